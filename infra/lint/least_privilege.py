@@ -1,0 +1,83 @@
+"""A cfn-lint rule: every permission is named, and limited to resources.
+
+cfn-lint itself accepts `Action: "*"`. The rule sees the template as it is written, so it
+also asks for a role of their own where SAM would make one up.
+"""
+
+from cfnlint.rules import CloudFormationLintRule, RuleMatch
+
+# Actions for which AWS defines no resource type, so that `*` is the only resource that
+# works. Source: the Service Authorization Reference of the service.
+WITHOUT_RESOURCE_TYPE = {
+    "states:SendTaskSuccess": "limited by the task token that the caller must know",
+    "logs:CreateLogDelivery": "log delivery of a state machine is set up for the account",
+    "logs:DeleteLogDelivery": "see logs:CreateLogDelivery",
+    "logs:DescribeLogGroups": "see logs:CreateLogDelivery",
+    "logs:DescribeResourcePolicies": "see logs:CreateLogDelivery",
+    "logs:GetLogDelivery": "see logs:CreateLogDelivery",
+    "logs:ListLogDeliveries": "see logs:CreateLogDelivery",
+    "logs:PutResourcePolicy": "see logs:CreateLogDelivery",
+    "logs:UpdateLogDelivery": "see logs:CreateLogDelivery",
+}
+
+WITH_ROLE = ("AWS::Serverless::Function", "AWS::Serverless::StateMachine")
+
+
+def strings(node):
+    """All strings in a value, whatever intrinsic functions surround them."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, dict):
+        for value in node.values():
+            yield from strings(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from strings(value)
+
+
+def nodes(node, path):
+    """All mappings in a value, each with its path."""
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in node.items():
+            yield from nodes(value, path + [key])
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from nodes(value, path + [index])
+
+
+def complaints(statement):
+    """What is wrong with one policy statement: (key, message) pairs."""
+    for key in ("NotAction", "NotResource"):
+        if key in statement:
+            yield key, f"{key} allows what nobody named: list what is needed instead"
+    actions = list(strings(statement.get("Action", [])))
+    for action in actions:
+        if "*" in action:
+            yield "Action", f"wildcard in action {action}: name each action"
+    if "*" not in strings(statement.get("Resource", [])):
+        return
+    for action in actions:
+        if action not in WITHOUT_RESOURCE_TYPE:
+            yield "Resource", f'resource "*" for {action}: limit it to an ARN, or list it with a reason'
+
+
+class LeastPrivilege(CloudFormationLintRule):
+    id = "E9101"
+    shortdesc = "Permissions are named and limited"
+    description = "No wildcard action, and resource * only where AWS allows nothing narrower"
+    tags = ["iam"]
+
+    def match(self, cfn):
+        found = []
+        for path, node in nodes(cfn.template.get("Resources", {}), ["Resources"]):
+            if node.get("Effect") == "Allow":
+                for key, message in complaints(node):
+                    found.append(RuleMatch(path + [key], message))
+            if node.get("Type") in WITH_ROLE and "Role" not in node.get("Properties", {}):
+                message = "the role that SAM makes up may write to every log group: write one"
+                found.append(RuleMatch(path + ["Type"], message))
+            if node.get("ManagedPolicyArns"):
+                message = "a managed policy hides its actions: write the statements out"
+                found.append(RuleMatch(path + ["ManagedPolicyArns"], message))
+        return found

@@ -1,0 +1,32 @@
+//! The clients of AWS services, built once before the first event.
+
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use std::time::Duration;
+
+/// The settings that all clients share.
+///
+/// TLS is rustls with ring: no jitter entropy at the first handshake, which costs the default
+/// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>). A call has six
+/// seconds, an attempt two, so that a function answers before its own time-out.
+pub async fn sdk_config() -> SdkConfig {
+    let http = Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_millis(500))
+        .operation_attempt_timeout(Duration::from_secs(2))
+        .operation_timeout(Duration::from_secs(6))
+        .build();
+    let region = crate::config::variable("AWS_REGION").map(Region::new);
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(http)
+        .region(region)
+        .retry_config(RetryConfig::standard().with_max_attempts(3))
+        .timeout_config(timeouts)
+        .load()
+        .await
+}

@@ -1,0 +1,157 @@
+//! Settings from the environment, read once, checked together.
+
+use crate::domain::Seconds;
+use std::fmt;
+
+/// Every environment variable that a function reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Name of the lock table.
+    Table,
+    /// How many days an ended run is remembered: 1 to 365, default 14.
+    RunRetentionDays,
+    /// `true` adds the lock as a dimension to every metric; default `false`. Each lock then costs
+    /// up to eight custom metrics a month.
+    MetricsPerLock,
+    /// Lowest log level: error, warn, info, debug or trace; default info.
+    Log,
+}
+
+impl Key {
+    /// All keys.
+    pub const ALL: [Self; 4] = [
+        Self::Table,
+        Self::RunRetentionDays,
+        Self::MetricsPerLock,
+        Self::Log,
+    ];
+
+    /// The name of the variable.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Table => "LOCKSTEP_TABLE",
+            Self::RunRetentionDays => "LOCKSTEP_RUN_RETENTION_DAYS",
+            Self::MetricsPerLock => "LOCKSTEP_METRICS_PER_LOCK",
+            Self::Log => "LOCKSTEP_LOG",
+        }
+    }
+}
+
+/// The settings of a function that works on the lock table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Name of the lock table.
+    pub table: String,
+    /// How long an ended run is remembered.
+    pub run_retention: Seconds,
+    /// Whether metrics carry the lock as a dimension.
+    pub metrics_per_lock: bool,
+}
+
+/// All that is wrong with the environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(Vec<String>);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the environment is not valid: {}", self.0.join("; "))
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// Reads the settings through `lookup`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with every fault there is, not only the first.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let mut faults = Vec::new();
+        let table = lookup(Key::Table.name()).filter(|name| !name.is_empty());
+        if table.is_none() {
+            faults.push(format!(
+                "{} is missing: the name of the lock table",
+                Key::Table.name()
+            ));
+        }
+        let days = lookup(Key::RunRetentionDays.name()).unwrap_or_else(|| "14".into());
+        let run_retention = match days.parse::<u32>() {
+            Ok(days @ 1..=365) => Seconds::of(days * 86_400),
+            _ => {
+                let name = Key::RunRetentionDays.name();
+                faults.push(format!(
+                    "{name} is {days:?}, but must be a number from 1 to 365"
+                ));
+                Seconds::of(0)
+            }
+        };
+        let per_lock = lookup(Key::MetricsPerLock.name()).unwrap_or_else(|| "false".into());
+        let metrics_per_lock = per_lock == "true";
+        if !matches!(per_lock.as_str(), "true" | "false") {
+            let name = Key::MetricsPerLock.name();
+            faults.push(format!("{name} is {per_lock:?}, but must be true or false"));
+        }
+        match table {
+            Some(table) if faults.is_empty() => Ok(Self {
+                table,
+                run_retention,
+                metrics_per_lock,
+            }),
+            _ => Err(ConfigError(faults)),
+        }
+    }
+
+    /// Reads the settings from the process environment.
+    ///
+    /// # Errors
+    /// As [`Self::from_lookup`].
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_lookup(variable)
+    }
+}
+
+/// One variable of the process environment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the environment"
+)]
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_stand_in_for_all_but_the_table() {
+        let only_table = |key: &str| (key == "LOCKSTEP_TABLE").then(|| "locks".to_owned());
+
+        let config = Config::from_lookup(only_table).unwrap();
+
+        assert_eq!(config.run_retention.get(), 14 * 86_400);
+        assert!(!config.metrics_per_lock);
+    }
+
+    #[test]
+    fn every_fault_is_named_at_once_with_key_and_value() {
+        let bad = |key: &str| match key {
+            "LOCKSTEP_RUN_RETENTION_DAYS" => Some("0".to_owned()),
+            "LOCKSTEP_METRICS_PER_LOCK" => Some("yes".to_owned()),
+            _ => None,
+        };
+
+        let text = Config::from_lookup(bad).unwrap_err().to_string();
+
+        for part in [
+            "LOCKSTEP_TABLE",
+            "LOCKSTEP_RUN_RETENTION_DAYS",
+            "\"0\"",
+            "\"yes\"",
+        ] {
+            assert!(text.contains(part), "{part} not in: {text}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The receipt of a grant.
+
+use super::parse::{self, InvalidRequest};
+use crate::domain::{FencingToken, HolderId, LockKey, RunKey};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The receipt of a grant. Pass it back unchanged with every heartbeat and with the release.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Grant {
+    /// The lock.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub lock: String,
+    /// Who holds it.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub holder: String,
+    /// The fencing token: give it to every resource that the work writes to.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(range(min = 1, max = 9_007_199_254_740_991_i64))
+    )]
+    pub token: i64,
+    /// The run key, if the run carries one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub run_key: Option<String>,
+}
+
+/// A checked [`Grant`].
+pub(crate) struct CheckedGrant {
+    pub(crate) lock: LockKey,
+    pub(crate) holder: HolderId,
+    pub(crate) token: FencingToken,
+    pub(crate) run_key: Option<RunKey>,
+}
+
+impl Grant {
+    /// The receipt for `holder`.
+    #[must_use]
+    pub fn of(
+        lock: &LockKey,
+        holder: &HolderId,
+        token: FencingToken,
+        run_key: Option<&RunKey>,
+    ) -> Self {
+        Self {
+            lock: lock.as_str().into(),
+            holder: holder.as_str().into(),
+            token: i64::try_from(token.number()).unwrap_or(i64::MAX),
+            run_key: run_key.map(|key| key.as_str().into()),
+        }
+    }
+
+    pub(crate) fn check(self) -> Result<CheckedGrant, InvalidRequest> {
+        let token = u64::try_from(self.token).map(FencingToken::from_number);
+        let in_range =
+            |token: &FencingToken| *token > FencingToken::NONE && *token <= FencingToken::MAX;
+        let rule = "the fencing token of the grant, a whole number from 1 to 9007199254740991";
+        Ok(CheckedGrant {
+            lock: parse::text("grant.lock", self.lock, LockKey::new)?,
+            holder: parse::text("grant.holder", self.holder, HolderId::new)?,
+            token: token
+                .ok()
+                .filter(in_range)
+                .ok_or_else(|| InvalidRequest::new("grant.token", self.token, rule))?,
+            run_key: self
+                .run_key
+                .map(|key| parse::text("grant.runKey", key, RunKey::new))
+                .transpose()?,
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! From JSON to a checked request: one clear error that names field, value and rule.
+
+use crate::domain::{Invalid, Seconds, Timestamp};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt::{self, Write as _};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// A request that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidRequest {
+    /// The field, with its path; empty for the request as a whole.
+    pub field: String,
+    /// The value that was given, shortened; empty where none was.
+    pub value: String,
+    /// What the field must be.
+    pub rule: String,
+}
+
+impl InvalidRequest {
+    /// A `value` of `field` that breaks `rule`, a phrase that follows "must be".
+    pub fn new(field: &str, value: impl fmt::Display, rule: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            value: shorten(&value.to_string()),
+            rule: rule.into(),
+        }
+    }
+}
+
+impl fmt::Display for InvalidRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, value, rule } = self;
+        match (field.is_empty(), value.is_empty()) {
+            (true, _) => write!(f, "the request is not valid: {rule}"),
+            (false, true) => write!(f, "field {field} is not valid: {rule}"),
+            (false, false) => write!(f, "field {field} is {value}, but must be {rule}"),
+        }
+    }
+}
+
+impl std::error::Error for InvalidRequest {}
+
+/// Reads a request from JSON.
+///
+/// # Errors
+/// [`InvalidRequest`] for a missing, unknown or wrongly typed field.
+pub fn parse<T: DeserializeOwned>(json: Value) -> Result<T, InvalidRequest> {
+    serde_path_to_error::deserialize(json).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." { String::new() } else { path };
+        InvalidRequest {
+            field,
+            value: String::new(),
+            rule: shorten(&error.inner().to_string()),
+        }
+    })
+}
+
+/// A point in time as RFC 3339 in UTC with milliseconds.
+#[must_use]
+pub fn rfc3339(time: Timestamp) -> String {
+    let nanos = i128::from(time.millis()) * 1_000_000;
+    OffsetDateTime::from_unix_timestamp_nanos(nanos)
+        .ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .expect("a timestamp is at most Timestamp::MAX, which RFC 3339 can write")
+}
+
+/// Reads an RFC 3339 time.
+pub(crate) fn parse_time(field: &str, text: &str) -> Result<Timestamp, InvalidRequest> {
+    let time = OffsetDateTime::parse(text, &Rfc3339).ok();
+    time.and_then(|time| u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok())
+        .map(Timestamp::from_millis)
+        .ok_or_else(|| {
+            let rule = "a time as in 2026-03-01T06:00:00Z (RFC 3339)";
+            InvalidRequest::new(field, quoted(text), rule)
+        })
+}
+
+/// Checks a text by the constructor of its type.
+pub(crate) fn text<T>(
+    field: &str,
+    text: String,
+    new: fn(String) -> Result<T, Invalid>,
+) -> Result<T, InvalidRequest> {
+    new(text.clone()).map_err(|invalid| InvalidRequest::new(field, quoted(&text), invalid.rule))
+}
+
+/// Checks a length of time.
+pub(crate) fn seconds(
+    field: &str,
+    value: i64,
+    least: u32,
+    most: u32,
+) -> Result<Seconds, InvalidRequest> {
+    match u32::try_from(value) {
+        Ok(seconds) if (least..=most).contains(&seconds) => Ok(Seconds::of(seconds)),
+        _ => {
+            let rule = format!("a whole number of seconds from {least} to {most}");
+            Err(InvalidRequest::new(field, value, rule))
+        }
+    }
+}
+
+/// `text` in quotes, with everything that is not visible ASCII escaped.
+pub(crate) fn quoted(text: &str) -> String {
+    format!(
+        "\"{}\"",
+        text.chars()
+            .take(VALUE_MAX)
+            .flat_map(char::escape_default)
+            .collect::<String>()
+    )
+}
+
+/// Longest piece of a value that an error repeats.
+const VALUE_MAX: usize = 200;
+
+fn shorten(text: &str) -> String {
+    let total = text.chars().count();
+    if total <= VALUE_MAX {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(VALUE_MAX / 2).collect();
+    let _ = write!(short, "… ({total} characters)");
+    short
+}

@@ -1,0 +1,92 @@
+//! Who holds a permit, and how to reach the state that keeps its lease.
+
+use super::text::{self, Invalid};
+use std::fmt;
+
+/// Who holds a permit: an execution ARN, plus `#suffix` when one execution holds several.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HolderId(String);
+
+impl HolderId {
+    /// The rule a holder keeps.
+    pub const RULE: &'static str =
+        "1 to 512 visible ASCII characters without spaces, such as an execution ARN";
+
+    /// Takes `id` if it keeps [`Self::RULE`].
+    ///
+    /// # Errors
+    /// [`Invalid`] with the rule.
+    pub fn new(id: impl Into<String>) -> Result<Self, Invalid> {
+        let id = id.into();
+        text::check(&id, 512, text::visible, Self::RULE)?;
+        Ok(Self(id))
+    }
+
+    /// The holder as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for HolderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The Step Functions task token of the heartbeat state: whoever has it can end that state.
+///
+/// It is a secret, so `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskToken(String);
+
+impl TaskToken {
+    /// The rule a task token keeps. 2048 is the API's maximum
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_SendTaskSuccess.html>).
+    pub const RULE: &'static str = "1 to 2048 visible ASCII characters, as Step Functions gives it";
+
+    /// Takes `token` if it keeps [`Self::RULE`].
+    ///
+    /// # Errors
+    /// [`Invalid`] with the rule.
+    pub fn new(token: impl Into<String>) -> Result<Self, Invalid> {
+        let token = token.into();
+        text::check(&token, 2048, text::visible, Self::RULE)?;
+        Ok(Self(token))
+    }
+
+    /// The secret itself, for the call that needs it and for the item that keeps it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for TaskToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskToken(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_token_never_shows_in_debug_output() {
+        let token = TaskToken::new("AQCEAAAAKgAAAAMAAAAA").unwrap();
+
+        let shown = format!("{token:?}");
+
+        assert!(!shown.contains("AQCE"), "{shown}");
+    }
+
+    #[test]
+    fn a_holder_has_no_spaces_and_no_control_characters() {
+        for bad in ["", "a b", "a\nb", "ä", &"x".repeat(513)] {
+            assert!(HolderId::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(HolderId::new("arn:aws:states:eu-west-1:1:execution:m:x#2").is_ok());
+    }
+}

@@ -1,0 +1,40 @@
+//! The name of a lock.
+
+use super::text::{self, Invalid};
+use std::fmt;
+
+/// The name of a lock: the partition key of all its items.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockKey(String);
+
+impl LockKey {
+    /// Longest name, in bytes. Keeps `lockstep:<lock>:<hash>` below the 255 characters that ECS
+    /// allows for the group of a task.
+    pub const LENGTH_MAX: usize = 128;
+    /// The rule a name keeps.
+    pub const RULE: &'static str =
+        "1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)";
+
+    /// Takes `name` if it keeps [`Self::RULE`].
+    ///
+    /// # Errors
+    /// [`Invalid`] with the rule.
+    pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
+        let name = name.into();
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-/:".contains(&b);
+        text::check(&name, Self::LENGTH_MAX, allowed, Self::RULE)?;
+        Ok(Self(name))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LockKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

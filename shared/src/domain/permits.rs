@@ -1,0 +1,39 @@
+//! The capacity of a lock.
+
+use super::text::Invalid;
+
+/// How many runs may hold the lock at once: 1 is a mutex, n a counting semaphore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Permits(u8);
+
+impl Permits {
+    /// One run at a time.
+    pub const ONE: Self = Self(1);
+    /// Most permits a lock can have. Bounds the size of the record.
+    pub const MAX: u8 = 100;
+    /// The rule a capacity keeps.
+    pub const RULE: &'static str = "a whole number from 1 to 100";
+
+    /// Takes `count` if it keeps [`Self::RULE`].
+    ///
+    /// # Errors
+    /// [`Invalid`] with the rule.
+    pub fn new(count: i64) -> Result<Self, Invalid> {
+        match u8::try_from(count) {
+            Ok(count) if (1..=Self::MAX).contains(&count) => Ok(Self(count)),
+            _ => Err(Invalid { rule: Self::RULE }),
+        }
+    }
+
+    /// The number of permits.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// Whether one more run fits beside `held` others.
+    #[must_use]
+    pub fn has_room(self, held: usize) -> bool {
+        held < usize::from(self.0)
+    }
+}

@@ -1,0 +1,65 @@
+//! Why a command changes nothing. Each refusal names both sides.
+
+use super::holder::HolderId;
+use super::lease::Lease;
+use super::permits::Permits;
+use super::run::{Run, RunKey};
+use super::time::Timestamp;
+use super::token::FencingToken;
+
+/// Why a command changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// All permits are held.
+    Held {
+        /// By whom, oldest grant first.
+        holders: Vec<(HolderId, Lease)>,
+        /// The lock's capacity.
+        permits: Permits,
+    },
+    /// The lock is free, but its last grant asked for more distance.
+    TooSoon {
+        /// Earliest time of the next grant.
+        not_before: Timestamp,
+    },
+    /// The run key has had its success, or runs right now.
+    Duplicate {
+        /// The key.
+        run_key: RunKey,
+        /// The run that has it.
+        run: Run,
+    },
+    /// The caller expects another capacity than the holders were granted under.
+    PermitsMismatch {
+        /// What the lock has.
+        has: Permits,
+        /// What the caller asked for.
+        asked: Permits,
+    },
+    /// An operator paused the lock.
+    Paused {
+        /// What the operator wrote.
+        note: String,
+    },
+    /// A stale holder froze the lock.
+    Frozen {
+        /// Why.
+        note: String,
+    },
+    /// The caller's grant is not in the record any more.
+    LeaseLost {
+        /// Who asked.
+        holder: HolderId,
+        /// Under which grant.
+        token: FencingToken,
+        /// Who holds the lock now, oldest grant first.
+        holders: Vec<(HolderId, Lease)>,
+    },
+    /// The run has used up its `maxRunSeconds`.
+    Overrun {
+        /// Who asked.
+        holder: HolderId,
+        /// When the run had to be over.
+        run_until: Timestamp,
+    },
+}

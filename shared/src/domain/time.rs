@@ -1,0 +1,67 @@
+//! Time as whole numbers: milliseconds since 1970 for points, seconds for lengths.
+
+/// How far two clocks may differ before a lease could be judged dead too early.
+///
+/// A holder counts its lease as lost at `expiresAt`; everybody else waits this much longer.
+pub const CLOCK_SKEW: Seconds = Seconds::of(1);
+
+/// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// Latest point that the contract can write: 9999-12-31T23:59:59.999Z.
+    pub const MAX: Self = Self(253_402_300_799_999);
+
+    /// The point `millis` milliseconds after 1970 began, at most [`Self::MAX`].
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        if millis > Self::MAX.0 {
+            Self::MAX
+        } else {
+            Self(millis)
+        }
+    }
+
+    /// Milliseconds since 1970 began.
+    #[must_use]
+    pub const fn millis(self) -> u64 {
+        self.0
+    }
+
+    /// The point `length` later, at most [`Self::MAX`].
+    #[must_use]
+    pub const fn plus(self, length: Seconds) -> Self {
+        Self::from_millis(self.0.saturating_add(length.millis()))
+    }
+
+    /// Milliseconds from `earlier` to here; 0 when `earlier` is later.
+    #[must_use]
+    pub const fn millis_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A length of time in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seconds(u32);
+
+impl Seconds {
+    /// `seconds` seconds.
+    #[must_use]
+    pub const fn of(seconds: u32) -> Self {
+        Self(seconds)
+    }
+
+    /// The number of seconds.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The same length in milliseconds.
+    #[must_use]
+    pub const fn millis(self) -> u64 {
+        self.0 as u64 * 1000
+    }
+}

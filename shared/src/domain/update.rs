@@ -1,0 +1,106 @@
+//! What a write assigns, as plain data.
+
+use super::holder::{HolderId, TaskToken};
+use super::lease::Lease;
+use super::permits::Permits;
+use super::record::{LockRecord, Mode};
+use super::time::Timestamp;
+use super::token::FencingToken;
+
+/// One named assignment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Assign {
+    /// The lock's capacity.
+    Permits(Permits),
+    /// The token of the latest grant.
+    LastToken(FencingToken),
+    /// Earliest time of the next grant.
+    NotBefore(Timestamp),
+    /// Whether permits are given out.
+    Mode(Mode),
+    /// The holder's lease, new or replaced.
+    PutLease(HolderId, Lease),
+    /// The holder's lease moves to this time plus its own length; a new beat replaces the old.
+    ExtendLease(HolderId, Timestamp, Option<TaskToken>),
+    /// The holder's lease ends.
+    DropLease(HolderId),
+}
+
+/// What becomes of a record. Every update also moves `version` up by one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Update {
+    /// The first record of a lock.
+    Create(LockRecord),
+    /// Assignments to the record that is there.
+    Assign(Vec<Assign>),
+}
+
+impl Update {
+    /// The assignments that turn `old` into `new`.
+    #[must_use]
+    pub fn between(old: &LockRecord, new: &LockRecord) -> Self {
+        let mut assigns = Vec::new();
+        if old.permits != new.permits {
+            assigns.push(Assign::Permits(new.permits));
+        }
+        if old.last_token != new.last_token {
+            assigns.push(Assign::LastToken(new.last_token));
+        }
+        if old.not_before != new.not_before {
+            assigns.push(Assign::NotBefore(new.not_before));
+        }
+        if old.mode != new.mode {
+            assigns.push(Assign::Mode(new.mode.clone()));
+        }
+        let gone = old
+            .holders
+            .keys()
+            .filter(|holder| !new.holders.contains_key(*holder));
+        assigns.extend(gone.cloned().map(Assign::DropLease));
+        let put = new
+            .holders
+            .iter()
+            .filter(|(holder, lease)| old.holders.get(holder) != Some(lease));
+        assigns.extend(put.map(|(h, lease)| Assign::PutLease(h.clone(), lease.clone())));
+        Self::Assign(assigns)
+    }
+
+    /// The record after this update.
+    ///
+    /// An assignment to a lease that is not there changes nothing: the guard has to rule it out.
+    #[must_use]
+    pub fn apply(&self, record: Option<&LockRecord>) -> Option<LockRecord> {
+        let assigns = match self {
+            Self::Create(record) => return Some(record.clone()),
+            Self::Assign(assigns) => assigns,
+        };
+        let mut next = record?.clone();
+        next.version += 1;
+        for assign in assigns {
+            assign.apply(&mut next);
+        }
+        Some(next)
+    }
+}
+
+impl Assign {
+    fn apply(&self, record: &mut LockRecord) {
+        match self {
+            Self::Permits(permits) => record.permits = *permits,
+            Self::LastToken(token) => record.last_token = *token,
+            Self::NotBefore(time) => record.not_before = *time,
+            Self::Mode(mode) => record.mode = mode.clone(),
+            Self::PutLease(holder, lease) => {
+                record.holders.insert(holder.clone(), lease.clone());
+            }
+            Self::ExtendLease(holder, now, beat) => {
+                if let Some(lease) = record.holders.get_mut(holder) {
+                    *lease = lease.renewed(*now, beat.clone());
+                }
+            }
+            Self::DropLease(holder) => {
+                record.holders.remove(holder);
+            }
+        }
+    }
+}

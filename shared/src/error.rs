@@ -1,0 +1,142 @@
+//! Every failure that a function can report, under a name from the closed list.
+
+use crate::contract::{ErrorName, InvalidRequest, rfc3339};
+use crate::domain::{HolderId, Lease, LockKey, Refusal};
+use crate::executions::ExecutionsError;
+use crate::protocol::ProtocolError;
+use crate::store::StoreError;
+
+/// A failure of a function: a name for the workflow, and a message for whoever operates it.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {message}")]
+pub struct Error {
+    name: ErrorName,
+    message: String,
+}
+
+impl Error {
+    /// The name that a workflow can catch.
+    #[must_use]
+    pub fn name(&self) -> ErrorName {
+        self.name
+    }
+
+    /// What happened, and what to do.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn new(name: ErrorName, message: impl Into<String>) -> Self {
+        Self {
+            name,
+            message: message.into(),
+        }
+    }
+
+    /// The failure of a command on `lock`.
+    #[must_use]
+    pub fn of_command(lock: &LockKey, error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Refused(refusal) => Self::of_refusal(lock, refusal),
+            ProtocolError::Store(error) => error.into(),
+            ProtocolError::Contended => Self::new(
+                ErrorName::Contended,
+                format!("lock {lock}: other runs wrote it in between, again and again; try again"),
+            ),
+        }
+    }
+
+    /// The failure that a refusal is, where the caller did not ask for it as data.
+    #[must_use]
+    pub fn of_refusal(lock: &LockKey, refusal: Refusal) -> Self {
+        let (name, text) = match refusal {
+            Refusal::Held { holders, permits } => {
+                let most = permits.get();
+                let held = held_by(&holders);
+                (
+                    ErrorName::LockHeld,
+                    format!("all {most} permits are held; {held}"),
+                )
+            }
+            Refusal::TooSoon { not_before } => {
+                let at = rfc3339(not_before);
+                (
+                    ErrorName::LockHeld,
+                    format!("free, but rests until {at} (minIntervalSeconds)"),
+                )
+            }
+            Refusal::Duplicate { run_key, run } => {
+                let text = format!("run key {} is taken by {}", run_key.as_str(), run.holder);
+                (ErrorName::LockHeld, text)
+            }
+            Refusal::PermitsMismatch { has, asked } => {
+                let (has, asked) = (has.get(), asked.get());
+                let text = format!(
+                    "held under permits {has}, but permits {asked} were asked for; the capacity \
+                     can change once nobody holds the lock"
+                );
+                (ErrorName::PermitsMismatch, text)
+            }
+            Refusal::Paused { note } => (ErrorName::LockPaused, format!("paused: {note}")),
+            Refusal::Frozen { note } => (ErrorName::LockFrozen, format!("frozen: {note}")),
+            Refusal::LeaseLost {
+                holder,
+                token,
+                holders,
+            } => {
+                let now = held_by(&holders);
+                let text = format!("{holder} does not hold it under token {token} any more; {now}");
+                (ErrorName::LeaseLost, text)
+            }
+            Refusal::Overrun { holder, run_until } => {
+                let at = rfc3339(run_until);
+                let text = format!("{holder} had to be over by {at} (maxRunSeconds)");
+                (ErrorName::LeaseLost, text)
+            }
+        };
+        Self::new(name, format!("lock {lock}: {text}"))
+    }
+}
+
+/// Who holds a lock, in words.
+#[must_use]
+pub fn held_by(holders: &[(HolderId, Lease)]) -> String {
+    let Some((holder, lease)) = holders.first() else {
+        return "nobody holds it now".into();
+    };
+    let since = rfc3339(lease.token.granted_at());
+    let until = rfc3339(lease.expires_at);
+    let others = match holders.len() - 1 {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("held by {holder}{others} since {since}, lease until {until}")
+}
+
+impl From<InvalidRequest> for Error {
+    fn from(invalid: InvalidRequest) -> Self {
+        Self::new(ErrorName::InvalidRequest, invalid.to_string())
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let name = match error {
+            StoreError::Throttled(_) | StoreError::Unavailable(_) => ErrorName::Unavailable,
+            StoreError::Denied(_) => ErrorName::Denied,
+            StoreError::Corrupt { .. } => ErrorName::Corrupt,
+        };
+        Self::new(name, error.to_string())
+    }
+}
+
+impl From<ExecutionsError> for Error {
+    fn from(error: ExecutionsError) -> Self {
+        let name = match error {
+            ExecutionsError::Unavailable(_) => ErrorName::Unavailable,
+            ExecutionsError::Denied(_) => ErrorName::Denied,
+        };
+        Self::new(name, error.to_string())
+    }
+}

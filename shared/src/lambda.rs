@@ -1,0 +1,46 @@
+//! The entry point of every Lambda function.
+
+use crate::error::Error;
+use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
+use serde::Serialize;
+use serde_json::Value;
+
+/// A failure before the first event.
+pub use lambda_runtime::Error as RuntimeError;
+
+/// Serves events with `handle` until Lambda stops the process.
+///
+/// A failure reaches Step Functions under its name from the closed list, and the log with its
+/// message; a response is sent as it is.
+///
+/// # Errors
+/// When the Lambda runtime API cannot be used.
+pub async fn serve<F, R, T>(handle: F) -> Result<(), RuntimeError>
+where
+    F: Fn(Value) -> R,
+    R: Future<Output = Result<T, Error>>,
+    T: Serialize,
+{
+    let handle = &handle;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| async move {
+        handle(event.payload).await.map_err(|error| {
+            let name = error.name();
+            if name.is_retryable() {
+                tracing::warn!(error = %name, message = error.message());
+            } else {
+                tracing::error!(error = %name, message = error.message());
+            }
+            Diagnostic::from(error)
+        })
+    }))
+    .await
+}
+
+impl From<Error> for Diagnostic {
+    fn from(error: Error) -> Self {
+        Self {
+            error_type: error.name().to_string(),
+            error_message: error.message().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Lockstep: exclusive runs for batch jobs on AWS.
+//!
+//! Reading order: [`domain`] (the protocol as pure functions), [`protocol`] (fast path, observed
+//! path, bounded retry), [`store`] (where records live), [`contract`] (what crosses the wire).
+
+#[cfg(feature = "aws")]
+pub mod aws;
+pub mod backoff;
+pub mod clock;
+pub mod config;
+pub mod contract;
+pub mod domain;
+pub mod error;
+pub mod executions;
+#[cfg(feature = "lambda")]
+pub mod lambda;
+pub mod protocol;
+pub mod store;
+pub mod tasks;
+pub mod telemetry;

@@ -1,0 +1,138 @@
+//! From the SDK's errors to [`StoreError`].
+
+use crate::store::StoreError;
+use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::types::CancellationReason;
+use std::error::Error;
+
+/// Longest text of an error, in characters.
+const TEXT_MAX: usize = 300;
+
+/// The failure of a request that was sent, or could not be.
+pub(super) fn store_error<E, R>(failure: &SdkError<E, R>) -> StoreError
+where
+    E: ProvideErrorMetadata + Error + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    let code = failure.as_service_error().and_then(|error| error.code());
+    by_code(code.unwrap_or_default(), text(failure))
+}
+
+/// A request that the SDK did not even build.
+pub(super) fn bad_request(problem: &BuildError) -> StoreError {
+    StoreError::Unavailable(text(problem))
+}
+
+/// The error of a cancelled transaction; `None` where failed guards and conflicts are all there is.
+pub(super) fn cancellation(reasons: &[CancellationReason]) -> Option<StoreError> {
+    let expected = |reason: &&CancellationReason| {
+        is_busy(reason) || is_failed_guard(reason) || matches!(reason.code(), None | Some("None"))
+    };
+    let unexpected = reasons.iter().find(|reason| !expected(reason))?;
+    let code = unexpected.code().unwrap_or_default();
+    let message = unexpected.message().unwrap_or_default();
+    let text = format!("transaction cancelled: {code}: {message}");
+    Some(by_code(code, shorten(&text)))
+}
+
+/// Whether this action met another transaction.
+pub(super) fn is_busy(reason: &CancellationReason) -> bool {
+    reason.code() == Some("TransactionConflict")
+}
+
+/// Whether the condition of this action did not hold.
+pub(super) fn is_failed_guard(reason: &CancellationReason) -> bool {
+    reason.code() == Some("ConditionalCheckFailed")
+}
+
+fn by_code(code: &str, text: String) -> StoreError {
+    match code {
+        "ProvisionedThroughputExceededException"
+        | "ProvisionedThroughputExceeded"
+        | "ThrottlingException"
+        | "ThrottlingError"
+        | "RequestLimitExceeded" => StoreError::Throttled(text),
+        "ResourceNotFoundException"
+        | "UnrecognizedClientException"
+        | "ExpiredTokenException"
+        | "ExpiredToken"
+        | "InvalidSignatureException"
+        | "IncompleteSignatureException"
+        | "MissingAuthenticationTokenException" => StoreError::Denied(text),
+        code if code.starts_with("AccessDenied") => StoreError::Denied(text),
+        _ => StoreError::Unavailable(text),
+    }
+}
+
+/// What the error and its causes say.
+///
+/// Not `DisplayErrorContext`: it adds the response as `Debug`, and a response to a failed guard
+/// carries the item with its task tokens.
+fn text(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    shorten(&text)
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(TEXT_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(code: &str) -> CancellationReason {
+        CancellationReason::builder().code(code).build()
+    }
+
+    #[test]
+    fn a_failed_guard_or_a_conflict_is_no_error() {
+        let reasons = ["None", "ConditionalCheckFailed", "TransactionConflict"].map(reason);
+
+        assert_eq!(cancellation(&reasons), None);
+    }
+
+    #[test]
+    fn throttling_inside_a_transaction_is_throttling() {
+        for code in ["ThrottlingError", "ProvisionedThroughputExceeded"] {
+            let error = cancellation(&[reason("None"), reason(code)]);
+
+            assert!(matches!(error, Some(StoreError::Throttled(_))), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn each_code_has_its_class() {
+        let class = |code| by_code(code, String::new());
+
+        for code in [
+            "AccessDeniedException",
+            "ResourceNotFoundException",
+            "ExpiredTokenException",
+        ] {
+            assert!(matches!(class(code), StoreError::Denied(_)), "{code}");
+        }
+        for code in ["RequestLimitExceeded", "ThrottlingException"] {
+            assert!(matches!(class(code), StoreError::Throttled(_)), "{code}");
+        }
+        for code in ["InternalServerError", "ValidationException", ""] {
+            assert!(matches!(class(code), StoreError::Unavailable(_)), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_text_names_the_causes_and_is_cut() {
+        let cause = std::io::Error::other("connection reset ".repeat(40));
+        let failure: SdkError<std::io::Error, ()> = SdkError::timeout_error(cause);
+
+        let text = text(&failure);
+
+        assert!(text.contains("connection reset"), "{text}");
+        assert_eq!(text.chars().count(), TEXT_MAX);
+    }
+}

@@ -1,0 +1,144 @@
+//! Placeholders, and the rendering of assignments.
+
+use super::item;
+use crate::domain::{Assign, Mode};
+use aws_sdk_dynamodb::types::AttributeValue;
+use std::collections::HashMap;
+
+/// The names and values of one request. Every attribute goes through a placeholder: some names are
+/// reserved words, and holders contain dots and colons.
+#[derive(Debug, Default)]
+pub(super) struct Expression {
+    names: Vec<String>,
+    values: Vec<AttributeValue>,
+}
+
+/// The two maps of a request; a map that would be empty must not be sent.
+pub(super) type Placeholders = (
+    Option<HashMap<String, String>>,
+    Option<HashMap<String, AttributeValue>>,
+);
+
+impl Expression {
+    /// The placeholder path of an attribute.
+    pub(super) fn path(&mut self, attributes: &[&str]) -> String {
+        let parts: Vec<String> = attributes.iter().map(|name| self.name(name)).collect();
+        parts.join(".")
+    }
+
+    /// The placeholder of a number.
+    pub(super) fn number(&mut self, number: u64) -> String {
+        self.value(item::number(number))
+    }
+
+    /// The placeholder of a text.
+    pub(super) fn text(&mut self, text: &str) -> String {
+        self.value(item::text(text))
+    }
+
+    /// The placeholder of a value.
+    pub(super) fn value(&mut self, value: AttributeValue) -> String {
+        let at = self.values.iter().position(|known| *known == value);
+        let at = at.unwrap_or_else(|| {
+            self.values.push(value);
+            self.values.len() - 1
+        });
+        format!(":v{at}")
+    }
+
+    /// What the request needs beside its expressions.
+    pub(super) fn into_parts(self) -> Placeholders {
+        let names = (0..).map(|at| format!("#n{at}")).zip(self.names);
+        let values = (0..).map(|at| format!(":v{at}")).zip(self.values);
+        let names: HashMap<_, _> = names.collect();
+        let values: HashMap<_, _> = values.collect();
+        (
+            (!names.is_empty()).then_some(names),
+            (!values.is_empty()).then_some(values),
+        )
+    }
+
+    fn name(&mut self, attribute: &str) -> String {
+        let at = self.names.iter().position(|known| known == attribute);
+        let at = at.unwrap_or_else(|| {
+            self.names.push(attribute.to_owned());
+            self.names.len() - 1
+        });
+        format!("#n{at}")
+    }
+}
+
+/// The update expression of `assigns`. Every update moves `version` up by one.
+pub(super) fn update(assigns: &[Assign], e: &mut Expression) -> String {
+    let (version, one) = (e.path(&["version"]), e.number(1));
+    let mut parts = Parts {
+        set: vec![format!("{version} = {version} + {one}")],
+        remove: Vec::new(),
+    };
+    for assign in assigns {
+        parts.add(assign, e);
+    }
+    let set = format!("SET {}", parts.set.join(", "));
+    if parts.remove.is_empty() {
+        return set;
+    }
+    format!("{set} REMOVE {}", parts.remove.join(", "))
+}
+
+struct Parts {
+    set: Vec<String>,
+    remove: Vec<String>,
+}
+
+impl Parts {
+    fn add(&mut self, assign: &Assign, e: &mut Expression) {
+        match assign {
+            Assign::Permits(permits) => self.number(e, "permits", permits.get().into()),
+            Assign::LastToken(token) => self.number(e, "lastToken", token.number()),
+            Assign::NotBefore(time) => self.number(e, "notBefore", time.millis()),
+            Assign::Mode(mode) => self.mode(e, mode),
+            Assign::PutLease(holder, lease) => {
+                let value = e.value(item::lease_value(lease));
+                self.put(e, &["holders", holder.as_str()], &value);
+            }
+            Assign::ExtendLease(holder, now, beat) => {
+                let holder = holder.as_str();
+                let (length, now) = (
+                    e.path(&["holders", holder, "leaseMs"]),
+                    e.number(now.millis()),
+                );
+                let end = format!("{now} + {length}");
+                self.put(e, &["holders", holder, "expiresAt"], &end);
+                if let Some(beat) = beat {
+                    let value = e.text(beat.reveal());
+                    self.put(e, &["holders", holder, "taskToken"], &value);
+                }
+            }
+            Assign::DropLease(holder) => {
+                self.remove.push(e.path(&["holders", holder.as_str()]));
+            }
+        }
+    }
+
+    fn mode(&mut self, e: &mut Expression, mode: &Mode) {
+        let (word, note) = item::mode_words(mode);
+        let word = e.text(word);
+        self.put(e, &["mode"], &word);
+        match note {
+            Some(note) => {
+                let note = e.text(note);
+                self.put(e, &["note"], &note);
+            }
+            None => self.remove.push(e.path(&["note"])),
+        }
+    }
+
+    fn number(&mut self, e: &mut Expression, attribute: &str, number: u64) {
+        let value = e.number(number);
+        self.put(e, &[attribute], &value);
+    }
+
+    fn put(&mut self, e: &mut Expression, path: &[&str], value: &str) {
+        self.set.push(format!("{} = {value}", e.path(path)));
+    }
+}

@@ -1,0 +1,90 @@
+//! Strict reading of an item: nothing is guessed, and every fault names its attribute.
+
+use super::item::Attributes;
+use crate::domain::Timestamp;
+use crate::store::StoreError;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+/// The attributes of an item, or of a map inside it.
+pub(super) struct Reader<'a> {
+    item: &'a str,
+    path: String,
+    map: &'a Attributes,
+}
+
+impl<'a> Reader<'a> {
+    /// The attributes of `item`, which is named as partition key and sort key.
+    pub(super) fn new(item: &'a str, map: &'a Attributes) -> Self {
+        let path = String::new();
+        Self { item, path, map }
+    }
+
+    /// The fault of one attribute. A `problem` never quotes a value: it may be a secret.
+    pub(super) fn corrupt(&self, attribute: &str, problem: impl Into<String>) -> StoreError {
+        StoreError::Corrupt {
+            item: self.item.to_owned(),
+            attribute: format!("{}{attribute}", self.path),
+            problem: problem.into(),
+        }
+    }
+
+    /// The names that are there.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a String> + use<'a> {
+        self.map.keys()
+    }
+
+    /// Whether the attribute is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
+    /// A whole number.
+    pub(super) fn number(&self, name: &str) -> Result<u64, StoreError> {
+        let AttributeValue::N(number) = self.value(name)? else {
+            return Err(self.corrupt(name, "is not a number"));
+        };
+        number
+            .parse()
+            .map_err(|_| self.corrupt(name, "is not a whole number from 0 up"))
+    }
+
+    /// A point in time.
+    pub(super) fn time(&self, name: &str) -> Result<Timestamp, StoreError> {
+        let millis = self.number(name)?;
+        if millis > Timestamp::MAX.millis() {
+            return Err(self.corrupt(name, "is after the year 9999"));
+        }
+        Ok(Timestamp::from_millis(millis))
+    }
+
+    /// A text.
+    pub(super) fn text(&self, name: &str) -> Result<&'a str, StoreError> {
+        match self.value(name)? {
+            AttributeValue::S(text) => Ok(text),
+            _ => Err(self.corrupt(name, "is not text")),
+        }
+    }
+
+    /// A text, or nothing.
+    pub(super) fn text_if_any(&self, name: &str) -> Result<Option<&'a str>, StoreError> {
+        self.has(name).then(|| self.text(name)).transpose()
+    }
+
+    /// A map.
+    pub(super) fn map(&self, name: &str) -> Result<Self, StoreError> {
+        match self.value(name)? {
+            AttributeValue::M(map) => Ok(Self {
+                item: self.item,
+                path: format!("{}{name}.", self.path),
+                map,
+            }),
+            _ => Err(self.corrupt(name, "is not a map")),
+        }
+    }
+
+    fn value(&self, name: &str) -> Result<&'a AttributeValue, StoreError> {
+        self.map
+            .get(name)
+            .ok_or_else(|| self.corrupt(name, "is missing"))
+    }
+}

@@ -1,0 +1,107 @@
+//! Metrics as log lines in CloudWatch's embedded metric format: no call, no permission, no wait.
+//!
+//! Format: <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
+//!
+//! **Dimensions and their cost.** CloudWatch bills every combination of metric name and dimension
+//! values as one custom metric, each month it gets data. Without a dimension, all locks together
+//! are at most eight metrics. With the lock as a dimension, each lock is up to eight more; a
+//! hundred locks are eight hundred metrics. So the dimension is off unless asked for, and the lock
+//! is always a plain field of the line: CloudWatch Logs Insights can still count by lock.
+
+use super::metric::{Metric, NAMESPACE};
+use crate::domain::{LockKey, Timestamp};
+use serde_json::{Map, Value, json};
+
+/// Where metric lines go.
+pub trait MetricSink: Send + Sync {
+    /// Takes one line.
+    fn write(&self, line: &str);
+}
+
+/// Standard output, which Lambda sends to CloudWatch Logs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StdoutSink;
+
+impl MetricSink for StdoutSink {
+    fn write(&self, line: &str) {
+        println!("{line}");
+    }
+}
+
+/// The metrics of one function.
+#[derive(Clone, Debug)]
+pub struct Metrics<K> {
+    sink: K,
+    per_lock: bool,
+}
+
+impl<K: MetricSink> Metrics<K> {
+    /// Metrics into `sink`; `per_lock` adds the lock as a dimension.
+    pub fn new(sink: K, per_lock: bool) -> Self {
+        Self { sink, per_lock }
+    }
+
+    /// Reports `values` of `lock` at `now`.
+    pub fn report(&self, lock: &LockKey, now: Timestamp, values: &[(Metric, f64)]) {
+        self.sink.write(&self.line(lock, now, values).to_string());
+    }
+
+    fn line(&self, lock: &LockKey, now: Timestamp, values: &[(Metric, f64)]) -> Value {
+        let dimensions = if self.per_lock {
+            json!([[], ["lock"]])
+        } else {
+            json!([[]])
+        };
+        let list: Vec<_> = values
+            .iter()
+            .map(|(metric, _)| json!({ "Name": metric.name(), "Unit": metric.unit() }))
+            .collect();
+        let directive =
+            json!({ "Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": list });
+        let mut line = Map::new();
+        let meta = json!({ "Timestamp": now.millis(), "CloudWatchMetrics": [directive] });
+        line.insert("_aws".into(), meta);
+        line.insert("lock".into(), lock.as_str().into());
+        line.extend(
+            values
+                .iter()
+                .map(|(metric, value)| (metric.name().into(), json!(value))),
+        );
+        Value::Object(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(per_lock: bool) -> Value {
+        let lock = LockKey::new("nightly").unwrap();
+        let values = [(Metric::Released, 1.0), (Metric::HeldSeconds, 2.5)];
+        Metrics::new(StdoutSink, per_lock).line(&lock, Timestamp::from_millis(7), &values)
+    }
+
+    #[test]
+    fn a_line_declares_each_metric_and_carries_its_value_and_the_lock() {
+        let line = line(false);
+
+        let directive = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(directive["Namespace"], "Lockstep");
+        assert_eq!(
+            directive["Metrics"][1],
+            json!({ "Name": "HeldSeconds", "Unit": "Seconds" })
+        );
+        assert_eq!(line["HeldSeconds"], 2.5);
+        assert_eq!(line["lock"], "nightly");
+        assert_eq!(line["_aws"]["Timestamp"], 7);
+    }
+
+    #[test]
+    fn the_lock_is_a_dimension_only_when_asked_for() {
+        let dimensions =
+            |per_lock| line(per_lock)["_aws"]["CloudWatchMetrics"][0]["Dimensions"].clone();
+
+        assert_eq!(dimensions(false), json!([[]]));
+        assert_eq!(dimensions(true), json!([[], ["lock"]]));
+    }
+}
