@@ -49,7 +49,7 @@ impl std::error::Error for InvalidRequest {}
 pub fn parse<T: DeserializeOwned>(json: Value) -> Result<T, InvalidRequest> {
     serde_path_to_error::deserialize(json).map_err(|error| {
         let path = error.path().to_string();
-        let field = if path == "." { String::new() } else { path };
+        let field = if path == "." { String::new() } else { shorten(&path) };
         InvalidRequest {
             field,
             value: String::new(),

@@ -1,0 +1,81 @@
+//! Promises about the edges of what the types allow.
+
+use super::{Bench, assign, at, create, holder, lease, permits, run_key, running, token, write};
+use crate::domain::{Assign, Clause, LockRecord, RunGuard, RunId, TaskToken, Update};
+use crate::store::{Commit, LockStore};
+
+pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
+    bench: &Bench<'_, S>,
+) {
+    let lock = bench.lock("holders");
+    let visible: String = (b'!'..=b'~').map(char::from).collect();
+    let names = [
+        "arn:aws:states:eu-west-1:123456789012:execution:nightly:4f#2",
+        "arn:aws:states:eu-west-1:123456789012:execution:nightly:4f",
+        "a.b",
+        "a",
+        "#n0",
+        ":v0",
+        "[0]",
+        "token",
+        visible.as_str(),
+    ];
+    let mut now = LockRecord::new(permits(100));
+    now.last_token = token(1000);
+    bench.given(&lock, &now).await;
+
+    for (number, name) in (1..).zip(names) {
+        let extended = vec![
+            Assign::PutLease(holder(name), lease(number)),
+            Assign::LastToken(token(1000 + number)),
+        ];
+        let update = Update::Assign(extended);
+        let guard = vec![Clause::Readable, Clause::NotHeldBy(holder(name))];
+        let done = bench.commit(&lock, &assign(guard, update.clone())).await;
+
+        now = update.apply(Some(&now)).expect("there is a record");
+        assert_eq!(done, Commit::Committed(None), "{name}");
+    }
+    assert_eq!(bench.load(&lock).await.as_ref(), Some(&now));
+    for (number, name) in (1..).zip(names) {
+        let update = Update::Assign(vec![
+            Assign::ExtendLease(holder(name), at(900), None),
+            Assign::LastToken(token(2000)),
+        ]);
+        let guard = vec![Clause::LeaseIs(holder(name), token(number))];
+        let mut change = assign(guard, update.clone());
+        change.read_back = true;
+        let done = bench.commit(&lock, &change).await;
+
+        now = update.apply(Some(&now)).expect("there is a record");
+        assert_eq!(done, Commit::Committed(Some(now.clone())), "{name}");
+    }
+}
+
+pub(super) async fn the_largest_record_can_be_written_and_read<S: LockStore>(bench: &Bench<'_, S>) {
+    let lock = bench.lock("largest");
+    let long = |number: u64, length: usize| format!("{number:0>length$}");
+    let mut record = LockRecord::new(permits(100));
+    record.last_token = token((1 << 53) - 1);
+    record.last_ticket = 500;
+    for number in 1..=100 {
+        let mut lease = lease(number);
+        lease.run_key = Some(run_key(&long(number, 512)));
+        lease.run_until = Some(at(253_402_300_799_999));
+        lease.beat = TaskToken::new(long(number, 2048)).ok();
+        record.holders.insert(holder(&long(number, 512)), lease);
+    }
+    for ticket in 1..=500 {
+        record.queue.insert(long(ticket, 22), ticket);
+    }
+    let mut change = create(&record);
+    let id = RunId::Key(run_key(&long(1, 512)));
+    let guard = RunGuard::NotTaken(at(0));
+    change.runs.push((guard, write(&id, running(1))));
+
+    let done = bench.commit(&lock, &change).await;
+
+    assert_eq!(done, Commit::Committed(None));
+    assert_eq!(bench.load(&lock).await, Some(record));
+    assert_eq!(bench.load_run(&lock, &id).await, Some(running(1)));
+}

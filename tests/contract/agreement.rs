@@ -1,0 +1,136 @@
+//! Code, state machines, template and schema files say the same.
+
+use lockstep::config::Key;
+use lockstep::contract::ErrorName;
+use lockstep_tests::{repository, schemas};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+/// All state machine definitions of the project.
+fn definitions() -> Vec<(PathBuf, Value)> {
+    let folder = repository().join("statemachines");
+    let folders = [folder.clone(), folder.join("examples")];
+    let files = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap());
+    let paths = files.map(|entry| entry.unwrap().path());
+    let all: Vec<_> = paths
+        .filter(|path| path.to_string_lossy().ends_with(".asl.json"))
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            (path, serde_json::from_str(&text).unwrap())
+        })
+        .collect();
+    assert!(all.len() >= 4, "only {} definitions found", all.len());
+    all
+}
+
+/// Calls `visit` with every object in `value`.
+fn walk(value: &Value, visit: &mut impl FnMut(&serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            visit(object);
+            object.values().for_each(|value| walk(value, visit));
+        }
+        Value::Array(list) => list.iter().for_each(|value| walk(value, visit)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_workflow_catches_retries_and_throws_only_names_from_the_closed_list() {
+    let ours: BTreeSet<_> = ErrorName::ALL.iter().map(|name| name.as_str()).collect();
+    let mut seen = 0;
+
+    for (path, definition) in definitions() {
+        walk(&definition, &mut |object| {
+            let equals = object
+                .get("ErrorEquals")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            let thrown = object.get("Error").into_iter();
+            for name in equals.chain(thrown).filter_map(Value::as_str) {
+                let foreign = ["States.", "Lambda.", "Sandbox.", "ECS.", "{%"];
+                let known = ours.contains(name) || foreign.iter().any(|p| name.starts_with(p));
+                assert!(known, "{}: {name}", path.display());
+                seen += 1;
+            }
+        });
+    }
+
+    assert!(seen > 20, "only {seen} names seen");
+}
+
+#[test]
+fn every_task_has_a_timeout_and_no_retry_names_all_errors() {
+    for (path, definition) in definitions() {
+        walk(&definition, &mut |object| {
+            let is_task = object.get("Type").is_some_and(|kind| kind == "Task");
+            let has_timeout = object.contains_key("TimeoutSeconds");
+            assert!(!is_task || has_timeout, "{}: {object:?}", path.display());
+            let retriers = object
+                .get("Retry")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            for retrier in retriers {
+                let names = retrier["ErrorEquals"].as_array().unwrap();
+                let all = names
+                    .iter()
+                    .any(|n| n == "States.ALL" || n == "States.TaskFailed");
+                assert!(!all, "{}: {retrier}", path.display());
+            }
+        });
+    }
+}
+
+#[test]
+fn errors_that_must_not_be_retried_come_first_in_every_call_of_a_lock_function() {
+    for (path, definition) in definitions() {
+        walk(&definition, &mut |object| {
+            let Some(retriers) = object.get("Retry").and_then(Value::as_array) else {
+                return;
+            };
+            let first = &retriers[0];
+            assert_eq!(first["MaxAttempts"], 0, "{}: {first}", path.display());
+            for retrier in &retriers[1..] {
+                for name in retrier["ErrorEquals"].as_array().unwrap() {
+                    let ours = ErrorName::ALL
+                        .into_iter()
+                        .find(|ours| name == ours.as_str());
+                    assert!(
+                        ours.is_none_or(ErrorName::is_retryable),
+                        "{}: {name}",
+                        path.display()
+                    );
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn the_template_sets_every_key_and_no_other() {
+    let template = fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
+    let words = template.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let set: BTreeSet<_> = words.filter(|word| word.starts_with("LOCKSTEP_")).collect();
+
+    let known: BTreeSet<_> = Key::ALL.iter().map(|key| key.name()).collect();
+
+    assert_eq!(set, known);
+}
+
+#[test]
+fn committed_schemas_are_what_the_types_say() {
+    for (name, schema) in schemas::all() {
+        let path = schemas::folder().join(name);
+        let committed = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == schemas::text(&schema),
+            "{name} is old: run `make schemas`"
+        );
+    }
+}

@@ -1,0 +1,380 @@
+//! Bad input gets one clear error that names the field, the value and the rule; nothing is written.
+
+use crate::functions::{Answer, Functions};
+use serde_json::{Value, json};
+
+const ARN: &str = "arn:aws:states:eu-west-1:123456789012:execution:report:a";
+
+/// `base` with `field` (a path of at most two names) set to `value`, or removed for `null`.
+fn with(base: &Value, field: &str, value: Value) -> Value {
+    let mut event = base.clone();
+    let (parent, name) = match field.split_once('.') {
+        Some((parent, name)) => (&mut event[parent], name),
+        None => (&mut event, field),
+    };
+    let parent = parent.as_object_mut().expect("the path leads to an object");
+    match value {
+        Value::Null => parent.remove(name),
+        value => parent.insert(name.to_owned(), value),
+    };
+    event
+}
+
+/// Checks that `answer` is `InvalidRequest` and says all of `parts`.
+fn assert_invalid(answer: Answer, case: &str, parts: &[&str]) {
+    let error = answer.expect_err(case);
+    assert_eq!(
+        error.name().as_str(),
+        "Lockstep.InvalidRequest",
+        "{case}: {error}"
+    );
+    for part in parts {
+        assert!(
+            error.message().contains(part),
+            "{case}: {part:?} is not in: {error}"
+        );
+    }
+    assert!(
+        error.message().len() < 700,
+        "{case}: {} bytes",
+        error.message().len()
+    );
+}
+
+#[tokio::test]
+async fn acquire_lock_names_field_value_and_rule_and_writes_nothing() {
+    let base = json!({ "lock": "nightly", "holder": ARN });
+    let long = "x".repeat(129);
+    let huge = "x".repeat(300_000);
+    let cases = [
+        ("lock", json!(null), vec!["missing field `lock`"]),
+        ("lock", json!(""), vec!["lock", "\"\"", "1 to 128"]),
+        ("lock", json!(long), vec!["lock", "xxx", "1 to 128"]),
+        ("lock", json!(huge), vec!["lock", "1 to 128"]),
+        ("lock", json!(7), vec!["lock", "integer `7`", "string"]),
+        (
+            "lock",
+            json!("täglich"),
+            vec!["lock", "t\\u{e4}glich", "ASCII"],
+        ),
+        ("lock", json!("a\nb"), vec!["lock", "a\\nb", "1 to 128"]),
+        ("lock", json!("a b"), vec!["lock", "a b", "no spaces"]),
+        ("holder", json!(null), vec!["missing field `holder`"]),
+        ("holder", json!(""), vec!["holder", "\"\"", "1 to 512"]),
+        (
+            "holder",
+            json!("a\u{7}b"),
+            vec!["holder", "a\\u{7}b", "visible ASCII"],
+        ),
+        ("holder", json!("x".repeat(513)), vec!["holder", "1 to 512"]),
+        ("permits", json!(0), vec!["permits", "0", "from 1 to 100"]),
+        (
+            "permits",
+            json!(101),
+            vec!["permits", "101", "from 1 to 100"],
+        ),
+        ("permits", json!(-1), vec!["permits", "-1", "from 1 to 100"]),
+        ("permits", json!(1.5), vec!["permits", "1.5"]),
+        ("permits", json!("2"), vec!["permits", "string \"2\""]),
+        (
+            "leaseSeconds",
+            json!(0),
+            vec!["leaseSeconds", "is 0", "from 3 to 86400"],
+        ),
+        (
+            "leaseSeconds",
+            json!(-5),
+            vec!["leaseSeconds", "is -5", "from 3 to 86400"],
+        ),
+        (
+            "leaseSeconds",
+            json!(86_401),
+            vec!["leaseSeconds", "86401", "from 3 to 86400"],
+        ),
+        (
+            "heartbeatSeconds",
+            json!(60),
+            vec!["heartbeatSeconds", "60", "below leaseSeconds"],
+        ),
+        (
+            "heartbeatSeconds",
+            json!(0),
+            vec!["heartbeatSeconds", "is 0", "from 1"],
+        ),
+        (
+            "heartbeatSeconds",
+            json!(-1),
+            vec!["heartbeatSeconds", "is -1", "from 1"],
+        ),
+        (
+            "maxRunSeconds",
+            json!(0),
+            vec!["maxRunSeconds", "is 0", "from 1 to 31536000"],
+        ),
+        (
+            "maxRunSeconds",
+            json!(-1),
+            vec!["maxRunSeconds", "is -1", "from 1 to 31536000"],
+        ),
+        (
+            "minIntervalSeconds",
+            json!(0),
+            vec!["minIntervalSeconds", "is 0", "from 1"],
+        ),
+        (
+            "minIntervalSeconds",
+            json!(31_536_001),
+            vec!["minIntervalSeconds", "31536001"],
+        ),
+        ("runKey", json!(""), vec!["runKey", "\"\"", "1 to 512"]),
+        (
+            "runKey",
+            json!("6 o'clock"),
+            vec!["runKey", "6 o", "without spaces"],
+        ),
+        ("runKey", json!("x".repeat(513)), vec!["runKey", "1 to 512"]),
+        (
+            "overlap",
+            json!("queue"),
+            vec!["overlap", "\"queue\"", "skip or fail"],
+        ),
+        (
+            "overlap",
+            json!("replace"),
+            vec!["overlap", "\"replace\"", "skip or fail"],
+        ),
+        ("overlap", json!("wait"), vec!["overlap", "wait", "skip"]),
+        ("leaseSecs", json!(60), vec!["unknown field `leaseSecs`"]),
+        (&huge, json!(1), vec!["unknown field"]),
+    ];
+    let functions = Functions::new();
+
+    for (field, value, parts) in cases {
+        let case = format!("{} = {}", &field[..field.len().min(40)], short(&value));
+        let answer = functions.acquire(with(&base, field, value)).await;
+        assert_invalid(answer, &case, &parts);
+    }
+
+    assert_eq!(functions.record("nightly").await, None);
+    assert!(functions.metrics.all().is_empty());
+}
+
+#[tokio::test]
+async fn heartbeat_names_field_value_and_rule_and_leaves_the_lease_alone() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", ARN).await;
+    let before = functions.record("nightly").await;
+    let base = json!({ "grant": grant });
+
+    for (field, value, parts) in grant_cases() {
+        let answer = functions.heartbeat(with(&base, field, value.clone())).await;
+        assert_invalid(answer, &format!("{field} = {}", short(&value)), &parts);
+    }
+    for token in ["", "se cret", "sécret", &"secret".repeat(400)] {
+        let answer = functions
+            .heartbeat(with(&base, "taskToken", json!(token)))
+            .await;
+        let message = answer.as_ref().expect_err(token).message().to_owned();
+        assert_invalid(answer, "taskToken", &["taskToken", "(hidden)", "1 to 2048"]);
+        assert!(!message.contains("cret"), "a task token shows: {message}");
+    }
+
+    assert_eq!(functions.record("nightly").await, before);
+}
+
+#[tokio::test]
+async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", ARN).await;
+    let before = functions.record("nightly").await;
+    let base = json!({ "grant": grant, "outcome": "succeeded" });
+    let own = [
+        ("outcome", json!(null), vec!["missing field `outcome`"]),
+        (
+            "outcome",
+            json!("lost"),
+            vec!["outcome", "lost", "succeeded"],
+        ),
+        ("outcome", json!(1), vec!["outcome"]),
+    ];
+
+    for (field, value, parts) in grant_cases().into_iter().chain(own) {
+        let answer = functions.release(with(&base, field, value.clone())).await;
+        assert_invalid(answer, &format!("{field} = {}", short(&value)), &parts);
+    }
+
+    assert_eq!(functions.record("nightly").await, before);
+}
+
+/// What can be wrong with a receipt.
+fn grant_cases() -> Vec<(&'static str, Value, Vec<&'static str>)> {
+    vec![
+        ("grant", json!(null), vec!["missing field `grant`"]),
+        ("grant", json!("nightly"), vec!["grant", "nightly"]),
+        (
+            "grant.lock",
+            json!(null),
+            vec!["grant", "missing field `lock`"],
+        ),
+        (
+            "grant.lock",
+            json!(""),
+            vec!["grant.lock", "\"\"", "1 to 128"],
+        ),
+        (
+            "grant.lock",
+            json!("x".repeat(300_000)),
+            vec!["grant.lock", "1 to 128"],
+        ),
+        (
+            "grant.lock",
+            json!("n\u{0}"),
+            vec!["grant.lock", "n\\u{0}", "1 to 128"],
+        ),
+        (
+            "grant.holder",
+            json!(null),
+            vec!["grant", "missing field `holder`"],
+        ),
+        ("grant.holder", json!(""), vec!["grant.holder", "1 to 512"]),
+        (
+            "grant.holder",
+            json!("ü"),
+            vec!["grant.holder", "visible ASCII"],
+        ),
+        (
+            "grant.token",
+            json!(null),
+            vec!["grant", "missing field `token`"],
+        ),
+        (
+            "grant.token",
+            json!(0),
+            vec!["grant.token", "is 0", "from 1"],
+        ),
+        (
+            "grant.token",
+            json!(-7),
+            vec!["grant.token", "is -7", "from 1"],
+        ),
+        (
+            "grant.token",
+            json!(9_007_199_254_740_992_i64),
+            vec!["grant.token", "from 1"],
+        ),
+        (
+            "grant.token",
+            json!("1"),
+            vec!["grant.token", "string \"1\""],
+        ),
+        ("grant.runKey", json!(""), vec!["grant.runKey", "1 to 512"]),
+        (
+            "grant.owner",
+            json!("me"),
+            vec!["grant", "unknown field `owner`"],
+        ),
+        ("extra", json!(1), vec!["unknown field `extra`"]),
+    ]
+}
+
+#[tokio::test]
+async fn check_running_executions_names_field_value_and_rule() {
+    let functions = Functions::new();
+    let base = json!({ "executionArn": ARN, "startedAt": "2026-03-01T06:00:00Z" });
+    let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:report";
+    let express = "arn:aws:states:eu-west-1:123456789012:express:report:a:b";
+    let cases = [
+        (
+            "executionArn",
+            json!(null),
+            vec!["missing field `executionArn`"],
+        ),
+        (
+            "executionArn",
+            json!(""),
+            vec!["executionArn", "\"\"", "the ARN of a Standard"],
+        ),
+        (
+            "executionArn",
+            json!(machine),
+            vec!["executionArn", "stateMachine", "the ARN of"],
+        ),
+        (
+            "executionArn",
+            json!(express),
+            vec!["executionArn", "express", "Standard"],
+        ),
+        (
+            "executionArn",
+            json!(format!("{ARN}ä")),
+            vec!["executionArn", "\\u{e4}"],
+        ),
+        (
+            "executionArn",
+            json!(3),
+            vec!["executionArn", "integer `3`"],
+        ),
+        ("startedAt", json!(null), vec!["missing field `startedAt`"]),
+        (
+            "startedAt",
+            json!("yesterday"),
+            vec!["startedAt", "\"yesterday\"", "RFC 3339"],
+        ),
+        (
+            "startedAt",
+            json!("1969-01-01T00:00:00Z"),
+            vec!["startedAt", "1969", "RFC 3339"],
+        ),
+        (
+            "startedAt",
+            json!(1_772_344_800),
+            vec!["startedAt", "integer"],
+        ),
+        (
+            "maxRunning",
+            json!(0),
+            vec!["maxRunning", "is 0", "from 1 to 1000"],
+        ),
+        (
+            "maxRunning",
+            json!(-1),
+            vec!["maxRunning", "is -1", "from 1 to 1000"],
+        ),
+        ("maxRunning", json!("1"), vec!["maxRunning", "string \"1\""]),
+        ("machine", json!(machine), vec!["unknown field `machine`"]),
+    ];
+
+    for (field, value, parts) in cases {
+        let answer = functions
+            .check_running(with(&base, field, value.clone()))
+            .await;
+        assert_invalid(answer, &format!("{field} = {}", short(&value)), &parts);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_no_object_is_refused() {
+    let functions = Functions::new();
+
+    for event in [json!(null), json!([]), json!("nightly"), json!(7)] {
+        assert_invalid(
+            functions.acquire(event.clone()).await,
+            &event.to_string(),
+            &["request"],
+        );
+        assert_invalid(
+            functions.heartbeat(event.clone()).await,
+            &event.to_string(),
+            &["request"],
+        );
+        assert_invalid(
+            functions.release(event.clone()).await,
+            &event.to_string(),
+            &["request"],
+        );
+    }
+}
+
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(60).collect()
+}

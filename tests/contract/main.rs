@@ -1,0 +1,6 @@
+//! The contract: what goes in, what comes out, and that all who speak it agree.
+
+mod agreement;
+mod bad_input;
+mod functions;
+mod responses;

@@ -1,0 +1,46 @@
+//! The JSON Schemas of the contract, made from its types.
+
+use lockstep::contract::{
+    AcquireRequest, AcquireResponse, CheckRunningRequest, CheckRunningResponse, HeartbeatRequest,
+    HeartbeatResponse, ReleaseRequest, ReleaseResponse,
+};
+use schemars::{Schema, schema_for};
+use std::path::PathBuf;
+
+/// Every schema: its file name, and what it says.
+#[must_use]
+pub fn all() -> Vec<(&'static str, Schema)> {
+    vec![
+        ("acquire-lock.request.json", schema_for!(AcquireRequest)),
+        ("acquire-lock.response.json", schema_for!(AcquireResponse)),
+        ("heartbeat.request.json", schema_for!(HeartbeatRequest)),
+        ("heartbeat.response.json", schema_for!(HeartbeatResponse)),
+        ("release-lock.request.json", schema_for!(ReleaseRequest)),
+        ("release-lock.response.json", schema_for!(ReleaseResponse)),
+        (
+            "check-running-executions.request.json",
+            schema_for!(CheckRunningRequest),
+        ),
+        (
+            "check-running-executions.response.json",
+            schema_for!(CheckRunningResponse),
+        ),
+    ]
+}
+
+/// The text of a schema file.
+///
+/// # Panics
+/// Never: a schema is always JSON.
+#[must_use]
+pub fn text(schema: &Schema) -> String {
+    let mut text = serde_json::to_string_pretty(schema).expect("a schema is JSON");
+    text.push('\n');
+    text
+}
+
+/// Where the schema files are.
+#[must_use]
+pub fn folder() -> PathBuf {
+    crate::repository().join("shared/schemas")
+}
