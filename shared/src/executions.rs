@@ -210,7 +210,10 @@ mod tests {
     fn as_many_as_allowed_go_on() {
         let all: Vec<_> = (0..5).map(|n| execution(&format!("x{n}"), n)).collect();
 
-        let on = all.iter().filter(|me| standing(me, all.clone(), 2).proceed).count();
+        let on = all
+            .iter()
+            .filter(|me| standing(me, all.clone(), 2).proceed)
+            .count();
 
         assert_eq!(on, 2);
     }
@@ -221,6 +224,9 @@ mod tests {
 
         let standing = standing(&execution("me", 2), listed, 2);
 
-        assert_eq!((standing.running, standing.ahead.len(), standing.proceed), (2, 1, true));
+        assert_eq!(
+            (standing.running, standing.ahead.len(), standing.proceed),
+            (2, 1, true)
+        );
     }
 }

@@ -44,9 +44,28 @@ fn assert_invalid(answer: Answer, case: &str, parts: &[&str]) {
 #[tokio::test]
 async fn acquire_lock_names_field_value_and_rule_and_writes_nothing() {
     let base = json!({ "lock": "nightly", "holder": ARN });
-    let long = "x".repeat(129);
     let huge = "x".repeat(300_000);
-    let cases = [
+    let mut cases = name_cases(&huge);
+    cases.extend(number_cases());
+    cases.extend(other_cases());
+    cases.push((&huge, json!(1), vec!["unknown field"]));
+    let functions = Functions::new();
+
+    for (field, value, parts) in cases {
+        let case = format!("{} = {}", &field[..field.len().min(40)], short(&value));
+        let answer = functions.acquire(with(&base, field, value)).await;
+        assert_invalid(answer, &case, &parts);
+    }
+
+    assert_eq!(functions.record("nightly").await, None);
+    assert!(functions.metrics.all().is_empty());
+}
+
+type Case<'a> = (&'a str, Value, Vec<&'static str>);
+
+fn name_cases(huge: &str) -> Vec<Case<'static>> {
+    let long = "x".repeat(129);
+    vec![
         ("lock", json!(null), vec!["missing field `lock`"]),
         ("lock", json!(""), vec!["lock", "\"\"", "1 to 128"]),
         ("lock", json!(long), vec!["lock", "xxx", "1 to 128"]),
@@ -67,6 +86,11 @@ async fn acquire_lock_names_field_value_and_rule_and_writes_nothing() {
             vec!["holder", "a\\u{7}b", "visible ASCII"],
         ),
         ("holder", json!("x".repeat(513)), vec!["holder", "1 to 512"]),
+    ]
+}
+
+fn number_cases() -> Vec<Case<'static>> {
+    vec![
         ("permits", json!(0), vec!["permits", "0", "from 1 to 100"]),
         (
             "permits",
@@ -126,6 +150,11 @@ async fn acquire_lock_names_field_value_and_rule_and_writes_nothing() {
             json!(31_536_001),
             vec!["minIntervalSeconds", "31536001"],
         ),
+    ]
+}
+
+fn other_cases() -> Vec<Case<'static>> {
+    vec![
         ("runKey", json!(""), vec!["runKey", "\"\"", "1 to 512"]),
         (
             "runKey",
@@ -145,18 +174,7 @@ async fn acquire_lock_names_field_value_and_rule_and_writes_nothing() {
         ),
         ("overlap", json!("wait"), vec!["overlap", "wait", "skip"]),
         ("leaseSecs", json!(60), vec!["unknown field `leaseSecs`"]),
-        (&huge, json!(1), vec!["unknown field"]),
-    ];
-    let functions = Functions::new();
-
-    for (field, value, parts) in cases {
-        let case = format!("{} = {}", &field[..field.len().min(40)], short(&value));
-        let answer = functions.acquire(with(&base, field, value)).await;
-        assert_invalid(answer, &case, &parts);
-    }
-
-    assert_eq!(functions.record("nightly").await, None);
-    assert!(functions.metrics.all().is_empty());
+    ]
 }
 
 #[tokio::test]
@@ -207,7 +225,7 @@ async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
 }
 
 /// What can be wrong with a receipt.
-fn grant_cases() -> Vec<(&'static str, Value, Vec<&'static str>)> {
+fn grant_cases() -> Vec<Case<'static>> {
     vec![
         ("grant", json!(null), vec!["missing field `grant`"]),
         ("grant", json!("nightly"), vec!["grant", "nightly"]),

@@ -114,11 +114,11 @@ impl AcquireRequest {
         let lease = self.lease_seconds.unwrap_or(LEASE_DEFAULT);
         let lease = seconds("leaseSeconds", lease, LEASE_MIN, LEASE_MAX)?;
         Ok(CheckedAcquire {
-            lock: text("lock", self.lock, LockKey::new)?,
+            lock: text("lock", &self.lock, LockKey::new)?,
             heartbeat: heartbeat(self.heartbeat_seconds, lease)?,
             overlap: self.overlap,
             acquire: Acquire {
-                holder: text("holder", self.holder, HolderId::new)?,
+                holder: text("holder", &self.holder, HolderId::new)?,
                 permits: Permits::new(permits)
                     .map_err(|invalid| InvalidRequest::new("permits", permits, invalid.rule))?,
                 lease,
@@ -126,7 +126,7 @@ impl AcquireRequest {
                 min_interval: year("minIntervalSeconds", self.min_interval_seconds)?,
                 run_key: self
                     .run_key
-                    .map(|key| text("runKey", key, RunKey::new))
+                    .map(|key| text("runKey", &key, RunKey::new))
                     .transpose()?,
                 retention,
             },

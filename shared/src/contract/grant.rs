@@ -60,15 +60,15 @@ impl Grant {
             |token: &FencingToken| *token > FencingToken::NONE && *token <= FencingToken::MAX;
         let rule = "the fencing token of the grant, a whole number from 1 to 9007199254740991";
         Ok(CheckedGrant {
-            lock: parse::text("grant.lock", self.lock, LockKey::new)?,
-            holder: parse::text("grant.holder", self.holder, HolderId::new)?,
+            lock: parse::text("grant.lock", &self.lock, LockKey::new)?,
+            holder: parse::text("grant.holder", &self.holder, HolderId::new)?,
             token: token
                 .ok()
                 .filter(in_range)
                 .ok_or_else(|| InvalidRequest::new("grant.token", self.token, rule))?,
             run_key: self
                 .run_key
-                .map(|key| parse::text("grant.runKey", key, RunKey::new))
+                .map(|key| parse::text("grant.runKey", &key, RunKey::new))
                 .transpose()?,
         })
     }

@@ -49,7 +49,11 @@ impl std::error::Error for InvalidRequest {}
 pub fn parse<T: DeserializeOwned>(json: Value) -> Result<T, InvalidRequest> {
     serde_path_to_error::deserialize(json).map_err(|error| {
         let path = error.path().to_string();
-        let field = if path == "." { String::new() } else { shorten(&path) };
+        let field = if path == "." {
+            String::new()
+        } else {
+            shorten(&path)
+        };
         InvalidRequest {
             field,
             value: String::new(),
@@ -82,10 +86,10 @@ pub(crate) fn parse_time(field: &str, text: &str) -> Result<Timestamp, InvalidRe
 /// Checks a text by the constructor of its type.
 pub(crate) fn text<T>(
     field: &str,
-    text: String,
+    text: &str,
     new: fn(String) -> Result<T, Invalid>,
 ) -> Result<T, InvalidRequest> {
-    new(text.clone()).map_err(|invalid| InvalidRequest::new(field, quoted(&text), invalid.rule))
+    new(text.to_owned()).map_err(|invalid| InvalidRequest::new(field, quoted(text), invalid.rule))
 }
 
 /// Checks a length of time.

@@ -1,0 +1,81 @@
+# Every verb of the project. A laptop and CI run the same ones.
+
+STACK     := tests/stack/lockstack
+FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions
+TOOLS     := $(or $(LOCKSTEP_CACHE),$(HOME)/.cache/lockstep)/bin
+TESTS     := cargo test --quiet -p lockstep-tests
+export PATH := $(TOOLS):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help check fmt lint purity test test-unit test-contract test-model test-sim \
+        test-integration test-e2e up down demo build package validate schemas clean tools functions
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+check: fmt lint purity ## all checks that run no test
+
+fmt: ## is the code formatted?
+	cargo fmt --all --check
+
+lint: ## clippy without a warning; licences, advisories and sources of dependencies
+	cargo clippy --workspace --all-targets -- -D warnings
+	tests/checks/dependencies
+
+purity: ## does the core build alone, without AWS, tokio or Lambda?
+	tests/checks/purity
+
+test: check validate test-unit test-contract test-model test-sim test-integration test-e2e ## all levels
+	@echo "all levels passed"
+
+test-unit: ## pure code, in milliseconds
+	cargo test --quiet -p lockstep --features aws,lambda,schema,test-util --lib
+	cargo test --quiet -p lockstep --doc
+	cargo test --quiet $(addprefix -p ,$(FUNCTIONS)) --lib --bins
+
+test-contract: ## JSON in, JSON out, and that all who speak it agree
+	$(TESTS) --test contract
+
+test-model: ## properties of the protocol over random records and commands
+	$(TESTS) --test property
+	@echo "no exhaustive model yet: properties only"
+
+test-sim: ## seeded simulations
+	@echo "no simulation yet"
+
+test-integration: tools ## the store on AWS's DynamoDB Local
+	tests/checks/with-stack $(TESTS) --test integration
+
+test-e2e: functions ## the deployed stack: Step Functions, Lambda, ECS containers
+	tests/checks/with-stack --deploy $(TESTS) --test e2e
+
+tools: ## install the pinned tools of the local stack
+	@$(STACK) install
+
+functions: tools ## build the functions for the local stack
+	cargo lambda build --quiet --profile local $(addprefix -p ,$(FUNCTIONS))
+
+up: functions ## start the local stack and deploy to it
+	$(STACK) up
+	$(STACK) deploy
+
+down: ## stop the local stack
+	$(STACK) down
+
+demo: functions ## ten starts of one tick, a timeline, and overlaps: 0
+	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example demo
+
+build: tools ## build the functions as they are deployed
+	cargo lambda build --release $(addprefix -p ,$(FUNCTIONS))
+
+package: build ## one zip for each function under target/lambda, with its size
+	@ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip)
+
+validate: tools ## SAM, CloudFormation, IAM and state machine checks
+	infra/validate
+
+schemas: ## write the JSON Schemas from the types
+	cargo run --quiet -p lockstep-tests --example schemas
+
+clean: down ## stop the stack and remove what was built
+	cargo clean

@@ -1,0 +1,111 @@
+"""DynamoDB is AWS's own DynamoDB Local.
+
+AWS: conditional writes, transactions and expressions behave as DynamoDB Local has them, which
+  AWS makes from the service's code.
+  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.html
+ministack 1.5.33: has an implementation of its own, which differs in details that a lock rests on.
+
+So every DynamoDB request that reaches the emulator goes on to DynamoDB Local, and a table of a
+CloudFormation template is made there. The emulator keeps its record of a table made by
+CloudFormation, for change sets and tags. Streams are not fed; deletion protection and
+point-in-time recovery are not kept.
+"""
+import asyncio
+import http.client
+import json
+import os
+import urllib.parse
+
+from ministack.services import dynamodb
+from ministack.services import stepfunctions as sfn
+from ministack.services.cloudformation import provisioners
+from ministack.core.responses import get_account_id, get_region
+
+from . import scope
+
+_AUTHORIZATION = ("AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, "
+                  "SignedHeaders=host, Signature=0")
+_TABLE_FIELDS = ("KeySchema", "AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes",
+                 "BillingMode", "ProvisionedThroughput")
+
+
+def send(action, body):
+    """One request to DynamoDB Local: (status, headers, body)."""
+    address = urllib.parse.urlsplit(os.environ["LOCKSTACK_DYNAMODB"])
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+    try:
+        connection.request("POST", "/", body, {
+            "X-Amz-Target": f"DynamoDB_20120810.{action}", "Content-Type": "application/x-amz-json-1.0",
+            "Authorization": _AUTHORIZATION, "X-Amz-Date": "20260101T000000Z"})
+        response = connection.getresponse()
+        answer = response.read()
+        # DynamoDB Local names a region and account of its own.
+        own = f"arn:aws:dynamodb:{get_region()}:{get_account_id()}:".encode()
+        answer = answer.replace(b"arn:aws:dynamodb:ddblocal:000000000000:", own)
+        return response.status, {"Content-Type": "application/x-amz-json-1.0"}, answer
+    finally:
+        connection.close()
+
+
+async def _handle_request(method, path, headers, body, query_params):
+    action = headers.get("x-amz-target", "").rpartition(".")[2]
+    return await asyncio.to_thread(send, action, body)
+
+
+def _invoke_from_state(operation, data):
+    status, _, body = send(operation[0].upper() + operation[1:], json.dumps(data))
+    answer = json.loads(body)
+    if status >= 400:
+        name = answer.get("__type", "AmazonDynamoDBException").rpartition("#")[2]
+        raise scope.TaskError(f"DynamoDB.{name}", answer.get("message") or answer.get("Message", ""))
+    return answer
+
+
+def _request(action, **fields):
+    status, _, body = send(action, json.dumps(fields))
+    if status >= 400:
+        raise ValueError(f"AWS::DynamoDB::Table: {action} failed: {body.decode()}")
+
+
+def _create_table(create):
+    def wrapper(logical_id, properties, stack_name):
+        name, attributes = create(logical_id, properties, stack_name)
+        fields = {field: properties[field] for field in _TABLE_FIELDS if field in properties}
+        try:
+            _request("CreateTable", TableName=name, **_as_api(fields))
+        except ValueError:
+            dynamodb._tables.pop(name, None)
+            raise
+        _set_time_to_live(name, properties)
+        return name, attributes
+    return wrapper
+
+
+def _as_api(value):
+    """CloudFormation hands numbers over as strings; the API wants numbers."""
+    if isinstance(value, dict):
+        return {key: int(item) if key.endswith("CapacityUnits") else _as_api(item) for key, item in value.items()}
+    return [_as_api(item) for item in value] if isinstance(value, list) else value
+
+
+def _set_time_to_live(name, properties):
+    wanted = properties.get("TimeToLiveSpecification")
+    if wanted and str(wanted.get("Enabled")).lower() == "true":
+        _request("UpdateTimeToLive", TableName=name, TimeToLiveSpecification={
+            "AttributeName": wanted["AttributeName"], "Enabled": True})
+
+
+def _delete_table(delete):
+    def wrapper(physical_id, properties):
+        delete(physical_id, properties)
+        if send("DescribeTable", json.dumps({"TableName": physical_id}))[0] == 200:
+            _request("DeleteTable", TableName=physical_id)
+    return wrapper
+
+
+def apply():
+    dynamodb.handle_request = _handle_request
+    sfn._invoke_dynamodb = _invoke_from_state
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::DynamoDB::Table"]
+    handlers["create"] = _create_table(handlers["create"])
+    handlers["delete"] = _delete_table(handlers["delete"])

@@ -1,0 +1,74 @@
+"""StopTask.
+
+AWS: each container gets SIGTERM and, after its stopTimeout (default 30 s), SIGKILL. The task
+  keeps RUNNING with desiredStatus STOPPED meanwhile; then it has stopCode UserInitiated, the
+  given reason and the containers' real exit codes. A task that is still starting stops, too.
+  https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html
+  https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html
+ministack 1.5.33: reports STOPPED with exit code 0 first and stops the containers afterwards,
+  with 5 s for all of them.
+"""
+import logging
+import time
+
+from ministack.services import ecs
+
+from . import scope
+
+_stock_stop = ecs._stop_task
+_stock_active = ecs._task_is_active
+_log = logging.getLogger("lockstack.ecs_stop")
+_START_SECONDS = 60
+
+
+def stop_task(data):
+    cluster = ecs._resolve_cluster_name(data.get("cluster", "default"))
+    task = cluster and ecs._resolve_task(data.get("task", ""), cluster)
+    docker = ecs._get_docker()
+    if not task or not docker or task["lastStatus"] == "STOPPED":
+        return _stock_stop(data)
+    with ecs.resource_lock("ecs-task", task["taskArn"]):
+        first = "_stop_reason" not in task
+        if first:
+            task["_stop_reason"] = data.get("reason", "Task stopped by user")
+            task["desiredStatus"] = "STOPPED"
+            task["stoppingAt"] = ecs._iso()
+    if first:
+        scope.in_thread(_stop_containers, task, docker)
+    return ecs.json_response({"task": ecs._sanitize(task)})
+
+
+def _stop_containers(task, docker):
+    """Signal the containers; the emulator's watcher sees them exit and marks the task."""
+    end = time.monotonic() + _START_SECONDS
+    while task["lastStatus"] not in ("RUNNING", "STOPPED") and time.monotonic() < end:
+        time.sleep(0.05)
+    definition = ecs._task_defs.get(ecs._resolve_td_key(task["taskDefinitionArn"])) or {}
+    timeouts = {item["name"]: int(item.get("stopTimeout") or 30) for item in definition.get("containerDefinitions", [])}
+    for container, container_id in zip(task["containers"], list(task.get("_docker_ids") or [])):
+        try:
+            docker.containers.get(container_id).stop(timeout=timeouts.get(container["name"], 30))
+        except Exception as error:  # it may have exited and been removed meanwhile
+            _log.warning("stop of %s: %s", container_id[:12], error)
+
+
+def _task_is_active(task_arn, task):
+    # The emulator takes a task that is asked to stop for stopped; it goes on until its containers exit.
+    if "_stop_reason" in task and task["lastStatus"] != "STOPPED":
+        return ecs._tasks.get(task_arn) is task and not task.get("_ecs_resetting")
+    return _stock_active(task_arn, task)
+
+
+def _naming_the_request(mark_stopped):
+    def wrapper(task_arn, task, reason, stop_code, **named):
+        if "_stop_reason" in task and stop_code == "EssentialContainerExited":
+            reason, stop_code = task["_stop_reason"], "UserInitiated"
+        return mark_stopped(task_arn, task, reason, stop_code, **named)
+    return wrapper
+
+
+def apply():
+    ecs._stop_task = stop_task
+    ecs._ACTION_MAP["StopTask"] = stop_task
+    ecs._task_is_active = _task_is_active
+    ecs._mark_task_stopped = _naming_the_request(ecs._mark_task_stopped)

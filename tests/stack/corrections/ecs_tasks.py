@@ -1,0 +1,76 @@
+"""RunTask, as an API and as a state.
+
+AWS: ecs:runTask.sync succeeds only when the task started and its containers exited with 0;
+  its result is the task in PascalCase; a state that is cancelled stops its task.
+  https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html
+AWS: RunTask in an unknown cluster fails with ClusterNotFoundException; the same clientToken
+  starts nothing new. https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
+ministack 1.5.33: succeeds whatever the exit code, and when the image is missing; answers
+  {"tasks": [...]}; never stops a task; makes up the cluster; ignores clientToken.
+"""
+import json
+
+from ministack.services import ecs
+from ministack.services import stepfunctions as sfn
+
+from . import scope
+
+_stock_run_task = ecs._run_task
+_answers = {}
+
+
+def run_task(data):
+    cluster = ecs._resolve_cluster_name(data.get("cluster", "default"))
+    if cluster is None or cluster not in ecs._clusters:
+        return ecs.error_response_json("ClusterNotFoundException", "Cluster not found.", 400)
+    key = (cluster, data.get("clientToken"))
+    if key[1] and key in _answers:
+        return _answers[key]
+    answer = _stock_run_task(data)
+    if key[1] and answer[0] < 400:
+        _answers[key] = answer
+    return answer
+
+
+def _run_task_state(resource, data):
+    scope.check()
+    request = sfn._pascal_to_camel(data)
+    request.setdefault("startedBy", "AWS Step Functions")
+    status, _, body = run_task(request)
+    answer = json.loads(body)
+    if status >= 400:
+        name = answer.get("__type", "AmazonECSException").split("#")[-1]
+        raise scope.TaskError(f"ECS.{name}", answer.get("message", ""))
+    if not resource.endswith(".sync"):
+        return pascal_case(answer)
+    started = answer["tasks"][0]
+    try:
+        while ecs._tasks[started["taskArn"]]["lastStatus"] != "STOPPED":
+            scope.pause(0.05)
+    except scope.Stopped:
+        scope.in_thread(ecs._stop_task, {
+            "cluster": started["clusterArn"], "task": started["taskArn"],
+            "reason": "Task stopped by AWS Step Functions"})
+        raise
+    described = ecs._describe_tasks({"cluster": started["clusterArn"], "tasks": [started["taskArn"]]})
+    task = pascal_case(json.loads(described[2])["tasks"][0])
+    failed = any(container.get("ExitCode") != 0 for container in task["Containers"])
+    if failed or task.get("StopCode") == "TaskFailedToStart":
+        raise scope.TaskError("States.TaskFailed", json.dumps(task))
+    return task
+
+
+def pascal_case(value):
+    if isinstance(value, list):
+        return [pascal_case(item) for item in value]
+    if isinstance(value, dict):
+        return {key[:1].upper() + key[1:]: pascal_case(item) for key, item in value.items()}
+    return value
+
+
+def apply():
+    ecs._run_task = run_task
+    ecs._ACTION_MAP["RunTask"] = run_task
+    for resource, handler in list(sfn._SERVICE_DISPATCH.items()):
+        if handler is sfn._invoke_ecs_run_task:
+            sfn._SERVICE_DISPATCH[resource] = _run_task_state

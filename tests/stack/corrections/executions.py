@@ -1,0 +1,108 @@
+"""Executions: stopping, timing out, starting twice, failing.
+
+AWS: StopExecution ends a Standard execution: nothing of it goes on and its status stays
+  ABORTED. https://docs.aws.amazon.com/step-functions/latest/apireference/API_StopExecution.html
+AWS: the machine's TimeoutSeconds ends an execution as TIMED_OUT with States.Timeout.
+  https://docs.aws.amazon.com/step-functions/latest/dg/statemachine-structure.html
+AWS: StartExecution with the name and input of a running execution answers as before; with
+  another input, or once it is closed, it refuses: ExecutionAlreadyExists.
+  https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+AWS: DescribeExecution has `output` only when the execution succeeded.
+  https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
+ministack 1.5.33: loops and waits run on after a stop and may turn ABORTED into FAILED; the
+  machine's TimeoutSeconds is ignored; a second start is always refused; a failed execution
+  has an output.
+"""
+import contextvars
+import json
+import threading
+
+from ministack.services import stepfunctions as sfn
+
+from . import scope
+
+_scopes = {}
+_stock_run = sfn._run_execution
+_stock_fail = sfn._fail_execution
+_stock_stop = sfn._stop_execution
+_stock_start = sfn._start_execution
+
+
+def _run_execution(arn):
+    # A scope without parent: an execution outlives the state or the event that started it.
+    root = _scopes[arn] = scope.Scope()
+    token = scope.enter(root)
+    timer = _start_timer(arn, root)
+    try:
+        _stock_run(arn)
+    finally:
+        if timer:
+            timer.cancel()
+        root.cancel()
+        scope.leave(token)
+        _scopes.pop(arn, None)
+
+
+def _start_timer(arn, root):
+    execution = sfn._executions.get(arn)
+    machine = execution and sfn._state_machines.get(execution["stateMachineArn"])
+    limit = json.loads(machine["definition"]).get("TimeoutSeconds") if machine else None
+    if not limit:
+        return None
+
+    def expire():
+        if execution["status"] != "RUNNING":
+            return
+        execution.update(status="TIMED_OUT", stopDate=sfn.now_iso(), error="States.Timeout", cause=None)
+        sfn._add_event(execution, "ExecutionTimedOut", {"executionTimedOutEventDetails": {"error": "States.Timeout"}})
+        sfn._emit_execution_status_event(execution)
+        root.cancel()
+
+    timer = threading.Timer(float(limit), contextvars.copy_context().run, (expire,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _fail_execution(execution, error, cause):
+    if execution["status"] == "RUNNING" and error != scope.Stopped.NAME:
+        _stock_fail(execution, error, cause)
+        execution["output"] = None
+
+
+def stop_execution(data):
+    answer = _stock_stop(data)
+    execution = sfn._executions.get(data.get("executionArn"))
+    running = _scopes.get(data.get("executionArn"))
+    if running and execution["status"] != "RUNNING":
+        running.cancel()
+    return answer
+
+
+def start_execution(data):
+    machine_arn = sfn._resolve_state_machine_arn(data.get("stateMachineArn", "").split("#")[0])
+    if data.get("name") and machine_arn:
+        machine = sfn._state_machines[machine_arn]["name"]
+        arn = f"arn:aws:states:{sfn.get_region()}:{sfn.get_account_id()}:execution:{machine}:{data['name']}"
+        earlier = sfn._executions.get(arn)
+        if earlier and earlier["status"] == "RUNNING" and earlier["input"] == data.get("input", "{}"):
+            return sfn.json_response({"executionArn": arn, "startDate": earlier["startDate"]})
+    return _stock_start(data)
+
+
+def _cancellable(execute):
+    def wrapper(*arguments, **named):
+        scope.check()
+        return execute(*arguments, **named)
+    return wrapper
+
+
+def apply():
+    sfn._run_execution = _run_execution
+    sfn._fail_execution = _fail_execution
+    sfn._stop_execution = stop_execution
+    sfn._start_execution = start_execution
+    sfn._scaled_sleep = lambda seconds: scope.pause(seconds * sfn._SFN_WAIT_SCALE)
+    for kind in ("pass", "choice", "wait", "parallel", "map", "task"):
+        name = f"_execute_{kind}"
+        setattr(sfn, name, _cancellable(getattr(sfn, name)))

@@ -1,0 +1,68 @@
+"""EventBridge Scheduler.
+
+AWS: <aws.scheduler.schedule-arn>, scheduled-time, execution-id and attempt-number in a target's
+  Input are replaced, whatever the target. scheduled-time is the moment that was scheduled, the
+  same for every delivery of one occurrence.
+  https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html
+AWS: the universal target aws-sdk:sfn:startExecution takes StateMachineArn, Name and Input in its Input.
+  https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
+ministack 1.5.33: replaces none of them and knows no universal target.
+"""
+import json
+import logging
+import math
+import time
+import uuid
+
+from ministack.services import eventbridge, scheduler
+from ministack.services import stepfunctions as sfn
+
+_START_EXECUTION = "arn:aws:scheduler:::aws-sdk:sfn:startExecution"
+_stock_invoke = eventbridge._invoke_target
+_log = logging.getLogger("lockstack.schedules")
+
+
+def _invoke_target(target, event, rule, view=None):
+    if event.get("Source") != "aws.scheduler":
+        return _stock_invoke(target, event, rule, view)
+    if isinstance(target.get("Input"), str):
+        target = {**target, "Input": _replace_attributes(target["Input"], event["Time"], rule)}
+    if target.get("Arn") == _START_EXECUTION:
+        return _start_execution(json.loads(target["Input"]))
+    return _stock_invoke(target, event, rule, view)
+
+
+def _replace_attributes(text, fired, schedule):
+    attributes = {
+        "schedule-arn": schedule.get("Arn", ""),
+        "scheduled-time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_scheduled_time(fired, schedule))),
+        "execution-id": str(uuid.uuid4()),
+        "attempt-number": "1",
+    }
+    for name, value in attributes.items():
+        text = text.replace(f"<aws.scheduler.{name}>", value)
+    return text
+
+
+def _scheduled_time(fired, schedule):
+    """The emulator knows only when it fired; the occurrence began at or before that."""
+    expression = schedule.get("ScheduleExpression", "")
+    once = scheduler._at_time_epoch(expression)
+    if once is not None:
+        return once
+    every = eventbridge._parse_rate_seconds(expression)
+    if every:
+        begin = scheduler._to_epoch(schedule.get("StartDate")) or scheduler._to_epoch(schedule.get("CreationDate"))
+        return begin + math.floor((fired - begin) / every) * every
+    return fired - fired % 60
+
+
+def _start_execution(request):
+    body = {name[:1].lower() + name[1:]: value for name, value in request.items()}
+    status, _, answer = sfn._start_execution(body)
+    if status >= 400:
+        _log.warning("universal target startExecution refused: %s", answer)
+
+
+def apply():
+    eventbridge._invoke_target = _invoke_target

@@ -1,0 +1,76 @@
+"""Time limits of Task states.
+
+AWS: TimeoutSeconds and HeartbeatSeconds may be JSONata expressions or come from a path; a
+  task that exceeds its limit fails with States.Timeout and its work is cancelled.
+  https://docs.aws.amazon.com/step-functions/latest/dg/state-task.html
+AWS: States.Timeout in Retry or Catch also matches States.HeartbeatTimeout.
+  https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
+ministack 1.5.33: takes only a literal TimeoutSeconds, lets the timed-out work run on, and
+  does not match States.HeartbeatTimeout.
+"""
+import queue
+import time
+
+from ministack.services import stepfunctions as sfn
+
+from . import scope
+
+_stock_matches = sfn._error_matches
+
+
+def _with_limits(execute):
+    def wrapper(state, raw_input, execution, context):
+        state = dict(state)
+        for field in ("TimeoutSeconds", "HeartbeatSeconds"):
+            if isinstance(state.get(field), str):
+                state[field] = sfn._jsonata_state_field(state, field, "number", raw_input, context)
+            elif f"{field}Path" in state:
+                state[field] = sfn._resolve_path_or_ctx(state[f"{field}Path"], raw_input, context)
+        return execute(state, raw_input, execution, context)
+    return wrapper
+
+
+def _error_matches(names, error):
+    if error == scope.Stopped.NAME:
+        return False
+    if error == "States.HeartbeatTimeout" and "States.Timeout" in names:
+        return True
+    return _stock_matches(names, error)
+
+
+def _invoke_with_timeout(resource, data, limit):
+    attempt = scope.Scope(scope.current())
+    outcome = queue.Queue()
+
+    def work():
+        scope.enter(attempt)
+        try:
+            outcome.put((sfn._invoke_resource(resource, data), None))
+        except scope.TaskError as error:
+            outcome.put((None, error))
+        except Exception as error:  # whatever else goes wrong is the state's failure, too
+            outcome.put((None, scope.TaskError("States.Runtime", str(error))))
+
+    scope.in_thread(work)
+    end = time.monotonic() + limit
+    try:
+        while True:
+            try:
+                result, error = outcome.get(timeout=0.02)
+            except queue.Empty:
+                scope.check()
+                if time.monotonic() >= end:
+                    attempt.cancel()
+                    raise scope.TaskError("States.Timeout", "") from None
+                continue
+            if error:
+                raise error
+            return result
+    finally:
+        attempt.close()
+
+
+def apply():
+    sfn._execute_task = _with_limits(sfn._execute_task)
+    sfn._error_matches = _error_matches
+    sfn._invoke_resource_with_timeout = _invoke_with_timeout

@@ -1,0 +1,80 @@
+"""Run the probes: python -m probes [MODULE ...], on the stack that the environment names.
+
+With LOCKSTACK_PROBE_STOCK=1 the emulator is uncorrected: failing is expected there, and what
+passes is a correction that this version of the emulator no longer needs.
+"""
+import concurrent.futures
+import importlib
+import os
+import pkgutil
+import sys
+import time
+import unittest
+from pathlib import Path
+
+STOCK = bool(os.environ.get("LOCKSTACK_PROBE_STOCK"))
+
+
+def modules(wanted):
+    found = [info.name for info in pkgutil.iter_modules([str(Path(__file__).parent)])
+             if info.name.startswith("probe_")]
+    chosen = [name for name in found if not wanted or name.removeprefix("probe_") in wanted]
+    if not chosen or len(chosen) < len(set(wanted)):
+        sys.exit(f"probe: choose from {' '.join(name.removeprefix('probe_') for name in found)}")
+    return chosen
+
+
+def cases(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from cases(item)
+        else:
+            yield item
+
+
+def run_case(case):
+    result = unittest.TestResult()
+    case.run(result)
+    return case, result
+
+
+def stock_line(case, name, problems):
+    if not case.corrected:
+        return f"{'MISSING   ' if problems else 'as shipped'} {name}"
+    if not problems:
+        return f"NOT NEEDED {name}"
+    text = problems[0][1].splitlines()
+    reason = next((line for line in reversed(text) if line.split(":")[0].endswith(("Error", "Exception"))), text[-1])
+    return f"needed     {name}: {reason[:150]}"
+
+
+def main():
+    loader = unittest.TestLoader()
+    suite = [loader.loadTestsFromModule(importlib.import_module(f"probes.{name}")) for name in modules(sys.argv[1:])]
+    begin = time.monotonic()
+    # Most of a probe's time is waiting, so they run side by side.
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        outcomes = list(pool.map(run_case, cases(suite)))
+    failed = unneeded = 0
+    for case, result in outcomes:
+        name = case.id().removeprefix("probes.probe_")
+        problems = result.failures + result.errors
+        failed += bool(problems)
+        unneeded += case.corrected and not problems
+        if STOCK:
+            print(stock_line(case, name, problems))
+        elif problems:
+            print(f"FAILED {name}\n{problems[0][1]}")
+        else:
+            print(f"ok     {name}")
+    passed = len(outcomes) - failed
+    print(f"in {time.monotonic() - begin:.0f} s")
+    if STOCK:
+        print(f"{unneeded} probes of corrections pass without them")
+        return 0
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

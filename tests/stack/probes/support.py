@@ -1,0 +1,147 @@
+"""Clients and small builders that the probes share."""
+import functools
+import io
+import json
+import os
+import threading
+import time
+import unittest
+import uuid
+import zipfile
+
+import boto3
+from botocore.config import Config
+
+ROLE_POLICY = {"Version": "2012-10-17", "Statement": [{
+    "Effect": "Allow", "Resource": "*",
+    "Action": ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "states:SendTaskSuccess"]}]}
+ECS = "arn:aws:states:::ecs:runTask"
+
+
+def once(make):
+    """A cache under one lock: probes run in threads, and two must not both make the thing."""
+    cached = functools.cache(make)
+
+    @functools.wraps(make)
+    def locked(*arguments):
+        with _making:
+            return cached(*arguments)
+    return locked
+
+
+_making = threading.RLock()
+
+
+@once
+def client(service):
+    return boto3.client(service, config=Config(retries={"max_attempts": 1}, max_pool_connections=20))
+
+
+@once
+def through_emulator(service):
+    """A client of the emulator's endpoint, also for the service that has an endpoint of its own."""
+    return boto3.client(service, endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+
+
+def unique(prefix="probe"):
+    return f"{prefix}-{uuid.uuid4().hex[:10]}"
+
+
+@once
+def role():
+    name = unique("probe-role")
+    trust = {"Version": "2012-10-17", "Statement": [{
+        "Effect": "Allow", "Action": "sts:AssumeRole",
+        "Principal": {"Service": ["states.amazonaws.com", "lambda.amazonaws.com", "scheduler.amazonaws.com",
+                                  "ecs-tasks.amazonaws.com"]}}]}
+    made = client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+    client("iam").put_role_policy(RoleName=name, PolicyName="probe", PolicyDocument=json.dumps(ROLE_POLICY))
+    return made["Role"]["Arn"]
+
+
+def function(source, handler="index.handler", runtime="python3.11", file="index.py"):
+    """A function made of one file; returns its name."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as folder:
+        entry = zipfile.ZipInfo(file)
+        entry.external_attr = 0o755 << 16
+        folder.writestr(entry, source)
+    name = unique()
+    client("lambda").create_function(
+        FunctionName=name, Runtime=runtime, Handler=handler, Role=role(), Timeout=10,
+        Code={"ZipFile": archive.getvalue()})
+    return name
+
+
+def invoke(name, payload=None):
+    answer = client("lambda").invoke(FunctionName=name, Payload=json.dumps(payload or {}))
+    return json.loads(answer["Payload"].read())
+
+
+def jsonata(states, **fields):
+    """A JSONata definition that starts at its first state."""
+    return {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states, **fields}
+
+
+def machine(definition):
+    return client("stepfunctions").create_state_machine(
+        name=unique(), definition=json.dumps(definition), roleArn=role())["stateMachineArn"]
+
+
+def start(machine_arn, data=None, **fields):
+    return client("stepfunctions").start_execution(
+        stateMachineArn=machine_arn, input=json.dumps(data or {}), **fields)["executionArn"]
+
+
+def ended(execution, seconds=20):
+    """The description of an execution once it does not run any more."""
+    return wait_for(lambda: _closed(execution), f"end of {execution}", seconds)
+
+
+def _closed(execution):
+    description = client("stepfunctions").describe_execution(executionArn=execution)
+    return description if description["status"] != "RUNNING" else None
+
+
+def run(definition, data=None, seconds=20):
+    return ended(start(machine(definition), data), seconds)
+
+
+def output(description):
+    assert description["status"] == "SUCCEEDED", description
+    return json.loads(description["output"])
+
+
+def wait_for(look, what, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"no {what} in {seconds} s")
+
+
+def queue():
+    return client("sqs").create_queue(QueueName=unique())["QueueUrl"]
+
+
+def queue_arn(url):
+    return client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+
+
+def receive(url, seconds=15):
+    def look():
+        return client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=1).get("Messages")
+    message = wait_for(look, f"message in {url}", seconds)[0]
+    client("sqs").delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return json.loads(message["Body"])
+
+
+class Probe(unittest.TestCase):
+    """Failing within a bounded time is what a probe is for."""
+    maxDiff = None
+    corrected = True  # False: the emulator does it as shipped, and the tests rest on it
+
+    def assert_failed(self, description, error):
+        self.assertEqual(("FAILED", error), (description["status"], description.get("error")), description)
