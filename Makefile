@@ -8,7 +8,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help check fmt lint purity test test-unit test-contract test-model test-sim \
-        test-integration test-e2e up down demo build package validate schemas clean tools functions
+        test-integration test-e2e up down demo build package bench validate schemas clean tools functions
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ package: build ## one zip for each function under target/lambda, with its size
 
 validate: tools ## SAM, CloudFormation, IAM and state machine checks
 	infra/validate
+
+bench: package ## size, cold start and memory of the packaged functions
+	benches/cold_start.py
 
 schemas: ## write the JSON Schemas from the types
 	cargo run --quiet -p lockstep-tests --example schemas
