@@ -28,6 +28,7 @@ class RuntimeApi(HTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked_at = None
         self.asked = threading.Event()
+        self.over = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -35,6 +36,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.asked_at is None:
             self.server.asked_at = time.perf_counter()
             self.server.asked.set()
+        self.server.over.wait(10)  # a function waits here for its next event
 
     def log_message(self, *_):
         pass
@@ -70,6 +72,7 @@ def one_start(bootstrap):
     finally:
         process.kill()
         process.wait()
+        api.over.set()
         api.shutdown()
         api.server_close()
 

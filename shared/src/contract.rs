@@ -5,6 +5,7 @@
 //! the protocol never changes the wire by accident.
 
 mod acquire;
+mod acquired;
 mod error_name;
 mod grant;
 mod heartbeat;
@@ -12,10 +13,8 @@ mod parse;
 mod release;
 mod running;
 
-pub use acquire::{
-    AcquireRequest, AcquireResponse, CheckedAcquire, Duplicate, EnvironmentVariable, Granted,
-    Overlap, Skipped,
-};
+pub use acquire::{AcquireRequest, CheckedAcquire, Overlap};
+pub use acquired::{AcquireResponse, Duplicate, EnvironmentVariable, Granted, Skipped};
 pub use error_name::ErrorName;
 pub use grant::Grant;
 pub use heartbeat::{HeartbeatRequest, HeartbeatResponse};

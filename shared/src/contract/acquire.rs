@@ -1,6 +1,5 @@
 //! acquire-lock: take a permit.
 
-use super::grant::Grant;
 use super::parse::{self, InvalidRequest, quoted, seconds, text};
 use crate::domain::{Acquire, Command, HolderId, LockKey, Permits, RunKey, Seconds};
 #[cfg(feature = "schema")]
@@ -148,100 +147,6 @@ fn heartbeat(value: Option<i64>, lease: Seconds) -> Result<Seconds, InvalidReque
             Err(InvalidRequest::new("heartbeatSeconds", value, rule))
         }
     }
-}
-
-/// What came of an acquire.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(tag = "status", rename_all = "camelCase")]
-pub enum AcquireResponse {
-    /// The caller holds a permit from now on.
-    Granted(Granted),
-    /// The caller held a permit before it asked: the same grant again.
-    AlreadyHeld(Granted),
-    /// The lock is full, or its last grant is too recent.
-    Skipped(Skipped),
-    /// The run key has had its success, or runs right now.
-    Duplicate(Duplicate),
-}
-
-/// A permit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Granted {
-    /// The receipt: pass it back with every heartbeat and with the release.
-    pub grant: Grant,
-    /// When the lease ends unless it is renewed.
-    pub expires_at: String,
-    /// Time between heartbeats.
-    pub heartbeat_seconds: u32,
-    /// The ECS group that the run's tasks belong to: `lockstep:<lock>:<holder hash>`.
-    pub task_group: String,
-    /// The same for the container: environment variables in the form that ECS container overrides
-    /// take, so that a workflow passes them on as they are.
-    pub environment: Vec<EnvironmentVariable>,
-    /// The dead holder whose permit this was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub taken_from: Option<String>,
-}
-
-/// One environment variable, spelled as in `ContainerOverrides[].Environment[]` of ecs:runTask.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct EnvironmentVariable {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-}
-
-/// No permit, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Skipped {
-    /// The lock.
-    pub lock: String,
-    /// The holder with the oldest grant; none when the lock is free but rests.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder: Option<String>,
-    /// When that holder got its grant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
-    /// When its lease ends unless it is renewed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
-    /// How many hold a permit.
-    pub held: u32,
-    /// Earliest time of the next grant, when the lock is free but rests.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_before: Option<String>,
-    /// The same in a sentence, and how to clear it.
-    pub message: String,
-}
-
-/// The run of a key that is taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Duplicate {
-    /// The lock.
-    pub lock: String,
-    /// The run key.
-    pub run_key: String,
-    /// Who has run it, or runs it.
-    pub holder: String,
-    /// The fencing token of that run.
-    pub token: i64,
-    /// When that run got its grant.
-    pub since: String,
-    /// When it succeeded; none while it runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<String>,
-    /// The same in a sentence.
-    pub message: String,
 }
 
 impl AcquireRequest {

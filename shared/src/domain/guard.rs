@@ -63,7 +63,8 @@ pub struct Change {
     pub guard: Guard,
     /// What becomes of the record.
     pub update: Update,
-    /// What must hold of runs, and what becomes of them.
+    /// What must hold of runs, and what becomes of them. The command's own run comes first: a
+    /// conflict tells that one and no other.
     pub runs: Vec<(RunGuard, RunWrite)>,
     /// Whether the caller needs the record as it is after the write. Only without runs: a
     /// DynamoDB transaction returns nothing.

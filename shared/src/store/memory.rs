@@ -43,11 +43,11 @@ impl LockStore for MemoryStore {
             failed = true;
             found.record = Some(record.cloned());
         }
-        for (guard, write) in &change.runs {
+        for (index, (guard, write)) in change.runs.iter().enumerate() {
             let run = tables.runs.get(&(lock.clone(), write.id.clone()));
             if !guard.holds(run) {
                 failed = true;
-                found.run = found.run.or_else(|| run.cloned());
+                found.run = found.run.or_else(|| run.filter(|_| index == 0).cloned());
             }
         }
         if failed {

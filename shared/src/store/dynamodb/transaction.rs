@@ -116,10 +116,9 @@ fn found_in(
     if let Some(reason) = record.filter(|reason| error::is_failed_guard(reason)) {
         found.record = Some(record_in(lock, reason.item())?);
     }
-    for (reason, (_, write)) in runs.unwrap_or_default().iter().zip(&change.runs) {
-        if found.run.is_none() && error::is_failed_guard(reason) {
-            found.run = run_in(lock, &write.id, reason.item())?;
-        }
+    let own = runs.unwrap_or_default().iter().zip(&change.runs).next();
+    if let Some((reason, (_, write))) = own.filter(|(reason, _)| error::is_failed_guard(reason)) {
+        found.run = run_in(lock, &write.id, reason.item())?;
     }
     Ok(Commit::Conflict(found))
 }
