@@ -27,7 +27,7 @@ pub async fn run_all<S: LockStore>(store: &S, unique: &str) {
     records::a_write_that_asks_for_the_record_gets_it(&bench).await;
     records::two_writers_of_one_version_do_not_both_win(&bench).await;
     runs::every_run_guard_is_judged_as_the_domain_judges_it(&bench).await;
-    runs::a_failed_run_guard_brings_the_run_and_writes_nothing(&bench).await;
+    runs::a_failed_run_guard_brings_the_commands_own_run_and_writes_nothing(&bench).await;
     runs::a_failed_record_guard_writes_no_run(&bench).await;
     runs::two_failed_guards_bring_both(&bench).await;
     runs::a_record_and_its_runs_are_created_together(&bench).await;

@@ -45,7 +45,7 @@ pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockSto
     }
 }
 
-pub(super) async fn a_failed_run_guard_brings_the_run_and_writes_nothing<S: LockStore>(
+pub(super) async fn a_failed_run_guard_brings_the_commands_own_run_and_writes_nothing<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
     let lock = bench.lock("run-conflict");
@@ -54,13 +54,18 @@ pub(super) async fn a_failed_run_guard_brings_the_run_and_writes_nothing<S: Lock
     let first = touch(RunGuard::NotTaken(at(NOW)), write(&taken, running(1000)));
     bench.commit(&lock, &first).await;
     let before = bench.load(&lock).await;
-    let mut second = touch(RunGuard::OpenFor(token(4)), write(&free, running(4)));
     let in_the_way = (RunGuard::NotTaken(at(NOW)), write(&taken, running(2000)));
-    second.runs.push(in_the_way);
+    let beside = (RunGuard::OpenFor(token(4)), write(&free, running(4)));
+    let mut own = touch(in_the_way.0, in_the_way.1.clone());
+    own.runs.push(beside.clone());
+    let mut other = touch(beside.0, beside.1);
+    other.runs.push(in_the_way);
 
-    let done = bench.commit(&lock, &second).await;
+    let own = bench.commit(&lock, &own).await;
+    let other = bench.commit(&lock, &other).await;
 
-    assert_eq!(done, conflict(None, Some(running(1000))));
+    assert_eq!(own, conflict(None, Some(running(1000))));
+    assert_eq!(other, conflict(None, None), "not the command's own run");
     assert_eq!(bench.load(&lock).await, before);
     assert_eq!(bench.load_run(&lock, &free).await, None);
     assert_eq!(bench.load_run(&lock, &taken).await, Some(running(1000)));

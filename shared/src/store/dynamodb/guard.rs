@@ -18,11 +18,12 @@ pub(super) fn exists(e: &mut Expression) -> String {
 
 /// The condition expression of a run's guard.
 pub(super) fn run_condition(guard: RunGuard, e: &mut Expression) -> String {
-    let none = missing(e, &["pk"]);
     match guard {
-        RunGuard::NotTaken(now) => format!("{none} OR ({})", over(now, e)),
+        RunGuard::NotTaken(now) => format!("{} OR ({})", missing(e, &["pk"]), over(now, e)),
         RunGuard::RunningUnder(token) => running_under(token, e),
-        RunGuard::OpenFor(token) => format!("{none} OR ({})", running_under(token, e)),
+        RunGuard::OpenFor(token) => {
+            format!("{} OR ({})", missing(e, &["pk"]), running_under(token, e))
+        }
     }
 }
 
