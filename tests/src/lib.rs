@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
+pub mod dynamodb_local;
+pub mod generate;
 pub mod schemas;
+pub mod seeds;
+pub mod wire;
 
 /// The root of the checkout.
 ///

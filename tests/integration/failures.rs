@@ -1,0 +1,164 @@
+//! What DynamoDB refuses or fails becomes one of the store's own errors, or another try.
+
+use crate::fixture::{Fixture, acquire, acquire_tick, beat, release, renew};
+use lockstep::domain::LockKey;
+use lockstep::protocol::ProtocolError;
+use lockstep::store::dynamodb::DynamoStore;
+use lockstep::store::{LockStore, StoreError};
+use lockstep_tests::dynamodb_local::{Retries, Table, client};
+use lockstep_tests::wire::Fault;
+
+/// Whether an error is of a class.
+type Class = fn(&StoreError) -> bool;
+
+/// Attempts of a client with the settings of the functions.
+const ATTEMPTS: usize = 3;
+
+#[tokio::test]
+async fn a_conflict_with_another_transaction_is_tried_again() {
+    let fixture = Fixture::used("busy").await;
+    let busy = Fault::cancelled(&["None", "TransactionConflict"]);
+
+    fixture.wire.fail_next(
+        "UpdateItem",
+        Fault::error(400, "TransactionConflictException"),
+    );
+    let token = fixture.granted(acquire("a")).await;
+    fixture.wire.fail_next("TransactWriteItems", busy.clone());
+    fixture.wire.fail_next("TransactWriteItems", busy);
+    fixture.done(release("a", token)).await;
+
+    assert_eq!(fixture.requests(), ["TransactWriteItems 3", "UpdateItem 2"]);
+}
+
+#[tokio::test]
+async fn endless_conflicts_end_as_contended() {
+    let fixture = Fixture::used("contended").await;
+    for _ in 0..20 {
+        let busy = Fault::error(400, "TransactionConflictException");
+        fixture.wire.fail_next("UpdateItem", busy);
+    }
+
+    let error = fixture.execute(acquire("a")).await.unwrap_err();
+
+    assert_eq!(error, ProtocolError::Contended);
+    assert_eq!(fixture.requests(), ["UpdateItem 9"]);
+}
+
+#[tokio::test]
+async fn one_failure_of_dynamodb_is_ridden_out() {
+    let fixture = Fixture::used("one-failure").await;
+    let faults = [
+        Fault::error(500, "InternalServerError"),
+        Fault::error(400, "ProvisionedThroughputExceededException"),
+    ];
+
+    for (fault, name) in faults.into_iter().zip(["a", "b"]) {
+        fixture.wire.fail_next("UpdateItem", fault);
+        let token = fixture.granted(acquire(name)).await;
+        fixture.done(release(name, token)).await;
+    }
+
+    assert_eq!(fixture.requests(), ["TransactWriteItems 2", "UpdateItem 4"]);
+}
+
+#[tokio::test]
+async fn each_failure_has_its_class() {
+    let fixture = Fixture::used("classes").await;
+    let throttled = |error: &StoreError| matches!(error, StoreError::Throttled(_));
+    let denied = |error: &StoreError| matches!(error, StoreError::Denied(_));
+    let unavailable = |error: &StoreError| matches!(error, StoreError::Unavailable(_));
+    let cases: [(Fault, usize, Class); 5] = [
+        (
+            Fault::error(400, "ThrottlingException"),
+            ATTEMPTS,
+            throttled,
+        ),
+        (
+            Fault::error(400, "RequestLimitExceeded"),
+            ATTEMPTS,
+            throttled,
+        ),
+        (Fault::error(400, "AccessDeniedException"), 1, denied),
+        (
+            Fault::error(500, "InternalServerError"),
+            ATTEMPTS,
+            unavailable,
+        ),
+        (Fault::error(400, "ValidationException"), 1, unavailable),
+    ];
+
+    for (fault, attempts, class) in cases {
+        for _ in 0..attempts {
+            fixture.wire.fail_next("UpdateItem", fault.clone());
+        }
+        let error = store_error(fixture.execute(acquire("a")).await.unwrap_err());
+
+        assert!(class(&error), "{fault:?}: {error:?}");
+        assert_eq!(fixture.requests(), [format!("UpdateItem {attempts}")]);
+    }
+}
+
+#[tokio::test]
+async fn throttling_inside_a_transaction_is_throttling() {
+    let fixture = Fixture::used("cancelled").await;
+    let fault = Fault::cancelled(&["ThrottlingError", "None"]);
+    fixture.wire.fail_next("TransactWriteItems", fault);
+
+    let error = store_error(fixture.execute(acquire_tick("a")).await.unwrap_err());
+
+    assert!(matches!(error, StoreError::Throttled(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_table_that_is_not_there_is_denied() {
+    let table = Table::new("there").await;
+    let store = DynamoStore::new(table.client().await, "not-there".into());
+    let lock = LockKey::new("nightly").unwrap();
+
+    let error = store.load(&lock).await.unwrap_err();
+
+    assert!(matches!(error, StoreError::Denied(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_dynamodb_out_of_reach_is_unavailable() {
+    let nobody = client("http://127.0.0.1:1", Retries::Off).await;
+    let store = DynamoStore::new(nobody, "locks".into());
+    let lock = LockKey::new("nightly").unwrap();
+
+    let error = store.load(&lock).await.unwrap_err();
+
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_error_never_shows_a_task_token() {
+    let fixture = Fixture::used("secret").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.done(renew("a", token)).await;
+    let fault = Fault::Answer {
+        status: 400,
+        body: format!(
+            r#"{{"__type":"x#TransactionCanceledException","message":"injected",
+                "CancellationReasons":[
+                  {{"Code":"ConditionalCheckFailed","Item":{{"taskToken":{{"S":"{0}"}}}}}},
+                  {{"Code":"ValidationError","Item":{{"taskToken":{{"S":"{0}"}}}}}}]}}"#,
+            beat().reveal()
+        ),
+    };
+    fixture.wire.fail_next("TransactWriteItems", fault);
+
+    let error = fixture.execute(release("a", token)).await.unwrap_err();
+
+    let shown = format!("{error} {error:?}");
+    assert!(shown.contains("ValidationError"), "{shown}");
+    assert!(!shown.contains(beat().reveal()), "{shown}");
+}
+
+fn store_error(error: ProtocolError) -> StoreError {
+    match error {
+        ProtocolError::Store(error) => error,
+        other => panic!("{other:?}"),
+    }
+}

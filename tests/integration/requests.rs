@@ -1,0 +1,172 @@
+//! What each command costs: the requests that reach DynamoDB.
+
+use crate::fixture::{Fixture, acquire, acquire_tick, beat, holder, release, release_tick, renew};
+use lockstep::domain::{Effect, Outcome, Refusal};
+use lockstep::protocol::ProtocolError;
+use std::time::Duration;
+
+#[tokio::test]
+async fn an_acquire_of_a_free_lock_is_one_request() {
+    let fixture = Fixture::used("acquire").await;
+
+    fixture.granted(acquire("a")).await;
+
+    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
+}
+
+#[tokio::test]
+async fn an_acquire_with_a_run_key_is_one_request() {
+    let fixture = Fixture::used("acquire-tick").await;
+
+    fixture.granted(acquire_tick("a")).await;
+
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
+}
+
+#[tokio::test]
+async fn the_first_acquire_of_a_lock_is_two_requests() {
+    let fixture = Fixture::new("first").await;
+
+    fixture.granted(acquire("a")).await;
+
+    assert_eq!(fixture.requests(), ["PutItem 1", "UpdateItem 1"]);
+}
+
+#[tokio::test]
+async fn a_heartbeat_is_one_request() {
+    let fixture = Fixture::used("renew").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.settle();
+
+    let done = fixture.done(renew("a", token)).await;
+
+    assert!(matches!(done.outcome, Outcome::Renewed { .. }), "{done:?}");
+    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
+}
+
+#[tokio::test]
+async fn a_release_without_a_heartbeat_state_is_one_request() {
+    let fixture = Fixture::used("release").await;
+    let token = fixture.granted(acquire_tick("a")).await;
+    fixture.settle();
+
+    let done = fixture.done(release_tick("a", token)).await;
+
+    assert!(
+        matches!(done.outcome, Outcome::Released { already: false, .. }),
+        "{done:?}"
+    );
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
+}
+
+#[tokio::test]
+async fn a_release_that_ends_a_heartbeat_state_is_two_requests() {
+    let fixture = Fixture::used("release-beat").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.done(renew("a", token)).await;
+    fixture.settle();
+
+    let done = fixture.done(release("a", token)).await;
+
+    assert_eq!(done.effects, [Effect::EndHeartbeat(beat())]);
+    assert_eq!(fixture.requests(), ["TransactWriteItems 2"]);
+}
+
+#[tokio::test]
+async fn a_refusal_by_the_present_holder_is_one_request() {
+    let fixture = Fixture::used("held").await;
+    fixture.granted(acquire("a")).await;
+    fixture.settle();
+
+    for command in [acquire("b"), acquire_tick("b")] {
+        let refused = fixture.execute(command).await.unwrap_err();
+
+        let ProtocolError::Refused(Refusal::Held { holders, .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(holders[0].0, holder("a"));
+    }
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1", "UpdateItem 1"]);
+}
+
+#[tokio::test]
+async fn a_second_delivery_of_a_done_tick_is_one_request() {
+    let fixture = Fixture::used("duplicate").await;
+    let token = fixture.granted(acquire_tick("a")).await;
+    fixture.done(release_tick("a", token)).await;
+    fixture.settle();
+
+    let refused = fixture.execute(acquire_tick("b")).await.unwrap_err();
+
+    let ProtocolError::Refused(Refusal::Duplicate { run, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(run.token, token);
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
+}
+
+#[tokio::test]
+async fn a_takeover_of_an_expired_lease_is_two_requests() {
+    let fixture = Fixture::used("takeover").await;
+    let old = fixture.granted(acquire("a")).await;
+    fixture.advance(Duration::from_secs(61));
+    fixture.settle();
+
+    let done = fixture.done(acquire("b")).await;
+
+    let Outcome::Granted { lease, taken_from } = done.outcome else {
+        panic!("{done:?}");
+    };
+    assert!(lease.token > old);
+    assert_eq!(taken_from[0].0, holder("a"));
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1", "UpdateItem 1"]);
+}
+
+#[tokio::test]
+async fn a_repeated_acquire_by_the_holder_is_one_request_and_the_same_grant() {
+    let fixture = Fixture::used("again").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.settle();
+
+    let done = fixture.done(acquire("a")).await;
+
+    assert!(
+        matches!(done.outcome, Outcome::AlreadyHeld { .. }),
+        "{done:?}"
+    );
+    assert_eq!(done.outcome.token(), Some(token));
+    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
+}
+
+#[tokio::test]
+async fn a_repeated_release_is_one_request() {
+    let fixture = Fixture::used("release-again").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.done(release("a", token)).await;
+    fixture.settle();
+
+    let done = fixture.done(release("a", token)).await;
+
+    assert!(
+        matches!(done.outcome, Outcome::Released { already: true, .. }),
+        "{done:?}"
+    );
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
+}
+
+#[tokio::test]
+async fn a_late_holder_learns_in_two_requests_that_its_lease_is_lost() {
+    let fixture = Fixture::used("lost").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.advance(Duration::from_secs(61));
+    fixture.granted(acquire("b")).await;
+    fixture.settle();
+
+    let refused = fixture.execute(renew("a", token)).await.unwrap_err();
+
+    let ProtocolError::Refused(Refusal::LeaseLost { holders, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(holders[0].0, holder("b"));
+    assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 1"]);
+}

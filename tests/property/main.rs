@@ -1,0 +1,4 @@
+//! Rules that hold for any lock, command and history.
+
+mod decisions;
+mod histories;

@@ -1,0 +1,142 @@
+//! AWS's own DynamoDB Local: the judge of conditional writes.
+//!
+//! Two variables say where it is: `LOCKSTEP_DYNAMODB_LOCAL` is the folder that holds
+//! `DynamoDBLocal.jar`, which is then started once for the test program;
+//! `AWS_ENDPOINT_URL_DYNAMODB` is one that runs already, and wins.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::{Builder, Credentials, Region};
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
+};
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::config::variable;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+const HELP: &str = "this level needs DynamoDB Local: set LOCKSTEP_DYNAMODB_LOCAL to the folder of \
+                    DynamoDBLocal.jar, or AWS_ENDPOINT_URL_DYNAMODB to one that runs";
+
+/// Ends Java when the test program ends, however it ends: its end closes the pipe.
+const KEEPER: &str = r#"java -Xmx512m -Djava.library.path=DynamoDBLocal_lib -jar DynamoDBLocal.jar \
+    -inMemory -sharedDb -disableTelemetry -port "$0" >/dev/null 2>&1 &
+read -r _; kill $!"#;
+
+/// How a client handles failures.
+#[derive(Clone, Copy, Debug)]
+pub enum Retries {
+    /// As in the functions.
+    AsDeployed,
+    /// One attempt per call.
+    Off,
+}
+
+/// A table of its own for one test.
+#[derive(Debug)]
+pub struct Table {
+    /// Where DynamoDB answers.
+    pub endpoint: &'static str,
+    /// The table's name.
+    pub name: String,
+}
+
+/// Where DynamoDB Local answers; starts it if need be.
+///
+/// # Panics
+/// When neither variable is set, or it does not start.
+pub async fn endpoint() -> &'static str {
+    static ENDPOINT: OnceCell<String> = OnceCell::const_new();
+    let endpoint = ENDPOINT.get_or_init(|| async {
+        if let Some(running) = variable("AWS_ENDPOINT_URL_DYNAMODB") {
+            return running;
+        }
+        let folder = variable("LOCKSTEP_DYNAMODB_LOCAL");
+        start(&folder.expect(HELP)).await
+    });
+    endpoint.await
+}
+
+/// A client of `endpoint` with the settings of the functions.
+pub async fn client(endpoint: &str, retries: Retries) -> Client {
+    let mut config = Builder::from(&lockstep::aws::sdk_config().await)
+        .endpoint_url(endpoint)
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("test", "test", None, None, "tests"));
+    if let Retries::Off = retries {
+        config = config.retry_config(RetryConfig::disabled());
+    }
+    Client::from_conf(config.build())
+}
+
+impl Table {
+    /// A new table with the keys of the deployed one.
+    ///
+    /// # Panics
+    /// When DynamoDB Local does not create it.
+    pub async fn new(test: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let run = format!("{}-{}", std::process::id(), SystemClock.now().millis());
+        let table = Self {
+            endpoint: endpoint().await,
+            name: format!("{test}-{run}-{number}"),
+        };
+        table.create().await;
+        table
+    }
+
+    /// A client straight to the table.
+    pub async fn client(&self) -> Client {
+        client(self.endpoint, Retries::AsDeployed).await
+    }
+
+    async fn create(&self) {
+        let client = self.client().await;
+        let mut request = client
+            .create_table()
+            .table_name(&self.name)
+            .billing_mode(BillingMode::PayPerRequest);
+        for (name, kind) in [("pk", KeyType::Hash), ("sk", KeyType::Range)] {
+            let attribute = AttributeDefinition::builder()
+                .attribute_name(name)
+                .attribute_type(ScalarAttributeType::S);
+            let element = KeySchemaElement::builder()
+                .attribute_name(name)
+                .key_type(kind);
+            request = request
+                .attribute_definitions(attribute.build().expect("all is set"))
+                .key_schema(element.build().expect("all is set"));
+        }
+        request.send().await.expect("DynamoDB Local makes a table");
+    }
+}
+
+async fn start(folder: &str) -> String {
+    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
+    let port = free.expect("a free port").port();
+    let mut keeper = keep(folder, port);
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let client = client(&endpoint, Retries::Off).await;
+    for _ in 0..600 {
+        if client.list_tables().send().await.is_ok() {
+            // Dropping a child leaves it running: the pipe to it lasts as long as this program.
+            std::mem::forget(keeper);
+            return endpoint;
+        }
+        let ended = keeper.try_wait().expect("the state of a child");
+        assert!(ended.is_none(), "{folder}: DynamoDB Local does not start");
+        SystemClock.sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{folder}: DynamoDB Local gives no answer")
+}
+
+fn keep(folder: &str, port: u16) -> Child {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", KEEPER, &port.to_string()]);
+    shell.current_dir(folder).stdin(Stdio::piped());
+    shell.spawn().expect("the folder of DynamoDBLocal.jar")
+}
