@@ -137,23 +137,30 @@ async fn an_error_never_shows_a_task_token() {
     let fixture = Fixture::used("secret").await;
     let token = fixture.granted(acquire("a")).await;
     fixture.done(renew("a", token)).await;
-    let fault = Fault::Answer {
-        status: 400,
-        body: format!(
-            r#"{{"__type":"x#TransactionCanceledException","message":"injected",
-                "CancellationReasons":[
-                  {{"Code":"ConditionalCheckFailed","Item":{{"taskToken":{{"S":"{0}"}}}}}},
-                  {{"Code":"ValidationError","Item":{{"taskToken":{{"S":"{0}"}}}}}}]}}"#,
-            beat().reveal()
-        ),
-    };
-    fixture.wire.fail_next("TransactWriteItems", fault);
+    let item = format!(r#"{{"taskToken":{{"S":"{}"}}}}"#, beat().reveal());
+    let cancelled = format!(
+        r#"{{"__type":"x#TransactionCanceledException","CancellationReasons":[
+            {{"Code":"ConditionalCheckFailed","Item":{item}}},
+            {{"Code":"ValidationError","Item":{item}}}]}}"#
+    );
+    let torn = format!(r#"{{"Attributes":{item}"#);
 
-    let error = fixture.execute(release("a", token)).await.unwrap_err();
+    fixture
+        .wire
+        .fail_next("TransactWriteItems", answer(400, cancelled));
+    let cancelled = fixture.execute(release("a", token)).await.unwrap_err();
+    fixture.wire.fail_next("UpdateItem", answer(200, torn));
+    let torn = fixture.execute(renew("a", token)).await.unwrap_err();
 
-    let shown = format!("{error} {error:?}");
-    assert!(shown.contains("ValidationError"), "{shown}");
-    assert!(!shown.contains(beat().reveal()), "{shown}");
+    for error in [cancelled, torn] {
+        let shown = format!("{error} {error:?}");
+        assert!(shown.contains("Unavailable"), "{shown}");
+        assert!(!shown.contains(beat().reveal()), "{shown}");
+    }
+}
+
+fn answer(status: u16, body: String) -> Fault {
+    Fault::Answer { status, body }
 }
 
 fn store_error(error: ProtocolError) -> StoreError {

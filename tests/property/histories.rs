@@ -8,7 +8,8 @@ use lockstep::domain::{
 use lockstep::protocol::{Done, Protocol, ProtocolError};
 use lockstep::store::LockStore;
 use lockstep::store::memory::MemoryStore;
-use lockstep_tests::generate::{BASE, Grants, history};
+use lockstep_tests::generate::BASE;
+use lockstep_tests::history::{Grants, history};
 use lockstep_tests::seeds::check;
 use proptest::prelude::prop_assert;
 use proptest::test_runner::TestCaseError;

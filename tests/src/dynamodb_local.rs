@@ -13,6 +13,7 @@ use aws_sdk_dynamodb::types::{
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -116,6 +117,8 @@ impl Table {
 }
 
 async fn start(folder: &str) -> String {
+    let jar = Path::new(folder).join("DynamoDBLocal.jar");
+    assert!(jar.is_file(), "{} is not there: {HELP}", jar.display());
     let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
     let port = free.expect("a free port").port();
     let mut keeper = keep(folder, port);

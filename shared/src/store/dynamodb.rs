@@ -8,6 +8,7 @@
 //!
 //! May depend on: domain, store, the AWS SDK. No AWS type leaves this folder.
 
+mod decode;
 mod error;
 mod expression;
 mod guard;
@@ -178,7 +179,7 @@ fn conflict(lock: &LockKey, found: Option<&Attributes>) -> Result<Commit, StoreE
 
 fn record_in(lock: &LockKey, item: Option<&Attributes>) -> Result<Option<LockRecord>, StoreError> {
     item.filter(|item| !item.is_empty())
-        .map(|item| item::record(lock, item))
+        .map(|item| decode::record(lock, item))
         .transpose()
 }
 
@@ -188,6 +189,6 @@ fn run_in(
     item: Option<&Attributes>,
 ) -> Result<Option<Run>, StoreError> {
     item.filter(|item| !item.is_empty())
-        .map(|item| item::run(lock, id, item))
+        .map(|item| decode::run(lock, id, item))
         .transpose()
 }

@@ -6,6 +6,11 @@ use crate::domain::{
     RunGuard, RunId, RunOutcome, RunWrite, Snapshot, Timestamp, Transition,
 };
 
+/// Most lost runs that one grant records. A DynamoDB transaction has at most 100 actions
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>).
+/// A run beyond it stays open under a holder that is gone, which frees its run key all the same.
+const LOST_RUNS_MAX: usize = 50;
+
 pub(super) fn decide(
     seen: &Snapshot,
     acquire: &Acquire,
@@ -134,7 +139,8 @@ fn grant(
             continue;
         };
         // The run of the same key is written once, as the new one.
-        if old.run_key.is_none() || old.run_key != acquire.run_key {
+        let is_other_run = old.run_key.is_none() || old.run_key != acquire.run_key;
+        if is_other_run && runs.len() < LOST_RUNS_MAX {
             let end = RunEnd {
                 outcome: RunOutcome::Lost,
                 at: now,

@@ -31,11 +31,12 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         retain_until: now.plus(release.retention),
     };
     // Another run may have taken the run key over while this one was late: then it is not ours to
-    // end any more.
-    let foreign = seen
-        .run
-        .as_ref()
-        .is_some_and(|run| run.token != release.token);
+    // end any more. A run that was looked up under a wrong run key says nothing about it.
+    let foreign = release.run_key == lease.run_key
+        && seen
+            .run
+            .as_ref()
+            .is_some_and(|run| run.token != release.token);
     let runs = if foreign {
         Vec::new()
     } else {

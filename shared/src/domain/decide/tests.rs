@@ -3,7 +3,7 @@
 use super::decide;
 use crate::domain::{
     Acquire, Command, FencingToken, HolderId, LockRecord, Outcome, Permits, Refusal, Release, Run,
-    RunEnd, RunKey, RunOutcome, Seconds, Snapshot, Timestamp, Transition,
+    RunEnd, RunId, RunKey, RunOutcome, Seconds, Snapshot, Timestamp, Transition,
 };
 
 const LEASE: Seconds = Seconds::of(60);
@@ -205,4 +205,47 @@ fn a_release_leaves_a_run_alone_that_another_holder_has_taken_over() {
         done.outcome,
         Outcome::Released { already: false, .. }
     ));
+}
+
+#[test]
+fn a_release_under_a_wrong_run_key_still_ends_the_run_of_its_lease() {
+    let seen = granted(1, &[("me", Some("tick"), 0)]);
+    let token = seen.record.as_ref().unwrap().last_token;
+    let wrong = Run {
+        holder: HolderId::new("other").unwrap(),
+        token: FencingToken::from_number(1),
+        end: None,
+    };
+    let release = Command::Release(Release {
+        holder: HolderId::new("me").unwrap(),
+        token,
+        run_key: Some(RunKey::new("another tick").unwrap()),
+        outcome: RunOutcome::Succeeded,
+        retention: Seconds::of(86_400),
+    });
+
+    let done = decide(
+        &Snapshot {
+            run: Some(wrong),
+            ..seen
+        },
+        &release,
+        at(1),
+    )
+    .unwrap();
+
+    let (_, write) = &done.runs[0];
+    assert_eq!(write.id, RunId::Key(RunKey::new("tick").unwrap()));
+}
+
+#[test]
+fn a_new_capacity_over_a_hundred_dead_holders_fits_into_one_transaction() {
+    let names: Vec<_> = (0..100).map(|n| format!("dead-{n}")).collect();
+    let grants: Vec<_> = names.iter().map(|name| (name.as_str(), None, 0)).collect();
+    let seen = granted(100, &grants);
+
+    let next = ask(&seen, acquire("new", 1, Some("tick")), 100).unwrap();
+
+    assert_eq!(holders(next.next.as_ref()), ["new"]);
+    assert!(next.runs.len() < 99, "{} runs", next.runs.len());
 }

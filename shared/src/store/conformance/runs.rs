@@ -45,7 +45,9 @@ pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockSto
     }
 }
 
-pub(super) async fn a_failed_run_guard_brings_the_commands_own_run_and_writes_nothing<S: LockStore>(
+pub(super) async fn a_failed_run_guard_brings_the_commands_own_run_and_writes_nothing<
+    S: LockStore,
+>(
     bench: &Bench<'_, S>,
 ) {
     let lock = bench.lock("run-conflict");

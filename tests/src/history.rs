@@ -1,0 +1,89 @@
+//! Random histories of a lock.
+
+use crate::generate::{Act, HOLDERS, KEYS, acquire, act, holder, run_key};
+use lockstep::domain::{Acquire, Command, FencingToken, HolderId, RunId, RunKey};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy};
+use proptest::prop_oneof;
+use std::collections::BTreeMap;
+
+/// One step of a lock's history.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A holder takes a permit.
+    Acquire(Acquire),
+    /// A holder speaks under one of its grants.
+    Under {
+        /// Who.
+        who: usize,
+        /// Which grant: 0 is the latest, 1 the one before it.
+        back: usize,
+        /// Under another run key than the grant's.
+        wrong_key: bool,
+        /// What it does.
+        act: Act,
+    },
+}
+
+/// Steps, each with the milliseconds that pass before it and by how much its clock is slow.
+pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
+    let wrong_key = (0..10_u8).prop_map(|dice| dice == 0);
+    let back = prop_oneof![9 => Just(0_usize), 1 => Just(1)];
+    let under =
+        (0..HOLDERS, back, wrong_key, act()).prop_map(|(who, back, wrong_key, act)| Step::Under {
+            who,
+            back,
+            wrong_key,
+            act,
+        });
+    let step = prop_oneof![acquire().prop_map(Step::Acquire), under];
+    let pause = prop_oneof![4 => 0..2_000_u64, 2 => 0..30_000_u64, 1 => Just(0)];
+    let slow = prop_oneof![2 => Just(0), 1 => 0..=1000_u64];
+    vec((step, pause, slow), 1..longest)
+}
+
+/// Turns steps into commands, with the tokens that were granted before.
+#[derive(Debug, Default)]
+pub struct Grants(BTreeMap<HolderId, Vec<(FencingToken, Option<RunKey>)>>);
+
+impl Grants {
+    /// The command of `step`.
+    #[must_use]
+    pub fn command(&self, step: &Step) -> Command {
+        let (who, back, wrong_key, act) = match step {
+            Step::Acquire(acquire) => return Command::Acquire(acquire.clone()),
+            Step::Under {
+                who,
+                back,
+                wrong_key,
+                act,
+            } => (holder(*who), *back, *wrong_key, *act),
+        };
+        let grants = self.0.get(&who).map(Vec::as_slice).unwrap_or_default();
+        let grant = grants.iter().rev().nth(back).cloned();
+        let (token, key) = grant.unwrap_or((FencingToken::from_number(1), None));
+        let key = if wrong_key { Some(run_key(0)) } else { key };
+        act.command(who, token, key)
+    }
+
+    /// The run key of a grant.
+    #[must_use]
+    pub fn run_key(&self, holder: &HolderId, token: FencingToken) -> Option<RunKey> {
+        let mut grants = self.0.get(holder)?.iter();
+        grants.find(|(own, _)| *own == token)?.1.clone()
+    }
+
+    /// Remembers a grant.
+    pub fn add(&mut self, holder: HolderId, token: FencingToken, key: Option<RunKey>) {
+        let grants = self.0.entry(holder).or_default();
+        if grants.last().is_none_or(|(last, _)| *last != token) {
+            grants.push((token, key));
+        }
+    }
+}
+
+/// Every run that a history can have written under these tokens.
+pub fn run_ids(tokens: &[FencingToken]) -> impl Iterator<Item = RunId> {
+    let keys = (0..KEYS).map(|index| RunId::Key(run_key(index)));
+    keys.chain(tokens.iter().copied().map(RunId::Token))
+}
