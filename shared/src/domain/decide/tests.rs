@@ -219,7 +219,7 @@ fn a_release_under_a_wrong_run_key_still_ends_the_run_of_its_lease() {
     let release = Command::Release(Release {
         holder: HolderId::new("me").unwrap(),
         token,
-        run_key: Some(RunKey::new("another tick").unwrap()),
+        run_key: Some(RunKey::new("another-tick").unwrap()),
         outcome: RunOutcome::Succeeded,
         retention: Seconds::of(86_400),
     });
