@@ -7,6 +7,7 @@ pub mod generate;
 pub mod history;
 pub mod schemas;
 pub mod seeds;
+pub mod stack;
 pub mod wire;
 
 /// The root of the checkout.

@@ -1,0 +1,214 @@
+//! A client of the deployed stack: starts executions, and reads what became of them.
+//!
+//! What a batch did is read from the lines that its container wrote, never from what Lockstep says.
+//! Every method panics with one line when the stack gives no usable answer.
+
+mod executions;
+mod input;
+mod json_api;
+mod records;
+
+pub use executions::{Ended, FunctionError};
+pub use input::BatchInput;
+pub use json_api::Reply;
+pub use records::{Event, Record, Run, overlaps, runs};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::config::variable;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The attributes of one item of the lock table.
+pub type Item = HashMap<String, AttributeValue>;
+
+/// A deployed stack.
+#[derive(Debug)]
+pub struct Stack {
+    /// Where the AWS APIs answer.
+    pub endpoint: String,
+    /// Outputs of both stacks: `{"lockstep": {…}, "fixture": {…}}`.
+    pub outputs: Value,
+    /// Step Functions.
+    pub sfn: aws_sdk_sfn::Client,
+    /// The database of the lock table.
+    pub dynamodb: aws_sdk_dynamodb::Client,
+}
+
+/// Epoch milliseconds of this machine, whose clock the containers share.
+#[must_use]
+pub fn now() -> u64 {
+    SystemClock.now().millis()
+}
+
+/// Waits between two looks.
+pub async fn pause(millis: u64) {
+    SystemClock.sleep(Duration::from_millis(millis)).await;
+}
+
+/// A name that no other test and no earlier run of this test uses.
+#[must_use]
+pub fn unique(name: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{name}-{}-{number}", now())
+}
+
+impl Stack {
+    /// The stack whose folder is `LOCKSTEP_STATE` (default `target/stack`).
+    ///
+    /// # Errors
+    /// One line: there is no deployed stack.
+    pub async fn connect() -> Result<Self, String> {
+        let folder = variable("LOCKSTEP_STATE").map_or_else(
+            || crate::repository().join("target/stack"),
+            |folder| crate::repository().join(folder),
+        );
+        let settings = read(folder.join("env"))?;
+        let setting = |name: &str| {
+            let mut lines = settings.lines().filter_map(|line| line.split_once('='));
+            let found = lines.find(|(key, _)| *key == name);
+            found
+                .map(|(_, value)| value.to_owned())
+                .ok_or_else(|| format!("{}/env has no {name}", folder.display()))
+        };
+        let (endpoint, database) = (
+            setting("AWS_ENDPOINT_URL")?,
+            setting("AWS_ENDPOINT_URL_DYNAMODB")?,
+        );
+        let outputs = serde_json::from_str(&read(folder.join("outputs.json"))?)
+            .map_err(|error| format!("{}/outputs.json: {error}", folder.display()))?;
+        Ok(Self {
+            sfn: executions::client(&endpoint).await,
+            dynamodb: crate::dynamodb_local::client(
+                &database,
+                crate::dynamodb_local::Retries::AsDeployed,
+            )
+            .await,
+            endpoint,
+            outputs,
+        })
+    }
+
+    /// An output of Lockstep's stack.
+    #[must_use]
+    pub fn output(&self, name: &str) -> &str {
+        self.output_of("lockstep", name)
+    }
+
+    /// An output of the fixture, the user's side.
+    #[must_use]
+    pub fn fixture(&self, name: &str) -> &str {
+        self.output_of("fixture", name)
+    }
+
+    fn output_of(&self, stack: &str, name: &str) -> &str {
+        self.outputs[stack][name]
+            .as_str()
+            .unwrap_or_else(|| panic!("the {stack} stack has no output {name}: deploy it again"))
+    }
+
+    /// The input of an exclusive run of the fixture's batch under `lock`.
+    #[must_use]
+    pub fn batch_input(&self, lock: &str) -> BatchInput {
+        let (cluster, task) = (
+            self.fixture("ClusterArn"),
+            self.fixture("BatchTaskDefinitionArn"),
+        );
+        BatchInput::new(lock, cluster, task)
+    }
+
+    /// The record of `lock`, as it is in the table.
+    pub async fn lock_item(&self, lock: &str) -> Option<Item> {
+        self.item(lock, "lock").await
+    }
+
+    /// How many hold `lock`.
+    pub async fn held(&self, lock: &str) -> usize {
+        let item = self.lock_item(lock).await;
+        let holders = item.and_then(|item| item["holders"].as_m().map(HashMap::len).ok());
+        holders.unwrap_or(0)
+    }
+
+    /// Every item of `lock`: its record and its runs.
+    pub async fn items(&self, lock: &str) -> Vec<Item> {
+        let query = self
+            .dynamodb
+            .query()
+            .table_name(self.output("LockTableName"))
+            .key_condition_expression("pk = :lock")
+            .expression_attribute_values(":lock", AttributeValue::S(lock.into()))
+            .consistent_read(true);
+        let page = query.send().await.expect("the items of a lock");
+        page.items.unwrap_or_default()
+    }
+
+    /// Takes the permits of `lock` away behind everyone's back, as an operator could in the console.
+    pub async fn evict(&self, lock: &str) {
+        let update = self
+            .dynamodb
+            .update_item()
+            .table_name(self.output("LockTableName"))
+            .key("pk", AttributeValue::S(lock.into()))
+            .key("sk", AttributeValue::S("lock".into()))
+            .update_expression("SET holders = :none ADD version :one")
+            .expression_attribute_values(":none", AttributeValue::M(HashMap::new()))
+            .expression_attribute_values(":one", AttributeValue::N("1".into()));
+        update.send().await.expect("an eviction");
+    }
+
+    /// A call of an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`.
+    pub async fn call(&self, service: &str, target: &str, body: Value) -> Value {
+        let content = "application/x-amz-json-1.1";
+        let headers = [("X-Amz-Target", target), ("Content-Type", content)];
+        let reply = json_api::send(&self.endpoint, service, "POST", "/", &headers, &body).await;
+        assert_eq!(reply.status, 200, "{target}: {}", reply.body);
+        reply.body
+    }
+
+    /// A call of an API that speaks REST with JSON bodies.
+    pub async fn rest(&self, service: &str, method: &str, path: &str, body: Value) -> Reply {
+        let headers = [("Content-Type", "application/json")];
+        json_api::send(&self.endpoint, service, method, path, &headers, &body).await
+    }
+
+    /// The ECS tasks whose description mentions `text`, ended ones too.
+    pub async fn tasks(&self, text: &str) -> Vec<Value> {
+        let target = |name| format!("AmazonEC2ContainerServiceV20141113.{name}");
+        let cluster = self.fixture("ClusterArn");
+        let mut found = Vec::new();
+        for status in ["RUNNING", "STOPPED"] {
+            let ask = json!({ "cluster": cluster, "desiredStatus": status });
+            let listed = self.call("ecs", &target("ListTasks"), ask).await;
+            let arns = listed["taskArns"].as_array().cloned().unwrap_or_default();
+            for some in arns.chunks(100) {
+                let ask = json!({ "cluster": cluster, "tasks": some });
+                let told = self.call("ecs", &target("DescribeTasks"), ask).await;
+                let tasks = told["tasks"].as_array().cloned().unwrap_or_default();
+                found.extend(tasks.into_iter().filter(|t| t.to_string().contains(text)));
+            }
+        }
+        found
+    }
+
+    async fn item(&self, lock: &str, sort: &str) -> Option<Item> {
+        let get = self
+            .dynamodb
+            .get_item()
+            .table_name(self.output("LockTableName"))
+            .key("pk", AttributeValue::S(lock.into()))
+            .key("sk", AttributeValue::S(sort.into()))
+            .consistent_read(true);
+        get.send().await.expect("an item of the lock table").item
+    }
+}
+
+fn read(path: PathBuf) -> Result<String, String> {
+    std::fs::read_to_string(&path).map_err(|error| {
+        let path = path.display();
+        format!("no deployed stack ({path}: {error}): run `lockstack up` and `lockstack deploy`")
+    })
+}

@@ -1,0 +1,179 @@
+//! Executions and functions: start, wait, stop, call.
+
+use super::{BatchInput, Stack, json_api, now, pause, unique};
+use aws_sdk_sfn::Client;
+use aws_sdk_sfn::config::timeout::TimeoutConfig;
+use aws_sdk_sfn::config::{Builder, Credentials, Region};
+use aws_sdk_sfn::types::{ExecutionStatus, HistoryEvent};
+use serde_json::Value;
+use std::time::Duration;
+
+/// How an execution ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Its ARN.
+    pub arn: String,
+    /// `SUCCEEDED`, `FAILED`, `TIMED_OUT` or `ABORTED`.
+    pub status: String,
+    /// Its output; null when it has none.
+    pub output: Value,
+    /// The error's name; empty when it has none.
+    pub error: String,
+    /// The error's cause; empty when it has none.
+    pub cause: String,
+    /// When it started, in epoch milliseconds.
+    pub started: u64,
+    /// When it ended, in epoch milliseconds.
+    pub stopped: u64,
+}
+
+/// The failure of a function, as Lambda reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionError {
+    /// The error's name.
+    pub error_type: String,
+    /// What happened.
+    pub message: String,
+}
+
+impl Ended {
+    /// The work ran and succeeded.
+    #[must_use]
+    pub fn ran(&self) -> bool {
+        self.status == "SUCCEEDED" && self.output["TaskArn"].is_string()
+    }
+
+    /// `skipped`, `duplicate`, or nothing.
+    #[must_use]
+    pub fn answer(&self) -> &str {
+        self.output["status"].as_str().unwrap_or_default()
+    }
+
+    /// How long it took.
+    #[must_use]
+    pub fn millis(&self) -> u64 {
+        self.stopped.saturating_sub(self.started)
+    }
+}
+
+pub(super) async fn client(endpoint: &str) -> Client {
+    // A busy emulator may take longer than the functions would wait.
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20));
+    let config = Builder::from(&lockstep::aws::sdk_config().await)
+        .endpoint_url(endpoint)
+        .region(Region::new("us-east-1"))
+        .timeout_config(timeouts.build())
+        .credentials_provider(Credentials::new("test", "test", None, None, "tests"));
+    Client::from_conf(config.build())
+}
+
+impl Stack {
+    /// Starts an exclusive run; answers its ARN.
+    pub async fn start(&self, input: &BatchInput) -> String {
+        let machine = self.output("ExclusiveRunStateMachineArn");
+        self.start_machine(machine, input.json()).await
+    }
+
+    /// Starts an execution of any state machine.
+    pub async fn start_machine(&self, machine: &str, input: &Value) -> String {
+        // With a name of its own a start that is sent again begins no second execution.
+        let name = unique("e2e");
+        let start = self.sfn.start_execution().state_machine_arn(machine);
+        let start = start.name(name).input(input.to_string()).send().await;
+        start.expect("an execution starts").execution_arn
+    }
+
+    /// Starts `inputs` at once.
+    pub async fn start_all(&self, inputs: &[BatchInput]) -> Vec<String> {
+        let machine = self.output("ExclusiveRunStateMachineArn");
+        let mut sent = Vec::new();
+        for input in inputs {
+            let start = self.sfn.start_execution().state_machine_arn(machine);
+            let start = start.name(unique("e2e")).input(input.json().to_string());
+            sent.push(tokio::spawn(start.send()));
+        }
+        let mut arns = Vec::new();
+        for start in sent {
+            let start = start.await.expect("a start that ends");
+            arns.push(start.expect("an execution starts").execution_arn);
+        }
+        arns
+    }
+
+    /// Waits for an execution's end, at most `seconds`.
+    pub async fn wait(&self, arn: &str, seconds: u64) -> Ended {
+        let deadline = now() + seconds * 1000;
+        loop {
+            let describe = self.sfn.describe_execution().execution_arn(arn);
+            let told = describe.send().await.expect("an execution's description");
+            if told.status != ExecutionStatus::Running {
+                let millis = |time: Option<aws_sdk_sfn::primitives::DateTime>| {
+                    time.map_or(0.0, |time| time.as_secs_f64() * 1000.0) as u64
+                };
+                let output = told.output.as_deref();
+                return Ended {
+                    arn: arn.to_owned(),
+                    status: told.status.as_str().to_owned(),
+                    output: output.map_or(Value::Null, |text| {
+                        serde_json::from_str(text).expect("an output is JSON")
+                    }),
+                    error: told.error.unwrap_or_default(),
+                    cause: told.cause.unwrap_or_default(),
+                    started: millis(Some(told.start_date)),
+                    stopped: millis(told.stop_date),
+                };
+            }
+            assert!(now() < deadline, "{arn} runs after {seconds} s");
+            pause(100).await;
+        }
+    }
+
+    /// Starts an exclusive run and waits for its end, at most `seconds`.
+    pub async fn run(&self, input: &BatchInput, seconds: u64) -> Ended {
+        self.wait(&self.start(input).await, seconds).await
+    }
+
+    /// Waits for the end of all `arns`, at most `seconds`.
+    pub async fn wait_all(&self, arns: &[String], seconds: u64) -> Vec<Ended> {
+        let deadline = now() + seconds * 1000;
+        let mut all = Vec::new();
+        for arn in arns {
+            let left = deadline.saturating_sub(now()) / 1000;
+            all.push(self.wait(arn, left).await);
+        }
+        all
+    }
+
+    /// Aborts an execution.
+    pub async fn abort(&self, arn: &str) {
+        let stop = self.sfn.stop_execution().execution_arn(arn);
+        stop.send().await.expect("an execution stops");
+    }
+
+    /// The events of an execution's history. The emulator has none of states inside a Parallel.
+    pub async fn history(&self, arn: &str) -> Vec<HistoryEvent> {
+        let ask = self.sfn.get_execution_history().execution_arn(arn);
+        let pages = ask.into_paginator().items().send();
+        let events: Result<Vec<_>, _> = pages.collect().await;
+        events.expect("an execution's history")
+    }
+
+    /// Calls a function, by its ARN.
+    ///
+    /// # Errors
+    /// What the function failed with.
+    pub async fn invoke(&self, function: &str, event: &Value) -> Result<Value, FunctionError> {
+        let path = format!("/2015-03-31/functions/{function}/invocations");
+        let headers = [("Content-Type", "application/json")];
+        let reply = json_api::send(&self.endpoint, "lambda", "POST", &path, &headers, event).await;
+        assert_eq!(reply.status, 200, "{function}: {}", reply.body);
+        if reply.header("x-amz-function-error").is_none() {
+            return Ok(reply.body);
+        }
+        let text = |name: &str| reply.body[name].as_str().unwrap_or_default().to_owned();
+        Err(FunctionError {
+            error_type: text("errorType"),
+            message: text("errorMessage"),
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! What containers recorded of themselves.
+
+use super::{Stack, now, pause};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What a batch tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Event {
+    /// It begins to work.
+    Start,
+    /// It was asked to stop.
+    Sigterm,
+    /// Its work is done, or has failed.
+    End,
+}
+
+/// One line that a container wrote.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Record {
+    /// When, in epoch milliseconds.
+    pub at: u64,
+    /// What.
+    pub event: Event,
+    /// The container.
+    pub id: String,
+    /// The variables that it reports; only in the line of its start.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The id of its ECS task.
+    #[serde(skip)]
+    pub task: String,
+}
+
+/// One run of a container.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The id of its ECS task.
+    pub task: String,
+    /// When it began, in epoch milliseconds.
+    pub start: u64,
+    /// When it was asked to stop.
+    pub sigterm: Option<u64>,
+    /// Its last sign of life; none while it has not ended.
+    pub end: Option<u64>,
+    /// The variables that it reports.
+    pub env: BTreeMap<String, String>,
+}
+
+/// The runs that `records` tell of, in the order of their starts.
+#[must_use]
+pub fn runs(records: &[Record]) -> Vec<Run> {
+    let starts = records.iter().filter(|r| r.event == Event::Start);
+    let mut runs: Vec<_> = starts
+        .map(|start| {
+            let at = |event| {
+                let mut own = records.iter().filter(|r| r.task == start.task);
+                own.find(|r| r.event == event).map(|r| r.at)
+            };
+            Run {
+                task: start.task.clone(),
+                start: start.at,
+                sigterm: at(Event::Sigterm),
+                end: at(Event::End).or(at(Event::Sigterm)),
+                env: start.env.clone(),
+            }
+        })
+        .collect();
+    runs.sort_by_key(|run| run.start);
+    runs
+}
+
+/// How many overlaps `records` of one lock show: for each start, the runs that were under way
+/// beyond what `permits` allow. With one permit these are the pairs of runs that overlap.
+#[must_use]
+pub fn overlaps(records: &[Record], permits: usize) -> usize {
+    let runs = runs(records);
+    let under_way = runs.iter().enumerate().map(|(index, run)| {
+        let earlier = runs[..index].iter();
+        earlier
+            .filter(|other| other.end.is_none_or(|end| end > run.start))
+            .count()
+    });
+    under_way
+        .map(|count| (count + 1).saturating_sub(permits))
+        .sum()
+}
+
+impl Run {
+    /// The fencing token that the container was given.
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        let token = self.env.get("LOCKSTEP_FENCING_TOKEN");
+        token.and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Stack {
+    /// What the containers of `lock` recorded, in the order of time.
+    pub async fn records(&self, lock: &str) -> Vec<Record> {
+        let all = self.all_records().await;
+        let tasks: Vec<_> = all
+            .iter()
+            .filter(|record| record.env.get("LOCKSTEP_LOCK").is_some_and(|of| of == lock))
+            .map(|record| record.task.clone())
+            .collect();
+        let mut own = all;
+        own.retain(|record| tasks.contains(&record.task));
+        own
+    }
+
+    /// What the container of one task recorded.
+    pub async fn records_of_task(&self, task_arn: &str) -> Vec<Record> {
+        let mut own = self.all_records().await;
+        own.retain(|record| task_arn.ends_with(&record.task));
+        own
+    }
+
+    /// Waits until the containers of `lock` have recorded `count` times `event`.
+    pub async fn wait_for(
+        &self,
+        lock: &str,
+        event: Event,
+        count: usize,
+        seconds: u64,
+    ) -> Vec<Record> {
+        let deadline = now() + seconds * 1000;
+        loop {
+            let records = self.records(lock).await;
+            let seen = records.iter().filter(|r| r.event == event).count();
+            if seen >= count {
+                return records;
+            }
+            assert!(
+                now() < deadline,
+                "lock {lock}: {seen} of {count} {event:?} after {seconds} s"
+            );
+            pause(100).await;
+        }
+    }
+
+    async fn all_records(&self) -> Vec<Record> {
+        let group = self.fixture("BatchLogGroupName");
+        let mut ask = json!({ "logGroupName": group });
+        let mut records = Vec::new();
+        loop {
+            let target = "Logs_20140328.FilterLogEvents";
+            let page = self.call("logs", target, ask.clone()).await;
+            let events = page["events"].as_array().cloned().unwrap_or_default();
+            records.extend(events.iter().map(record));
+            match page["nextToken"].as_str() {
+                Some(next) => ask["nextToken"] = next.into(),
+                None => break,
+            }
+        }
+        records.sort_by_key(|record| record.at);
+        records
+    }
+}
+
+fn record(event: &Value) -> Record {
+    let line = event["message"].as_str().unwrap_or_default();
+    let stream = event["logStreamName"].as_str().unwrap_or_default();
+    let mut record: Record = serde_json::from_str(line)
+        .unwrap_or_else(|error| panic!("a container of {stream} wrote {line}: {error}"));
+    record.task = stream.rsplit('/').next().unwrap_or_default().to_owned();
+    record
+}
