@@ -117,8 +117,13 @@ fn number_cases() -> Vec<Case<'static>> {
         ),
         (
             "heartbeatSeconds",
-            json!(60),
-            vec!["heartbeatSeconds", "60", "below leaseSeconds"],
+            json!(59),
+            vec![
+                "heartbeatSeconds",
+                "59",
+                "from 1 to 58",
+                "below leaseSeconds",
+            ],
         ),
         (
             "heartbeatSeconds",

@@ -1,168 +1,71 @@
-//! One run at a time, whatever starts it.
+//! At most `permits` at once.
 
-use crate::stack;
-use lockstep_tests::stack::{Event, overlaps, pause, runs, unique};
+use crate::{one_that_ran, ran_alone, stack};
+use lockstep_tests::stack::{Event, overlaps, runs, unique};
 
 #[tokio::test]
-async fn ten_executions_at_once_give_one_container_and_nine_skips_that_name_the_holder() {
-    let stack = stack().await;
-    let lock = unique("ten");
-    let inputs = vec![stack.batch_input(&lock).seconds(3.0); 10];
-
-    let arns = stack.start_all(&inputs).await;
-    let ended = stack.wait_all(&arns, 60).await;
-
-    let winner = ended.iter().find(|e| e.ran()).expect("one execution runs");
-    let skipped: Vec<_> = ended.iter().filter(|e| e.answer() == "skipped").collect();
-    assert_eq!(skipped.len(), 9);
-    for skip in skipped {
-        assert_eq!(skip.status, "SUCCEEDED");
-        assert_eq!(skip.output["holder"], winner.arn.as_str());
-        assert!(
-            skip.output["message"]
-                .as_str()
-                .unwrap()
-                .contains("stop-execution")
-        );
+async fn ten_at_once_run_one_batch_and_nine_are_skipped_naming_the_holder() {
+    let (stack, lock) = (stack().await, unique("ten"));
+    let input = stack.batch_input(&lock).seconds(4.0);
+    let arns = stack.start_all(&vec![input; 10]).await;
+    let (winner, others) = one_that_ran(stack.wait_all(&arns, 60).await);
+    for other in others {
+        assert_eq!(other.status, "SUCCEEDED", "{other:?}");
+        assert_eq!(other.answer(), "skipped", "{other:?}");
+        assert_eq!(other.output["holder"], winner.arn.as_str());
+        let message = other.output["message"].as_str().unwrap_or_default();
+        assert!(message.contains(&winner.arn), "{message}");
     }
-    let records = stack.records(&lock).await;
-    assert_eq!(runs(&records).len(), 1, "{records:?}");
+    ran_alone(&stack, &lock, 1).await;
     assert_eq!(stack.held(&lock).await, 0);
 }
 
 #[tokio::test]
-async fn ten_deliveries_of_one_tick_give_one_container() {
-    let stack = stack().await;
-    let lock = unique("tick");
-    let inputs = vec![
-        stack
-            .batch_input(&lock)
-            .seconds(2.0)
-            .with("runKey", "tick#06:00");
-        10
-    ];
-
-    let arns = stack.start_all(&inputs).await;
-    let ended = stack.wait_all(&arns, 60).await;
-
-    assert_eq!(ended.iter().filter(|e| e.ran()).count(), 1);
-    assert!(
-        ended.iter().all(|e| e.ran() || e.answer() == "skipped"),
-        "{ended:?}"
-    );
-    assert_eq!(runs(&stack.records(&lock).await).len(), 1);
-}
-
-#[tokio::test]
-async fn a_tick_delivered_again_after_its_success_is_a_duplicate_and_runs_nothing() {
-    let stack = stack().await;
-    let lock = unique("again");
-    let input = stack
-        .batch_input(&lock)
-        .seconds(0.5)
-        .with("runKey", "tick#06:00");
-
-    let first = stack.run(&input, 30).await;
-    let second = stack.run(&input, 30).await;
-
-    assert!(first.ran(), "{first:?}");
-    assert_eq!(second.answer(), "duplicate");
-    assert_eq!(second.output["holder"], first.arn.as_str());
-    assert_eq!(runs(&stack.records(&lock).await).len(), 1);
-}
-
-#[tokio::test]
-async fn a_tick_whose_run_failed_may_run_again() {
-    let stack = stack().await;
-    let lock = unique("retry");
-    let input = stack
-        .batch_input(&lock)
-        .seconds(0.5)
-        .with("runKey", "tick#06:00");
-
-    let first = stack.run(&input.clone().exit(1), 30).await;
-    let second = stack.run(&input, 30).await;
-
-    assert_eq!(first.status, "FAILED");
-    assert!(second.ran(), "{second:?}");
-    assert_eq!(runs(&stack.records(&lock).await).len(), 2);
-}
-
-#[tokio::test]
-async fn a_batch_three_leases_long_keeps_its_lock() {
-    let stack = stack().await;
-    let lock = unique("long");
-    let input = stack.batch_input(&lock).seconds(9.0).short_lease();
-
-    let long = stack.start(&input).await;
-    stack.wait_for(&lock, Event::Start, 1, 30).await;
-    pause(6000).await;
-    let other = stack.run(&input, 30).await;
-    let long = stack.wait(&long, 60).await;
-
-    assert!(long.ran(), "{long:?}");
-    assert_eq!(other.answer(), "skipped");
-    assert_eq!(other.output["holder"], long.arn.as_str());
-    let records = stack.records(&lock).await;
-    assert_eq!((runs(&records).len(), overlaps(&records, 1)), (1, 0));
-}
-
-#[tokio::test]
-async fn the_fencing_token_reaches_the_container_and_grows_from_run_to_run() {
-    let stack = stack().await;
-    let lock = unique("token");
-    let input = stack.batch_input(&lock).seconds(0.2);
-
-    for _ in 0..3 {
-        assert!(stack.run(&input, 30).await.ran());
+async fn one_tick_delivered_ten_times_at_once_runs_once() {
+    let (stack, lock) = (stack().await, unique("tick"));
+    let input = stack.batch_input(&lock).seconds(4.0);
+    let input = input.with("runKey", "schedule#2026-03-01T06:00:00Z");
+    let arns = stack.start_all(&vec![input; 10]).await;
+    let (winner, others) = one_that_ran(stack.wait_all(&arns, 60).await);
+    for other in others {
+        assert_eq!(other.answer(), "skipped", "{other:?}");
+        assert_eq!(other.output["holder"], winner.arn.as_str());
     }
-
-    let tokens: Vec<_> = runs(&stack.records(&lock).await)
-        .iter()
-        .map(|r| r.token())
-        .collect();
-    assert_eq!(tokens.len(), 3);
-    assert!(
-        tokens[0] > 0 && tokens.is_sorted_by(|a, b| a < b),
-        "{tokens:?}"
-    );
-    let item = stack.lock_item(&lock).await.unwrap();
-    assert_eq!(item["lastToken"].as_n().unwrap(), &tokens[2].to_string());
+    ran_alone(&stack, &lock, 1).await;
 }
 
 #[tokio::test]
-async fn two_permits_let_two_run_and_another_capacity_is_refused_meanwhile() {
-    let stack = stack().await;
-    let lock = unique("two");
-    let input = stack.batch_input(&lock).seconds(4.0).with("permits", 2);
+async fn a_skip_fails_the_execution_where_the_caller_asked_for_that() {
+    let (stack, lock) = (stack().await, unique("fail"));
+    let input = stack.batch_input(&lock).seconds(4.0);
+    let first = stack.start(&input).await;
+    stack.wait_for(&lock, Event::Start, 1, 30).await;
+    for (field, value) in [("onSkip", "fail"), ("overlap", "fail")] {
+        let ended = stack.run(&input.clone().with(field, value), 20).await;
+        assert_eq!(ended.status, "FAILED", "{field}: {ended:?}");
+        assert_eq!(ended.error, "Lockstep.LockHeld", "{field}: {ended:?}");
+        assert!(ended.cause.contains(&first), "{field}: {}", ended.cause);
+    }
+    assert!(stack.wait(&first, 30).await.ran());
+    ran_alone(&stack, &lock, 1).await;
+}
 
+#[tokio::test]
+async fn two_permits_let_two_run_at_once_and_skip_the_third() {
+    let (stack, lock) = (stack().await, unique("permits"));
+    let input = stack.batch_input(&lock).seconds(5.0).with("permits", 2);
     let arns = stack.start_all(&vec![input.clone(); 3]).await;
     stack.wait_for(&lock, Event::Start, 2, 30).await;
-    let other = stack.run(&input.clone().with("permits", 3), 30).await;
+    let other_capacity = stack.run(&input.with("permits", 3), 20).await;
+    assert_eq!(other_capacity.status, "FAILED", "{other_capacity:?}");
+    assert_eq!(other_capacity.error, "Lockstep.PermitsMismatch");
     let ended = stack.wait_all(&arns, 60).await;
-
-    assert_eq!(ended.iter().filter(|e| e.ran()).count(), 2);
-    assert_eq!(ended.iter().filter(|e| e.answer() == "skipped").count(), 1);
-    assert_eq!(other.error, "Lockstep.PermitsMismatch");
-    assert_eq!(overlaps(&stack.records(&lock).await, 2), 0);
-}
-
-#[tokio::test]
-async fn a_short_batch_does_not_wait_for_the_next_heartbeat() {
-    let stack = stack().await;
-    let lock = unique("short");
-    let input = stack
-        .batch_input(&lock)
-        .seconds(0.3)
-        .with("leaseSeconds", 60);
-
-    let ended = stack.run(&input, 40).await;
-
-    assert!(ended.ran());
-    let beat = 20_000;
-    assert!(
-        ended.millis() < beat / 2,
-        "{} ms: the beat was waited out",
-        ended.millis()
-    );
+    let ran = ended.iter().filter(|ended| ended.ran()).count();
+    let skipped = ended.iter().filter(|ended| ended.answer() == "skipped");
+    assert_eq!((ran, skipped.count()), (2, 1), "{ended:?}");
+    let records = stack.records(&lock).await;
+    assert_eq!(runs(&records).len(), 2);
+    assert_eq!(overlaps(&records, 2), 0, "{records:?}");
+    // Had they run one after the other, the test would say nothing about two permits.
+    assert_eq!(overlaps(&records, 1), 1, "{records:?}");
 }

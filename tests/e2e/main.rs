@@ -1,18 +1,37 @@
-//! The deployed stack, end to end: Step Functions, Lambda functions, ECS containers.
+//! The deployed stack, driven from outside: real functions, real table rules, real containers.
 //!
-//! Each test has locks of its own, so all may run at once. What a batch did is read from what its
-//! container recorded.
+//! Needs a stack of `lockstack up` and `lockstack deploy`; `LOCKSTEP_STATE` names its folder.
+//! Every test has a lock of its own, so they run beside each other.
 
-mod bad_input;
 mod exclusion;
-mod failures;
+mod input;
+mod lease;
+mod outcome;
+mod run_key;
+mod schedule;
 mod telemetry;
+mod workflows;
 
-use lockstep_tests::stack::Stack;
+use lockstep_tests::stack::{Ended, Stack, overlaps, runs};
 
-/// The deployed stack.
 async fn stack() -> Stack {
-    Stack::connect()
-        .await
-        .unwrap_or_else(|problem| panic!("{problem}"))
+    match Stack::connect().await {
+        Ok(stack) => stack,
+        Err(problem) => panic!("{problem}"),
+    }
+}
+
+/// The one execution that ran, and the others.
+fn one_that_ran(all: Vec<Ended>) -> (Ended, Vec<Ended>) {
+    let (mut ran, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Ended::ran);
+    assert_eq!(ran.len(), 1, "{ran:?} ran, not {others:?}");
+    (ran.remove(0), others)
+}
+
+/// The containers of `lock` ran `count` times, never two at once.
+async fn ran_alone(stack: &Stack, lock: &str, count: usize) {
+    let records = stack.records(lock).await;
+    let runs = runs(&records);
+    assert_eq!(runs.len(), count, "container runs of {lock}: {runs:?}");
+    assert_eq!(overlaps(&records, 1), 0, "overlaps of {lock}: {runs:?}");
 }

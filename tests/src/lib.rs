@@ -8,6 +8,7 @@ pub mod history;
 pub mod schemas;
 pub mod seeds;
 pub mod stack;
+pub mod timeline;
 pub mod wire;
 
 /// The root of the checkout.

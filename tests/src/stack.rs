@@ -32,6 +32,8 @@ pub struct Stack {
     pub endpoint: String,
     /// Outputs of both stacks: `{"lockstep": {…}, "fixture": {…}}`.
     pub outputs: Value,
+    /// What clients of the stack need in their environment.
+    pub settings: HashMap<String, String>,
     /// Step Functions.
     pub sfn: aws_sdk_sfn::Client,
     /// The database of the lock table.
@@ -67,17 +69,18 @@ impl Stack {
             || crate::repository().join("target/stack"),
             |folder| crate::repository().join(folder),
         );
-        let settings = read(folder.join("env"))?;
-        let setting = |name: &str| {
-            let mut lines = settings.lines().filter_map(|line| line.split_once('='));
-            let found = lines.find(|(key, _)| *key == name);
-            found
-                .map(|(_, value)| value.to_owned())
-                .ok_or_else(|| format!("{}/env has no {name}", folder.display()))
+        let text = read(folder.join("env"))?;
+        let lines = text.lines().filter_map(|line| line.split_once('='));
+        let settings: HashMap<String, String> = lines
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        let place = |name: &str| {
+            let found = settings.get(name).cloned();
+            found.ok_or_else(|| format!("{}/env has no {name}", folder.display()))
         };
         let (endpoint, database) = (
-            setting("AWS_ENDPOINT_URL")?,
-            setting("AWS_ENDPOINT_URL_DYNAMODB")?,
+            place("AWS_ENDPOINT_URL")?,
+            place("AWS_ENDPOINT_URL_DYNAMODB")?,
         );
         let outputs = serde_json::from_str(&read(folder.join("outputs.json"))?)
             .map_err(|error| format!("{}/outputs.json: {error}", folder.display()))?;
@@ -90,7 +93,15 @@ impl Stack {
             .await,
             endpoint,
             outputs,
+            settings,
         })
+    }
+
+    /// One of `settings`.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> &str {
+        let found = self.settings.get(name);
+        found.unwrap_or_else(|| panic!("the stack's env file has no {name}"))
     }
 
     /// An output of Lockstep's stack.

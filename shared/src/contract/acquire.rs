@@ -35,9 +35,10 @@ pub struct AcquireRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 3, max = 86_400)))]
     pub lease_seconds: Option<i64>,
-    /// Time between heartbeats; below `leaseSeconds`. Default a third of the lease.
+    /// Time that a heartbeat waits for the next, at least two below `leaseSeconds`. Default a third
+    /// of the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_399)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_398)))]
     pub heartbeat_seconds: Option<i64>,
     /// The run may not last longer: a heartbeat after it fails with `Lockstep.LeaseLost`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,12 +138,15 @@ fn heartbeat(value: Option<i64>, lease: Seconds) -> Result<Seconds, InvalidReque
     let Some(value) = value else {
         return Ok(Seconds::of((lease.get() / 3).max(1)));
     };
+    // A beat that timed out waits one more second for its retry, which Step Functions counts in
+    // whole seconds: the lease has to outlast both.
+    let most = lease.get() - 2;
     match u32::try_from(value) {
-        Ok(beat) if beat >= 1 && beat < lease.get() => Ok(Seconds::of(beat)),
+        Ok(beat) if (1..=most).contains(&beat) => Ok(Seconds::of(beat)),
         _ => {
             let rule = format!(
-                "a whole number of seconds from 1 and below leaseSeconds, which is {}",
-                lease.get()
+                "a whole number of seconds from 1 to {most}: two below leaseSeconds, for a beat \
+                 takes a second more than it waits"
             );
             Err(InvalidRequest::new("heartbeatSeconds", value, rule))
         }

@@ -1,0 +1,156 @@
+//! A lease is kept while its holder works, and a lost one stops the work.
+
+use crate::{ran_alone, stack};
+use lockstep_tests::stack::{Event, Stack, now, pause, runs, unique};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn a_batch_three_leases_long_keeps_its_lock() {
+    let (stack, lock) = (stack().await, unique("long"));
+    let input = stack.batch_input(&lock).short_lease();
+    let first = stack.start(&input.clone().seconds(10.0)).await;
+    let records = stack.wait_for(&lock, Event::Start, 1, 30).await;
+    let granted = expires_at(&stack, &lock, &first).await;
+    let (middle, mut renewals, mut seen) = (records[0].at + 5_000, 0, granted);
+    while now() < middle {
+        let moved = expires_at(&stack, &lock, &first).await;
+        renewals += usize::from(moved > seen);
+        seen = moved;
+        pause(50).await;
+    }
+    assert!(renewals >= 1, "renewals seen in five seconds: {renewals}");
+    let second = stack.run(&input, 20).await;
+    assert_eq!(second.answer(), "skipped", "{second:?}");
+    assert_eq!(second.output["holder"], first.as_str());
+    let ended = stack.wait(&first, 40).await;
+    assert!(ended.ran(), "{ended:?}");
+    eprintln!("figure: {renewals} renewals in 5 s of a 10 s batch under a 3 s lease");
+    ran_alone(&stack, &lock, 1).await;
+}
+
+#[tokio::test]
+async fn a_lost_lease_stops_the_batch_and_fails_the_execution() {
+    let (stack, lock) = (stack().await, unique("evict"));
+    let input = stack.batch_input(&lock).short_lease();
+    let arn = stack.start(&input.clone().seconds(60.0)).await;
+    let records = stack.wait_for(&lock, Event::Start, 1, 30).await;
+    let token = runs(&records)[0].token();
+    let evicted = now();
+    stack.evict(&lock).await;
+    let ended = stack.wait(&arn, 30).await;
+    assert_eq!(ended.status, "FAILED", "{ended:?}");
+    assert_eq!(ended.error, "Lockstep.LeaseLost", "{}", ended.cause);
+    assert!(ended.cause.contains(&arn), "{}", ended.cause);
+    let records = stack.wait_for(&lock, Event::Sigterm, 1, 10).await;
+    let sigterm = runs(&records)[0].sigterm.expect("a SIGTERM");
+    let took = sigterm.saturating_sub(evicted);
+    eprintln!("figure: from eviction to SIGTERM {took} ms");
+    // A beat lasts a second and is repeated a second later.
+    assert!(took < 5_000, "{took} ms from eviction to SIGTERM");
+
+    let grant = json!({ "lock": lock, "holder": arn, "token": token });
+    let beat = json!({ "grant": grant });
+    let heartbeat = stack.output("HeartbeatFunctionArn");
+    let late = stack.invoke(heartbeat, &beat).await;
+    let refused = late.expect_err("a late beat");
+    assert_eq!(refused.error_type, "Lockstep.LeaseLost", "{refused:?}");
+
+    assert!(stack.run(&input.seconds(0.5), 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
+}
+
+#[tokio::test]
+async fn a_late_release_cannot_touch_the_next_holder() {
+    let (stack, lock) = (stack().await, unique("late"));
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let first = stack.run(&input, 30).await;
+    let token = runs(&stack.records(&lock).await)[0].token();
+    let second = stack.start(&input.seconds(3.0)).await;
+    stack.wait_for(&lock, Event::Start, 2, 30).await;
+    let grant = json!({ "lock": lock, "holder": first.arn, "token": token });
+    let release = stack.output("ReleaseLockFunctionArn");
+    let late = json!({ "grant": grant, "outcome": "succeeded" });
+    let answer = stack.invoke(release, &late).await;
+    assert!(answer.is_ok(), "{answer:?}");
+    assert_eq!(stack.held(&lock).await, 1, "the second run holds the lock");
+    assert!(stack.wait(&second, 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
+}
+
+#[tokio::test]
+async fn a_run_over_its_time_is_stopped_and_frees_the_lock() {
+    let (stack, lock) = (stack().await, unique("overrun"));
+    let input = stack.batch_input(&lock).with("maxRunSeconds", 4);
+    let ended = stack.run(&input.clone().seconds(60.0), 40).await;
+    assert_eq!(ended.status, "FAILED", "{ended:?}");
+    let expected = ["States.Timeout", "Lockstep.LeaseLost"];
+    assert!(expected.contains(&ended.error.as_str()), "{ended:?}");
+    let records = stack.wait_for(&lock, Event::Sigterm, 1, 10).await;
+    let run = &runs(&records)[0];
+    let worked = run.sigterm.expect("a SIGTERM") - run.start;
+    eprintln!(
+        "figure: {} after {worked} ms of work, maxRunSeconds 4",
+        ended.error
+    );
+    assert_eq!(stack.held(&lock).await, 0, "the lock after an overrun");
+    assert!(stack.run(&input.seconds(0.5), 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
+}
+
+#[tokio::test]
+async fn an_aborted_execution_stops_its_batch_and_its_lock_is_taken_over_after_the_lease() {
+    let (stack, lock) = (stack().await, unique("abort"));
+    let input = stack.batch_input(&lock).short_lease().seconds(60.0);
+    let first = stack.start(&input).await;
+    stack.wait_for(&lock, Event::Start, 1, 30).await;
+    let aborted = now();
+    stack.abort(&first).await;
+    assert_eq!(stack.wait(&first, 10).await.status, "ABORTED");
+    let records = stack.wait_for(&lock, Event::Sigterm, 1, 15).await;
+    let sigterm = runs(&records)[0].sigterm.expect("a SIGTERM");
+    let expires = expires_at(&stack, &lock, &first).await;
+
+    let next = input.seconds(0.5);
+    let taker = loop {
+        let ended = stack.run(&next, 30).await;
+        if ended.answer() != "skipped" {
+            break ended;
+        }
+        assert!(now() < expires + 20_000, "held for ever: {ended:?}");
+        pause(200).await;
+    };
+    assert!(taker.ran(), "{taker:?}");
+    let token = runs(&stack.records(&lock).await)[1].token();
+    // A token is the time of its grant.
+    assert!(
+        token >= expires + 1_000,
+        "granted at {token}, lease until {expires}"
+    );
+    let taken_from = granted(&stack, &taker.arn).await["takenFrom"].clone();
+    assert_eq!(taken_from, first.as_str());
+    let (stopped, waited) = (sigterm.saturating_sub(aborted), token - aborted);
+    eprintln!("figure: SIGTERM {stopped} ms, takeover {waited} ms after the abort");
+    ran_alone(&stack, &lock, 2).await;
+}
+
+async fn expires_at(stack: &Stack, lock: &str, holder: &str) -> u64 {
+    let item = stack.lock_item(lock).await.expect("a record");
+    let holders = item["holders"].as_m().expect("a map");
+    let lease = holders
+        .get(holder)
+        .unwrap_or_else(|| panic!("{holder} does not hold {lock}: {holders:?}"));
+    let at = lease.as_m().expect("a lease")["expiresAt"].as_n();
+    at.expect("a number").parse().expect("milliseconds")
+}
+
+/// What acquire-lock answered to an execution.
+async fn granted(stack: &Stack, arn: &str) -> Value {
+    let events = stack.history(arn).await;
+    let output = events.iter().find_map(|event| {
+        let exited = event.state_exited_event_details()?;
+        let named = exited.name() == "Acquire Lock";
+        named.then(|| exited.output().unwrap_or_default())
+    });
+    let output = output.expect("Acquire Lock in the history");
+    serde_json::from_str(output).expect("an answer")
+}

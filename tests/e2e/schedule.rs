@@ -1,0 +1,77 @@
+//! The example of an EventBridge schedule, deployed with sam as its head says.
+
+use crate::{ran_alone, stack};
+use lockstep::contract::rfc3339;
+use lockstep::domain::Timestamp;
+use lockstep_tests::repository;
+use lockstep_tests::stack::{Event, Stack, now, unique};
+use tokio::process::Command;
+
+#[tokio::test]
+async fn a_scheduled_tick_runs_under_the_schedules_run_key() {
+    let (stack, lock) = (stack().await, unique("scheduled"));
+    // Whole seconds, and far enough for the deployment to be over.
+    let at = rfc3339(Timestamp::from_millis((now() / 1000 + 20) * 1000));
+    let at = at.trim_end_matches('Z');
+    deploy(&stack, &lock, at).await;
+    stack.wait_for(&lock, Event::End, 1, 60).await;
+
+    let run = ended_run(&stack, &lock).await;
+    let key = run["sk"].as_s().expect("a sort key").clone();
+    let key = key.strip_prefix("run#key/").expect("the run of a key");
+    let (schedule, time) = key.rsplit_once('#').expect("schedule and time");
+    assert!(
+        schedule.starts_with("arn:aws:scheduler:us-east-1:"),
+        "{key}"
+    );
+    assert_eq!(time, format!("{at}Z"), "{key}");
+    assert_eq!(run["outcome"].as_s().expect("a word"), "succeeded");
+
+    let again = stack.batch_input(&lock).with("runKey", key);
+    let again = stack.run(&again, 20).await;
+    assert_eq!(again.answer(), "duplicate", "{again:?}");
+    ran_alone(&stack, &lock, 1).await;
+}
+
+/// The one run of `lock`, once it has ended.
+async fn ended_run(stack: &Stack, lock: &str) -> lockstep_tests::stack::Item {
+    for _ in 0..100 {
+        let items = stack.items(lock).await;
+        let ended = items.into_iter().find(|item| item.contains_key("endedAt"));
+        if let Some(run) = ended {
+            return run;
+        }
+        lockstep_tests::stack::pause(100).await;
+    }
+    panic!("no run of {lock} ended: {:?}", stack.items(lock).await)
+}
+
+async fn deploy(stack: &Stack, lock: &str, at: &str) {
+    let parameters = [
+        ("LockName", lock),
+        ("ScheduleExpression", &format!("at({at})")),
+        ("ClusterArn", stack.fixture("ClusterArn")),
+        ("TaskDefinitionArn", stack.fixture("BatchTaskDefinitionArn")),
+        ("ContainerName", "batch"),
+        ("SubnetIds", "subnet-1"),
+        ("SecurityGroupIds", "sg-1"),
+    ];
+    let tools = stack.setting("LOCKSTEP_TOOLS_PATH");
+    let mut sam = Command::new(format!("{tools}/sam"));
+    sam.current_dir(repository())
+        .envs(stack.settings.clone())
+        .args(["deploy", "--template-file", "infra/examples/schedule.yaml"])
+        .args(["--stack-name", lock, "--region", "us-east-1"])
+        .args(["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM"])
+        .arg("--parameter-overrides")
+        .args(parameters.map(|(name, value)| format!("{name}={value}")))
+        .kill_on_drop(true);
+    let begin = now();
+    let done = sam.output().await.expect("sam runs");
+    let (out, err) = (
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr),
+    );
+    assert!(done.status.success(), "sam deploy: {out}{err}");
+    eprintln!("figure: the schedule was deployed in {} ms", now() - begin);
+}

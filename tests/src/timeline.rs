@@ -1,0 +1,187 @@
+//! What happened on one lock, as data: executions, their leases, and what containers recorded.
+//!
+//! The demo collects it from a deployed stack; the renderers draw it. Times are epoch milliseconds.
+
+pub mod containers;
+pub mod feed;
+pub mod html;
+pub mod journal;
+pub mod layout;
+pub mod scenario;
+pub mod svg;
+pub mod text;
+pub mod verdict;
+pub mod watch;
+
+#[cfg(test)]
+pub(crate) mod sample;
+
+use containers::Container;
+use journal::Journal;
+
+/// Epoch milliseconds.
+pub type Millis = u64;
+
+/// A part of the demo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scene {
+    /// One tick, delivered ten times at once.
+    Burst,
+    /// The next tick comes while the first still runs.
+    Overlap,
+    /// The first tick is delivered again after its success.
+    Redelivery,
+    /// The next tick comes when the lock is free.
+    Next,
+    /// A batch fails.
+    Failure,
+    /// A holder is evicted in the middle.
+    Eviction,
+}
+
+impl Scene {
+    /// All scenes, in their order.
+    pub const ALL: [Self; 6] = [
+        Self::Burst,
+        Self::Overlap,
+        Self::Redelivery,
+        Self::Next,
+        Self::Failure,
+        Self::Eviction,
+    ];
+
+    /// Its letter: the first part of its executions' names.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Burst => 'a',
+            Self::Overlap => 'b',
+            Self::Redelivery => 'c',
+            Self::Next => 'd',
+            Self::Failure => 'e',
+            Self::Eviction => 'f',
+        }
+    }
+
+    /// What happens in it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Burst => "one tick, delivered ten times at once",
+            Self::Overlap => "another tick, while the first still runs",
+            Self::Redelivery => "the first tick again, after its success",
+            Self::Next => "the next tick, with the lock free",
+            Self::Failure => "a batch that fails, then the next tick",
+            Self::Eviction => "a holder evicted in the middle, then the next tick",
+        }
+    }
+}
+
+/// One execution of the state machine.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// Its scene.
+    pub scene: Scene,
+    /// Its name in the picture, for example `a3`.
+    pub name: String,
+    /// Its ARN, which is also the holder.
+    pub arn: String,
+    /// When it was started.
+    pub started: Millis,
+    /// When it ended.
+    pub ended: Millis,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It held the lock and its batch succeeded.
+    Succeeded,
+    /// It ended with an error.
+    Failed {
+        /// The error's name.
+        error: String,
+        /// The error's cause.
+        cause: String,
+    },
+    /// It found the lock held.
+    Skipped {
+        /// By whom.
+        holder: String,
+        /// The function's sentence.
+        message: String,
+    },
+    /// Its run key is taken.
+    Duplicate {
+        /// By whom.
+        holder: String,
+        /// The function's sentence.
+        message: String,
+    },
+}
+
+/// All of a run of the demo.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// The lock.
+    pub lock: String,
+    /// Length of its leases, in seconds.
+    pub lease_seconds: u32,
+    /// The executions, in the order of their start.
+    pub executions: Vec<Execution>,
+    /// What the functions logged.
+    pub journal: Journal,
+    /// What the containers recorded.
+    pub containers: Vec<Container>,
+    /// Who was evicted, and when.
+    pub evictions: Vec<(String, Millis)>,
+}
+
+impl Timeline {
+    /// First moment of the picture.
+    #[must_use]
+    pub fn start(&self) -> Millis {
+        let started = self.executions.iter().map(|execution| execution.started);
+        started.min().unwrap_or(0)
+    }
+
+    /// Last moment of the picture.
+    #[must_use]
+    pub fn end(&self) -> Millis {
+        let ended = self.executions.iter().map(|execution| execution.ended);
+        ended.max().unwrap_or(0).max(self.start() + 1)
+    }
+
+    /// The executions of a scene.
+    pub fn of_scene(&self, scene: Scene) -> impl Iterator<Item = &Execution> {
+        self.executions
+            .iter()
+            .filter(move |execution| execution.scene == scene)
+    }
+
+    /// The container that ran for an execution.
+    #[must_use]
+    pub fn container(&self, holder: &str) -> Option<&Container> {
+        self.containers
+            .iter()
+            .find(|container| container.holder == holder)
+    }
+
+    /// When an execution was evicted.
+    #[must_use]
+    pub fn evicted(&self, holder: &str) -> Option<Millis> {
+        let mut evictions = self.evictions.iter();
+        evictions
+            .find(|(evicted, _)| evicted == holder)
+            .map(|(_, at)| *at)
+    }
+
+    /// The name of a holder in the picture; its ARN if it is a stranger.
+    #[must_use]
+    pub fn name_of<'a>(&'a self, holder: &'a str) -> &'a str {
+        let known = self.executions.iter().find(|known| known.arn == holder);
+        known.map_or(holder, |execution| &execution.name)
+    }
+}

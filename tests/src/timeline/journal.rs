@@ -1,0 +1,140 @@
+//! What the functions logged about one lock: grants, renewals and ends of leases, to the millisecond.
+
+use super::Millis;
+use aws_sdk_sfn::primitives::{DateTime, DateTimeFormat};
+use serde_json::Value;
+
+/// What the functions logged about one lock, in the order of time.
+#[derive(Clone, Debug, Default)]
+pub struct Journal(Vec<Entry>);
+
+/// One log line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When it was written.
+    pub at: Millis,
+    /// The holder that it is about.
+    pub holder: String,
+    /// What it says.
+    pub event: Event,
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The holder got a permit.
+    Granted {
+        /// With this fencing token.
+        token: u64,
+    },
+    /// The holder's lease got a new end.
+    Renewed {
+        /// The new end.
+        expires_at: Millis,
+    },
+    /// The holder gave its permit back.
+    Released,
+    /// The holder learnt that it has no permit any more.
+    Lost,
+}
+
+impl Journal {
+    /// Reads the lines that are about `lock`; all others are passed over.
+    #[must_use]
+    pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, lock: &str) -> Self {
+        let entries = lines.into_iter().filter_map(|line| {
+            let line: Value = serde_json::from_str(line).ok()?;
+            (line["lock"] == lock).then(|| entry(&line)).flatten()
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by_key(|entry| entry.at);
+        Self(entries)
+    }
+
+    /// When and with which token `holder` got its permit.
+    #[must_use]
+    pub fn grant(&self, holder: &str) -> Option<(Millis, u64)> {
+        self.of(holder).find_map(|entry| match entry.event {
+            Event::Granted { token } => Some((entry.at, token)),
+            _ => None,
+        })
+    }
+
+    /// The renewals of `holder`: when, and the new end of the lease.
+    pub fn renewals<'a>(&'a self, holder: &'a str) -> impl Iterator<Item = (Millis, Millis)> + 'a {
+        self.of(holder).filter_map(|entry| match entry.event {
+            Event::Renewed { expires_at } => Some((entry.at, expires_at)),
+            _ => None,
+        })
+    }
+
+    /// When the permit of `holder` ended, as far as the holder knows.
+    #[must_use]
+    pub fn end(&self, holder: &str) -> Option<Millis> {
+        let mut ends = self
+            .of(holder)
+            .filter(|entry| matches!(entry.event, Event::Released | Event::Lost));
+        ends.next().map(|entry| entry.at)
+    }
+
+    fn of<'a>(&'a self, holder: &'a str) -> impl Iterator<Item = &'a Entry> {
+        self.0.iter().filter(move |entry| entry.holder == holder)
+    }
+}
+
+fn entry(line: &Value) -> Option<Entry> {
+    let event = match line["message"].as_str()? {
+        "granted" => Event::Granted {
+            token: line["token"].as_u64()?,
+        },
+        "renewed" => Event::Renewed {
+            expires_at: millis(line["expires_at"].as_str()?)?,
+        },
+        "released" => Event::Released,
+        "lease lost" => Event::Lost,
+        _ => return None,
+    };
+    Some(Entry {
+        at: millis(line["timestamp"].as_str()?)?,
+        holder: line["holder"].as_str()?.into(),
+        event,
+    })
+}
+
+fn millis(time: &str) -> Option<Millis> {
+    let time = DateTime::from_str(time, DateTimeFormat::DateTime).ok()?;
+    Millis::try_from(time.to_millis().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: [&str; 6] = [
+        r#"{"timestamp":"2026-03-01T06:00:02.5Z","message":"renewed","lock":"n","holder":"h","token":"7","expires_at":"2026-03-01T06:00:05.5Z"}"#,
+        r#"{"timestamp":"2026-03-01T06:00:01Z","message":"granted","lock":"n","holder":"h","token":7}"#,
+        r#"{"timestamp":"2026-03-01T06:00:04Z","message":"released","lock":"n","holder":"h","token":"7"}"#,
+        r#"{"timestamp":"2026-03-01T06:00:01Z","message":"granted","lock":"other","holder":"h","token":9}"#,
+        r#"{"_aws":{"Timestamp":1},"lock":"n","Renewed":1.0}"#,
+        "END RequestId: 1",
+    ];
+    const SIX: Millis = 1_772_344_800_000;
+
+    #[test]
+    fn a_lease_is_read_from_its_grant_to_its_release() {
+        let journal = Journal::read(LINES, "n");
+
+        assert_eq!(journal.grant("h"), Some((SIX + 1_000, 7)));
+        let renewals: Vec<_> = journal.renewals("h").collect();
+        assert_eq!(renewals, [(SIX + 2_500, SIX + 5_500)]);
+        assert_eq!(journal.end("h"), Some(SIX + 4_000));
+        assert_eq!(journal.grant("stranger"), None);
+    }
+
+    #[test]
+    fn a_lost_lease_ends_when_its_holder_learns_it() {
+        let line = r#"{"timestamp":"2026-03-01T06:00:03Z","message":"lease lost","lock":"n","holder":"h","token":"7"}"#;
+
+        assert_eq!(Journal::read([line], "n").end("h"), Some(SIX + 3_000));
+    }
+}

@@ -1,0 +1,125 @@
+//! A small timeline for the tests: as the demo should come out, with two deliveries in the burst.
+
+use super::containers::Container;
+use super::journal::Journal;
+use super::{Execution, Fate, Millis, Scene, Timeline};
+use lockstep::contract::rfc3339;
+use lockstep::domain::Timestamp;
+
+const START: Millis = 1_772_344_800_000;
+/// When the last execution ends.
+pub(crate) const END: Millis = START + 34_000;
+
+/// The timeline.
+pub(crate) fn sample() -> Timeline {
+    let held = |name: &str| Fate::Skipped {
+        holder: arn(name),
+        message: format!("lock nightly is held by {}", arn(name)),
+    };
+    let failed = |error: &str, cause: &str| Fate::Failed {
+        error: error.into(),
+        cause: cause.into(),
+    };
+    let done = Fate::Duplicate {
+        holder: arn("a2"),
+        message: "the run key has had its success".into(),
+    };
+    let exit = r#"{"Containers":[{"Name":"batch","ExitCode":1}]}"#;
+    let executions = [
+        (Scene::Burst, "a1", 0, 1, held("a2")),
+        (Scene::Burst, "a2", 0, 11, Fate::Succeeded),
+        (Scene::Overlap, "b1", 4, 5, held("a2")),
+        (Scene::Redelivery, "c1", 12, 13, done),
+        (Scene::Next, "d1", 14, 17, Fate::Succeeded),
+        (
+            Scene::Failure,
+            "e1",
+            18,
+            21,
+            failed("States.TaskFailed", exit),
+        ),
+        (Scene::Failure, "e2", 22, 25, Fate::Succeeded),
+        (
+            Scene::Eviction,
+            "f1",
+            26,
+            30,
+            failed("Lockstep.LeaseLost", "gone"),
+        ),
+        (Scene::Eviction, "f2", 31, 34, Fate::Succeeded),
+    ];
+    let mut containers = ["a2", "d1", "e1", "e2", "f1", "f2"]
+        .into_iter()
+        .zip([
+            (101, 1, 10),
+            (102, 15, 16),
+            (103, 19, 20),
+            (104, 23, 24),
+            (105, 27, 29),
+            (106, 32, 33),
+        ])
+        .map(|(name, (token, from, to))| container(name, token, from, to))
+        .collect::<Vec<_>>();
+    containers[4].sigterm = containers[4].ended.take();
+    Timeline {
+        lock: "nightly".into(),
+        lease_seconds: 3,
+        executions: executions.map(execution).into(),
+        journal: Journal::read(log(&containers).iter().map(String::as_str), "nightly"),
+        containers,
+        evictions: vec![(arn("f1"), START + 28_300)],
+    }
+}
+
+/// The ARN of an execution.
+pub(crate) fn arn(name: &str) -> String {
+    format!("arn:aws:states:eu-west-1:111122223333:execution:exclusive-run:{name}")
+}
+
+fn execution(parts: (Scene, &str, Millis, Millis, Fate)) -> Execution {
+    let (scene, name, from, to, fate) = parts;
+    Execution {
+        scene,
+        name: name.into(),
+        arn: arn(name),
+        started: START + from * 1000,
+        ended: START + to * 1000,
+        fate,
+    }
+}
+
+fn container(name: &str, token: u64, from: Millis, to: Millis) -> Container {
+    Container {
+        id: format!("container-{name}"),
+        lock: "nightly".into(),
+        holder: arn(name),
+        token,
+        started: START + from * 1000,
+        sigterm: None,
+        ended: Some(START + to * 1000),
+    }
+}
+
+/// A grant before each container, a release after it, two renewals in the long one.
+fn log(containers: &[Container]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |at: Millis, message: &str, of: &Container| {
+        let (at, expires) = (
+            Timestamp::from_millis(at),
+            Timestamp::from_millis(at + 3000),
+        );
+        lines.push(format!(
+            r#"{{"timestamp":"{}","message":"{message}","lock":"nightly","holder":"{}","token":{},"expires_at":"{}"}}"#,
+            rfc3339(at), of.holder, of.token, rfc3339(expires)
+        ));
+    };
+    for container in containers {
+        let ended = container.stopped().expect("all of them end");
+        say(container.started - 400, "granted", container);
+        for beat in (container.started + 3000..ended).step_by(4000) {
+            say(beat, "renewed", container);
+        }
+        say(ended + 200, "released", container);
+    }
+    lines
+}

@@ -1,0 +1,77 @@
+//! One execution in the picture.
+
+use super::picture::Picture;
+use super::{LETTER, RIGHT, ROW, WIDTH, escape, theme};
+use crate::timeline::layout::{Kind, Row};
+
+impl Picture {
+    /// Draws the row of an execution.
+    pub(super) fn row(&mut self, row: &Row) {
+        let middle = self.y + ROW / 2.0;
+        let class = class_of(row.kind);
+        self.put("<g class=\"row\">");
+        let title = escape(&row.details.join("\n"));
+        self.put(&format!("<title>{title}</title>"));
+        let (width, y) = (WIDTH - 24.0, self.y);
+        self.put(&format!(
+            r#"<rect class="hit" x="12" y="{y:.1}" width="{width:.1}" height="{ROW}"/>"#
+        ));
+        self.words("name", 42.0, middle + 4.0, &row.name);
+        let (from, to) = (self.x(row.started), self.x(row.ended));
+        self.put(&format!(
+            r#"<path class="span" d="M{from:.1} {middle:.1}H{to:.1}"/>"#
+        ));
+        if let Some(held) = row.held {
+            self.bar(&format!("held {class}"), held, middle - 7.0, 14.0);
+        }
+        if let Some(worked) = row.worked {
+            self.bar(&format!("work {class}"), worked, middle - 5.0, 10.0);
+        }
+        self.marks(row, middle);
+        self.note(row, middle);
+        self.put("</g>");
+    }
+
+    fn marks(&mut self, row: &Row, middle: f64) {
+        for (at, expires) in &row.renewals {
+            let (at, until) = (*at, self.scale.since(*expires));
+            let title = format!("renewed at {}, lease until {until}", self.scale.since(at));
+            self.path("renewal", self.x(at), middle, theme::TICK, &title);
+        }
+        if let Some(at) = row.evicted {
+            let title = format!("evicted from the table at {}", self.scale.since(at));
+            self.path("evicted", self.x(at), middle, theme::DOWN, &title);
+        }
+        let end = self.x(row.ended);
+        if let Some(at) = row.sigterm {
+            // The execution ends right after the signal: both are to be seen.
+            let x = self.x(at).min(end - 12.0);
+            let title = format!("SIGTERM at {}", self.scale.since(at));
+            self.path("sigterm", x, middle, theme::DOWN, &title);
+        }
+        let class = format!("end {}", class_of(row.kind));
+        let title = format!("ended at {}: {}", self.scale.since(row.ended), row.note);
+        self.path(&class, end, middle, theme::end_of(row.kind), &title);
+    }
+
+    /// The words beside a bar: right of it, or left of it where there is no room.
+    fn note(&mut self, row: &Row, middle: f64) {
+        let right = self.x(row.ended) + 12.0;
+        let needed = row.note.chars().count() as f64 * LETTER;
+        let (class, x) = if right + needed <= WIDTH - RIGHT {
+            ("note", right)
+        } else {
+            ("note left", self.x(row.started) - 10.0)
+        };
+        self.words(class, x, middle + 4.0, &row.note);
+    }
+}
+
+const fn class_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Succeeded => "good",
+        Kind::Failed => "bad",
+        Kind::Skipped => "skip",
+        Kind::Duplicate => "twin",
+    }
+}
