@@ -5,6 +5,7 @@ mod conformance;
 mod corrupt;
 mod failures;
 mod fixture;
+mod listing;
 mod lost_responses;
 mod race;
 mod requests;
