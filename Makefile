@@ -30,8 +30,6 @@ test: check validate test-unit test-contract test-model test-sim test-integratio
 
 test-unit: ## pure code, in milliseconds
 	cargo test --quiet -p lockstep --features aws,lambda,schema,test-util --lib
-	cargo test --quiet -p lockstep --doc
-	cargo test --quiet $(addprefix -p ,$(FUNCTIONS)) --lib --bins
 
 test-contract: ## JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
