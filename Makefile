@@ -8,7 +8,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help check fmt lint purity test test-unit test-contract test-model test-sim \
-        test-integration test-e2e up down demo build package bench validate schemas clean tools functions
+        test-integration test-stack test-e2e up down demo build package bench validate schemas clean tools functions
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,11 +25,12 @@ lint: ## clippy without a warning; licences, advisories and sources of dependenc
 purity: ## does the core build alone, without AWS, tokio or Lambda?
 	tests/checks/purity
 
-test: check validate test-unit test-contract test-model test-sim test-integration test-e2e ## all levels
+test: check validate test-unit test-contract test-model test-sim test-integration test-stack test-e2e ## all levels
 	@echo "all levels passed"
 
 test-unit: ## pure code, in milliseconds
 	cargo test --quiet -p lockstep --features aws,lambda,schema,test-util --lib
+	$(TESTS) --lib
 
 test-contract: ## JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
@@ -46,6 +47,9 @@ test-integration: tools ## the store on AWS's DynamoDB Local
 
 test-e2e: functions ## the deployed stack: Step Functions, Lambda, ECS containers
 	tests/checks/with-stack --deploy $(TESTS) --test e2e
+
+test-stack: tools ## the emulator against the AWS behaviour that the other levels count on
+	tests/checks/with-stack $(STACK) probe
 
 tools: ## install the pinned tools of the local stack
 	@$(STACK) install

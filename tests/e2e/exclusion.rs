@@ -28,8 +28,24 @@ async fn one_tick_delivered_ten_times_at_once_runs_once() {
     let arns = stack.start_all(&vec![input; 10]).await;
     let (winner, others) = one_that_ran(stack.wait_all(&arns, 60).await);
     for other in others {
+        // A full lock answers with its holder; only a free permit makes it a question of the key.
         assert_eq!(other.answer(), "skipped", "{other:?}");
         assert_eq!(other.output["holder"], winner.arn.as_str());
+    }
+    ran_alone(&stack, &lock, 1).await;
+}
+
+#[tokio::test]
+async fn a_free_permit_does_not_let_one_tick_run_twice() {
+    let (stack, lock) = (stack().await, unique("twice"));
+    let input = stack.batch_input(&lock).seconds(4.0).with("permits", 2);
+    let input = input.with("runKey", "schedule#2026-03-01T06:00:00Z");
+    let arns = stack.start_all(&vec![input; 3]).await;
+    let (winner, others) = one_that_ran(stack.wait_all(&arns, 60).await);
+    for other in others {
+        assert_eq!(other.answer(), "duplicate", "{other:?}");
+        assert_eq!(other.output["holder"], winner.arn.as_str());
+        assert!(other.output["endedAt"].is_null(), "{other:?}");
     }
     ran_alone(&stack, &lock, 1).await;
 }

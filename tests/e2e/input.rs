@@ -45,7 +45,7 @@ fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
         case("leaseSeconds", &|input| input.with("leaseSeconds", 2)),
         case("leaseSeconds", &|input| input.with("leaseSeconds", "60")),
         case("heartbeatSeconds", &|input| {
-            input.with("leaseSeconds", 5).with("heartbeatSeconds", 5)
+            input.with("leaseSeconds", 5).with("heartbeatSeconds", 4)
         }),
         case("maxRunSeconds", &|input| input.with("maxRunSeconds", 0)),
         case("overlap", &|input| input.with("overlap", "queue")),

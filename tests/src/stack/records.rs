@@ -3,7 +3,7 @@
 use super::{Stack, now, pause};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// What a batch tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -100,15 +100,12 @@ impl Run {
 impl Stack {
     /// What the containers of `lock` recorded, in the order of time.
     pub async fn records(&self, lock: &str) -> Vec<Record> {
-        let all = self.all_records().await;
-        let tasks: Vec<_> = all
-            .iter()
-            .filter(|record| record.env.get("LOCKSTEP_LOCK").is_some_and(|of| of == lock))
-            .map(|record| record.task.clone())
-            .collect();
-        let mut own = all;
-        own.retain(|record| tasks.contains(&record.task));
-        own
+        let mut records = self.all_records().await;
+        let of_lock = |r: &&Record| r.env.get("LOCKSTEP_LOCK").is_some_and(|name| name == lock);
+        let tasks = records.iter().filter(of_lock).map(|r| r.task.clone());
+        let tasks: HashSet<_> = tasks.collect();
+        records.retain(|record| tasks.contains(&record.task));
+        records
     }
 
     /// What the container of one task recorded.
@@ -167,4 +164,33 @@ fn record(event: &Value) -> Record {
         .unwrap_or_else(|error| panic!("a container of {stream} wrote {line}: {error}"));
     record.task = stream.rsplit('/').next().unwrap_or_default().to_owned();
     record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, Record, overlaps};
+
+    fn of(task: &str, from: u64, to: Option<u64>) -> Vec<Record> {
+        let record = |at, event| Record {
+            at,
+            event,
+            id: task.into(),
+            env: [].into(),
+            task: task.into(),
+        };
+        let end = to.map(|at| record(at, Event::End));
+        std::iter::once(record(from, Event::Start))
+            .chain(end)
+            .collect()
+    }
+
+    #[test]
+    fn overlaps_are_counted_beyond_the_permits() {
+        let after = [of("a", 0, Some(10)), of("b", 10, Some(20))].concat();
+        assert_eq!(overlaps(&after, 1), 0);
+        let nested = [of("a", 0, Some(30)), of("b", 5, Some(9)), of("c", 8, None)].concat();
+        assert_eq!((overlaps(&nested, 1), overlaps(&nested, 2)), (3, 1));
+        let unended = [of("a", 0, None), of("b", 99, None)].concat();
+        assert_eq!(overlaps(&unended, 1), 1);
+    }
 }

@@ -1,7 +1,6 @@
 """schedules.py, lambdas.py, dynamodb.py, and the roles of functions."""
 import datetime
 import json
-import statistics
 import time
 
 from .support import (Probe, client, function, invoke, jsonata, machine, output, role, run, through_emulator, unique,
@@ -55,16 +54,6 @@ class Schedules(Probe):
 
 
 class Functions(Probe):
-    def test_warm_invocation_is_quick(self):
-        name = function(BOOTSTRAP, "bootstrap", "provided.al2023", "bootstrap")
-        wait_for(lambda: "dynamodb" in invoke(name), "first answer")
-        taken = []
-        for _ in range(15):
-            begin = time.monotonic()
-            invoke(name)
-            taken.append(time.monotonic() - begin)
-        self.assertLess(statistics.quantiles(taken, n=4)[0], 0.050)
-
     def test_function_finds_dynamodb_local(self):
         name = function(BOOTSTRAP, "bootstrap", "provided.al2023", "bootstrap")
         self.assertIsNotNone(invoke(name)["dynamodb"])
