@@ -188,21 +188,33 @@ impl Stack {
 
     /// The ECS tasks whose description mentions `text`, ended ones too.
     pub async fn tasks(&self, text: &str) -> Vec<Value> {
-        let target = |name| format!("AmazonEC2ContainerServiceV20141113.{name}");
         let cluster = self.fixture("ClusterArn");
         let mut found = Vec::new();
         for status in ["RUNNING", "STOPPED"] {
-            let ask = json!({ "cluster": cluster, "desiredStatus": status });
-            let listed = self.call("ecs", &target("ListTasks"), ask).await;
-            let arns = listed["taskArns"].as_array().cloned().unwrap_or_default();
-            for some in arns.chunks(100) {
-                let ask = json!({ "cluster": cluster, "tasks": some });
-                let told = self.call("ecs", &target("DescribeTasks"), ask).await;
-                let tasks = told["tasks"].as_array().cloned().unwrap_or_default();
-                found.extend(tasks.into_iter().filter(|t| t.to_string().contains(text)));
+            let mut ask = json!({ "cluster": cluster, "desiredStatus": status });
+            loop {
+                let page = self.ecs("ListTasks", &ask).await;
+                if page["taskArns"]
+                    .as_array()
+                    .is_some_and(|arns| !arns.is_empty())
+                {
+                    let some = json!({ "cluster": cluster, "tasks": page["taskArns"] });
+                    let told = self.ecs("DescribeTasks", &some).await;
+                    let tasks = told["tasks"].as_array().cloned().unwrap_or_default();
+                    found.extend(tasks.into_iter().filter(|t| t.to_string().contains(text)));
+                }
+                match page["nextToken"].as_str() {
+                    Some(next) => ask["nextToken"] = next.into(),
+                    None => break,
+                }
             }
         }
         found
+    }
+
+    async fn ecs(&self, action: &str, body: &Value) -> Value {
+        let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
+        self.call("ecs", &target, body.clone()).await
     }
 
     async fn item(&self, lock: &str, sort: &str) -> Option<Item> {
