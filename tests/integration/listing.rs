@@ -1,6 +1,8 @@
 //! ListExecutions as its client reads it. The answers are scripted, because the emulator neither
 //! throttles nor holds more executions than fit on a page.
 
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use lockstep::aws::sdk_config;
 use lockstep::executions::stepfunctions::StepFunctions;
 use lockstep::executions::{Executions, ExecutionsError};
@@ -44,16 +46,20 @@ async fn scripted(answers: Vec<(u16, Value)>) -> (String, JoinHandle<Vec<Value>>
     (endpoint, served)
 }
 
+/// The client as the function has it, but for its endpoint. Made anew, because a loaded
+/// configuration lets `AWS_ENDPOINT_URL` of a running stack win over any other endpoint.
 async fn client(endpoint: &str) -> StepFunctions {
-    let credentials =
-        aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test");
-    let provider = aws_sdk_dynamodb::config::SharedCredentialsProvider::new(credentials);
-    let sdk = sdk_config().await.into_builder();
-    let region = aws_sdk_dynamodb::config::Region::new("eu-west-1");
-    let sdk = sdk
+    let credentials = Credentials::new("test", "test", None, None, "test");
+    let deployed = sdk_config().await;
+    let mut sdk = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
         .endpoint_url(endpoint)
-        .region(region)
-        .credentials_provider(provider);
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(SharedCredentialsProvider::new(credentials));
+    sdk.set_http_client(deployed.http_client());
+    sdk.set_retry_config(deployed.retry_config().cloned());
+    sdk.set_timeout_config(deployed.timeout_config().cloned());
+    sdk.set_sleep_impl(deployed.sleep_impl());
     StepFunctions::from_sdk(&sdk.build())
 }
 
