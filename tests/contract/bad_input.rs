@@ -3,10 +3,10 @@
 use crate::functions::{Answer, Functions};
 use serde_json::{Value, json};
 
-const ARN: &str = "arn:aws:states:eu-west-1:123456789012:execution:report:a";
+pub(crate) const ARN: &str = "arn:aws:states:eu-west-1:123456789012:execution:report:a";
 
 /// `base` with `field` (a path of at most two names) set to `value`, or removed for `null`.
-fn with(base: &Value, field: &str, value: Value) -> Value {
+pub(crate) fn with(base: &Value, field: &str, value: Value) -> Value {
     let mut event = base.clone();
     let (parent, name) = match field.split_once('.') {
         Some((parent, name)) => (&mut event[parent], name),
@@ -21,7 +21,7 @@ fn with(base: &Value, field: &str, value: Value) -> Value {
 }
 
 /// Checks that `answer` is `InvalidRequest` and says all of `parts`.
-fn assert_invalid(answer: Answer, case: &str, parts: &[&str]) {
+pub(crate) fn assert_invalid(answer: Answer, case: &str, parts: &[&str]) {
     let error = answer.expect_err(case);
     assert_eq!(
         error.name().as_str(),
@@ -61,7 +61,7 @@ async fn acquire_lock_names_field_value_and_rule_and_writes_nothing() {
     assert!(functions.metrics.all().is_empty());
 }
 
-type Case<'a> = (&'a str, Value, Vec<&'static str>);
+pub(crate) type Case<'a> = (&'a str, Value, Vec<&'static str>);
 
 fn name_cases(huge: &str) -> Vec<Case<'static>> {
     let long = "x".repeat(129);
@@ -183,124 +183,6 @@ fn other_cases() -> Vec<Case<'static>> {
 }
 
 #[tokio::test]
-async fn heartbeat_names_field_value_and_rule_and_leaves_the_lease_alone() {
-    let functions = Functions::new();
-    let grant = functions.granted("nightly", ARN).await;
-    let before = functions.record("nightly").await;
-    let base = json!({ "grant": grant });
-
-    for (field, value, parts) in grant_cases() {
-        let answer = functions.heartbeat(with(&base, field, value.clone())).await;
-        assert_invalid(answer, &format!("{field} = {}", short(&value)), &parts);
-    }
-    for token in ["", "se cret", "sécret", &"secret".repeat(400)] {
-        let answer = functions
-            .heartbeat(with(&base, "taskToken", json!(token)))
-            .await;
-        let message = answer.as_ref().expect_err(token).message().to_owned();
-        assert_invalid(answer, "taskToken", &["taskToken", "(hidden)", "1 to 2048"]);
-        assert!(!message.contains("cret"), "a task token shows: {message}");
-    }
-
-    assert_eq!(functions.record("nightly").await, before);
-}
-
-#[tokio::test]
-async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
-    let functions = Functions::new();
-    let grant = functions.granted("nightly", ARN).await;
-    let before = functions.record("nightly").await;
-    let base = json!({ "grant": grant, "outcome": "succeeded" });
-    let own = [
-        ("outcome", json!(null), vec!["missing field `outcome`"]),
-        (
-            "outcome",
-            json!("lost"),
-            vec!["outcome", "lost", "succeeded"],
-        ),
-        ("outcome", json!(1), vec!["outcome"]),
-    ];
-
-    for (field, value, parts) in grant_cases().into_iter().chain(own) {
-        let answer = functions.release(with(&base, field, value.clone())).await;
-        assert_invalid(answer, &format!("{field} = {}", short(&value)), &parts);
-    }
-
-    assert_eq!(functions.record("nightly").await, before);
-}
-
-/// What can be wrong with a receipt.
-fn grant_cases() -> Vec<Case<'static>> {
-    vec![
-        ("grant", json!(null), vec!["missing field `grant`"]),
-        ("grant", json!("nightly"), vec!["grant", "nightly"]),
-        (
-            "grant.lock",
-            json!(null),
-            vec!["grant", "missing field `lock`"],
-        ),
-        (
-            "grant.lock",
-            json!(""),
-            vec!["grant.lock", "\"\"", "1 to 128"],
-        ),
-        (
-            "grant.lock",
-            json!("x".repeat(300_000)),
-            vec!["grant.lock", "1 to 128"],
-        ),
-        (
-            "grant.lock",
-            json!("n\u{0}"),
-            vec!["grant.lock", "n\\u{0}", "1 to 128"],
-        ),
-        (
-            "grant.holder",
-            json!(null),
-            vec!["grant", "missing field `holder`"],
-        ),
-        ("grant.holder", json!(""), vec!["grant.holder", "1 to 512"]),
-        (
-            "grant.holder",
-            json!("ü"),
-            vec!["grant.holder", "visible ASCII"],
-        ),
-        (
-            "grant.token",
-            json!(null),
-            vec!["grant", "missing field `token`"],
-        ),
-        (
-            "grant.token",
-            json!(0),
-            vec!["grant.token", "is 0", "from 1"],
-        ),
-        (
-            "grant.token",
-            json!(-7),
-            vec!["grant.token", "is -7", "from 1"],
-        ),
-        (
-            "grant.token",
-            json!(9_007_199_254_740_992_i64),
-            vec!["grant.token", "from 1"],
-        ),
-        (
-            "grant.token",
-            json!("1"),
-            vec!["grant.token", "string \"1\""],
-        ),
-        ("grant.runKey", json!(""), vec!["grant.runKey", "1 to 512"]),
-        (
-            "grant.owner",
-            json!("me"),
-            vec!["grant", "unknown field `owner`"],
-        ),
-        ("extra", json!(1), vec!["unknown field `extra`"]),
-    ]
-}
-
-#[tokio::test]
 async fn check_running_executions_names_field_value_and_rule() {
     let functions = Functions::new();
     let base = json!({ "executionArn": ARN, "startedAt": "2026-03-01T06:00:00Z" });
@@ -398,6 +280,6 @@ async fn a_request_that_is_no_object_is_refused() {
     }
 }
 
-fn short(value: &Value) -> String {
+pub(crate) fn short(value: &Value) -> String {
     value.to_string().chars().take(60).collect()
 }
