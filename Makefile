@@ -1,7 +1,7 @@
 # Every verb of the project. A laptop and CI run the same ones.
 
 STACK     := tests/stack/lockstack
-FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions
+FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions reaper
 TOOLS     := $(or $(LOCKSTEP_CACHE),$(HOME)/.cache/lockstep)/bin
 TESTS     := cargo test --quiet -p lockstep-tests
 export PATH := $(TOOLS):$(PATH)

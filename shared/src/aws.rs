@@ -1,5 +1,14 @@
 //! The clients of AWS services, built once before the first event.
 
+use crate::clock::{Clock, SystemClock};
+use crate::config::Config;
+use crate::events::eventbridge::EventBridge;
+use crate::executions::stepfunctions::StepFunctions;
+use crate::followup::FollowUp;
+use crate::protocol::Protocol;
+use crate::recovery::Caretaker;
+use crate::store::dynamodb::DynamoStore;
+use crate::tasks::ecs::Ecs;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
@@ -29,4 +38,32 @@ pub async fn sdk_config() -> SdkConfig {
         .timeout_config(timeouts)
         .load()
         .await
+}
+
+/// The protocol on the real table, and what is done after a commit.
+#[must_use]
+pub fn follow_up(
+    sdk: &SdkConfig,
+    config: &Config,
+) -> FollowUp<DynamoStore, SystemClock, StepFunctions, EventBridge> {
+    let table = DynamoStore::from_sdk(sdk, config.table.clone());
+    FollowUp {
+        protocol: Protocol::new(table, SystemClock, SystemClock.now().millis()),
+        executions: StepFunctions::from_sdk(sdk),
+        events: EventBridge::from_sdk(sdk, config.event_bus.clone()),
+        table: config.table.clone(),
+        retention: config.run_retention,
+    }
+}
+
+/// The same, with sight of tasks.
+#[must_use]
+pub fn caretaker(
+    sdk: &SdkConfig,
+    config: &Config,
+) -> Caretaker<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge> {
+    Caretaker {
+        follow: follow_up(sdk, config),
+        tasks: Ecs::from_sdk(sdk),
+    }
 }

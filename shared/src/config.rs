@@ -11,18 +11,21 @@ pub enum Key {
     /// How many days an ended run is remembered: 1 to 365, default 14.
     RunRetentionDays,
     /// `true` adds the lock as a dimension to every metric; default `false`. Each lock then costs
-    /// up to eight custom metrics a month.
+    /// up to eleven custom metrics a month.
     MetricsPerLock,
+    /// Name or ARN of the event bus that gets the events; default `default`.
+    EventBus,
     /// Lowest log level: error, warn, info, debug or trace; default info.
     Log,
 }
 
 impl Key {
     /// All keys.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Table,
         Self::RunRetentionDays,
         Self::MetricsPerLock,
+        Self::EventBus,
         Self::Log,
     ];
 
@@ -33,6 +36,7 @@ impl Key {
             Self::Table => "LOCKSTEP_TABLE",
             Self::RunRetentionDays => "LOCKSTEP_RUN_RETENTION_DAYS",
             Self::MetricsPerLock => "LOCKSTEP_METRICS_PER_LOCK",
+            Self::EventBus => "LOCKSTEP_EVENT_BUS",
             Self::Log => "LOCKSTEP_LOG",
         }
     }
@@ -47,6 +51,8 @@ pub struct Config {
     pub run_retention: Seconds,
     /// Whether metrics carry the lock as a dimension.
     pub metrics_per_lock: bool,
+    /// Name or ARN of the event bus that gets the events.
+    pub event_bus: String,
 }
 
 /// All that is wrong with the environment.
@@ -92,11 +98,13 @@ impl Config {
             let name = Key::MetricsPerLock.name();
             faults.push(format!("{name} is {per_lock:?}, but must be true or false"));
         }
+        let event_bus = lookup(Key::EventBus.name()).filter(|name| !name.is_empty());
         match table {
             Some(table) if faults.is_empty() => Ok(Self {
                 table,
                 run_retention,
                 metrics_per_lock,
+                event_bus: event_bus.unwrap_or_else(|| "default".into()),
             }),
             _ => Err(ConfigError(faults)),
         }

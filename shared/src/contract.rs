@@ -6,18 +6,28 @@
 
 mod acquire;
 mod acquired;
+mod answer;
 mod error_name;
 mod grant;
 mod heartbeat;
 mod parse;
+mod policy;
 mod release;
 mod running;
+mod trigger;
+mod work;
 
-pub use acquire::{AcquireRequest, CheckedAcquire, Overlap};
-pub use acquired::{AcquireResponse, Duplicate, EnvironmentVariable, Granted, Skipped};
+pub use acquire::{AcquireRequest, CheckedAcquire};
+pub use acquired::{
+    AcquireResponse, Duplicate, EnvironmentVariable, GaveUp, Granted, Queued, Skipped,
+};
+pub use answer::{held_by, stale_since};
 pub use error_name::ErrorName;
 pub use grant::Grant;
 pub use heartbeat::{HeartbeatRequest, HeartbeatResponse};
 pub use parse::{InvalidRequest, parse, rfc3339};
+pub use policy::{Overlap, Stale};
 pub use release::{ReleaseOutcome, ReleaseRequest, ReleaseResponse};
 pub use running::{Ahead, CheckRunningRequest, CheckRunningResponse, CheckedRunning};
+pub use trigger::Trigger;
+pub use work::WorkPlace;

@@ -1,7 +1,7 @@
 //! Every failure that a function can report, under a name from the closed list.
 
-use crate::contract::{ErrorName, InvalidRequest, rfc3339};
-use crate::domain::{HolderId, Lease, LockKey, Refusal};
+use crate::contract::{ErrorName, InvalidRequest, held_by, rfc3339, stale_since};
+use crate::domain::{LockKey, Refusal};
 use crate::executions::ExecutionsError;
 use crate::protocol::ProtocolError;
 use crate::store::StoreError;
@@ -51,7 +51,18 @@ impl Error {
     #[must_use]
     pub fn of_refusal(lock: &LockKey, refusal: Refusal) -> Self {
         let (name, text) = match refusal {
-            Refusal::Held { holders, permits } => {
+            Refusal::QueueFull {
+                most,
+                waiting,
+                holders,
+            } => {
+                let held = held_by(&holders);
+                let text = format!("{waiting} wait already, and maxQueue is {most}; {held}");
+                (ErrorName::QueueFull, text)
+            }
+            Refusal::Held {
+                holders, permits, ..
+            } => {
                 let most = permits.get();
                 let held = held_by(&holders);
                 (
@@ -70,7 +81,7 @@ impl Error {
                 let text = format!("run key {} is taken by {}", run_key.as_str(), run.holder);
                 (ErrorName::LockHeld, text)
             }
-            Refusal::PermitsMismatch { has, asked } => {
+            Refusal::PermitsMismatch { has, asked, .. } => {
                 let (has, asked) = (has.get(), asked.get());
                 let text = format!(
                     "held under permits {has}, but permits {asked} were asked for; the capacity \
@@ -78,8 +89,17 @@ impl Error {
                 );
                 (ErrorName::PermitsMismatch, text)
             }
-            Refusal::Paused { note } => (ErrorName::LockPaused, format!("paused: {note}")),
-            Refusal::Frozen { note } => (ErrorName::LockFrozen, format!("frozen: {note}")),
+            Refusal::Paused { note } => {
+                let text = format!("paused: {note}; an operator can resume it");
+                (ErrorName::LockPaused, text)
+            }
+            Refusal::Frozen { note } => {
+                let text = format!(
+                    "frozen: {note}; look whether that run is still at work, stop or evict it, then \
+                     resume the lock"
+                );
+                (ErrorName::LockFrozen, text)
+            }
             Refusal::LeaseLost {
                 holder,
                 token,
@@ -89,29 +109,13 @@ impl Error {
                 let text = format!("{holder} does not hold it under token {token} any more; {now}");
                 (ErrorName::LeaseLost, text)
             }
-            Refusal::Overrun { holder, run_until } => {
-                let at = rfc3339(run_until);
-                let text = format!("{holder} had to be over by {at} (maxRunSeconds)");
+            Refusal::Stale { holder, why } => {
+                let text = format!("{holder} {}", stale_since(why));
                 (ErrorName::LeaseLost, text)
             }
         };
         Self::new(name, format!("lock {lock}: {text}"))
     }
-}
-
-/// Who holds a lock, in words.
-#[must_use]
-pub fn held_by(holders: &[(HolderId, Lease)]) -> String {
-    let Some((holder, lease)) = holders.first() else {
-        return "nobody holds it now".into();
-    };
-    let since = rfc3339(lease.token.granted_at());
-    let until = rfc3339(lease.expires_at);
-    let others = match holders.len() - 1 {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    format!("held by {holder}{others} since {since}, lease until {until}")
 }
 
 impl From<InvalidRequest> for Error {
@@ -125,6 +129,7 @@ impl From<StoreError> for Error {
         let name = match error {
             StoreError::Throttled(_) | StoreError::Unavailable(_) => ErrorName::Unavailable,
             StoreError::Denied(_) => ErrorName::Denied,
+            StoreError::TooLarge(_) => ErrorName::InvalidRequest,
             StoreError::Corrupt { .. } => ErrorName::Corrupt,
         };
         Self::new(name, error.to_string())

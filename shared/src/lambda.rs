@@ -4,6 +4,7 @@ use crate::error::Error;
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
+use std::pin::Pin;
 
 /// A failure before the first event.
 pub use lambda_runtime::Error as RuntimeError;
@@ -23,7 +24,10 @@ where
 {
     let handle = &handle;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| async move {
-        handle(event.payload).await.map_err(|error| {
+        // Boxed: with the runtime's own futures around it, its type would be too deep to lay out.
+        let answer: Pin<Box<dyn Future<Output = Result<T, Error>> + '_>> =
+            Box::pin(handle(event.payload));
+        answer.await.map_err(|error| {
             let name = error.name();
             if name.is_retryable() {
                 tracing::warn!(error = %name, message = error.message());

@@ -3,6 +3,7 @@
 //! Reading order: [`domain`] (the protocol as pure functions), [`protocol`] (fast path, observed
 //! path, bounded retry), [`store`] (where records live), [`contract`] (what crosses the wire).
 
+pub mod alerts;
 #[cfg(feature = "aws")]
 pub mod aws;
 pub mod backoff;
@@ -11,10 +12,17 @@ pub mod config;
 pub mod contract;
 pub mod domain;
 pub mod error;
+pub mod events;
 pub mod executions;
+#[cfg(feature = "aws")]
+mod failure;
+#[cfg(feature = "test-util")]
+mod faults;
+pub mod followup;
 #[cfg(feature = "lambda")]
 pub mod lambda;
 pub mod protocol;
+pub mod recovery;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;

@@ -1,7 +1,9 @@
 //! The only loop that turns a command into a write: fast path, observed path, bounded retry.
 //!
 //! ```text
-//!  command ─▶ fast(command, now) ─▶ commit ── committed ───────────────▶ outcome
+//!  command ─▶ register, if a state waits already
+//!                 ▼
+//!             fast(command, now) ─▶ commit ── committed ───────────────▶ outcome
 //!                                     │ conflict: the record comes with the answer
 //!                                     ▼
 //!                      decide(record, command, now) ── refusal ────────▶ refusal
@@ -17,10 +19,11 @@
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::domain::{
-    Command, Effect, Fast, FencingToken, LockKey, Outcome, Refusal, Snapshot, Transition, decide,
-    fast, refused_by_run,
+    Command, Effect, Fast, FencingToken, LockKey, LockRecord, Outcome, Refusal, Snapshot,
+    Transition, decide, fast, refused_by_run,
 };
 use crate::store::{Commit, Found, LockStore, StoreError};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Most conflicts and busy answers that one command rides out before it gives up.
@@ -41,6 +44,15 @@ pub struct Done {
     pub outcome: Outcome,
     /// What is left to do.
     pub effects: Vec<Effect>,
+}
+
+impl Done {
+    fn quietly(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            effects: Vec::new(),
+        }
+    }
 }
 
 /// Why a command was not carried out.
@@ -79,23 +91,29 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
         &self.clock
     }
 
+    /// The table that it works on.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
     /// Carries out `command` on `lock`.
     ///
     /// # Errors
     /// [`ProtocolError`]. After `Store` the command may or may not have been carried out: sending
     /// it again is safe and finds out.
     pub async fn execute(&self, lock: &LockKey, command: &Command) -> Result<Done, ProtocolError> {
+        let waiting = command.waits_already(self.clock.now());
+        if let Some(waiter) = &waiting {
+            self.store.register(lock, waiter).await?;
+        }
         let mut retries = 0;
         let (proposed, mut found) = loop {
-            let fast = fast(command, self.clock.now());
+            let Some(fast) = fast(command, self.clock.now()) else {
+                break (None, Found::default());
+            };
             match self.store.commit(lock, &fast.change).await? {
                 Commit::Committed(after) => match fast.outcome(after.as_ref()) {
-                    Some(outcome) => {
-                        return Ok(Done {
-                            outcome,
-                            effects: Vec::new(),
-                        });
-                    }
+                    Some(outcome) => return Ok(Done::quietly(outcome)),
                     None => break (None, Found::default()),
                 },
                 Commit::Conflict(found) => break (proposed_token(&fast), found),
@@ -103,7 +121,8 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
             }
         };
         loop {
-            match self.step(lock, command, found).await? {
+            let step = self.step(lock, command, found, waiting.is_some()).await?;
+            match step {
                 Step::Settled(done) => return Ok(recognise(done, proposed)),
                 Step::Again(newer) => found = newer,
             }
@@ -117,6 +136,7 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
         lock: &LockKey,
         command: &Command,
         found: Found,
+        registered: bool,
     ) -> Result<Step, ProtocolError> {
         let seen = self.complete(lock, command, found).await?;
         let transition =
@@ -125,8 +145,15 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
         let Some(change) = transition.change(seen.record.as_ref()) else {
             return Ok(Step::Settled(done(transition)));
         };
+        if let (Command::Acquire(acquire), Outcome::Queued { .. }, false) =
+            (command, &transition.outcome, registered)
+        {
+            self.store
+                .register(lock, &acquire.waiter(self.clock.now()))
+                .await?;
+        }
         match self.store.commit(lock, &change).await? {
-            Commit::Committed(_) => Ok(Step::Settled(done(transition))),
+            Commit::Committed(after) => Ok(Step::Settled(written(transition, after.as_ref()))),
             Commit::Conflict(newer) => Ok(Step::Again(newer)),
             // What was seen may be old by now: start from what the table has.
             Commit::Busy => Ok(Step::Again(Found::default())),
@@ -140,19 +167,30 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
         command: &Command,
         found: Found,
     ) -> Result<Snapshot, ProtocolError> {
-        let record = match found.record {
+        let known = found.runs.keys().cloned().collect::<BTreeSet<_>>();
+        let runs = found.runs.into_iter();
+        let mut seen = Snapshot {
+            runs: runs.filter_map(|(id, run)| Some((id, run?))).collect(),
+            ..Snapshot::default()
+        };
+        seen.record = match found.record {
             Some(record) => record,
             None => {
-                let refusal = refused_by_run(found.run.as_ref(), command, self.clock.now());
+                let refusal = refused_by_run(&seen, command, self.clock.now());
                 refusal.map_or(Ok(()), |refusal| Err(ProtocolError::Refused(refusal)))?;
                 self.store.load(lock).await?
             }
         };
-        let run = match command.run_to_read(record.as_ref()) {
-            Some(id) => self.store.load_run(lock, &id).await?,
-            None => found.run,
-        };
-        Ok(Snapshot { record, run })
+        let unknown = command.run_to_read(seen.record.as_ref());
+        if let Some(id) = unknown.filter(|id| !known.contains(id)) {
+            let run = self.store.load_run(lock, &id).await?;
+            seen.runs.extend(run.map(|run| (id, run)));
+        }
+        if let Some(id) = command.waiter_to_read(seen.record.as_ref()) {
+            let waiter = self.store.load_waiter(lock, &id).await?;
+            seen.waiter = Some((id, waiter));
+        }
+        Ok(seen)
     }
 
     async fn wait(&self, retries: &mut u32) -> Result<(), ProtocolError> {
@@ -178,7 +216,6 @@ fn recognise(mut done: Done, proposed: Option<FencingToken>) -> Done {
     {
         done.outcome = Outcome::Granted {
             lease: lease.clone(),
-            taken_from: Vec::new(),
         };
     }
     done
@@ -189,6 +226,17 @@ fn done(transition: Transition) -> Done {
         outcome: transition.outcome,
         effects: transition.effects,
     }
+}
+
+/// What a written decision came to. A write that was made blind knows its numbers only now.
+fn written(transition: Transition, after: Option<&LockRecord>) -> Done {
+    let numbers = transition
+        .blind
+        .as_ref()
+        .and_then(|fast| fast.outcome(after));
+    let mut done = done(transition);
+    done.outcome = numbers.unwrap_or(done.outcome);
+    done
 }
 
 /// What is about to be written must be a record that this version would read back.

@@ -3,7 +3,9 @@
 //! One trait, two stores: [`memory`] is the reference, [`dynamodb`] the real one. Both pass the
 //! same [`conformance`] suite.
 
-use crate::domain::{Change, LockKey, LockRecord, Run, RunId};
+use crate::domain::{Change, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 #[cfg(feature = "test-util")]
 pub mod conformance;
@@ -39,6 +41,63 @@ pub trait LockStore: Send + Sync {
         lock: &LockKey,
         run: &RunId,
     ) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send;
+
+    /// Writes the side item of a waiter, unless a newer one of that waiter is there.
+    ///
+    /// It goes before the place in the queue: whoever finds the place must find the item.
+    fn register(
+        &self,
+        lock: &LockKey,
+        waiter: &Waiter,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The side item of a waiter as of the latest commit (a strongly consistent read).
+    fn load_waiter(
+        &self,
+        lock: &LockKey,
+        waiter: &WaiterId,
+    ) -> impl Future<Output = Result<Option<Waiter>, StoreError>> + Send;
+
+    /// The locks of one shard that the sweep has to look at by `until`, the longest due first, one
+    /// page from behind `after`. Not strongly consistent: what it misses comes up next time.
+    fn due(
+        &self,
+        shard: u8,
+        until: Timestamp,
+        after: Option<&DueLock>,
+    ) -> impl Future<Output = Result<DuePage, StoreError>> + Send;
+}
+
+/// How many shards the sweep's index has. One key of an index takes 1000 writes a second
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html>):
+/// eight let as many thousand runs begin and end.
+pub const SHARDS: u8 = 8;
+
+/// Most locks on one page of the sweep's index.
+pub const DUE_PAGE: usize = 50;
+
+/// The shard of a lock in the sweep's index.
+#[must_use]
+pub fn shard(lock: &LockKey) -> u8 {
+    Sha256::digest(lock.as_str())[0] % SHARDS
+}
+
+/// A lock that the sweep has to look at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DueLock {
+    /// Since when.
+    pub due: Timestamp,
+    /// Which.
+    pub lock: LockKey,
+}
+
+/// One page of the sweep's index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DuePage {
+    /// The locks.
+    pub locks: Vec<DueLock>,
+    /// Where the next page goes on; none after the last.
+    pub next: Option<DueLock>,
 }
 
 /// What came of a change.
@@ -46,7 +105,8 @@ pub trait LockStore: Send + Sync {
 pub enum Commit {
     /// It is written. The record after it, where the change asked for it.
     Committed(Option<LockRecord>),
-    /// A guard did not hold. What was found comes with the answer; no read was needed.
+    /// A guard did not hold. What was found comes with the answer; no read was needed. Where it was
+    /// a waiter that changed, nothing is found.
     Conflict(Found),
     /// Another write was under way.
     Busy,
@@ -57,8 +117,9 @@ pub enum Commit {
 pub struct Found {
     /// The record, where its guard failed; `Some(None)` where there is none.
     pub record: Option<Option<LockRecord>>,
-    /// The command's run, where its guard failed and it exists.
-    pub run: Option<Run>,
+    /// What is known of the runs in the change: the run, where its guard failed; `None` where its
+    /// guard held, or there is none.
+    pub runs: BTreeMap<RunId, Option<Run>>,
 }
 
 /// What can go wrong below the protocol.
@@ -73,6 +134,13 @@ pub enum StoreError {
     /// The caller may not use the table, or it is not there.
     #[error("the lock table refuses access: {0}")]
     Denied(String),
+    /// The item would be larger than DynamoDB takes; nothing was written. The same request fails
+    /// again.
+    #[error(
+        "the lock's item would be over 400 KB, the most that DynamoDB takes ({0}); shorten holders, \
+         run keys, progress and cluster names, or lower the lock's permits"
+    )]
+    TooLarge(String),
     /// An item is not one of ours, or of a newer version. It is never overwritten.
     #[error("item {item} cannot be read: attribute {attribute} {problem}")]
     Corrupt {
@@ -107,5 +175,30 @@ impl<S: LockStore> LockStore for &S {
         run: &RunId,
     ) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send {
         (**self).load_run(lock, run)
+    }
+
+    fn register(
+        &self,
+        lock: &LockKey,
+        waiter: &Waiter,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        (**self).register(lock, waiter)
+    }
+
+    fn load_waiter(
+        &self,
+        lock: &LockKey,
+        waiter: &WaiterId,
+    ) -> impl Future<Output = Result<Option<Waiter>, StoreError>> + Send {
+        (**self).load_waiter(lock, waiter)
+    }
+
+    fn due(
+        &self,
+        shard: u8,
+        until: Timestamp,
+        after: Option<&DueLock>,
+    ) -> impl Future<Output = Result<DuePage, StoreError>> + Send {
+        (**self).due(shard, until, after)
     }
 }

@@ -1,6 +1,6 @@
 //! Random histories of a lock.
 
-use crate::generate::{Act, HOLDERS, KEYS, acquire, act, holder, run_key};
+use crate::generate::{Act, HOLDERS, KEYS, acquire, act, holder, order, run_key};
 use lockstep::domain::{Acquire, Command, FencingToken, HolderId, RunId, RunKey};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy};
@@ -10,19 +10,21 @@ use std::collections::BTreeMap;
 /// One step of a lock's history.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A holder takes a permit.
+    /// A holder takes a permit, or waits for one.
     Acquire(Acquire),
-    /// A holder speaks under one of its grants.
+    /// Something is said under one of a holder's grants.
     Under {
-        /// Who.
+        /// Whose.
         who: usize,
         /// Which grant: 0 is the latest, 1 the one before it.
         back: usize,
         /// Under another run key than the grant's.
         wrong_key: bool,
-        /// What it does.
+        /// What.
         act: Act,
     },
+    /// A command about the lock as a whole.
+    Lock(Command),
 }
 
 /// Steps, each with the milliseconds that pass before it and by how much its clock is slow.
@@ -36,7 +38,17 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
             wrong_key,
             act,
         });
-    let step = prop_oneof![acquire().prop_map(Step::Acquire), under];
+    let lock = prop_oneof![
+        4 => Just(Command::HandOver),
+        1 => Just(Command::Pause(order())),
+        3 => Just(Command::Resume(order())),
+        1 => Just(Command::Reschedule),
+    ];
+    let step = prop_oneof![
+        5 => acquire().prop_map(Step::Acquire),
+        5 => under,
+        1 => lock.prop_map(Step::Lock),
+    ];
     let pause = prop_oneof![4 => 0..2_000_u64, 2 => 0..30_000_u64, 1 => Just(0)];
     let slow = prop_oneof![2 => Just(0), 1 => 0..=1000_u64];
     vec((step, pause, slow), 1..longest)
@@ -52,6 +64,7 @@ impl Grants {
     pub fn command(&self, step: &Step) -> Command {
         let (who, back, wrong_key, act) = match step {
             Step::Acquire(acquire) => return Command::Acquire(acquire.clone()),
+            Step::Lock(command) => return command.clone(),
             Step::Under {
                 who,
                 back,
@@ -73,17 +86,21 @@ impl Grants {
         grants.find(|(own, _)| *own == token)?.1.clone()
     }
 
-    /// Remembers a grant.
-    pub fn add(&mut self, holder: HolderId, token: FencingToken, key: Option<RunKey>) {
+    /// Remembers a grant. Whether it is a new one.
+    pub fn add(&mut self, holder: HolderId, token: FencingToken, key: Option<RunKey>) -> bool {
         let grants = self.0.entry(holder).or_default();
-        if grants.last().is_none_or(|(last, _)| *last != token) {
+        let new = grants.iter().all(|(known, _)| *known != token);
+        if new {
             grants.push((token, key));
         }
+        new
     }
 }
 
-/// Every run that a history can have written under these tokens.
-pub fn run_ids(tokens: &[FencingToken]) -> impl Iterator<Item = RunId> {
+/// Every run that a history can have written under these tokens, in so many versions.
+pub fn run_ids(tokens: &[FencingToken], versions: u64) -> impl Iterator<Item = RunId> {
     let keys = (0..KEYS).map(|index| RunId::Key(run_key(index)));
+    let acts = (0..=versions).map(RunId::Act);
     keys.chain(tokens.iter().copied().map(RunId::Token))
+        .chain(acts)
 }

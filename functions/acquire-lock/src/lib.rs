@@ -1,84 +1,199 @@
-//! acquire-lock: take a permit, or say who has it.
+//! acquire-lock: take a permit, wait for one, or say who has it.
 
-mod answer;
+mod report;
 
 use lockstep::clock::Clock;
-use lockstep::contract::{AcquireRequest, AcquireResponse};
-use lockstep::domain::{LockKey, Seconds};
+use lockstep::contract::{
+    AcquireRequest, AcquireResponse, CheckedAcquire, Duplicate, GaveUp, Granted, Overlap, Queued,
+    Skipped,
+};
+use lockstep::domain::{Effect, HolderId, Lease, Outcome, Refusal, TaskToken};
 use lockstep::error::Error;
-use lockstep::protocol::{Protocol, ProtocolError};
+use lockstep::events::Events;
+use lockstep::executions::Executions;
+use lockstep::protocol::{Done, ProtocolError};
+use lockstep::recovery::{Caretaker, Looked};
 use lockstep::store::LockStore;
-use lockstep::telemetry::{Metric, MetricSink, Metrics};
+use lockstep::tasks::Tasks;
+use lockstep::telemetry::{MetricSink, Metrics};
 use serde_json::Value;
+
+/// Most overdue holders that one call looks after. The sweep sees to the others.
+const LOOKS_MAX: usize = 3;
 
 /// What the handler works with, built once before the first event.
 #[derive(Debug)]
-pub struct Deps<S, C, K> {
-    /// The protocol on the lock table.
-    pub protocol: Protocol<S, C>,
+pub struct Deps<S, C, E, T, V, K> {
+    /// The protocol, and what is done about holders that are overdue.
+    pub caretaker: Caretaker<S, C, E, T, V>,
     /// Where metrics go.
     pub metrics: Metrics<K>,
-    /// Name of the lock table, for the container that wants to check its lease.
-    pub table: String,
-    /// How long an ended run is remembered.
-    pub run_retention: Seconds,
 }
 
-/// Answers one request.
+/// Answers one request. With a task token, the waiting state gets the answer too, unless that is
+/// to go on waiting.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest`, `LockHeld`, `PermitsMismatch`, `LockPaused`, `LockFrozen`,
-/// `Contended`, `Unavailable`, `Denied`, `Corrupt`.
-pub async fn handle<S: LockStore, C: Clock, K: MetricSink>(
-    deps: &Deps<S, C, K>,
+/// `Lockstep.InvalidRequest`, `LockHeld`, `QueueFull`, `PermitsMismatch`, `LockPaused`,
+/// `LockFrozen`, `Contended`, `Unavailable`, `Denied`, `Corrupt`.
+pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>(
+    deps: &Deps<S, C, E, T, V, K>,
     event: Value,
 ) -> Result<AcquireResponse, Error> {
-    let request = AcquireRequest::read(event, deps.run_retention)?;
-    let response = match deps
-        .protocol
-        .execute(&request.lock, &request.command())
-        .await
-    {
-        Ok(done) => answer::held(&request, &deps.table, done.outcome),
-        Err(ProtocolError::Refused(refusal)) => answer::refused(&request, refusal)?,
-        Err(error) => return Err(Error::of_command(&request.lock, error)),
+    let follow = &deps.caretaker.follow;
+    let request = AcquireRequest::read(event, follow.retention)?;
+    let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
+    let mut result = deps.execute(&request).await;
+    let freed = deps.look_after(&request, &result).await?;
+    // A waiting state that a recovery has let in is woken like any other.
+    if freed.is_some() && request.acquire.task_token.is_none() {
+        result = deps.execute(&request).await;
+    }
+    let now = follow.protocol.clock().now();
+    let response = match result {
+        Ok(done) => {
+            let (stop, rest) = split(done.effects);
+            follow.perform(lock, rest).await;
+            for (other, lease) in stop {
+                deps.look(&request, &other, &lease).await?;
+            }
+            held(&request, &follow.table, done.outcome, freed)
+        }
+        Err(ProtocolError::Refused(refusal)) => {
+            report::refusal(deps, &request, &refusal, now).await;
+            refused(&request, refusal)?
+        }
+        Err(error) => return Err(Error::of_command(lock, error)),
     };
-    let now = deps.protocol.clock().now();
-    deps.metrics.report(&request.lock, now, &metrics(&response));
-    log(&request.lock, request.acquire.holder.as_str(), &response);
+    if let Some(token) = &request.acquire.task_token {
+        deps.answer_state(token, &response).await?;
+    }
+    report::response(deps, lock, holder, &response, now).await;
     Ok(response)
 }
 
-fn metrics(response: &AcquireResponse) -> Vec<(Metric, f64)> {
-    match response {
-        AcquireResponse::Granted(granted) => {
-            let taken = granted.taken_from.iter().map(|_| (Metric::TakenOver, 1.0));
-            std::iter::once((Metric::Acquired, 1.0))
-                .chain(taken)
-                .collect()
+impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
+    Deps<S, C, E, T, V, K>
+{
+    async fn execute(&self, request: &CheckedAcquire) -> Result<Done, ProtocolError> {
+        let protocol = &self.caretaker.follow.protocol;
+        protocol.execute(&request.lock, &request.command()).await
+    }
+
+    /// Looks whether holders in the way that are overdue are dead. Says whose permit it freed.
+    async fn look_after(
+        &self,
+        request: &CheckedAcquire,
+        result: &Result<Done, ProtocolError>,
+    ) -> Result<Option<HolderId>, Error> {
+        let (Ok(Done {
+            outcome: Outcome::Queued { holders, .. },
+            ..
+        })
+        | Err(ProtocolError::Refused(
+            Refusal::Held { holders, .. }
+            | Refusal::QueueFull { holders, .. }
+            | Refusal::PermitsMismatch { holders, .. },
+        ))) = result
+        else {
+            return Ok(None);
+        };
+        let now = self.caretaker.follow.protocol.clock().now();
+        let overdue = holders.iter().filter(|(_, lease)| lease.is_overdue(now));
+        for (holder, lease) in overdue.take(LOOKS_MAX) {
+            if self.look(request, holder, lease).await? {
+                return Ok(Some(holder.clone()));
+            }
         }
-        AcquireResponse::AlreadyHeld(_) => vec![],
-        AcquireResponse::Skipped(_) => vec![(Metric::Skipped, 1.0)],
-        AcquireResponse::Duplicate(_) => vec![(Metric::Duplicate, 1.0)],
+        Ok(None)
+    }
+
+    async fn look(
+        &self,
+        request: &CheckedAcquire,
+        holder: &HolderId,
+        lease: &Lease,
+    ) -> Result<bool, Error> {
+        let looked = self.caretaker.look_after(&request.lock, holder, lease);
+        let looked = looked.await;
+        let looked = looked.map_err(|error| Error::of_command(&request.lock, error))?;
+        Ok(matches!(looked, Looked::Freed(_)))
+    }
+
+    /// A state that could not be ended waits in vain for its whole interval: better to fail, and to
+    /// be tried again.
+    async fn answer_state(
+        &self,
+        token: &TaskToken,
+        response: &AcquireResponse,
+    ) -> Result<(), Error> {
+        if matches!(response, AcquireResponse::Queued(_)) {
+            return Ok(());
+        }
+        let executions = &self.caretaker.follow.executions;
+        executions.end_state(token, &response.to_json()).await?;
+        Ok(())
     }
 }
 
-fn log(lock: &LockKey, holder: &str, response: &AcquireResponse) {
-    match response {
-        AcquireResponse::Granted(granted) => {
-            let taken_from = granted.taken_from.as_deref();
-            tracing::info!(%lock, holder, token = granted.grant.token, taken_from, "granted");
+fn split(effects: Vec<Effect>) -> (Vec<(HolderId, Lease)>, Vec<Effect>) {
+    let mut stop = Vec::new();
+    let mut rest = Vec::new();
+    for effect in effects {
+        match effect {
+            Effect::Stop(holder, lease) => stop.push((holder, lease)),
+            other => rest.push(other),
         }
-        AcquireResponse::AlreadyHeld(granted) => {
-            tracing::info!(%lock, holder, token = granted.grant.token, "already held");
+    }
+    (stop, rest)
+}
+
+/// The answer to a caller that holds a permit or a place.
+fn held(
+    request: &CheckedAcquire,
+    table: &str,
+    outcome: Outcome,
+    freed: Option<HolderId>,
+) -> AcquireResponse {
+    let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
+    match outcome {
+        Outcome::Granted { lease } => AcquireResponse::Granted(Granted {
+            taken_from: freed.map(|holder| holder.to_string()),
+            ..Granted::of(lock, holder, &lease, table)
+        }),
+        Outcome::AlreadyHeld { lease } => {
+            AcquireResponse::AlreadyHeld(Granted::of(lock, holder, &lease, table))
         }
-        AcquireResponse::Skipped(skipped) => {
-            let held_by = skipped.holder.as_deref();
-            tracing::info!(%lock, holder, held_by, reason = skipped.message, "skipped");
+        Outcome::Queued {
+            position,
+            length,
+            holders,
+        } => AcquireResponse::Queued(Queued::of(lock, position, length, &holders)),
+        Outcome::GaveUp { waiting, holders } => {
+            AcquireResponse::GaveUp(GaveUp::of(lock, waiting, &holders))
         }
-        AcquireResponse::Duplicate(duplicate) => {
-            let (run_key, by) = (&duplicate.run_key, &duplicate.holder);
-            tracing::info!(%lock, holder, run_key, by, token = duplicate.token, "duplicate");
+        other => unreachable!("an acquire never comes to {other:?}"),
+    }
+}
+
+/// The answer to a caller that gets no permit: data where the request asked for data.
+fn refused(request: &CheckedAcquire, refusal: Refusal) -> Result<AcquireResponse, Error> {
+    let lock = &request.lock;
+    match (refusal, request.overlap) {
+        (Refusal::Duplicate { run_key, run }, _) => Ok(AcquireResponse::Duplicate(Duplicate::of(
+            lock, &run_key, &run,
+        ))),
+        (
+            Refusal::Held {
+                holders, waiting, ..
+            },
+            Overlap::Skip,
+        ) => Ok(AcquireResponse::Skipped(Skipped::full(
+            lock, waiting, &holders,
+        ))),
+        (Refusal::TooSoon { not_before }, Overlap::Skip) => {
+            Ok(AcquireResponse::Skipped(Skipped::resting(lock, not_before)))
         }
+        (refusal, _) => Err(Error::of_refusal(lock, refusal)),
     }
 }

@@ -1,22 +1,23 @@
 //! heartbeat: move the end of a lease forward, or say that it is lost.
 
+use lockstep::alerts;
 use lockstep::clock::Clock;
 use lockstep::contract::{HeartbeatRequest, HeartbeatResponse, rfc3339};
-use lockstep::domain::{Outcome, TaskToken};
+use lockstep::domain::{HolderId, LockKey, Outcome, Renew, TaskToken, Timestamp};
 use lockstep::error::Error;
+use lockstep::events::{Event, Events};
 use lockstep::executions::Executions;
-use lockstep::protocol::{Protocol, ProtocolError};
+use lockstep::followup::FollowUp;
+use lockstep::protocol::ProtocolError;
 use lockstep::store::LockStore;
 use lockstep::telemetry::{Metric, MetricSink, Metrics};
 use serde_json::Value;
 
 /// What the handler works with, built once before the first event.
 #[derive(Debug)]
-pub struct Deps<S, C, E, K> {
-    /// The protocol on the lock table.
-    pub protocol: Protocol<S, C>,
-    /// Where the heartbeat state is ended.
-    pub executions: E,
+pub struct Deps<S, C, E, V, K> {
+    /// The protocol, and what is done after a commit.
+    pub follow: FollowUp<S, C, E, V>,
     /// Where metrics go.
     pub metrics: Metrics<K>,
 }
@@ -24,40 +25,79 @@ pub struct Deps<S, C, E, K> {
 /// Answers one request.
 ///
 /// # Errors
-/// `Lockstep.LeaseLost` when the lease is gone or the run is over time; `InvalidRequest`,
-/// `Contended`, `Unavailable`, `Denied`, `Corrupt`.
-pub async fn handle<S: LockStore, C: Clock, E: Executions, K: MetricSink>(
-    deps: &Deps<S, C, E, K>,
+/// `Lockstep.LeaseLost` when the lease is gone, or the run is stale and its policy is to terminate;
+/// `InvalidRequest`, `Contended`, `Unavailable`, `Denied`, `Corrupt`.
+pub async fn handle<S: LockStore, C: Clock, E: Executions, V: Events, K: MetricSink>(
+    deps: &Deps<S, C, E, V, K>,
     event: Value,
 ) -> Result<HeartbeatResponse, Error> {
-    let (lock, renew) = HeartbeatRequest::read(event)?;
-    let (holder, token, beat) = (renew.holder.clone(), renew.token, renew.beat.clone());
-    let result = deps.protocol.execute(&lock, &renew.into()).await;
-    let report = |metric| {
-        deps.metrics
-            .report(&lock, deps.protocol.clock().now(), &[(metric, 1.0)])
-    };
-    match result {
-        Ok(done) => match done.outcome {
-            Outcome::Renewed { expires_at } => {
-                report(Metric::Renewed);
-                let expires_at = rfc3339(expires_at);
-                tracing::info!(%lock, %holder, %token, expires_at, "renewed");
-                Ok(HeartbeatResponse::Renewed { expires_at })
-            }
-            _ => {
-                tracing::info!(%lock, %holder, %token, "already released");
-                end_own_state(&deps.executions, beat.as_ref()).await?;
-                Ok(HeartbeatResponse::Ended)
-            }
-        },
+    let follow = &deps.follow;
+    let (lock, renew) = HeartbeatRequest::read(event, follow.retention)?;
+    let command = renew.clone().into();
+    let result = follow.protocol.execute(&lock, &command).await;
+    let now = follow.protocol.clock().now();
+    let done = match result {
+        Ok(done) => done,
         Err(error) => {
-            if matches!(error, ProtocolError::Refused(_)) {
-                report(Metric::LeaseLost);
-                tracing::warn!(%lock, %holder, %token, "lease lost");
+            let refused = matches!(error, ProtocolError::Refused(_));
+            let error = Error::of_command(&lock, error);
+            if refused {
+                deps.lost(&lock, &renew, error.message(), now).await;
             }
-            Err(Error::of_command(&lock, error))
+            return Err(error);
         }
+    };
+    follow.perform(&lock, done.effects).await;
+    let (holder, token) = (&renew.holder, renew.token);
+    match done.outcome {
+        Outcome::Renewed { expires_at } => Ok(deps.renewed(&lock, &renew, expires_at, now)),
+        Outcome::Reinstated { expires_at } => {
+            tracing::warn!(%lock, %holder, %token, "the execution goes on after its end: its grant is back");
+            Ok(deps.renewed(&lock, &renew, expires_at, now))
+        }
+        Outcome::Frozen { note, expires_at } => {
+            let frozen = alerts::frozen(&lock, holder, token, &note, now);
+            deps.tell(frozen).await;
+            Ok(deps.renewed(&lock, &renew, expires_at, now))
+        }
+        Outcome::Yielded { evidence } => {
+            deps.lost(&lock, &renew, &evidence, now).await;
+            Ok(HeartbeatResponse::Ended)
+        }
+        Outcome::Ended => {
+            tracing::info!(%lock, %holder, %token, "nothing left to renew");
+            end_own_state(&follow.executions, renew.beat.as_ref()).await?;
+            Ok(HeartbeatResponse::Ended)
+        }
+        other => unreachable!("a heartbeat never comes to {other:?}"),
+    }
+}
+
+impl<S: LockStore, C: Clock, E: Executions, V: Events, K: MetricSink> Deps<S, C, E, V, K> {
+    fn renewed(
+        &self,
+        lock: &LockKey,
+        renew: &Renew,
+        expires_at: Timestamp,
+        now: Timestamp,
+    ) -> HeartbeatResponse {
+        let Renew { holder, token, .. } = renew;
+        let expires_at = rfc3339(expires_at);
+        self.metrics.report(lock, now, &[(Metric::Renewed, 1.0)]);
+        tracing::info!(%lock, %holder, %token, expires_at, "renewed");
+        HeartbeatResponse::Renewed { expires_at }
+    }
+
+    async fn lost(&self, lock: &LockKey, renew: &Renew, reason: &str, now: Timestamp) {
+        let holder: &HolderId = &renew.holder;
+        self.metrics.report(lock, now, &[(Metric::LeaseLost, 1.0)]);
+        tracing::warn!(%lock, %holder, token = %renew.token, reason, "lease lost");
+        let event = alerts::lease_lost(lock, holder, renew.token, reason, now);
+        self.tell(event).await;
+    }
+
+    async fn tell(&self, event: Event) {
+        self.follow.events.publish(vec![event]).await;
     }
 }
 
@@ -68,6 +108,6 @@ async fn end_own_state<E: Executions>(
     beat: Option<&TaskToken>,
 ) -> Result<(), Error> {
     let Some(beat) = beat else { return Ok(()) };
-    executions.end_state(beat).await?;
+    executions.end_state(beat, "{}").await?;
     Ok(())
 }

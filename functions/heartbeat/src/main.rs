@@ -1,12 +1,8 @@
 //! The deployable: wiring only.
 
 use lockstep::{
-    aws::sdk_config,
-    clock::{Clock, SystemClock},
+    aws::{follow_up, sdk_config},
     config::Config,
-    executions::stepfunctions::StepFunctions,
-    protocol::Protocol,
-    store::dynamodb::DynamoStore,
     telemetry::{Metrics, StdoutSink, init_log},
 };
 
@@ -14,11 +10,8 @@ use lockstep::{
 async fn main() -> Result<(), lockstep::lambda::RuntimeError> {
     init_log();
     let config = Config::from_env()?;
-    let sdk = sdk_config().await;
-    let table = DynamoStore::from_sdk(&sdk, config.table);
     let deps = heartbeat::Deps {
-        protocol: Protocol::new(table, SystemClock, SystemClock.now().millis()),
-        executions: StepFunctions::from_sdk(&sdk),
+        follow: follow_up(&sdk_config().await, &config),
         metrics: Metrics::new(StdoutSink, config.metrics_per_lock),
     };
     lockstep::lambda::serve(|event| heartbeat::handle(&deps, event)).await

@@ -1,11 +1,12 @@
-//! release-lock: give a permit back and end the state that kept its lease.
+//! release-lock: give a permit back, end the state that kept its lease, let the next waiter in.
 
 use lockstep::clock::Clock;
 use lockstep::contract::{ReleaseRequest, ReleaseResponse};
-use lockstep::domain::{Effect, LockKey, Outcome, Seconds};
+use lockstep::domain::Outcome;
 use lockstep::error::Error;
+use lockstep::events::Events;
 use lockstep::executions::Executions;
-use lockstep::protocol::Protocol;
+use lockstep::followup::FollowUp;
 use lockstep::store::LockStore;
 use lockstep::telemetry::{Metric, MetricSink, Metrics};
 use serde_json::Value;
@@ -13,32 +14,29 @@ use std::time::Duration;
 
 /// What the handler works with, built once before the first event.
 #[derive(Debug)]
-pub struct Deps<S, C, E, K> {
-    /// The protocol on the lock table.
-    pub protocol: Protocol<S, C>,
-    /// Where the heartbeat state is ended.
-    pub executions: E,
+pub struct Deps<S, C, E, V, K> {
+    /// The protocol, and what is done after a commit.
+    pub follow: FollowUp<S, C, E, V>,
     /// Where metrics go.
     pub metrics: Metrics<K>,
-    /// How long an ended run is remembered.
-    pub run_retention: Seconds,
 }
 
 /// Answers one request. Releasing twice is harmless.
 ///
+/// The permit is free by the time that states are ended and waiters woken, so what fails there is
+/// no reason to fail the release.
+///
 /// # Errors
 /// `Lockstep.InvalidRequest`, `Contended`, `Unavailable`, `Denied`, `Corrupt`.
-pub async fn handle<S: LockStore, C: Clock, E: Executions, K: MetricSink>(
-    deps: &Deps<S, C, E, K>,
+pub async fn handle<S: LockStore, C: Clock, E: Executions, V: Events, K: MetricSink>(
+    deps: &Deps<S, C, E, V, K>,
     event: Value,
 ) -> Result<ReleaseResponse, Error> {
-    let (lock, release) = ReleaseRequest::read(event, deps.run_retention)?;
+    let (lock, release) = ReleaseRequest::read(event, deps.follow.retention)?;
     let (holder, token) = (release.holder.clone(), release.token);
-    let done = deps.protocol.execute(&lock, &release.into()).await;
+    let done = deps.follow.protocol.execute(&lock, &release.into()).await;
     let done = done.map_err(|error| Error::of_command(&lock, error))?;
-    for effect in &done.effects {
-        perform(&deps.executions, &lock, effect).await;
-    }
+    deps.follow.perform(&lock, done.effects).await;
     match done.outcome {
         Outcome::Released { since, at, already } => {
             let held_seconds = Duration::from_millis(at.millis_since(since)).as_secs_f64();
@@ -61,16 +59,5 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, K: MetricSink>(
             Ok(ReleaseResponse::Lost { holders })
         }
         other => unreachable!("a release never comes to {other:?}"),
-    }
-}
-
-/// The permit is free by now, so an effect that fails is no reason to fail the release: the
-/// heartbeat state ends itself at its next beat.
-async fn perform<E: Executions>(executions: &E, lock: &LockKey, effect: &Effect) {
-    let Effect::EndHeartbeat(beat) = effect;
-    match executions.end_state(beat).await {
-        Ok(true) => {}
-        Ok(false) => tracing::info!(%lock, "the heartbeat state had ended before"),
-        Err(error) => tracing::warn!(%lock, %error, "the heartbeat state could not be ended"),
     }
 }

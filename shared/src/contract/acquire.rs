@@ -1,7 +1,12 @@
 //! acquire-lock: take a permit.
 
-use super::parse::{self, InvalidRequest, quoted, seconds, text};
-use crate::domain::{Acquire, Command, HolderId, LockKey, Permits, RunKey, Seconds};
+use super::parse::{self, InvalidRequest, parse_time, quoted, seconds, text};
+use super::policy::{Overlap, Stale};
+use super::work::WorkPlace;
+use crate::domain::{
+    Acquire, Command, HolderId, LockKey, Permits, QUEUE_MAX, RunKey, Seconds, TaskToken, Terms,
+    Timestamp, WhenFull,
+};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +20,8 @@ const LEASE_MIN: u32 = 3;
 const LEASE_MAX: u32 = 86_400;
 /// Length of a lease that nobody chose.
 const LEASE_DEFAULT: i64 = 60;
+/// Bound of a queue that nobody chose.
+const MAX_QUEUE_DEFAULT: i64 = 100;
 
 /// Take a permit of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +47,7 @@ pub struct AcquireRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_398)))]
     pub heartbeat_seconds: Option<i64>,
-    /// The run may not last longer: a heartbeat after it fails with `Lockstep.LeaseLost`.
+    /// The run may not last longer: after it, it is stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 31_536_000)))]
     pub max_run_seconds: Option<i64>,
@@ -55,22 +62,28 @@ pub struct AcquireRequest {
     /// What to do when the lock is full. Default `skip`.
     #[serde(default)]
     pub overlap: Overlap,
-}
-
-/// What a run does when it finds the lock full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum Overlap {
-    /// Answer `skipped`.
-    #[default]
-    Skip,
-    /// Fail with `Lockstep.LockHeld`.
-    Fail,
-    /// Wait in line. Not supported by this version.
-    Queue,
-    /// Stop the holder. Not supported by this version.
-    Replace,
+    /// Most waiters in the queue, with `overlap` `queue` only. Default 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 500)))]
+    pub max_queue: Option<i64>,
+    /// The task token of the state that waits for the turn, with `overlap` `queue` or `replace`.
+    /// The state ends with the answer that this request would get when the turn comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 2048)))]
+    pub task_token: Option<String>,
+    /// Until when to wait, with `overlap` `queue` or `replace`: a time as in 2026-03-01T06:00:00Z.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_until: Option<String>,
+    /// What happens to the run when it stops renewing, overruns or hangs. Default `terminate`.
+    #[serde(default)]
+    pub stale_policy: Stale,
+    /// The run counts as hung after this time without a change in the `progress` of its heartbeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 31_536_000)))]
+    pub no_progress_seconds: Option<i64>,
+    /// Where the run's ECS tasks are found, so that they can be seen to run and be stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkPlace>,
 }
 
 /// A checked [`AcquireRequest`].
@@ -80,9 +93,7 @@ pub struct CheckedAcquire {
     pub lock: LockKey,
     /// What to do with it.
     pub acquire: Acquire,
-    /// Time between heartbeats.
-    pub heartbeat: Seconds,
-    /// What to do when the lock is full.
+    /// What to answer when the lock is full.
     pub overlap: Overlap,
 }
 
@@ -100,37 +111,93 @@ impl AcquireRequest {
     /// # Errors
     /// The first field that breaks its rule.
     pub fn check(self, retention: Seconds) -> Result<CheckedAcquire, InvalidRequest> {
+        let when_full = self.when_full()?;
+        self.check_waiting()?;
+        let lock = text("lock", &self.lock, LockKey::new)?;
+        let hidden = |_| InvalidRequest::new("taskToken", "(hidden)", TaskToken::RULE);
+        Ok(CheckedAcquire {
+            lock,
+            overlap: self.overlap,
+            acquire: Acquire {
+                terms: self.terms(retention)?,
+                when_full,
+                wait_until: self.wait_until()?,
+                task_token: self
+                    .task_token
+                    .map(TaskToken::new)
+                    .transpose()
+                    .map_err(hidden)?,
+            },
+        })
+    }
+
+    fn terms(&self, retention: Seconds) -> Result<Terms, InvalidRequest> {
         let permits = self.permits.unwrap_or(1);
         let year = |field, value: Option<i64>| {
             value
                 .map(|value| seconds(field, value, 1, YEAR))
                 .transpose()
         };
-        if matches!(self.overlap, Overlap::Queue | Overlap::Replace) {
-            let value = format!("{:?}", self.overlap).to_lowercase();
-            let rule = "skip or fail (this version has no queue and no replace)";
-            return Err(InvalidRequest::new("overlap", quoted(&value), rule));
-        }
         let lease = self.lease_seconds.unwrap_or(LEASE_DEFAULT);
         let lease = seconds("leaseSeconds", lease, LEASE_MIN, LEASE_MAX)?;
-        Ok(CheckedAcquire {
-            lock: text("lock", &self.lock, LockKey::new)?,
+        let work = self.work.as_ref().map(WorkPlace::check).transpose()?;
+        let run_key = self.run_key.as_ref();
+        Ok(Terms {
+            holder: text("holder", &self.holder, HolderId::new)?,
+            permits: Permits::new(permits)
+                .map_err(|invalid| InvalidRequest::new("permits", permits, invalid.rule))?,
+            lease,
             heartbeat: heartbeat(self.heartbeat_seconds, lease)?,
-            overlap: self.overlap,
-            acquire: Acquire {
-                holder: text("holder", &self.holder, HolderId::new)?,
-                permits: Permits::new(permits)
-                    .map_err(|invalid| InvalidRequest::new("permits", permits, invalid.rule))?,
-                lease,
-                max_run: year("maxRunSeconds", self.max_run_seconds)?,
-                min_interval: year("minIntervalSeconds", self.min_interval_seconds)?,
-                run_key: self
-                    .run_key
-                    .map(|key| text("runKey", &key, RunKey::new))
-                    .transpose()?,
-                retention,
-            },
+            max_run: year("maxRunSeconds", self.max_run_seconds)?,
+            no_progress: year("noProgressSeconds", self.no_progress_seconds)?,
+            stale: self.stale_policy.into(),
+            min_interval: year("minIntervalSeconds", self.min_interval_seconds)?,
+            run_key: run_key
+                .map(|key| text("runKey", key, RunKey::new))
+                .transpose()?,
+            work,
+            retention,
         })
+    }
+
+    fn when_full(&self) -> Result<WhenFull, InvalidRequest> {
+        let most = match (self.max_queue, self.overlap) {
+            (Some(given), Overlap::Skip | Overlap::Fail | Overlap::Replace) => {
+                let rule = "given only with overlap queue";
+                return Err(InvalidRequest::new("maxQueue", given, rule));
+            }
+            (given, _) => given.unwrap_or(MAX_QUEUE_DEFAULT),
+        };
+        let in_range = usize::try_from(most)
+            .ok()
+            .filter(|most| (1..=QUEUE_MAX).contains(most));
+        let rule = format!("a whole number from 1 to {QUEUE_MAX}");
+        let most = in_range.ok_or_else(|| InvalidRequest::new("maxQueue", most, rule))?;
+        Ok(match self.overlap {
+            Overlap::Skip | Overlap::Fail => WhenFull::Refuse,
+            Overlap::Queue => WhenFull::Queue { most },
+            Overlap::Replace => WhenFull::Replace,
+        })
+    }
+
+    /// What only a run that waits may bring.
+    fn check_waiting(&self) -> Result<(), InvalidRequest> {
+        if matches!(self.overlap, Overlap::Queue | Overlap::Replace) {
+            return Ok(());
+        }
+        let rule = "given only with overlap queue or replace";
+        if self.task_token.is_some() {
+            return Err(InvalidRequest::new("taskToken", "(hidden)", rule));
+        }
+        match &self.wait_until {
+            Some(given) => Err(InvalidRequest::new("waitUntil", quoted(given), rule)),
+            None => Ok(()),
+        }
+    }
+
+    fn wait_until(&self) -> Result<Option<Timestamp>, InvalidRequest> {
+        let given = self.wait_until.as_ref();
+        given.map(|time| parse_time("waitUntil", time)).transpose()
     }
 }
 

@@ -18,6 +18,10 @@ pub enum AcquireResponse {
     Skipped(Skipped),
     /// The run key has had its success, or runs right now.
     Duplicate(Duplicate),
+    /// The caller has a place in the queue.
+    Queued(Queued),
+    /// The caller waited until its `waitUntil` and has left the queue.
+    GaveUp(GaveUp),
 }
 
 /// A permit.
@@ -69,11 +73,59 @@ pub struct Skipped {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// How many hold a permit.
-    pub held: u32,
+    pub held: usize,
+    /// How many wait for one.
+    pub queue_length: usize,
     /// Earliest time of the next grant, when the lock is free but rests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<String>,
     /// The same in a sentence, and how to clear it.
+    pub message: String,
+}
+
+/// A place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Queued {
+    /// The lock.
+    pub lock: String,
+    /// From 1: how many turns it takes.
+    pub position: usize,
+    /// How many wait, the caller counted.
+    pub queue_length: usize,
+    /// The holder with the oldest grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// When that holder got its grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// When its lease ends unless it is renewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The same in a sentence.
+    pub message: String,
+}
+
+/// No permit after the longest time that the caller wanted to wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct GaveUp {
+    /// The lock.
+    pub lock: String,
+    /// How many wait still.
+    pub queue_length: usize,
+    /// The holder with the oldest grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// When that holder got its grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// When its lease ends unless it is renewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The same in a sentence.
     pub message: String,
 }
 

@@ -1,8 +1,8 @@
 //! heartbeat: move the end of a lease forward.
 
 use super::grant::Grant;
-use super::parse::{InvalidRequest, parse};
-use crate::domain::{Command, LockKey, Renew, TaskToken};
+use super::parse::{InvalidRequest, parse, quoted};
+use crate::domain::{Command, LockKey, Renew, Seconds, TaskToken};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,14 @@ pub struct HeartbeatRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 2048)))]
     pub task_token: Option<String>,
+    /// How far the work has come, in any words: a change counts as progress (`noProgressSeconds`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
+    pub progress: Option<String>,
 }
+
+/// The rule a progress keeps.
+const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
 
 /// What came of a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,23 +38,30 @@ pub enum HeartbeatResponse {
         /// The new end.
         expires_at: String,
     },
-    /// The run was released before this heartbeat: nothing is left to renew.
+    /// The run was released, or has lost its permit and may run on: nothing is left to renew.
     Ended,
 }
 
 impl HeartbeatRequest {
-    /// Reads and checks a request.
+    /// Reads and checks a request. A run that this heartbeat ends is remembered for `retention`.
     ///
     /// # Errors
     /// [`InvalidRequest`]. It never repeats a task token.
-    pub fn read(json: serde_json::Value) -> Result<(LockKey, Renew), InvalidRequest> {
+    pub fn read(
+        json: serde_json::Value,
+        retention: Seconds,
+    ) -> Result<(LockKey, Renew), InvalidRequest> {
         let request = parse::<Self>(json)?;
         let grant = request.grant.check()?;
         let hidden = |_| InvalidRequest::new("taskToken", "(hidden)", TaskToken::RULE);
+        if let Some(progress) = &request.progress {
+            check_progress(progress)?;
+        }
         let renew = Renew {
             holder: grant.holder,
             token: grant.token,
-            run_key: grant.run_key,
+            progress: request.progress,
+            retention,
             beat: request
                 .task_token
                 .map(TaskToken::new)
@@ -56,6 +70,18 @@ impl HeartbeatRequest {
         };
         Ok((grant.lock, renew))
     }
+}
+
+fn check_progress(progress: &str) -> Result<(), InvalidRequest> {
+    let visible = progress.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
+    if visible && (1..=256).contains(&progress.len()) {
+        return Ok(());
+    }
+    Err(InvalidRequest::new(
+        "progress",
+        quoted(progress),
+        PROGRESS_RULE,
+    ))
 }
 
 impl From<Renew> for Command {

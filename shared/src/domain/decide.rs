@@ -1,22 +1,27 @@
 //! The one function that says what a command does to a lock.
 
 mod acquire;
+mod draft;
+mod operator;
+mod recover;
+mod reinstate;
 mod release;
 mod renew;
-#[cfg(test)]
+#[cfg(all(test, feature = "test-util"))]
 mod tests;
 
 use super::command::Command;
 use super::guard::RunGuard;
-use super::holder::HolderId;
-use super::lease::Lease;
-use super::record::LockRecord;
 use super::refusal::Refusal;
-use super::run::{Run, RunEnd, RunWrite};
-use super::time::Timestamp;
-use super::transition::{Snapshot, Transition};
+use super::run::{Run, RunEnd, RunId, RunOutcome, RunWrite};
+use super::terms::Terms;
+use super::time::{Seconds, Timestamp};
+use super::token::FencingToken;
+use super::transition::{Outcome, Snapshot, Transition};
+use draft::Draft;
 
-pub(crate) use acquire::{new_lease, start_run};
+/// How soon the sweep looks again at a lock that it could do nothing for.
+const LOOK_AGAIN: Seconds = Seconds::of(30);
 
 /// What `command` does to a lock seen as `seen` at `now`.
 ///
@@ -29,40 +34,92 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::Acquire(acquire) => acquire::decide(seen, acquire, now),
         Command::Renew(renew) => renew::decide(seen, renew, now),
         Command::Release(release) => Ok(release::decide(seen, release, now)),
+        Command::Recover(recover) => Ok(recover::decide(seen, recover, now)),
+        Command::HandOver => Ok(hand_over(seen, now)),
+        Command::Freeze(freeze) => Ok(recover::freeze(seen, freeze, now)),
+        Command::Pause(order) => Ok(operator::pause(seen, order, now)),
+        Command::Resume(order) => Ok(operator::resume(seen, order, now)),
+        Command::Evict(evict) => Ok(operator::evict(seen, evict, now)),
+        Command::NoteTask(note) => Ok(recover::note_task(seen, note)),
+        Command::Reschedule => Ok(reschedule(seen, now)),
     }
 }
 
 /// The refusal that the command's run alone tells, without a look at the record: a run key that has
 /// had its success.
 #[must_use]
-pub fn refused_by_run(run: Option<&Run>, command: &Command, now: Timestamp) -> Option<Refusal> {
+pub fn refused_by_run(seen: &Snapshot, command: &Command, now: Timestamp) -> Option<Refusal> {
     let Command::Acquire(acquire) = command else {
         return None;
     };
-    acquire::refuse_succeeded(run, acquire, now)
+    acquire::refuse_succeeded(seen, &acquire.terms, now)
 }
 
-fn end_run(holder: &HolderId, lease: &Lease, end: RunEnd) -> (RunGuard, RunWrite) {
-    let run = Run {
-        holder: holder.clone(),
-        token: lease.token,
-        end: Some(end),
+fn hand_over(seen: &Snapshot, now: Timestamp) -> Transition {
+    let Some(record) = &seen.record else {
+        return Transition::unchanged(Outcome::Unchanged);
     };
-    (
-        RunGuard::OpenFor(lease.token),
-        RunWrite {
-            id: lease.run_id(),
-            run,
-        },
-    )
+    let mut draft = Draft::of(record);
+    draft.let_in(seen, now);
+    draft.finish_if_changed(Outcome::Done, now)
 }
 
-fn oldest_first(record: &LockRecord) -> Vec<(HolderId, Lease)> {
-    let mut holders: Vec<_> = record
-        .holders
-        .iter()
-        .map(|(holder, lease)| (holder.clone(), lease.clone()))
-        .collect();
-    holders.sort_by_key(|(_, lease)| lease.token);
-    holders
+/// A lock that was looked at and left as it is comes up again when its next lease ends, or after a
+/// while if that is over.
+fn reschedule(seen: &Snapshot, now: Timestamp) -> Transition {
+    let Some(record) = &seen.record else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let due = record.next_due().map(|due| due.max(now.plus(LOOK_AGAIN)));
+    if record.due == due {
+        return Transition::unchanged(Outcome::Unchanged);
+    }
+    let mut next = record.clone();
+    next.due = due;
+    Transition::to(next, Outcome::Done)
+}
+
+/// The marker of a run key, from the grant on.
+pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> {
+    let key = terms.run_key.clone()?;
+    let run = Run::started(terms.holder.clone(), token, Some(key.clone()));
+    Some(RunWrite {
+        id: RunId::Key(key),
+        run,
+    })
+}
+
+/// The entries of a run that ends: its own, and the marker of its run key.
+pub(crate) fn end_run(run: &Run) -> Vec<(RunGuard, RunWrite)> {
+    let marker = run.run_key.clone().map(|key| RunWrite {
+        id: RunId::Key(key),
+        run: Run {
+            task: None,
+            lease: None,
+            ..run.clone()
+        },
+    });
+    let entry = RunWrite {
+        id: RunId::Token(run.token),
+        run: run.clone(),
+    };
+    let writes = std::iter::once(entry).chain(marker);
+    writes
+        .map(|write| (RunGuard::OpenFor(run.token), write))
+        .collect()
+}
+
+/// The end of a run, or an entry in the history, at `now`.
+pub(crate) fn ended(
+    outcome: RunOutcome,
+    evidence: Option<String>,
+    retention: Seconds,
+    now: Timestamp,
+) -> RunEnd {
+    RunEnd {
+        outcome,
+        at: now,
+        retain_until: now.plus(retention),
+        evidence,
+    }
 }

@@ -1,10 +1,13 @@
 //! What each command can write without looking first.
 
-use super::command::{Acquire, Command, Release, Renew};
-use super::decide::{new_lease, start_run};
+use super::command::{Acquire, Command, Release, Renew, WhenFull};
+use super::decide::{end_run, ended, start_run};
 use super::guard::{Change, Clause, Guard, RunGuard};
-use super::record::LockRecord;
-use super::run::{Run, RunEnd, RunId, RunWrite};
+use super::holder::HolderId;
+use super::lease::Lease;
+use super::record::{LockRecord, QUEUE_MAX};
+use super::run::Run;
+use super::ticket::WaiterId;
 use super::time::Timestamp;
 use super::token::FencingToken;
 use super::transition::Outcome;
@@ -23,7 +26,9 @@ enum Promise {
     /// Known before the write.
     Known(Outcome),
     /// The lease of this renewal, as the store has it after the write.
-    LeaseOf(Renew),
+    LeaseOf(HolderId, FencingToken),
+    /// The place of this waiter, as the store has it after the write.
+    PlaceOf(WaiterId),
 }
 
 impl Fast {
@@ -32,65 +37,108 @@ impl Fast {
     pub fn outcome(&self, after: Option<&LockRecord>) -> Option<Outcome> {
         match &self.promise {
             Promise::Known(outcome) => Some(outcome.clone()),
-            Promise::LeaseOf(renew) => {
-                let lease = after?.lease(&renew.holder, renew.token)?;
+            Promise::LeaseOf(holder, token) => {
+                let lease = after?.lease(holder, *token)?;
                 Some(Outcome::Renewed {
                     expires_at: lease.expires_at,
+                })
+            }
+            Promise::PlaceOf(id) => {
+                let after = after?;
+                Some(Outcome::Queued {
+                    position: after.position(id)?,
+                    length: after.queue.len(),
+                    holders: after.oldest_first(),
                 })
             }
         }
     }
 }
 
-/// What `command` can write at `now` without looking first.
+/// What `command` can write at `now` without looking first, if anything.
 #[must_use]
-pub fn fast(command: &Command, now: Timestamp) -> Fast {
+pub fn fast(command: &Command, now: Timestamp) -> Option<Fast> {
     match command {
-        Command::Acquire(acquire) => fast_acquire(acquire, now),
-        Command::Renew(renew) => fast_renew(renew, now),
-        Command::Release(release) => fast_release(release, now),
+        // A waiting state has met a full lock just before: its place is the likely write.
+        Command::Acquire(acquire) if acquire.task_token.is_some() => match acquire.when_full {
+            WhenFull::Queue { most } if !acquire.has_given_up(now) => {
+                Some(enqueue(acquire, most, now))
+            }
+            _ => None,
+        },
+        Command::Acquire(acquire) => Some(fast_acquire(acquire, now)),
+        Command::Renew(renew) if renew.progress.is_none() => Some(fast_renew(renew, now)),
+        Command::Release(release) => Some(fast_release(release, now)),
+        _ => None,
     }
 }
 
 /// The token is the time: known before the write. The guard sends a clock that stepped back to the
 /// observed path, which counts on from the last token.
 fn fast_acquire(acquire: &Acquire, now: Timestamp) -> Fast {
+    let terms = &acquire.terms;
     let token = FencingToken::next(FencingToken::NONE, now);
-    let lease = new_lease(acquire, token, now);
+    let lease: Lease = terms.lease(token, now);
     let mut assigns = vec![
         Assign::LastToken(token),
-        Assign::PutLease(acquire.holder.clone(), lease.clone()),
+        Assign::PutLease(terms.holder.clone(), lease.clone()),
+        Assign::DueUnlessSet(lease.expires_at),
     ];
     assigns.extend(
-        acquire
+        terms
             .min_interval
             .map(|gap| Assign::NotBefore(now.plus(gap))),
     );
-    let starts = acquire.run_key.iter();
+    let marker = start_run(terms, token);
     let change = Change {
         guard: Guard(vec![
             Clause::Readable,
             Clause::Open,
-            Clause::PermitsAre(acquire.permits),
+            Clause::PermitsAre(terms.permits),
             Clause::BelowCapacity,
-            Clause::NotHeldBy(acquire.holder.clone()),
+            Clause::NotHeldBy(terms.holder.clone()),
             Clause::QueueEmpty,
             Clause::SpacingPassed(now),
             Clause::TokenNewer(token),
+            Clause::DueNotAfter(lease.expires_at),
         ]),
         update: Update::Assign(assigns),
-        runs: starts
-            .map(|_| (RunGuard::NotTaken(now), start_run(acquire, token)))
+        runs: marker
+            .map(|write| (RunGuard::NotTaken(now), write))
+            .into_iter()
             .collect(),
+        waiter: None,
         read_back: false,
-    };
-    let outcome = Outcome::Granted {
-        lease,
-        taken_from: Vec::new(),
     };
     Fast {
         change,
-        promise: Promise::Known(outcome),
+        promise: Promise::Known(Outcome::Granted { lease }),
+    }
+}
+
+/// A place at the end of the queue. Arrivals only append, so they need not know of each other.
+pub(super) fn enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> Fast {
+    let terms = &acquire.terms;
+    let id = WaiterId::of(&terms.holder);
+    let guard = vec![
+        Clause::Readable,
+        Clause::NotFrozen,
+        Clause::PermitsAre(terms.permits),
+        Clause::NotHeldBy(terms.holder.clone()),
+        Clause::NotQueued(id.clone()),
+        Clause::QueueBelow(most.min(QUEUE_MAX)),
+        Clause::MustWait(now),
+    ];
+    let change = Change {
+        guard: Guard(guard),
+        update: Update::Assign(vec![Assign::Enqueue(id.clone()), Assign::DueUnlessSet(now)]),
+        runs: Vec::new(),
+        waiter: None,
+        read_back: true,
+    };
+    Fast {
+        change,
+        promise: Promise::PlaceOf(id),
     }
 }
 
@@ -99,7 +147,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Fast {
         guard: Guard(vec![
             Clause::Readable,
             Clause::LeaseIs(renew.holder.clone(), renew.token),
-            Clause::NotOverrun(renew.holder.clone(), now),
+            Clause::NotSpent(renew.holder.clone(), now),
         ]),
         update: Update::Assign(vec![Assign::ExtendLease(
             renew.holder.clone(),
@@ -107,43 +155,39 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Fast {
             renew.beat.clone(),
         )]),
         runs: Vec::new(),
+        waiter: None,
         read_back: true,
     };
     Fast {
         change,
-        promise: Promise::LeaseOf(renew.clone()),
+        promise: Promise::LeaseOf(renew.holder.clone(), renew.token),
     }
 }
 
 /// A release that has a heartbeat state to end cannot be fast: a transaction returns nothing, and
 /// the task token stands in the record. Its guard fails, and the failure brings the record.
 fn fast_release(release: &Release, now: Timestamp) -> Fast {
-    let end = RunEnd {
-        outcome: release.outcome,
-        at: now,
-        retain_until: now.plus(release.retention),
-    };
+    let holder = &release.holder;
     let run = Run {
-        holder: release.holder.clone(),
-        token: release.token,
-        end: Some(end),
+        end: Some(ended(release.outcome, None, release.retention, now)),
+        ..Run::started(holder.clone(), release.token, release.run_key.clone())
     };
-    let id = RunId::of(release.run_key.as_ref(), release.token);
     let change = Change {
         guard: Guard(vec![
             Clause::Readable,
-            Clause::LeaseIs(release.holder.clone(), release.token),
-            Clause::RunKeyIs(release.holder.clone(), release.run_key.clone()),
-            Clause::NoBeat(release.holder.clone()),
+            Clause::LeaseIs(holder.clone(), release.token),
+            Clause::RunKeyIs(holder.clone(), release.run_key.clone()),
+            Clause::NoBeat(holder.clone()),
+            Clause::OnlyHolder,
             Clause::QueueEmpty,
         ]),
-        update: Update::Assign(vec![Assign::DropLease(release.holder.clone())]),
-        runs: vec![(RunGuard::OpenFor(release.token), RunWrite { id, run })],
+        update: Update::Assign(vec![Assign::DropLease(holder.clone()), Assign::Due(None)]),
+        runs: end_run(&run),
+        waiter: None,
         read_back: false,
     };
-    let since = release.token.granted_at();
     let outcome = Outcome::Released {
-        since,
+        since: release.token.granted_at(),
         at: now,
         already: false,
     };

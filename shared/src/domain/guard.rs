@@ -1,9 +1,12 @@
 //! The condition of a write, as plain data.
 
-use super::holder::HolderId;
+use super::holder::{HolderId, TaskToken};
+use super::lease::Lease;
 use super::permits::Permits;
 use super::record::{LockRecord, Mode};
 use super::run::{Run, RunKey, RunOutcome, RunWrite};
+use super::terms::Waiter;
+use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;
 use super::token::FencingToken;
 use super::update::Update;
@@ -17,6 +20,8 @@ pub enum Clause {
     Readable,
     /// Permits are given out.
     Open,
+    /// No stale holder has frozen the lock.
+    NotFrozen,
     /// The lock has the capacity that the caller expects.
     PermitsAre(Permits),
     /// Fewer holders than permits, dead ones counted.
@@ -25,18 +30,37 @@ pub enum Clause {
     NotHeldBy(HolderId),
     /// Nobody waits.
     QueueEmpty,
+    /// Fewer wait than this.
+    QueueBelow(usize),
+    /// The caller does not wait yet.
+    NotQueued(WaiterId),
+    /// The waiter has this ticket.
+    TicketIs(WaiterId, Ticket),
+    /// Nobody else has gone first in the queue.
+    FrontIs(Ticket),
+    /// No grant can be made at this time: all permits are held, others wait, or the lock rests or
+    /// is closed.
+    MustWait(Timestamp),
     /// The next grant may be made at this time.
     SpacingPassed(Timestamp),
     /// This token is above the last one.
     TokenNewer(FencingToken),
     /// The holder has this very grant.
     LeaseIs(HolderId, FencingToken),
+    /// Nobody else holds a permit.
+    OnlyHolder,
     /// The holder's lease carries this run key, or none.
     RunKeyIs(HolderId, Option<RunKey>),
     /// No heartbeat state waits to be ended.
     NoBeat(HolderId),
-    /// The holder's `maxRunSeconds` is not used up at this time.
-    NotOverrun(HolderId, Timestamp),
+    /// The holder has neither used up its time nor made no progress for too long.
+    NotSpent(HolderId, Timestamp),
+    /// The holder's lease is exactly as it was seen.
+    LeaseSame(HolderId, Box<Lease>),
+    /// The sweep does not look later than this, if at all.
+    DueNotAfter(Timestamp),
+    /// The sweep looks at this very time.
+    DueIs(Option<Timestamp>),
     /// Nobody wrote since the record was seen.
     VersionIs(u64),
 }
@@ -54,6 +78,18 @@ pub enum RunGuard {
     RunningUnder(FencingToken),
     /// No run, or the run of this grant, not ended yet.
     OpenFor(FencingToken),
+    /// The run of this grant, ended.
+    EndedUnder(FencingToken),
+}
+
+/// A side item to delete with the write, as it was seen: a waiter that registered its state anew
+/// in between must not lose it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WaiterDrop {
+    /// Whose.
+    pub id: WaiterId,
+    /// The state that it was seen to wait in; `None` where that does not matter.
+    pub task_token: Option<Option<TaskToken>>,
 }
 
 /// One atomic write: a record, and runs with it.
@@ -63,11 +99,12 @@ pub struct Change {
     pub guard: Guard,
     /// What becomes of the record.
     pub update: Update,
-    /// What must hold of runs, and what becomes of them. The command's own run comes first: a
-    /// conflict tells that one and no other.
+    /// What must hold of runs, and what becomes of them.
     pub runs: Vec<(RunGuard, RunWrite)>,
-    /// Whether the caller needs the record as it is after the write. Only without runs: a
-    /// DynamoDB transaction returns nothing.
+    /// The waiter that leaves the queue.
+    pub waiter: Option<WaiterDrop>,
+    /// Whether the caller needs the record as it is after the write. Only for a change of the
+    /// record alone: a DynamoDB transaction returns nothing.
     pub read_back: bool,
 }
 
@@ -76,26 +113,33 @@ impl Clause {
         let Some(record) = record else {
             return *self == Self::Absent;
         };
+        let lease = |holder| record.holders.get(holder);
         match self {
             Self::Absent => false,
             Self::Readable => true,
             Self::Open => record.mode == Mode::Open,
+            Self::NotFrozen => !matches!(record.mode, Mode::Frozen { .. }),
             Self::PermitsAre(permits) => record.permits == *permits,
-            Self::BelowCapacity => record.permits.has_room(record.holders.len()),
+            Self::BelowCapacity => record.has_room(),
             Self::NotHeldBy(holder) => !record.holders.contains_key(holder),
             Self::QueueEmpty => record.queue.is_empty(),
+            Self::QueueBelow(most) => record.queue.len() < *most,
+            Self::NotQueued(id) => !record.queue.contains_key(id),
+            Self::TicketIs(id, ticket) => record.queue.get(id) == Some(ticket),
+            Self::FrontIs(ticket) => record.front_ticket == *ticket,
+            Self::MustWait(now) => !record.can_grant(*now) || !record.queue.is_empty(),
             Self::SpacingPassed(now) => record.not_before <= *now,
             Self::TokenNewer(token) => record.last_token < *token,
             Self::LeaseIs(holder, token) => record.lease(holder, *token).is_some(),
-            Self::RunKeyIs(holder, key) => record
-                .holders
-                .get(holder)
-                .is_some_and(|lease| lease.run_key == *key),
-            Self::NoBeat(holder) => record.holders.get(holder).is_some_and(|l| l.beat.is_none()),
-            Self::NotOverrun(holder, now) => record
-                .holders
-                .get(holder)
-                .is_some_and(|lease| !lease.is_overrun(*now)),
+            Self::OnlyHolder => record.holders.len() == 1,
+            Self::RunKeyIs(holder, key) => lease(holder).is_some_and(|l| l.run_key == *key),
+            Self::NoBeat(holder) => lease(holder).is_some_and(|l| l.beat.is_none()),
+            Self::NotSpent(holder, now) => {
+                lease(holder).is_some_and(|l| l.is_spent(*now).is_none())
+            }
+            Self::LeaseSame(holder, seen) => lease(holder) == Some(&**seen),
+            Self::DueIs(due) => record.due == *due,
+            Self::DueNotAfter(time) => record.due.is_none_or(|due| due <= *time),
             Self::VersionIs(version) => record.version == *version,
         }
     }
@@ -116,12 +160,24 @@ impl RunGuard {
         let running_under = |token| run.is_some_and(|r| r.token == token && r.end.is_none());
         match self {
             Self::NotTaken(now) => run.is_none_or(|run| {
-                run.end.is_some_and(|end| {
+                run.end.as_ref().is_some_and(|end| {
                     end.outcome != RunOutcome::Succeeded || end.retain_until <= now
                 })
             }),
             Self::RunningUnder(token) => running_under(token),
             Self::OpenFor(token) => run.is_none() || running_under(token),
+            Self::EndedUnder(token) => run.is_some_and(|r| r.token == token && r.end.is_some()),
+        }
+    }
+}
+
+impl WaiterDrop {
+    /// Whether the side item is as it was seen, or gone.
+    #[must_use]
+    pub fn holds(&self, waiter: Option<&Waiter>) -> bool {
+        match (&self.task_token, waiter) {
+            (Some(seen), Some(waiter)) => waiter.task_token == *seen,
+            _ => true,
         }
     }
 }

@@ -4,6 +4,8 @@ use super::holder::HolderId;
 use super::lease::Lease;
 use super::permits::Permits;
 use super::run::RunKey;
+use super::terms::Terms;
+use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;
 use super::token::FencingToken;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,18 +37,25 @@ pub struct LockRecord {
     pub version: u64,
     /// The token of the latest grant.
     pub last_token: FencingToken,
-    /// The arrival number of the latest waiter.
-    pub last_ticket: u64,
+    /// The ticket of the latest arrival.
+    pub last_ticket: Ticket,
+    /// The ticket of the latest run that went first in the queue to replace a holder.
+    pub front_ticket: Ticket,
     /// Capacity.
     pub permits: Permits,
-    /// Who holds a permit. An expired lease stays until its holder releases or another takes over.
+    /// Who holds a permit. An expired lease stays until its holder releases or is recovered.
     pub holders: BTreeMap<HolderId, Lease>,
-    /// Who waits: a short hash of the waiter, and its arrival number.
-    pub queue: BTreeMap<String, u64>,
+    /// Who waits.
+    pub queue: BTreeMap<WaiterId, Ticket>,
     /// Earliest time of the next grant.
     pub not_before: Timestamp,
     /// Whether permits are given out.
     pub mode: Mode,
+    /// When the sweep has to look at the lock; none while nobody holds it or waits.
+    ///
+    /// Heartbeats leave it alone, so it may be earlier than any lease ends, and the sweep then
+    /// looks for nothing.
+    pub due: Option<Timestamp>,
 }
 
 impl LockRecord {
@@ -56,12 +65,14 @@ impl LockRecord {
         Self {
             version: 0,
             last_token: FencingToken::NONE,
-            last_ticket: 0,
+            last_ticket: Ticket::ZERO,
+            front_ticket: Ticket::ZERO.behind(),
             permits,
             holders: BTreeMap::new(),
             queue: BTreeMap::new(),
             not_before: Timestamp::from_millis(0),
             mode: Mode::Open,
+            due: None,
         }
     }
 
@@ -73,12 +84,68 @@ impl LockRecord {
             .filter(|lease| lease.token == token)
     }
 
-    /// The dead holder whose lease ended first.
+    /// Who holds a permit, oldest grant first.
     #[must_use]
-    pub fn first_dead(&self, now: Timestamp) -> Option<&HolderId> {
-        let dead = self.holders.iter().filter(|(_, lease)| lease.is_dead(now));
-        dead.min_by_key(|(_, lease)| (lease.expires_at, lease.token))
-            .map(|(holder, _)| holder)
+    pub fn oldest_first(&self) -> Vec<(HolderId, Lease)> {
+        let holders = self.holders.iter();
+        let mut holders: Vec<_> = holders
+            .map(|(h, lease)| (h.clone(), lease.clone()))
+            .collect();
+        holders.sort_by_key(|(_, lease)| lease.token);
+        holders
+    }
+
+    /// Who holds the grant of `token`.
+    #[must_use]
+    pub fn holder_under(&self, token: FencingToken) -> Option<(&HolderId, &Lease)> {
+        self.holders.iter().find(|(_, lease)| lease.token == token)
+    }
+
+    /// Whose turn is next, by ticket.
+    #[must_use]
+    pub fn first_waiter(&self) -> Option<(&WaiterId, Ticket)> {
+        let first = self.queue.iter().min_by_key(|(_, ticket)| **ticket);
+        first.map(|(id, ticket)| (id, *ticket))
+    }
+
+    /// The place of a waiter in the queue, from 1.
+    #[must_use]
+    pub fn position(&self, waiter: &WaiterId) -> Option<usize> {
+        let own = self.queue.get(waiter)?;
+        Some(1 + self.queue.values().filter(|ticket| *ticket < own).count())
+    }
+
+    /// Whether a permit is free and may be given out at `now`.
+    #[must_use]
+    pub fn can_grant(&self, now: Timestamp) -> bool {
+        self.mode == Mode::Open && self.has_room() && self.not_before <= now
+    }
+
+    /// Whether fewer hold a permit than may.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.permits.has_room(self.holders.len())
+    }
+
+    /// Whether somebody holds a permit or waits for one.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.holders.is_empty() && self.queue.is_empty()
+    }
+
+    /// When the sweep would best look: at the first end of a lease, or when the next grant may be
+    /// made to a waiter.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let first_end = self.holders.values().map(|lease| lease.expires_at).min();
+        let waits = !self.queue.is_empty() && self.has_room();
+        let next_grant = waits.then_some(self.not_before);
+        [first_end, next_grant].into_iter().flatten().min()
+    }
+
+    /// Moves [`Self::due`] forward to `at` if that is earlier.
+    pub(crate) fn due_by(&mut self, at: Timestamp) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
     /// Who runs `key` at present.
@@ -87,6 +154,12 @@ impl LockRecord {
         self.holders
             .iter()
             .find(|(_, lease)| lease.run_key.as_ref() == Some(key))
+    }
+
+    /// Who runs the key of `terms` at present, if they carry one.
+    #[must_use]
+    pub fn holder_of(&self, terms: &Terms) -> Option<(&HolderId, &Lease)> {
+        self.holder_of_run(terms.run_key.as_ref()?)
     }
 
     /// Checks what must hold for every record, before a write and after a read.
@@ -125,6 +198,10 @@ impl LockRecord {
             (
                 tickets.last().is_none_or(|t| **t <= self.last_ticket),
                 "a ticket is above lastTicket",
+            ),
+            (
+                tickets.first().is_none_or(|t| **t >= self.front_ticket),
+                "a ticket is below frontTicket",
             ),
             (
                 self.holders

@@ -4,6 +4,7 @@ use super::holder::HolderId;
 use super::lease::Lease;
 use super::permits::Permits;
 use super::run::{Run, RunKey};
+use super::stale::Staleness;
 use super::time::Timestamp;
 use super::token::FencingToken;
 
@@ -16,6 +17,17 @@ pub enum Refusal {
         holders: Vec<(HolderId, Lease)>,
         /// The lock's capacity.
         permits: Permits,
+        /// How many wait.
+        waiting: usize,
+    },
+    /// The queue is at its bound.
+    QueueFull {
+        /// The bound that the caller asked for.
+        most: usize,
+        /// How many wait.
+        waiting: usize,
+        /// Who holds the lock, oldest grant first.
+        holders: Vec<(HolderId, Lease)>,
     },
     /// The lock is free, but its last grant asked for more distance.
     TooSoon {
@@ -27,7 +39,7 @@ pub enum Refusal {
         /// The key.
         run_key: RunKey,
         /// The run that has it.
-        run: Run,
+        run: Box<Run>,
     },
     /// The caller expects another capacity than the holders were granted under.
     PermitsMismatch {
@@ -35,6 +47,8 @@ pub enum Refusal {
         has: Permits,
         /// What the caller asked for.
         asked: Permits,
+        /// Who holds the lock, oldest grant first.
+        holders: Vec<(HolderId, Lease)>,
     },
     /// An operator paused the lock.
     Paused {
@@ -55,11 +69,11 @@ pub enum Refusal {
         /// Who holds the lock now, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// The run has used up its `maxRunSeconds`.
-    Overrun {
+    /// The run overran or hangs, and its stale policy is to terminate.
+    Stale {
         /// Who asked.
         holder: HolderId,
-        /// When the run had to be over.
-        run_until: Timestamp,
+        /// Why it may not go on.
+        why: Staleness,
     },
 }

@@ -4,6 +4,7 @@ use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;
 use super::permits::Permits;
 use super::record::{LockRecord, Mode};
+use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;
 use super::token::FencingToken;
 
@@ -24,15 +25,32 @@ pub enum Assign {
     ExtendLease(HolderId, Timestamp, Option<TaskToken>),
     /// The holder's lease ends.
     DropLease(HolderId),
+    /// The waiter goes to the end of the queue: it gets the ticket behind the last one.
+    Enqueue(WaiterId),
+    /// The waiter's ticket.
+    PutTicket(WaiterId, Ticket),
+    /// The waiter leaves the queue.
+    DropTicket(WaiterId),
+    /// The ticket of the latest arrival.
+    LastTicket(Ticket),
+    /// The ticket of the latest run that went first.
+    FrontTicket(Ticket),
+    /// When the sweep has to look; the record leaves the sweep's index without it.
+    Due(Option<Timestamp>),
+    /// The sweep has to look then, unless it looks at some other time already. The guard has to
+    /// rule out a later one.
+    DueUnlessSet(Timestamp),
 }
 
-/// What becomes of a record. Every update also moves `version` up by one.
+/// What becomes of a record. Every assignment also moves `version` up by one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Update {
     /// The first record of a lock.
     Create(LockRecord),
     /// Assignments to the record that is there.
     Assign(Vec<Assign>),
+    /// Nothing: only runs are written.
+    Keep,
 }
 
 impl Update {
@@ -52,6 +70,22 @@ impl Update {
         if old.mode != new.mode {
             assigns.push(Assign::Mode(new.mode.clone()));
         }
+        if old.last_ticket != new.last_ticket {
+            assigns.push(Assign::LastTicket(new.last_ticket));
+        }
+        if old.front_ticket != new.front_ticket {
+            assigns.push(Assign::FrontTicket(new.front_ticket));
+        }
+        if old.due != new.due {
+            assigns.push(Assign::Due(new.due));
+        }
+        let left = old.queue.keys().filter(|id| !new.queue.contains_key(*id));
+        assigns.extend(left.cloned().map(Assign::DropTicket));
+        let came = new
+            .queue
+            .iter()
+            .filter(|(id, ticket)| old.queue.get(*id) != Some(*ticket));
+        assigns.extend(came.map(|(id, ticket)| Assign::PutTicket(id.clone(), *ticket)));
         let gone = old
             .holders
             .keys()
@@ -73,6 +107,7 @@ impl Update {
         let assigns = match self {
             Self::Create(record) => return Some(record.clone()),
             Self::Assign(assigns) => assigns,
+            Self::Keep => return record.cloned(),
         };
         let mut next = record?.clone();
         next.version += 1;
@@ -95,12 +130,26 @@ impl Assign {
             }
             Self::ExtendLease(holder, now, beat) => {
                 if let Some(lease) = record.holders.get_mut(holder) {
-                    *lease = lease.renewed(*now, beat.clone());
+                    *lease = lease.renewed(*now, beat.clone(), None);
                 }
             }
             Self::DropLease(holder) => {
                 record.holders.remove(holder);
             }
+            Self::Enqueue(id) => {
+                record.last_ticket = record.last_ticket.behind();
+                record.queue.insert(id.clone(), record.last_ticket);
+            }
+            Self::PutTicket(id, ticket) => {
+                record.queue.insert(id.clone(), *ticket);
+            }
+            Self::DropTicket(id) => {
+                record.queue.remove(id);
+            }
+            Self::LastTicket(ticket) => record.last_ticket = *ticket,
+            Self::FrontTicket(ticket) => record.front_ticket = *ticket,
+            Self::Due(due) => record.due = *due,
+            Self::DueUnlessSet(due) => record.due = record.due.or(Some(*due)),
         }
     }
 }

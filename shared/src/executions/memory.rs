@@ -1,45 +1,173 @@
 //! Step Functions in memory, for tests of what stands above it.
 
-use super::{Execution, Executions, ExecutionsError};
-use crate::domain::TaskToken;
-use std::sync::{Mutex, PoisonError};
+#[cfg(test)]
+mod tests;
 
-/// Executions that a test has set.
+use super::{Execution, ExecutionArn, ExecutionEnd, ExecutionState, Executions, ExecutionsError};
+use crate::domain::{TaskToken, Timestamp};
+use crate::faults::{Faults, lock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+/// Step Functions in memory: it knows what a test has told it, and remembers what it was asked.
 #[derive(Debug, Default)]
 pub struct MemoryExecutions {
-    running: Vec<Execution>,
-    ended: Mutex<Vec<TaskToken>>,
+    inner: Mutex<Inner>,
+    faults: Faults<ExecutionsCall, ExecutionsError>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    known: BTreeMap<ExecutionArn, (Timestamp, ExecutionState)>,
+    stops: Vec<StopOfExecution>,
+    gone: BTreeSet<TaskToken>,
+    ended: Vec<(TaskToken, String)>,
+}
+
+/// A call of [`Executions`], to let it fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExecutionsCall {
+    /// [`Executions::running`].
+    Running,
+    /// [`Executions::look`].
+    Look,
+    /// [`Executions::stop`].
+    Stop,
+    /// [`Executions::end_state`].
+    EndState,
+}
+
+/// What [`Executions::stop`] was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopOfExecution {
+    /// Which execution.
+    pub execution: ExecutionArn,
+    /// Under which error name.
+    pub error: String,
+    /// Why.
+    pub cause: String,
 }
 
 impl MemoryExecutions {
-    /// These run, and no others.
+    /// These run, and no others exist.
     #[must_use]
     pub fn with_running(running: Vec<Execution>) -> Self {
-        Self {
-            running,
-            ended: Mutex::default(),
+        let executions = Self::default();
+        for execution in running {
+            executions.start(execution);
         }
+        executions
+    }
+
+    /// `execution` runs from now on.
+    pub fn start(&self, execution: Execution) {
+        let Execution { arn, started_at } = execution;
+        let known = (started_at, ExecutionState::Running);
+        lock(&self.inner).known.insert(arn, known);
+    }
+
+    /// `execution` is in `state` from now on. One that was never started counts as started when
+    /// 1970 began.
+    pub fn set(&self, execution: &ExecutionArn, state: ExecutionState) {
+        let mut inner = lock(&self.inner);
+        let unstarted = (Timestamp::from_millis(0), state);
+        let known = inner.known.entry(execution.clone()).or_insert(unstarted);
+        known.1 = state;
+    }
+
+    /// `execution` does not exist from now on.
+    pub fn forget(&self, execution: &ExecutionArn) {
+        lock(&self.inner).known.remove(execution);
+    }
+
+    /// Nothing waits with `token` any more.
+    pub fn close(&self, token: &TaskToken) {
+        lock(&self.inner).gone.insert(token.clone());
+    }
+
+    /// The next such call fails.
+    pub fn fail_next(&self, call: ExecutionsCall, error: ExecutionsError) {
+        self.faults.next(call, error);
+    }
+
+    /// Every such call fails, until [`Self::heal`].
+    pub fn fail_every(&self, call: ExecutionsCall, error: ExecutionsError) {
+        self.faults.every(call, error);
+    }
+
+    /// All calls succeed again.
+    pub fn heal(&self) {
+        self.faults.heal();
+    }
+
+    /// What was to be stopped, in order; executions that had ended before are named as well.
+    pub fn stops(&self) -> Vec<StopOfExecution> {
+        lock(&self.inner).stops.clone()
     }
 
     /// The tokens of the states that were ended, in order.
     pub fn ended(&self) -> Vec<TaskToken> {
-        self.ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let inner = lock(&self.inner);
+        inner.ended.iter().map(|(token, _)| token.clone()).collect()
+    }
+
+    /// The output that the state of `token` was ended with.
+    pub fn output(&self, token: &TaskToken) -> Option<String> {
+        let inner = lock(&self.inner);
+        let ended = inner.ended.iter().find(|(ended, _)| ended == token);
+        ended.map(|(_, output)| output.clone())
     }
 }
 
 impl Executions for MemoryExecutions {
     async fn running(&self, state_machine: &str) -> Result<Vec<Execution>, ExecutionsError> {
-        let of_machine = |execution: &&Execution| execution.arn.state_machine() == state_machine;
-        Ok(self.running.iter().filter(of_machine).cloned().collect())
+        self.faults.strike(&ExecutionsCall::Running)?;
+        let inner = lock(&self.inner);
+        let running = inner.known.iter().filter(|(arn, (_, state))| {
+            *state == ExecutionState::Running && arn.state_machine() == state_machine
+        });
+        let execution = |(arn, (started_at, _)): (&ExecutionArn, &(Timestamp, _))| Execution {
+            arn: arn.clone(),
+            started_at: *started_at,
+        };
+        Ok(running.map(execution).collect())
     }
 
-    async fn end_state(&self, token: &TaskToken) -> Result<bool, ExecutionsError> {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = !ended.contains(token);
-        ended.push(token.clone());
-        Ok(first)
+    async fn look(
+        &self,
+        execution: &ExecutionArn,
+    ) -> Result<Option<ExecutionState>, ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::Look)?;
+        let inner = lock(&self.inner);
+        Ok(inner.known.get(execution).map(|(_, state)| *state))
+    }
+
+    async fn stop(
+        &self,
+        execution: &ExecutionArn,
+        error: &str,
+        cause: &str,
+    ) -> Result<(), ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::Stop)?;
+        let mut inner = lock(&self.inner);
+        inner.stops.push(StopOfExecution {
+            execution: execution.clone(),
+            error: error.to_owned(),
+            cause: cause.to_owned(),
+        });
+        if let Some((_, state @ ExecutionState::Running)) = inner.known.get_mut(execution) {
+            *state = ExecutionState::Ended(ExecutionEnd::Aborted);
+        }
+        Ok(())
+    }
+
+    async fn end_state(&self, token: &TaskToken, output: &str) -> Result<bool, ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::EndState)?;
+        let mut inner = lock(&self.inner);
+        let waits = inner.gone.insert(token.clone());
+        if waits {
+            inner.ended.push((token.clone(), output.to_owned()));
+        }
+        Ok(waits)
     }
 }

@@ -1,13 +1,22 @@
 //! Step Functions itself.
 
-use super::{Execution, ExecutionArn, Executions, ExecutionsError};
+mod error;
+
+use self::error::translate;
+use super::{Execution, ExecutionArn, ExecutionState, Executions, ExecutionsError};
 use crate::domain::{TaskToken, Timestamp};
 use aws_sdk_sfn::Client;
-use aws_sdk_sfn::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
-use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus};
+use aws_sdk_sfn::error::ProvideErrorMetadata;
+use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData};
 
 /// Most pages of the list that one check reads; a page has up to 1000 executions.
 const PAGES_MAX: usize = 20;
+
+/// Longest error name of a stopped execution, in characters.
+const ERROR_MAX: usize = 256;
+
+/// Longest cause of a stopped execution, in characters.
+const CAUSE_MAX: usize = 32_768;
 
 /// Step Functions itself.
 #[derive(Clone, Debug)]
@@ -44,12 +53,50 @@ impl Executions for StepFunctions {
         Err(ExecutionsError::Unavailable(rule))
     }
 
-    async fn end_state(&self, token: &TaskToken) -> Result<bool, ExecutionsError> {
-        let call = self
-            .client
-            .send_task_success()
-            .task_token(token.reveal())
-            .output("{}");
+    async fn look(
+        &self,
+        execution: &ExecutionArn,
+    ) -> Result<Option<ExecutionState>, ExecutionsError> {
+        let call = self.client.describe_execution();
+        // Without input and output it needs no right to the key that they may be encrypted with.
+        let call = call
+            .execution_arn(execution.as_str())
+            .included_data(IncludedData::MetadataOnly);
+        match call.send().await {
+            Ok(seen) => state(seen.status()).map(Some),
+            Err(error) if error.code() == Some("ExecutionDoesNotExist") => Ok(None),
+            Err(error) => Err(translate(&error)),
+        }
+    }
+
+    async fn stop(
+        &self,
+        execution: &ExecutionArn,
+        error: &str,
+        cause: &str,
+    ) -> Result<(), ExecutionsError> {
+        let call = self.client.stop_execution();
+        let call = call
+            .execution_arn(execution.as_str())
+            .error(cut(error, ERROR_MAX))
+            .cause(cut(cause, CAUSE_MAX));
+        let Err(failure) = call.send().await else {
+            return Ok(());
+        };
+        match failure.code() {
+            Some("ExecutionDoesNotExist") => Ok(()),
+            // The API does not say what it answers for an execution that has ended, so ask for that.
+            Some("ValidationException") => match self.look(execution).await? {
+                Some(ExecutionState::Running) => Err(translate(&failure)),
+                Some(ExecutionState::Ended(_)) | None => Ok(()),
+            },
+            _ => Err(translate(&failure)),
+        }
+    }
+
+    async fn end_state(&self, token: &TaskToken, output: &str) -> Result<bool, ExecutionsError> {
+        let call = self.client.send_task_success();
+        let call = call.task_token(token.reveal()).output(output);
         match call.send().await {
             Ok(_) => Ok(true),
             Err(error) => match error.code() {
@@ -70,25 +117,33 @@ fn execution(item: &ExecutionListItem) -> Option<Execution> {
     })
 }
 
-fn translate<E>(error: &SdkError<E>) -> ExecutionsError
-where
-    E: std::error::Error + ProvideErrorMetadata + 'static,
-{
-    let text: String = DisplayErrorContext(error)
-        .to_string()
-        .chars()
-        .take(300)
-        .collect();
-    match error.code() {
-        Some(
-            "AccessDeniedException"
-            | "UnrecognizedClientException"
-            | "ExpiredTokenException"
-            | "InvalidSignatureException"
-            | "StateMachineDoesNotExist"
-            | "StateMachineTypeNotSupported"
-            | "InvalidArn",
-        ) => ExecutionsError::Denied(text),
-        _ => ExecutionsError::Unavailable(text),
+fn state(status: &ExecutionStatus) -> Result<ExecutionState, ExecutionsError> {
+    let status = status.as_str();
+    let unknown = || ExecutionsError::Unavailable(format!("an execution has status {status}"));
+    ExecutionState::of_status(status).ok_or_else(unknown)
+}
+
+fn cut(text: &str, max: usize) -> String {
+    text.chars().take(max).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executions::ExecutionEnd;
+
+    #[test]
+    fn a_status_that_is_not_known_is_no_evidence() {
+        let ended = state(&ExecutionStatus::from("TIMED_OUT")).unwrap();
+        let unknown = state(&ExecutionStatus::from("HIBERNATED")).unwrap_err();
+
+        assert_eq!(ended, ExecutionState::Ended(ExecutionEnd::TimedOut));
+        assert!(unknown.to_string().contains("HIBERNATED"), "{unknown}");
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(cut("äöü", 2), "äö");
+        assert_eq!(cut("short", 256), "short");
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!  pk = <lock>   sk = lock                the record
-//!                sk = run#key/<run key>   the run of a run key
-//!                sk = run#token/<token>   the run of a grant without one
+//!                sk = run#token/<token>   the run of a grant, in the history
+//!                sk = run#act/<version>   an operator's act, in the history
+//!                sk = run#key/<run key>   the marker of a run key
+//!                sk = waiter#<short name> who waits in the queue
+//!  index `due`:  shard, dueAt             records with holders or waiters, for the sweep
 //! ```
 //!
 //! May depend on: domain, store, the AWS SDK. No AWS type leaves this folder.
@@ -12,12 +15,15 @@ mod decode;
 mod error;
 mod expression;
 mod guard;
+mod index;
 mod item;
 mod reader;
 mod transaction;
 
-use super::{Commit, Found, LockStore, StoreError};
-use crate::domain::{Assign, Change, Guard, LockKey, LockRecord, Run, RunId, Update};
+use super::{Commit, DueLock, DuePage, Found, LockStore, StoreError};
+use crate::domain::{
+    Assign, Change, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update, Waiter, WaiterId,
+};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -89,7 +95,7 @@ impl DynamoStore {
     ) -> Result<Commit, StoreError> {
         let mut expression = Expression::default();
         let condition = update_condition(&change.guard, &mut expression);
-        let update = expression::update(assigns, &mut expression);
+        let update = expression::update(lock, assigns, &mut expression);
         let (names, values) = expression.into_parts();
         let wanted = if change.read_back {
             ReturnValue::AllNew
@@ -141,12 +147,13 @@ impl DynamoStore {
 
 impl LockStore for DynamoStore {
     async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
-        if !change.runs.is_empty() {
+        if !change.runs.is_empty() || change.waiter.is_some() {
             return self.transact(lock, change).await;
         }
         match &change.update {
             Update::Create(record) => self.create(lock, change, record).await,
             Update::Assign(assigns) => self.update(lock, change, assigns).await,
+            Update::Keep => Ok(Commit::Committed(None)),
         }
     }
 
@@ -158,6 +165,46 @@ impl LockStore for DynamoStore {
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
         let got = self.get(item::run_key(lock, run)).await?;
         run_in(lock, run, got.as_ref())
+    }
+
+    async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {
+        let mut expression = Expression::default();
+        let condition = guard::not_newer(waiter.since, &mut expression);
+        let (names, values) = expression.into_parts();
+        let sent = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(item::waiter_item(lock, waiter)))
+            .condition_expression(condition)
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+            .send()
+            .await;
+        let Err(failure) = sent else { return Ok(()) };
+        match failure.as_service_error() {
+            Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(()),
+            _ => Err(store_error(&failure)),
+        }
+    }
+
+    async fn load_waiter(
+        &self,
+        lock: &LockKey,
+        id: &WaiterId,
+    ) -> Result<Option<Waiter>, StoreError> {
+        let got = self.get(item::waiter_key(lock, id)).await?;
+        let item = got.filter(|item| !item.is_empty());
+        item.map(|item| decode::waiter(lock, id, &item)).transpose()
+    }
+
+    async fn due(
+        &self,
+        shard: u8,
+        until: Timestamp,
+        after: Option<&DueLock>,
+    ) -> Result<DuePage, StoreError> {
+        self.due_page(shard, until, after).await
     }
 }
 
@@ -173,7 +220,7 @@ fn update_condition(guard: &Guard, expression: &mut Expression) -> String {
 fn conflict(lock: &LockKey, found: Option<&Attributes>) -> Result<Commit, StoreError> {
     Ok(Commit::Conflict(Found {
         record: Some(record_in(lock, found)?),
-        run: None,
+        ..Found::default()
     }))
 }
 

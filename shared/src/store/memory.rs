@@ -1,75 +1,132 @@
 //! A table in memory: the reference that the real store must agree with.
 
-use super::{Commit, Found, LockStore, StoreError};
-use crate::domain::{Change, LockKey, LockRecord, Run, RunId};
+use super::{Commit, DUE_PAGE, DueLock, DuePage, Found, LockStore, StoreError, shard};
+use crate::domain::{Change, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A table in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    tables: Mutex<Tables>,
+    locks: Mutex<BTreeMap<LockKey, LockItems>>,
 }
 
-#[derive(Debug, Default)]
-struct Tables {
-    records: BTreeMap<LockKey, LockRecord>,
-    runs: BTreeMap<(LockKey, RunId), Run>,
+/// All items of one lock, as plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LockItems {
+    /// The record.
+    pub record: Option<LockRecord>,
+    /// Its history, and the markers of run keys.
+    pub runs: BTreeMap<RunId, Run>,
+    /// The side items of waiters.
+    pub waiters: BTreeMap<WaiterId, Waiter>,
+}
+
+impl LockItems {
+    /// Does `change`, whole or not at all.
+    pub fn commit(&mut self, change: &Change) -> Commit {
+        let mut found = Found::default();
+        let mut failed = false;
+        if !change.guard.holds(self.record.as_ref()) {
+            failed = true;
+            found.record = Some(self.record.clone());
+        }
+        for (guard, write) in &change.runs {
+            let run = self.runs.get(&write.id);
+            let stands = guard.holds(run);
+            failed |= !stands;
+            let run = run.filter(|_| !stands).cloned();
+            found.runs.insert(write.id.clone(), run);
+        }
+        if let Some(drop) = &change.waiter {
+            failed |= !drop.holds(self.waiters.get(&drop.id));
+        }
+        if failed {
+            return Commit::Conflict(found);
+        }
+        self.record = change.update.apply(self.record.as_ref());
+        for (_, write) in &change.runs {
+            let run = write.over(self.runs.get(&write.id));
+            self.runs.insert(write.id.clone(), run);
+        }
+        if let Some(drop) = &change.waiter {
+            self.waiters.remove(&drop.id);
+        }
+        Commit::Committed(self.record.clone().filter(|_| change.read_back))
+    }
 }
 
 impl MemoryStore {
     /// Puts a record there, whatever it replaces.
     pub fn put(&self, lock: LockKey, record: LockRecord) {
-        self.lock().records.insert(lock, record);
+        self.lock().entry(lock).or_default().record = Some(record);
     }
 
     /// Puts a run there, whatever it replaces.
     pub fn put_run(&self, lock: LockKey, id: RunId, run: Run) {
-        self.lock().runs.insert((lock, id), run);
+        self.lock().entry(lock).or_default().runs.insert(id, run);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tables> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    /// All items of `lock`.
+    pub fn items(&self, lock: &LockKey) -> LockItems {
+        self.lock().get(lock).cloned().unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<LockKey, LockItems>> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LockStore for MemoryStore {
     async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
-        let mut tables = self.lock();
-        let record = tables.records.get(lock);
-        let mut failed = false;
-        let mut found = Found::default();
-        if !change.guard.holds(record) {
-            failed = true;
-            found.record = Some(record.cloned());
-        }
-        for (index, (guard, write)) in change.runs.iter().enumerate() {
-            let run = tables.runs.get(&(lock.clone(), write.id.clone()));
-            if !guard.holds(run) {
-                failed = true;
-                found.run = found.run.or_else(|| run.filter(|_| index == 0).cloned());
-            }
-        }
-        if failed {
-            return Ok(Commit::Conflict(found));
-        }
-        let after = change.update.apply(record);
-        if let Some(after) = after.clone() {
-            tables.records.insert(lock.clone(), after);
-        }
-        for (_, write) in &change.runs {
-            tables
-                .runs
-                .insert((lock.clone(), write.id.clone()), write.run.clone());
-        }
-        Ok(Commit::Committed(after.filter(|_| change.read_back)))
+        let mut locks = self.lock();
+        Ok(locks.entry(lock.clone()).or_default().commit(change))
     }
 
     async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
-        Ok(self.lock().records.get(lock).cloned())
+        Ok(self.items(lock).record)
     }
 
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
-        Ok(self.lock().runs.get(&(lock.clone(), run.clone())).cloned())
+        Ok(self.items(lock).runs.remove(run))
+    }
+
+    async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {
+        let mut locks = self.lock();
+        let waiters = &mut locks.entry(lock.clone()).or_default().waiters;
+        let known = waiters.get(&waiter.id());
+        if known.is_none_or(|known| known.since <= waiter.since) {
+            waiters.insert(waiter.id(), waiter.clone());
+        }
+        Ok(())
+    }
+
+    async fn load_waiter(
+        &self,
+        lock: &LockKey,
+        waiter: &WaiterId,
+    ) -> Result<Option<Waiter>, StoreError> {
+        Ok(self.items(lock).waiters.remove(waiter))
+    }
+
+    async fn due(
+        &self,
+        of: u8,
+        until: Timestamp,
+        after: Option<&DueLock>,
+    ) -> Result<DuePage, StoreError> {
+        let locks = self.lock();
+        let due = locks.iter().filter(|(lock, _)| shard(lock) == of);
+        let due = due.filter_map(|(lock, items)| {
+            let due = items.record.as_ref()?.due?;
+            let lock = lock.clone();
+            (due <= until).then_some(DueLock { due, lock })
+        });
+        let mut locks: Vec<_> = due.filter(|due| Some(due) > after).collect();
+        locks.sort();
+        let more = locks.len() > DUE_PAGE;
+        locks.truncate(DUE_PAGE);
+        let next = locks.last().filter(|_| more).cloned();
+        Ok(DuePage { locks, next })
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! **Dimensions and their cost.** CloudWatch bills every combination of metric name and dimension
 //! values as one custom metric, each month it gets data. Without a dimension, all locks together
-//! are at most eight metrics. With the lock as a dimension, each lock is up to eight more; a
-//! hundred locks are eight hundred metrics. So the dimension is off unless asked for, and the lock
+//! are at most eleven metrics. With the lock as a dimension, each lock is up to eleven more; a
+//! hundred locks are eleven hundred metrics. So the dimension is off unless asked for, and the lock
 //! is always a plain field of the line: CloudWatch Logs Insights can still count by lock.
 
 use super::metric::{Metric, NAMESPACE};

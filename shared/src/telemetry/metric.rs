@@ -18,22 +18,31 @@ pub enum Metric {
     Released,
     /// Holders that found their lease gone or their time up.
     LeaseLost,
-    /// Permits taken over from dead holders.
-    TakenOver,
+    /// Permits of dead or stale holders that were freed.
+    Recovered,
+    /// Runs that took a place in the queue.
+    Queued,
+    /// Runs that waited until their time was up.
+    GaveUp,
+    /// Runs that could not wait because the queue was full.
+    QueueFull,
     /// How long a lock was held, in seconds.
     HeldSeconds,
 }
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Acquired,
         Self::Skipped,
         Self::Duplicate,
         Self::Renewed,
         Self::Released,
         Self::LeaseLost,
-        Self::TakenOver,
+        Self::Recovered,
+        Self::Queued,
+        Self::GaveUp,
+        Self::QueueFull,
         Self::HeldSeconds,
     ];
 
@@ -47,7 +56,10 @@ impl Metric {
             Self::Renewed => "Renewed",
             Self::Released => "Released",
             Self::LeaseLost => "LeaseLost",
-            Self::TakenOver => "TakenOver",
+            Self::Recovered => "Recovered",
+            Self::Queued => "Queued",
+            Self::GaveUp => "GaveUp",
+            Self::QueueFull => "QueueFull",
             Self::HeldSeconds => "HeldSeconds",
         }
     }

@@ -1,43 +1,69 @@
-//! Take a permit.
+//! Take a permit, or a place in the queue.
 
-use super::{end_run, oldest_first};
+use super::draft::Draft;
+use crate::domain::fast::enqueue;
 use crate::domain::{
-    Acquire, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome, Refusal, Run, RunEnd,
-    RunGuard, RunId, RunOutcome, RunWrite, Snapshot, Timestamp, Transition,
+    Acquire, Effect, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome, QUEUE_MAX, Refusal,
+    Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull,
 };
-
-/// Most lost runs that one grant records. A DynamoDB transaction has at most 100 actions
-/// (<https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>).
-/// A run beyond it stays open under a holder that is gone, which frees its run key all the same.
-const LOST_RUNS_MAX: usize = 50;
 
 pub(super) fn decide(
     seen: &Snapshot,
     acquire: &Acquire,
     now: Timestamp,
 ) -> Result<Transition, Refusal> {
-    if let Some(refusal) = refuse_succeeded(seen.run.as_ref(), acquire, now) {
+    let terms = &acquire.terms;
+    if let Some(refusal) = refuse_succeeded(seen, terms, now) {
         return Err(refusal);
     }
-    let record = seen
+    let mut record = seen
         .record
         .clone()
-        .unwrap_or_else(|| LockRecord::new(acquire.permits));
-    if let Some(lease) = record.holders.get(&acquire.holder) {
-        return Ok(held_already(&record, &acquire.holder, lease, now));
+        .unwrap_or_else(|| LockRecord::new(terms.permits));
+    if let Some(lease) = record.holders.get(&terms.holder) {
+        return Ok(held_already(&record, &terms.holder, lease, now));
     }
-    match &record.mode {
-        Mode::Open => {}
-        Mode::Paused { note } => return Err(Refusal::Paused { note: note.clone() }),
-        Mode::Frozen { note } => return Err(Refusal::Frozen { note: note.clone() }),
+    let id = WaiterId::of(&terms.holder);
+    let waits = record.queue.contains_key(&id);
+    if !waits {
+        refuse_closed(&record, acquire.when_full)?;
     }
-    let displaced = displaced_by(&record, acquire, now)?;
-    if now < record.not_before {
-        return Err(Refusal::TooSoon {
-            not_before: record.not_before,
+    let has = record.permits;
+    if record.is_idle() {
+        // Another capacity is fine once nobody counts on the old one.
+        record.permits = terms.permits;
+    } else if has != terms.permits {
+        return Err(Refusal::PermitsMismatch {
+            has,
+            asked: terms.permits,
+            holders: record.oldest_first(),
         });
     }
-    Ok(grant(record, displaced, seen.run.as_ref(), acquire, now))
+    if waits {
+        return Ok(wait_on(&record, seen, acquire, &id, now));
+    }
+    if record.queue.is_empty() && record.can_grant(now) {
+        refuse_running(&record, terms)?;
+        return Ok(granted(&record, seen, acquire, None, now));
+    }
+    match acquire.when_full {
+        WhenFull::Refuse => Err(no_permit(&record, now)),
+        WhenFull::Queue { .. } | WhenFull::Replace if acquire.has_given_up(now) => {
+            Ok(Transition::unchanged(gave_up(&record)))
+        }
+        WhenFull::Queue { most } if record.queue.len() >= most.min(QUEUE_MAX) => {
+            Err(queue_full(&record, most))
+        }
+        WhenFull::Queue { most } => {
+            let mut transition = join(&record, &id, now);
+            // Without a record, or with a new capacity, the numbers have to be known.
+            let plain = seen.record.is_some() && has == terms.permits;
+            transition.blind = plain.then(|| enqueue(acquire, most, now));
+            Ok(transition)
+        }
+        WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
+        WhenFull::Replace => Ok(replace(&record, &terms.holder, id)),
+    }
 }
 
 /// The same holder again: the same grant. A lease that ran out meanwhile starts anew under the
@@ -48,160 +74,163 @@ fn held_already(
     lease: &Lease,
     now: Timestamp,
 ) -> Transition {
-    if lease.is_live(now) || lease.is_overrun(now) {
+    if lease.is_live(now) || lease.is_spent(now).is_some() {
         return Transition::unchanged(Outcome::AlreadyHeld {
             lease: lease.clone(),
         });
     }
-    let lease = lease.renewed(now, None);
+    let lease = lease.renewed(now, None, None);
     let mut next = record.clone();
-    next.version += 1;
     next.holders.insert(holder.clone(), lease.clone());
-    let outcome = Outcome::AlreadyHeld { lease };
-    Transition {
-        next: Some(next),
-        runs: Vec::new(),
-        outcome,
-        effects: Vec::new(),
-    }
+    Transition::to(next, Outcome::AlreadyHeld { lease })
 }
 
-/// The dead holders whose permits end if `acquire` is granted.
-///
-/// A free permit displaces nobody, with one exception: a dead holder of the same run key always
-/// goes, or its late heartbeat would make two runs of one key.
-fn displaced_by(
+/// A waiter asks again: it keeps its place, takes the turn that has come, or gives up.
+fn wait_on(
     record: &LockRecord,
+    seen: &Snapshot,
     acquire: &Acquire,
-    now: Timestamp,
-) -> Result<Vec<HolderId>, Refusal> {
-    let held = || Refusal::Held {
-        holders: oldest_first(record),
-        permits: record.permits,
-    };
-    let all_dead = record.holders.values().all(|lease| lease.is_dead(now));
-    if !record.queue.is_empty() {
-        return Err(held());
-    }
-    if record.permits != acquire.permits {
-        // Another capacity is fine once nobody alive counts on the old one.
-        let mismatch = Refusal::PermitsMismatch {
-            has: record.permits,
-            asked: acquire.permits,
-        };
-        let everybody = record.holders.keys().cloned().collect();
-        return if all_dead {
-            Ok(everybody)
-        } else {
-            Err(mismatch)
-        };
-    }
-    let has_room = record.permits.has_room(record.holders.len());
-    let first_dead = record.first_dead(now);
-    if let Some(run_key) = &acquire.run_key
-        && let Some((holder, lease)) = record.holder_of_run(run_key)
-    {
-        if lease.is_dead(now) {
-            return Ok(vec![holder.clone()]);
-        }
-        if has_room || first_dead.is_some() {
-            let run = Run {
-                holder: holder.clone(),
-                token: lease.token,
-                end: None,
-            };
-            return Err(Refusal::Duplicate {
-                run_key: run_key.clone(),
-                run,
-            });
-        }
-    }
-    match first_dead {
-        _ if has_room => Ok(Vec::new()),
-        Some(holder) => Ok(vec![holder.clone()]),
-        None => Err(held()),
-    }
-}
-
-fn grant(
-    mut record: LockRecord,
-    displaced: Vec<HolderId>,
-    seen_run: Option<&Run>,
-    acquire: &Acquire,
+    id: &WaiterId,
     now: Timestamp,
 ) -> Transition {
-    let token = FencingToken::next(record.last_token, now);
-    let lease = new_lease(acquire, token, now);
-    let mut runs = Vec::new();
-    let mut taken_from = Vec::new();
-    for holder in displaced {
-        let Some(old) = record.holders.remove(&holder) else {
-            continue;
-        };
-        // The run of the same key is written once, as the new one.
-        let is_other_run = old.run_key.is_none() || old.run_key != acquire.run_key;
-        if is_other_run && runs.len() < LOST_RUNS_MAX {
-            let end = RunEnd {
-                outcome: RunOutcome::Lost,
-                at: now,
-                retain_until: now.plus(acquire.retention),
-            };
-            runs.push(end_run(&holder, &old, end));
-        }
-        taken_from.push((holder, old));
+    let is_first = record.first_waiter().is_some_and(|(first, _)| first == id);
+    if is_first && record.can_grant(now) && record.holder_of(&acquire.terms).is_none() {
+        return granted(record, seen, acquire, Some(id), now);
     }
-    if acquire.run_key.is_some() {
-        let running = seen_run.filter(|run| run.end.is_none());
-        let guard = running.map_or(RunGuard::NotTaken(now), |r| RunGuard::RunningUnder(r.token));
-        runs.insert(0, (guard, start_run(acquire, token)));
+    if acquire.has_given_up(now) {
+        let mut draft = Draft::of(record);
+        draft.leave_queue(id, None);
+        let outcome = gave_up(&draft.next);
+        return draft.finish(outcome, now);
     }
-    record.version += 1;
-    record.permits = acquire.permits;
-    record.last_token = token;
-    record.not_before = acquire
-        .min_interval
-        .map_or(record.not_before, |gap| now.plus(gap));
-    record.holders.insert(acquire.holder.clone(), lease.clone());
-    let outcome = Outcome::Granted { lease, taken_from };
+    let mut transition = Transition::unchanged(queued(record, id));
+    if record.can_grant(now) {
+        transition.effects.push(Effect::HandOver);
+    }
+    let replaced = record.holders.iter().find(|(_, lease)| {
+        acquire.when_full == WhenFull::Replace
+            && lease.replaced_by.as_ref() == Some(&acquire.terms.holder)
+    });
+    let stop = replaced.map(|(holder, lease)| Effect::Stop(holder.clone(), lease.clone()));
+    transition.effects.extend(stop);
+    transition
+}
+
+fn granted(
+    record: &LockRecord,
+    seen: &Snapshot,
+    acquire: &Acquire,
+    waited_as: Option<&WaiterId>,
+    now: Timestamp,
+) -> Transition {
+    let lease = acquire
+        .terms
+        .lease(FencingToken::next(record.last_token, now), now);
+    let mut draft = Draft::of(record);
+    if let Some(id) = waited_as {
+        draft.leave_queue(id, None);
+    }
+    draft.grant(seen, &acquire.terms, lease.clone(), now);
+    if draft.next.can_grant(now) && !draft.next.queue.is_empty() {
+        draft.effects.push(Effect::HandOver);
+    }
+    draft.finish(Outcome::Granted { lease }, now)
+}
+
+fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
+    let mut next = record.clone();
+    next.last_ticket = next.last_ticket.behind();
+    next.queue.insert(id.clone(), next.last_ticket);
+    next.due = next.due.or(Some(now));
+    let outcome = queued(&next, id);
+    Transition::to(next, outcome)
+}
+
+/// Goes first in the queue, and has the oldest holder that nobody replaces yet stopped. One holder
+/// makes room for one: the others of a semaphore work on.
+fn replace(record: &LockRecord, by: &HolderId, id: WaiterId) -> Transition {
+    let mut next = record.clone();
+    next.front_ticket = next.front_ticket.ahead();
+    next.queue.insert(id.clone(), next.front_ticket);
+    let mut effects = Vec::new();
+    let oldest = record
+        .oldest_first()
+        .into_iter()
+        .find(|(_, lease)| lease.replaced_by.is_none());
+    if let Some((holder, mut lease)) = oldest.filter(|_| !record.has_room()) {
+        lease.replaced_by = Some(by.clone());
+        next.holders.insert(holder.clone(), lease.clone());
+        effects.push(Effect::Stop(holder, lease));
+    }
+    next.due = next.due.or(Some(next.not_before));
+    let outcome = queued(&next, &id);
     Transition {
-        next: Some(record),
-        runs,
-        outcome,
-        effects: Vec::new(),
+        effects,
+        ..Transition::to(next, outcome)
     }
 }
 
-pub(super) fn refuse_succeeded(
-    run: Option<&Run>,
-    acquire: &Acquire,
-    now: Timestamp,
-) -> Option<Refusal> {
-    let run_key = acquire.run_key.clone()?;
-    let run = run.filter(|run| run.is_success(now))?.clone();
+fn queued(record: &LockRecord, id: &WaiterId) -> Outcome {
+    Outcome::Queued {
+        position: record.position(id).unwrap_or_default(),
+        length: record.queue.len(),
+        holders: record.oldest_first(),
+    }
+}
+
+fn gave_up(record: &LockRecord) -> Outcome {
+    Outcome::GaveUp {
+        waiting: record.queue.len(),
+        holders: record.oldest_first(),
+    }
+}
+
+fn no_permit(record: &LockRecord, now: Timestamp) -> Refusal {
+    if record.queue.is_empty() && record.has_room() && record.not_before > now {
+        return Refusal::TooSoon {
+            not_before: record.not_before,
+        };
+    }
+    Refusal::Held {
+        holders: record.oldest_first(),
+        permits: record.permits,
+        waiting: record.queue.len(),
+    }
+}
+
+fn queue_full(record: &LockRecord, most: usize) -> Refusal {
+    Refusal::QueueFull {
+        most,
+        waiting: record.queue.len(),
+        holders: record.oldest_first(),
+    }
+}
+
+/// A paused lock lets runs wait; a frozen one lets nobody in who may wait in vain.
+fn refuse_closed(record: &LockRecord, when_full: WhenFull) -> Result<(), Refusal> {
+    match &record.mode {
+        Mode::Open => Ok(()),
+        Mode::Paused { .. } if matches!(when_full, WhenFull::Queue { .. }) => Ok(()),
+        Mode::Paused { note } => Err(Refusal::Paused { note: note.clone() }),
+        Mode::Frozen { note } => Err(Refusal::Frozen { note: note.clone() }),
+    }
+}
+
+pub(super) fn refuse_succeeded(seen: &Snapshot, terms: &Terms, now: Timestamp) -> Option<Refusal> {
+    let run_key = terms.run_key.clone()?;
+    let run = seen.runs.get(&RunId::Key(run_key.clone()));
+    let run = Box::new(run.filter(|run| run.is_success(now))?.clone());
     Some(Refusal::Duplicate { run_key, run })
 }
 
-/// The lease of a grant made at `now`.
-pub(crate) fn new_lease(acquire: &Acquire, token: FencingToken, now: Timestamp) -> Lease {
-    Lease {
-        token,
-        expires_at: now.plus(acquire.lease),
-        length: acquire.lease,
-        run_until: acquire.max_run.map(|most| now.plus(most)),
-        run_key: acquire.run_key.clone(),
-        beat: None,
-    }
-}
-
-/// The run that begins with a grant.
-pub(crate) fn start_run(acquire: &Acquire, token: FencingToken) -> RunWrite {
-    let run = Run {
-        holder: acquire.holder.clone(),
-        token,
-        end: None,
+/// Another run of the same key is under way.
+fn refuse_running(record: &LockRecord, terms: &Terms) -> Result<(), Refusal> {
+    let (Some((holder, lease)), Some(run_key)) = (record.holder_of(terms), &terms.run_key) else {
+        return Ok(());
     };
-    RunWrite {
-        id: RunId::of(acquire.run_key.as_ref(), token),
-        run,
-    }
+    let run = Run::started(holder.clone(), lease.token, Some(run_key.clone()));
+    Err(Refusal::Duplicate {
+        run_key: run_key.clone(),
+        run: Box::new(run),
+    })
 }

@@ -1,7 +1,10 @@
 //! Give a permit back.
 
-use super::{end_run, oldest_first};
-use crate::domain::{Effect, Outcome, Release, RunEnd, Snapshot, Timestamp, Transition};
+use super::draft::Draft;
+use super::ended;
+use crate::domain::{
+    Effect, HolderId, Lease, LockRecord, Outcome, Release, RunId, Snapshot, Timestamp, Transition,
+};
 
 pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Transition {
     let lease = seen
@@ -10,56 +13,41 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         .and_then(|r| r.lease(&release.holder, release.token));
     let since = release.token.granted_at();
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
-        let own = seen
-            .run
-            .as_ref()
-            .filter(|run| run.was_released(release.token));
-        return Transition::unchanged(match own.and_then(|run| run.end) {
-            Some(end) => Outcome::Released {
-                since,
-                at: end.at,
-                already: true,
+        let own = seen.runs.get(&RunId::Token(release.token));
+        let own = own.filter(|run| run.was_released() && run.holder == release.holder);
+        let holders = seen.record.as_ref().map(LockRecord::oldest_first);
+        let holders = holders.unwrap_or_default();
+        return match own.and_then(|run| run.end.as_ref()) {
+            Some(end) => Transition {
+                effects: wake_again(&holders),
+                ..Transition::unchanged(Outcome::Released {
+                    since,
+                    at: end.at,
+                    already: true,
+                })
             },
-            None => Outcome::Lost {
-                holders: seen.record.as_ref().map(oldest_first).unwrap_or_default(),
-            },
-        });
+            None => Transition::unchanged(Outcome::Lost { holders }),
+        };
     };
-    let end = RunEnd {
-        outcome: release.outcome,
-        at: now,
-        retain_until: now.plus(release.retention),
-    };
-    // Another run may have taken the run key over while this one was late: then it is not ours to
-    // end any more. A run that was looked up under a wrong run key says nothing about it.
-    let foreign = release.run_key == lease.run_key
-        && seen
-            .run
-            .as_ref()
-            .is_some_and(|run| run.token != release.token);
-    let runs = if foreign {
-        Vec::new()
-    } else {
-        vec![end_run(&release.holder, lease, end)]
-    };
-    let effects = lease
-        .beat
-        .iter()
-        .cloned()
-        .map(Effect::EndHeartbeat)
-        .collect();
-    let mut next = record.clone();
-    next.version += 1;
-    next.holders.remove(&release.holder);
+    let mut draft = Draft::of(record);
+    let end = ended(release.outcome, None, release.retention, now);
+    draft.close(&release.holder, lease, end);
+    let beat = lease.beat.clone().map(Effect::EndHeartbeat);
+    draft.effects.extend(beat);
+    draft.let_in(seen, now);
     let outcome = Outcome::Released {
         since,
         at: now,
         already: false,
     };
-    Transition {
-        next: Some(next),
-        runs,
-        outcome,
-        effects,
-    }
+    draft.finish(outcome, now)
+}
+
+/// A release that comes twice may have been cut off between its write and the wake-up of the waiter
+/// that it let in. Waking a state twice is harmless.
+fn wake_again(holders: &[(HolderId, Lease)]) -> Vec<Effect> {
+    let uncalled = holders.iter().filter(|(_, lease)| lease.call.is_some());
+    uncalled
+        .map(|(holder, lease)| Effect::Wake(holder.clone(), lease.clone()))
+        .collect()
 }

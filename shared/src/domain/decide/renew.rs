@@ -1,7 +1,13 @@
 //! Move the end of a lease forward.
 
-use super::oldest_first;
-use crate::domain::{Outcome, Refusal, Renew, Snapshot, Timestamp, Transition};
+use super::draft::Draft;
+use super::ended;
+use super::operator::act;
+use super::reinstate::reinstate;
+use crate::domain::{
+    Effect, Lease, LockRecord, Mode, Outcome, Refusal, Renew, RunId, RunOutcome, Snapshot,
+    StalePolicy, Staleness, Timestamp, Transition,
+};
 
 pub(super) fn decide(
     seen: &Snapshot,
@@ -13,37 +19,114 @@ pub(super) fn decide(
         .as_ref()
         .and_then(|r| r.lease(&renew.holder, renew.token));
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
-        return if seen
-            .run
-            .as_ref()
-            .is_some_and(|run| run.was_released(renew.token))
-        {
-            Ok(Transition::unchanged(Outcome::Ended))
-        } else {
-            Err(Refusal::LeaseLost {
-                holder: renew.holder.clone(),
-                token: renew.token,
-                holders: seen.record.as_ref().map(oldest_first).unwrap_or_default(),
-            })
-        };
+        return without_lease(seen, renew, now);
     };
-    if let Some(run_until) = lease.run_until.filter(|_| lease.is_overrun(now)) {
-        return Err(Refusal::Overrun {
+    let next = lease.renewed(now, renew.beat.clone(), renew.progress.as_deref());
+    match (next.is_spent(now), lease.stale) {
+        (None, _) => Ok(renewed(record, renew, next)),
+        (Some(why), StalePolicy::Terminate) => Err(Refusal::Stale {
             holder: renew.holder.clone(),
-            run_until,
-        });
+            why,
+        }),
+        (Some(why), StalePolicy::Yield) => Ok(yielded(seen, record, renew, &next, why, now)),
+        (Some(why), StalePolicy::Hold) => Ok(frozen(record, renew, next, why, now)),
     }
-    let lease = lease.renewed(now, renew.beat.clone());
+}
+
+fn renewed(record: &LockRecord, renew: &Renew, lease: Lease) -> Transition {
     let outcome = Outcome::Renewed {
         expires_at: lease.expires_at,
     };
     let mut next = record.clone();
-    next.version += 1;
     next.holders.insert(renew.holder.clone(), lease);
-    Ok(Transition {
-        next: Some(next),
-        runs: Vec::new(),
-        outcome,
-        effects: Vec::new(),
+    Transition::to(next, outcome)
+}
+
+/// The holder loses its permit and keeps running: its heartbeat state ends as if all were well.
+fn yielded(
+    seen: &Snapshot,
+    record: &LockRecord,
+    renew: &Renew,
+    lease: &Lease,
+    why: Staleness,
+    now: Timestamp,
+) -> Transition {
+    let evidence = format!("{}; it runs on without its permit", in_words(why));
+    let end = ended(
+        RunOutcome::Lost,
+        Some(evidence.clone()),
+        renew.retention,
+        now,
+    );
+    let mut draft = Draft::of(record);
+    // What stands in the record is the lease before this heartbeat.
+    let before = record.holders.get(&renew.holder).unwrap_or(lease);
+    draft.close(&renew.holder, before, end);
+    let beat = lease.beat.clone().map(Effect::EndHeartbeat);
+    draft.effects.extend(beat);
+    draft.let_in(seen, now);
+    draft.finish(Outcome::Yielded { evidence }, now)
+}
+
+/// The holder keeps its permit, and nobody else gets one until an operator has looked.
+fn frozen(
+    record: &LockRecord,
+    renew: &Renew,
+    lease: Lease,
+    why: Staleness,
+    now: Timestamp,
+) -> Transition {
+    let expires_at = lease.expires_at;
+    let mut transition = renewed(record, renew, lease);
+    if record.mode != Mode::Open {
+        return transition;
+    }
+    let note = format!("{} {}", renew.holder, in_words(why));
+    if let Some(next) = &mut transition.next {
+        next.mode = Mode::Frozen { note: note.clone() };
+        let end = ended(RunOutcome::Frozen, Some(note.clone()), renew.retention, now);
+        transition.runs = vec![act(next, &renew.holder, end)];
+    }
+    transition.outcome = Outcome::Frozen { note, expires_at };
+    transition
+}
+
+fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Transition, Refusal> {
+    let run = seen
+        .runs
+        .get(&RunId::Token(renew.token))
+        .filter(|run| run.holder == renew.holder);
+    let may_run_on = run.is_some_and(|run| {
+        let yields = run
+            .lease
+            .as_ref()
+            .is_some_and(|lease| lease.stale == StalePolicy::Yield);
+        match run.outcome() {
+            Some(RunOutcome::Succeeded) => true,
+            Some(RunOutcome::Lost) => yields,
+            _ => false,
+        }
+    });
+    if may_run_on {
+        return Ok(Transition::unchanged(Outcome::Ended));
+    }
+    let back = run.and_then(|run| reinstate(seen.record.as_ref()?, run, renew, now));
+    back.ok_or_else(|| Refusal::LeaseLost {
+        holder: renew.holder.clone(),
+        token: renew.token,
+        holders: seen
+            .record
+            .as_ref()
+            .map(LockRecord::oldest_first)
+            .unwrap_or_default(),
     })
+}
+
+/// Why a holder is stale, as a phrase that follows its name.
+pub(super) fn in_words(why: Staleness) -> &'static str {
+    match why {
+        Staleness::Expired(_) => "stopped renewing its lease",
+        Staleness::Overran(_) => "is over its time (maxRunSeconds)",
+        Staleness::Stalled(_) => "makes no progress (noProgressSeconds)",
+    }
 }

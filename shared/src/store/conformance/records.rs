@@ -1,8 +1,14 @@
 //! Promises about the record alone.
 
-use super::{Bench, assign, at, create, held, holder, lease, permits, run_key, token};
-use crate::domain::{Assign, Clause, Guard, LockRecord, Mode, TaskToken, Update};
-use crate::store::{Commit, Found, LockStore};
+use super::Bench;
+use super::judged::{assigns, clauses, records, together};
+use super::samples::{
+    at, change, conflict, create, full_lease, held, holder, permits, run_key, ticket, token,
+    waited, waiter_id,
+};
+use crate::domain::{Assign, Clause, Guard, LockRecord, Update};
+use crate::store::{Commit, LockStore};
+use std::collections::BTreeMap;
 
 pub(super) async fn a_record_is_created_only_once<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("create");
@@ -23,11 +29,12 @@ pub(super) async fn an_assignment_to_no_record_conflicts_and_creates_nothing<S: 
     let guards = [
         vec![Clause::Readable],
         vec![Clause::NotHeldBy(holder("a"))],
+        vec![Clause::DueIs(None)],
         vec![Clause::VersionIs(0)],
     ];
 
     for guard in guards {
-        let done = bench.commit(&lock, &assign(guard, update.clone())).await;
+        let done = bench.commit(&lock, &change(guard, update.clone())).await;
 
         assert_eq!(done, conflict(None));
         assert_eq!(bench.load(&lock).await, None);
@@ -37,6 +44,7 @@ pub(super) async fn an_assignment_to_no_record_conflicts_and_creates_nothing<S: 
 pub(super) async fn every_clause_is_judged_as_the_domain_judges_it<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
+    let mut kinds = BTreeMap::<String, [u32; 2]>::new();
     for (number, record) in records().iter().enumerate() {
         let lock = bench.lock(&format!("clauses-{number}"));
         bench.given(&lock, record).await;
@@ -44,9 +52,10 @@ pub(super) async fn every_clause_is_judged_as_the_domain_judges_it<S: LockStore>
         for clause in clauses() {
             let guard = vec![Clause::Readable, clause.clone()];
             let holds = Guard(guard.clone()).holds(Some(&now));
+            kinds.entry(kind(&clause)).or_default()[usize::from(holds)] += 1;
             let update = Update::Assign(Vec::new());
 
-            let done = bench.commit(&lock, &assign(guard, update.clone())).await;
+            let done = bench.commit(&lock, &change(guard, update.clone())).await;
 
             let expected = if holds {
                 now = update.apply(Some(&now)).expect("there is a record");
@@ -58,29 +67,35 @@ pub(super) async fn every_clause_is_judged_as_the_domain_judges_it<S: LockStore>
         }
         assert_eq!(bench.load(&lock).await, Some(now));
     }
+    let one_sided = kinds
+        .iter()
+        .filter(|(_, [fails, holds])| *fails.min(holds) == 0);
+    assert_eq!(
+        one_sided.count(),
+        0,
+        "each clause holds and fails: {kinds:?}"
+    );
 }
 
 pub(super) async fn every_assignment_does_what_the_domain_says<S: LockStore>(bench: &Bench<'_, S>) {
-    let lock = bench.lock("assign");
-    let mut now = held();
-    bench.given(&lock, &now).await;
-    let mut all = vec![Vec::new()];
+    let mut all = vec![Vec::new(), together()];
     all.extend(assigns().into_iter().map(|assign| vec![assign]));
-    all.push(assigns());
+    let mut records = vec![waited()];
+    records.extend(records_with_and_without_due());
 
-    for assigns in all {
-        let update = Update::Assign(assigns);
-        let change = assign(vec![Clause::VersionIs(now.version)], update.clone());
-        let done = bench.commit(&lock, &change).await;
+    for (number, record) in (0..).zip(&records) {
+        for (which, assigns) in all.iter().enumerate() {
+            let lock = bench.lock(&format!("assign-{number}-{which}"));
+            bench.given(&lock, record).await;
+            let update = Update::Assign(assigns.clone());
+            let written = change(vec![Clause::VersionIs(record.version)], update.clone());
 
-        now = update.apply(Some(&now)).expect("there is a record");
-        assert_eq!(done, Commit::Committed(None), "{update:?}");
-        assert_eq!(bench.load(&lock).await.as_ref(), Some(&now), "{update:?}");
-        // The next assignment finds the holder again.
-        let put = Update::Assign(vec![Assign::PutLease(holder("a"), lease(1000))]);
-        let change = assign(vec![Clause::VersionIs(now.version)], put.clone());
-        bench.commit(&lock, &change).await;
-        now = put.apply(Some(&now)).expect("there is a record");
+            let done = bench.commit(&lock, &written).await;
+
+            let after = update.apply(Some(record));
+            assert_eq!(done, Commit::Committed(None), "{update:?}");
+            assert_eq!(bench.load(&lock).await, after, "{update:?}");
+        }
     }
 }
 
@@ -89,7 +104,7 @@ pub(super) async fn a_write_that_asks_for_the_record_gets_it<S: LockStore>(bench
     let mut first = create(&held());
     first.read_back = true;
     let extend = Update::Assign(vec![Assign::ExtendLease(holder("a"), at(2000), None)]);
-    let mut second = assign(vec![Clause::LeaseIs(holder("a"), token(1000))], extend);
+    let mut second = change(vec![Clause::LeaseIs(holder("a"), token(1000))], extend);
     second.read_back = true;
 
     let created = bench.commit(&lock, &first).await;
@@ -106,7 +121,7 @@ pub(super) async fn two_writers_of_one_version_do_not_both_win<S: LockStore>(ben
     bench.given(&lock, &held()).await;
     let by = |time| {
         let update = Update::Assign(vec![Assign::NotBefore(at(time))]);
-        assign(vec![Clause::Readable, Clause::VersionIs(7)], update)
+        change(vec![Clause::Readable, Clause::VersionIs(7)], update)
     };
 
     let first = bench.commit(&lock, &by(1)).await;
@@ -119,78 +134,42 @@ pub(super) async fn two_writers_of_one_version_do_not_both_win<S: LockStore>(ben
     assert_eq!(second, conflict(Some(expected)));
 }
 
-fn conflict(record: Option<LockRecord>) -> Commit {
-    Commit::Conflict(Found {
-        record: Some(record),
-        run: None,
-    })
-}
+pub(super) async fn arrivals_that_do_not_know_of_each_other_get_one_ticket_each<S: LockStore>(
+    bench: &Bench<'_, S>,
+) {
+    let lock = bench.lock("arrivals");
+    bench.given(&lock, &held()).await;
 
-/// Records that together make each clause of [`clauses`] hold and fail.
-fn records() -> Vec<LockRecord> {
-    let mut full = held();
-    let mut second = lease(999);
-    second.run_key = Some(run_key("tick"));
-    second.run_until = Some(at(70_000));
-    second.beat = Some(TaskToken::new("beat").expect("a valid task token"));
-    full.holders.insert(holder("b"), second);
-    full.mode = Mode::Paused {
-        note: "upgrade".into(),
-    };
-    let mut waited = held();
-    waited.last_ticket = 4;
-    waited.queue.insert("w".into(), 4);
-    waited.mode = Mode::Frozen { note: "".into() };
-    waited.not_before = at(80_000);
-    vec![LockRecord::new(permits(1)), held(), full, waited]
-}
+    for (number, name) in (1..).zip(["x", "y", "z"]) {
+        let id = waiter_id(name);
+        let guard = vec![Clause::NotQueued(id.clone()), Clause::QueueBelow(500)];
+        let update = Update::Assign(vec![Assign::Enqueue(id.clone())]);
+        let mut arrival = change(guard, update);
+        arrival.read_back = true;
+        let Commit::Committed(Some(after)) = bench.commit(&lock, &arrival).await else {
+            panic!("{name} arrives");
+        };
 
-fn clauses() -> Vec<Clause> {
-    let mut clauses = vec![
-        Clause::Absent,
-        Clause::Open,
-        Clause::PermitsAre(permits(1)),
-        Clause::PermitsAre(permits(2)),
-        Clause::BelowCapacity,
-        Clause::QueueEmpty,
-        Clause::SpacingPassed(at(4999)),
-        Clause::SpacingPassed(at(5000)),
-        Clause::TokenNewer(token(1000)),
-        Clause::TokenNewer(token(1001)),
-        Clause::VersionIs(7),
-    ];
-    for name in ["a", "b", "nobody"] {
-        let holder = holder(name);
-        clauses.extend([
-            Clause::NotHeldBy(holder.clone()),
-            Clause::LeaseIs(holder.clone(), token(999)),
-            Clause::LeaseIs(holder.clone(), token(1000)),
-            Clause::RunKeyIs(holder.clone(), None),
-            Clause::RunKeyIs(holder.clone(), Some(run_key("tick"))),
-            Clause::RunKeyIs(holder.clone(), Some(run_key("tock"))),
-            Clause::NoBeat(holder.clone()),
-            Clause::NotOverrun(holder.clone(), at(69_999)),
-            Clause::NotOverrun(holder, at(70_000)),
-        ]);
+        assert_eq!(after.queue.get(&id), Some(&ticket(number)));
+        assert_eq!(after.last_ticket, ticket(number));
     }
-    clauses
 }
 
-fn assigns() -> Vec<Assign> {
-    let beat = TaskToken::new("beat").expect("a valid task token");
-    let mut full = lease(2000);
-    full.run_key = Some(run_key("tick"));
-    full.run_until = Some(at(90_000));
-    full.beat = Some(beat.clone());
-    vec![
-        Assign::Permits(permits(3)),
-        Assign::LastToken(token(2000)),
-        Assign::NotBefore(at(6000)),
-        Assign::Mode(Mode::Paused {
-            note: "by hand".into(),
-        }),
-        Assign::PutLease(holder("b"), full),
-        Assign::ExtendLease(holder("a"), at(3000), Some(beat)),
-        Assign::DropLease(holder("c")),
-    ]
+fn records_with_and_without_due() -> [LockRecord; 2] {
+    let mut full = held();
+    full.last_ticket = ticket(4);
+    full.front_ticket = ticket(0);
+    let mut lease = full_lease(1000);
+    lease.run_key = Some(run_key("tock"));
+    full.holders.insert(holder("a"), lease);
+    let mut idle = full.clone();
+    idle.due = None;
+    [full, idle]
+}
+
+/// The name of a clause.
+fn kind(clause: &Clause) -> String {
+    let shown = format!("{clause:?}");
+    let end = shown.find('(').unwrap_or(shown.len());
+    shown[..end].to_owned()
 }

@@ -1,8 +1,12 @@
 //! Promises about runs, and about a record and its runs as one write.
 
-use super::{Bench, assign, at, create, held, holder, permits, run_key, running, token, write};
+use super::Bench;
+use super::samples::{
+    at, change, create, ended, full_lease, held, holder, permits, run_key, running, task, token,
+    write,
+};
 use crate::domain::{
-    Assign, Change, Clause, LockRecord, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Update,
+    Assign, Change, Clause, LockRecord, Run, RunGuard, RunId, RunOutcome, RunWrite, Update,
 };
 use crate::store::{Commit, Found, LockStore};
 
@@ -17,6 +21,7 @@ pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockSto
         RunGuard::NotTaken(at(NOW)),
         RunGuard::RunningUnder(token(1000)),
         RunGuard::OpenFor(token(1000)),
+        RunGuard::EndedUnder(token(1000)),
     ];
     let mut number = 0;
 
@@ -26,9 +31,8 @@ pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockSto
             let id = RunId::Key(run_key(&format!("tick-{number}")));
             if let Some(run) = &seen {
                 let fresh = RunGuard::NotTaken(at(0));
-                bench
-                    .commit(&lock, &touch(fresh, write(&id, run.clone())))
-                    .await;
+                let given = touch(fresh, write(&id, run.clone()));
+                bench.commit(&lock, &given).await;
             }
             let change = touch(guard, write(&id, running(5000)));
 
@@ -37,7 +41,7 @@ pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockSto
             let (expected, after) = if guard.holds(seen.as_ref()) {
                 (Commit::Committed(None), Some(running(5000)))
             } else {
-                (conflict(None, seen.clone()), seen.clone())
+                (conflict(None, &[(&id, seen.clone())]), seen.clone())
             };
             assert_eq!(done, expected, "{guard:?} on {seen:?}");
             assert_eq!(bench.load_run(&lock, &id).await, after, "{guard:?}");
@@ -45,9 +49,7 @@ pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockSto
     }
 }
 
-pub(super) async fn a_failed_run_guard_brings_the_commands_own_run_and_writes_nothing<
-    S: LockStore,
->(
+pub(super) async fn a_failed_run_guard_brings_its_run_and_writes_nothing<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
     let lock = bench.lock("run-conflict");
@@ -58,16 +60,17 @@ pub(super) async fn a_failed_run_guard_brings_the_commands_own_run_and_writes_no
     let before = bench.load(&lock).await;
     let in_the_way = (RunGuard::NotTaken(at(NOW)), write(&taken, running(2000)));
     let beside = (RunGuard::OpenFor(token(4)), write(&free, running(4)));
-    let mut own = touch(in_the_way.0, in_the_way.1.clone());
-    own.runs.push(beside.clone());
-    let mut other = touch(beside.0, beside.1);
-    other.runs.push(in_the_way);
+    let mut in_front = touch(in_the_way.0, in_the_way.1.clone());
+    in_front.runs.push(beside.clone());
+    let mut behind = touch(beside.0, beside.1);
+    behind.runs.push(in_the_way);
 
-    let own = bench.commit(&lock, &own).await;
-    let other = bench.commit(&lock, &other).await;
+    let in_front = bench.commit(&lock, &in_front).await;
+    let behind = bench.commit(&lock, &behind).await;
 
-    assert_eq!(own, conflict(None, Some(running(1000))));
-    assert_eq!(other, conflict(None, None), "not the command's own run");
+    let expected = conflict(None, &[(&taken, Some(running(1000))), (&free, None)]);
+    assert_eq!(in_front, expected);
+    assert_eq!(behind, expected);
     assert_eq!(bench.load(&lock).await, before);
     assert_eq!(bench.load_run(&lock, &free).await, None);
     assert_eq!(bench.load_run(&lock, &taken).await, Some(running(1000)));
@@ -82,7 +85,7 @@ pub(super) async fn a_failed_record_guard_writes_no_run<S: LockStore>(bench: &Be
 
     let done = bench.commit(&lock, &change).await;
 
-    assert_eq!(done, conflict(Some(Some(held())), None));
+    assert_eq!(done, conflict(Some(Some(held())), &[(&id, None)]));
     assert_eq!(bench.load_run(&lock, &id).await, None);
 }
 
@@ -99,9 +102,9 @@ pub(super) async fn two_failed_guards_bring_both<S: LockStore>(bench: &Bench<'_,
     let again = bench.commit(&lock, &first).await;
     let nothing = bench.commit(&none, &without_run).await;
 
-    let both = conflict(Some(Some(held())), Some(running(1000)));
+    let both = conflict(Some(Some(held())), &[(&id, Some(running(1000)))]);
     assert_eq!(again, both);
-    assert_eq!(nothing, conflict(Some(None), None));
+    assert_eq!(nothing, conflict(Some(None), &[(&id, None)]));
 }
 
 pub(super) async fn a_record_and_its_runs_are_created_together<S: LockStore>(bench: &Bench<'_, S>) {
@@ -123,52 +126,142 @@ pub(super) async fn a_record_and_its_runs_are_created_together<S: LockStore>(ben
     }
 }
 
-pub(super) async fn a_run_key_and_a_token_never_mean_the_same_run<S: LockStore>(
+pub(super) async fn a_run_is_written_without_a_look_at_the_record<S: LockStore>(
+    bench: &Bench<'_, S>,
+) {
+    let (lock, none) = (bench.lock("keep"), bench.lock("keep-none"));
+    let id = RunId::Token(token(1000));
+    bench.given(&lock, &held()).await;
+    let mut alone = change(Vec::new(), Update::Keep);
+    alone
+        .runs
+        .push((RunGuard::OpenFor(token(1000)), write(&id, running(1000))));
+    let mut late = alone.clone();
+    late.runs[0].0 = RunGuard::EndedUnder(token(1000));
+
+    for (lock, record) in [(&lock, Some(held())), (&none, None)] {
+        let done = bench.commit(lock, &alone).await;
+        let again = bench.commit(lock, &late).await;
+
+        assert_eq!(done, Commit::Committed(None));
+        assert_eq!(again, conflict(None, &[(&id, Some(running(1000)))]));
+        assert_eq!(bench.load_run(lock, &id).await, Some(running(1000)));
+        assert_eq!(bench.load(lock).await, record, "as it was");
+    }
+}
+
+pub(super) async fn a_noted_task_outlives_writes_that_have_none<S: LockStore>(
+    bench: &Bench<'_, S>,
+) {
+    let lock = bench.lock("noted");
+    let id = RunId::Token(token(1000));
+    bench.given(&lock, &held()).await;
+    let with_task = Run {
+        task: Some(task(3)),
+        ..running(1000)
+    };
+    let mut other = task(1);
+    (other.runtime_id, other.exit_code, other.reason) = (None, None, None);
+    other.arn.push_str("-2");
+    let steps = [
+        (RunGuard::OpenFor(token(1000)), with_task),
+        (
+            RunGuard::OpenFor(token(1000)),
+            ended(RunOutcome::Failed, NOW),
+        ),
+        (
+            RunGuard::EndedUnder(token(1000)),
+            Run {
+                task: Some(other),
+                ..ended(RunOutcome::Failed, NOW)
+            },
+        ),
+        (RunGuard::EndedUnder(token(1000)), running(1000)),
+    ];
+    let mut now = None;
+
+    for (guard, run) in steps {
+        let write = write(&id, run);
+        let done = bench.commit(&lock, &touch(guard, write.clone())).await;
+
+        now = Some(write.over(now.as_ref()));
+        assert_eq!(done, Commit::Committed(None));
+        assert_eq!(bench.load_run(&lock, &id).await, now);
+    }
+    assert!(now.is_some_and(|run| run.task.is_some()));
+}
+
+pub(super) async fn a_run_comes_back_with_every_attribute<S: LockStore>(bench: &Bench<'_, S>) {
+    let lock = bench.lock("full-run");
+    bench.given(&lock, &held()).await;
+    let outcomes = [
+        RunOutcome::Succeeded,
+        RunOutcome::Failed,
+        RunOutcome::Lost,
+        RunOutcome::Recovered,
+        RunOutcome::Evicted,
+        RunOutcome::Replaced,
+        RunOutcome::Paused,
+        RunOutcome::Resumed,
+        RunOutcome::Frozen,
+    ];
+
+    for (number, outcome) in (1..).zip(outcomes) {
+        let mut run = ended(outcome, NOW);
+        run.holder = holder("b");
+        run.run_key = Some(run_key("tick"));
+        run.task = Some(task(number));
+        run.lease = Some(Box::new(full_lease(number)));
+        if let Some(end) = &mut run.end {
+            end.evidence = Some("its execution ended".into());
+        }
+        let id = RunId::Token(token(number));
+        let guard = RunGuard::NotTaken(at(NOW));
+        bench
+            .commit(&lock, &touch(guard, write(&id, run.clone())))
+            .await;
+
+        assert_eq!(bench.load_run(&lock, &id).await, Some(run));
+    }
+}
+
+pub(super) async fn run_keys_tokens_and_acts_never_mean_the_same_run<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
     let lock = bench.lock("ids");
-    let by_token = RunId::Token(token(42));
-    let by_keys = ["42", "token/42", "run#token/42", "lock"];
+    let keys = ["42", "token/42", "act/42", "run#token/42", "lock"];
+    let ids = keys.map(|key| RunId::Key(run_key(key)));
     bench.given(&lock, &held()).await;
-    for (number, key) in (1..).zip(by_keys) {
-        let id = RunId::Key(run_key(key));
-        let guard = RunGuard::OpenFor(token(0));
-        bench
-            .commit(&lock, &touch(guard, write(&id, running(number))))
-            .await;
+    for (number, id) in (1..).zip(&ids) {
+        let change = touch(RunGuard::OpenFor(token(0)), write(id, running(number)));
+        bench.commit(&lock, &change).await;
     }
 
-    for (number, key) in (1..).zip(by_keys) {
-        let id = RunId::Key(run_key(key));
-        assert_eq!(bench.load_run(&lock, &id).await, Some(running(number)));
+    for (number, id) in (1..).zip(&ids) {
+        assert_eq!(bench.load_run(&lock, id).await, Some(running(number)));
     }
-    assert_eq!(bench.load_run(&lock, &by_token).await, None);
+    for id in [RunId::Token(token(42)), RunId::Act(42)] {
+        assert_eq!(bench.load_run(&lock, &id).await, None);
+    }
     assert!(bench.load(&lock).await.is_some());
 }
 
 /// A change that moves the record's version and writes one run.
 fn touch(guard: RunGuard, run: RunWrite) -> Change {
     let nothing = Update::Assign(vec![Assign::NotBefore(at(5000))]);
-    let mut change = assign(vec![Clause::Readable], nothing);
+    let mut change = change(vec![Clause::Readable], nothing);
     change.runs.push((guard, run));
     change
 }
 
-fn conflict(record: Option<Option<LockRecord>>, run: Option<Run>) -> Commit {
-    Commit::Conflict(Found { record, run })
+fn conflict(record: Option<Option<LockRecord>>, runs: &[(&RunId, Option<Run>)]) -> Commit {
+    let runs = runs.iter();
+    let runs = runs.map(|(id, run)| ((*id).clone(), run.clone())).collect();
+    Commit::Conflict(Found { record, runs })
 }
 
 /// No run, and runs of every state around [`NOW`].
 fn runs() -> Vec<Option<Run>> {
-    let ended = |outcome, retain_until| Run {
-        holder: holder("b"),
-        token: token(1000),
-        end: Some(RunEnd {
-            outcome,
-            at: at(NOW - 10_000),
-            retain_until: at(retain_until),
-        }),
-    };
     vec![
         None,
         Some(running(1000)),
@@ -177,5 +270,8 @@ fn runs() -> Vec<Option<Run>> {
         Some(ended(RunOutcome::Succeeded, NOW)),
         Some(ended(RunOutcome::Failed, NOW + 1)),
         Some(ended(RunOutcome::Lost, NOW + 1)),
+        Some(ended(RunOutcome::Recovered, NOW + 1)),
+        Some(ended(RunOutcome::Evicted, NOW + 1)),
+        Some(ended(RunOutcome::Replaced, NOW + 1)),
     ]
 }

@@ -1,7 +1,11 @@
 //! Promises about the edges of what the types allow.
 
-use super::{Bench, assign, at, create, holder, lease, permits, run_key, running, token, write};
-use crate::domain::{Assign, Clause, LockRecord, RunGuard, RunId, TaskToken, Update};
+use super::Bench;
+use super::samples::{
+    at, change, create, holder, lease, permits, run_key, running, task_token, ticket, token,
+    waiter_id, write,
+};
+use crate::domain::{Assign, Clause, LockRecord, QUEUE_MAX, RunGuard, RunId, Timestamp, Update};
 use crate::store::{Commit, LockStore};
 
 pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
@@ -25,13 +29,13 @@ pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
     bench.given(&lock, &now).await;
 
     for (number, name) in (1..).zip(names) {
-        let extended = vec![
+        let update = Update::Assign(vec![
             Assign::PutLease(holder(name), lease(number)),
             Assign::LastToken(token(1000 + number)),
-        ];
-        let update = Update::Assign(extended);
+            Assign::Enqueue(waiter_id(name)),
+        ]);
         let guard = vec![Clause::Readable, Clause::NotHeldBy(holder(name))];
-        let done = bench.commit(&lock, &assign(guard, update.clone())).await;
+        let done = bench.commit(&lock, &change(guard, update.clone())).await;
 
         now = update.apply(Some(&now)).expect("there is a record");
         assert_eq!(done, Commit::Committed(None), "{name}");
@@ -42,8 +46,11 @@ pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
             Assign::ExtendLease(holder(name), at(900), None),
             Assign::LastToken(token(2000)),
         ]);
-        let guard = vec![Clause::LeaseIs(holder(name), token(number))];
-        let mut change = assign(guard, update.clone());
+        let guard = vec![
+            Clause::LeaseIs(holder(name), token(number)),
+            Clause::LeaseSame(holder(name), Box::new(lease(number))),
+        ];
+        let mut change = change(guard, update.clone());
         change.read_back = true;
         let done = bench.commit(&lock, &change).await;
 
@@ -54,19 +61,22 @@ pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
 
 pub(super) async fn the_largest_record_can_be_written_and_read<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("largest");
-    let long = |number: u64, length: usize| format!("{number:0>length$}");
+    let long = |number: usize, length: usize| format!("{number:0>length$}");
     let mut record = LockRecord::new(permits(100));
     record.last_token = token((1 << 53) - 1);
-    record.last_ticket = 500;
+    record.last_ticket = ticket(500);
+    record.due = Some(Timestamp::MAX);
     for number in 1..=100 {
-        let mut lease = lease(number);
+        let mut lease = lease(number as u64);
         lease.run_key = Some(run_key(&long(number, 512)));
-        lease.run_until = Some(at(253_402_300_799_999));
-        lease.beat = TaskToken::new(long(number, 2048)).ok();
+        lease.run_until = Some(Timestamp::MAX);
+        lease.stalls_at = Some(Timestamp::MAX);
+        lease.beat = Some(task_token(&long(number, 2048)));
         record.holders.insert(holder(&long(number, 512)), lease);
     }
-    for ticket in 1..=500 {
-        record.queue.insert(long(ticket, 22), ticket);
+    for (number, place) in (1..=QUEUE_MAX).zip(1..) {
+        let id = waiter_id(&long(number, 512));
+        record.queue.insert(id, ticket(place));
     }
     let mut change = create(&record);
     let id = RunId::Key(run_key(&long(1, 512)));

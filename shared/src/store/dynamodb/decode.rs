@@ -1,15 +1,15 @@
-//! Items as records and runs, read strictly.
+//! Items as records, runs and waiters, read strictly.
 //!
 //! Attributes that this version does not know are left alone: updates go by attribute, so a newer
 //! version may add some under the same schema number.
 
 use super::item::{
-    Attributes, FAILED, FROZEN, LOST, OPEN, PAUSED, RECORD, SCHEMA, SUCCEEDED, run_name,
+    Attributes, FROZEN, OPEN, OUTCOMES, PAUSED, RECORD, SCHEMA, STALE, run_name, waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
-    FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode, Permits, Run, RunEnd, RunId,
-    RunKey, RunOutcome, Seconds, TaskToken,
+    Call, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode, Permits, Run, RunEnd,
+    RunId, RunKey, StalePolicy, TaskEnd, TaskToken, Terms, Ticket, Waiter, WaiterId, Work,
 };
 use crate::store::StoreError;
 
@@ -18,13 +18,13 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
     let name = format!("{lock}/{RECORD}");
     let reader = Reader::new(&name, item);
     check_schema(&reader)?;
-    let permits = i64::try_from(reader.number("permits")?).unwrap_or(i64::MAX);
-    let permits = keep_rule(&reader, "permits", Permits::new(permits))?;
-    let mut record = LockRecord::new(permits);
+    let mut record = LockRecord::new(permits(&reader)?);
     record.version = reader.number("version")?;
     record.last_token = FencingToken::from_number(reader.number("lastToken")?);
-    record.last_ticket = reader.number("lastTicket")?;
+    record.last_ticket = Ticket::from_number(reader.integer("lastTicket")?);
+    record.front_ticket = Ticket::from_number(reader.integer("frontTicket")?);
     record.not_before = reader.time("notBefore")?;
+    record.due = reader.time_if_any("dueAt")?;
     record.mode = mode(&reader)?;
     let holders = reader.map("holders")?;
     for name in holders.names() {
@@ -33,8 +33,10 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
         record.holders.insert(holder, lease);
     }
     let queue = reader.map("queue")?;
-    for waiter in queue.names() {
-        record.queue.insert(waiter.clone(), queue.number(waiter)?);
+    for name in queue.names() {
+        let waiter = keep_rule(&queue, name, WaiterId::new(name))?;
+        let ticket = Ticket::from_number(queue.integer(name)?);
+        record.queue.insert(waiter, ticket);
     }
     record
         .check_invariants()
@@ -47,60 +49,104 @@ pub(super) fn run(lock: &LockKey, id: &RunId, item: &Attributes) -> Result<Run, 
     let name = format!("{lock}/{}", run_name(id));
     let reader = Reader::new(&name, item);
     check_schema(&reader)?;
-    let holder = keep_rule(&reader, "holder", HolderId::new(reader.text("holder")?))?;
-    let token = FencingToken::from_number(reader.number("token")?);
-    let end = run_end(&reader)?;
-    Ok(Run { holder, token, end })
+    let lease = reader.has("lease").then(|| lease(&reader.map("lease")?));
+    Ok(Run {
+        holder: holder(&reader, "holder")?,
+        token: FencingToken::from_number(reader.number("token")?),
+        run_key: key(&reader)?,
+        end: run_end(&reader)?,
+        task: task(&reader)?,
+        lease: lease.transpose()?.map(Box::new),
+    })
+}
+
+/// The waiter of an item.
+pub(super) fn waiter(
+    lock: &LockKey,
+    id: &WaiterId,
+    item: &Attributes,
+) -> Result<Waiter, StoreError> {
+    let name = format!("{lock}/{}", waiter_name(id));
+    let reader = Reader::new(&name, item);
+    check_schema(&reader)?;
+    let terms = Terms {
+        holder: holder(&reader, "holder")?,
+        permits: permits(&reader)?,
+        lease: reader.length("leaseMs")?,
+        heartbeat: reader.length("beatMs")?,
+        max_run: reader.length_if_any("maxRunMs")?,
+        no_progress: reader.length_if_any("noProgressMs")?,
+        stale: stale(&reader)?,
+        min_interval: reader.length_if_any("minIntervalMs")?,
+        run_key: key(&reader)?,
+        work: work(&reader)?,
+        retention: reader.length("retentionMs")?,
+    };
+    Ok(Waiter {
+        terms,
+        task_token: task_token(&reader)?,
+        wait_until: reader.time_if_any("waitUntil")?,
+        since: reader.time("since")?,
+    })
 }
 
 fn run_end(reader: &Reader<'_>) -> Result<Option<RunEnd>, StoreError> {
-    let Some(outcome) = reader.text_if_any("outcome")? else {
-        let stray = ["endedAt", "retainUntil"]
+    let Some(word) = reader.text_if_any("outcome")? else {
+        let stray = ["endedAt", "retainUntil", "evidence"]
             .into_iter()
             .find(|name| reader.has(name));
         return stray.map_or(Ok(None), |name| {
             Err(reader.corrupt(name, "is there without an outcome"))
         });
     };
-    let outcome = match outcome {
-        SUCCEEDED => RunOutcome::Succeeded,
-        FAILED => RunOutcome::Failed,
-        LOST => RunOutcome::Lost,
-        _ => return Err(reader.corrupt("outcome", "is not one of succeeded, failed, lost")),
-    };
+    let outcome = OUTCOMES.iter().find(|(_, known)| *known == word);
+    let words = OUTCOMES.map(|(_, word)| word).join(", ");
+    let (outcome, _) =
+        outcome.ok_or_else(|| reader.corrupt("outcome", format!("is not one of {words}")))?;
     Ok(Some(RunEnd {
-        outcome,
+        outcome: *outcome,
         at: reader.time("endedAt")?,
         retain_until: reader.time("retainUntil")?,
+        evidence: reader.text_if_any("evidence")?.map(str::to_owned),
+    }))
+}
+
+fn task(reader: &Reader<'_>) -> Result<Option<TaskEnd>, StoreError> {
+    let Some(arn) = reader.text_if_any("taskArn")? else {
+        return Ok(None);
+    };
+    Ok(Some(TaskEnd {
+        arn: arn.to_owned(),
+        version: reader.number("taskVersion")?,
+        runtime_id: reader.text_if_any("runtimeId")?.map(str::to_owned),
+        exit_code: reader.integer_if_any("exitCode")?,
+        reason: reader.text_if_any("taskReason")?.map(str::to_owned),
     }))
 }
 
 fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
-    let until = |name| reader.has(name).then(|| reader.time(name)).transpose();
-    let key = reader.text_if_any("runKey")?.map(RunKey::new);
-    let beat = reader.text_if_any("taskToken")?.map(TaskToken::new);
+    let call = reader.has("call").then(|| {
+        let task_token = task_token(&reader.map("call")?)?;
+        Ok(Call { task_token })
+    });
+    let replaced = reader.has("replacedBy");
+    let replaced_by = replaced.then(|| holder(reader, "replacedBy"));
     Ok(Lease {
         token: FencingToken::from_number(reader.number("token")?),
         expires_at: reader.time("expiresAt")?,
-        length: length(reader)?,
-        run_until: until("runUntil")?,
-        run_key: key
-            .map(|key| keep_rule(reader, "runKey", key))
-            .transpose()?,
-        beat: beat
-            .map(|beat| keep_rule(reader, "taskToken", beat))
-            .transpose()?,
+        length: reader.length("leaseMs")?,
+        heartbeat: reader.length("beatMs")?,
+        run_until: reader.time_if_any("runUntil")?,
+        no_progress: reader.length_if_any("noProgressMs")?,
+        stalls_at: reader.time_if_any("stallsAt")?,
+        progress: reader.text_if_any("progress")?.map(str::to_owned),
+        stale: stale(reader)?,
+        run_key: key(reader)?,
+        work: work(reader)?,
+        beat: task_token(reader)?,
+        call: call.transpose()?,
+        replaced_by: replaced_by.transpose()?,
     })
-}
-
-fn length(reader: &Reader<'_>) -> Result<Seconds, StoreError> {
-    let millis = reader.number("leaseMs")?;
-    let seconds = u32::try_from(millis / 1000)
-        .ok()
-        .filter(|_| millis.is_multiple_of(1000));
-    seconds
-        .map(Seconds::of)
-        .ok_or_else(|| reader.corrupt("leaseMs", "is not a number of whole seconds"))
 }
 
 fn mode(reader: &Reader<'_>) -> Result<Mode, StoreError> {
@@ -112,6 +158,43 @@ fn mode(reader: &Reader<'_>) -> Result<Mode, StoreError> {
         FROZEN => Ok(Mode::Frozen { note }),
         _ => Err(reader.corrupt("mode", "is not one of open, paused, frozen")),
     }
+}
+
+fn stale(reader: &Reader<'_>) -> Result<StalePolicy, StoreError> {
+    let Some(word) = reader.text_if_any("stale")? else {
+        return Ok(StalePolicy::default());
+    };
+    let known = STALE.iter().find(|(_, known)| *known == word);
+    known
+        .map(|(stale, _)| *stale)
+        .ok_or_else(|| reader.corrupt("stale", "is not one of terminate, yield, hold"))
+}
+
+fn work(reader: &Reader<'_>) -> Result<Option<Work>, StoreError> {
+    let family = reader.text_if_any("family")?.map(str::to_owned);
+    let cluster = reader.text_if_any("cluster")?.map(str::to_owned);
+    Ok(cluster.map(|cluster| Work { cluster, family }))
+}
+
+fn permits(reader: &Reader<'_>) -> Result<Permits, StoreError> {
+    let permits = i64::try_from(reader.number("permits")?).unwrap_or(i64::MAX);
+    keep_rule(reader, "permits", Permits::new(permits))
+}
+
+fn holder(reader: &Reader<'_>, name: &str) -> Result<HolderId, StoreError> {
+    keep_rule(reader, name, HolderId::new(reader.text(name)?))
+}
+
+fn key(reader: &Reader<'_>) -> Result<Option<RunKey>, StoreError> {
+    let key = reader.text_if_any("runKey")?.map(RunKey::new);
+    key.map(|key| keep_rule(reader, "runKey", key)).transpose()
+}
+
+fn task_token(reader: &Reader<'_>) -> Result<Option<TaskToken>, StoreError> {
+    let token = reader.text_if_any("taskToken")?.map(TaskToken::new);
+    token
+        .map(|token| keep_rule(reader, "taskToken", token))
+        .transpose()
 }
 
 fn check_schema(reader: &Reader<'_>) -> Result<(), StoreError> {

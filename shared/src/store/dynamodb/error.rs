@@ -14,8 +14,13 @@ where
     E: ProvideErrorMetadata + Error + 'static,
     R: std::fmt::Debug + 'static,
 {
-    let code = failure.as_service_error().and_then(|error| error.code());
-    by_code(code.unwrap_or_default(), text(failure))
+    let answer = failure.as_service_error();
+    let code = answer.and_then(|error| error.code()).unwrap_or_default();
+    let said = answer.and_then(|error| error.message()).unwrap_or_default();
+    if is_too_large(code, said) {
+        return StoreError::TooLarge(shorten(said));
+    }
+    by_code(code, text(failure))
 }
 
 /// A request that the SDK did not even build.
@@ -31,6 +36,9 @@ pub(super) fn cancellation(reasons: &[CancellationReason]) -> Option<StoreError>
     let unexpected = reasons.iter().find(|reason| !expected(reason))?;
     let code = unexpected.code().unwrap_or_default();
     let message = unexpected.message().unwrap_or_default();
+    if is_too_large(code, message) {
+        return Some(StoreError::TooLarge(shorten(message)));
+    }
     let text = format!("transaction cancelled: {code}: {message}");
     Some(by_code(code, shorten(&text)))
 }
@@ -43,6 +51,12 @@ pub(super) fn is_busy(reason: &CancellationReason) -> bool {
 /// Whether the condition of this action did not hold.
 pub(super) fn is_failed_guard(reason: &CancellationReason) -> bool {
     reason.code() == Some("ConditionalCheckFailed")
+}
+
+/// DynamoDB has no code of its own for it: the words tell
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>).
+fn is_too_large(code: &str, message: &str) -> bool {
+    matches!(code, "ValidationException" | "ValidationError") && message.contains("Item size")
 }
 
 fn by_code(code: &str, text: String) -> StoreError {

@@ -1,7 +1,8 @@
 //! Placeholders, and the rendering of assignments.
 
 use super::item;
-use crate::domain::{Assign, Mode};
+use crate::domain::{Assign, LockKey, Mode, Run, Ticket};
+use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
@@ -68,29 +69,47 @@ impl Expression {
     }
 }
 
-/// The update expression of `assigns`. Every update moves `version` up by one.
-pub(super) fn update(assigns: &[Assign], e: &mut Expression) -> String {
+/// The update expression of `assigns` to `lock`. Every update moves `version` up by one.
+pub(super) fn update(lock: &LockKey, assigns: &[Assign], e: &mut Expression) -> String {
     let (version, one) = (e.path(&["version"]), e.number(1));
     let mut parts = Parts {
+        lock,
         set: vec![format!("{version} = {version} + {one}")],
         remove: Vec::new(),
     };
     for assign in assigns {
         parts.add(assign, e);
     }
-    let set = format!("SET {}", parts.set.join(", "));
-    if parts.remove.is_empty() {
-        return set;
-    }
-    format!("{set} REMOVE {}", parts.remove.join(", "))
+    set_and_remove(&parts.set, &parts.remove)
 }
 
-struct Parts {
+/// The update expression that makes an item of a run.
+pub(super) fn run_update(run: &Run, e: &mut Expression) -> String {
+    let (has, has_not) = item::run_values(run);
+    let set = has.into_iter().map(|(name, value)| {
+        let value = e.value(value);
+        format!("{} = {value}", e.path(&[name]))
+    });
+    let set: Vec<_> = set.collect();
+    let remove: Vec<_> = has_not.into_iter().map(|name| e.path(&[name])).collect();
+    set_and_remove(&set, &remove)
+}
+
+fn set_and_remove(set: &[String], remove: &[String]) -> String {
+    let set = format!("SET {}", set.join(", "));
+    if remove.is_empty() {
+        return set;
+    }
+    format!("{set} REMOVE {}", remove.join(", "))
+}
+
+struct Parts<'a> {
+    lock: &'a LockKey,
     set: Vec<String>,
     remove: Vec<String>,
 }
 
-impl Parts {
+impl Parts<'_> {
     fn add(&mut self, assign: &Assign, e: &mut Expression) {
         match assign {
             Assign::Permits(permits) => self.number(e, "permits", permits.get().into()),
@@ -113,11 +132,46 @@ impl Parts {
                     let value = e.text(beat.reveal());
                     self.put(e, &["holders", holder, "taskToken"], &value);
                 }
+                self.remove.push(e.path(&["holders", holder, "call"]));
             }
             Assign::DropLease(holder) => {
                 self.remove.push(e.path(&["holders", holder.as_str()]));
             }
+            Assign::LastTicket(ticket) => self.ticket(e, &["lastTicket"], *ticket),
+            Assign::FrontTicket(ticket) => self.ticket(e, &["frontTicket"], *ticket),
+            Assign::PutTicket(id, ticket) => self.ticket(e, &["queue", id.as_str()], *ticket),
+            Assign::DropTicket(id) => self.remove.push(e.path(&["queue", id.as_str()])),
+            Assign::Enqueue(id) => {
+                // Both read the ticket as it was before this update.
+                let (last, one) = (e.path(&["lastTicket"]), e.number(1));
+                let next = format!("{last} + {one}");
+                self.put(e, &["queue", id.as_str()], &next);
+                self.put(e, &["lastTicket"], &next);
+            }
+            Assign::Due(None) => {
+                let attributes = ["dueAt", "shard"].map(|name| e.path(&[name]));
+                self.remove.extend(attributes);
+            }
+            Assign::Due(Some(due)) => {
+                self.number(e, "dueAt", due.millis());
+                self.shard(e);
+            }
+            Assign::DueUnlessSet(due) => {
+                let (path, due) = (e.path(&["dueAt"]), e.number(due.millis()));
+                self.put(e, &["dueAt"], &format!("if_not_exists({path}, {due})"));
+                self.shard(e);
+            }
         }
+    }
+
+    fn shard(&mut self, e: &mut Expression) {
+        let shard = e.value(item::shard_value(shard(self.lock)));
+        self.put(e, &["shard"], &shard);
+    }
+
+    fn ticket(&mut self, e: &mut Expression, path: &[&str], ticket: Ticket) {
+        let value = e.value(item::integer(ticket.number()));
+        self.put(e, path, &value);
     }
 
     fn mode(&mut self, e: &mut Expression, mode: &Mode) {

@@ -2,8 +2,13 @@
 //! and comes back with the answer, where the reader names what is wrong with it.
 
 use super::expression::Expression;
-use super::item::{FAILED, FROZEN, LOST, OPEN, PAUSED, SCHEMA, SUCCEEDED};
-use crate::domain::{Clause, FencingToken, Guard, HolderId, RunGuard, RunKey, Timestamp};
+use super::item::{
+    FROZEN, OPEN, OUTCOMES, PAUSED, SCHEMA, STALE, integer, lease_values, outcome_word,
+};
+use crate::domain::{
+    Clause, FencingToken, Guard, HolderId, Lease, RunGuard, RunKey, RunOutcome, Timestamp,
+    WaiterDrop,
+};
 
 /// The condition expression of `guard`.
 pub(super) fn condition(guard: &Guard, e: &mut Expression) -> String {
@@ -24,7 +29,33 @@ pub(super) fn run_condition(guard: RunGuard, e: &mut Expression) -> String {
         RunGuard::OpenFor(token) => {
             format!("{} OR ({})", missing(e, &["pk"]), running_under(token, e))
         }
+        RunGuard::EndedUnder(token) => {
+            let mut clauses = vec![number_is(e, &["token"], token.number()), any_outcome(e)];
+            clauses.extend(ended_well(e));
+            all(&clauses)
+        }
     }
+}
+
+/// The condition expression of a side item's deletion; none where it does not matter what it is.
+pub(super) fn waiter_condition(drop: &WaiterDrop, e: &mut Expression) -> Option<String> {
+    let seen = drop.task_token.as_ref()?;
+    let same = match seen {
+        Some(token) => text_is(e, &["taskToken"], token.reveal()),
+        None => missing(e, &["taskToken"]),
+    };
+    Some(format!("{} OR {same}", missing(e, &["pk"])))
+}
+
+/// The condition of a registration: no newer one is there.
+pub(super) fn not_newer(since: Timestamp, e: &mut Expression) -> String {
+    let (none, path) = (missing(e, &["pk"]), e.path(&["since"]));
+    format!("{none} OR {path} <= {}", e.number(since.millis()))
+}
+
+fn any_outcome(e: &mut Expression) -> String {
+    let words = OUTCOMES.map(|(_, word)| e.text(word)).join(", ");
+    format!("{} IN ({words})", e.path(&["outcome"]))
 }
 
 fn render(clause: &Clause, e: &mut Expression) -> String {
@@ -32,6 +63,7 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
         Clause::Absent => missing(e, &["pk"]),
         Clause::Readable => readable(e),
         Clause::Open => text_is(e, &["mode"], OPEN),
+        Clause::NotFrozen => text_is_not(e, &["mode"], FROZEN),
         Clause::PermitsAre(permits) => number_is(e, &["permits"], permits.get().into()),
         Clause::BelowCapacity => {
             let (holders, permits) = (e.path(&["holders"]), e.path(&["permits"]));
@@ -42,6 +74,26 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
             let (queue, zero) = (e.path(&["queue"]), e.number(0));
             format!("size({queue}) = {zero}")
         }
+        Clause::QueueBelow(most) => {
+            let queue = e.path(&["queue"]);
+            let most = u64::try_from(*most).unwrap_or(u64::MAX);
+            format!("size({queue}) < {}", e.number(most))
+        }
+        Clause::NotQueued(id) => missing(e, &["queue", id.as_str()]),
+        Clause::TicketIs(id, ticket) => integer_is(e, &["queue", id.as_str()], ticket.number()),
+        Clause::FrontIs(ticket) => integer_is(e, &["frontTicket"], ticket.number()),
+        Clause::MustWait(now) => must_wait(*now, e),
+        Clause::OnlyHolder => {
+            let (holders, one) = (e.path(&["holders"]), e.number(1));
+            format!("size({holders}) = {one}")
+        }
+        Clause::LeaseSame(holder, lease) => lease_same(holder, lease, e),
+        Clause::DueNotAfter(time) => {
+            let (none, path) = (missing(e, &["dueAt"]), e.path(&["dueAt"]));
+            format!("({none} OR {path} <= {})", e.number(time.millis()))
+        }
+        Clause::DueIs(Some(time)) => number_is(e, &["dueAt"], time.millis()),
+        Clause::DueIs(None) => missing(e, &["dueAt"]),
         Clause::SpacingPassed(now) => {
             let (not_before, now) = (e.path(&["notBefore"]), e.number(now.millis()));
             format!("{not_before} <= {now}")
@@ -53,7 +105,7 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
         Clause::LeaseIs(holder, token) => lease_is(holder, *token, e),
         Clause::RunKeyIs(holder, key) => run_key_is(holder, key.as_ref(), e),
         Clause::NoBeat(holder) => no_beat(holder, e),
-        Clause::NotOverrun(holder, now) => not_overrun(holder, *now, e),
+        Clause::NotSpent(holder, now) => not_spent(holder, *now, e),
         Clause::VersionIs(version) => number_is(e, &["version"], *version),
     }
 }
@@ -64,8 +116,17 @@ fn readable(e: &mut Expression) -> String {
         number_is(e, &["schema"], SCHEMA),
         format!("{} IN ({modes})", e.path(&["mode"])),
         missing_or(e, &["note"], "S"),
+        missing_or(e, &["dueAt"], "N"),
     ];
-    for number in ["version", "lastToken", "lastTicket", "permits", "notBefore"] {
+    let numbers = [
+        "version",
+        "lastToken",
+        "lastTicket",
+        "frontTicket",
+        "permits",
+        "notBefore",
+    ];
+    for number in numbers {
         clauses.push(is_type(e, &[number], "N"));
     }
     for map in ["holders", "queue"] {
@@ -82,15 +143,57 @@ fn readable(e: &mut Expression) -> String {
 /// ```
 fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expression) -> String {
     let holder = holder.as_str();
-    let clauses = [
-        number_is(e, &["holders", holder, "token"], token.number()),
-        is_type(e, &["holders", holder, "expiresAt"], "N"),
-        is_type(e, &["holders", holder, "leaseMs"], "N"),
-        missing_or(e, &["holders", holder, "runUntil"], "N"),
-        missing_or(e, &["holders", holder, "runKey"], "S"),
-        missing_or(e, &["holders", holder, "taskToken"], "S"),
+    let mut clauses = vec![number_is(e, &["holders", holder, "token"], token.number())];
+    for name in ["expiresAt", "leaseMs", "beatMs"] {
+        clauses.push(is_type(e, &["holders", holder, name], "N"));
+    }
+    for name in ["runUntil", "noProgressMs", "stallsAt"] {
+        clauses.push(missing_or(e, &["holders", holder, name], "N"));
+    }
+    let texts = [
+        "runKey",
+        "taskToken",
+        "progress",
+        "cluster",
+        "family",
+        "replacedBy",
     ];
+    for name in texts {
+        clauses.push(missing_or(e, &["holders", holder, name], "S"));
+    }
+    clauses.push(missing_or(e, &["holders", holder, "call"], "M"));
+    let (stale, none) = (
+        e.path(&["holders", holder, "stale"]),
+        missing(e, &["holders", holder, "stale"]),
+    );
+    let words = STALE.map(|(_, word)| e.text(word)).join(", ");
+    clauses.push(format!("({none} OR {stale} IN ({words}))"));
     all(&clauses)
+}
+
+/// By attribute: one that a newer version added does not make it another lease.
+fn lease_same(holder: &HolderId, lease: &Lease, e: &mut Expression) -> String {
+    let clauses = lease_values(lease).into_iter().map(|(name, value)| {
+        let path = ["holders", holder.as_str(), name];
+        match value {
+            Some(value) => {
+                let value = e.value(value);
+                format!("{} = {value}", e.path(&path))
+            }
+            None => missing(e, &path),
+        }
+    });
+    all(&clauses.collect::<Vec<_>>())
+}
+
+fn must_wait(now: Timestamp, e: &mut Expression) -> String {
+    let (holders, permits) = (e.path(&["holders"]), e.path(&["permits"]));
+    let (queue, zero) = (e.path(&["queue"]), e.number(0));
+    let (not_before, now) = (e.path(&["notBefore"]), e.number(now.millis()));
+    let closed = text_is_not(e, &["mode"], OPEN);
+    format!(
+        "({closed} OR size({holders}) >= {permits} OR size({queue}) > {zero} OR {not_before} > {now})"
+    )
 }
 
 fn run_key_is(holder: &HolderId, key: Option<&RunKey>, e: &mut Expression) -> String {
@@ -106,30 +209,46 @@ fn no_beat(holder: &HolderId, e: &mut Expression) -> String {
     all(&[is_type(e, &path[..2], "M"), missing(e, &path)])
 }
 
-fn not_overrun(holder: &HolderId, now: Timestamp, e: &mut Expression) -> String {
-    let path = ["holders", holder.as_str(), "runUntil"];
-    let lease = is_type(e, &path[..2], "M");
-    let unbounded = missing(e, &path);
-    let (end, now) = (e.path(&path), e.number(now.millis()));
-    format!("{lease} AND ({unbounded} OR {end} > {now})")
+fn not_spent(holder: &HolderId, now: Timestamp, e: &mut Expression) -> String {
+    let holder = holder.as_str();
+    let lease = is_type(e, &["holders", holder], "M");
+    let ends = ["runUntil", "stallsAt"].map(|name| {
+        let path = ["holders", holder, name];
+        let unbounded = missing(e, &path);
+        let (end, now) = (e.path(&path), e.number(now.millis()));
+        format!("({unbounded} OR {end} > {now})")
+    });
+    format!("{lease} AND {}", all(&ends))
 }
 
 /// An ended run that leaves its key free: it did not succeed, or its success is past its retention.
 fn over(now: Timestamp, e: &mut Expression) -> String {
     let outcome = e.path(&["outcome"]);
-    let (failed, lost, succeeded) = (e.text(FAILED), e.text(LOST), e.text(SUCCEEDED));
+    let others = OUTCOMES.iter().skip(1).map(|(_, word)| e.text(word));
+    let others = others.collect::<Vec<_>>().join(", ");
+    let succeeded = e.text(outcome_word(RunOutcome::Succeeded));
     let (retain, now) = (e.path(&["retainUntil"]), e.number(now.millis()));
-    let clauses = [
+    let mut clauses = vec![
+        is_type(e, &["token"], "N"),
+        format!("({outcome} IN ({others}) OR ({outcome} = {succeeded} AND {retain} <= {now}))"),
+    ];
+    clauses.extend(ended_well(e));
+    all(&clauses)
+}
+
+/// What every ended run has, and of which type.
+fn ended_well(e: &mut Expression) -> Vec<String> {
+    let mut clauses = vec![
         number_is(e, &["schema"], SCHEMA),
         is_type(e, &["holder"], "S"),
-        is_type(e, &["token"], "N"),
         is_type(e, &["endedAt"], "N"),
         is_type(e, &["retainUntil"], "N"),
-        format!(
-            "({outcome} IN ({failed}, {lost}) OR ({outcome} = {succeeded} AND {retain} <= {now}))"
-        ),
     ];
-    all(&clauses)
+    for name in ["evidence", "runKey"] {
+        clauses.push(missing_or(e, &[name], "S"));
+    }
+    clauses.push(missing_or(e, &["lease"], "M"));
+    clauses
 }
 
 fn running_under(token: FencingToken, e: &mut Expression) -> String {
@@ -140,6 +259,8 @@ fn running_under(token: FencingToken, e: &mut Expression) -> String {
         missing(e, &["outcome"]),
         missing(e, &["endedAt"]),
         missing(e, &["retainUntil"]),
+        missing(e, &["evidence"]),
+        missing_or(e, &["runKey"], "S"),
     ];
     all(&clauses)
 }
@@ -162,6 +283,15 @@ fn missing_or(e: &mut Expression, path: &[&str], of: &str) -> String {
 
 fn number_is(e: &mut Expression, path: &[&str], number: u64) -> String {
     format!("{} = {}", e.path(path), e.number(number))
+}
+
+fn integer_is(e: &mut Expression, path: &[&str], number: i64) -> String {
+    let number = e.value(integer(number));
+    format!("{} = {number}", e.path(path))
+}
+
+fn text_is_not(e: &mut Expression, path: &[&str], text: &str) -> String {
+    format!("{} <> {}", e.path(path), e.text(text))
 }
 
 fn text_is(e: &mut Expression, path: &[&str], text: &str) -> String {

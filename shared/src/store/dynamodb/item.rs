@@ -1,6 +1,10 @@
-//! Records and runs as items: names, keys, values.
+//! Records, runs and waiters as items: names, keys, values.
 
-use crate::domain::{Lease, LockKey, LockRecord, Mode, RunId, RunOutcome, RunWrite};
+use crate::domain::{
+    Lease, LockKey, LockRecord, Mode, Run, RunId, RunOutcome, Seconds, StalePolicy, Timestamp,
+    Waiter, WaiterId, Work,
+};
+use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
@@ -9,14 +13,32 @@ pub(super) type Attributes = HashMap<String, AttributeValue>;
 
 /// The layout that this version writes, and the only one it reads.
 pub(super) const SCHEMA: u64 = 1;
+/// The sweep's index: only records with holders or waiters have its two attributes.
+pub(super) const INDEX: &str = "due";
 pub(super) const OPEN: &str = "open";
 pub(super) const PAUSED: &str = "paused";
 pub(super) const FROZEN: &str = "frozen";
-pub(super) const SUCCEEDED: &str = "succeeded";
-pub(super) const FAILED: &str = "failed";
-pub(super) const LOST: &str = "lost";
-
 pub(super) const RECORD: &str = "lock";
+
+/// How a run ended, as it is written.
+pub(super) const OUTCOMES: [(RunOutcome, &str); 9] = [
+    (RunOutcome::Succeeded, "succeeded"),
+    (RunOutcome::Failed, "failed"),
+    (RunOutcome::Lost, "lost"),
+    (RunOutcome::Recovered, "recovered"),
+    (RunOutcome::Evicted, "evicted"),
+    (RunOutcome::Replaced, "replaced"),
+    (RunOutcome::Paused, "paused"),
+    (RunOutcome::Resumed, "resumed"),
+    (RunOutcome::Frozen, "frozen"),
+];
+
+/// What happens to a stale holder, as it is written; nothing means the first.
+pub(super) const STALE: [(StalePolicy, &str); 3] = [
+    (StalePolicy::Terminate, "terminate"),
+    (StalePolicy::Yield, "yield"),
+    (StalePolicy::Hold, "hold"),
+];
 
 pub(super) fn number(number: u64) -> AttributeValue {
     AttributeValue::N(number.to_string())
@@ -36,44 +58,121 @@ pub(super) fn run_key(lock: &LockKey, id: &RunId) -> Attributes {
     key(lock, &run_name(id))
 }
 
+/// The key of a waiter's side item.
+pub(super) fn waiter_key(lock: &LockKey, id: &WaiterId) -> Attributes {
+    key(lock, &waiter_name(id))
+}
+
+/// The value of a lock's shard in the sweep's index.
+pub(super) fn shard_value(number: u8) -> AttributeValue {
+    text(&number.to_string())
+}
+
 /// The record as an item.
 pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     let leases = record.holders.iter();
     let holders = leases.map(|(holder, lease)| (holder.to_string(), lease_value(lease)));
     let tickets = record.queue.iter();
-    let queue = tickets.map(|(waiter, ticket)| (waiter.clone(), number(*ticket)));
+    let queue = tickets.map(|(id, ticket)| (id.to_string(), integer(ticket.number())));
     let (mode, note) = mode_words(&record.mode);
+    let due = record.due.map(|due| number(due.millis()));
+    let shard = record.due.map(|_| shard_value(shard(lock)));
     let mut item = record_key(lock);
     item.extend(named([
         ("schema", number(SCHEMA)),
         ("version", number(record.version)),
         ("lastToken", number(record.last_token.number())),
-        ("lastTicket", number(record.last_ticket)),
+        ("lastTicket", integer(record.last_ticket.number())),
+        ("frontTicket", integer(record.front_ticket.number())),
         ("permits", number(record.permits.get().into())),
         ("holders", AttributeValue::M(holders.collect())),
         ("queue", AttributeValue::M(queue.collect())),
         ("notBefore", number(record.not_before.millis())),
         ("mode", text(mode)),
     ]));
-    item.extend(note.map(|note| ("note".to_owned(), text(note))));
+    item.extend(given([
+        ("note", note.map(text)),
+        ("dueAt", due),
+        ("shard", shard),
+    ]));
     item
 }
 
-/// A lease as it stands in the record's `holders`. Its length is in milliseconds because DynamoDB
-/// adds numbers but does not multiply them: a renewal is `expiresAt = now + leaseMs`.
+pub(super) fn integer(number: i64) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+/// A lease as it stands in the record's `holders`.
 pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
-    let mut map = named([
-        ("token", number(lease.token.number())),
-        ("expiresAt", number(lease.expires_at.millis())),
-        ("leaseMs", number(lease.length.millis())),
-    ]);
-    let until = lease.run_until.map(|until| number(until.millis()));
-    let key = lease.run_key.as_ref().map(|key| text(key.as_str()));
-    let beat = lease.beat.as_ref().map(|beat| text(beat.reveal()));
-    for (name, value) in [("runUntil", until), ("runKey", key), ("taskToken", beat)] {
-        map.extend(value.map(|value| (name.to_owned(), value)));
-    }
-    AttributeValue::M(map)
+    AttributeValue::M(given(lease_values(lease)).collect())
+}
+
+/// The attributes of a lease, those that it has not as well. Lengths are in milliseconds because
+/// DynamoDB adds numbers but does not multiply them: a renewal is `expiresAt = now + leaseMs`.
+pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 15] {
+    let millis = |time: Option<Timestamp>| time.map(|time| number(time.millis()));
+    let call = lease.call.as_ref().map(|call| {
+        let token = call.task_token.as_ref().map(|token| text(token.reveal()));
+        AttributeValue::M(given([("taskToken", token)]).collect())
+    });
+    let run_key = lease.run_key.as_ref().map(|key| text(key.as_str()));
+    let beat = lease.beat.as_ref().map(|token| text(token.reveal()));
+    let replaced_by = lease.replaced_by.as_ref().map(|by| text(by.as_str()));
+    let [cluster, family] = work_values(lease.work.as_ref());
+    [
+        ("token", Some(number(lease.token.number()))),
+        ("expiresAt", Some(number(lease.expires_at.millis()))),
+        ("leaseMs", Some(length(lease.length))),
+        ("beatMs", Some(length(lease.heartbeat))),
+        ("runUntil", millis(lease.run_until)),
+        ("noProgressMs", lease.no_progress.map(length)),
+        ("stallsAt", millis(lease.stalls_at)),
+        ("progress", lease.progress.as_deref().map(text)),
+        ("stale", stale_word(lease.stale).map(text)),
+        ("runKey", run_key),
+        ("taskToken", beat),
+        ("call", call),
+        ("replacedBy", replaced_by),
+        cluster,
+        family,
+    ]
+}
+
+/// A waiter as an item. `ttl` only cleans up: an execution lasts a year at most.
+pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
+    const GONE_AFTER: u64 = 400 * 86_400;
+    let terms = &waiter.terms;
+    let mut item = waiter_key(lock, &waiter.id());
+    item.extend(named([
+        ("schema", number(SCHEMA)),
+        ("holder", text(terms.holder.as_str())),
+        ("permits", number(terms.permits.get().into())),
+        ("leaseMs", length(terms.lease)),
+        ("beatMs", length(terms.heartbeat)),
+        ("retentionMs", length(terms.retention)),
+        ("since", number(waiter.since.millis())),
+        ("ttl", number(waiter.since.millis() / 1000 + GONE_AFTER)),
+    ]));
+    item.extend(given([
+        ("maxRunMs", terms.max_run.map(length)),
+        ("noProgressMs", terms.no_progress.map(length)),
+        ("minIntervalMs", terms.min_interval.map(length)),
+        ("stale", stale_word(terms.stale).map(text)),
+        (
+            "runKey",
+            terms.run_key.as_ref().map(|key| text(key.as_str())),
+        ),
+        (
+            "taskToken",
+            waiter.task_token.as_ref().map(|t| text(t.reveal())),
+        ),
+        (
+            "waitUntil",
+            waiter.wait_until.map(|end| number(end.millis())),
+        ),
+    ]));
+    item.extend(given(work_values(terms.work.as_ref())));
+    item
 }
 
 /// The mode's word, and the note that goes with it.
@@ -85,32 +184,75 @@ pub(super) fn mode_words(mode: &Mode) -> (&'static str, Option<&str>) {
     }
 }
 
-/// The run as an item. `ttl` only cleans up: no decision looks at it.
-pub(super) fn run_item(lock: &LockKey, write: &RunWrite) -> Attributes {
-    let mut item = run_key(lock, &write.id);
-    item.extend(named([
-        ("schema", number(SCHEMA)),
-        ("holder", text(write.run.holder.as_str())),
-        ("token", number(write.run.token.number())),
-    ]));
-    if let Some(end) = write.run.end {
-        let retain_until = end.retain_until.millis();
-        item.extend(named([
-            ("outcome", text(outcome_word(end.outcome))),
-            ("endedAt", number(end.at.millis())),
-            ("retainUntil", number(retain_until)),
-            ("ttl", number(retain_until.div_ceil(1000))),
-        ]));
+/// The attributes of a run: those that it has, and those that it has not. The task's are left as
+/// they are where the run has none. `ttl` only cleans up: no decision looks at it.
+pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec<&'static str>) {
+    let end = run.end.as_ref();
+    let retain_until = end.map(|end| end.retain_until.millis());
+    let task = run.task.as_ref();
+    let all = [
+        ("schema", Some(number(SCHEMA))),
+        ("holder", Some(text(run.holder.as_str()))),
+        ("token", Some(number(run.token.number()))),
+        ("runKey", run.run_key.as_ref().map(|key| text(key.as_str()))),
+        ("outcome", end.map(|end| text(outcome_word(end.outcome)))),
+        ("endedAt", end.map(|end| number(end.at.millis()))),
+        ("retainUntil", retain_until.map(number)),
+        ("ttl", retain_until.map(|time| number(time.div_ceil(1000)))),
+        (
+            "evidence",
+            end.and_then(|end| end.evidence.as_deref()).map(text),
+        ),
+        ("lease", run.lease.as_deref().map(lease_value)),
+    ];
+    let noted = [
+        ("taskArn", task.map(|task| text(&task.arn))),
+        ("taskVersion", task.map(|task| number(task.version))),
+        (
+            "runtimeId",
+            task.and_then(|task| task.runtime_id.as_deref()).map(text),
+        ),
+        (
+            "exitCode",
+            task.and_then(|task| task.exit_code).map(integer),
+        ),
+        (
+            "taskReason",
+            task.and_then(|task| task.reason.as_deref()).map(text),
+        ),
+    ];
+    let noted = noted.into_iter().filter(|_| task.is_some());
+    let mut has = Vec::new();
+    let mut has_not = Vec::new();
+    for (name, value) in all.into_iter().chain(noted) {
+        match value {
+            Some(value) => has.push((name, value)),
+            None => has_not.push(name),
+        }
     }
-    item
+    (has, has_not)
 }
 
-fn outcome_word(outcome: RunOutcome) -> &'static str {
-    match outcome {
-        RunOutcome::Succeeded => SUCCEEDED,
-        RunOutcome::Failed => FAILED,
-        RunOutcome::Lost => LOST,
-    }
+pub(super) fn outcome_word(outcome: RunOutcome) -> &'static str {
+    let word = OUTCOMES.iter().find(|(known, _)| *known == outcome);
+    word.map_or("", |(_, word)| word)
+}
+
+fn stale_word(stale: StalePolicy) -> Option<&'static str> {
+    let word = STALE.iter().skip(1).find(|(known, _)| *known == stale);
+    word.map(|(_, word)| *word)
+}
+
+fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 2] {
+    let family = work.and_then(|work| work.family.as_deref());
+    [
+        ("cluster", work.map(|work| text(&work.cluster))),
+        ("family", family.map(text)),
+    ]
+}
+
+fn length(length: Seconds) -> AttributeValue {
+    number(length.millis())
 }
 
 /// The sort key of a run.
@@ -118,7 +260,13 @@ pub(super) fn run_name(id: &RunId) -> String {
     match id {
         RunId::Key(key) => format!("run#key/{}", key.as_str()),
         RunId::Token(token) => format!("run#token/{token}"),
+        RunId::Act(version) => format!("run#act/{version}"),
     }
+}
+
+/// The sort key of a waiter's side item.
+pub(super) fn waiter_name(id: &WaiterId) -> String {
+    format!("waiter#{id}")
 }
 
 fn key(lock: &LockKey, sort: &str) -> Attributes {
@@ -127,4 +275,11 @@ fn key(lock: &LockKey, sort: &str) -> Attributes {
 
 fn named<const N: usize>(pairs: [(&str, AttributeValue); N]) -> Attributes {
     pairs.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn given<const N: usize>(
+    pairs: [(&'static str, Option<AttributeValue>); N],
+) -> impl Iterator<Item = (String, AttributeValue)> + use<N> {
+    let pairs = pairs.into_iter();
+    pairs.filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }

@@ -1,7 +1,7 @@
 //! Strict reading of an item: nothing is guessed, and every fault names its attribute.
 
 use super::item::Attributes;
-use crate::domain::Timestamp;
+use crate::domain::{Seconds, Timestamp};
 use crate::store::StoreError;
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -46,6 +46,42 @@ impl<'a> Reader<'a> {
         number
             .parse()
             .map_err(|_| self.corrupt(name, "is not a whole number from 0 up"))
+    }
+
+    /// A whole number that may be below 0.
+    pub(super) fn integer(&self, name: &str) -> Result<i64, StoreError> {
+        let AttributeValue::N(number) = self.value(name)? else {
+            return Err(self.corrupt(name, "is not a number"));
+        };
+        number
+            .parse()
+            .map_err(|_| self.corrupt(name, "is not a whole number"))
+    }
+
+    /// A whole number that may be below 0, or nothing.
+    pub(super) fn integer_if_any(&self, name: &str) -> Result<Option<i64>, StoreError> {
+        self.has(name).then(|| self.integer(name)).transpose()
+    }
+
+    /// A length of time in milliseconds, of whole seconds.
+    pub(super) fn length(&self, name: &str) -> Result<Seconds, StoreError> {
+        let millis = self.number(name)?;
+        let seconds = u32::try_from(millis / 1000)
+            .ok()
+            .filter(|_| millis.is_multiple_of(1000));
+        seconds
+            .map(Seconds::of)
+            .ok_or_else(|| self.corrupt(name, "is not a number of whole seconds"))
+    }
+
+    /// A length of time, or nothing.
+    pub(super) fn length_if_any(&self, name: &str) -> Result<Option<Seconds>, StoreError> {
+        self.has(name).then(|| self.length(name)).transpose()
+    }
+
+    /// A point in time, or nothing.
+    pub(super) fn time_if_any(&self, name: &str) -> Result<Option<Timestamp>, StoreError> {
+        self.has(name).then(|| self.time(name)).transpose()
     }
 
     /// A point in time.

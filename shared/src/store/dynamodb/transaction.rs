@@ -4,10 +4,12 @@ use super::error::{self, bad_request, store_error};
 use super::expression::{self, Expression};
 use super::item::{self, Attributes};
 use super::{ALL_OLD, DynamoStore, guard, record_in, run_in, update_condition};
-use crate::domain::{Change, LockKey, RunGuard, RunWrite, Update};
+use crate::domain::{Change, LockKey, RunGuard, RunWrite, Update, WaiterDrop};
 use crate::store::{Commit, Found, StoreError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{CancellationReason, Put, TransactWriteItem, Update as UpdateAction};
+use aws_sdk_dynamodb::types::{
+    CancellationReason, Delete, Put, TransactWriteItem, Update as UpdateAction,
+};
 
 impl DynamoStore {
     /// The SDK gives every call its own `ClientRequestToken` and keeps it over its retries, so a
@@ -17,9 +19,14 @@ impl DynamoStore {
         lock: &LockKey,
         change: &Change,
     ) -> Result<Commit, StoreError> {
-        let mut actions = vec![self.record_action(lock, change)?];
+        let mut actions = Vec::new();
+        actions.extend(self.record_action(lock, change)?);
+        let first_run = actions.len();
         for (guard, write) in &change.runs {
             actions.push(self.run_action(lock, *guard, write)?);
+        }
+        if let Some(drop) = &change.waiter {
+            actions.push(self.waiter_action(lock, drop)?);
         }
         let sent = self
             .client
@@ -34,7 +41,11 @@ impl DynamoStore {
             Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
                 match error::cancellation(cancelled.cancellation_reasons()) {
                     Some(error) => Err(error),
-                    None => found_in(lock, change, cancelled.cancellation_reasons()),
+                    None => {
+                        let reasons = cancelled.cancellation_reasons();
+                        let (record, rest) = reasons.split_at(first_run.min(reasons.len()));
+                        found_in(lock, change, record.first(), rest)
+                    }
                 }
             }
             Some(TransactWriteItemsError::TransactionInProgressException(_)) => Ok(Commit::Busy),
@@ -46,29 +57,22 @@ impl DynamoStore {
         &self,
         lock: &LockKey,
         change: &Change,
-    ) -> Result<TransactWriteItem, StoreError> {
+    ) -> Result<Option<TransactWriteItem>, StoreError> {
         let mut expression = Expression::default();
         let assigns = match &change.update {
             Update::Create(record) => {
                 let condition = guard::condition(&change.guard, &mut expression);
-                return self.put_action(item::record_item(lock, record), condition, expression);
+                let item = item::record_item(lock, record);
+                return self.put_action(item, condition, expression).map(Some);
             }
+            Update::Keep => return Ok(None),
             Update::Assign(assigns) => assigns,
         };
         let condition = update_condition(&change.guard, &mut expression);
-        let update = expression::update(assigns, &mut expression);
-        let (names, values) = expression.into_parts();
-        let action = UpdateAction::builder()
-            .table_name(&self.table)
-            .set_key(Some(item::record_key(lock)))
-            .update_expression(update)
-            .condition_expression(condition)
-            .set_expression_attribute_names(names)
-            .set_expression_attribute_values(values)
-            .return_values_on_condition_check_failure(ALL_OLD)
-            .build()
-            .map_err(|problem| bad_request(&problem))?;
-        Ok(TransactWriteItem::builder().update(action).build())
+        let update = expression::update(lock, assigns, &mut expression);
+        let key = item::record_key(lock);
+        self.update_action(key, update, condition, expression)
+            .map(Some)
     }
 
     fn run_action(
@@ -79,7 +83,49 @@ impl DynamoStore {
     ) -> Result<TransactWriteItem, StoreError> {
         let mut expression = Expression::default();
         let condition = guard::run_condition(guard, &mut expression);
-        self.put_action(item::run_item(lock, write), condition, expression)
+        let update = expression::run_update(&write.run, &mut expression);
+        let key = item::run_key(lock, &write.id);
+        self.update_action(key, update, condition, expression)
+    }
+
+    fn waiter_action(
+        &self,
+        lock: &LockKey,
+        drop: &WaiterDrop,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let mut expression = Expression::default();
+        let condition = guard::waiter_condition(drop, &mut expression);
+        let (names, values) = expression.into_parts();
+        let action = Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(item::waiter_key(lock, &drop.id)))
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+            .build()
+            .map_err(|problem| bad_request(&problem))?;
+        Ok(TransactWriteItem::builder().delete(action).build())
+    }
+
+    fn update_action(
+        &self,
+        key: Attributes,
+        update: String,
+        condition: String,
+        expression: Expression,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let (names, values) = expression.into_parts();
+        let action = UpdateAction::builder()
+            .table_name(&self.table)
+            .set_key(Some(key))
+            .update_expression(update)
+            .condition_expression(condition)
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+            .return_values_on_condition_check_failure(ALL_OLD)
+            .build()
+            .map_err(|problem| bad_request(&problem))?;
+        Ok(TransactWriteItem::builder().update(action).build())
     }
 
     fn put_action(
@@ -106,19 +152,22 @@ impl DynamoStore {
 fn found_in(
     lock: &LockKey,
     change: &Change,
-    reasons: &[CancellationReason],
+    record: Option<&CancellationReason>,
+    rest: &[CancellationReason],
 ) -> Result<Commit, StoreError> {
-    if reasons.iter().any(error::is_busy) {
+    if record.into_iter().chain(rest).any(error::is_busy) {
         return Ok(Commit::Busy);
     }
-    let (record, runs) = reasons.split_first().unzip();
     let mut found = Found::default();
     if let Some(reason) = record.filter(|reason| error::is_failed_guard(reason)) {
         found.record = Some(record_in(lock, reason.item())?);
     }
-    let own = runs.unwrap_or_default().iter().zip(&change.runs).next();
-    if let Some((reason, (_, write))) = own.filter(|(reason, _)| error::is_failed_guard(reason)) {
-        found.run = run_in(lock, &write.id, reason.item())?;
+    for (reason, (_, write)) in rest.iter().zip(&change.runs) {
+        let run = match error::is_failed_guard(reason) {
+            true => run_in(lock, &write.id, reason.item())?,
+            false => None,
+        };
+        found.runs.insert(write.id.clone(), run);
     }
     Ok(Commit::Conflict(found))
 }

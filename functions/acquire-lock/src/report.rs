@@ -1,0 +1,110 @@
+//! What came of a request, for logs, metrics and events.
+
+use crate::Deps;
+use lockstep::alerts;
+use lockstep::clock::Clock;
+use lockstep::contract::{AcquireResponse, CheckedAcquire};
+use lockstep::domain::{HolderId, LockKey, Refusal, Timestamp};
+use lockstep::events::Events;
+use lockstep::executions::Executions;
+use lockstep::store::LockStore;
+use lockstep::tasks::Tasks;
+use lockstep::telemetry::{Metric, MetricSink};
+
+/// Tells of a run that gets no permit.
+pub(crate) async fn refusal<S, C, E, T, V, K>(
+    deps: &Deps<S, C, E, T, V, K>,
+    request: &CheckedAcquire,
+    refusal: &Refusal,
+    now: Timestamp,
+) where
+    S: LockStore,
+    C: Clock,
+    E: Executions,
+    T: Tasks,
+    V: Events,
+    K: MetricSink,
+{
+    if matches!(refusal, Refusal::QueueFull { .. }) {
+        let full = [(Metric::QueueFull, 1.0)];
+        deps.metrics.report(&request.lock, now, &full);
+    }
+    // A run that goes on to wait has not given way.
+    if request.acquire.task_token.is_some()
+        && !matches!(
+            refusal,
+            Refusal::QueueFull { .. } | Refusal::Duplicate { .. }
+        )
+    {
+        return;
+    }
+    let holder = &request.acquire.terms.holder;
+    if let Some(event) = alerts::gave_way(&request.lock, holder, refusal, now) {
+        deps.caretaker.follow.events.publish(vec![event]).await;
+    }
+}
+
+/// Tells of an answer.
+pub(crate) async fn response<S, C, E, T, V, K>(
+    deps: &Deps<S, C, E, T, V, K>,
+    lock: &LockKey,
+    holder: &HolderId,
+    response: &AcquireResponse,
+    now: Timestamp,
+) where
+    S: LockStore,
+    C: Clock,
+    E: Executions,
+    T: Tasks,
+    V: Events,
+    K: MetricSink,
+{
+    deps.metrics.report(lock, now, &metrics(response));
+    log(lock, holder.as_str(), response);
+    if let AcquireResponse::GaveUp(answer) = response {
+        let event = alerts::wait_given_up(lock, holder, &answer.message, now);
+        deps.caretaker.follow.events.publish(vec![event]).await;
+    }
+}
+
+fn metrics(response: &AcquireResponse) -> Vec<(Metric, f64)> {
+    let one = |metric| vec![(metric, 1.0)];
+    match response {
+        AcquireResponse::Granted(granted) => {
+            let freed = granted.taken_from.iter().map(|_| (Metric::Recovered, 1.0));
+            one(Metric::Acquired).into_iter().chain(freed).collect()
+        }
+        AcquireResponse::AlreadyHeld(_) => vec![],
+        AcquireResponse::Skipped(_) => one(Metric::Skipped),
+        AcquireResponse::Duplicate(_) => one(Metric::Duplicate),
+        AcquireResponse::Queued(_) => one(Metric::Queued),
+        AcquireResponse::GaveUp(_) => one(Metric::GaveUp),
+    }
+}
+
+fn log(lock: &LockKey, holder: &str, response: &AcquireResponse) {
+    match response {
+        AcquireResponse::Granted(granted) => {
+            let taken_from = granted.taken_from.as_deref();
+            tracing::info!(%lock, holder, token = granted.grant.token, taken_from, "granted");
+        }
+        AcquireResponse::AlreadyHeld(granted) => {
+            tracing::info!(%lock, holder, token = granted.grant.token, "already held");
+        }
+        AcquireResponse::Skipped(skipped) => {
+            let held_by = skipped.holder.as_deref();
+            tracing::info!(%lock, holder, held_by, reason = skipped.message, "skipped");
+        }
+        AcquireResponse::Duplicate(duplicate) => {
+            let (run_key, by) = (&duplicate.run_key, &duplicate.holder);
+            tracing::info!(%lock, holder, run_key, by, token = duplicate.token, "duplicate");
+        }
+        AcquireResponse::Queued(queued) => {
+            let (position, queue_length) = (queued.position, queued.queue_length);
+            tracing::info!(%lock, holder, position, queue_length, "queued");
+        }
+        AcquireResponse::GaveUp(answer) => {
+            tracing::info!(%lock, holder, reason = answer.message, "gave up");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The deployable: wiring only.
+
+use lockstep::{
+    aws::{caretaker, sdk_config},
+    config::Config,
+    telemetry::{Metrics, StdoutSink, init_log},
+};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lockstep::lambda::RuntimeError> {
+    init_log();
+    let config = Config::from_env()?;
+    let deps = reaper::Deps {
+        caretaker: caretaker(&sdk_config().await, &config),
+        metrics: Metrics::new(StdoutSink, config.metrics_per_lock),
+    };
+    lockstep::lambda::serve(|event| reaper::handle(&deps, event)).await
+}

@@ -1,0 +1,46 @@
+//! The policies that a run chooses.
+
+use crate::domain::StalePolicy;
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a run does when it finds the lock full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Overlap {
+    /// Answer `skipped`.
+    #[default]
+    Skip,
+    /// Fail with `Lockstep.LockHeld`.
+    Fail,
+    /// Wait at the end of the queue.
+    Queue,
+    /// Have the oldest holder stopped, and go first in the queue.
+    Replace,
+}
+
+/// What happens to a run that stops renewing, overruns or hangs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Stale {
+    /// It is stopped; the permit is free once its work is seen to have stopped.
+    #[default]
+    Terminate,
+    /// It loses the permit and runs on.
+    Yield,
+    /// The lock is frozen until an operator has looked.
+    Hold,
+}
+
+impl From<Stale> for StalePolicy {
+    fn from(stale: Stale) -> Self {
+        match stale {
+            Stale::Terminate => Self::Terminate,
+            Stale::Yield => Self::Yield,
+            Stale::Hold => Self::Hold,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What wakes the reaper: events of ECS and Step Functions, and the clock.
+
+mod execution;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use super::parse::{InvalidRequest, parse, quoted};
+use crate::domain::{FencingToken, LockKey, Work};
+use crate::executions::{ExecutionArn, ExecutionState};
+use crate::tasks::Task;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What wakes the reaper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// It is time to look at every lock that is due.
+    Sweep,
+    /// A task of a run has changed. EventBridge delivers this at least once and in any order
+    /// (<https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-ecs.html>).
+    TaskChanged {
+        /// The lock of the run.
+        lock: LockKey,
+        /// The hash of its holder, as in the task's group.
+        holder_hash: String,
+        /// The cluster of the task. The run may have other tasks there, of other families.
+        work: Work,
+        /// The task.
+        task: Task,
+        /// The grant that the task was started under, when its containers were told.
+        token: Option<FencingToken>,
+    },
+    /// An execution has begun or ended. EventBridge may lose this
+    /// (<https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-states.html>).
+    ExecutionChanged {
+        /// Which.
+        execution: ExecutionArn,
+        /// What became of it.
+        state: ExecutionState,
+        /// The lock that its input names, if it does.
+        lock: Option<LockKey>,
+    },
+    /// Nothing that Lockstep has a part in.
+    Ignored {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The envelope of an event
+/// (<https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html>).
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Envelope {
+    source: String,
+    detail_type: String,
+}
+
+/// What asks for a sweep without an event.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SweepRequest {
+    sweep: bool,
+}
+
+impl Trigger {
+    /// Reads what the reaper was invoked with. Attributes of events that are not needed may be
+    /// missing, and new ones may appear, as AWS says they will
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_cwe_events.html>).
+    ///
+    /// # Errors
+    /// [`InvalidRequest`] for anything but an event of the rules or `{"sweep": true}`, and for an
+    /// event that lacks what is needed.
+    pub fn read(json: Value) -> Result<Self, InvalidRequest> {
+        if json.get("detail-type").is_none() {
+            return sweep(json);
+        }
+        let envelope: Envelope = parse(json.clone())?;
+        let Envelope {
+            source,
+            detail_type,
+        } = envelope;
+        match (source.as_str(), detail_type.as_str()) {
+            ("aws.ecs", "ECS Task State Change") => task::read(json),
+            ("aws.states", "Step Functions Execution Status Change") => execution::read(json),
+            // Of a rule with a rate or a cron expression.
+            ("aws.events" | "aws.scheduler", "Scheduled Event") => Ok(Self::Sweep),
+            _ => {
+                let rule = "\"ECS Task State Change\" of aws.ecs, \"Step Functions Execution \
+                            Status Change\" of aws.states, or \"Scheduled Event\"";
+                let value = format!("{} of {}", quoted(&detail_type), quoted(&source));
+                Err(InvalidRequest::new("detail-type", value, rule))
+            }
+        }
+    }
+}
+
+fn sweep(json: Value) -> Result<Trigger, InvalidRequest> {
+    match parse(json)? {
+        SweepRequest { sweep: true } => Ok(Trigger::Sweep),
+        SweepRequest { sweep: false } => Err(InvalidRequest::new("sweep", false, "true")),
+    }
+}

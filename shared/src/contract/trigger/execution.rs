@@ -1,0 +1,49 @@
+//! Step Functions Execution Status Change.
+
+use super::super::parse::{InvalidRequest, parse, quoted, text};
+use super::Trigger;
+use crate::domain::LockKey;
+use crate::executions::{ExecutionArn, ExecutionState};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The event, without what is not needed
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html>).
+#[derive(Deserialize)]
+struct Changed {
+    detail: Detail,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detail {
+    execution_arn: String,
+    status: String,
+    /// JSON as text; left out where it is too large for an event.
+    input: Option<Value>,
+}
+
+pub(super) fn read(json: Value) -> Result<Trigger, InvalidRequest> {
+    let Changed { detail } = parse(json)?;
+    let execution = text(
+        "detail.executionArn",
+        &detail.execution_arn,
+        ExecutionArn::new,
+    )?;
+    let state = ExecutionState::of_status(&detail.status).ok_or_else(|| {
+        let rule = "a status of an execution, such as FAILED";
+        InvalidRequest::new("detail.status", quoted(&detail.status), rule)
+    })?;
+    Ok(Trigger::ExecutionChanged {
+        execution,
+        state,
+        lock: detail.input.as_ref().and_then(lock),
+    })
+}
+
+/// The lock that the input of an execution names. Other workflows have inputs of their own, so one
+/// without a lock is no mistake.
+fn lock(input: &Value) -> Option<LockKey> {
+    let input: Value = serde_json::from_str(input.as_str()?).ok()?;
+    LockKey::new(input.get("lock")?.as_str()?).ok()
+}

@@ -1,0 +1,122 @@
+//! ECS Task State Change.
+
+use super::super::parse::{InvalidRequest, parse, parse_time};
+use super::Trigger;
+use crate::domain::{FencingToken, Timestamp, Work};
+use crate::tasks::{Container, Task, parse_group};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The variable that tells a container the fencing token of its run.
+const TOKEN: &str = "LOCKSTEP_FENCING_TOKEN";
+
+/// The event, without what is not needed
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_task_events.html>).
+#[derive(Deserialize)]
+struct Changed {
+    detail: Detail,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detail {
+    task_arn: String,
+    cluster_arn: String,
+    last_status: String,
+    version: u64,
+    #[serde(default)]
+    containers: Vec<SeenContainer>,
+    stopped_reason: Option<String>,
+    // Only told to people, so that a time in another form is no reason to lose the event.
+    started_at: Option<Value>,
+    stopped_at: Option<Value>,
+    overrides: Option<Overrides>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SeenContainer {
+    name: String,
+    runtime_id: Option<String>,
+    exit_code: Option<i64>,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Overrides {
+    #[serde(default)]
+    container_overrides: Vec<ContainerOverride>,
+}
+
+#[derive(Deserialize)]
+struct ContainerOverride {
+    #[serde(default)]
+    environment: Vec<Variable>,
+}
+
+#[derive(Deserialize)]
+struct Variable {
+    name: String,
+    value: Option<String>,
+}
+
+pub(super) fn read(json: Value) -> Result<Trigger, InvalidRequest> {
+    let group = json.pointer("/detail/group").and_then(Value::as_str);
+    let Some((lock, holder_hash)) = group.and_then(parse_group) else {
+        let group = group.unwrap_or_default();
+        let reason = format!("the task's group \"{group}\" is not one of Lockstep's");
+        return Ok(Trigger::Ignored { reason });
+    };
+    let Changed { detail } = parse(json)?;
+    Ok(Trigger::TaskChanged {
+        lock,
+        holder_hash,
+        work: Work {
+            cluster: detail.cluster_arn.clone(),
+            family: None,
+        },
+        token: detail.token(),
+        task: detail.into(),
+    })
+}
+
+impl Detail {
+    fn token(&self) -> Option<FencingToken> {
+        let overrides = self.overrides.as_ref()?.container_overrides.iter();
+        let variables = overrides.flat_map(|container| &container.environment);
+        let mut values = variables
+            .filter(|variable| variable.name == TOKEN)
+            .filter_map(|variable| variable.value.as_deref()?.parse().ok());
+        values.next().map(FencingToken::from_number)
+    }
+}
+
+impl From<Detail> for Task {
+    fn from(detail: Detail) -> Self {
+        Self {
+            stopped: Self::is_over(&detail.last_status),
+            arn: detail.task_arn,
+            version: detail.version,
+            containers: detail.containers.into_iter().map(Into::into).collect(),
+            stopped_reason: detail.stopped_reason,
+            started_at: time(detail.started_at.as_ref()),
+            stopped_at: time(detail.stopped_at.as_ref()),
+        }
+    }
+}
+
+impl From<SeenContainer> for Container {
+    fn from(seen: SeenContainer) -> Self {
+        Self {
+            name: seen.name,
+            runtime_id: seen.runtime_id,
+            exit_code: seen.exit_code,
+            reason: seen.reason,
+        }
+    }
+}
+
+fn time(value: Option<&Value>) -> Option<Timestamp> {
+    parse_time("", value?.as_str()?).ok()
+}

@@ -1,0 +1,78 @@
+//! Step Functions Execution Status Change.
+
+use crate::contract::Trigger;
+use crate::domain::LockKey;
+use crate::executions::{ExecutionArn, ExecutionEnd, ExecutionState};
+use serde_json::{Value, json};
+
+const EXECUTION: &str = "arn:aws:states:us-east-1:123456789012:execution:exclusive-run:e1";
+
+/// An execution that ended, shaped like the examples of
+/// <https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html>.
+pub(super) fn execution_event(status: &str, input: &Value) -> Value {
+    json!({
+        "version": "0",
+        "id": "315c1398-40ff-a850-213b-158f73e60175",
+        "detail-type": "Step Functions Execution Status Change",
+        "source": "aws.states",
+        "account": "123456789012",
+        "time": "2019-02-26T19:42:21Z",
+        "region": "us-east-1",
+        "resources": [EXECUTION],
+        "detail": {
+            "executionArn": EXECUTION,
+            "stateMachineArn": "arn:aws:states:us-east-1:123456789012:stateMachine:exclusive-run",
+            "name": "e1",
+            "status": status,
+            "startDate": 1_551_225_146_847_i64,
+            "stopDate": 1_551_225_151_881_i64,
+            "input": input,
+            "inputDetails": { "included": !input.is_null() },
+            "output": null,
+            "outputDetails": null,
+            "error": "States.TaskFailed",
+            "cause": "…"
+        }
+    })
+}
+
+#[test]
+fn an_execution_tells_what_became_of_it_and_its_lock() {
+    for (status, state) in [
+        ("RUNNING", ExecutionState::Running),
+        ("SUCCEEDED", ExecutionState::Ended(ExecutionEnd::Succeeded)),
+        ("ABORTED", ExecutionState::Ended(ExecutionEnd::Aborted)),
+    ] {
+        let input = json!("{\"lock\":\"nightly\",\"work\":{}}");
+
+        let trigger = Trigger::read(execution_event(status, &input)).unwrap();
+
+        let changed = Trigger::ExecutionChanged {
+            execution: ExecutionArn::new(EXECUTION.into()).unwrap(),
+            state,
+            lock: Some(LockKey::new("nightly").unwrap()),
+        };
+        assert_eq!(trigger, changed);
+    }
+}
+
+#[test]
+fn an_execution_without_a_lock_in_its_input_is_an_execution_all_the_same() {
+    for input in [
+        json!(null),
+        json!("{}"),
+        json!("not JSON"),
+        json!("[1]"),
+        json!("{\"lock\":7}"),
+        json!("{\"lock\":\"no lock\"}"),
+        json!({ "lock": "not as text" }),
+    ] {
+        let trigger = Trigger::read(execution_event("FAILED", &input)).unwrap();
+
+        let lock = match trigger {
+            Trigger::ExecutionChanged { lock, .. } => lock,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(lock, None, "{input}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Where a run's ECS tasks are found.
+
+use super::parse::{InvalidRequest, quoted};
+use crate::domain::Work;
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a run's ECS tasks are found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkPlace {
+    /// Name or ARN of the cluster.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub cluster: String,
+    /// Family of the task definition, to narrow the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
+    pub family: Option<String>,
+}
+
+impl WorkPlace {
+    pub(crate) fn check(&self) -> Result<Work, InvalidRequest> {
+        plain("work.cluster", &self.cluster, 512)?;
+        if let Some(family) = &self.family {
+            plain("work.family", family, 255)?;
+        }
+        Ok(Work {
+            cluster: self.cluster.clone(),
+            family: self.family.clone(),
+        })
+    }
+}
+
+/// What ECS names are made of
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>),
+/// and ARNs of them.
+fn plain(field: &str, value: &str, most: usize) -> Result<(), InvalidRequest> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_:/".contains(&b);
+    if (1..=most).contains(&value.len()) && value.bytes().all(allowed) {
+        return Ok(());
+    }
+    let rule = format!("1 to {most} characters out of A-Z a-z 0-9 and - _ : /");
+    Err(InvalidRequest::new(field, quoted(value), rule))
+}

@@ -1,0 +1,212 @@
+//! A transition in the making: leases end, waiters are let in, history is written.
+
+use super::{end_run, start_run};
+use crate::domain::{
+    Clause, Dismissal, Effect, FencingToken, Guard, HolderId, Lease, LockRecord, Outcome, Run,
+    RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, Terms, Timestamp,
+    Transition, Waiter, WaiterDrop, WaiterId,
+};
+
+/// A transition in the making.
+pub(super) struct Draft<'a> {
+    before: &'a LockRecord,
+    pub(super) next: LockRecord,
+    pub(super) runs: Vec<(RunGuard, RunWrite)>,
+    pub(super) effects: Vec<Effect>,
+    waiter: Option<WaiterDrop>,
+    narrow: Vec<Clause>,
+    admitted: bool,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn of(before: &'a LockRecord) -> Self {
+        Self {
+            before,
+            next: before.clone(),
+            runs: Vec::new(),
+            effects: Vec::new(),
+            waiter: None,
+            narrow: Vec::new(),
+            admitted: false,
+        }
+    }
+
+    /// Ends the lease of `holder`, and writes how into the history.
+    pub(super) fn close(&mut self, holder: &HolderId, lease: &Lease, end: RunEnd) {
+        self.next.holders.remove(holder);
+        self.narrow
+            .push(Clause::LeaseSame(holder.clone(), Box::new(lease.clone())));
+        // What a later heartbeat has to know: whether it may have its grant back, or run on without.
+        let redrivable = lease.beat.is_some() && end.outcome != RunOutcome::Succeeded;
+        let runs_on = lease.stale == StalePolicy::Yield && end.outcome == RunOutcome::Lost;
+        let run = Run {
+            lease: (redrivable || runs_on).then(|| Box::new(lease.without_secrets())),
+            end: Some(end),
+            ..Run::started(holder.clone(), lease.token, lease.run_key.clone())
+        };
+        self.runs.extend(end_run(&run));
+        if self.next.is_idle() {
+            self.next.due = None;
+        }
+    }
+
+    /// Grants a permit to `terms` under `lease`.
+    pub(super) fn grant(&mut self, seen: &Snapshot, terms: &Terms, lease: Lease, now: Timestamp) {
+        let next = &mut self.next;
+        next.permits = terms.permits;
+        next.last_token = lease.token;
+        if let Some(gap) = terms.min_interval {
+            next.not_before = now.plus(gap);
+        }
+        next.due_by(lease.expires_at);
+        let marker = start_run(terms, lease.token);
+        next.holders.insert(terms.holder.clone(), lease);
+        if let Some(marker) = marker {
+            self.mark(seen, marker, now);
+        }
+    }
+
+    fn mark(&mut self, seen: &Snapshot, marker: RunWrite, now: Timestamp) {
+        let ending = self
+            .runs
+            .iter_mut()
+            .find(|(_, write)| write.id == marker.id);
+        if let Some((_, ending)) = ending {
+            // The run that ends here had the same key and failed: one write makes it the new one's.
+            ending.run = marker.run;
+            return;
+        }
+        // A marker that is open although nobody holds its key was left behind.
+        let left = seen.runs.get(&marker.id).filter(|run| run.end.is_none());
+        let guard = left.map_or(RunGuard::NotTaken(now), |run| {
+            RunGuard::RunningUnder(run.token)
+        });
+        self.runs.push((guard, marker));
+    }
+
+    /// Takes a waiter out of the queue. `seen` is its side item where it must not have changed.
+    pub(super) fn leave_queue(&mut self, id: &WaiterId, seen: Option<&Waiter>) {
+        self.next.queue.remove(id);
+        self.waiter = Some(WaiterDrop {
+            id: id.clone(),
+            task_token: seen.map(|waiter| waiter.task_token.clone()),
+        });
+        if self.next.is_idle() {
+            self.next.due = None;
+        }
+    }
+
+    /// Lets the first waiter in if a permit is free: with its grant, or with the reason why it goes
+    /// without. One waiter at a time: what is left to do is left as an effect.
+    pub(super) fn let_in(&mut self, seen: &Snapshot, now: Timestamp) {
+        let first = self.next.first_waiter();
+        let Some((id, ticket)) = first.map(|(id, ticket)| (id.clone(), ticket)) else {
+            return;
+        };
+        if !self.next.can_grant(now) {
+            return;
+        }
+        let item = match &seen.waiter {
+            Some((known, item)) if *known == id => item.as_ref(),
+            _ => {
+                self.effects.push(Effect::HandOver);
+                return;
+            }
+        };
+        match item {
+            Some(waiter)
+                if waiter.terms.permits != self.next.permits && !self.next.holders.is_empty() =>
+            {
+                return;
+            }
+            Some(waiter) => match self.why_not(seen, waiter, now) {
+                Some(why) => {
+                    self.effects.push(Effect::Dismiss(waiter.clone(), why));
+                    self.leave_queue(&id, item);
+                }
+                None => {
+                    let token = FencingToken::next(self.next.last_token, now);
+                    let lease = waiter.lease(token, now);
+                    self.narrow.extend([
+                        Clause::TicketIs(id.clone(), ticket),
+                        Clause::NotHeldBy(waiter.terms.holder.clone()),
+                        Clause::TokenNewer(token),
+                    ]);
+                    self.effects
+                        .push(Effect::Wake(waiter.terms.holder.clone(), lease.clone()));
+                    self.grant(seen, &waiter.terms, lease, now);
+                    self.leave_queue(&id, item);
+                    self.admitted = true;
+                }
+            },
+            // Nobody knows who that was.
+            None => self.leave_queue(&id, None),
+        }
+        if self.next.can_grant(now) && !self.next.queue.is_empty() {
+            self.effects.push(Effect::HandOver);
+        }
+    }
+
+    fn why_not(&self, seen: &Snapshot, waiter: &Waiter, now: Timestamp) -> Option<Dismissal> {
+        if waiter.has_given_up(now) {
+            return Some(Dismissal::GaveUp);
+        }
+        let key = waiter.terms.run_key.as_ref()?;
+        if let Some((holder, lease)) = self.next.holder_of_run(key) {
+            let run = Run::started(holder.clone(), lease.token, Some(key.clone()));
+            return Some(Dismissal::Duplicate(Box::new(run)));
+        }
+        let id = RunId::Key(key.clone());
+        let ending = self.runs.iter().find(|(_, write)| write.id == id);
+        let ending = ending.map(|(_, write)| &write.run);
+        let done = ending.or(seen.runs.get(&id));
+        let done = done.filter(|run| run.is_success(now))?;
+        Some(Dismissal::Duplicate(Box::new(done.clone())))
+    }
+
+    pub(super) fn finish(self, outcome: Outcome, now: Timestamp) -> Transition {
+        let narrow = self.narrow_guard(now);
+        Transition {
+            runs: self.runs,
+            waiter: self.waiter,
+            effects: self.effects,
+            narrow,
+            ..Transition::to(self.next, outcome)
+        }
+    }
+
+    pub(super) fn finish_if_changed(self, outcome: Outcome, now: Timestamp) -> Transition {
+        if self.next == *self.before {
+            return Transition {
+                effects: self.effects,
+                ..Transition::unchanged(Outcome::Unchanged)
+            };
+        }
+        self.finish(outcome, now)
+    }
+
+    /// For a permit that goes from one holder straight to the first waiter: arrivals at the end of
+    /// the queue and heartbeats of others may be written in between.
+    fn narrow_guard(&self, now: Timestamp) -> Option<Guard> {
+        let same_due = self.next.due == self.before.due;
+        let one_for_one = self.admitted && self.next.holders.len() == self.before.holders.len();
+        // With room left, whoever comes in between would be let in as well.
+        if !same_due
+            || !one_for_one
+            || self.next.has_room()
+            || self.next.permits != self.before.permits
+        {
+            return None;
+        }
+        let mut clauses = vec![
+            Clause::Readable,
+            Clause::Open,
+            Clause::PermitsAre(self.before.permits),
+            Clause::FrontIs(self.before.front_ticket),
+            Clause::SpacingPassed(now),
+            Clause::DueIs(self.before.due),
+        ];
+        clauses.extend(self.narrow.iter().cloned());
+        Some(Guard(clauses))
+    }
+}

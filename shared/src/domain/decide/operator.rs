@@ -1,0 +1,100 @@
+//! An operator's word: pause, resume, evict. Each leaves an entry in the history.
+
+use super::draft::Draft;
+use super::ended;
+use crate::domain::{
+    Dismissal, Effect, Evict, HolderId, LockRecord, Mode, Order, Outcome, Permits, Run, RunEnd,
+    RunGuard, RunId, RunOutcome, RunWrite, Snapshot, Timestamp, Transition, WaiterId,
+};
+
+/// The entry of an act that makes `next`, whose version it is known by.
+pub(super) fn act(next: &LockRecord, actor: &HolderId, end: RunEnd) -> (RunGuard, RunWrite) {
+    let at = end.at;
+    let run = Run {
+        end: Some(end),
+        ..Run::started(actor.clone(), next.last_token, None)
+    };
+    let id = RunId::Act(next.version);
+    (RunGuard::NotTaken(at), RunWrite { id, run })
+}
+
+/// Holders finish; nobody new starts. A lock may be paused before its first run.
+pub(super) fn pause(seen: &Snapshot, order: &Order, now: Timestamp) -> Transition {
+    let record = seen.record.clone();
+    let mut next = record.unwrap_or_else(|| LockRecord::new(Permits::ONE));
+    let note = signed(order);
+    if next.mode == (Mode::Paused { note: note.clone() }) {
+        return Transition::unchanged(Outcome::Unchanged);
+    }
+    next.mode = Mode::Paused { note };
+    let mut transition = Transition::to(next, Outcome::Done);
+    transition.runs = entry(&transition, order, RunOutcome::Paused, now);
+    transition
+}
+
+/// Permits are given out again, to the first waiter at once.
+pub(super) fn resume(seen: &Snapshot, order: &Order, now: Timestamp) -> Transition {
+    let closed = seen.record.as_ref().filter(|r| r.mode != Mode::Open);
+    let Some(record) = closed else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let mut draft = Draft::of(record);
+    draft.next.mode = Mode::Open;
+    draft.let_in(seen, now);
+    let mut transition = draft.finish(Outcome::Done, now);
+    let entry = entry(&transition, order, RunOutcome::Resumed, now);
+    transition.runs.extend(entry);
+    // The mode is not what it was: only the version tells that nobody else changed it.
+    transition.narrow = None;
+    transition
+}
+
+/// The permit or the place goes at once. The holder's next heartbeat learns that its lease is lost.
+pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transition {
+    let Some(record) = &seen.record else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let mut draft = Draft::of(record);
+    if let Some(lease) = record.holders.get(&evict.holder) {
+        let order = &evict.order;
+        let end = ended(
+            RunOutcome::Evicted,
+            Some(signed(order)),
+            order.retention,
+            now,
+        );
+        draft.close(&evict.holder, lease, end);
+        draft.let_in(seen, now);
+        let outcome = Some(RunOutcome::Evicted);
+        return draft.finish(Outcome::Freed { outcome }, now);
+    }
+    let id = WaiterId::of(&evict.holder);
+    if !record.queue.contains_key(&id) {
+        return Transition::unchanged(Outcome::Unchanged);
+    }
+    let known = seen.waiter.as_ref().filter(|(seen, _)| *seen == id);
+    let item = known.and_then(|(_, item)| item.as_ref());
+    draft.leave_queue(&id, item);
+    let gone = item.map(|waiter| Effect::Dismiss(waiter.clone(), Dismissal::Evicted));
+    draft.effects.extend(gone);
+    let mut transition = draft.finish(Outcome::Freed { outcome: None }, now);
+    let entry = entry(&transition, &evict.order, RunOutcome::Evicted, now);
+    transition.runs.extend(entry);
+    transition
+}
+
+fn entry(
+    transition: &Transition,
+    order: &Order,
+    outcome: RunOutcome,
+    now: Timestamp,
+) -> Vec<(RunGuard, RunWrite)> {
+    let end = ended(outcome, Some(order.note.clone()), order.retention, now);
+    let next = transition.next.iter();
+    next.map(|next| act(next, &order.actor, end.clone()))
+        .collect()
+}
+
+fn signed(order: &Order) -> String {
+    format!("{} (by {})", order.note, order.actor)
+}

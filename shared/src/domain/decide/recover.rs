@@ -1,0 +1,101 @@
+//! Dead and stale holders: free their permit, freeze the lock, remember their tasks.
+
+use super::draft::Draft;
+use super::ended;
+use super::operator::act;
+use crate::domain::{
+    Death, Effect, Freeze, Mode, NoteTask, Outcome, Recover, Run, RunGuard, RunId, RunOutcome,
+    RunWrite, Snapshot, TaskEnd, Timestamp, Transition,
+};
+
+pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Transition {
+    let lease = seen
+        .record
+        .as_ref()
+        .and_then(|r| r.lease(&recover.holder, recover.token));
+    let (Some(record), Some(lease)) = (&seen.record, lease) else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let (outcome, evidence) = match (&lease.replaced_by, recover.death) {
+        // It has shown up again.
+        (_, Death::Expired) if !lease.is_dead(now) => {
+            return Transition::unchanged(Outcome::Unchanged);
+        }
+        (Some(by), Death::Seen) => {
+            let evidence = format!("replaced by {by}; {}", recover.evidence);
+            (RunOutcome::Replaced, evidence)
+        }
+        (None, Death::Seen) => (RunOutcome::Recovered, recover.evidence.clone()),
+        (_, Death::Expired) => (RunOutcome::Lost, recover.evidence.clone()),
+    };
+    let mut draft = Draft::of(record);
+    let end = ended(outcome, Some(evidence), recover.retention, now);
+    draft.close(&recover.holder, lease, end);
+    if recover.death == Death::Expired {
+        let beat = lease.beat.clone().map(Effect::EndHeartbeat);
+        draft.effects.extend(beat);
+    }
+    draft.let_in(seen, now);
+    let outcome = Some(outcome);
+    draft.finish(Outcome::Freed { outcome }, now)
+}
+
+pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transition {
+    let lease = seen
+        .record
+        .as_ref()
+        .and_then(|r| r.lease(&freeze.holder, freeze.token));
+    let stale = lease.filter(|lease| lease.staleness(now).is_some());
+    let (Some(record), Some(lease)) = (&seen.record, stale) else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    if record.mode != Mode::Open {
+        return Transition::unchanged(Outcome::Unchanged);
+    }
+    let note = freeze.note.clone();
+    let mut next = record.clone();
+    next.mode = Mode::Frozen { note: note.clone() };
+    let outcome = Outcome::Frozen {
+        note: note.clone(),
+        expires_at: lease.expires_at,
+    };
+    let mut transition = Transition::to(next, outcome);
+    if let Some(next) = &transition.next {
+        let end = ended(RunOutcome::Frozen, Some(note), freeze.retention, now);
+        transition.runs = vec![act(next, &freeze.holder, end)];
+    }
+    transition
+}
+
+/// Writes the run's entry in the history, of a run that holds its permit as of one that is over.
+pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
+    let nothing = Transition::unchanged(Outcome::Unchanged);
+    let id = RunId::Token(note.token);
+    let record = seen.record.as_ref();
+    let held = record.and_then(|record| record.holder_under(note.token));
+    let begun =
+        held.map(|(holder, lease)| Run::started(holder.clone(), note.token, lease.run_key.clone()));
+    let Some(run) = seen.runs.get(&id).cloned().or(begun) else {
+        return nothing;
+    };
+    if !is_news(run.task.as_ref(), &note.task) {
+        return nothing;
+    }
+    let guard = match run.end {
+        Some(_) => RunGuard::EndedUnder(note.token),
+        None => RunGuard::OpenFor(note.token),
+    };
+    let run = Run {
+        task: Some(note.task.clone()),
+        ..run
+    };
+    Transition {
+        runs: vec![(guard, RunWrite { id, run })],
+        ..Transition::unchanged(Outcome::Done)
+    }
+}
+
+/// Events come twice and out of order: of one task, only a later version is news.
+fn is_news(known: Option<&TaskEnd>, seen: &TaskEnd) -> bool {
+    known.is_none_or(|known| known.arn != seen.arn || known.version < seen.version)
+}

@@ -1,0 +1,50 @@
+//! A redriven execution goes on under the grant that it had.
+
+use crate::domain::{
+    LockRecord, Mode, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Timestamp,
+    Transition,
+};
+
+/// Puts the lease of an ended run back, if nobody was granted since and the permit is free.
+///
+/// RedriveExecution goes on behind the acquire step, under the same ARN
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>), so the run
+/// comes with the token of a grant that is over. While that is still the lock's last token, the
+/// grant can be put back under it: no larger one was ever given out. Once it is not, the run has
+/// been overtaken and its token is too old for any resource that checks it.
+pub(super) fn reinstate(
+    record: &LockRecord,
+    run: &Run,
+    renew: &Renew,
+    now: Timestamp,
+) -> Option<Transition> {
+    let over = matches!(
+        run.outcome(),
+        Some(RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost)
+    );
+    let lease = run.lease.as_ref().filter(|_| over)?;
+    let free = record.mode == Mode::Open && record.has_room() && record.queue.is_empty();
+    if !free || record.last_token != renew.token || record.holders.contains_key(&renew.holder) {
+        return None;
+    }
+    let lease = lease
+        .restarted(now)
+        .renewed(now, renew.beat.clone(), renew.progress.as_deref());
+    let outcome = Outcome::Reinstated {
+        expires_at: lease.expires_at,
+    };
+    let open = Run::started(run.holder.clone(), run.token, run.run_key.clone());
+    let marker = run.run_key.clone().map(RunId::Key);
+    let ids = std::iter::once(RunId::Token(run.token)).chain(marker);
+    let runs = ids.map(|id| {
+        let run = open.clone();
+        (RunGuard::EndedUnder(renew.token), RunWrite { id, run })
+    });
+    let mut next = record.clone();
+    next.due_by(lease.expires_at);
+    next.holders.insert(renew.holder.clone(), lease);
+    Some(Transition {
+        runs: runs.collect(),
+        ..Transition::to(next, outcome)
+    })
+}

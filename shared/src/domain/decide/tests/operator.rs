@@ -1,0 +1,134 @@
+//! An operator's word.
+
+use super::scene::{Scene, holder, order};
+use crate::domain::{
+    Command, Dismissal, Effect, Mode, Outcome, Refusal, RunId, RunOutcome, WhenFull,
+};
+
+#[test]
+fn a_paused_lock_lets_holders_finish_and_nobody_start() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    scene
+        .carry_out(&Command::Pause(order("upgrade")), 1)
+        .unwrap();
+
+    let new = scene.acquire("b", WhenFull::Refuse, 2);
+    let own = scene.release("a", RunOutcome::Succeeded, 3);
+    let after = scene.acquire("b", WhenFull::Refuse, 4);
+
+    assert!(matches!(new, Err(Refusal::Paused { .. })), "{new:?}");
+    assert!(own.is_ok());
+    let Err(Refusal::Paused { note }) = after else {
+        panic!("{after:?}")
+    };
+    assert_eq!(note, "upgrade (by arn:aws:iam::1:user/op)");
+}
+
+#[test]
+fn a_lock_can_be_paused_before_its_first_run() {
+    let mut scene = Scene::new(3);
+    scene
+        .carry_out(&Command::Pause(order("not yet")), 0)
+        .unwrap();
+    scene.carry_out(&Command::Resume(order("now")), 1).unwrap();
+
+    let first = scene.acquire("a", WhenFull::Refuse, 2);
+
+    assert!(first.is_ok(), "{first:?}");
+    assert_eq!(scene.record().permits.get(), 3);
+}
+
+#[test]
+fn a_release_of_a_paused_lock_lets_nobody_in() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    scene.queue("b", 1).unwrap();
+    scene
+        .carry_out(&Command::Pause(order("upgrade")), 2)
+        .unwrap();
+
+    scene.release("a", RunOutcome::Succeeded, 3).unwrap();
+
+    assert!(scene.holders().is_empty());
+    assert_eq!(scene.line(), ["b"]);
+}
+
+#[test]
+fn every_act_of_an_operator_is_in_the_history_with_actor_and_note() {
+    let mut scene = Scene::new(1);
+    scene
+        .carry_out(&Command::Pause(order("upgrade")), 0)
+        .unwrap();
+    scene.carry_out(&Command::Resume(order("done")), 1).unwrap();
+
+    let acts = scene.items.runs.iter().filter_map(|(id, run)| match id {
+        RunId::Act(_) => Some((run.holder.as_str(), run.end.clone()?)),
+        _ => None,
+    });
+    let acts: Vec<_> = acts
+        .map(|(actor, end)| (actor, end.outcome, end.evidence.unwrap()))
+        .collect();
+
+    let actor = "arn:aws:iam::1:user/op";
+    assert_eq!(
+        acts,
+        [
+            (actor, RunOutcome::Paused, "upgrade".to_owned()),
+            (actor, RunOutcome::Resumed, "done".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn an_evicted_holder_loses_its_permit_to_the_first_waiter() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    scene.queue("b", 1).unwrap();
+
+    scene.evict("a", 2).unwrap();
+
+    let end = scene.history(token).unwrap().end.clone().unwrap();
+    assert_eq!(end.outcome, RunOutcome::Evicted);
+    assert!(end.evidence.unwrap().contains("broken (by "));
+    assert_eq!(scene.holders(), ["b"]);
+}
+
+#[test]
+fn an_evicted_waiter_leaves_the_queue_and_is_told() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    scene.queue("b", 1).unwrap();
+    scene.queue("c", 1).unwrap();
+
+    let done = scene.evict("b", 2).unwrap();
+
+    let [Effect::Dismiss(gone, Dismissal::Evicted)] = &done.effects[..] else {
+        panic!("{:?}", done.effects)
+    };
+    assert_eq!(gone.terms.holder, holder("b"));
+    assert_eq!(scene.line(), ["c"]);
+}
+
+#[test]
+fn evicting_somebody_who_is_not_there_changes_nothing() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+
+    let done = scene.evict("nobody", 2).unwrap();
+
+    assert_eq!(done.outcome, Outcome::Unchanged);
+}
+
+#[test]
+fn a_frozen_lock_opens_when_an_operator_resumes_it() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    scene.items.record.as_mut().unwrap().mode = Mode::Frozen {
+        note: "a hangs".into(),
+    };
+    let frozen = scene.queue("b", 1);
+    scene.evict("a", 2).unwrap();
+
+    scene
+        .carry_out(&Command::Resume(order("looked")), 3)
+        .unwrap();
+
+    assert!(matches!(frozen, Err(Refusal::Frozen { .. })), "{frozen:?}");
+    assert!(scene.acquire("b", WhenFull::Refuse, 4).is_ok());
+}

@@ -1,0 +1,163 @@
+//! Dead holders.
+
+use super::scene::{RETENTION, Scene, beat, holder};
+use crate::domain::{
+    Command, Death, Effect, NoteTask, Outcome, Refusal, RunOutcome, TaskEnd, WhenFull,
+};
+
+#[test]
+fn a_dead_holder_is_recovered_and_its_run_is_in_the_history_with_the_evidence() {
+    let mut scene = Scene::held_by(1, &[("dead", 0)]);
+    let token = scene.token("dead");
+
+    scene.recover("dead", Death::Seen, 5).unwrap();
+
+    let end = scene.history(token).unwrap().end.clone().unwrap();
+    assert_eq!(end.outcome, RunOutcome::Recovered);
+    assert_eq!(end.evidence.as_deref(), Some("the execution is ABORTED"));
+    assert!(scene.record().is_idle());
+}
+
+#[test]
+fn a_recovery_hands_the_permit_to_the_first_waiter() {
+    let mut scene = Scene::held_by(1, &[("dead", 0)]);
+    scene.queue("b", 1).unwrap();
+
+    let done = scene.recover("dead", Death::Seen, 5).unwrap();
+
+    assert!(
+        matches!(&done.effects[..], [Effect::Wake(..)]),
+        "{:?}",
+        done.effects
+    );
+    assert_eq!(scene.holders(), ["b"]);
+}
+
+#[test]
+fn a_lease_that_is_only_expired_is_dead_one_second_after_its_end_and_not_before() {
+    let mut scene = Scene::held_by(1, &[("silent", 0)]);
+    let mut later = scene.clone();
+
+    let early = scene.recover("silent", Death::Expired, 60).unwrap();
+    later.recover("silent", Death::Expired, 61).unwrap();
+
+    assert_eq!(early.outcome, Outcome::Unchanged);
+    assert!(later.record().is_idle());
+}
+
+#[test]
+fn a_recovery_under_an_old_token_does_not_touch_the_successor() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let recover = Command::Recover(crate::domain::Recover {
+        holder: holder("a"),
+        token: scene.token("a"),
+        death: Death::Seen,
+        evidence: "ended".into(),
+        retention: RETENTION,
+    });
+    scene.carry_out(&recover, 5).unwrap();
+    scene.acquire("a", WhenFull::Refuse, 6).unwrap();
+
+    let late = scene.carry_out(&recover, 7).unwrap();
+
+    assert_eq!(late.outcome, Outcome::Unchanged);
+    assert_eq!(scene.holders(), ["a"]);
+}
+
+#[test]
+fn a_heartbeat_after_recovery_by_expiry_learns_that_the_lease_is_lost() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    scene.recover("a", Death::Expired, 61).unwrap();
+    scene.acquire("b", WhenFull::Refuse, 62).unwrap();
+
+    let late = scene.renew("a", token, 63);
+
+    assert!(matches!(late, Err(Refusal::LeaseLost { .. })), "{late:?}");
+}
+
+#[test]
+fn a_late_heartbeat_keeps_the_lease_while_nobody_has_freed_it() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+
+    let late = scene.renew("a", token, 1000).unwrap();
+
+    assert!(matches!(late.outcome, Outcome::Renewed { .. }), "{late:?}");
+}
+
+#[test]
+fn a_released_run_is_not_brought_back_by_a_heartbeat_that_was_under_way() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    scene.release("a", RunOutcome::Succeeded, 5).unwrap();
+
+    let late = scene.renew("a", token, 6).unwrap();
+
+    assert_eq!(late.outcome, Outcome::Ended);
+    assert!(scene.record().is_idle());
+}
+
+#[test]
+fn a_task_is_noted_while_the_run_holds_and_stays_when_the_run_ends() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    note(&mut scene, 4);
+
+    scene.release("a", RunOutcome::Failed, 5).unwrap();
+
+    let run = scene.history(token).unwrap();
+    assert_eq!(run.outcome(), Some(RunOutcome::Failed));
+    assert_eq!(run.task.as_ref().unwrap().exit_code, Some(137));
+}
+
+#[test]
+fn of_one_task_only_a_later_version_is_news() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+
+    let noted = [4, 4, 3, 5].map(|version| note(&mut scene, version));
+
+    let news = [
+        Outcome::Done,
+        Outcome::Unchanged,
+        Outcome::Unchanged,
+        Outcome::Done,
+    ];
+    assert_eq!(noted, news);
+    assert_eq!(
+        scene.history(token).unwrap().task.as_ref().unwrap().version,
+        5
+    );
+}
+
+#[test]
+fn a_release_ends_the_heartbeat_state() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    scene.renew("a", token, 1).unwrap();
+
+    let done = scene.release("a", RunOutcome::Succeeded, 5).unwrap();
+
+    assert_eq!(done.effects, [Effect::EndHeartbeat(beat("beat"))]);
+}
+
+fn note(scene: &mut Scene, version: u64) -> Outcome {
+    let task = TaskEnd {
+        arn: "arn:aws:ecs:x:1:task/c/1".into(),
+        version,
+        runtime_id: Some("abc".into()),
+        exit_code: Some(137),
+        reason: Some("OutOfMemoryError".into()),
+    };
+    // The token outlives the lease, as the container's environment does.
+    let held = scene
+        .record()
+        .holders
+        .values()
+        .next()
+        .map(|lease| lease.token);
+    let token = held.unwrap_or(scene.record().last_token);
+    let note = Command::NoteTask(NoteTask { token, task });
+    scene.carry_out(&note, 3).unwrap().outcome
+}

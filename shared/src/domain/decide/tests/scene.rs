@@ -1,0 +1,207 @@
+//! A lock, and callers that speak one after the other at seconds of their choice.
+
+use crate::domain::{
+    Acquire, Command, Death, Evict, FencingToken, HolderId, LockRecord, Order, Outcome, Permits,
+    Recover, Refusal, Release, Renew, Run, RunId, RunKey, RunOutcome, Seconds, Snapshot,
+    StalePolicy, TaskToken, Terms, Timestamp, Transition, WhenFull, decide,
+};
+use crate::store::Commit;
+use crate::store::memory::LockItems;
+
+pub(super) type Decision = Result<Transition, Refusal>;
+
+pub(super) const RETENTION: Seconds = Seconds::of(86_400);
+
+/// A lock of `permits`.
+#[derive(Clone)]
+pub(super) struct Scene {
+    pub(super) items: LockItems,
+    permits: Permits,
+}
+
+pub(super) fn at(second: u64) -> Timestamp {
+    Timestamp::from_millis(1_000_000 + second * 1000)
+}
+
+pub(super) fn holder(name: &str) -> HolderId {
+    HolderId::new(name).unwrap()
+}
+
+pub(super) fn beat(name: &str) -> TaskToken {
+    TaskToken::new(name).unwrap()
+}
+
+impl Scene {
+    pub(super) fn new(permits: i64) -> Self {
+        Self {
+            items: LockItems::default(),
+            permits: Permits::new(permits).unwrap(),
+        }
+    }
+
+    /// A lock with these grants, each `(holder, second)`.
+    pub(super) fn held_by(permits: i64, grants: &[(&str, u64)]) -> Self {
+        let mut scene = Self::new(permits);
+        for (name, second) in grants {
+            let done = scene.acquire(name, WhenFull::Refuse, *second).unwrap();
+            assert!(matches!(done.outcome, Outcome::Granted { .. }), "{done:?}");
+        }
+        scene
+    }
+
+    pub(super) fn terms(&self, name: &str) -> Terms {
+        Terms {
+            holder: holder(name),
+            permits: self.permits,
+            lease: Seconds::of(60),
+            heartbeat: Seconds::of(20),
+            max_run: None,
+            no_progress: None,
+            stale: StalePolicy::Terminate,
+            min_interval: None,
+            run_key: None,
+            work: None,
+            retention: RETENTION,
+        }
+    }
+
+    pub(super) fn acquire(&mut self, name: &str, when_full: WhenFull, second: u64) -> Decision {
+        self.ask(self.terms(name), when_full, second)
+    }
+
+    pub(super) fn queue(&mut self, name: &str, second: u64) -> Decision {
+        self.acquire(name, WhenFull::Queue { most: 100 }, second)
+    }
+
+    pub(super) fn ask(&mut self, terms: Terms, when_full: WhenFull, second: u64) -> Decision {
+        let task_token = TaskToken::new(format!("{}-waits", terms.holder)).ok();
+        let acquire = Acquire {
+            terms,
+            task_token: task_token.filter(|_| when_full != WhenFull::Refuse),
+            when_full,
+            wait_until: None,
+        };
+        self.carry_out(&Command::Acquire(acquire), second)
+    }
+
+    pub(super) fn release(&mut self, name: &str, outcome: RunOutcome, second: u64) -> Decision {
+        let release = Release {
+            holder: holder(name),
+            token: self.token(name),
+            run_key: self.run_key(name),
+            outcome,
+            retention: RETENTION,
+        };
+        self.carry_out(&Command::Release(release), second)
+    }
+
+    pub(super) fn renew(&mut self, name: &str, token: FencingToken, second: u64) -> Decision {
+        let renew = Renew {
+            holder: holder(name),
+            token,
+            beat: Some(beat("beat")),
+            progress: None,
+            retention: RETENTION,
+        };
+        self.carry_out(&Command::Renew(renew), second)
+    }
+
+    pub(super) fn recover(&mut self, name: &str, death: Death, second: u64) -> Decision {
+        let recover = Recover {
+            holder: holder(name),
+            token: self.token(name),
+            death,
+            evidence: "the execution is ABORTED".into(),
+            retention: RETENTION,
+        };
+        self.carry_out(&Command::Recover(recover), second)
+    }
+
+    pub(super) fn evict(&mut self, name: &str, second: u64) -> Decision {
+        let evict = Evict {
+            holder: holder(name),
+            order: order("broken"),
+        };
+        self.carry_out(&Command::Evict(evict), second)
+    }
+
+    /// Decides as the protocol does, writes what was decided, and answers with it.
+    pub(super) fn carry_out(&mut self, command: &Command, second: u64) -> Decision {
+        let now = at(second);
+        if let Some(waiter) = command.waits_already(now) {
+            self.items.waiters.insert(waiter.id(), waiter);
+        }
+        let record = self.items.record.clone();
+        let waiter = command.waiter_to_read(record.as_ref()).map(|id| {
+            let item = self.items.waiters.get(&id).cloned();
+            (id, item)
+        });
+        let runs = self.items.runs.clone();
+        let seen = Snapshot {
+            record,
+            runs,
+            waiter,
+        };
+        let decided = decide(&seen, command, now)?;
+        if let Some(change) = decided.change(seen.record.as_ref()) {
+            let done = self.items.commit(&change);
+            assert!(matches!(done, Commit::Committed(_)), "{done:?}");
+        }
+        if let Some(record) = &self.items.record {
+            assert_eq!(record.check_invariants(), Ok(()));
+            assert_eq!(record.due.is_none(), record.is_idle(), "{record:?}");
+        }
+        Ok(decided)
+    }
+
+    pub(super) fn record(&self) -> &LockRecord {
+        self.items.record.as_ref().unwrap()
+    }
+
+    pub(super) fn holders(&self) -> Vec<&str> {
+        self.record().holders.keys().map(HolderId::as_str).collect()
+    }
+
+    /// The names of those who wait, first in the queue first.
+    pub(super) fn line(&self) -> Vec<&str> {
+        let mut waiting: Vec<_> = self.record().queue.iter().collect();
+        waiting.sort_by_key(|(_, ticket)| **ticket);
+        let names = waiting.iter().map(|(id, _)| &self.items.waiters[*id]);
+        names.map(|waiter| waiter.terms.holder.as_str()).collect()
+    }
+
+    pub(super) fn token(&self, name: &str) -> FencingToken {
+        let lease = self.record().holders.get(&holder(name));
+        lease.map_or(FencingToken::NONE, |lease| lease.token)
+    }
+
+    fn run_key(&self, name: &str) -> Option<RunKey> {
+        self.record().holders.get(&holder(name))?.run_key.clone()
+    }
+
+    /// How the run of `token` ended.
+    pub(super) fn ended(&self, token: FencingToken) -> Option<RunOutcome> {
+        self.history(token)?.outcome()
+    }
+
+    pub(super) fn history(&self, token: FencingToken) -> Option<&Run> {
+        self.items.runs.get(&RunId::Token(token))
+    }
+
+    pub(super) fn marker(&self, key: &str) -> Option<&Run> {
+        self.items.runs.get(&RunId::Key(RunKey::new(key).unwrap()))
+    }
+}
+
+pub(super) fn order(note: &str) -> Order {
+    Order {
+        actor: holder("arn:aws:iam::1:user/op"),
+        note: note.into(),
+        retention: RETENTION,
+    }
+}
+
+pub(super) fn with_key(mut terms: Terms, key: &str) -> Terms {
+    terms.run_key = RunKey::new(key).ok();
+    terms
+}

@@ -1,0 +1,26 @@
+//! Holders that stopped renewing, hung or overran.
+
+use super::time::Timestamp;
+
+/// What happens to a holder that is stale while its execution still runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StalePolicy {
+    /// It is stopped; the permit is free once its work is seen to have stopped.
+    #[default]
+    Terminate,
+    /// It loses the permit and keeps running.
+    Yield,
+    /// The lock is frozen until an operator has looked.
+    Hold,
+}
+
+/// Why a holder is stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Staleness {
+    /// It stopped renewing: its lease ended then.
+    Expired(Timestamp),
+    /// It should have been over by then (`maxRunSeconds`).
+    Overran(Timestamp),
+    /// It should have made progress by then (`noProgressSeconds`).
+    Stalled(Timestamp),
+}

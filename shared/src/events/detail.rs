@@ -1,0 +1,99 @@
+//! What an event carries on the wire.
+
+use super::Event;
+use crate::contract::rfc3339;
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The `detail` of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EventDetail {
+    /// The lock.
+    pub lock: String,
+    /// The holder or waiter that the event is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// The fencing token of the grant that the event is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<u64>,
+    /// What happened, and why.
+    pub reason: String,
+    /// What whoever reads this can do.
+    pub advice: String,
+    /// When it happened.
+    pub at: String,
+}
+
+/// Longest text of an event, in characters. Ten events of this length stay below the 256 KB of
+/// PutEvents even if every character has to be escaped.
+const TEXT_MAX: usize = 1000;
+
+impl From<&Event> for EventDetail {
+    fn from(event: &Event) -> Self {
+        Self {
+            lock: event.lock.to_string(),
+            holder: event.holder.as_ref().map(ToString::to_string),
+            token: event.token.map(|token| token.number()),
+            reason: event.reason.chars().take(TEXT_MAX).collect(),
+            advice: event.advice.chars().take(TEXT_MAX).collect(),
+            at: rfc3339(event.at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{FencingToken, HolderId, LockKey, Timestamp};
+    use crate::events::EventKind;
+    use serde_json::json;
+
+    fn event(reason: &str) -> Event {
+        Event {
+            kind: EventKind::LeaseLost,
+            lock: LockKey::new("nightly").unwrap(),
+            holder: None,
+            token: None,
+            reason: reason.into(),
+            advice: "look".into(),
+            at: Timestamp::from_millis(1_767_225_600_000),
+        }
+    }
+
+    #[test]
+    fn a_detail_is_camel_case_and_leaves_out_what_is_not_known() {
+        let bare = event("late");
+        let full = Event {
+            holder: Some(HolderId::new("a").unwrap()),
+            token: Some(FencingToken::from_number(7)),
+            ..bare.clone()
+        };
+
+        let json = |event| serde_json::to_value(EventDetail::from(event)).unwrap();
+
+        let at = "2026-01-01T00:00:00Z";
+        let bare = json(&bare);
+        let said = json!({"lock": "nightly", "reason": "late", "advice": "look", "at": at});
+        assert_eq!(bare, said);
+        assert_eq!(json(&full)["holder"], "a");
+        assert_eq!(json(&full)["token"], 7);
+    }
+
+    #[test]
+    fn ten_events_of_any_text_fit_into_one_call() {
+        let worst = "\u{1}".repeat(5 * TEXT_MAX);
+        let event = Event {
+            holder: Some(HolderId::new("\"".repeat(512)).unwrap()),
+            advice: worst.clone(),
+            ..event(&worst)
+        };
+
+        let detail = serde_json::to_string(&EventDetail::from(&event)).unwrap();
+
+        // Beside its detail an event has a source, a detail type and a time of 14 bytes.
+        assert!(10 * (detail.len() + 200) < 256 * 1024, "{}", detail.len());
+    }
+}

@@ -1,0 +1,150 @@
+//! EventBridge itself.
+
+use super::{Event, EventDetail, Events, SOURCE};
+use crate::failure::text;
+use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::primitives::DateTime;
+use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
+use std::time::Duration;
+
+/// Most events that PutEvents takes at once
+/// (<https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html>).
+const BATCH: usize = 10;
+
+/// How long all of one publication may take: the run that it tells of waits for it.
+const TIME_MAX: Duration = Duration::from_secs(2);
+
+/// An event bus of EventBridge.
+#[derive(Clone, Debug)]
+pub struct EventBridge {
+    client: Client,
+    bus: String,
+}
+
+impl EventBridge {
+    /// The `bus`, by its name or ARN, as `sdk` reaches it.
+    #[must_use]
+    pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String) -> Self {
+        Self {
+            client: Client::new(sdk),
+            bus,
+        }
+    }
+
+    async fn send(&self, events: &[Event]) {
+        let entries = events.iter().map(|event| entry(event, &self.bus)).collect();
+        let call = self.client.put_events().set_entries(Some(entries));
+        match call.send().await {
+            Ok(answer) if answer.failed_entry_count() == 0 => {}
+            Ok(answer) => {
+                let refused = refused(answer.entries(), events);
+                refused.iter().for_each(|(event, why)| lost(event, why));
+            }
+            Err(error) => {
+                let why = text(&error);
+                events.iter().for_each(|event| lost(event, &why));
+            }
+        }
+    }
+}
+
+impl Events for EventBridge {
+    async fn publish(&self, events: Vec<Event>) {
+        let mut done = 0;
+        let sending = async {
+            for some in events.chunks(BATCH) {
+                self.send(some).await;
+                done += some.len();
+            }
+        };
+        if tokio::time::timeout(TIME_MAX, sending).await.is_err() {
+            let left = events.iter().skip(done);
+            left.for_each(|event| lost(event, "EventBridge did not answer in time"));
+        }
+    }
+}
+
+fn entry(event: &Event, bus: &str) -> PutEventsRequestEntry {
+    let detail = serde_json::to_string(&EventDetail::from(event));
+    let millis = i64::try_from(event.at.millis()).unwrap_or(i64::MAX);
+    PutEventsRequestEntry::builder()
+        .event_bus_name(bus)
+        .source(SOURCE)
+        .detail_type(event.kind.detail_type())
+        .detail(detail.expect("an event detail is JSON"))
+        .time(DateTime::from_millis(millis))
+        .build()
+}
+
+/// The events that were not taken, and why. The results are in the order of the request.
+fn refused<'a>(results: &[PutEventsResultEntry], events: &'a [Event]) -> Vec<(&'a Event, String)> {
+    let why = |result: &PutEventsResultEntry| {
+        let message = result.error_message().unwrap_or_default();
+        result.error_code().map(|code| format!("{code}: {message}"))
+    };
+    let pairs = events.iter().zip(results);
+    pairs
+        .filter_map(|(event, result)| Some((event, why(result)?)))
+        .collect()
+}
+
+/// An event that nobody will get is at least in the log.
+fn lost(event: &Event, why: &str) {
+    let detail = EventDetail::from(event);
+    tracing::warn!(
+        event = event.kind.detail_type(),
+        lock = %detail.lock,
+        holder = detail.holder,
+        token = detail.token,
+        reason = %detail.reason,
+        advice = %detail.advice,
+        at = %detail.at,
+        why,
+        "the event was not published"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{LockKey, Timestamp};
+    use crate::events::EventKind;
+
+    fn event(lock: &str) -> Event {
+        Event {
+            kind: EventKind::QueueFull,
+            lock: LockKey::new(lock).unwrap(),
+            holder: None,
+            token: None,
+            reason: "100 wait".into(),
+            advice: "wait".into(),
+            at: Timestamp::from_millis(1500),
+        }
+    }
+
+    #[test]
+    fn an_entry_names_bus_source_kind_and_time() {
+        let entry = entry(&event("nightly"), "alerts");
+
+        assert_eq!(entry.event_bus_name(), Some("alerts"));
+        assert_eq!(entry.source(), Some("lockstep"));
+        assert_eq!(entry.detail_type(), Some("Lockstep Queue Full"));
+        assert_eq!(entry.time(), Some(&DateTime::from_millis(1500)));
+        assert!(entry.detail().unwrap().contains("\"lock\":\"nightly\""));
+    }
+
+    #[test]
+    fn an_event_that_was_not_taken_is_known_by_its_place() {
+        let events = [event("a"), event("b"), event("c")];
+        let taken = PutEventsResultEntry::builder().event_id("1").build();
+        let failed = PutEventsResultEntry::builder().error_code("InternalFailure");
+        let failed = failed.error_message("try again").build();
+
+        let refused = refused(&[taken.clone(), failed, taken], &events);
+
+        assert_eq!(
+            refused,
+            [(&events[1], "InternalFailure: try again".to_owned())]
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! The closed list of events.
+
+use std::fmt;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventKind {
+    /// A run gave way because the lock was full or rested.
+    RunSkipped,
+    /// A run gave way because its run key is taken.
+    RunDuplicate,
+    /// A run could not wait because the queue was full.
+    QueueFull,
+    /// A run waited until its time was up.
+    WaitGivenUp,
+    /// A run lost its lease while it was at work.
+    LeaseLost,
+    /// A dead run's permit was freed.
+    RunRecovered,
+    /// A run had to make room for another one.
+    RunReplaced,
+    /// An operator took a run's permit away.
+    RunEvicted,
+    /// A stale run was stopped.
+    RunStopped,
+    /// A lock was frozen because of a stale run.
+    LockFrozen,
+    /// An operator paused a lock.
+    LockPaused,
+    /// An operator resumed a lock.
+    LockResumed,
+    /// Whether a run is dead could not be learnt.
+    EvidenceMissing,
+}
+
+impl EventKind {
+    /// All kinds.
+    pub const ALL: [Self; 13] = [
+        Self::RunSkipped,
+        Self::RunDuplicate,
+        Self::QueueFull,
+        Self::WaitGivenUp,
+        Self::LeaseLost,
+        Self::RunRecovered,
+        Self::RunReplaced,
+        Self::RunEvicted,
+        Self::RunStopped,
+        Self::LockFrozen,
+        Self::LockPaused,
+        Self::LockResumed,
+        Self::EvidenceMissing,
+    ];
+
+    /// The `detail-type` that a rule matches on.
+    #[must_use]
+    pub const fn detail_type(self) -> &'static str {
+        match self {
+            Self::RunSkipped => "Lockstep Run Skipped",
+            Self::RunDuplicate => "Lockstep Run Duplicate",
+            Self::QueueFull => "Lockstep Queue Full",
+            Self::WaitGivenUp => "Lockstep Wait Given Up",
+            Self::LeaseLost => "Lockstep Lease Lost",
+            Self::RunRecovered => "Lockstep Run Recovered",
+            Self::RunReplaced => "Lockstep Run Replaced",
+            Self::RunEvicted => "Lockstep Run Evicted",
+            Self::RunStopped => "Lockstep Run Stopped",
+            Self::LockFrozen => "Lockstep Lock Frozen",
+            Self::LockPaused => "Lockstep Lock Paused",
+            Self::LockResumed => "Lockstep Lock Resumed",
+            Self::EvidenceMissing => "Lockstep Evidence Missing",
+        }
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.detail_type())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detail_type_is_the_name_of_its_kind_in_words() {
+        for kind in EventKind::ALL {
+            let joined = kind.detail_type().replace(' ', "");
+
+            assert_eq!(joined, format!("Lockstep{kind:?}"));
+        }
+    }
+
+    #[test]
+    fn a_detail_type_is_no_longer_than_eventbridge_takes() {
+        assert!(
+            EventKind::ALL
+                .iter()
+                .all(|kind| kind.detail_type().len() <= 128)
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! The name of an execution.
+
+use crate::domain::{HolderId, Invalid};
+use std::fmt;
+
+/// The ARN of an execution of a Standard workflow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExecutionArn(String);
+
+impl ExecutionArn {
+    /// The rule an execution ARN keeps.
+    pub const RULE: &'static str = "the ARN of a Standard execution, \
+                                    arn:<partition>:states:<region>:<account>:execution:<machine>:<name>";
+
+    /// Takes `arn` if it keeps [`Self::RULE`].
+    ///
+    /// # Errors
+    /// [`Invalid`] with the rule.
+    pub fn new(arn: String) -> Result<Self, Invalid> {
+        let parts: Vec<_> = arn.split(':').collect();
+        let is_arn = matches!(parts[..], ["arn", _, "states", _, _, "execution", _, _]);
+        let is_full = parts.iter().all(|part| !part.is_empty());
+        let is_plain = arn.len() <= 512 && arn.bytes().all(|b| b.is_ascii_graphic());
+        if is_arn && is_full && is_plain {
+            Ok(Self(arn))
+        } else {
+            Err(Invalid { rule: Self::RULE })
+        }
+    }
+
+    /// The ARN as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The execution that holds under `holder`, which may carry a `#suffix`; `None` when the holder
+    /// is no execution.
+    ///
+    /// The name of an execution has no `#`
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
+    #[must_use]
+    pub fn of_holder(holder: &HolderId) -> Option<Self> {
+        let arn = holder.as_str().split('#').next()?;
+        Self::new(arn.to_owned()).ok()
+    }
+
+    /// The ARN of the state machine that this is an execution of.
+    #[must_use]
+    pub fn state_machine(&self) -> String {
+        let parts: Vec<_> = self.0.split(':').collect();
+        let mut machine = parts[..7].to_vec();
+        machine[5] = "stateMachine";
+        machine.join(":")
+    }
+}
+
+impl fmt::Display for ExecutionArn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARN: &str = "arn:aws:states:eu-west-1:1:execution:report:a";
+
+    fn of_holder(holder: &str) -> Option<String> {
+        let holder = HolderId::new(holder).unwrap();
+        ExecutionArn::of_holder(&holder).map(|arn| arn.to_string())
+    }
+
+    #[test]
+    fn an_execution_knows_its_state_machine() {
+        let machine = ExecutionArn::new(ARN.into()).unwrap().state_machine();
+
+        assert_eq!(machine, "arn:aws:states:eu-west-1:1:stateMachine:report");
+    }
+
+    #[test]
+    fn all_holders_of_one_execution_lead_to_it() {
+        for holder in [ARN, &format!("{ARN}#2"), &format!("{ARN}#a#b")] {
+            assert_eq!(of_holder(holder).as_deref(), Some(ARN), "{holder}");
+        }
+    }
+
+    #[test]
+    fn a_holder_that_is_no_execution_leads_to_none() {
+        let express = "arn:aws:states:eu-west-1:1:express:report:a:b";
+        let machine = "arn:aws:states:eu-west-1:1:stateMachine:report";
+
+        for holder in ["operator", "#2", "a#arn", express, machine] {
+            assert_eq!(of_holder(holder), None, "{holder}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether an execution still runs.
+
+use std::fmt;
+
+/// Whether an execution still runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ExecutionState {
+    /// It runs, or will go on by itself.
+    Running,
+    /// It is over. A redrive may bring it back to [`Self::Running`] within 14 days
+    /// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>).
+    Ended(ExecutionEnd),
+}
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ExecutionEnd {
+    /// Its last state succeeded.
+    Succeeded,
+    /// A state failed and nothing caught it.
+    Failed,
+    /// It took longer than the `TimeoutSeconds` of its state machine.
+    TimedOut,
+    /// Somebody stopped it.
+    Aborted,
+}
+
+impl ExecutionState {
+    /// The state behind a status of Step Functions; `None` for a status that it did not have when
+    /// this was written
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
+    #[must_use]
+    pub fn of_status(status: &str) -> Option<Self> {
+        Some(match status {
+            // A child of a Distributed Map that waits for its turn in a redrive: it will run.
+            "RUNNING" | "PENDING_REDRIVE" => Self::Running,
+            "SUCCEEDED" => Self::Ended(ExecutionEnd::Succeeded),
+            "FAILED" => Self::Ended(ExecutionEnd::Failed),
+            "TIMED_OUT" => Self::Ended(ExecutionEnd::TimedOut),
+            "ABORTED" => Self::Ended(ExecutionEnd::Aborted),
+            _ => return None,
+        })
+    }
+}
+
+impl ExecutionEnd {
+    /// The end as Step Functions spells it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "SUCCEEDED",
+            Self::Failed => "FAILED",
+            Self::TimedOut => "TIMED_OUT",
+            Self::Aborted => "ABORTED",
+        }
+    }
+}
+
+impl fmt::Display for ExecutionEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_spelled_as_the_status_that_it_is_read_from() {
+        for status in ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"] {
+            let state = ExecutionState::of_status(status);
+
+            assert!(
+                matches!(state, Some(ExecutionState::Ended(end)) if end.as_str() == status),
+                "{status}: {state:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_execution_that_waits_for_its_redrive_runs() {
+        for status in ["RUNNING", "PENDING_REDRIVE"] {
+            let state = ExecutionState::of_status(status);
+
+            assert_eq!(state, Some(ExecutionState::Running), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_status_that_nobody_knows_is_no_state() {
+        for status in ["", "running", "PAUSED"] {
+            assert_eq!(ExecutionState::of_status(status), None, "{status}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! From the SDK's errors to [`ExecutionsError`].
+
+use crate::executions::ExecutionsError;
+use crate::failure::{is_refusal, text};
+use aws_sdk_sfn::error::{ProvideErrorMetadata, SdkError};
+
+pub(super) fn translate<E>(error: &SdkError<E>) -> ExecutionsError
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    classed(error.code(), text(error))
+}
+
+fn classed(code: Option<&str>, text: String) -> ExecutionsError {
+    let is_wrong = matches!(
+        code,
+        Some(
+            "StateMachineDoesNotExist"
+                | "StateMachineTypeNotSupported"
+                | "InvalidArn"
+                | "InvalidOutput"
+                | "ValidationException"
+                | "KmsAccessDeniedException"
+                | "KmsInvalidStateException"
+        )
+    );
+    if is_wrong || is_refusal(code) {
+        ExecutionsError::Denied(text)
+    } else {
+        ExecutionsError::Unavailable(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_has_its_class() {
+        let class = |code| classed(code, String::new());
+
+        for code in [
+            "AccessDeniedException",
+            "ExpiredTokenException",
+            "StateMachineDoesNotExist",
+            "StateMachineTypeNotSupported",
+            "InvalidArn",
+            "InvalidOutput",
+            "ValidationException",
+            "KmsAccessDeniedException",
+        ] {
+            let class = class(Some(code));
+            assert!(matches!(class, ExecutionsError::Denied(_)), "{code}");
+        }
+        for code in [
+            Some("ThrottlingException"),
+            Some("KmsThrottlingException"),
+            Some("InternalServerError"),
+            None,
+        ] {
+            let class = class(code);
+            assert!(matches!(class, ExecutionsError::Unavailable(_)), "{code:?}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What a failed call to AWS says.
+
+use aws_sdk_sfn::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+
+/// Longest text of an error, in characters.
+const TEXT_MAX: usize = 500;
+
+/// What went wrong: in the words of the service where it answered, else in the words of the client.
+pub(crate) fn text<E>(error: &SdkError<E>) -> String
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    let text = match (error.code(), error.message()) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        (None, _) => DisplayErrorContext(error).to_string(),
+    };
+    text.chars().take(TEXT_MAX).collect()
+}
+
+/// Whether a call failed because of who made it: asking again is of no use.
+///
+/// <https://docs.aws.amazon.com/step-functions/latest/apireference/CommonErrors.html>, which all
+/// services share.
+pub(crate) fn is_refusal(code: Option<&str>) -> bool {
+    matches!(
+        code,
+        Some(
+            "AccessDenied"
+                | "AccessDeniedException"
+                | "NotAuthorized"
+                | "OptInRequired"
+                | "UnrecognizedClientException"
+                | "InvalidClientTokenId"
+                | "ExpiredToken"
+                | "ExpiredTokenException"
+                | "InvalidSignatureException"
+                | "IncompleteSignature"
+                | "IncompleteSignatureException"
+                | "MissingAuthenticationToken"
+                | "MissingAuthenticationTokenException"
+        )
+    )
+}

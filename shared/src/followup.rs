@@ -1,0 +1,153 @@
+//! What is left to do after a commit: end heartbeat states, wake waiters, pass permits on.
+//!
+//! The table has the truth before any of this begins. So whatever fails here is only late: the
+//! waiting state registers again, and the sweep looks at every grant that was not taken up.
+//!
+//! May depend on: protocol, the ports, contract.
+
+use crate::alerts;
+use crate::clock::Clock;
+use crate::contract::{AcquireResponse, Duplicate, GaveUp, Granted};
+use crate::domain::{
+    Command, Death, Dismissal, Effect, HolderId, Lease, LockKey, Outcome, Recover, Seconds,
+    TaskToken, Waiter,
+};
+use crate::events::Events;
+use crate::executions::{ExecutionArn, ExecutionState, Executions};
+use crate::protocol::Protocol;
+use crate::store::LockStore;
+use std::collections::VecDeque;
+
+/// Most steps that one call takes. Each waiter that is gone costs some; what is left is the
+/// sweep's.
+const STEPS_MAX: usize = 60;
+
+/// What is done after a commit, and what it is done with.
+#[derive(Debug)]
+pub struct FollowUp<S, C, E, V> {
+    /// The protocol on the lock table.
+    pub protocol: Protocol<S, C>,
+    /// Where states are ended and executions looked at.
+    pub executions: E,
+    /// Where events go.
+    pub events: V,
+    /// Name of the lock table, for the containers of the runs that are let in.
+    pub table: String,
+    /// How long an ended run is remembered.
+    pub retention: Seconds,
+}
+
+impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
+    /// Does what `effects` ask for, and what that leads to. Nothing here can fail the caller.
+    ///
+    /// [`Effect::Stop`] is left to [`crate::recovery::Caretaker`]: it takes more rights.
+    pub async fn perform(&self, lock: &LockKey, effects: Vec<Effect>) {
+        let mut left = VecDeque::from(effects);
+        for _ in 0..STEPS_MAX {
+            let Some(effect) = left.pop_front() else {
+                return;
+            };
+            match effect {
+                Effect::EndHeartbeat(token) => {
+                    self.end_state(lock, &token, "{}").await;
+                }
+                Effect::Wake(holder, lease) => left.extend(self.wake(lock, &holder, &lease).await),
+                Effect::Dismiss(waiter, why) => self.dismiss(lock, &waiter, why).await,
+                Effect::HandOver => left.extend(self.carry_out(lock, &Command::HandOver).await.1),
+                Effect::Stop(..) => {}
+            }
+        }
+        tracing::warn!(%lock, left = left.len(), "the rest is left to the sweep");
+    }
+
+    /// Tells a waiter once more that its turn has come.
+    pub async fn wake_again(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
+        let wake = Effect::Wake(holder.clone(), lease.clone());
+        self.perform(lock, vec![wake]).await;
+    }
+
+    /// Where nothing waits any more, its execution says whether it will come back for the grant.
+    async fn wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Effect> {
+        let token = lease
+            .call
+            .as_ref()
+            .and_then(|call| call.task_token.as_ref());
+        if let Some(token) = token {
+            let granted = Granted::of(lock, holder, lease, &self.table);
+            let output = AcquireResponse::Granted(granted).to_json();
+            if self.end_state(lock, token, &output).await != Some(false) {
+                tracing::info!(%lock, %holder, token = %lease.token, "woken");
+                return Vec::new();
+            }
+        }
+        let Some(execution) = ExecutionArn::of_holder(holder) else {
+            return Vec::new();
+        };
+        let evidence = match self.executions.look(&execution).await {
+            Ok(Some(ExecutionState::Running)) | Err(_) => return Vec::new(),
+            Ok(Some(ExecutionState::Ended(end))) => {
+                format!("the execution was {} before its turn came", end.as_str())
+            }
+            Ok(None) => "Step Functions does not know the execution any more".to_owned(),
+        };
+        let recover = Command::Recover(Recover {
+            holder: holder.clone(),
+            token: lease.token,
+            death: Death::Seen,
+            evidence: evidence.clone(),
+            retention: self.retention,
+        });
+        let (outcome, effects) = self.carry_out(lock, &recover).await;
+        if let Some(Outcome::Freed {
+            outcome: Some(outcome),
+        }) = outcome
+        {
+            let now = self.protocol.clock().now();
+            let alert = alerts::freed(lock, holder, lease, outcome, &evidence, now);
+            self.events.publish(vec![alert]).await;
+        }
+        effects
+    }
+
+    async fn dismiss(&self, lock: &LockKey, waiter: &Waiter, why: Dismissal) {
+        let Some(token) = &waiter.task_token else {
+            return;
+        };
+        let answer = match (why, &waiter.terms.run_key) {
+            (Dismissal::Duplicate(run), Some(key)) => {
+                AcquireResponse::Duplicate(Duplicate::of(lock, key, &run))
+            }
+            (Dismissal::GaveUp | Dismissal::Duplicate(_), _) => {
+                AcquireResponse::GaveUp(GaveUp::of(lock, 0, &[]))
+            }
+            (Dismissal::Evicted, _) => AcquireResponse::GaveUp(GaveUp::evicted(lock)),
+        };
+        self.end_state(lock, token, &answer.to_json()).await;
+    }
+
+    /// Whether a state waited with `token`; nothing where that could not be learnt.
+    async fn end_state(&self, lock: &LockKey, token: &TaskToken, output: &str) -> Option<bool> {
+        match self.executions.end_state(token, output).await {
+            Ok(waited) => {
+                if !waited {
+                    tracing::info!(%lock, "nothing waits with this task token any more");
+                }
+                Some(waited)
+            }
+            Err(error) => {
+                tracing::warn!(%lock, %error, "a waiting state could not be ended");
+                None
+            }
+        }
+    }
+
+    async fn carry_out(&self, lock: &LockKey, command: &Command) -> (Option<Outcome>, Vec<Effect>) {
+        match self.protocol.execute(lock, command).await {
+            Ok(done) => (Some(done.outcome), done.effects),
+            Err(error) => {
+                tracing::warn!(%lock, %error, "the permit could not be passed on");
+                (None, Vec::new())
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Promises about the sweep's index.
+
+use super::Bench;
+use super::samples::{at, change, held};
+use crate::domain::{Assign, Clause, LockKey, LockRecord, Timestamp, Update};
+use crate::store::{DUE_PAGE, DueLock, LockStore, SHARDS, shard};
+
+/// Late enough for everything.
+const END: Timestamp = Timestamp::MAX;
+
+pub(super) async fn only_locks_with_holders_or_waiters_are_due_and_from_their_time_on<
+    S: LockStore,
+>(
+    bench: &Bench<'_, S>,
+) {
+    let lock = bench.lock("due");
+    let mine = [lock.clone()];
+    bench.given(&lock, &due_at(61_000)).await;
+    let assign = |assign| change(vec![Clause::Readable], Update::Assign(vec![assign]));
+    let own = |due| {
+        let lock = lock.clone();
+        vec![DueLock { due: at(due), lock }]
+    };
+
+    let too_early = all_due(bench, shard(&lock), at(60_999), &mine).await;
+    let in_time = all_due(bench, shard(&lock), at(61_000), &mine).await;
+    bench
+        .commit(&lock, &assign(Assign::Due(Some(at(70_000)))))
+        .await;
+    let moved = all_due(bench, shard(&lock), END, &mine).await;
+    bench.commit(&lock, &assign(Assign::Due(None))).await;
+    let idle = all_due(bench, shard(&lock), END, &mine).await;
+    bench
+        .commit(&lock, &assign(Assign::DueUnlessSet(at(80_000))))
+        .await;
+    let back = all_due(bench, shard(&lock), END, &mine).await;
+
+    assert_eq!(too_early, []);
+    assert_eq!(in_time, own(61_000));
+    assert_eq!(moved, own(70_000));
+    assert_eq!(idle, []);
+    assert_eq!(back, own(80_000));
+    for other in (0..SHARDS).filter(|other| *other != shard(&lock)) {
+        assert_eq!(all_due(bench, other, END, &mine).await, []);
+    }
+}
+
+pub(super) async fn the_due_locks_of_a_shard_come_page_by_page_longest_due_first<S: LockStore>(
+    bench: &Bench<'_, S>,
+) {
+    const OF: u8 = 3;
+    let locks = (0..).map(|number| bench.lock(&format!("page-{number}")));
+    let locks = locks.filter(|lock| shard(lock) == OF);
+    let locks: Vec<_> = locks.take(2 * DUE_PAGE + 7).collect();
+    let mut expected = Vec::new();
+    for (number, lock) in (0..).zip(&locks) {
+        // The later ones come first.
+        let due = at(200_000 - number);
+        bench.given(lock, &due_at(due.millis())).await;
+        let lock = lock.clone();
+        expected.push(DueLock { due, lock });
+    }
+    expected.reverse();
+
+    let due = all_due(bench, OF, at(200_000), &locks).await;
+
+    assert_eq!(due, expected);
+}
+
+/// What is due of `mine`, from all pages. Locks of other cases and earlier runs are left out.
+async fn all_due<S: LockStore>(
+    bench: &Bench<'_, S>,
+    shard: u8,
+    until: Timestamp,
+    mine: &[LockKey],
+) -> Vec<DueLock> {
+    let (mut due, mut after) = (Vec::new(), None);
+    loop {
+        let page = bench.store.due(shard, until, after.as_ref()).await;
+        let page = page.expect("the store works");
+        assert!(
+            page.locks.len() <= DUE_PAGE,
+            "{} on a page",
+            page.locks.len()
+        );
+        due.extend(page.locks);
+        after = page.next;
+        if after.is_none() {
+            due.retain(|due| mine.contains(&due.lock));
+            return due;
+        }
+    }
+}
+
+fn due_at(millis: u64) -> LockRecord {
+    let mut record = held();
+    record.due = Some(at(millis));
+    record
+}

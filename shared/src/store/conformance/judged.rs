@@ -1,0 +1,170 @@
+//! Clauses, assignments and records that together try every case of each.
+
+use super::samples::{
+    at, full_lease, held, holder, lease, permits, run_key, task_token, ticket, token, waited,
+    waiter_id,
+};
+use crate::domain::{
+    Assign, Call, Clause, Lease, LockRecord, Mode, Seconds, StalePolicy, Timestamp,
+};
+
+/// Records that together make every clause of [`clauses`] hold and fail.
+pub(super) fn records() -> Vec<LockRecord> {
+    let mut full = held();
+    full.holders.insert(holder("b"), full_lease(999));
+    full.mode = Mode::Paused {
+        note: "upgrade".into(),
+    };
+    let mut frozen = waited();
+    frozen.mode = Mode::Frozen { note: "".into() };
+    frozen.not_before = at(80_000);
+    let mut called = held();
+    let mut lease = lease(1000);
+    lease.call = Some(Call { task_token: None });
+    called.holders.insert(holder("a"), lease);
+    called.due = None;
+    let new = LockRecord::new(permits(1));
+    vec![new, held(), full, waited(), frozen, called]
+}
+
+/// Every clause but `Absent` and `Readable`, which have cases of their own.
+pub(super) fn clauses() -> Vec<Clause> {
+    let mut clauses = vec![
+        // First: each write moves the version.
+        Clause::VersionIs(7),
+        Clause::Open,
+        Clause::NotFrozen,
+        Clause::PermitsAre(permits(1)),
+        Clause::PermitsAre(permits(2)),
+        Clause::BelowCapacity,
+        Clause::QueueEmpty,
+        Clause::QueueBelow(2),
+        Clause::QueueBelow(3),
+        Clause::FrontIs(ticket(0)),
+        Clause::FrontIs(ticket(1)),
+        Clause::OnlyHolder,
+        Clause::TokenNewer(token(1000)),
+        Clause::TokenNewer(token(1001)),
+        Clause::DueIs(None),
+        Clause::DueIs(Some(at(61_000))),
+        Clause::DueNotAfter(at(60_999)),
+        Clause::DueNotAfter(at(61_000)),
+    ];
+    for time in [4999, 5000, 80_000].map(at) {
+        clauses.extend([Clause::SpacingPassed(time), Clause::MustWait(time)]);
+    }
+    for name in ["w", "front", "nobody"] {
+        let id = waiter_id(name);
+        clauses.push(Clause::NotQueued(id.clone()));
+        let tickets = [0, 4].map(ticket);
+        clauses.extend(tickets.map(|ticket| Clause::TicketIs(id.clone(), ticket)));
+    }
+    clauses.extend(["a", "b", "nobody"].into_iter().flat_map(of_holder));
+    clauses
+}
+
+fn of_holder(name: &str) -> Vec<Clause> {
+    let holder = holder(name);
+    // Overrun at 3,600,999 and stalled at 600,999: the holder `b` has both.
+    let times = [600_998, 600_999, 3_600_999].map(at);
+    let mut clauses = vec![
+        Clause::NotHeldBy(holder.clone()),
+        Clause::LeaseIs(holder.clone(), token(999)),
+        Clause::LeaseIs(holder.clone(), token(1000)),
+        Clause::RunKeyIs(holder.clone(), None),
+        Clause::RunKeyIs(holder.clone(), Some(run_key("tick"))),
+        Clause::RunKeyIs(holder.clone(), Some(run_key("tock"))),
+        Clause::NoBeat(holder.clone()),
+    ];
+    clauses.extend(times.map(|time| Clause::NotSpent(holder.clone(), time)));
+    let leases = almost_the_same(&lease(1000)).into_iter();
+    let leases = leases.chain(almost_the_same(&full_lease(999)));
+    clauses.extend(leases.map(|lease| Clause::LeaseSame(holder.clone(), Box::new(lease))));
+    clauses
+}
+
+/// `lease`, and leases that differ from it in one attribute.
+fn almost_the_same(lease: &Lease) -> Vec<Lease> {
+    let with = |change: fn(&mut Lease)| {
+        let mut other = lease.clone();
+        change(&mut other);
+        other
+    };
+    let later = |time: Option<Timestamp>| time.map_or(at(1), |time| at(time.millis() + 1));
+    let (mut overruns, mut stalls) = (lease.clone(), lease.clone());
+    overruns.run_until = Some(later(lease.run_until));
+    stalls.stalls_at = Some(later(lease.stalls_at));
+    vec![
+        lease.clone(),
+        overruns,
+        stalls,
+        with(|lease| lease.token = token(998)),
+        with(|lease| lease.expires_at = at(1)),
+        with(|lease| lease.length = Seconds::of(1)),
+        with(|lease| lease.heartbeat = Seconds::of(1)),
+        with(|lease| lease.no_progress = Some(Seconds::of(1))),
+        with(|lease| lease.progress = Some("done".into())),
+        with(|lease| lease.stale = StalePolicy::Yield),
+        with(|lease| lease.run_key = Some(run_key("tock"))),
+        with(|lease| lease.beat = Some(task_token("other"))),
+        with(|lease| lease.call = Some(Call { task_token: None })),
+        with(|lease| {
+            lease.call = Some(Call {
+                task_token: Some(task_token("other")),
+            });
+        }),
+        with(|lease| lease.call = None),
+        with(|lease| lease.beat = None),
+        with(|lease| lease.work = None),
+        with(|lease| lease.replaced_by = Some(holder("y"))),
+    ]
+}
+
+/// Every assignment, each as a write to [`waited`].
+pub(super) fn assigns() -> Vec<Assign> {
+    let paused = Mode::Paused {
+        note: "by hand".into(),
+    };
+    let frozen = Mode::Frozen { note: "".into() };
+    vec![
+        Assign::Permits(permits(3)),
+        Assign::LastToken(token(2000)),
+        Assign::NotBefore(at(6000)),
+        Assign::Mode(paused),
+        Assign::Mode(frozen),
+        Assign::Mode(Mode::Open),
+        Assign::PutLease(holder("b"), full_lease(900)),
+        Assign::PutLease(holder("a"), full_lease(900)),
+        Assign::ExtendLease(holder("a"), at(3000), None),
+        Assign::ExtendLease(holder("a"), at(3000), Some(task_token("beat"))),
+        Assign::DropLease(holder("a")),
+        Assign::DropLease(holder("nobody")),
+        Assign::Enqueue(waiter_id("new")),
+        Assign::PutTicket(waiter_id("new"), ticket(3)),
+        Assign::PutTicket(waiter_id("front"), ticket(2)),
+        Assign::DropTicket(waiter_id("w")),
+        Assign::DropTicket(waiter_id("nobody")),
+        Assign::LastTicket(ticket(9)),
+        Assign::FrontTicket(ticket(-3)),
+        Assign::Due(Some(at(70_000))),
+        Assign::Due(None),
+        Assign::DueUnlessSet(at(70_000)),
+    ]
+}
+
+/// Assignments of one write that leave each other alone.
+pub(super) fn together() -> Vec<Assign> {
+    vec![
+        Assign::Permits(permits(3)),
+        Assign::LastToken(token(2000)),
+        Assign::NotBefore(at(6000)),
+        Assign::Mode(Mode::Open),
+        Assign::PutLease(holder("b"), full_lease(900)),
+        Assign::ExtendLease(holder("a"), at(3000), Some(task_token("beat"))),
+        Assign::DropLease(holder("c")),
+        Assign::DropTicket(waiter_id("w")),
+        Assign::Enqueue(waiter_id("new")),
+        Assign::FrontTicket(ticket(-1)),
+        Assign::Due(Some(at(70_000))),
+    ]
+}

@@ -1,0 +1,177 @@
+//! Values that the cases share.
+
+use crate::domain::{
+    Call, Change, Clause, FencingToken, Guard, HolderId, Lease, LockRecord, Permits, Run, RunEnd,
+    RunId, RunKey, RunOutcome, RunWrite, Seconds, StalePolicy, TaskEnd, TaskToken, Terms, Ticket,
+    Timestamp, Update, Waiter, WaiterId, Work,
+};
+use crate::store::{Commit, Found};
+
+pub(super) fn create(record: &LockRecord) -> Change {
+    change(vec![Clause::Absent], Update::Create(record.clone()))
+}
+
+pub(super) fn change(guard: Vec<Clause>, update: Update) -> Change {
+    Change {
+        guard: Guard(guard),
+        update,
+        runs: Vec::new(),
+        waiter: None,
+        read_back: false,
+    }
+}
+
+/// The conflict of a guard on the record alone.
+pub(super) fn conflict(record: Option<LockRecord>) -> Commit {
+    Commit::Conflict(Found {
+        record: Some(record),
+        ..Found::default()
+    })
+}
+
+pub(super) fn holder(name: &str) -> HolderId {
+    HolderId::new(name).expect("a valid holder")
+}
+
+pub(super) fn waiter_id(name: &str) -> WaiterId {
+    WaiterId::of(&holder(name))
+}
+
+pub(super) fn run_key(key: &str) -> RunKey {
+    RunKey::new(key).expect("a valid run key")
+}
+
+pub(super) fn task_token(token: &str) -> TaskToken {
+    TaskToken::new(token).expect("a valid task token")
+}
+
+pub(super) fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+pub(super) fn token(number: u64) -> FencingToken {
+    FencingToken::from_number(number)
+}
+
+pub(super) fn ticket(number: i64) -> Ticket {
+    Ticket::from_number(number)
+}
+
+pub(super) fn permits(count: i64) -> Permits {
+    Permits::new(count).expect("a valid capacity")
+}
+
+/// Terms with nothing that may be left out.
+pub(super) fn terms(name: &str) -> Terms {
+    Terms {
+        holder: holder(name),
+        permits: permits(2),
+        lease: Seconds::of(60),
+        heartbeat: Seconds::of(20),
+        max_run: None,
+        no_progress: None,
+        stale: StalePolicy::Terminate,
+        min_interval: None,
+        run_key: None,
+        work: None,
+        retention: Seconds::of(86_400),
+    }
+}
+
+/// Terms with all that may be left out.
+pub(super) fn full_terms(name: &str) -> Terms {
+    Terms {
+        max_run: Some(Seconds::of(3600)),
+        no_progress: Some(Seconds::of(600)),
+        stale: StalePolicy::Hold,
+        min_interval: Some(Seconds::of(5)),
+        run_key: Some(run_key("tick")),
+        work: Some(Work {
+            cluster: "batches".into(),
+            family: Some("report".into()),
+        }),
+        ..terms(name)
+    }
+}
+
+/// A lease of 60 seconds under a token, granted at the token's time.
+pub(super) fn lease(number: u64) -> Lease {
+    terms("a").lease(token(number), at(number))
+}
+
+/// A lease with every attribute.
+pub(super) fn full_lease(number: u64) -> Lease {
+    Lease {
+        progress: Some("chapter 2 of 9".into()),
+        beat: Some(task_token("beat")),
+        call: Some(Call {
+            task_token: Some(task_token("call")),
+        }),
+        replaced_by: Some(holder("z")),
+        ..full_terms("b").lease(token(number), at(number))
+    }
+}
+
+pub(super) fn waiter(name: &str, since: u64) -> Waiter {
+    Waiter {
+        terms: terms(name),
+        task_token: Some(task_token("waiting")),
+        wait_until: None,
+        since: at(since),
+    }
+}
+
+/// A lock of two permits with one holder, `a`, under token 1000.
+pub(super) fn held() -> LockRecord {
+    let mut record = LockRecord::new(permits(2));
+    record.version = 7;
+    record.last_token = token(1000);
+    record.not_before = at(5000);
+    record.due = Some(at(61_000));
+    record.holders.insert(holder("a"), lease(1000));
+    record
+}
+
+/// The same with two waiters: `w` came, `front` went first.
+pub(super) fn waited() -> LockRecord {
+    let mut record = held();
+    record.last_ticket = ticket(4);
+    record.front_ticket = ticket(0);
+    record.queue.insert(waiter_id("w"), ticket(4));
+    record.queue.insert(waiter_id("front"), ticket(0));
+    record
+}
+
+pub(super) fn running(number: u64) -> Run {
+    Run::started(holder("a"), token(number), None)
+}
+
+pub(super) fn ended(outcome: RunOutcome, retain_until: u64) -> Run {
+    let end = RunEnd {
+        outcome,
+        at: at(40_000),
+        retain_until: at(retain_until),
+        evidence: None,
+    };
+    Run {
+        end: Some(end),
+        ..running(1000)
+    }
+}
+
+pub(super) fn task(version: u64) -> TaskEnd {
+    TaskEnd {
+        arn: "arn:aws:ecs:eu-west-1:1:task/batches/4f".into(),
+        version,
+        runtime_id: Some("4f-1".into()),
+        exit_code: Some(137),
+        reason: Some("OutOfMemoryError: container killed".into()),
+    }
+}
+
+pub(super) fn write(id: &RunId, run: Run) -> RunWrite {
+    RunWrite {
+        id: id.clone(),
+        run,
+    }
+}

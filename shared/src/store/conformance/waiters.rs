@@ -1,0 +1,123 @@
+//! Promises about the side items of waiters.
+
+use super::Bench;
+use super::samples::{
+    at, change, conflict, full_terms, held, holder, task_token, token, waited, waiter, waiter_id,
+};
+use crate::domain::{Assign, Change, Clause, Update, Waiter, WaiterDrop};
+use crate::store::{Commit, Found, LockStore};
+
+pub(super) async fn a_waiter_comes_back_with_every_attribute<S: LockStore>(bench: &Bench<'_, S>) {
+    let lock = bench.lock("waiter");
+    let full = Waiter {
+        terms: full_terms("b"),
+        wait_until: Some(at(90_000)),
+        ..waiter("b", 1000)
+    };
+    let bare = Waiter {
+        task_token: None,
+        ..waiter("c", 1000)
+    };
+
+    for wanted in [full, bare] {
+        let before = bench.load_waiter(&lock, &wanted.id()).await;
+        bench.register(&lock, &wanted).await;
+
+        assert_eq!(before, None);
+        assert_eq!(bench.load_waiter(&lock, &wanted.id()).await, Some(wanted));
+    }
+    assert_eq!(bench.load(&lock).await, None, "no record comes of it");
+}
+
+pub(super) async fn an_older_registration_does_not_replace_a_newer_one<S: LockStore>(
+    bench: &Bench<'_, S>,
+) {
+    let lock = bench.lock("re-registration");
+    let with = |state, since| Waiter {
+        task_token: Some(task_token(state)),
+        ..waiter("w", since)
+    };
+    let steps = [
+        (with("second", 2000), with("second", 2000)),
+        (with("first", 1999), with("second", 2000)),
+        (with("same-time", 2000), with("same-time", 2000)),
+        (with("third", 2001), with("third", 2001)),
+    ];
+
+    for (comes, stays) in steps {
+        bench.register(&lock, &comes).await;
+
+        let there = bench.load_waiter(&lock, &waiter_id("w")).await;
+        assert_eq!(there, Some(stays), "after {comes:?}");
+    }
+}
+
+pub(super) async fn a_waiter_leaves_with_its_place_unless_it_registered_anew<S: LockStore>(
+    bench: &Bench<'_, S>,
+) {
+    let there = [
+        None,
+        Some(waiter("w", 1000)),
+        Some(Waiter {
+            task_token: None,
+            ..waiter("w", 1000)
+        }),
+    ];
+    let seen = [
+        None,
+        Some(None),
+        Some(Some(task_token("waiting"))),
+        Some(Some(task_token("before"))),
+    ];
+    for (number, waiter) in there.iter().enumerate() {
+        for (which, task_token) in seen.iter().enumerate() {
+            let lock = bench.lock(&format!("drop-{number}-{which}"));
+            bench.given(&lock, &waited()).await;
+            if let Some(waiter) = waiter {
+                bench.register(&lock, waiter).await;
+            }
+            let drop = WaiterDrop {
+                id: waiter_id("w"),
+                task_token: task_token.clone(),
+            };
+            let leave = leave(drop.clone());
+
+            let done = bench.commit(&lock, &leave).await;
+
+            let (expected, record, left) = if drop.holds(waiter.as_ref()) {
+                let after = leave.update.apply(Some(&waited()));
+                (Commit::Committed(None), after, None)
+            } else {
+                let nothing = Commit::Conflict(Found::default());
+                (nothing, Some(waited()), waiter.clone())
+            };
+            assert_eq!(done, expected, "{drop:?} on {waiter:?}");
+            assert_eq!(bench.load(&lock).await, record, "{drop:?} on {waiter:?}");
+            assert_eq!(bench.load_waiter(&lock, &drop.id).await, left, "{drop:?}");
+        }
+    }
+}
+
+pub(super) async fn a_failed_guard_keeps_the_waiter<S: LockStore>(bench: &Bench<'_, S>) {
+    let lock = bench.lock("drop-guard");
+    bench.given(&lock, &held()).await;
+    bench.register(&lock, &waiter("w", 1000)).await;
+    let mut leave = leave(WaiterDrop {
+        id: waiter_id("w"),
+        task_token: None,
+    });
+    leave.guard.0.push(Clause::LeaseIs(holder("a"), token(999)));
+
+    let done = bench.commit(&lock, &leave).await;
+
+    assert_eq!(done, conflict(Some(held())));
+    let there = bench.load_waiter(&lock, &waiter_id("w")).await;
+    assert_eq!(there, Some(waiter("w", 1000)));
+}
+
+fn leave(drop: WaiterDrop) -> Change {
+    let update = Update::Assign(vec![Assign::DropTicket(drop.id.clone())]);
+    let mut change = change(vec![Clause::Readable], update);
+    change.waiter = Some(drop);
+    change
+}

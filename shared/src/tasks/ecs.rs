@@ -1,0 +1,115 @@
+//! ECS itself.
+
+mod error;
+mod read;
+
+use super::{Task, Tasks, TasksError};
+use crate::domain::Work;
+use aws_sdk_ecs::Client;
+use aws_sdk_ecs::error::ProvideErrorMetadata;
+use aws_sdk_ecs::types::DesiredStatus;
+use std::collections::BTreeSet;
+
+/// Most pages of each list that one search reads.
+const PAGES_MAX: usize = 20;
+
+/// Most tasks that ListTasks gives on a page, and that DescribeTasks takes.
+const PAGE: usize = 100;
+
+/// Longest reason for a stop, in characters.
+const REASON_MAX: usize = 255;
+
+/// ECS itself.
+#[derive(Clone, Debug)]
+pub struct Ecs {
+    client: Client,
+}
+
+impl Ecs {
+    /// ECS as `sdk` reaches it. Its retry policy rides out throttling.
+    #[must_use]
+    pub fn from_sdk(sdk: &aws_config::SdkConfig) -> Self {
+        Self {
+            client: Client::new(sdk),
+        }
+    }
+
+    /// The ARNs of the tasks of `work` that ECS wants to be in `status`
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ListTasks.html>).
+    async fn list(&self, work: &Work, status: DesiredStatus) -> Result<Vec<String>, TasksError> {
+        let list = self.client.list_tasks();
+        let list = list
+            .cluster(&work.cluster)
+            .set_family(work.family.clone())
+            .desired_status(status);
+        let mut pages = list.into_paginator().send();
+        let mut arns = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let Some(page) = pages.next().await else {
+                return Ok(arns);
+            };
+            let page = page.map_err(|error| error::translate(&work.cluster, &error))?;
+            arns.extend(page.task_arns.unwrap_or_default());
+        }
+        let (most, cluster) = (PAGES_MAX * PAGE, &work.cluster);
+        let text = format!("more than {most} tasks in cluster {cluster}; work.family narrows it");
+        Err(TasksError::Unavailable(text))
+    }
+
+    /// Those of `arns`, at most [`PAGE`] of them, that belong to `group`
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html>).
+    async fn describe(
+        &self,
+        cluster: &str,
+        arns: Vec<String>,
+        group: &str,
+    ) -> Result<Vec<Task>, TasksError> {
+        let call = self.client.describe_tasks();
+        let call = call.cluster(cluster).set_tasks(Some(arns));
+        let seen = call.send().await;
+        let seen = seen.map_err(|error| error::translate(cluster, &error))?;
+        // A task may be forgotten between the list and this look. Anything else leaves a gap.
+        let unseen = seen
+            .failures()
+            .iter()
+            .find(|f| f.reason() != Some("MISSING"));
+        if let Some(failure) = unseen {
+            return Err(TasksError::Unavailable(format!(
+                "a task is unseen: {failure:?}"
+            )));
+        }
+        let ours = seen
+            .tasks()
+            .iter()
+            .filter(|task| task.group() == Some(group));
+        ours.map(read::task).collect()
+    }
+}
+
+impl Tasks for Ecs {
+    async fn of_group(&self, work: &Work, group: &str) -> Result<Vec<Task>, TasksError> {
+        // In this order, so that a task which is told to stop in between is seen at least once.
+        let mut arns = BTreeSet::new();
+        for status in [DesiredStatus::Running, DesiredStatus::Stopped] {
+            arns.extend(self.list(work, status).await?);
+        }
+        let arns: Vec<_> = arns.into_iter().collect();
+        let mut tasks = Vec::new();
+        for some in arns.chunks(PAGE) {
+            let seen = self.describe(&work.cluster, some.to_vec(), group).await?;
+            tasks.extend(seen);
+        }
+        Ok(tasks)
+    }
+
+    async fn stop(&self, cluster: &str, task_arn: &str, reason: &str) -> Result<(), TasksError> {
+        let reason: String = reason.chars().take(REASON_MAX).collect();
+        let call = self.client.stop_task();
+        let call = call.cluster(cluster).task(task_arn).reason(reason);
+        match call.send().await {
+            Ok(_) => Ok(()),
+            Err(error) if error::is_missing(error.code(), error.message()) => Ok(()),
+            Err(error) => Err(error::translate(cluster, &error)),
+        }
+    }
+}

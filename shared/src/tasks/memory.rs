@@ -1,0 +1,119 @@
+//! ECS in memory, for tests of what stands above it.
+
+#[cfg(test)]
+mod tests;
+
+use super::{Task, Tasks, TasksError};
+use crate::domain::Work;
+use crate::faults::{Faults, lock};
+use std::sync::Mutex;
+
+/// ECS in memory: it knows what a test has told it, and remembers what it was asked to stop.
+///
+/// A stop is only remembered. How long a task takes to stop is the test's to say, by
+/// [`Self::put`]ting it again.
+#[derive(Debug, Default)]
+pub struct MemoryTasks {
+    inner: Mutex<Inner>,
+    faults: Faults<TasksCall, TasksError>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    placed: Vec<Placed>,
+    stops: Vec<StopOfTask>,
+}
+
+#[derive(Debug)]
+struct Placed {
+    work: Work,
+    group: String,
+    task: Task,
+}
+
+/// A call of [`Tasks`], to let it fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TasksCall {
+    /// [`Tasks::of_group`].
+    OfGroup,
+    /// [`Tasks::stop`].
+    Stop,
+}
+
+/// What [`Tasks::stop`] was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopOfTask {
+    /// In which cluster.
+    pub cluster: String,
+    /// Which task.
+    pub task_arn: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl MemoryTasks {
+    /// `task` of `group` is where `work` says, as it is from now on. Its ARN tells it from others.
+    pub fn put(&self, work: &Work, group: &str, task: Task) {
+        let mut inner = lock(&self.inner);
+        inner.placed.retain(|placed| placed.task.arn != task.arn);
+        inner.placed.push(Placed {
+            work: work.clone(),
+            group: group.to_owned(),
+            task,
+        });
+    }
+
+    /// ECS no longer lists this task.
+    pub fn forget(&self, task_arn: &str) {
+        let mut inner = lock(&self.inner);
+        inner.placed.retain(|placed| placed.task.arn != task_arn);
+    }
+
+    /// The next such call fails.
+    pub fn fail_next(&self, call: TasksCall, error: TasksError) {
+        self.faults.next(call, error);
+    }
+
+    /// Every such call fails, until [`Self::heal`].
+    pub fn fail_every(&self, call: TasksCall, error: TasksError) {
+        self.faults.every(call, error);
+    }
+
+    /// All calls succeed again.
+    pub fn heal(&self) {
+        self.faults.heal();
+    }
+
+    /// What was to be stopped, in order; tasks that had stopped before are named as well.
+    pub fn stops(&self) -> Vec<StopOfTask> {
+        lock(&self.inner).stops.clone()
+    }
+}
+
+impl Tasks for MemoryTasks {
+    async fn of_group(&self, work: &Work, group: &str) -> Result<Vec<Task>, TasksError> {
+        self.faults.strike(&TasksCall::OfGroup)?;
+        let inner = lock(&self.inner);
+        let found = inner.placed.iter().filter(|placed| {
+            let same_family = work.family.is_none() || placed.work.family == work.family;
+            let same_cluster = name(&placed.work.cluster) == name(&work.cluster);
+            same_cluster && same_family && placed.group == group
+        });
+        Ok(found.map(|placed| placed.task.clone()).collect())
+    }
+
+    async fn stop(&self, cluster: &str, task_arn: &str, reason: &str) -> Result<(), TasksError> {
+        self.faults.strike(&TasksCall::Stop)?;
+        lock(&self.inner).stops.push(StopOfTask {
+            cluster: cluster.to_owned(),
+            task_arn: task_arn.to_owned(),
+            reason: reason.to_owned(),
+        });
+        Ok(())
+    }
+}
+
+/// A cluster goes by its name or its ARN, as with ECS.
+fn name(cluster: &str) -> &str {
+    cluster.rsplit('/').next().unwrap_or(cluster)
+}

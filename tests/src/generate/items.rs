@@ -1,0 +1,190 @@
+//! Random locks: records that keep all rules, with the runs and waiters that go with them.
+
+use super::{HOLDERS, KEYS, at, holder, key, length, run_key, stale, task_token, time};
+use lockstep::domain::{
+    Call, FencingToken, HolderId, Lease, LockRecord, Mode, Permits, Run, RunEnd, RunId, RunOutcome,
+    Terms, Ticket, Timestamp, Waiter, WaiterId,
+};
+use lockstep::store::memory::LockItems;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, Strategy};
+use proptest::prop_oneof;
+use std::collections::BTreeMap;
+
+/// A record that keeps all rules.
+pub fn record() -> impl Strategy<Value = LockRecord> {
+    items().prop_map(|items| {
+        items
+            .record
+            .unwrap_or_else(|| LockRecord::new(Permits::ONE))
+    })
+}
+
+/// All items of a lock.
+pub fn items() -> impl Strategy<Value = LockItems> {
+    let leases = vec((0..HOLDERS, lease()), 0..4);
+    let waiters = vec(
+        (super::acquire(), option::of(0..4_u8), option::of(time())),
+        0..4,
+    );
+    let numbers = (0..1000_u64, 0..90_000_u64, 0..4_i64);
+    let lock = (permits(), time(), mode(), option::weighted(0.9, Just(())));
+    (lock, numbers, leases, waiters, olds()).prop_map(
+        |(
+            (permits, not_before, mode, known),
+            (version, granted, rushed),
+            leases,
+            waiters,
+            olds,
+        )| {
+            let mut items = LockItems::default();
+            if known.is_none() {
+                return items;
+            }
+            let mut record = LockRecord::new(permits);
+            record.version = version;
+            record.not_before = not_before;
+            record.mode = mode;
+            record.front_ticket = Ticket::from_number(1 - rushed);
+            let first = at(granted).millis();
+            for (number, (index, lease)) in (0..).zip(leases) {
+                add_lease(&mut record, holder(index), lease, first + number);
+            }
+            record.last_token = FencingToken::from_number(first + 10);
+            for (number, (acquire, token, until)) in (1..).zip(waiters) {
+                let mut terms = acquire.terms;
+                terms.permits = permits;
+                let ticket = Ticket::from_number(number - rushed);
+                add_waiter(&mut items, &mut record, waiter(terms, token, until), ticket);
+            }
+            record.due = record
+                .next_due()
+                .or(Some(not_before))
+                .filter(|_| !record.is_idle());
+            items.runs = runs(&record, olds);
+            items.record = Some(record);
+            items
+        },
+    )
+}
+
+fn permits() -> impl Strategy<Value = Permits> {
+    (1..=3_i64).prop_map(|count| Permits::new(count).expect("a valid capacity"))
+}
+
+fn mode() -> impl Strategy<Value = Mode> {
+    prop_oneof![
+        6 => Just(Mode::Open),
+        1 => Just(Mode::Paused { note: "by hand".into() }),
+        1 => Just(Mode::Frozen { note: String::new() }),
+    ]
+}
+
+fn lease() -> impl Strategy<Value = Lease> {
+    let bounds = (
+        option::weighted(0.3, time()),
+        option::weighted(0.3, (length(), time())),
+    );
+    let states = (option::of(0..3_u8), option::weighted(0.2, 0..4_u8));
+    let whose = (key(), option::weighted(0.1, 0..HOLDERS));
+    (time(), length(), bounds, stale(), states, whose).prop_map(
+        |(expires_at, length, (run_until, progress), stale, (beat, call), (run_key, by))| Lease {
+            token: FencingToken::NONE,
+            expires_at,
+            length,
+            heartbeat: lockstep::domain::Seconds::of(length.get() / 2),
+            run_until,
+            no_progress: progress.map(|(length, _)| length),
+            stalls_at: progress.map(|(_, end)| end),
+            progress: progress.map(|_| "row 7".into()),
+            stale,
+            run_key,
+            work: None,
+            beat: beat.map(task_token),
+            call: call.map(|number| Call {
+                task_token: Some(task_token(number)),
+            }),
+            replaced_by: by.map(holder),
+        },
+    )
+}
+
+/// Adds a lease where the rules allow it.
+fn add_lease(record: &mut LockRecord, holder: HolderId, mut lease: Lease, token: u64) {
+    let taken = lease
+        .run_key
+        .as_ref()
+        .and_then(|key| record.holder_of_run(key));
+    if taken.is_some() {
+        lease.run_key = None;
+    }
+    lease.token = FencingToken::from_number(token);
+    if record.has_room() {
+        record.holders.insert(holder, lease);
+    }
+}
+
+fn waiter(terms: Terms, token: Option<u8>, wait_until: Option<Timestamp>) -> Waiter {
+    Waiter {
+        terms,
+        task_token: token.map(task_token),
+        wait_until,
+        since: at(0),
+    }
+}
+
+/// Adds a waiter where the rules allow it. One in ten has lost its side item.
+fn add_waiter(items: &mut LockItems, record: &mut LockRecord, waiter: Waiter, ticket: Ticket) {
+    let id: WaiterId = waiter.id();
+    if record.holders.contains_key(&waiter.terms.holder) || record.queue.contains_key(&id) {
+        return;
+    }
+    record.queue.insert(id.clone(), ticket);
+    record.last_ticket = record.last_ticket.max(ticket);
+    let lost = waiter.wait_until.is_some_and(|end| end.millis() % 10 == 0);
+    if !lost {
+        items.waiters.insert(id, waiter);
+    }
+}
+
+type Old = (usize, u64, Option<RunEnd>);
+
+fn olds() -> impl Strategy<Value = Vec<Option<Old>>> {
+    let outcome = prop_oneof![
+        2 => Just(RunOutcome::Succeeded),
+        1 => Just(RunOutcome::Failed),
+        1 => Just(RunOutcome::Lost),
+        1 => Just(RunOutcome::Recovered),
+    ];
+    let end = (outcome, time(), time()).prop_map(|(outcome, at, retain_until)| RunEnd {
+        outcome,
+        at,
+        retain_until,
+        evidence: None,
+    });
+    let old = (0..HOLDERS, 0..60_000_u64, option::weighted(0.8, end));
+    vec(option::of(old), KEYS)
+}
+
+/// Each lease with a run key has its open marker; other keys have old ones, ended or left behind.
+fn runs(record: &LockRecord, olds: Vec<Option<Old>>) -> BTreeMap<RunId, Run> {
+    let mut runs = BTreeMap::new();
+    for (index, old) in olds.into_iter().enumerate() {
+        let Some((who, granted, end)) = old else {
+            continue;
+        };
+        let token = FencingToken::from_number(at(granted).millis());
+        let key = run_key(index);
+        let mut run = Run::started(holder(who), token, Some(key.clone()));
+        run.end = end;
+        runs.insert(RunId::Key(key), run);
+    }
+    for (holder, lease) in &record.holders {
+        if let Some(key) = lease.run_key.clone() {
+            let run = Run::started(holder.clone(), lease.token, Some(key.clone()));
+            runs.insert(RunId::Key(key), run);
+        }
+    }
+    runs
+}
