@@ -20,6 +20,13 @@ WITHOUT_RESOURCE_TYPE = {
     "logs:UpdateLogDelivery": "see logs:CreateLogDelivery",
 }
 
+# Actions that are authorised on `*` although AWS defines a resource type, so that a condition
+# has to limit them: action -> (condition key, reason).
+LIMITED_BY_CONDITION = {
+    # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
+    "ecs:ListTasks": ("ecs:cluster", "its resource is a container instance, and a whole cluster's tasks are listed"),
+}
+
 WITH_ROLE = ("AWS::Serverless::Function", "AWS::Serverless::StateMachine")
 
 
@@ -57,8 +64,13 @@ def complaints(statement):
             yield "Action", f"wildcard in action {action}: name each action"
     if "*" not in strings(statement.get("Resource", [])):
         return
+    conditions = {key for operator in statement.get("Condition", {}).values() for key in operator}
     for action in actions:
-        if action not in WITHOUT_RESOURCE_TYPE:
+        if action in LIMITED_BY_CONDITION:
+            key, reason = LIMITED_BY_CONDITION[action]
+            if key not in conditions:
+                yield "Resource", f"{action} needs a condition on {key}: {reason}"
+        elif action not in WITHOUT_RESOURCE_TYPE:
             yield "Resource", f'resource "*" for {action}: limit it to an ARN, or list it with a reason'
 
 
