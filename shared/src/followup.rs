@@ -84,11 +84,11 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
             return Vec::new();
         };
         let evidence = match self.executions.look(&execution).await {
-            Ok(Some(ExecutionState::Running)) | Err(_) => return Vec::new(),
             Ok(Some(ExecutionState::Ended(end))) => {
                 format!("the execution was {} before its turn came", end.as_str())
             }
-            Ok(None) => "Step Functions does not know the execution any more".to_owned(),
+            // Not known may mean too new: the sweep decides when the lease has run out.
+            Ok(Some(ExecutionState::Running) | None) | Err(_) => return Vec::new(),
         };
         let recover = Command::Recover(Recover {
             holder: holder.clone(),

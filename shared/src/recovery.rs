@@ -93,6 +93,7 @@ pub enum Action {
 ///  execution   tasks      lease                    action
 ///  ended       none run                            recover
 ///  ended       some run                            stop the tasks
+///  unknown                expired                  as if it had ended
 ///  runs                   another replaces it      stop both
 ///  runs                   its turn was not taken   wake it; after an hour the next
 ///  runs                   expired                  by stale policy: stop both, recover, freeze
@@ -106,6 +107,9 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         ExecutionSight::Seen(ExecutionState::Ended(end)) => {
             ended(lease, &evidence.tasks, &in_words(*end), now)
         }
+        // One that began a moment ago may not be known yet: DescribeExecution is eventually
+        // consistent (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
+        ExecutionSight::Unknown if !lease.is_dead(now) => Action::Leave,
         ExecutionSight::Unknown => {
             let words = "Step Functions does not know the execution any more";
             ended(lease, &evidence.tasks, words, now)

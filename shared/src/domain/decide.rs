@@ -7,7 +7,8 @@ mod recover;
 mod reinstate;
 mod release;
 mod renew;
-#[cfg(all(test, feature = "test-util"))]
+#[cfg(test)]
+#[cfg(feature = "test-util")]
 mod tests;
 
 use super::command::Command;
@@ -18,7 +19,7 @@ use super::terms::Terms;
 use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::transition::{Outcome, Snapshot, Transition};
-use draft::Draft;
+use self::draft::Draft;
 
 /// How soon the sweep looks again at a lock that it could do nothing for.
 const LOOK_AGAIN: Seconds = Seconds::of(30);

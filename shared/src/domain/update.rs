@@ -9,6 +9,10 @@ use super::time::Timestamp;
 use super::token::FencingToken;
 
 /// One named assignment.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an update has a handful of them, for a moment"
+)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Assign {
     /// The lock's capacity.

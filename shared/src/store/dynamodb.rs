@@ -179,11 +179,14 @@ impl LockStore for DynamoStore {
             .condition_expression(condition)
             .set_expression_attribute_names(names)
             .set_expression_attribute_values(values)
+            .return_values_on_condition_check_failure(ALL_OLD)
             .send()
             .await;
         let Err(failure) = sent else { return Ok(()) };
         match failure.as_service_error() {
-            Some(PutItemError::ConditionalCheckFailedException(_)) => Ok(()),
+            Some(PutItemError::ConditionalCheckFailedException(newer)) => {
+                waiter_in(lock, &waiter.id(), newer.item()).map(drop)
+            }
             _ => Err(store_error(&failure)),
         }
     }
@@ -194,8 +197,7 @@ impl LockStore for DynamoStore {
         id: &WaiterId,
     ) -> Result<Option<Waiter>, StoreError> {
         let got = self.get(item::waiter_key(lock, id)).await?;
-        let item = got.filter(|item| !item.is_empty());
-        item.map(|item| decode::waiter(lock, id, &item)).transpose()
+        waiter_in(lock, id, got.as_ref())
     }
 
     async fn due(
@@ -237,5 +239,15 @@ fn run_in(
 ) -> Result<Option<Run>, StoreError> {
     item.filter(|item| !item.is_empty())
         .map(|item| decode::run(lock, id, item))
+        .transpose()
+}
+
+fn waiter_in(
+    lock: &LockKey,
+    id: &WaiterId,
+    item: Option<&Attributes>,
+) -> Result<Option<Waiter>, StoreError> {
+    item.filter(|item| !item.is_empty())
+        .map(|item| decode::waiter(lock, id, item))
         .transpose()
 }

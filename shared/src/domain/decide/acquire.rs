@@ -62,7 +62,7 @@ pub(super) fn decide(
             Ok(transition)
         }
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
-        WhenFull::Replace => Ok(replace(&record, &terms.holder, id)),
+        WhenFull::Replace => Ok(replace(&record, &terms.holder, &id)),
     }
 }
 
@@ -148,7 +148,7 @@ fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
 
 /// Goes first in the queue, and has the oldest holder that nobody replaces yet stopped. One holder
 /// makes room for one: the others of a semaphore work on.
-fn replace(record: &LockRecord, by: &HolderId, id: WaiterId) -> Transition {
+fn replace(record: &LockRecord, by: &HolderId, id: &WaiterId) -> Transition {
     let mut next = record.clone();
     next.front_ticket = next.front_ticket.ahead();
     next.queue.insert(id.clone(), next.front_ticket);
@@ -163,7 +163,7 @@ fn replace(record: &LockRecord, by: &HolderId, id: WaiterId) -> Transition {
         effects.push(Effect::Stop(holder, lease));
     }
     next.due = next.due.or(Some(next.not_before));
-    let outcome = queued(&next, &id);
+    let outcome = queued(&next, id);
     Transition {
         effects,
         ..Transition::to(next, outcome)

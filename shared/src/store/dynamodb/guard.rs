@@ -47,10 +47,12 @@ pub(super) fn waiter_condition(drop: &WaiterDrop, e: &mut Expression) -> Option<
     Some(format!("{} OR {same}", missing(e, &["pk"])))
 }
 
-/// The condition of a registration: no newer one is there.
+/// The condition of a registration: neither a newer one nor one of a newer version is there.
 pub(super) fn not_newer(since: Timestamp, e: &mut Expression) -> String {
     let (none, path) = (missing(e, &["pk"]), e.path(&["since"]));
-    format!("{none} OR {path} <= {}", e.number(since.millis()))
+    let known = number_is(e, &["schema"], SCHEMA);
+    let since = e.number(since.millis());
+    format!("{none} OR ({known} AND {path} <= {since})")
 }
 
 fn any_outcome(e: &mut Expression) -> String {
@@ -261,6 +263,7 @@ fn running_under(token: FencingToken, e: &mut Expression) -> String {
         missing(e, &["retainUntil"]),
         missing(e, &["evidence"]),
         missing_or(e, &["runKey"], "S"),
+        missing_or(e, &["lease"], "M"),
     ];
     all(&clauses)
 }

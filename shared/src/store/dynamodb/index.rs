@@ -40,12 +40,10 @@ impl DynamoStore {
             .send()
             .await;
         let page = sent.map_err(|failure| store_error(&failure))?;
-        let locks = page.items().iter().map(due_lock);
-        let next = page.last_evaluated_key().filter(|key| !key.is_empty());
-        Ok(DuePage {
-            locks: locks.collect::<Result<_, _>>()?,
-            next: next.map(due_lock).transpose()?,
-        })
+        let locks: Vec<_> = page.items().iter().filter_map(readable).collect();
+        let last = page.last_evaluated_key().filter(|key| !key.is_empty());
+        let next = last.and_then(|key| due_lock(key).ok().or(locks.last().cloned()));
+        Ok(DuePage { locks, next })
     }
 }
 
@@ -54,6 +52,17 @@ fn start_key(shard: u8, after: &DueLock) -> Attributes {
     key.insert("shard".into(), item::shard_value(shard));
     key.insert("dueAt".into(), item::number(after.due.millis()));
     key
+}
+
+/// One damaged record must not keep the sweep from all others of its shard. Whoever uses its lock
+/// is told, too.
+fn readable(key: &Attributes) -> Option<DueLock> {
+    let lock = due_lock(key);
+    if let Err(error) = &lock {
+        let of = key.get("pk").and_then(|name| name.as_s().ok());
+        tracing::error!(lock = of, %error, "the sweep passes over a record that it cannot read");
+    }
+    lock.ok()
 }
 
 fn due_lock(key: &Attributes) -> Result<DueLock, StoreError> {
