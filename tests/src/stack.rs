@@ -3,20 +3,31 @@
 //! What a batch did is read from the lines that its container wrote, never from what Lockstep says.
 //! Every method panics with one line when the stack gives no usable answer.
 
+mod ends;
+mod events;
 mod executions;
+mod faults;
 mod input;
 mod json_api;
+mod operator;
+mod past;
 mod records;
+mod table;
+mod tasks;
 
+pub use events::Feed;
 pub use executions::{Ended, FunctionError};
+pub use faults::{Failure, Fired};
 pub use input::BatchInput;
 pub use json_api::Reply;
+pub use operator::Operator;
+pub use past::ending;
 pub use records::{Event, Record, Run, overlaps, runs};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -49,6 +60,16 @@ pub fn now() -> u64 {
 /// Waits between two looks.
 pub async fn pause(millis: u64) {
     SystemClock.sleep(Duration::from_millis(millis)).await;
+}
+
+/// Waits until `look` says so, at most `seconds`. Answers how many milliseconds it took.
+pub async fn until(what: &str, seconds: u64, look: impl AsyncFn() -> bool) -> u64 {
+    let begin = now();
+    while !look().await {
+        assert!(now() < begin + seconds * 1000, "no {what} in {seconds} s");
+        pause(50).await;
+    }
+    now() - begin
 }
 
 /// A name that no other test and no earlier run of this test uses.
@@ -132,45 +153,6 @@ impl Stack {
         BatchInput::new(lock, cluster, task)
     }
 
-    /// The record of `lock`, as it is in the table.
-    pub async fn lock_item(&self, lock: &str) -> Option<Item> {
-        self.item(lock, "lock").await
-    }
-
-    /// How many hold `lock`.
-    pub async fn held(&self, lock: &str) -> usize {
-        let item = self.lock_item(lock).await;
-        let holders = item.and_then(|item| item["holders"].as_m().map(HashMap::len).ok());
-        holders.unwrap_or(0)
-    }
-
-    /// Every item of `lock`: its record and its runs.
-    pub async fn items(&self, lock: &str) -> Vec<Item> {
-        let query = self
-            .dynamodb
-            .query()
-            .table_name(self.output("LockTableName"))
-            .key_condition_expression("pk = :lock")
-            .expression_attribute_values(":lock", AttributeValue::S(lock.into()))
-            .consistent_read(true);
-        let page = query.send().await.expect("the items of a lock");
-        page.items.unwrap_or_default()
-    }
-
-    /// Takes the permits of `lock` away behind everyone's back, as an operator could in the console.
-    pub async fn evict(&self, lock: &str) {
-        let update = self
-            .dynamodb
-            .update_item()
-            .table_name(self.output("LockTableName"))
-            .key("pk", AttributeValue::S(lock.into()))
-            .key("sk", AttributeValue::S("lock".into()))
-            .update_expression("SET holders = :none ADD version :one")
-            .expression_attribute_values(":none", AttributeValue::M(HashMap::new()))
-            .expression_attribute_values(":one", AttributeValue::N("1".into()));
-        update.send().await.expect("an eviction");
-    }
-
     /// A call of an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`.
     pub async fn call(&self, service: &str, target: &str, body: Value) -> Value {
         let content = "application/x-amz-json-1.1";
@@ -184,48 +166,6 @@ impl Stack {
     pub async fn rest(&self, service: &str, method: &str, path: &str, body: Value) -> Reply {
         let headers = [("Content-Type", "application/json")];
         json_api::send(&self.endpoint, service, method, path, &headers, &body).await
-    }
-
-    /// The ECS tasks whose description mentions `text`, ended ones too.
-    pub async fn tasks(&self, text: &str) -> Vec<Value> {
-        let cluster = self.fixture("ClusterArn");
-        let mut found = Vec::new();
-        for status in ["RUNNING", "STOPPED"] {
-            let mut ask = json!({ "cluster": cluster, "desiredStatus": status });
-            loop {
-                let page = self.ecs("ListTasks", &ask).await;
-                if page["taskArns"]
-                    .as_array()
-                    .is_some_and(|arns| !arns.is_empty())
-                {
-                    let some = json!({ "cluster": cluster, "tasks": page["taskArns"] });
-                    let told = self.ecs("DescribeTasks", &some).await;
-                    let tasks = told["tasks"].as_array().cloned().unwrap_or_default();
-                    found.extend(tasks.into_iter().filter(|t| t.to_string().contains(text)));
-                }
-                match page["nextToken"].as_str() {
-                    Some(next) => ask["nextToken"] = next.into(),
-                    None => break,
-                }
-            }
-        }
-        found
-    }
-
-    async fn ecs(&self, action: &str, body: &Value) -> Value {
-        let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
-        self.call("ecs", &target, body.clone()).await
-    }
-
-    async fn item(&self, lock: &str, sort: &str) -> Option<Item> {
-        let get = self
-            .dynamodb
-            .get_item()
-            .table_name(self.output("LockTableName"))
-            .key("pk", AttributeValue::S(lock.into()))
-            .key("sk", AttributeValue::S(sort.into()))
-            .consistent_read(true);
-        get.send().await.expect("an item of the lock table").item
     }
 }
 

@@ -71,6 +71,18 @@ impl BatchInput {
         self.with("leaseSeconds", 3).with("heartbeatSeconds", 1)
     }
 
+    /// It waits for its turn where the lock is held.
+    #[must_use]
+    pub fn queued(self) -> Self {
+        self.with("overlap", "queue")
+    }
+
+    /// The lock.
+    #[must_use]
+    pub fn lock(&self) -> &str {
+        self.0["lock"].as_str().unwrap_or_default()
+    }
+
     /// The arguments of ecs:runTask.
     pub fn run_task(&mut self) -> &mut Value {
         &mut self.0["work"]["runTask"]

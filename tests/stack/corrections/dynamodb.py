@@ -6,14 +6,19 @@ AWS: conditional writes, transactions and expressions behave as DynamoDB Local h
 ministack 1.5.33: has an implementation of its own, which differs in details that a lock rests on.
 
 So every DynamoDB request that reaches the emulator goes on to DynamoDB Local, and a table of a
-CloudFormation template is made there. The emulator keeps its record of a table made by
-CloudFormation, for change sets and tags. Streams are not fed; deletion protection and
+CloudFormation template is made there, with its indexes. The emulator keeps its record of a table
+made by CloudFormation, for change sets and tags. Streams are not fed; deletion protection and
 point-in-time recovery are not kept.
 """
 import asyncio
+import concurrent.futures
+import contextvars
 import http.client
 import json
 import os
+import socket
+import threading
+import time
 import urllib.parse
 
 from ministack.services import dynamodb
@@ -27,29 +32,53 @@ _AUTHORIZATION = ("AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb
                   "SignedHeaders=host, Signature=0")
 _TABLE_FIELDS = ("KeySchema", "AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes",
                  "BillingMode", "ProvisionedThroughput")
+_KEPT_SECONDS = 2  # a connection idle for longer may have been closed at the other end
+_pool = concurrent.futures.ThreadPoolExecutor(32, thread_name_prefix="dynamodb")
+_own = threading.local()
+after_request = []  # called with the action, the request's headers and body, and the answer's status
 
 
 def send(action, body):
     """One request to DynamoDB Local: (status, headers, body)."""
-    address = urllib.parse.urlsplit(os.environ["LOCKSTACK_DYNAMODB"])
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+    connection = _connection()
     try:
         connection.request("POST", "/", body, {
             "X-Amz-Target": f"DynamoDB_20120810.{action}", "Content-Type": "application/x-amz-json-1.0",
             "Authorization": _AUTHORIZATION, "X-Amz-Date": "20260101T000000Z"})
         response = connection.getresponse()
         answer = response.read()
-        # DynamoDB Local names a region and account of its own.
-        own = f"arn:aws:dynamodb:{get_region()}:{get_account_id()}:".encode()
-        answer = answer.replace(b"arn:aws:dynamodb:ddblocal:000000000000:", own)
-        return response.status, {"Content-Type": "application/x-amz-json-1.0"}, answer
-    finally:
+    except BaseException:
+        _own.connection = None
         connection.close()
+        raise
+    _own.used = time.monotonic()
+    # DynamoDB Local names a region and account of its own.
+    own = f"arn:aws:dynamodb:{get_region()}:{get_account_id()}:".encode()
+    answer = answer.replace(b"arn:aws:dynamodb:ddblocal:000000000000:", own)
+    return response.status, {"Content-Type": "application/x-amz-json-1.0"}, answer
+
+
+def _connection():
+    """This thread's connection. Never a stale one: sending a write twice would be worse than connecting."""
+    kept = getattr(_own, "connection", None)
+    if kept and time.monotonic() - _own.used < _KEPT_SECONDS:
+        return kept
+    if kept:
+        kept.close()
+    address = urllib.parse.urlsplit(os.environ["LOCKSTACK_DYNAMODB"])
+    _own.connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+    _own.connection.connect()
+    _own.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return _own.connection
 
 
 async def _handle_request(method, path, headers, body, query_params):
     action = headers.get("x-amz-target", "").rpartition(".")[2]
-    return await asyncio.to_thread(send, action, body)
+    context = contextvars.copy_context()
+    answer = await asyncio.get_running_loop().run_in_executor(_pool, context.run, send, action, body)
+    for listener in after_request:
+        listener(action, headers, body, answer[0])
+    return answer
 
 
 def _invoke_from_state(operation, data):
@@ -95,6 +124,24 @@ def _set_time_to_live(name, properties):
             "AttributeName": wanted["AttributeName"], "Enabled": True})
 
 
+def _update_table(update):
+    """AWS makes and removes indexes of a table in place, one at a time."""
+    def wrapper(physical_id, old, new, stack_name, *more, **named):
+        result = update(physical_id, old, new, stack_name, *more, **named)
+        before, after = _indexes(old), _indexes(new)
+        changes = [{"Delete": {"IndexName": name}} for name in before if name not in after]
+        changes += [{"Create": _as_api(index)} for name, index in after.items() if name not in before]
+        for change in changes:
+            _request("UpdateTable", TableName=physical_id, GlobalSecondaryIndexUpdates=[change],
+                     AttributeDefinitions=new["AttributeDefinitions"])
+        return result
+    return wrapper
+
+
+def _indexes(properties):
+    return {index["IndexName"]: index for index in properties.get("GlobalSecondaryIndexes", [])}
+
+
 def _delete_table(delete):
     def wrapper(physical_id, properties):
         delete(physical_id, properties)
@@ -108,4 +155,5 @@ def apply():
     sfn._invoke_dynamodb = _invoke_from_state
     handlers = provisioners._RESOURCE_HANDLERS["AWS::DynamoDB::Table"]
     handlers["create"] = _create_table(handlers["create"])
+    handlers["update"] = _update_table(handlers["update"])
     handlers["delete"] = _delete_table(handlers["delete"])

@@ -4,11 +4,14 @@ AWS: Fargate sets AWS_REGION, AWS_DEFAULT_REGION and AWS_EXECUTION_ENV.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html
 AWS: a container that exceeds its memory is killed and says OutOfMemoryError.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html
+AWS: executionStoppedAt is when the containers ended, stoppedAt later, when the task has stopped.
+  https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html
 AWS: the awslogs driver ships every line that a container wrote, also its last ones.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html
-ministack 1.5.33: sets no region, sets no memory or cpu limit, ignores entryPoint, and may drop
-  the last lines of a stopped container. Its credentials address is one that the Rust SDK
-  refuses (a plain http address must be loopback or 169.254.170.2), so the keys are handed over.
+ministack 1.5.33: sets no region, sets no memory or cpu limit, ignores entryPoint, takes the moment
+  at which it looked for that of the end, and may drop the last lines of a stopped container. Its
+  credentials address is one that the Rust SDK refuses (a plain http address must be loopback or
+  169.254.170.2), so the keys are handed over.
 
 Here a task is STOPPED only after its last line is in the logs, sooner than on AWS: a test
 may read the logs as soon as the task has stopped.
@@ -59,12 +62,13 @@ def _mark_task_stopped(task_arn, task, *more, **named):
     for thread in threading.enumerate():
         if thread.name.startswith(_thread_prefix(task_arn.rpartition("/")[2])):
             thread.join(_LAST_LINES_SECONDS)
-    _note_out_of_memory(task)
+    _note_ends(task)
     return _stock_mark_stopped(task_arn, task, *more, **named)
 
 
-def _note_out_of_memory(task):
+def _note_ends(task):
     client = ecs._get_docker()
+    ends = []
     for index, container_id in enumerate(list(task.get("_docker_ids") or [])):
         try:
             state = client.containers.get(container_id).attrs.get("State", {})
@@ -72,6 +76,10 @@ def _note_out_of_memory(task):
             continue
         if state.get("OOMKilled"):
             task["containers"][index]["reason"] = "OutOfMemoryError: Container killed due to memory usage"
+        if state.get("Status") == "exited":
+            ends.append(state["FinishedAt"][:23] + "Z")  # nanoseconds to milliseconds
+    if ends:
+        task["executionStoppedAt"] = max(ends)
 
 
 def apply():

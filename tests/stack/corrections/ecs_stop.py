@@ -13,7 +13,7 @@ import time
 
 from ministack.services import ecs
 
-from . import scope
+from . import ecs_events, scope
 
 _stock_stop = ecs._stop_task
 _stock_active = ecs._task_is_active
@@ -33,7 +33,9 @@ def stop_task(data):
             task["_stop_reason"] = data.get("reason", "Task stopped by user")
             task["desiredStatus"] = "STOPPED"
             task["stoppingAt"] = ecs._iso()
+            ecs._bump_task_version(task)
     if first:
+        ecs_events.send(task)
         scope.in_thread(_stop_containers, task, docker)
     return ecs.json_response({"task": ecs._sanitize(task)})
 

@@ -15,7 +15,7 @@ from ministack.services import stepfunctions as sfn
 
 from . import scope
 
-_stock_run_task = ecs._run_task
+start_tasks = ecs._run_task  # other corrections wrap it
 _answers = {}
 
 
@@ -26,7 +26,7 @@ def run_task(data):
     key = (cluster, data.get("clientToken"))
     if key[1] and key in _answers:
         return _answers[key]
-    answer = _stock_run_task(data)
+    answer = start_tasks(data)
     if key[1] and answer[0] < 400:
         _answers[key] = answer
     return answer

@@ -19,7 +19,7 @@ import threading
 
 from ministack.services import stepfunctions as sfn
 
-from . import scope
+from . import redrive, scope
 
 _scopes = {}
 _stock_run = sfn._run_execution
@@ -29,18 +29,29 @@ _stock_start = sfn._start_execution
 
 
 def _run_execution(arn):
+    run(arn, lambda: _stock_run(arn))
+
+
+def run(arn, work):
+    """Run an execution's states under a scope of its own."""
     # A scope without parent: an execution outlives the state or the event that started it.
     root = _scopes[arn] = scope.Scope()
     token = scope.enter(root)
     timer = _start_timer(arn, root)
     try:
-        _stock_run(arn)
+        work()
     finally:
         if timer:
             timer.cancel()
         root.cancel()
         scope.leave(token)
+        redrive.remember(arn, root)
         _scopes.pop(arn, None)
+
+
+def running(arn):
+    """The scope of an execution that runs, which is cancelled when it ends."""
+    return _scopes.get(arn)
 
 
 def _start_timer(arn, root):
@@ -73,9 +84,9 @@ def _fail_execution(execution, error, cause):
 def stop_execution(data):
     answer = _stock_stop(data)
     execution = sfn._executions.get(data.get("executionArn"))
-    running = _scopes.get(data.get("executionArn"))
-    if running and execution["status"] != "RUNNING":
-        running.cancel()
+    root = running(data.get("executionArn"))
+    if root and execution["status"] != "RUNNING":
+        root.cancel()
     return answer
 
 
@@ -91,9 +102,10 @@ def start_execution(data):
 
 
 def _cancellable(execute):
-    def wrapper(*arguments, **named):
+    def wrapper(state, raw_input, *more):
         scope.check()
-        return execute(*arguments, **named)
+        redrive.enter_state(raw_input, more[-1])
+        return execute(state, raw_input, *more)
     return wrapper
 
 

@@ -6,10 +6,11 @@ AWS: a child that does not succeed fails the state with States.TaskFailed whose 
 ministack 1.5.33: fails with the child's own error name and leaves the child running.
 """
 import json
+import threading
 
 from ministack.services import stepfunctions as sfn
 
-from . import scope
+from . import executions, scope
 
 
 def _nested_sync(resource, data):
@@ -20,8 +21,7 @@ def _nested_sync(resource, data):
         raise scope.TaskError(f"StepFunctions.{name}Exception", answer.get("message", ""))
     child = sfn._executions[answer["executionArn"]]
     try:
-        while child["status"] == "RUNNING":
-            scope.pause(0.03)
+        _wait(child)
     except scope.Stopped:
         sfn._stop_execution({"executionArn": child["executionArn"]})
         raise
@@ -35,6 +35,19 @@ def _nested_sync(resource, data):
         return {**description, "Output": parse(child["output"]), "OutputDetails": {"Included": True}}
     ended = {name: child[name.lower()] for name in ("Error", "Cause") if child.get(name.lower()) is not None}
     raise scope.TaskError("States.TaskFailed", json.dumps({**description, **ended}))
+
+
+def _wait(child):
+    while child["status"] == "RUNNING":
+        running = executions.running(child["executionArn"])
+        if not running:  # it is about to begin, or to end
+            scope.pause(0.03)
+            continue
+        ended = threading.Event()
+        with running.telling(ended.set), scope.telling(ended.set):
+            ended.wait()
+        scope.check()
+        scope.pause(0.001)
 
 
 def apply():

@@ -5,19 +5,22 @@ LOCKSTACK_STOCK=1 leaves them out; LOCKSTACK_DYNAMODB is the address of DynamoDB
 import os
 import sys
 
-from ministack.services import scheduler
+from ministack.services import eventbridge, scheduler
 
-from . import (callbacks, dynamodb, ecs_containers, ecs_events, ecs_protection, ecs_stop, ecs_tasks, executions,
-               integrations, lambdas, map_state, parallel, retries, schedules, timeouts, variables)
+from . import (admin, callbacks, dynamodb, ecs_containers, ecs_events, ecs_fields, ecs_protection, ecs_stop, ecs_tasks,
+               executions, expressions, faults, integrations, lambdas, map_state, parallel, redrive,
+               retries, roles, rules, schedules, timeouts, variables)
 
 # Timeouts come before callbacks and integrations, which rely on the scopes that they open.
-AREAS = (executions, timeouts, retries, callbacks, parallel, map_state, variables, integrations,
-         ecs_tasks, ecs_containers, ecs_stop, ecs_events, ecs_protection, schedules, lambdas, dynamodb)
+AREAS = (executions, redrive, expressions, timeouts, retries, callbacks, parallel, map_state, variables, integrations,
+         ecs_tasks, ecs_containers, ecs_fields, ecs_stop, ecs_events, ecs_protection, schedules, rules, lambdas, roles,
+         dynamodb, faults, admin)
 
 
 def main():
     # The emulator looks for due schedules every 10 s; tests cannot wait that long.
     scheduler._SCHEDULE_TICK_INTERVAL = float(os.environ.get("LOCKSTACK_SCHEDULE_TICK", "1"))
+    eventbridge._SCHEDULER_TICK_INTERVAL = scheduler._SCHEDULE_TICK_INTERVAL
     if not os.environ.get("LOCKSTACK_STOCK"):
         for area in AREAS:
             area.apply()

@@ -12,7 +12,7 @@ import queue
 
 from ministack.services import stepfunctions as sfn
 
-from . import scope
+from . import redrive, scope
 
 
 def _run_parallel_branches(state, raw_input, execution, context):
@@ -35,13 +35,17 @@ def _run_all(state, branch_input, execution, context):
     scopes = [scope.Scope(scope.current()) for _ in branches]
     results = [None] * len(branches)
     ended = queue.Queue()
+    earlier = redrive.enter_branches(scopes)
 
     def run(index, branch):
         scope.enter(scopes[index])
         own = {**context, "variables": copy.deepcopy(context.get("variables", {}))}
+        begin = redrive.begin_of(earlier[index], scopes[index], own) or (branch.get("StartAt"), branch_input)
         try:
-            results[index] = sfn._run_sub_machine(
-                branch.get("States", {}), branch.get("StartAt"), branch_input, execution, own)
+            if not scopes[index].done:
+                scopes[index].result = sfn._run_sub_machine(branch.get("States", {}), *begin, execution, own)
+                scopes[index].done = True
+            results[index] = scopes[index].result
             ended.put(None)
         except scope.TaskError as error:
             ended.put(error)
@@ -51,7 +55,8 @@ def _run_all(state, branch_input, execution, context):
     for index, branch in enumerate(branches):
         scope.in_thread(run, index, branch)
     try:
-        _join(ended, len(branches))
+        with scope.telling(lambda: ended.put(scope.Stopped())):
+            _join(ended, len(branches))
     except scope.TaskError:
         for branch_scope in scopes:
             branch_scope.cancel()
@@ -63,15 +68,10 @@ def _run_all(state, branch_input, execution, context):
 
 
 def _join(ended, count):
-    while count:
-        try:
-            error = ended.get(timeout=0.05)
-        except queue.Empty:
-            scope.check()
-            continue
+    for _ in range(count):
+        error = ended.get()
         if error:
             raise error
-        count -= 1
 
 
 def apply():

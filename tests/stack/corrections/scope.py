@@ -1,8 +1,10 @@
 """What can be cancelled: an execution, a branch of it, one attempt of a task.
 
 A state runs in a thread that nobody can kill, so everything that waits asks its scope.
-Cancelling a scope cancels the scopes inside it and wakes whoever waits.
+Cancelling a scope cancels the scopes inside it and wakes whoever waits: nobody polls, for
+with hundreds of executions polling would take the machine.
 """
+import contextlib
 import contextvars
 import threading
 import time
@@ -26,7 +28,12 @@ class Scope:
         self.parent = parent
         self.children = []
         self.first_error = None  # used by Map: the error that stopped its other items
+        self.point = None  # the state that it is in, for redrive.py
+        self.resume = None  # the state that it goes on from, when redriven
+        self.done = False  # used by Parallel: the branch has its result
+        self.result = None
         self._cancelled = threading.Event()
+        self._listeners = []
         if parent:
             parent.children.append(self)
             if parent.cancelled:
@@ -38,8 +45,21 @@ class Scope:
 
     def cancel(self):
         self._cancelled.set()
+        for listener in list(self._listeners):
+            listener()
         for child in list(self.children):
             child.cancel()
+
+    @contextlib.contextmanager
+    def telling(self, listener):
+        """Call `listener` once it is cancelled, also when it was before."""
+        self._listeners.append(listener)
+        try:
+            if self.cancelled:
+                listener()
+            yield
+        finally:
+            self._listeners.remove(listener)
 
     def wait(self, seconds):
         """Sleep; raise Stopped as soon as the scope is cancelled."""
@@ -62,6 +82,12 @@ def enter(scope):
 
 def leave(token):
     _current.reset(token)
+
+
+def telling(listener):
+    """As Scope.telling, of this thread's scope."""
+    scope = current()
+    return scope.telling(listener) if scope else contextlib.nullcontext()
 
 
 def check():

@@ -9,7 +9,7 @@ ministack 1.5.33: takes only a literal TimeoutSeconds, lets the timed-out work r
   does not match States.HeartbeatTimeout.
 """
 import queue
-import time
+import threading
 
 from ministack.services import stepfunctions as sfn
 
@@ -52,22 +52,17 @@ def _invoke_with_timeout(resource, data, limit):
             outcome.put((None, scope.TaskError("States.Runtime", str(error))))
 
     scope.in_thread(work)
-    end = time.monotonic() + limit
     try:
-        while True:
-            try:
-                result, error = outcome.get(timeout=0.02)
-            except queue.Empty:
-                scope.check()
-                if time.monotonic() >= end:
-                    attempt.cancel()
-                    raise scope.TaskError("States.Timeout", "") from None
-                continue
-            if error:
-                raise error
-            return result
+        with scope.telling(lambda: outcome.put((None, scope.Stopped()))):
+            result, error = outcome.get(timeout=min(limit, threading.TIMEOUT_MAX))
+    except queue.Empty:
+        attempt.cancel()
+        raise scope.TaskError("States.Timeout", "") from None
     finally:
         attempt.close()
+    if error:
+        raise error
+    return result
 
 
 def apply():

@@ -2,6 +2,8 @@
 import json
 import os
 
+import docker
+
 from .support import ECS, client, once, role, unique, wait_for
 
 
@@ -27,10 +29,20 @@ def environment(values):
     return [{"name": f"BATCH_{key}" if key.isupper() else key, "value": str(value)} for key, value in values.items()]
 
 
-def run_task(definition, **values):
+def run_task(definition, group=None, **values):
     overrides = {"containerOverrides": [{"name": "batch", "environment": environment(values)}]}
+    more = {"group": group} if group else {}
     return client("ecs").run_task(cluster=cluster(), taskDefinition=definition, launchType="FARGATE",
-                                  overrides=overrides)["tasks"][0]["taskArn"]
+                                  overrides=overrides, **more)["tasks"][0]["taskArn"]
+
+
+def kill(task):
+    """SIGKILL from outside, as a lost host or the kernel would."""
+    docker.from_env().containers.get(describe(task)["containers"][0]["runtimeId"]).kill()
+
+
+def family(definition):
+    return definition.rpartition("/")[2].partition(":")[0]
 
 
 def run_state(definition, **values):
@@ -65,7 +77,6 @@ def events(task):
 
 def tasks_of(definition):
     """All tasks that were started of a definition, in any state."""
-    family = definition.rpartition("/")[2].partition(":")[0]
     api = client("ecs")
-    return [arn for status in ("RUNNING", "STOPPED")
-            for arn in api.list_tasks(cluster=cluster(), family=family, desiredStatus=status)["taskArns"]]
+    return [arn for status in ("RUNNING", "STOPPED") for arn in api.list_tasks(
+        cluster=cluster(), family=family(definition), desiredStatus=status)["taskArns"]]

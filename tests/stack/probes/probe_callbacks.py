@@ -1,5 +1,6 @@
 """callbacks.py and timeouts.py."""
-from .support import Probe, client, ended, function, jsonata, machine, output, queue, receive, run, start, wait_for
+from .functions import function
+from .support import Probe, client, ended, jsonata, machine, output, queue, receive, run, start, wait_for
 
 TOKEN = "{% $states.context.Task.Token %}"
 BAD = """#!/usr/bin/env python3

@@ -1,9 +1,9 @@
-"""ecs_tasks.py, ecs_containers.py, ecs_stop.py, ecs_events.py, ecs_protection.py, on real containers."""
+"""ecs_tasks.py, ecs_containers.py and ecs_stop.py, on real containers."""
 import json
 import time
 
 from . import batches
-from .support import Probe, client, ended, jsonata, machine, output, queue, queue_arn, receive, run, start, unique, wait_for
+from .support import Probe, client, ended, jsonata, machine, output, run, start, unique, wait_for
 
 
 class RunTask(Probe):
@@ -41,11 +41,14 @@ class RunTask(Probe):
         self.assertEqual({"AWS_REGION": "us-east-1"}, batches.lines(task)[0]["env"])
 
     def test_container_runs_out_of_memory(self):
-        hungry = "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done"
-        definition = batches.task_definition(memory=16, entryPoint=["/bin/sh", "-c", hungry])
-        container = batches.reaches(batches.run_task(definition), "STOPPED", 30)["containers"][0]
+        task = batches.run_task(batches.task_definition(memory=16), SECONDS=20, MEMORY_MB=40)
+        container = batches.reaches(task, "STOPPED", 30)["containers"][0]
+        self.assertEqual(["start"], batches.events(task))
+        enough = batches.run_task(batches.task_definition(memory=64), SECONDS=0.2, MEMORY_MB=40)
+        self.assertEqual(0, batches.reaches(enough, "STOPPED", 30)["containers"][0]["exitCode"])
         self.assertEqual(137, container["exitCode"])
         self.assertIn("OutOfMemoryError", container["reason"])
+
 
 
 class StopTask(Probe):
@@ -100,36 +103,3 @@ class StopTask(Probe):
     def wait_for_start(self, task):
         batches.reaches(task, "RUNNING")
         wait_for(lambda: batches.lines(task), "first line")
-
-
-class Events(Probe):
-    def test_state_changes_are_events(self):
-        url, definition = queue(), batches.task_definition()
-        pattern = {"source": ["aws.ecs"], "detail-type": ["ECS Task State Change"],
-                   "detail": {"taskDefinitionArn": [definition], "lastStatus": ["STOPPED"]}}
-        rule = unique()
-        client("events").put_rule(Name=rule, EventPattern=json.dumps(pattern))
-        client("events").put_targets(Rule=rule, Targets=[{"Id": "q", "Arn": queue_arn(url)}])
-        task = batches.run_task(definition, SECONDS=0.1)
-        detail = receive(url)["detail"]
-        self.assertEqual((task, 0), (detail["taskArn"], detail["containers"][0]["exitCode"]))
-
-
-class Protection(Probe):
-    def test_standalone_task_cannot_be_protected(self):
-        task = batches.run_task(batches.task_definition(), SECONDS=2)
-        answer = client("ecs").update_task_protection(
-            cluster=batches.cluster(), tasks=[task], protectionEnabled=True)
-        self.assertEqual([{"arn": task, "reason": "TASK_NOT_VALID"}], answer["failures"])
-
-    def test_service_task_can_be_protected(self):
-        name = unique()
-        client("ecs").create_service(cluster=batches.cluster(), serviceName=name, desiredCount=1,
-                                     taskDefinition=batches.task_definition(
-                                         environment=batches.environment({"SECONDS": 60})))
-        api, scope = client("ecs"), {"cluster": batches.cluster()}
-        (task,) = wait_for(lambda: api.list_tasks(serviceName=name, **scope)["taskArns"], "service task")
-        answer = api.update_task_protection(tasks=[task], protectionEnabled=True, expiresInMinutes=5, **scope)
-        self.assertTrue(answer["protectedTasks"][0]["protectionEnabled"])
-        self.assertTrue(api.get_task_protection(tasks=[task], **scope)["protectedTasks"][0]["protectionEnabled"])
-        api.delete_service(service=name, force=True, **scope)

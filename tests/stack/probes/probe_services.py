@@ -1,10 +1,9 @@
-"""schedules.py, lambdas.py, dynamodb.py, and the roles of functions."""
+"""schedules.py, lambdas.py, and the roles of functions."""
 import datetime
 import json
-import time
 
-from .support import (Probe, client, function, invoke, jsonata, machine, output, role, run, through_emulator, unique,
-                      wait_for)
+from .functions import function, invoke
+from .support import Probe, client, jsonata, machine, role, run, unique, wait_for
 
 BOOTSTRAP = """#!/usr/bin/env python3
 import http.client, json, os
@@ -58,6 +57,13 @@ class Functions(Probe):
         name = function(BOOTSTRAP, "bootstrap", "provided.al2023", "bootstrap")
         self.assertIsNotNone(invoke(name)["dynamodb"])
 
+    def test_throttled_function_has_a_name_of_its_own(self):
+        name = function(LISTS)
+        client("lambda").put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+        state = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": True,
+                 "Arguments": {"FunctionName": name, "Payload": {}}}
+        self.assert_failed(run(jsonata({"Call": state})), "Lambda.TooManyRequestsException")
+
 
 class Roles(Probe):
     corrected = False
@@ -65,44 +71,3 @@ class Roles(Probe):
     def test_role_of_a_function_is_enforced(self):
         name = function(LISTS)
         self.assertIn("AccessDenied", invoke(name, {"arn": machine(jsonata({"End": {"Type": "Succeed"}}))}))
-
-
-class Dynamodb(Probe):
-    KEYS = {"AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
-            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}], "BillingMode": "PAY_PER_REQUEST"}
-
-    def table_there(self, name):
-        return name in client("dynamodb").list_tables()["TableNames"]
-
-    def test_emulator_hands_requests_on(self):
-        name = unique()
-        through_emulator("dynamodb").create_table(TableName=name, **self.KEYS)
-        self.assertTrue(self.table_there(name))
-
-    def test_wrong_element_is_not_removed(self):
-        """The emulator's own DynamoDB takes q[1] of what is left after q[0] went."""
-        name, api = unique(), through_emulator("dynamodb")
-        api.create_table(TableName=name, **self.KEYS)
-        api.put_item(TableName=name, Item={"pk": {"S": "a"}, "q": {"L": [{"N": "0"}, {"N": "1"}, {"N": "2"}]}})
-        api.update_item(TableName=name, Key={"pk": {"S": "a"}}, UpdateExpression="REMOVE q[0], q[1]")
-        self.assertEqual([{"N": "2"}], api.get_item(TableName=name, Key={"pk": {"S": "a"}})["Item"]["q"]["L"])
-
-    def test_template_makes_and_deletes_the_table(self):
-        name, api = unique(), client("cloudformation")
-        template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": {
-            "TableName": name, **self.KEYS, "TimeToLiveSpecification": {"AttributeName": "ttl", "Enabled": True}}}}}
-        api.create_stack(StackName=name, TemplateBody=json.dumps(template))
-        wait_for(lambda: api.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE", "stack")
-        self.assertTrue(self.table_there(name))
-        ttl = client("dynamodb").describe_time_to_live(TableName=name)["TimeToLiveDescription"]
-        self.assertEqual(("ENABLED", "ttl"), (ttl["TimeToLiveStatus"], ttl["AttributeName"]))
-        api.delete_stack(StackName=name)
-        wait_for(lambda: not self.table_there(name), "deletion of the table")
-
-    def test_state_reads_dynamodb_local(self):
-        name, api = unique(), client("dynamodb")
-        api.create_table(TableName=name, **self.KEYS)
-        api.put_item(TableName=name, Item={"pk": {"S": "a"}, "n": {"N": "5"}})
-        state = {"Type": "Task", "Resource": "arn:aws:states:::dynamodb:getItem", "End": True,
-                 "Arguments": {"TableName": name, "Key": {"pk": {"S": "a"}}}, "Output": "{% $states.result.Item.n.N %}"}
-        self.assertEqual("5", output(run(jsonata({"Get": state}))))

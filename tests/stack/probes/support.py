@@ -1,20 +1,19 @@
 """Clients and small builders that the probes share."""
 import functools
-import io
 import json
 import os
 import threading
 import time
 import unittest
 import uuid
-import zipfile
 
 import boto3
 from botocore.config import Config
 
 ROLE_POLICY = {"Version": "2012-10-17", "Statement": [{
     "Effect": "Allow", "Resource": "*",
-    "Action": ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "states:SendTaskSuccess"]}]}
+    "Action": ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "states:SendTaskSuccess",
+               "sqs:SendMessage"]}]}
 ECS = "arn:aws:states:::ecs:runTask"
 
 
@@ -57,25 +56,6 @@ def role():
     made = client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
     client("iam").put_role_policy(RoleName=name, PolicyName="probe", PolicyDocument=json.dumps(ROLE_POLICY))
     return made["Role"]["Arn"]
-
-
-def function(source, handler="index.handler", runtime="python3.11", file="index.py"):
-    """A function made of one file; returns its name."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as folder:
-        entry = zipfile.ZipInfo(file)
-        entry.external_attr = 0o755 << 16
-        folder.writestr(entry, source)
-    name = unique()
-    client("lambda").create_function(
-        FunctionName=name, Runtime=runtime, Handler=handler, Role=role(), Timeout=10,
-        Code={"ZipFile": archive.getvalue()})
-    return name
-
-
-def invoke(name, payload=None):
-    answer = client("lambda").invoke(FunctionName=name, Payload=json.dumps(payload or {}))
-    return json.loads(answer["Payload"].read())
 
 
 def jsonata(states, **fields):
@@ -130,6 +110,14 @@ def queue_arn(url):
     return client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
 
+def rule_to(target_arn, pattern):
+    """Send the default bus's events that match to a queue or a function."""
+    name = unique()
+    client("events").put_rule(Name=name, EventPattern=json.dumps(pattern))
+    client("events").put_targets(Rule=name, Targets=[{"Id": "t", "Arn": target_arn}])
+    return name
+
+
 def receive(url, seconds=15):
     def look():
         return client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=1).get("Messages")
@@ -141,6 +129,7 @@ def receive(url, seconds=15):
 class Probe(unittest.TestCase):
     """Failing within a bounded time is what a probe is for."""
     maxDiff = None
+    slow = False  # True: run only when its module is asked for by name
     corrected = True  # False: the emulator does it as shipped, and the tests rest on it
 
     def assert_failed(self, description, error):

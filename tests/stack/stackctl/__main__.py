@@ -14,6 +14,7 @@ VARIABLES = """environment:
   LOCKSTEP_CACHE           pinned tools (default ~/.cache/lockstep)
   LOCKSTEP_STATE           this stack's state (default target/stack); another folder is another stack
   LOCKSTEP_PORT            port of the emulator (default: a free one)
+  LOCKSTACK_ENVIRONMENTS   environments of functions that may run at once (default 40)
   LOCKSTEP_DYNAMODB_PORT   port of DynamoDB Local (default: a free one)
   DOCKER_HOST              container engine, unix:// only (default: the system's, else one is started)"""
 

@@ -55,11 +55,17 @@ def answers(sock):
 
 def socket_path():
     """The engine to use: the user's, the system's, or the one started here."""
-    host = os.environ.get("DOCKER_HOST", "")
+    host = _given_host()
     if host and not host.startswith("unix://"):
         raise Problem(f"DOCKER_HOST={host}: only unix:// is supported")
     candidates = [host.removeprefix("unix://")] if host else ["/var/run/docker.sock", OWN_SOCKET]
     return next((path for path in candidates if answers(path)), None)
+
+
+def _given_host():
+    """The user's DOCKER_HOST. That of an earlier stack, still exported in the shell, is not one."""
+    host = os.environ.get("DOCKER_HOST", "")
+    return "" if host == f"unix://{OWN_SOCKET}" else host
 
 
 def ensure(user):
@@ -82,8 +88,8 @@ def release(user):
 
 
 def _start():
-    if os.environ.get("DOCKER_HOST"):
-        raise Problem(f"no container engine answers at {os.environ['DOCKER_HOST']}")
+    if _given_host():
+        raise Problem(f"no container engine answers at {_given_host()}")
     if not shutil.which("dockerd"):
         raise Problem("no container engine answers and dockerd is not installed: run `lockstack install`")
     shutil.rmtree(FOLDER / "users", ignore_errors=True)  # whoever used an earlier one is gone with it

@@ -20,7 +20,7 @@ def run():
     with open(CACHE / "install.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         # apt, npm and pip wait for the network most of the time, so they run side by side.
-        parts = [install_emulator, install_tools, install_node, install_system]
+        parts = [install_emulator, install_tools, install_faults, install_node, install_system]
         with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
             for part in [pool.submit(part) for part in parts]:
                 part.result()
@@ -29,7 +29,7 @@ def run():
 
 
 def installed():
-    return all((CACHE / "stamps" / name).exists() for name in ("emulator", "tools", "node"))
+    return all((CACHE / "stamps" / name).exists() for name in ("emulator", "tools", "faults", "node"))
 
 
 def check_prerequisites():
@@ -60,6 +60,11 @@ def install_emulator():
 
 def install_tools():
     install_venv("tools", REQUIREMENTS / "tools.txt")
+
+
+def install_faults():
+    """The proxy that fails AWS calls on purpose, for the integration level."""
+    install_venv("faults", REQUIREMENTS / "faults.txt")
 
 
 def install_venv(name, requirements):
@@ -139,6 +144,7 @@ def link_tools():
     """One folder for PATH, so that no interpreter of a venv shadows the user's."""
     TOOLS_BIN.mkdir(exist_ok=True)
     targets = {name: TOOLS_VENV / "bin" / name for name in TOOL_COMMANDS}
+    targets["microburst"] = CACHE / "faults" / "bin" / "microburst"
     targets["asl-validator"] = NODE_DIR / "node_modules" / ".bin" / "asl-validator"
     for name, target in targets.items():
         link = TOOLS_BIN / name

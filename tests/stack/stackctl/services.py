@@ -59,6 +59,7 @@ def _start_emulator(port, dynamodb_port, docker_host, stock, enforce_iam, check_
         MINISTACK_REGION=REGION, MINISTACK_ACCOUNT_ID=ACCOUNT, MINISTACK_HOSTNAME=socket.gethostname(),
         AUTH="true" if enforce_iam else "false", TMPDIR=str(STATE / "tmp"), DOCKER_HOST=docker_host, IOT_MTLS_ENABLED="0",
         LOCKSTACK_DYNAMODB=database, LOCKSTACK_STOCK="1" if stock else "",
+        LAMBDA_ACCOUNT_CONCURRENCY="1000",  # AWS's quota for an account
         PYTHONPATH=str(HERE), PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
     # Functions inherit this. Through the emulator their roles are checked for table calls too.
     if not stock:

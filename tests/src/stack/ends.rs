@@ -1,0 +1,61 @@
+//! The ends of containers that could not tell it: killed, out of memory, lost.
+
+use super::records::{Event, Record};
+use super::{Stack, runs};
+use serde_json::{Value, json};
+
+impl Stack {
+    /// What the containers of `lock` recorded, and an end for each whose task has stopped without
+    /// one, at the moment that the container engine noted. Without it such a container would
+    /// count as running for ever.
+    pub async fn records_with_ends(&self, lock: &str) -> Vec<Record> {
+        let mut records = self.records(lock).await;
+        for run in runs(&records) {
+            let told = records
+                .iter()
+                .any(|r| r.task == run.task && r.event == Event::End);
+            if let (false, Some(at)) = (told, self.stopped_at(&run.task).await) {
+                records.push(Record {
+                    at,
+                    event: Event::End,
+                    id: String::new(),
+                    env: [].into(),
+                    task: run.task,
+                });
+            }
+        }
+        records.sort_by_key(|record| record.at);
+        records
+    }
+
+    /// The task as ECS describes it, by its id or ARN.
+    pub async fn task(&self, task: &str) -> Value {
+        let ask = json!({ "cluster": self.fixture("ClusterArn"), "tasks": [task] });
+        let target = "AmazonEC2ContainerServiceV20141113.DescribeTasks";
+        self.call("ecs", target, ask).await["tasks"][0].clone()
+    }
+
+    /// When the containers of a stopped task ended, in epoch milliseconds.
+    pub async fn stopped_at(&self, task: &str) -> Option<u64> {
+        let told = self.task(task).await;
+        if told["lastStatus"] != "STOPPED" {
+            return None;
+        }
+        let seconds = told["executionStoppedAt"].as_f64();
+        seconds.map(|seconds| (seconds * 1000.0).round() as u64)
+    }
+
+    /// Kills the first container of a task from outside, as a lost host would: SIGKILL, no warning.
+    pub async fn kill_container(&self, task: &str) {
+        let told = self.task(task).await;
+        let id = told["containers"][0]["runtimeId"].as_str();
+        let id = id.unwrap_or_else(|| panic!("task {task} has no container yet: {told}"));
+        let engine = self.setting("DOCKER_HOST");
+        let docker = tokio::process::Command::new("docker")
+            .env("DOCKER_HOST", engine)
+            .args(["kill", "--signal", "KILL", id])
+            .output();
+        let done = docker.await.expect("the docker client runs");
+        assert!(done.status.success(), "docker kill {id}: {done:?}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Faults on order: what may happen on AWS at any time, made to happen by a test.
+//!
+//! The emulator of the local stack takes the orders, see `tests/stack/README.md`. The functions
+//! are shared by all tests, so an order can be narrowed to what mentions a text, such as the
+//! test's own lock.
+
+use super::{Stack, json_api, now, pause};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const PATH: &str = "/_lockstack/faults";
+
+/// How an invocation fails on order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Lambda refuses it: `TooManyRequestsException`.
+    Throttle,
+    /// Lambda itself fails: `ServiceException`.
+    Service,
+}
+
+/// A fault that happened.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Fired {
+    /// `kill`, `fail` or `events`.
+    pub fault: String,
+    /// The function that it struck; empty for events.
+    #[serde(default)]
+    pub function: String,
+    /// What the order was narrowed to.
+    #[serde(default)]
+    pub mentioning: String,
+    /// The resources of a dropped event.
+    #[serde(default)]
+    pub resources: Vec<String>,
+}
+
+impl Stack {
+    /// Kills `function`, by its ARN, right after its next committed `operation` (for example
+    /// `TransactWriteItems`; `write` is any that writes) whose request mentions `text`, before the
+    /// function sees the answer.
+    /// The invocation fails with `Runtime.ExitError`.
+    pub async fn kill_after(&self, function: &str, operation: &str, text: &str) {
+        let order = json!({ "kill": function, "after": operation, "mentioning": text });
+        self.order(order).await;
+    }
+
+    /// Fails the next `times` invocations of `function` whose event mentions `text`.
+    pub async fn fail_next(&self, function: &str, times: u32, failure: Failure, text: &str) {
+        let with = match failure {
+            Failure::Throttle => "throttle",
+            Failure::Service => "service",
+        };
+        let order = json!({ "fail": function, "times": times, "with": with, "mentioning": text });
+        self.order(order).await;
+    }
+
+    /// Drops the events of ECS and Step Functions that mention `text`, until `deliver_events`.
+    /// Schedules go on.
+    pub async fn drop_events(&self, text: &str) {
+        let order = json!({ "events": "off", "mentioning": text });
+        self.order(order).await;
+    }
+
+    /// Ends `drop_events` for the same text.
+    pub async fn deliver_events(&self, text: &str) {
+        let order = json!({ "events": "on", "mentioning": text });
+        self.order(order).await;
+    }
+
+    /// Fires the `rate` rules that are named so or have this function, by its ARN, as a target:
+    /// within a second, instead of within their interval.
+    pub async fn fire_schedule(&self, rule_or_function: &str) {
+        self.order(json!({ "fire": rule_or_function })).await;
+    }
+
+    /// The faults that happened, oldest first.
+    pub async fn fired(&self) -> Vec<Fired> {
+        let told = self.faults("GET", Value::Null).await;
+        serde_json::from_value(told["fired"].clone()).expect("a list of faults")
+    }
+
+    /// Waits until `count` faults struck that were narrowed to `text`.
+    pub async fn wait_fired(&self, text: &str, count: usize, seconds: u64) {
+        let deadline = now() + seconds * 1000;
+        loop {
+            let fired = self.fired().await;
+            let own = fired.iter().filter(|fault| fault.mentioning == text);
+            if own.count() >= count {
+                return;
+            }
+            assert!(now() < deadline, "no {count} faults for {text}: {fired:?}");
+            pause(100).await;
+        }
+    }
+
+    /// Forgets all orders and what happened, those of other tests too.
+    pub async fn clear_faults(&self) {
+        self.faults("DELETE", Value::Null).await;
+    }
+
+    async fn order(&self, order: Value) {
+        self.faults("POST", order).await;
+    }
+
+    async fn faults(&self, method: &str, body: Value) -> Value {
+        let reply = json_api::send(&self.endpoint, "faults", method, PATH, &[], &body).await;
+        assert_eq!(reply.status, 200, "{method} {PATH} {body}: {}", reply.body);
+        reply.body
+    }
+}

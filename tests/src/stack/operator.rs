@@ -1,0 +1,88 @@
+//! What an operator's script does: the protocol itself, on the deployed table.
+
+use super::Stack;
+use aws_sdk_sfn::config::timeout::TimeoutConfig;
+use aws_sdk_sfn::config::{Credentials, Region, SharedCredentialsProvider};
+use lockstep::clock::SystemClock;
+use lockstep::config::Config;
+use lockstep::domain::{Command, Evict, HolderId, LockKey, Order, Outcome, Seconds};
+use lockstep::events::eventbridge::EventBridge;
+use lockstep::executions::stepfunctions::StepFunctions;
+use lockstep::followup::FollowUp;
+use lockstep::store::dynamodb::DynamoStore;
+use std::time::Duration;
+
+/// The protocol on the deployed table, and what is done after a commit.
+pub type Operator = FollowUp<DynamoStore, SystemClock, StepFunctions, EventBridge>;
+
+const DAY: Seconds = Seconds::of(86_400);
+
+impl Stack {
+    /// An operator who may do everything.
+    pub async fn operator(&self) -> Operator {
+        let keys = Credentials::new("test", "test", None, None, "tests");
+        // A busy emulator may take longer than the functions would wait.
+        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20));
+        let sdk = lockstep::aws::sdk_config().await.into_builder();
+        let sdk = sdk
+            .endpoint_url(&self.endpoint)
+            .region(Region::new("us-east-1"))
+            .timeout_config(timeouts.build())
+            .credentials_provider(SharedCredentialsProvider::new(keys))
+            .build();
+        let config = Config {
+            table: self.output("LockTableName").to_owned(),
+            run_retention: DAY,
+            metrics_per_lock: false,
+            event_bus: "default".into(),
+        };
+        lockstep::aws::follow_up(&sdk, &config)
+    }
+
+    /// Carries out `command`, and what has to follow.
+    pub async fn command(&self, lock: &str, command: Command) -> Outcome {
+        let operator = self.operator().await;
+        let lock = key(lock);
+        let done = operator.protocol.execute(&lock, &command).await;
+        let done = done.unwrap_or_else(|error| panic!("{command:?} of {lock}: {error}"));
+        operator.perform(&lock, done.effects).await;
+        done.outcome
+    }
+
+    /// Holders finish; nobody new starts.
+    pub async fn pause_lock(&self, lock: &str, note: &str) {
+        let done = self.command(lock, Command::Pause(signed(note))).await;
+        assert_eq!(done, Outcome::Done, "a pause of {lock}");
+    }
+
+    /// Permits are given out again.
+    pub async fn resume_lock(&self, lock: &str, note: &str) {
+        let done = self.command(lock, Command::Resume(signed(note))).await;
+        assert_eq!(done, Outcome::Done, "a resumption of {lock}");
+    }
+
+    /// Takes the permit or the place of `holder` away.
+    pub async fn evict(&self, lock: &str, holder: &str, note: &str) {
+        let evict = Evict {
+            holder: HolderId::new(holder).expect("a holder"),
+            order: signed(note),
+        };
+        let done = self.command(lock, Command::Evict(evict)).await;
+        assert!(
+            matches!(done, Outcome::Freed { .. }),
+            "an eviction: {done:?}"
+        );
+    }
+}
+
+pub(super) fn key(lock: &str) -> LockKey {
+    LockKey::new(lock).expect("the name of a lock")
+}
+
+fn signed(note: &str) -> Order {
+    Order {
+        actor: HolderId::new("operator").expect("a name"),
+        note: note.to_owned(),
+        retention: DAY,
+    }
+}

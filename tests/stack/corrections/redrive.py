@@ -1,0 +1,158 @@
+"""RedriveExecution.
+
+AWS: an execution that failed, timed out or was aborted goes on from the state that did not
+  succeed, with its input and variables, under its ARN; of a Parallel only the branches that did
+  not succeed. https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
+AWS: DescribeExecution and the status events tell redriveCount, redriveDate and redriveStatus.
+  https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
+ministack 1.5.33: has none of it. A Map state begins anew here, and the states of the second
+  run are not in the history.
+"""
+import asyncio
+import contextvars
+import copy
+import json
+import threading
+import time
+
+from ministack.services import eventbridge
+from ministack.services import stepfunctions as sfn
+
+from . import executions, scope
+
+_points = {}  # execution: the state it was in when it ended
+_REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
+_CHANGE = "Step Functions Execution Status Change"
+_stock_handle = sfn.handle_request
+_stock_describe = sfn._describe_execution
+_stock_fail_state = sfn._fail_state_error
+_stock_put_events = eventbridge._put_events
+
+
+class Point:
+    """A state, with what is needed to enter it again."""
+
+    def __init__(self, name, data, variables):
+        self.name, self.input, self.variables = name, copy.deepcopy(data), copy.deepcopy(variables)
+        self.branches = []  # scopes of a Parallel's branches
+
+
+def enter_state(data, context):
+    """Note where the scope of this thread is."""
+    here = scope.current()
+    if here is None or not context:
+        return
+    name = context["State"]["Name"]
+    here.point = Point(name, data, context.get("variables", {}))
+    if here.resume and here.resume.name != name:
+        here.resume = None
+
+
+def enter_branches(scopes):
+    """Note the branches of the Parallel that this thread is in. Answers for each its earlier scope, or None."""
+    here = scope.current()
+    if here.point:
+        here.point.branches = scopes
+    earlier, here.resume = (here.resume.branches if here.resume else []), None
+    return earlier or [None] * len(scopes)
+
+
+def begin_of(earlier, branch, context):
+    """Give a branch its earlier result, or answer the (state, input) that it goes on from."""
+    if earlier is None:
+        return None
+    branch.done, branch.result, branch.resume = earlier.done, earlier.result, earlier.point
+    if earlier.done or not earlier.point:
+        return None
+    context["variables"] = copy.deepcopy(earlier.point.variables)
+    return earlier.point.name, earlier.point.input
+
+
+def remember(arn, root):
+    if root.point:
+        _points[arn] = root.point
+
+
+def _fail_state_error(state, data, context=None):
+    enter_state(data, context)
+    return _stock_fail_state(state, data, context)
+
+
+async def _redrive(request):
+    arn = request.get("executionArn")
+    execution = sfn._executions.get(arn)
+    if not execution:
+        return sfn.error_response_json("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'", 400)
+    end = time.monotonic() + 10
+    while executions.running(arn) and execution["status"] != "RUNNING" and time.monotonic() < end:
+        await asyncio.sleep(0.02)  # what it had under way is just being stopped
+    if execution["status"] not in _REDRIVABLE or executions.running(arn) or arn not in _points:
+        return sfn.error_response_json(
+            "ExecutionNotRedrivable", f"Execution is {execution['status']} and cannot be redriven", 400)
+    now = time.time()
+    execution.update(status="RUNNING", stopDate=None, error=None, cause=None, output=None,
+                     redriveCount=execution.get("redriveCount", 0) + 1, redriveDate=now)
+    sfn._add_event(execution, "ExecutionRedriven", {
+        "executionRedrivenEventDetails": {"redriveCount": execution["redriveCount"]}})
+    sfn._emit_execution_status_event(execution)
+    work = contextvars.copy_context().run
+    threading.Thread(target=work, args=(executions.run, arn, lambda: _go_on(execution)), daemon=True).start()
+    return sfn.json_response({"redriveDate": now})
+
+
+def _go_on(execution):
+    point, machine = _points[execution["executionArn"]], sfn._state_machines[execution["stateMachineArn"]]
+    definition = json.loads(machine["definition"])
+    context = {
+        "QueryLanguage": definition.get("QueryLanguage", "JSONPath"),
+        "Execution": {"Id": execution["executionArn"], "Name": execution["name"], "StartTime": execution["startDate"],
+                      "Input": json.loads(execution["input"]), "RedriveCount": execution["redriveCount"]},
+        "StateMachine": {"Id": execution["stateMachineArn"], "Name": machine["name"]},
+        "variables": copy.deepcopy(point.variables)}
+    scope.current().resume = point
+    try:
+        output = json.dumps(sfn._run_sub_machine(definition["States"], point.name, point.input, execution, context))
+    except scope.TaskError as error:
+        sfn._fail_execution(execution, error.error, error.cause)
+        return
+    if execution["status"] == "RUNNING":
+        execution.update(status="SUCCEEDED", output=output, stopDate=sfn.now_iso())
+        sfn._add_event(execution, "ExecutionSucceeded", {"executionSucceededEventDetails": {"output": output}})
+        sfn._emit_execution_status_event(execution)
+
+
+def _told(execution):
+    redrivable = execution["status"] in _REDRIVABLE
+    return {"redriveCount": execution.get("redriveCount", 0), "redriveDate": execution.get("redriveDate"),
+            "redriveStatus": "REDRIVABLE" if redrivable else "NOT_REDRIVABLE"}
+
+
+def _describe_execution(request):
+    status, headers, body = _stock_describe(request)
+    if status >= 400:
+        return status, headers, body
+    told = {key: value for key, value in _told(sfn._executions[request["executionArn"]]).items() if value is not None}
+    return sfn.json_response({**json.loads(body), **told})
+
+
+def _put_events(request, allow_aws_source=False):
+    for entry in request.get("Entries", []):
+        if allow_aws_source and entry.get("DetailType") == _CHANGE:
+            detail = json.loads(entry["Detail"])
+            detail.update(_told(sfn._executions[detail["executionArn"]]))
+            detail["redriveDate"] = detail["redriveDate"] and int(detail["redriveDate"] * 1000)
+            entry["Detail"] = json.dumps(detail)
+    return _stock_put_events(request, allow_aws_source)
+
+
+async def _handle_request(method, path, headers, body, query_params):
+    if headers.get("x-amz-target", "").endswith(".RedriveExecution"):
+        return await _redrive(json.loads(body))
+    return await _stock_handle(method, path, headers, body, query_params)
+
+
+def apply():
+    sfn.handle_request = _handle_request
+    sfn._describe_execution = _describe_execution
+    sfn._fail_state_error = _fail_state_error
+    eventbridge._put_events = _put_events

@@ -1,0 +1,55 @@
+"""What a role of a function is checked against.
+
+AWS: DescribeTasks and StopTask are checked on the tasks, ListTasks on the cluster's container
+  instances, RunTask on the task definition; the condition key ecs:cluster is the cluster's ARN.
+  https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
+ministack 1.5.33: checks all of them on the cluster and knows no ecs:cluster. Of the tasks that
+  one DescribeTasks names, only the first is checked here.
+"""
+import json
+
+from ministack.core import iam_actions
+from ministack.core.responses import get_account_id, get_region
+
+_stock_resource = iam_actions.extract_resource_arn
+_stock_context = iam_actions.request_tag_context
+
+
+def _request(body):
+    try:
+        data = json.loads(body or b"{}")
+    except (ValueError, TypeError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _extract_resource_arn(service, method, path, headers, body, query_params, region, account_id):
+    action = headers.get("x-amz-target", "").rpartition(".")[2]
+    if service == "ecs":
+        data = _request(body)
+        cluster = str(data.get("cluster") or "default").rpartition("/")[2]
+        prefix = f"arn:aws:ecs:{region}:{account_id}"
+        if action in ("DescribeTasks", "StopTask"):
+            task = str(data.get("task") or (data.get("tasks") or [""])[0])
+            return task if task.startswith("arn:") else f"{prefix}:task/{cluster}/{task}"
+        if action == "ListTasks":
+            return f"{prefix}:container-instance/{cluster}/*"
+        if action == "RunTask":
+            definition = str(data.get("taskDefinition", ""))
+            return definition if definition.startswith("arn:") else f"{prefix}:task-definition/{definition}"
+    return _stock_resource(service, method, path, headers, body, query_params, region, account_id)
+
+
+def _request_tag_context(service, iam_action, body, params):
+    context = _stock_context(service, iam_action, body, params)
+    if service == "ecs":
+        cluster = str(_request(body).get("cluster") or "default")
+        if not cluster.startswith("arn:"):
+            cluster = f"arn:aws:ecs:{get_region()}:{get_account_id()}:cluster/{cluster}"
+        context = {**context, "ecs:cluster": cluster}
+    return context
+
+
+def apply():
+    iam_actions.extract_resource_arn = _extract_resource_arn
+    iam_actions.request_tag_context = _request_tag_context

@@ -1,0 +1,56 @@
+"""rules.py, and the ways of events that are right as shipped."""
+import json
+
+from .functions import calls_as, function_arn, recorded, recorder, role_that_may
+from .support import Probe, client, queue, queue_arn, receive, rule_to, unique, wait_for
+
+FAILS = """    raise RuntimeError("on purpose")
+"""
+BUS = "arn:aws:events:us-east-1:000000000000:event-bus"
+
+
+class Own(Probe):
+    """Events of one's own, put by a function."""
+    corrected = False
+
+    def put(self, detail, bus="default"):
+        return ["events", "put_events", {"Entries": [{
+            "Source": "lockstep", "DetailType": "Probe", "Detail": json.dumps(detail), "EventBusName": bus}]}]
+
+    def test_own_event_reaches_functions_queues_and_topics(self):
+        mark, name, first, second = unique(), recorder(), queue(), queue()
+        topic = client("sns").create_topic(Name=unique())["TopicArn"]
+        self.let_in(second)
+        client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(second))
+        for target in (function_arn(name), queue_arn(first), topic):
+            rule_to(target, {"source": ["lockstep"], "detail": {"mark": [mark]}})
+        role_arn = role_that_may((["events:PutEvents"], f"{BUS}/default"))
+        self.assertEqual(["allowed"], calls_as(role_arn, [self.put({"mark": mark})]))
+        self.assertEqual(mark, receive(first)["detail"]["mark"])
+        self.assertEqual(mark, json.loads(receive(second)["Message"])["detail"]["mark"])
+        self.assertEqual(mark, wait_for(lambda: recorded(name), "event")[0]["detail"]["mark"])
+
+    def let_in(self, url):
+        """A queue takes messages of a topic only when its policy says so."""
+        allow = {"Version": "2012-10-17", "Statement": [{
+            "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
+            "Resource": queue_arn(url)}]}
+        client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(allow)})
+
+    def test_bus_is_the_resource(self):
+        other = unique()
+        client("events").create_event_bus(Name=other)
+        calls = [self.put({}), self.put({}, other)]
+        for bus, expected in ((other, ["AccessDeniedException", "allowed"]),
+                              ("default", ["allowed", "AccessDeniedException"])):
+            self.assertEqual(expected, calls_as(role_that_may((["events:PutEvents"], f"{BUS}/{bus}")), calls))
+
+
+class Rules(Probe):
+    def test_failed_function_is_called_again(self):
+        name, mark = recorder(FAILS), unique()
+        rule_to(function_arn(name), {"source": ["probe"], "detail": {"mark": [mark]}})
+        client("events").put_events(Entries=[{"Source": "probe", "DetailType": "Probe",
+                                              "Detail": json.dumps({"mark": mark})}])
+        wait_for(lambda: len(recorded(name)) == 3, "three calls", 25)
+        self.assertEqual(1, len({event["id"] for event in recorded(name)}))
