@@ -9,8 +9,8 @@ use crate::alerts;
 use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, GaveUp, Granted};
 use crate::domain::{
-    Command, Death, Dismissal, Effect, HolderId, Lease, LockKey, Outcome, Recover, Seconds,
-    TaskToken, Waiter,
+    Command, Death, Dismissal, Effect, HolderId, Lease, LockKey, Outcome, Recover, Refusal,
+    Seconds, TaskToken, Waiter,
 };
 use crate::events::Events;
 use crate::executions::{ExecutionArn, ExecutionState, Executions};
@@ -75,9 +75,13 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
         if let Some(token) = token {
             let granted = Granted::of(lock, holder, lease, &self.table);
             let output = AcquireResponse::Granted(granted).to_json();
-            if self.end_state(lock, token, &output).await != Some(false) {
-                tracing::info!(%lock, %holder, token = %lease.token, "woken");
-                return Vec::new();
+            match self.end_state(lock, token, &output).await {
+                Some(true) => {
+                    tracing::info!(%lock, %holder, token = %lease.token, "woken");
+                    return Vec::new();
+                }
+                None => return Vec::new(),
+                Some(false) => {}
             }
         }
         let Some(execution) = ExecutionArn::of_holder(holder) else {
@@ -110,19 +114,27 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
     }
 
     async fn dismiss(&self, lock: &LockKey, waiter: &Waiter, why: Dismissal) {
-        let Some(token) = &waiter.task_token else {
-            return;
-        };
-        let answer = match (why, &waiter.terms.run_key) {
-            (Dismissal::Duplicate(run), Some(key)) => {
-                AcquireResponse::Duplicate(Duplicate::of(lock, key, &run))
+        let (holder, now) = (&waiter.terms.holder, self.protocol.clock().now());
+        let (answer, event) = match (why, waiter.terms.run_key.clone()) {
+            (Dismissal::Duplicate(run), Some(run_key)) => {
+                let answer = AcquireResponse::Duplicate(Duplicate::of(lock, &run_key, &run));
+                let taken = Refusal::Duplicate { run_key, run };
+                (answer, alerts::gave_way(lock, holder, &taken, now))
             }
             (Dismissal::GaveUp | Dismissal::Duplicate(_), _) => {
-                AcquireResponse::GaveUp(GaveUp::of(lock, 0, &[]))
+                let answer = GaveUp::late(lock);
+                let event = alerts::wait_given_up(lock, holder, &answer.message, now);
+                (AcquireResponse::GaveUp(answer), Some(event))
             }
-            (Dismissal::Evicted, _) => AcquireResponse::GaveUp(GaveUp::evicted(lock)),
+            // Whoever sent it away tells of it.
+            (Dismissal::Evicted, _) => (AcquireResponse::GaveUp(GaveUp::evicted(lock)), None),
         };
-        self.end_state(lock, token, &answer.to_json()).await;
+        if let Some(token) = &waiter.task_token {
+            self.end_state(lock, token, &answer.to_json()).await;
+        }
+        if let Some(event) = event {
+            self.events.publish(vec![event]).await;
+        }
     }
 
     /// Whether a state waited with `token`; nothing where that could not be learnt.

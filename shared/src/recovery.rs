@@ -5,6 +5,8 @@
 //! May depend on: domain, the states of executions and tasks.
 
 mod caretaker;
+#[cfg(test)]
+mod tests;
 
 pub use caretaker::{Caretaker, Looked};
 

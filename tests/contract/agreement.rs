@@ -2,11 +2,12 @@
 
 use lockstep::config::Key;
 use lockstep::contract::ErrorName;
+use lockstep::events::{EventKind, SOURCE};
 use lockstep_tests::{repository, schemas};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// All state machine definitions of the project.
 fn definitions() -> Vec<(PathBuf, Value)> {
@@ -53,7 +54,7 @@ fn a_workflow_catches_retries_and_throws_only_names_from_the_closed_list() {
                 .flatten();
             let thrown = object.get("Error").into_iter();
             for name in equals.chain(thrown).filter_map(Value::as_str) {
-                let foreign = ["States.", "Lambda.", "Sandbox.", "ECS.", "{%"];
+                let foreign = ["States.", "Lambda.", "Runtime.", "Sandbox.", "ECS.", "{%"];
                 let known = ours.contains(name) || foreign.iter().any(|p| name.starts_with(p));
                 assert!(known, "{}: {name}", path.display());
                 seen += 1;
@@ -133,4 +134,78 @@ fn committed_schemas_are_what_the_types_say() {
             "{name} is old: run `make schemas`"
         );
     }
+}
+
+#[test]
+fn no_schema_is_left_of_a_type_that_is_gone() {
+    let ours: BTreeSet<_> = schemas::all()
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+
+    assert_eq!(names_in(&schemas::folder()), ours);
+}
+
+#[test]
+fn every_function_is_built_and_deployed() {
+    let read = |file| fs::read_to_string(repository().join(file)).unwrap();
+    let (template, makefile) = (read("infra/template.yaml"), read("Makefile"));
+    let built = makefile
+        .lines()
+        .find_map(|line| line.strip_prefix("FUNCTIONS := "));
+    let built: BTreeSet<_> = built.unwrap().split(' ').map(str::to_owned).collect();
+    let deployed: BTreeSet<_> = template
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("CodeUri: ../target/lambda/"))
+        .filter_map(|path| path.strip_suffix("/bootstrap.zip"))
+        .map(str::to_owned)
+        .collect();
+
+    let functions = names_in(&repository().join("functions"));
+
+    assert_eq!(built, functions);
+    assert_eq!(deployed, functions);
+}
+
+#[test]
+fn rules_match_only_events_that_there_are() {
+    let kinds: BTreeSet<_> = EventKind::ALL
+        .iter()
+        .map(|kind| kind.detail_type())
+        .collect();
+    let rules = fs::read_to_string(repository().join("infra/examples/alerts.yaml")).unwrap();
+    let list = rules
+        .lines()
+        .find(|line| line.contains("Lockstep Queue Full"));
+
+    let matched: Vec<_> = list.unwrap().trim().split(',').collect();
+
+    assert!(rules.contains(&format!("source: [{SOURCE}]")));
+    assert!(matched.len() > 3, "{matched:?}");
+    for detail_type in matched {
+        assert!(kinds.contains(detail_type), "{detail_type}");
+    }
+}
+
+#[test]
+fn the_table_outlives_its_stack_and_cannot_be_deleted_by_mistake() {
+    let template = fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
+    let table = template.split_once("  LockTable:\n").unwrap().1;
+    let table = table.split("\n\n").next().unwrap();
+
+    for line in [
+        "DeletionPolicy: Retain",
+        "UpdateReplacePolicy: Retain",
+        "DeletionProtectionEnabled: true",
+        "PointInTimeRecoveryEnabled: true",
+    ] {
+        assert!(table.contains(line), "{line} is not in: {table}");
+    }
+}
+
+fn names_in(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
 }

@@ -28,6 +28,31 @@ async fn heartbeat_names_field_value_and_rule_and_leaves_the_lease_alone() {
 }
 
 #[tokio::test]
+async fn a_progress_is_a_short_visible_text() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", ARN).await;
+    let before = functions.record("nightly").await;
+    let base = json!({ "grant": grant });
+    let rule = "1 to 256 visible";
+    let cases = [
+        (json!(""), vec!["progress", "\"\"", rule]),
+        (json!("50 %\n"), vec!["progress", "50 %\\n", rule]),
+        (json!("größe"), vec!["progress", "gr\\u{f6}", rule]),
+        (json!("x".repeat(257)), vec!["progress", rule]),
+        (json!(50), vec!["progress", "integer `50`"]),
+    ];
+
+    for (value, parts) in cases {
+        let answer = functions
+            .heartbeat(with(&base, "progress", value.clone()))
+            .await;
+        assert_invalid(answer, &format!("progress = {}", short(&value)), &parts);
+    }
+
+    assert_eq!(functions.record("nightly").await, before);
+}
+
+#[tokio::test]
 async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
     let functions = Functions::new();
     let grant = functions.granted("nightly", ARN).await;

@@ -1,23 +1,35 @@
-//! The functions as a caller sees them: JSON in, JSON or a named error out. Their table is in
-//! memory, so that "nothing was written" can be checked.
+//! The functions as a caller sees them: JSON in, JSON or a named error out. Table, Step Functions,
+//! ECS and the event bus are in memory, so that all they were asked can be checked.
 
-use lockstep::clock::ManualClock;
-use lockstep::domain::{HolderId, LockKey, LockRecord, Permits, RunId, Seconds, Timestamp};
+use crate::schema::assert_keeps_schema;
+use lockstep::clock::{Clock, ManualClock};
+use lockstep::domain::{
+    Command, FencingToken, LockKey, LockRecord, Outcome, Run, RunId, RunKey, Seconds, TaskToken,
+    Timestamp,
+};
 use lockstep::error::Error;
+use lockstep::events::EventDetail;
+use lockstep::events::memory::MemoryEvents;
 use lockstep::executions::memory::MemoryExecutions;
+use lockstep::followup::FollowUp;
 use lockstep::protocol::Protocol;
+use lockstep::recovery::Caretaker;
 use lockstep::store::LockStore;
 use lockstep::store::memory::MemoryStore;
+use lockstep::tasks::memory::MemoryTasks;
 use lockstep::telemetry::{MetricSink, Metrics};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// All functions on one table in memory.
 pub(crate) struct Functions {
     pub(crate) store: MemoryStore,
     pub(crate) clock: ManualClock,
     pub(crate) executions: MemoryExecutions,
+    pub(crate) tasks: MemoryTasks,
+    pub(crate) events: MemoryEvents,
     pub(crate) metrics: Lines,
 }
 
@@ -43,241 +55,184 @@ impl MetricSink for &Lines {
 
 pub(crate) type Answer = Result<Value, Error>;
 
+type Follow<'a, S> = FollowUp<S, &'a ManualClock, &'a MemoryExecutions, &'a MemoryEvents>;
+type Care<'a, S> =
+    Caretaker<S, &'a ManualClock, &'a MemoryExecutions, &'a MemoryTasks, &'a MemoryEvents>;
+
+/// How long these functions remember an ended run.
+pub(crate) const RETENTION: Seconds = Seconds::of(86_400);
+
 impl Functions {
+    /// All functions, at 2026-03-01T06:00:00Z.
     pub(crate) fn new() -> Self {
         Self {
             store: MemoryStore::default(),
             clock: ManualClock::at(Timestamp::from_millis(1_772_344_800_000)),
             executions: MemoryExecutions::default(),
+            tasks: MemoryTasks::default(),
+            events: MemoryEvents::default(),
             metrics: Lines::default(),
         }
     }
 
-    fn protocol(&self) -> Protocol<&MemoryStore, &ManualClock> {
-        Protocol::new(&self.store, &self.clock, 1)
+    pub(crate) fn follow_on<S: LockStore>(&self, store: S) -> Follow<'_, S> {
+        FollowUp {
+            protocol: Protocol::new(store, &self.clock, 1),
+            executions: &self.executions,
+            events: &self.events,
+            table: "locks".into(),
+            retention: RETENTION,
+        }
+    }
+
+    pub(crate) fn care_on<S: LockStore>(&self, store: S) -> Care<'_, S> {
+        Caretaker {
+            follow: self.follow_on(store),
+            tasks: &self.tasks,
+        }
     }
 
     pub(crate) async fn acquire(&self, event: Value) -> Answer {
+        self.acquire_on(&self.store, event).await
+    }
+
+    pub(crate) async fn acquire_on<S: LockStore>(&self, store: S, event: Value) -> Answer {
         let deps = acquire_lock::Deps {
-            protocol: self.protocol(),
+            caretaker: self.care_on(store),
             metrics: Metrics::new(&self.metrics, false),
-            table: "locks".into(),
-            run_retention: Seconds::of(86_400),
         };
-        to_json(acquire_lock::handle(&deps, event).await)
+        let answer = acquire_lock::handle(&deps, event.clone()).await;
+        checked("acquire-lock", &event, answer)
     }
 
     pub(crate) async fn heartbeat(&self, event: Value) -> Answer {
         let deps = heartbeat::Deps {
-            protocol: self.protocol(),
-            executions: &self.executions,
+            follow: self.follow_on(&self.store),
             metrics: Metrics::new(&self.metrics, false),
         };
-        to_json(heartbeat::handle(&deps, event).await)
+        let answer = heartbeat::handle(&deps, event.clone()).await;
+        checked("heartbeat", &event, answer)
     }
 
     pub(crate) async fn release(&self, event: Value) -> Answer {
         let deps = release_lock::Deps {
-            protocol: self.protocol(),
-            executions: &self.executions,
+            follow: self.follow_on(&self.store),
             metrics: Metrics::new(&self.metrics, false),
-            run_retention: Seconds::of(86_400),
         };
-        to_json(release_lock::handle(&deps, event).await)
+        let answer = release_lock::handle(&deps, event.clone()).await;
+        checked("release-lock", &event, answer)
+    }
+
+    pub(crate) async fn reap(&self, event: Value) -> Answer {
+        self.reap_on(&self.store, event).await
+    }
+
+    pub(crate) async fn reap_on<S: LockStore>(&self, store: S, event: Value) -> Answer {
+        let deps = reaper::Deps {
+            caretaker: self.care_on(store),
+            metrics: Metrics::new(&self.metrics, false),
+        };
+        let report = reaper::handle(&deps, event).await;
+        report.map(|report| serde_json::to_value(report).unwrap())
     }
 
     pub(crate) async fn check_running(&self, event: Value) -> Answer {
-        to_json(check_running_executions::handle(&self.executions, event).await)
+        let answer = check_running_executions::handle(&self.executions, event.clone()).await;
+        checked("check-running-executions", &event, answer)
+    }
+
+    /// Carries out a command that no function offers, and what it leads to.
+    pub(crate) async fn command(&self, lock: &str, command: Command) -> Outcome {
+        let follow = self.follow_on(&self.store);
+        let done = follow.protocol.execute(&key(lock), &command).await.unwrap();
+        follow.perform(&key(lock), done.effects).await;
+        done.outcome
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
     }
 
     pub(crate) async fn record(&self, lock: &str) -> Option<LockRecord> {
-        self.store.load(&LockKey::new(lock).unwrap()).await.unwrap()
+        self.store.load(&key(lock)).await.unwrap()
+    }
+
+    /// Who holds `lock`, oldest grant first.
+    pub(crate) async fn holders(&self, lock: &str) -> Vec<String> {
+        let record = self.record(lock).await;
+        let holders = record.map(|record| record.oldest_first());
+        let holders = holders.unwrap_or_default().into_iter();
+        holders.map(|(holder, _)| holder.to_string()).collect()
+    }
+
+    /// What the history of the receipt's lock has of its run.
+    pub(crate) fn run_of(&self, grant: &Value) -> Option<Run> {
+        let token = grant["token"].as_u64().expect("a receipt has a token");
+        let id = RunId::Token(FencingToken::from_number(token));
+        let mut items = self.store.items(&key(grant["lock"].as_str().unwrap()));
+        items.runs.remove(&id)
+    }
+
+    /// The marker of a run key.
+    pub(crate) fn marker(&self, lock: &str, run_key: &str) -> Option<Run> {
+        let id = RunId::Key(RunKey::new(run_key).unwrap());
+        self.store.items(&key(lock)).runs.remove(&id)
+    }
+
+    /// What the state of `token` was ended with, if it was.
+    pub(crate) fn output(&self, token: &str) -> Option<Value> {
+        let output = self.executions.output(&task_token(token))?;
+        Some(serde_json::from_str(&output).expect("an output is JSON"))
     }
 
     /// A grant of `lock` to `holder`, as its receipt.
     pub(crate) async fn granted(&self, lock: &str, holder: &str) -> Value {
-        let answer = self
-            .acquire(json!({ "lock": lock, "holder": holder }))
+        self.granted_with(json!({ "lock": lock, "holder": holder }))
             .await
-            .unwrap();
+    }
+
+    /// The receipt of the grant that `request` asks for.
+    pub(crate) async fn granted_with(&self, request: Value) -> Value {
+        let answer = self.acquire(request).await.unwrap();
         assert_eq!(answer["status"], "granted", "{answer}");
         answer["grant"].clone()
     }
 }
 
-fn to_json<T: Serialize>(answer: Result<T, Error>) -> Answer {
-    answer.map(|response| serde_json::to_value(response).unwrap())
+pub(crate) fn key(lock: &str) -> LockKey {
+    LockKey::new(lock).unwrap()
 }
 
-#[tokio::test]
-async fn a_grant_renews_and_releases_and_the_lock_is_free() {
-    let functions = Functions::new();
-    let grant = functions.granted("nightly", "run-1").await;
-
-    let beat = functions
-        .heartbeat(json!({ "grant": grant }))
-        .await
-        .unwrap();
-    let end = functions
-        .release(json!({ "grant": grant, "outcome": "succeeded" }))
-        .await
-        .unwrap();
-
-    assert_eq!(beat["status"], "renewed");
-    assert_eq!(end["status"], "released");
-    assert!(
-        functions
-            .record("nightly")
-            .await
-            .unwrap()
-            .holders
-            .is_empty()
-    );
+pub(crate) fn task_token(token: &str) -> TaskToken {
+    TaskToken::new(token).unwrap()
 }
 
-#[tokio::test]
-async fn releasing_twice_is_harmless_and_says_so() {
-    let functions = Functions::new();
-    let grant = functions.granted("nightly", "run-1").await;
-    let release = json!({ "grant": grant, "outcome": "succeeded" });
-
-    let first = functions.release(release.clone()).await.unwrap();
-    let second = functions.release(release).await.unwrap();
-
-    assert_eq!(first["alreadyReleased"], false);
-    assert_eq!(second["status"], "released");
-    assert_eq!(second["alreadyReleased"], true);
+/// Every event of every test keeps its schema and says to a person what to do.
+impl Drop for Functions {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        for event in self.events.published() {
+            let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
+            assert_keeps_schema("event.detail.json", &detail);
+            assert!(event.holder.is_some(), "{detail}");
+            assert!(
+                !event.reason.is_empty() && !event.advice.is_empty(),
+                "{detail}"
+            );
+        }
+    }
 }
 
-#[tokio::test]
-async fn a_release_ends_the_state_that_keeps_the_lease_exactly_once() {
-    let functions = Functions::new();
-    let grant = functions.granted("nightly", "run-1").await;
-    let beat = json!({ "grant": grant, "taskToken": "AQC-secret" });
-    functions.heartbeat(beat).await.unwrap();
-    let release = json!({ "grant": grant, "outcome": "succeeded" });
-
-    functions.release(release.clone()).await.unwrap();
-    functions.release(release).await.unwrap();
-
-    let ended: Vec<_> = functions.executions.ended();
-    assert_eq!(
-        ended.iter().map(|token| token.reveal()).collect::<Vec<_>>(),
-        ["AQC-secret"]
-    );
-}
-
-#[tokio::test]
-async fn a_beat_that_comes_after_the_release_ends_its_own_state_instead_of_losing_the_lease() {
-    let functions = Functions::new();
-    let grant = functions.granted("nightly", "run-1").await;
-    functions
-        .release(json!({ "grant": grant, "outcome": "succeeded" }))
-        .await
-        .unwrap();
-
-    let beat = json!({ "grant": grant, "taskToken": "AQC-late" });
-    let answer = functions.heartbeat(beat).await.unwrap();
-
-    assert_eq!(answer["status"], "ended");
-    assert_eq!(functions.executions.ended()[0].reveal(), "AQC-late");
-}
-
-#[tokio::test]
-async fn a_late_finisher_cannot_touch_its_successor() {
-    let functions = Functions::new();
-    let old = functions.granted("nightly", "run-1").await;
-    functions.clock.advance(std::time::Duration::from_secs(62));
-    let new = functions.granted("nightly", "run-2").await;
-
-    let beat = functions
-        .heartbeat(json!({ "grant": old }))
-        .await
-        .unwrap_err();
-    let end = functions
-        .release(json!({ "grant": old, "outcome": "succeeded" }))
-        .await
-        .unwrap();
-
-    assert_eq!(beat.name().as_str(), "Lockstep.LeaseLost");
-    assert!(beat.message().contains("run-2"), "{}", beat.message());
-    assert_eq!(end, json!({ "status": "lost", "holders": ["run-2"] }));
-    let record = functions.record("nightly").await.unwrap();
-    let token = record.holders[&HolderId::new("run-2").unwrap()].token;
-    assert_eq!(token.number(), new["token"].as_u64().unwrap());
-}
-
-#[tokio::test]
-async fn one_success_per_run_key_and_a_failure_frees_the_key() {
-    let functions = Functions::new();
-    let ask = |holder: &str| json!({ "lock": "nightly", "holder": holder, "runKey": "tick-6" });
-    let first = functions.acquire(ask("run-1")).await.unwrap();
-    functions
-        .release(json!({ "grant": first["grant"], "outcome": "failed" }))
-        .await
-        .unwrap();
-    functions.clock.advance(std::time::Duration::from_secs(1));
-
-    let second = functions.acquire(ask("run-2")).await.unwrap();
-    functions
-        .release(json!({ "grant": second["grant"], "outcome": "succeeded" }))
-        .await
-        .unwrap();
-    let third = functions.acquire(ask("run-3")).await.unwrap();
-
-    assert_eq!(second["status"], "granted");
-    assert_eq!(third["status"], "duplicate");
-    assert_eq!(third["holder"], "run-2");
-    let key = RunId::Key(lockstep::domain::RunKey::new("tick-6").unwrap());
-    let run = functions
-        .store
-        .load_run(&LockKey::new("nightly").unwrap(), &key)
-        .await
-        .unwrap();
-    assert_eq!(run.unwrap().holder.as_str(), "run-2");
-}
-
-#[tokio::test]
-async fn metrics_tell_grants_skips_takeovers_and_held_time() {
-    let functions = Functions::new();
-    functions.granted("nightly", "run-1").await;
-    functions
-        .acquire(json!({ "lock": "nightly", "holder": "run-2" }))
-        .await
-        .unwrap();
-    functions.clock.advance(std::time::Duration::from_secs(62));
-    let grant = functions.granted("nightly", "run-3").await;
-    functions.clock.advance(std::time::Duration::from_secs(5));
-    functions
-        .release(json!({ "grant": grant, "outcome": "succeeded" }))
-        .await
-        .unwrap();
-
-    let lines = functions.metrics.all();
-
-    assert_eq!(lines[0]["Acquired"], 1.0);
-    assert_eq!(lines[1]["Skipped"], 1.0);
-    assert_eq!(lines[2]["TakenOver"], 1.0);
-    assert_eq!(lines[3]["HeldSeconds"], 5.0);
-}
-
-#[tokio::test]
-async fn capacity_can_change_once_nobody_holds_the_lock() {
-    let functions = Functions::new();
-    let ask = |holder: &str| json!({ "lock": "api", "holder": holder, "permits": 3 });
-    let grant = functions.granted("api", "run-1").await;
-
-    let held = functions.acquire(ask("run-2")).await.unwrap_err();
-    functions
-        .release(json!({ "grant": grant, "outcome": "succeeded" }))
-        .await
-        .unwrap();
-    let free = functions.acquire(ask("run-2")).await.unwrap();
-
-    assert_eq!(held.name().as_str(), "Lockstep.PermitsMismatch");
-    assert_eq!(free["status"], "granted");
-    assert_eq!(
-        functions.record("api").await.unwrap().permits,
-        Permits::new(3).unwrap()
-    );
+/// A request that is answered keeps its schema, and so does the answer.
+fn checked<T: Serialize>(function: &str, request: &Value, answer: Result<T, Error>) -> Answer {
+    let answer = serde_json::to_value(answer?).unwrap();
+    assert_keeps_schema(&format!("{function}.request.json"), request);
+    assert_keeps_schema(&format!("{function}.response.json"), &answer);
+    Ok(answer)
 }

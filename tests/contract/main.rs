@@ -1,7 +1,36 @@
 //! The contract: what goes in, what comes out, and that all who speak it agree.
 
 mod agreement;
+mod bad_check;
+mod bad_event;
 mod bad_grant;
 mod bad_input;
+mod bad_policy;
+mod bad_waiting;
+mod closed;
+mod cut_off;
+mod faulty;
 mod functions;
+mod late_beats;
+mod leases;
+mod lost_task;
+mod ownership;
+mod progress;
+mod queue;
+mod reaper_executions;
+mod reaper_tasks;
+mod recovery;
+mod redrive;
+mod replace;
+mod replace_again;
 mod responses;
+mod scene;
+mod schema;
+mod secrets;
+mod stale;
+mod stopping;
+mod sweep;
+mod sweep_bounds;
+mod turns;
+mod waiting;
+mod waiting_responses;

@@ -1,9 +1,11 @@
-//! The JSON Schemas of the contract, made from its types.
+//! The JSON Schemas of the contract, made from its types: requests, responses, and the `detail` of
+//! events.
 
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, CheckRunningRequest, CheckRunningResponse, HeartbeatRequest,
     HeartbeatResponse, ReleaseRequest, ReleaseResponse,
 };
+use lockstep::events::EventDetail;
 use schemars::{Schema, schema_for};
 use std::path::PathBuf;
 
@@ -25,6 +27,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
             "check-running-executions.response.json",
             schema_for!(CheckRunningResponse),
         ),
+        ("event.detail.json", schema_for!(EventDetail)),
     ]
 }
 

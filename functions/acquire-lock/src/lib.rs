@@ -42,11 +42,12 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, 
 ) -> Result<AcquireResponse, Error> {
     let follow = &deps.caretaker.follow;
     let request = AcquireRequest::read(event, follow.retention)?;
-    let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
+    let lock = &request.lock;
     let mut result = deps.execute(&request).await;
     let freed = deps.look_after(&request, &result).await?;
     // A waiting state that a recovery has let in is woken like any other.
-    if freed.is_some() && request.acquire.task_token.is_none() {
+    let is_queued = request.acquire.task_token.is_some() && result.is_ok();
+    if freed.is_some() && !is_queued {
         result = deps.execute(&request).await;
     }
     let now = follow.protocol.clock().now();
@@ -68,7 +69,7 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, 
     if let Some(token) = &request.acquire.task_token {
         deps.answer_state(token, &response).await?;
     }
-    report::response(deps, lock, holder, &response, now).await;
+    report::response(deps, &request, &response, now).await;
     Ok(response)
 }
 

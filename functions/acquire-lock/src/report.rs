@@ -4,7 +4,7 @@ use crate::Deps;
 use lockstep::alerts;
 use lockstep::clock::Clock;
 use lockstep::contract::{AcquireResponse, CheckedAcquire};
-use lockstep::domain::{HolderId, LockKey, Refusal, Timestamp};
+use lockstep::domain::{LockKey, Refusal, Timestamp};
 use lockstep::events::Events;
 use lockstep::executions::Executions;
 use lockstep::store::LockStore;
@@ -30,12 +30,8 @@ pub(crate) async fn refusal<S, C, E, T, V, K>(
         deps.metrics.report(&request.lock, now, &full);
     }
     // A run that goes on to wait has not given way.
-    if request.acquire.task_token.is_some()
-        && !matches!(
-            refusal,
-            Refusal::QueueFull { .. } | Refusal::Duplicate { .. }
-        )
-    {
+    let waits = request.may_wait || request.acquire.task_token.is_some();
+    if waits && matches!(refusal, Refusal::Held { .. } | Refusal::TooSoon { .. }) {
         return;
     }
     let holder = &request.acquire.terms.holder;
@@ -47,8 +43,7 @@ pub(crate) async fn refusal<S, C, E, T, V, K>(
 /// Tells of an answer.
 pub(crate) async fn response<S, C, E, T, V, K>(
     deps: &Deps<S, C, E, T, V, K>,
-    lock: &LockKey,
-    holder: &HolderId,
+    request: &CheckedAcquire,
     response: &AcquireResponse,
     now: Timestamp,
 ) where
@@ -59,7 +54,10 @@ pub(crate) async fn response<S, C, E, T, V, K>(
     V: Events,
     K: MetricSink,
 {
-    deps.metrics.report(lock, now, &metrics(response));
+    let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
+    if !(request.may_wait && matches!(response, AcquireResponse::Skipped(_))) {
+        deps.metrics.report(lock, now, &metrics(response));
+    }
     log(lock, holder.as_str(), response);
     if let AcquireResponse::GaveUp(answer) = response {
         let event = alerts::wait_given_up(lock, holder, &answer.message, now);

@@ -8,7 +8,7 @@ use lockstep::domain::{
 };
 use lockstep::error::Error;
 use lockstep::events::Events;
-use lockstep::executions::{ExecutionArn, ExecutionEnd, Executions};
+use lockstep::executions::{ExecutionArn, ExecutionEnd, ExecutionState, Executions};
 use lockstep::protocol::ProtocolError;
 use lockstep::recovery::Looked;
 use lockstep::store::LockStore;
@@ -60,7 +60,9 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
             let queue = record.as_ref().map(|record| &record.queue);
             queue.is_some_and(|queue| queue.contains_key(&WaiterId::of(holder)))
         };
-        if let Some(holder) = waiter.filter(waits) {
+        if let Some(holder) = waiter.filter(waits)
+            && self.is_over(execution).await
+        {
             self.clear_place(lock, holder, end).await?;
         }
         Ok(report)
@@ -124,6 +126,12 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
             freed: usize::from(freed),
             ..Report::default()
         })
+    }
+
+    /// The event may be old: an execution that was redriven waits again.
+    async fn is_over(&self, execution: &ExecutionArn) -> bool {
+        let seen = self.caretaker.follow.executions.look(execution).await;
+        !matches!(seen, Ok(Some(ExecutionState::Running)) | Err(_))
     }
 
     /// A dead waiter takes up room in a bounded queue.

@@ -62,6 +62,10 @@ pub struct AcquireRequest {
     /// What to do when the lock is full. Default `skip`.
     #[serde(default)]
     pub overlap: Overlap,
+    /// With `overlap` `skip`: the caller goes on to wait when it is told `skipped`, so it is not
+    /// counted and reported as a run that was skipped. Default false.
+    #[serde(default)]
+    pub may_wait: bool,
     /// Most waiters in the queue, with `overlap` `queue` only. Default 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 500)))]
@@ -95,6 +99,8 @@ pub struct CheckedAcquire {
     pub acquire: Acquire,
     /// What to answer when the lock is full.
     pub overlap: Overlap,
+    /// Whether the caller goes on to wait when it is told `skipped`.
+    pub may_wait: bool,
 }
 
 impl CheckedAcquire {
@@ -118,6 +124,7 @@ impl AcquireRequest {
         Ok(CheckedAcquire {
             lock,
             overlap: self.overlap,
+            may_wait: self.may_wait,
             acquire: Acquire {
                 terms: self.terms(retention)?,
                 when_full,

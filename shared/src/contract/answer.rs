@@ -83,6 +83,17 @@ impl GaveUp {
 }
 
 impl GaveUp {
+    /// The answer to a waiter whose turn came after its time to wait.
+    #[must_use]
+    pub fn late(lock: &LockKey) -> Self {
+        Self {
+            message: format!(
+                "the turn for lock {lock} came after the time to wait for it was over"
+            ),
+            ..Self::of(lock, 0, &[])
+        }
+    }
+
     /// The answer to a waiter that an operator sent away.
     #[must_use]
     pub fn evicted(lock: &LockKey) -> Self {

@@ -11,6 +11,7 @@ mod renew;
 #[cfg(feature = "test-util")]
 mod tests;
 
+use self::draft::Draft;
 use super::command::Command;
 use super::guard::RunGuard;
 use super::refusal::Refusal;
@@ -19,7 +20,6 @@ use super::terms::Terms;
 use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::transition::{Outcome, Snapshot, Transition};
-use self::draft::Draft;
 
 /// How soon the sweep looks again at a lock that it could do nothing for.
 const LOOK_AGAIN: Seconds = Seconds::of(30);

@@ -69,8 +69,9 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                 death,
                 evidence: words,
             } => {
-                self.note_tasks(lock, lease, &evidence).await?;
-                return self.recover(lock, holder, lease, death, words).await;
+                let looked = self.recover(lock, holder, lease, death, words).await?;
+                self.note_tasks(lock, lease, &evidence).await;
+                return Ok(looked);
             }
         }
         Ok(Looked::Held)
@@ -173,26 +174,23 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
         Ok(Looked::Freed(outcome))
     }
 
-    /// The history shall tell which container the run died with.
-    async fn note_tasks(
-        &self,
-        lock: &LockKey,
-        lease: &Lease,
-        evidence: &Evidence,
-    ) -> Result<(), ProtocolError> {
+    /// The history shall tell which container the run died with. It is written after the recovery:
+    /// the reaper takes a task that is noted for one that was dealt with.
+    async fn note_tasks(&self, lock: &LockKey, lease: &Lease, evidence: &Evidence) {
         let TasksSight::Seen(tasks) = &evidence.tasks else {
-            return Ok(());
+            return;
         };
         let last = tasks.iter().filter(|task| task.stopped);
         let Some(task) = last.max_by_key(|task| task.stopped_at) else {
-            return Ok(());
+            return;
         };
         let note = Command::NoteTask(NoteTask {
             token: lease.token,
             task: task.end(),
         });
-        self.follow.protocol.execute(lock, &note).await?;
-        Ok(())
+        if let Err(error) = self.follow.protocol.execute(lock, &note).await {
+            tracing::warn!(%lock, %error, "the history does not tell the task");
+        }
     }
 
     fn now(&self) -> crate::domain::Timestamp {

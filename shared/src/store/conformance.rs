@@ -5,6 +5,7 @@
 //! `RunWrite::over`.
 
 mod due;
+mod history;
 mod judged;
 mod records;
 mod runs;
@@ -34,10 +35,10 @@ pub async fn run_all<S: LockStore>(store: &S, unique: &str) {
     runs::a_failed_record_guard_writes_no_run(&bench).await;
     runs::two_failed_guards_bring_both(&bench).await;
     runs::a_record_and_its_runs_are_created_together(&bench).await;
-    runs::a_run_is_written_without_a_look_at_the_record(&bench).await;
-    runs::a_noted_task_outlives_writes_that_have_none(&bench).await;
-    runs::a_run_comes_back_with_every_attribute(&bench).await;
-    runs::run_keys_tokens_and_acts_never_mean_the_same_run(&bench).await;
+    history::a_run_is_written_without_a_look_at_the_record(&bench).await;
+    history::a_noted_task_outlives_writes_that_have_none(&bench).await;
+    history::a_run_comes_back_with_every_attribute(&bench).await;
+    history::run_keys_tokens_and_acts_never_mean_the_same_run(&bench).await;
     waiters::a_waiter_comes_back_with_every_attribute(&bench).await;
     waiters::an_older_registration_does_not_replace_a_newer_one(&bench).await;
     waiters::a_waiter_leaves_with_its_place_unless_it_registered_anew(&bench).await;

@@ -1,9 +1,13 @@
 //! A redriven execution goes on under the grant that it had.
 
 use crate::domain::{
-    LockRecord, Mode, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Timestamp,
-    Transition,
+    LockRecord, Mode, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
+    Timestamp, Transition,
 };
+
+/// How long after the end of a run its heartbeats may be late ones, that were under way when it
+/// ended: longer than a call of the function can take.
+const LATE_BEATS: Seconds = Seconds::of(15);
 
 /// Puts the lease of an ended run back, if nobody was granted since and the permit is free.
 ///
@@ -12,6 +16,8 @@ use crate::domain::{
 /// comes with the token of a grant that is over. While that is still the lock's last token, the
 /// grant can be put back under it: no larger one was ever given out. Once it is not, the run has
 /// been overtaken and its token is too old for any resource that checks it.
+///
+/// A heartbeat right after the end is no redrive: it must not bring a released lock back.
 pub(super) fn reinstate(
     record: &LockRecord,
     run: &Run,
@@ -23,6 +29,10 @@ pub(super) fn reinstate(
         Some(RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost)
     );
     let lease = run.lease.as_ref().filter(|_| over)?;
+    let ended = run.end.as_ref().map(|end| end.at.plus(LATE_BEATS));
+    if ended.is_none_or(|settled| now < settled) {
+        return None;
+    }
     let free = record.mode == Mode::Open && record.has_room() && record.queue.is_empty();
     if !free || record.last_token != renew.token || record.holders.contains_key(&renew.holder) {
         return None;

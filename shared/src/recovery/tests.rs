@@ -1,0 +1,89 @@
+//! One test for each rule of the table above [`judge`].
+
+mod alive;
+mod dead;
+mod unclaimed;
+mod unclear;
+
+use super::{Action, Evidence, ExecutionSight, TasksSight, UNCALLED_MAX, judge};
+use crate::domain::{
+    Call, Death, FencingToken, HolderId, Lease, Permits, Seconds, StalePolicy, Terms, Timestamp,
+};
+use crate::executions::{ExecutionEnd, ExecutionState};
+use crate::tasks::Task;
+
+/// When the lease of these tests is granted, for a minute.
+const GRANTED: u64 = 1_772_344_800_000;
+const ENDS: [ExecutionEnd; 4] = [
+    ExecutionEnd::Succeeded,
+    ExecutionEnd::Failed,
+    ExecutionEnd::TimedOut,
+    ExecutionEnd::Aborted,
+];
+const STALE: [StalePolicy; 3] = [
+    StalePolicy::Terminate,
+    StalePolicy::Yield,
+    StalePolicy::Hold,
+];
+const RUNNING: ExecutionSight = ExecutionSight::Seen(ExecutionState::Running);
+
+fn after(seconds: u32) -> Timestamp {
+    Timestamp::from_millis(GRANTED).plus(Seconds::of(seconds))
+}
+
+fn lease() -> Lease {
+    let terms = Terms {
+        holder: holder("a"),
+        permits: Permits::ONE,
+        lease: Seconds::of(60),
+        heartbeat: Seconds::of(20),
+        max_run: None,
+        no_progress: None,
+        stale: StalePolicy::Terminate,
+        min_interval: None,
+        run_key: None,
+        work: None,
+        retention: Seconds::of(86_400),
+    };
+    terms.lease(FencingToken::from_number(GRANTED), after(0))
+}
+
+fn holder(name: &str) -> HolderId {
+    HolderId::new(format!(
+        "arn:aws:states:eu-west-1:1:execution:report:{name}"
+    ))
+    .unwrap()
+}
+
+fn task(name: &str, stopped: bool) -> Task {
+    Task {
+        arn: name.into(),
+        version: 1,
+        stopped,
+        containers: vec![],
+        stopped_reason: None,
+        started_at: None,
+        stopped_at: None,
+    }
+}
+
+fn look(execution: ExecutionSight, tasks: TasksSight) -> Evidence {
+    Evidence { execution, tasks }
+}
+
+fn ended(end: ExecutionEnd) -> ExecutionSight {
+    ExecutionSight::Seen(ExecutionState::Ended(end))
+}
+
+fn hidden() -> ExecutionSight {
+    ExecutionSight::Hidden("throttled".into())
+}
+
+/// The words of a recovery on `death`.
+#[track_caller]
+fn recovered(action: Action, expected: Death) -> String {
+    match action {
+        Action::Recover { death, evidence } if death == expected => evidence,
+        other => panic!("not a recovery on {expected:?}: {other:?}"),
+    }
+}

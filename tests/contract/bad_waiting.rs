@@ -1,0 +1,143 @@
+//! What acquire-lock refuses of the fields for waiting.
+
+use crate::bad_input::{ARN, assert_acquire_refuses, assert_invalid};
+use crate::functions::{Functions, key};
+use lockstep::store::memory::LockItems;
+use serde_json::{Value, json};
+
+const QUEUE_ONLY: &str = "given only with overlap queue";
+const WAITING_ONLY: &str = "given only with overlap queue or replace";
+
+pub(crate) fn base(overlap: &str) -> Value {
+    json!({ "lock": "nightly", "holder": ARN, "overlap": overlap, "work": { "cluster": "batch" } })
+}
+
+#[tokio::test]
+async fn a_bound_of_the_queue_needs_a_queue() {
+    for overlap in ["skip", "fail", "replace"] {
+        for given in [1, 100, 501] {
+            let case = (
+                "maxQueue",
+                json!(given),
+                vec!["maxQueue", "is ", QUEUE_ONLY],
+            );
+
+            assert_acquire_refuses(&base(overlap), vec![case]).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bound_of_the_queue_is_a_number_from_1_to_500() {
+    let range = "from 1 to 500";
+    let cases = vec![
+        ("maxQueue", json!(0), vec!["maxQueue", "is 0", range]),
+        ("maxQueue", json!(501), vec!["maxQueue", "is 501", range]),
+        ("maxQueue", json!(-1), vec!["maxQueue", "is -1", range]),
+        (
+            "maxQueue",
+            json!(i64::MIN),
+            vec!["maxQueue", "-9223", range],
+        ),
+        ("maxQueue", json!(1.5), vec!["maxQueue", "1.5"]),
+        ("maxQueue", json!("3"), vec!["maxQueue", "string \"3\""]),
+    ];
+
+    assert_acquire_refuses(&base("queue"), cases).await;
+}
+
+#[tokio::test]
+async fn only_a_run_that_may_wait_brings_a_waiting_state_or_an_end_of_waiting() {
+    for overlap in ["skip", "fail"] {
+        let until = "2026-03-01T07:00:00Z";
+        let cases = vec![
+            (
+                "taskToken",
+                json!("AQC"),
+                vec!["taskToken", "(hidden)", WAITING_ONLY],
+            ),
+            (
+                "waitUntil",
+                json!(until),
+                vec!["waitUntil", until, WAITING_ONLY],
+            ),
+        ];
+
+        assert_acquire_refuses(&base(overlap), cases).await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_token_is_never_repeated() {
+    let functions = Functions::new();
+    let secrets = [
+        json!("se cret"),
+        json!("sécret"),
+        json!(""),
+        json!("secret".repeat(400)),
+        json!(["secret"]),
+        json!({ "secret": "secret" }),
+        json!(4711),
+    ];
+    for overlap in ["skip", "queue", "replace"] {
+        for secret in &secrets {
+            let mut request = base(overlap);
+            request["taskToken"] = secret.clone();
+
+            let answer = functions.acquire(request).await;
+
+            let case = format!("{overlap} {}", secret.to_string().len());
+            let message = answer.as_ref().expect_err(&case).message().to_owned();
+            assert!(!message.contains("cret"), "a task token shows: {message}");
+            assert_invalid(answer, &case, &["taskToken"]);
+        }
+    }
+    assert_eq!(functions.store.items(&key("nightly")), LockItems::default());
+}
+
+#[tokio::test]
+async fn an_end_of_waiting_is_a_time() {
+    let rule = "RFC 3339";
+    for overlap in ["queue", "replace"] {
+        let cases = vec![
+            ("waitUntil", json!(""), vec!["waitUntil", "\"\"", rule]),
+            (
+                "waitUntil",
+                json!("tomorrow"),
+                vec!["waitUntil", "\"tomorrow\"", rule],
+            ),
+            (
+                "waitUntil",
+                json!("2026-03-01"),
+                vec!["waitUntil", "2026-03-01", rule],
+            ),
+            (
+                "waitUntil",
+                json!("2026-03-01T06:00:00"),
+                vec!["waitUntil", rule],
+            ),
+            (
+                "waitUntil",
+                json!("2026-02-30T06:00:00Z"),
+                vec!["waitUntil", rule],
+            ),
+            (
+                "waitUntil",
+                json!("1969-12-31T23:59:59Z"),
+                vec!["waitUntil", "1969", rule],
+            ),
+            (
+                "waitUntil",
+                json!("x".repeat(300_000)),
+                vec!["waitUntil", rule],
+            ),
+            (
+                "waitUntil",
+                json!(1_772_344_800),
+                vec!["waitUntil", "integer"],
+            ),
+        ];
+
+        assert_acquire_refuses(&base(overlap), cases).await;
+    }
+}

@@ -1,0 +1,122 @@
+//! A table that fails, or takes its time.
+
+use crate::functions::{Functions, key};
+use lockstep::clock::ManualClock;
+use lockstep::domain::{Change, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId};
+use lockstep::store::memory::MemoryStore;
+use lockstep::store::{Commit, DueLock, DuePage, LockStore, StoreError, shard};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The functions' table with a fault in it.
+pub(crate) struct Faulty<'a> {
+    table: &'a MemoryStore,
+    clock: &'a ManualClock,
+    /// The record of this lock cannot be read.
+    corrupt: Option<LockKey>,
+    /// So many writes succeed, and none after them.
+    writes: AtomicU32,
+    /// A read of a record takes so long.
+    read_takes: Duration,
+    /// The sweep's index still names this lock.
+    old_entry: Option<LockKey>,
+}
+
+impl<'a> Faulty<'a> {
+    fn of(functions: &'a Functions) -> Self {
+        Self {
+            table: &functions.store,
+            clock: &functions.clock,
+            corrupt: None,
+            writes: AtomicU32::new(u32::MAX),
+            read_takes: Duration::ZERO,
+            old_entry: None,
+        }
+    }
+
+    /// The record of `lock` is of a version that nobody can read.
+    pub(crate) fn corrupt(functions: &'a Functions, lock: &str) -> Self {
+        Self {
+            corrupt: Some(key(lock)),
+            ..Self::of(functions)
+        }
+    }
+
+    /// The caller is cut off after so many writes.
+    pub(crate) fn cut_off_after(functions: &'a Functions, writes: u32) -> Self {
+        Self {
+            writes: writes.into(),
+            ..Self::of(functions)
+        }
+    }
+
+    /// The sweep's index still names `lock`.
+    pub(crate) fn old_entry(functions: &'a Functions, lock: &str) -> Self {
+        Self {
+            old_entry: Some(key(lock)),
+            ..Self::of(functions)
+        }
+    }
+
+    /// A read of a record takes so long.
+    pub(crate) fn slow(functions: &'a Functions, read_takes: Duration) -> Self {
+        Self {
+            read_takes,
+            ..Self::of(functions)
+        }
+    }
+}
+
+impl LockStore for Faulty<'_> {
+    async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
+        let spend = |left: u32| left.checked_sub(1);
+        let order = Ordering::SeqCst;
+        if self.writes.fetch_update(order, order, spend).is_err() {
+            return Err(StoreError::Unavailable("cut off".into()));
+        }
+        self.table.commit(lock, change).await
+    }
+
+    async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
+        self.clock.advance(self.read_takes);
+        if self.corrupt.as_ref() == Some(lock) {
+            return Err(StoreError::Corrupt {
+                item: format!("{lock} lock"),
+                attribute: "holders".into(),
+                problem: "is no map".into(),
+            });
+        }
+        self.table.load(lock).await
+    }
+
+    async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
+        self.table.load_run(lock, run).await
+    }
+
+    async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {
+        self.table.register(lock, waiter).await
+    }
+
+    async fn load_waiter(
+        &self,
+        lock: &LockKey,
+        waiter: &WaiterId,
+    ) -> Result<Option<Waiter>, StoreError> {
+        self.table.load_waiter(lock, waiter).await
+    }
+
+    async fn due(
+        &self,
+        of: u8,
+        until: Timestamp,
+        after: Option<&DueLock>,
+    ) -> Result<DuePage, StoreError> {
+        let mut page = self.table.due(of, until, after).await?;
+        let old = self.old_entry.iter().filter(|lock| shard(lock) == of);
+        page.locks.extend(old.map(|lock| DueLock {
+            due: Timestamp::from_millis(0),
+            lock: lock.clone(),
+        }));
+        Ok(page)
+    }
+}

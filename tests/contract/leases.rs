@@ -1,0 +1,130 @@
+//! One lock, one run after the other: grant, renewal, release, run key.
+
+use crate::functions::Functions;
+use lockstep::domain::{Permits, RunOutcome};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_grant_renews_and_releases_and_the_lock_is_free() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", "run-1").await;
+
+    let beat = functions
+        .heartbeat(json!({ "grant": grant }))
+        .await
+        .unwrap();
+    let end = functions
+        .release(json!({ "grant": grant, "outcome": "succeeded" }))
+        .await
+        .unwrap();
+
+    assert_eq!(beat["status"], "renewed");
+    assert_eq!(end["status"], "released");
+    assert!(functions.holders("nightly").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_release_ends_the_state_that_keeps_the_lease_exactly_once() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", "run-1").await;
+    let beat = json!({ "grant": grant, "taskToken": "AQC-secret" });
+    functions.heartbeat(beat).await.unwrap();
+    let release = json!({ "grant": grant, "outcome": "succeeded" });
+
+    functions.release(release.clone()).await.unwrap();
+    functions.release(release).await.unwrap();
+
+    let ended: Vec<_> = functions.executions.ended();
+    assert_eq!(
+        ended.iter().map(|token| token.reveal()).collect::<Vec<_>>(),
+        ["AQC-secret"]
+    );
+}
+
+#[tokio::test]
+async fn a_beat_that_comes_after_the_release_ends_its_own_state_instead_of_losing_the_lease() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", "run-1").await;
+    functions
+        .release(json!({ "grant": grant, "outcome": "succeeded" }))
+        .await
+        .unwrap();
+
+    let beat = json!({ "grant": grant, "taskToken": "AQC-late" });
+    let answer = functions.heartbeat(beat).await.unwrap();
+
+    assert_eq!(answer["status"], "ended");
+    assert_eq!(functions.executions.ended()[0].reveal(), "AQC-late");
+}
+
+#[tokio::test]
+async fn one_success_per_run_key_and_a_failure_frees_the_key() {
+    let functions = Functions::new();
+    let ask = |holder: &str| json!({ "lock": "nightly", "holder": holder, "runKey": "tick-6" });
+    let first = functions.acquire(ask("run-1")).await.unwrap();
+    functions
+        .release(json!({ "grant": first["grant"], "outcome": "failed" }))
+        .await
+        .unwrap();
+    functions.wait(1);
+
+    let second = functions.acquire(ask("run-2")).await.unwrap();
+    functions
+        .release(json!({ "grant": second["grant"], "outcome": "succeeded" }))
+        .await
+        .unwrap();
+    let third = functions.acquire(ask("run-3")).await.unwrap();
+
+    assert_eq!(second["status"], "granted");
+    assert_eq!(third["status"], "duplicate");
+    assert_eq!(third["holder"], "run-2");
+    let marker = functions.marker("nightly", "tick-6").unwrap();
+    assert_eq!(marker.holder.as_str(), "run-2");
+    assert_eq!(marker.outcome(), Some(RunOutcome::Succeeded));
+}
+
+#[tokio::test]
+async fn metrics_tell_grants_skips_recoveries_and_held_time() {
+    let functions = Functions::new();
+    functions.granted("nightly", "run-1").await;
+    functions
+        .acquire(json!({ "lock": "nightly", "holder": "run-2" }))
+        .await
+        .unwrap();
+    functions.wait(62);
+    let grant = functions.granted("nightly", "run-3").await;
+    functions.wait(5);
+    functions
+        .release(json!({ "grant": grant, "outcome": "succeeded" }))
+        .await
+        .unwrap();
+
+    let lines = functions.metrics.all();
+
+    assert_eq!(lines[0]["Acquired"], 1.0);
+    assert_eq!(lines[1]["Skipped"], 1.0);
+    assert_eq!(lines[2]["Acquired"], 1.0);
+    assert_eq!(lines[2]["Recovered"], 1.0);
+    assert_eq!(lines[3]["HeldSeconds"], 5.0);
+}
+
+#[tokio::test]
+async fn capacity_can_change_once_nobody_holds_the_lock() {
+    let functions = Functions::new();
+    let ask = |holder: &str| json!({ "lock": "api", "holder": holder, "permits": 3 });
+    let grant = functions.granted("api", "run-1").await;
+
+    let held = functions.acquire(ask("run-2")).await.unwrap_err();
+    functions
+        .release(json!({ "grant": grant, "outcome": "succeeded" }))
+        .await
+        .unwrap();
+    let free = functions.acquire(ask("run-2")).await.unwrap();
+
+    assert_eq!(held.name().as_str(), "Lockstep.PermitsMismatch");
+    assert_eq!(free["status"], "granted");
+    assert_eq!(
+        functions.record("api").await.unwrap().permits,
+        Permits::new(3).unwrap()
+    );
+}

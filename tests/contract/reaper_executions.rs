@@ -1,0 +1,157 @@
+//! The reaper on events of executions.
+
+use crate::functions::{Functions, key};
+use crate::scene::{ask, ask_with, execution, execution_event, waiting};
+use lockstep::domain::RunOutcome;
+use lockstep::executions::ExecutionEnd;
+use serde_json::{Value, json};
+
+fn nightly() -> Value {
+    json!("{\"lock\":\"nightly\"}")
+}
+
+#[tokio::test]
+async fn an_execution_that_ended_frees_what_it_held_and_lets_the_next_in() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let grant = functions.granted_with(ask("a")).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.end("a", ExecutionEnd::Aborted);
+
+    let report = functions
+        .reap(execution_event("a", "ABORTED", nightly()))
+        .await
+        .unwrap();
+
+    assert_eq!(report["freed"], 1);
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+    let outcome = functions.run_of(&grant).unwrap().outcome();
+    assert_eq!(outcome, Some(RunOutcome::Recovered));
+}
+
+#[tokio::test]
+async fn all_permits_of_one_execution_are_freed() {
+    let functions = Functions::new();
+    for holder in [execution("a"), format!("{}#2", execution("a"))] {
+        let request = json!({ "lock": "nightly", "holder": holder, "permits": 3 });
+        functions.granted_with(request).await;
+        functions.wait(1);
+    }
+    functions
+        .granted_with(ask_with("b", json!({ "permits": 3 })))
+        .await;
+    functions.end("a", ExecutionEnd::Failed);
+
+    let report = functions
+        .reap(execution_event("a", "FAILED", nightly()))
+        .await
+        .unwrap();
+
+    assert_eq!(report["freed"], 2);
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+}
+
+#[tokio::test]
+async fn an_event_of_an_execution_that_names_no_lock_is_left_to_the_sweep() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    functions.end("a", ExecutionEnd::Failed);
+
+    for input in [
+        json!(null),
+        json!("{}"),
+        json!("no JSON"),
+        json!({ "lock": "nightly" }),
+    ] {
+        let report = functions
+            .reap(execution_event("a", "FAILED", input))
+            .await
+            .unwrap();
+
+        assert!(
+            report["ignored"]
+                .as_str()
+                .unwrap()
+                .contains("names no lock"),
+            "{report}"
+        );
+    }
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+}
+
+#[tokio::test]
+async fn a_dead_waiter_is_cleared_from_the_queue() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c"]);
+    functions.granted_with(ask("a")).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.acquire(waiting("c", "token-c")).await.unwrap();
+    functions.end("b", ExecutionEnd::Aborted);
+
+    functions
+        .reap(execution_event("b", "ABORTED", nightly()))
+        .await
+        .unwrap();
+
+    let again = functions.acquire(waiting("c", "token-c2")).await.unwrap();
+    assert_eq!(
+        (&again["position"], &again["queueLength"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(functions.store.items(&key("nightly")).waiters.len(), 1);
+}
+
+#[tokio::test]
+async fn an_old_event_of_a_waiter_that_was_redriven_leaves_its_place() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(ask("a")).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+
+    functions
+        .reap(execution_event("b", "FAILED", nightly()))
+        .await
+        .unwrap();
+
+    let again = functions.acquire(waiting("b", "token-b2")).await.unwrap();
+    assert_eq!(again["position"], 1);
+    assert_eq!(
+        functions
+            .record("nightly")
+            .await
+            .unwrap()
+            .last_ticket
+            .number(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn an_old_event_of_a_holder_that_was_redriven_leaves_its_permit() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    functions.granted_with(ask("a")).await;
+
+    let report = functions
+        .reap(execution_event("a", "FAILED", nightly()))
+        .await
+        .unwrap();
+
+    assert_eq!(report["freed"], 0);
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+}
+
+#[tokio::test]
+async fn an_execution_that_runs_is_no_news() {
+    let functions = Functions::new();
+
+    let report = functions
+        .reap(execution_event("a", "RUNNING", nightly()))
+        .await
+        .unwrap();
+
+    assert!(
+        report["ignored"].as_str().unwrap().contains("not ended"),
+        "{report}"
+    );
+}

@@ -1,0 +1,153 @@
+//! acquire-lock meets a holder whose heartbeat is overdue: it looks for evidence, and acts on it.
+
+use crate::functions::Functions;
+use crate::scene::{ask, ask_with, execution};
+use lockstep::domain::RunOutcome;
+use lockstep::events::EventKind;
+use lockstep::executions::ExecutionEnd;
+use serde_json::json;
+
+/// Seconds after which the first heartbeat of a lease of a minute is late, and the lease is not
+/// over.
+const LATE: u64 = 30;
+
+#[tokio::test]
+async fn a_dead_holder_is_recovered_before_its_lease_is_over_and_the_caller_is_granted() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let dead = functions.granted_with(ask("a")).await;
+    functions.end("a", ExecutionEnd::TimedOut);
+    functions.wait(LATE);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "granted");
+    assert_eq!(answer["takenFrom"], execution("a"));
+    assert!(answer["grant"]["token"].as_u64() > dead["token"].as_u64());
+    let end = functions.run_of(&dead).unwrap().end.unwrap();
+    assert_eq!(end.outcome, RunOutcome::Recovered);
+    assert!(end.evidence.unwrap().contains("TIMED_OUT"));
+    assert_eq!(functions.metrics.all().last().unwrap()["Recovered"], 1.0);
+}
+
+#[tokio::test]
+async fn a_holder_whose_heartbeat_is_in_time_is_not_even_asked_about() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    functions.end("a", ExecutionEnd::Failed);
+    functions.wait(20);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+}
+
+#[tokio::test]
+async fn a_live_holder_with_a_late_heartbeat_is_left() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(ask("a")).await;
+    functions.wait(LATE);
+    let before = functions.record("nightly").await;
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    assert_eq!(answer["holder"], execution("a"));
+    assert_eq!(functions.record("nightly").await, before);
+    assert!(functions.executions.stops().is_empty());
+    assert_eq!(functions.events.kinds(), [EventKind::RunSkipped]);
+}
+
+#[tokio::test]
+async fn overlap_fail_looks_for_evidence_as_well() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    functions.end("a", ExecutionEnd::Aborted);
+    functions.wait(LATE);
+
+    let request = ask_with("b", json!({ "overlap": "fail" }));
+    let answer = functions.acquire(request).await.unwrap();
+
+    assert_eq!(answer["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_dead_holder_under_another_capacity_makes_way_for_the_new_one() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    functions.end("a", ExecutionEnd::Aborted);
+    functions.wait(LATE);
+
+    let answer = functions
+        .acquire(ask_with("b", json!({ "permits": 3 })))
+        .await;
+
+    assert_eq!(answer.unwrap()["status"], "granted");
+}
+
+#[tokio::test]
+async fn of_several_holders_only_the_dead_one_loses_its_permit() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c"]);
+    let of_two = |name| ask_with(name, json!({ "permits": 2 }));
+    functions.granted_with(of_two("a")).await;
+    functions.wait(1);
+    functions.granted_with(of_two("b")).await;
+    functions.end("b", ExecutionEnd::Failed);
+    functions.wait(LATE);
+
+    let answer = functions.acquire(of_two("c")).await.unwrap();
+
+    assert_eq!(answer["takenFrom"], execution("b"));
+    let holders = functions.holders("nightly").await;
+    assert_eq!(holders, [execution("a"), execution("c")]);
+}
+
+#[tokio::test]
+async fn an_acquire_that_arrives_after_its_execution_ended_holds_only_until_somebody_looks() {
+    let functions = Functions::new();
+    functions.end("a", ExecutionEnd::Aborted);
+    functions.granted_with(ask("a")).await;
+    functions.wait(LATE);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["takenFrom"], execution("a"));
+}
+
+#[tokio::test]
+async fn an_execution_that_began_so_recently_that_it_is_not_known_is_left() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    functions.wait(LATE);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+}
+
+#[tokio::test]
+async fn a_queue_that_a_dead_holder_had_filled_takes_the_caller() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c"]);
+    functions.granted_with(ask("a")).await;
+    let bounded = |name, token| {
+        ask_with(
+            name,
+            json!({ "overlap": "queue", "maxQueue": 1, "taskToken": token }),
+        )
+    };
+    functions.acquire(bounded("b", "token-b")).await.unwrap();
+    functions.end("a", ExecutionEnd::Failed);
+    functions.wait(LATE);
+
+    let answer = functions.acquire(bounded("c", "token-c")).await.unwrap();
+
+    assert_eq!(
+        (&answer["status"], &answer["holder"]),
+        (&json!("queued"), &json!(execution("b")))
+    );
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+}

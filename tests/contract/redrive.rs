@@ -1,0 +1,193 @@
+//! RedriveExecution goes on behind the acquire step, with the grant that the run had.
+
+use crate::functions::Functions;
+use crate::scene::{ask, ask_with, execution, execution_event, order};
+use lockstep::domain::{Command, Evict, HolderId, RunOutcome};
+use lockstep::events::EventKind;
+use lockstep::executions::ExecutionEnd;
+use serde_json::{Value, json};
+
+/// `a` died with its heartbeat state and was recovered; then it was redriven an hour later.
+async fn redriven(functions: &Functions) -> Value {
+    functions.start(&["a", "b"]);
+    let grant = functions
+        .granted_with(ask_with("a", json!({ "runKey": "tick-6" })))
+        .await;
+    functions.beat(&grant, "beat-1").await;
+    functions.end("a", ExecutionEnd::Aborted);
+    let ended = execution_event("a", "ABORTED", json!("{\"lock\":\"nightly\"}"));
+    functions.reap(ended).await.unwrap();
+    assert!(functions.holders("nightly").await.is_empty());
+    functions.wait(3600);
+    functions.start(&["a"]);
+    grant
+}
+
+#[tokio::test]
+async fn its_heartbeat_gets_the_grant_back_under_the_same_token() {
+    let functions = Functions::new();
+    let grant = redriven(&functions).await;
+
+    let answer = functions.beat(&grant, "beat-2").await;
+
+    assert_eq!(
+        answer,
+        json!({ "status": "renewed", "expiresAt": functions.time_in(60) })
+    );
+    let record = functions.record("nightly").await.unwrap();
+    let lease = &record.holders[&HolderId::new(execution("a")).unwrap()];
+    assert_eq!(Some(lease.token.number()), grant["token"].as_u64());
+    assert_eq!(functions.run_of(&grant).unwrap().end, None);
+    assert_eq!(functions.marker("nightly", "tick-6").unwrap().end, None);
+}
+
+#[tokio::test]
+async fn while_it_has_its_grant_back_nobody_else_gets_one() {
+    let functions = Functions::new();
+    let grant = redriven(&functions).await;
+    functions.beat(&grant, "beat-2").await;
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+}
+
+#[tokio::test]
+async fn its_release_ends_its_state_and_takes_the_run_key() {
+    let functions = Functions::new();
+    let grant = redriven(&functions).await;
+    functions.beat(&grant, "beat-2").await;
+
+    let answer = functions.succeed(&grant).await;
+
+    assert_eq!(
+        (&answer["status"], &answer["alreadyReleased"]),
+        (&json!("released"), &json!(false))
+    );
+    assert_eq!(functions.output("beat-2"), Some(json!({})));
+    let outcome = |run: Option<lockstep::domain::Run>| run.unwrap().outcome();
+    assert_eq!(
+        outcome(functions.run_of(&grant)),
+        Some(RunOutcome::Succeeded)
+    );
+    assert_eq!(
+        outcome(functions.marker("nightly", "tick-6")),
+        Some(RunOutcome::Succeeded)
+    );
+    let again = functions
+        .acquire(ask_with("b", json!({ "runKey": "tick-6" })))
+        .await
+        .unwrap();
+    assert_eq!(again["status"], "duplicate");
+}
+
+#[tokio::test]
+async fn it_has_lost_its_lease_when_somebody_was_granted_since() {
+    let functions = Functions::new();
+    let grant = redriven(&functions).await;
+    let newer = functions.granted_with(ask("b")).await;
+    functions.succeed(&newer).await;
+
+    let error = functions
+        .heartbeat(json!({ "grant": grant, "taskToken": "beat-2" }))
+        .await;
+
+    assert_eq!(error.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert!(functions.holders("nightly").await.is_empty());
+    let lost = functions.events.published();
+    assert_eq!(lost.last().unwrap().kind, EventKind::LeaseLost);
+}
+
+#[tokio::test]
+async fn it_has_lost_its_lease_when_its_run_key_was_done_by_another() {
+    let functions = Functions::new();
+    let grant = redriven(&functions).await;
+    let other = functions
+        .granted_with(ask_with("b", json!({ "runKey": "tick-6" })))
+        .await;
+    functions.succeed(&other).await;
+
+    let error = functions
+        .heartbeat(json!({ "grant": grant, "taskToken": "beat-2" }))
+        .await;
+
+    assert_eq!(error.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    let marker = functions.marker("nightly", "tick-6").unwrap();
+    assert_eq!(marker.holder.as_str(), execution("b"));
+}
+
+#[tokio::test]
+async fn it_has_lost_its_lease_while_another_holds_the_lock_and_is_named() {
+    let functions = Functions::new();
+    let grant = redriven(&functions).await;
+    functions.granted_with(ask("b")).await;
+
+    let error = functions
+        .heartbeat(json!({ "grant": grant }))
+        .await
+        .unwrap_err();
+    let released = functions.succeed(&grant).await;
+
+    assert!(error.message().contains(&execution("b")), "{error}");
+    assert_eq!(
+        released,
+        json!({ "status": "lost", "holders": [execution("b")] })
+    );
+}
+
+#[tokio::test]
+async fn after_a_success_there_is_nothing_to_keep() {
+    let functions = Functions::new();
+    let grant = functions.granted_with(ask("a")).await;
+    functions.beat(&grant, "beat-1").await;
+    functions.succeed(&grant).await;
+    functions.wait(3600);
+
+    let answer = functions.beat(&grant, "beat-2").await;
+
+    assert_eq!(answer["status"], "ended");
+    assert_eq!(functions.output("beat-2"), Some(json!({})));
+    assert!(functions.holders("nightly").await.is_empty());
+}
+
+#[tokio::test]
+async fn what_an_operator_took_away_does_not_come_back() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let grant = functions.granted_with(ask("a")).await;
+    functions.beat(&grant, "beat-1").await;
+    let holder = HolderId::new(execution("a")).unwrap();
+    let evict = Evict {
+        holder,
+        order: order("wrong input"),
+    };
+    functions.command("nightly", Command::Evict(evict)).await;
+    functions.wait(3600);
+
+    let error = functions
+        .heartbeat(json!({ "grant": grant, "taskToken": "beat-2" }))
+        .await;
+
+    assert_eq!(error.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert_eq!(
+        functions.run_of(&grant).unwrap().outcome(),
+        Some(RunOutcome::Evicted)
+    );
+    assert!(functions.holders("nightly").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_run_that_failed_and_was_redriven_gets_its_grant_back() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let grant = functions.granted_with(ask("a")).await;
+    functions.beat(&grant, "beat-1").await;
+    let release = json!({ "grant": grant, "outcome": "failed" });
+    functions.release(release).await.unwrap();
+    functions.wait(3600);
+
+    let answer = functions.beat(&grant, "beat-2").await;
+
+    assert_eq!(answer["status"], "renewed");
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+}

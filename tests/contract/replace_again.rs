@@ -1,0 +1,105 @@
+//! Overlap `replace` where the holder is not gone at once, or not alone.
+
+use crate::functions::Functions;
+use crate::replace::{at_work, replaced, replacing};
+use crate::scene::{ask_with, execution, task};
+use lockstep::domain::RunOutcome;
+use lockstep::executions::ExecutionsError;
+use lockstep::executions::memory::ExecutionsCall;
+use lockstep::tasks::TasksError;
+use lockstep::tasks::memory::TasksCall;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_again() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(ask_with("a", json!({}))).await;
+    let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
+    functions
+        .executions
+        .fail_next(ExecutionsCall::Stop, throttled);
+
+    let first = functions.acquire(replacing("b", "token-1")).await.unwrap();
+    let between = functions.holders("nightly").await;
+    functions.acquire(replacing("b", "token-2")).await.unwrap();
+
+    assert_eq!(first["status"], "queued");
+    assert_eq!(between, [execution("a")]);
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+    assert_eq!(functions.output("token-2").unwrap()["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_replaced_run_that_goes_on_renewing_is_stopped_by_the_sweep() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let grant = functions.granted_with(ask_with("a", json!({}))).await;
+    let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
+    functions
+        .executions
+        .fail_next(ExecutionsCall::Stop, throttled);
+    functions.acquire(replacing("b", "token-b")).await.unwrap();
+    functions.wait(50);
+    functions.beat(&grant, "beat-a").await;
+    functions.wait(12);
+
+    functions.sweep().await;
+
+    assert_eq!(functions.executions.stops()[0].error, "Lockstep.Replaced");
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_task_that_cannot_be_stopped_keeps_the_permit_and_the_sweep_tries_again() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(at_work("a")).await;
+    functions.put_task("a", task("t", 1, false));
+    let denied = TasksError::Denied("AccessDeniedException".into());
+    functions.tasks.fail_every(TasksCall::Stop, denied);
+    functions.acquire(replacing("b", "token-b")).await.unwrap();
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+    functions.tasks.heal();
+    functions.wait(62);
+
+    functions.sweep().await;
+
+    assert_eq!(functions.tasks.stops().len(), 1);
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+}
+
+#[tokio::test]
+async fn a_replaced_run_that_ends_by_itself_makes_way_like_any_other() {
+    let functions = Functions::new();
+    let (grant, _) = replaced(&functions).await;
+
+    functions.succeed(&grant).await;
+
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+    let outcome = functions.run_of(&grant).unwrap().outcome();
+    assert_eq!(outcome, Some(RunOutcome::Succeeded));
+}
+
+#[tokio::test]
+async fn of_a_semaphore_only_the_oldest_holder_makes_way() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c"]);
+    let two = |name, more: Value| {
+        let mut request = ask_with(name, json!({ "permits": 2 }));
+        request
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        request
+    };
+    functions.granted_with(two("a", json!({}))).await;
+    functions.wait(1);
+    functions.granted_with(two("b", json!({}))).await;
+
+    let replace = json!({ "overlap": "replace", "taskToken": "token-c" });
+    functions.acquire(two("c", replace)).await.unwrap();
+
+    let holders = functions.holders("nightly").await;
+    assert_eq!(holders, [execution("b"), execution("c")]);
+}

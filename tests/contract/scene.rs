@@ -1,0 +1,158 @@
+//! What happens around the functions: executions, tasks, events, operators, and tables that fail.
+
+use crate::functions::{Functions, RETENTION, key};
+use lockstep::contract::rfc3339;
+use lockstep::domain::{HolderId, Order, Work};
+use lockstep::events::{Event, EventKind};
+use lockstep::executions::{Execution, ExecutionArn, ExecutionEnd, ExecutionState};
+use lockstep::tasks::{Container, Task, task_group};
+use serde_json::{Value, json};
+
+/// The cluster that the runs of these tests name.
+pub(crate) const CLUSTER: &str = "arn:aws:ecs:eu-west-1:123456789012:cluster/batch";
+
+/// The execution called `name`: the holder, where a run is one.
+pub(crate) fn execution(name: &str) -> String {
+    format!("arn:aws:states:eu-west-1:123456789012:execution:report:{name}")
+}
+
+/// What the execution called `name` asks for, by default.
+pub(crate) fn ask(name: &str) -> Value {
+    json!({ "lock": "nightly", "holder": execution(name) })
+}
+
+/// The same with more or other fields.
+pub(crate) fn ask_with(name: &str, more: Value) -> Value {
+    let mut request = ask(name);
+    let fields = more.as_object().expect("fields").clone();
+    request.as_object_mut().expect("an object").extend(fields);
+    request
+}
+
+/// What its waiting state asks for.
+pub(crate) fn waiting(name: &str, token: &str) -> Value {
+    ask_with(name, json!({ "overlap": "queue", "taskToken": token }))
+}
+
+/// Where the tasks of these tests run.
+pub(crate) fn work() -> Work {
+    Work {
+        cluster: CLUSTER.into(),
+        family: None,
+    }
+}
+
+/// A task with one container, as ECS shows it the `version`th time.
+pub(crate) fn task(name: &str, version: u64, stopped: bool) -> Task {
+    Task {
+        arn: format!("arn:aws:ecs:eu-west-1:123456789012:task/batch/{name}"),
+        version,
+        stopped,
+        containers: vec![Container {
+            name: "main".into(),
+            runtime_id: Some(format!("{name}-4711")),
+            exit_code: stopped.then_some(137),
+            reason: stopped.then(|| "OutOfMemoryError: killed".into()),
+        }],
+        stopped_reason: None,
+        started_at: None,
+        stopped_at: None,
+    }
+}
+
+/// The event that EventBridge delivers when a task of `name`'s run is `status`.
+pub(crate) fn task_event(name: &str, task: &Task, grant: &Value, status: &str) -> Value {
+    let holder = HolderId::new(execution(name)).unwrap();
+    let token = grant["token"].to_string();
+    let containers: Vec<_> = task
+        .containers
+        .iter()
+        .map(|c| json!({ "name": c.name, "runtimeId": c.runtime_id, "exitCode": c.exit_code, "reason": c.reason }))
+        .collect();
+    let environment = json!([{ "name": "LOCKSTEP_FENCING_TOKEN", "value": token }]);
+    json!({
+        "source": "aws.ecs",
+        "detail-type": "ECS Task State Change",
+        "detail": {
+            "taskArn": task.arn, "clusterArn": CLUSTER, "version": task.version,
+            "lastStatus": status, "group": task_group(&key("nightly"), &holder),
+            "containers": containers,
+            "overrides": { "containerOverrides": [{ "name": "main", "environment": environment }] }
+        }
+    })
+}
+
+/// The event that EventBridge delivers when the execution called `name` is `status`.
+pub(crate) fn execution_event(name: &str, status: &str, input: Value) -> Value {
+    json!({
+        "source": "aws.states",
+        "detail-type": "Step Functions Execution Status Change",
+        "detail": { "executionArn": execution(name), "status": status, "input": input }
+    })
+}
+
+/// An operator's word.
+pub(crate) fn order(note: &str) -> Order {
+    Order {
+        actor: HolderId::new("ops@example.com").unwrap(),
+        note: note.into(),
+        retention: RETENTION,
+    }
+}
+
+impl Functions {
+    /// The executions called so run from now on.
+    pub(crate) fn start(&self, names: &[&str]) {
+        for name in names {
+            self.executions.start(Execution {
+                arn: arn(name),
+                started_at: self.now(),
+            });
+        }
+    }
+
+    /// The execution called so has ended.
+    pub(crate) fn end(&self, name: &str, end: ExecutionEnd) {
+        self.executions.set(&arn(name), ExecutionState::Ended(end));
+    }
+
+    /// A task of `name`'s run is as given from now on.
+    pub(crate) fn put_task(&self, name: &str, task: Task) {
+        let holder = HolderId::new(execution(name)).unwrap();
+        let group = task_group(&key("nightly"), &holder);
+        self.tasks.put(&work(), &group, task);
+    }
+
+    pub(crate) async fn sweep(&self) -> Value {
+        self.reap(json!({ "sweep": true })).await.unwrap()
+    }
+
+    /// A heartbeat of `grant` from the state of `token`.
+    pub(crate) async fn beat(&self, grant: &Value, token: &str) -> Value {
+        let beat = json!({ "grant": grant, "taskToken": token });
+        self.heartbeat(beat).await.unwrap()
+    }
+
+    pub(crate) async fn succeed(&self, grant: &Value) -> Value {
+        let release = json!({ "grant": grant, "outcome": "succeeded" });
+        self.release(release).await.unwrap()
+    }
+
+    /// The only event of this kind.
+    #[track_caller]
+    pub(crate) fn event(&self, kind: EventKind) -> Event {
+        let mut events = self.events.published();
+        events.retain(|event| event.kind == kind);
+        assert_eq!(events.len(), 1, "{kind}: {:?}", self.events.kinds());
+        events.remove(0)
+    }
+
+    /// The time now, as requests and answers spell it.
+    pub(crate) fn time_in(&self, seconds: u32) -> String {
+        rfc3339(self.now().plus(lockstep::domain::Seconds::of(seconds)))
+    }
+}
+
+pub(crate) fn arn(name: &str) -> ExecutionArn {
+    ExecutionArn::new(execution(name)).unwrap()
+}

@@ -1,0 +1,118 @@
+//! A task token lets whoever has it end a state: it shows in no log line, event or error.
+
+use crate::faulty::Faulty;
+use crate::functions::{Functions, key};
+use crate::scene::{ask, ask_with, execution, order, waiting};
+use lockstep::domain::{Command, Evict, HolderId};
+use lockstep::executions::memory::ExecutionsCall;
+use lockstep::executions::{ExecutionEnd, ExecutionsError};
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::io;
+use tracing_subscriber::filter::LevelFilter;
+
+thread_local! {
+    /// What this thread has logged.
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+struct ThreadLog;
+
+impl io::Write for ThreadLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOG.with_borrow_mut(|log| log.extend_from_slice(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps every line, of every level. For all threads: what one thread has no ear for, `tracing`
+/// takes for unheard on all.
+fn keep_log() {
+    let lines = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
+    lines.json().with_writer(|| ThreadLog).init();
+}
+
+/// Waits, is woken, is not woken, beats, and is sent away, with secrets everywhere. All errors.
+async fn everything(functions: &Functions) -> Vec<String> {
+    let mut errors = Vec::new();
+    functions.start(&["a", "b", "c", "d"]);
+    let first = functions.granted_with(ask("a")).await;
+    functions.beat(&first, "SECRET-beat-a").await;
+    for name in ["b", "c", "d"] {
+        let token = format!("SECRET-{name}");
+        functions.acquire(waiting(name, &token)).await.unwrap();
+    }
+    let full = json!({ "overlap": "queue", "maxQueue": 1, "taskToken": "SECRET-e" });
+    errors.extend(functions.acquire(ask_with("e", full)).await.err());
+    let cut_off = Faulty::cut_off_after(functions, 0);
+    errors.extend(
+        functions
+            .acquire_on(&cut_off, waiting("f", "SECRET-f"))
+            .await
+            .err(),
+    );
+    let lost = ExecutionsError::Unavailable("no answer".into());
+    functions
+        .executions
+        .fail_every(ExecutionsCall::EndState, lost);
+    functions.succeed(&first).await;
+    errors.extend(functions.acquire(waiting("b", "SECRET-b2")).await.err());
+    functions.executions.heal();
+    functions.wait(62);
+    functions.sweep().await;
+    errors.extend(beat(functions, &first, "SECRET-late").await);
+    let evict = Evict {
+        holder: HolderId::new(execution("d")).unwrap(),
+        order: order("not today"),
+    };
+    functions.command("nightly", Command::Evict(evict)).await;
+    functions.end("b", ExecutionEnd::Failed);
+    functions.wait(62);
+    functions.sweep().await;
+    let stale = json!({ "token": 7, "lock": "nightly", "holder": "x" });
+    errors.extend(beat(functions, &stale, "SECRET-stale").await);
+    errors.extend(beat(functions, &stale, "SECRET SECRET").await);
+    errors.iter().map(ToString::to_string).collect()
+}
+
+async fn beat(functions: &Functions, grant: &Value, token: &str) -> Option<lockstep::error::Error> {
+    let beat = json!({ "grant": grant, "taskToken": token });
+    functions.heartbeat(beat).await.err()
+}
+
+#[tokio::test]
+async fn no_task_token_shows_in_a_log_line_an_event_or_an_error() {
+    let functions = Functions::new();
+    keep_log();
+
+    let errors = everything(&functions).await;
+
+    let log = LOG.with_borrow(|log| String::from_utf8(log.clone()).unwrap());
+    let events = format!("{:?}", functions.events.published());
+    let items = format!("{:?}", functions.store.items(&key("nightly")));
+    for part in [
+        "queued",
+        "released",
+        "woken",
+        "looked after",
+        "could not be ended",
+    ] {
+        assert!(log.contains(part), "nothing logged of {part:?}");
+    }
+    assert!(errors.len() >= 5, "{errors:?}");
+    assert!(!events.is_empty());
+    for (what, text) in [("log", &log), ("events", &events), ("debug output", &items)] {
+        assert!(
+            !text.contains("SECRET"),
+            "a task token shows in the {what}: {text}"
+        );
+    }
+    assert!(
+        errors.iter().all(|error| !error.contains("SECRET")),
+        "{errors:?}"
+    );
+}

@@ -1,0 +1,154 @@
+//! Runs that hang, overran or stopped renewing under the policies `yield` and `hold`.
+
+use crate::functions::{Answer, Functions, RETENTION};
+use crate::scene::{ask_with, execution, order, waiting};
+use lockstep::domain::{Command, Mode, RunOutcome};
+use lockstep::events::EventKind;
+use serde_json::{Value, json};
+
+/// `a` holds under `policy`, hangs after half a minute, and has to be over after a hundred seconds.
+pub(crate) async fn held(functions: &Functions, policy: &str) -> Value {
+    functions.start(&["a", "b"]);
+    let limits = json!({
+        "stalePolicy": policy, "noProgressSeconds": 30, "maxRunSeconds": 100
+    });
+    functions.granted_with(ask_with("a", limits)).await
+}
+
+pub(crate) async fn beat(functions: &Functions, grant: &Value, progress: &str) -> Answer {
+    let beat = json!({ "grant": grant, "taskToken": "beat-a", "progress": progress });
+    functions.heartbeat(beat).await
+}
+
+#[tokio::test]
+async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
+    let functions = Functions::new();
+    let grant = held(&functions, "yield").await;
+    beat(&functions, &grant, "1 of 3").await.unwrap();
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.wait(31);
+
+    let answer = functions.beat(&grant, "beat-a2").await;
+
+    assert_eq!(answer, json!({ "status": "ended" }));
+    assert_eq!(functions.output("beat-a2"), Some(json!({})));
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+    let end = functions.run_of(&grant).unwrap().end.unwrap();
+    assert_eq!(end.outcome, RunOutcome::Lost);
+    let event = functions.event(EventKind::LeaseLost);
+    assert!(
+        event.reason.contains("runs on without its permit"),
+        "{}",
+        event.reason
+    );
+    assert!(functions.executions.stops().is_empty());
+}
+
+#[tokio::test]
+async fn a_run_that_yielded_finds_its_permit_lost_when_it_releases_and_its_late_beats_end() {
+    let functions = Functions::new();
+    let grant = held(&functions, "yield").await;
+    functions.wait(31);
+    functions.beat(&grant, "beat-1").await;
+
+    let late = functions.beat(&grant, "beat-2").await;
+    let released = functions.succeed(&grant).await;
+
+    assert_eq!(late["status"], "ended");
+    assert_eq!(functions.output("beat-2"), Some(json!({})));
+    assert_eq!(released, json!({ "status": "lost", "holders": [] }));
+}
+
+#[tokio::test]
+async fn hold_freezes_the_lock_once_and_goes_on_renewing() {
+    let functions = Functions::new();
+    let grant = held(&functions, "hold").await;
+    functions.wait(31);
+
+    for number in 0..3 {
+        functions.wait(20);
+        let answer = functions.beat(&grant, &format!("beat-{number}")).await;
+        let until = functions.time_in(60);
+        assert_eq!(answer, json!({ "status": "renewed", "expiresAt": until }));
+    }
+
+    let record = functions.record("nightly").await.unwrap();
+    assert!(matches!(record.mode, Mode::Frozen { .. }));
+    let event = functions.event(EventKind::LockFrozen);
+    assert!(
+        event.reason.contains("noProgressSeconds"),
+        "{}",
+        event.reason
+    );
+    assert!(event.advice.contains("resume"), "{}", event.advice);
+    assert!(functions.executions.ended().is_empty());
+}
+
+#[tokio::test]
+async fn a_frozen_lock_stays_so_after_its_run_is_over_until_it_is_resumed() {
+    let functions = Functions::new();
+    let grant = held(&functions, "hold").await;
+    functions.wait(31);
+    functions.beat(&grant, "beat-1").await;
+    functions.succeed(&grant).await;
+
+    let frozen = functions
+        .acquire(ask_with("b", json!({})))
+        .await
+        .unwrap_err();
+    functions
+        .command("nightly", Command::Resume(order("looked")))
+        .await;
+    let open = functions.acquire(ask_with("b", json!({}))).await.unwrap();
+
+    assert_eq!(frozen.name().as_str(), "Lockstep.LockFrozen");
+    assert_eq!(open["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_sweep_freezes_the_lock_of_a_holder_that_stopped_renewing_under_hold_once() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    functions
+        .granted_with(ask_with("a", json!({ "stalePolicy": "hold" })))
+        .await;
+    functions.wait(62);
+
+    functions.sweep().await;
+    functions.wait(40);
+    functions.sweep().await;
+
+    assert_eq!(functions.events.kinds(), [EventKind::LockFrozen]);
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+    assert!(functions.executions.stops().is_empty());
+}
+
+#[tokio::test]
+async fn a_sweep_takes_the_permit_of_a_holder_that_stopped_renewing_under_yield() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let grant = functions
+        .granted_with(ask_with("a", json!({ "stalePolicy": "yield" })))
+        .await;
+    functions.beat(&grant, "beat-a").await;
+    functions.wait(62);
+
+    let report = functions.sweep().await;
+
+    assert_eq!(report["freed"], 1);
+    assert_eq!(
+        functions.output("beat-a"),
+        Some(json!({})),
+        "its state has nothing to wait for"
+    );
+    assert!(functions.executions.stops().is_empty());
+    let event = functions.event(EventKind::LeaseLost);
+    assert!(
+        event.advice.contains("may still be at work"),
+        "{}",
+        event.advice
+    );
+    let end = functions.run_of(&grant).unwrap().end.unwrap();
+    assert_eq!(end.retain_until, functions.now().plus(RETENTION));
+}

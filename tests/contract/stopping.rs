@@ -1,0 +1,97 @@
+//! acquire-lock meets a holder that is stale, or of whom nothing can be learnt.
+
+use crate::functions::Functions;
+use crate::scene::{CLUSTER, ask, ask_with, execution, task};
+use lockstep::events::EventKind;
+use lockstep::executions::memory::ExecutionsCall;
+use lockstep::executions::{ExecutionEnd, ExecutionsError};
+use lockstep::tasks::TasksError;
+use lockstep::tasks::memory::TasksCall;
+use serde_json::{Value, json};
+
+fn with_work(name: &str) -> Value {
+    ask_with(name, json!({ "work": { "cluster": CLUSTER } }))
+}
+
+#[tokio::test]
+async fn a_stale_holder_whose_policy_is_to_terminate_is_stopped_and_the_caller_is_granted() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(ask("a")).await;
+    functions.wait(61);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "granted");
+    let stops = functions.executions.stops();
+    assert_eq!(stops.len(), 1);
+    assert_eq!(stops[0].error, "Lockstep.LeaseLost");
+    assert!(
+        stops[0].cause.contains("has not renewed"),
+        "{}",
+        stops[0].cause
+    );
+    functions.event(EventKind::RunStopped);
+    functions.event(EventKind::RunRecovered);
+}
+
+#[tokio::test]
+async fn a_stale_holder_keeps_its_permit_until_its_task_has_stopped() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(with_work("a")).await;
+    functions.put_task("a", task("t", 1, false));
+    functions.wait(61);
+
+    let early = functions.acquire(ask("b")).await.unwrap();
+    functions.put_task("a", task("t", 2, true));
+    let late = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(early["status"], "skipped");
+    assert_eq!(late["status"], "granted");
+    let stops = functions.tasks.stops();
+    assert!(
+        stops
+            .iter()
+            .all(|stop| stop.task_arn == task("t", 1, false).arn)
+    );
+    assert!(!stops.is_empty());
+}
+
+#[tokio::test]
+async fn a_holder_that_cannot_be_asked_about_is_left_and_somebody_is_told() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
+    functions
+        .executions
+        .fail_every(ExecutionsCall::Look, throttled);
+    functions.wait(61);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+    let event = functions.event(EventKind::EvidenceMissing);
+    assert!(
+        event.reason.contains("ThrottlingException"),
+        "{}",
+        event.reason
+    );
+    assert!(event.advice.contains("evict"), "{}", event.advice);
+}
+
+#[tokio::test]
+async fn tasks_that_cannot_be_seen_keep_a_dead_holders_permit() {
+    let functions = Functions::new();
+    functions.granted_with(with_work("a")).await;
+    functions.end("a", ExecutionEnd::Failed);
+    let denied = TasksError::Denied("AccessDeniedException".into());
+    functions.tasks.fail_every(TasksCall::OfGroup, denied);
+    functions.wait(61);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    functions.event(EventKind::EvidenceMissing);
+}

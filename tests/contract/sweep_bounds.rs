@@ -1,0 +1,137 @@
+//! How far one sweep goes, and what does not stop it.
+
+use crate::faulty::Faulty;
+use crate::functions::{Functions, key};
+use crate::scene::ask;
+use lockstep::store::shard;
+use serde_json::json;
+use std::time::Duration;
+
+/// So many locks with a dead holder each.
+async fn dead(locks: usize) -> Functions {
+    let functions = Functions::new();
+    for number in 0..locks {
+        functions.granted(&format!("lock-{number}"), "run-1").await;
+    }
+    functions.wait(62);
+    functions
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_does_not_stop_the_sweep() {
+    let functions = Functions::new();
+    for lock in ["bad", "good-1", "good-2"] {
+        functions.granted(lock, "run-1").await;
+    }
+    functions.wait(62);
+    let before = functions.record("bad").await;
+
+    let table = Faulty::corrupt(&functions, "bad");
+    let report = functions
+        .reap_on(&table, json!({ "sweep": true }))
+        .await
+        .unwrap();
+
+    assert_eq!(
+        (&report["failed"], &report["freed"]),
+        (&json!(1), &json!(2))
+    );
+    assert_eq!(
+        functions.record("bad").await,
+        before,
+        "it is not overwritten"
+    );
+}
+
+#[tokio::test]
+async fn a_sweep_looks_at_400_locks_and_the_next_one_at_the_rest() {
+    let functions = dead(403).await;
+
+    let first = functions.sweep().await;
+    let second = functions.sweep().await;
+
+    assert_eq!(
+        (&first["locks"], &first["more"]),
+        (&json!(400), &json!(true))
+    );
+    assert_eq!(
+        (&second["locks"], &second["more"]),
+        (&json!(3), &json!(false))
+    );
+}
+
+#[tokio::test]
+async fn a_sweep_ends_in_time_and_the_next_one_goes_on() {
+    let functions = dead(30).await;
+    let table = Faulty::slow(&functions, Duration::from_secs(3));
+    let start = functions.now();
+
+    let sweep = async || {
+        functions
+            .reap_on(&table, json!({ "sweep": true }))
+            .await
+            .unwrap()
+    };
+    let first = sweep().await;
+    let took = functions.now().millis_since(start);
+    let mut freed = first["freed"].as_u64().unwrap();
+    for _ in 0..10 {
+        freed += sweep().await["freed"].as_u64().unwrap();
+    }
+
+    assert_eq!(first["more"], true);
+    assert!(took < 55_000, "{took} ms: the function has a minute");
+    assert_eq!(freed, 30);
+}
+
+#[tokio::test]
+async fn of_one_shard_the_longest_dead_come_first() {
+    let functions = Functions::new();
+    let (old, new) = ("lock-old", "lock-new-0");
+    assert_eq!(shard(&key(old)), shard(&key(new)));
+    functions.granted(old, "run-1").await;
+    functions.wait(30);
+    functions.granted(new, "run-1").await;
+    functions.wait(62);
+
+    let table = Faulty::slow(&functions, Duration::from_secs(50));
+    let report = functions
+        .reap_on(&table, json!({ "sweep": true }))
+        .await
+        .unwrap();
+
+    assert_eq!(
+        (&report["locks"], &report["more"]),
+        (&json!(1), &json!(true))
+    );
+    assert!(functions.holders(old).await.is_empty());
+    assert_eq!(functions.holders(new).await, ["run-1"]);
+}
+
+#[tokio::test]
+async fn an_entry_of_the_index_that_is_old_does_no_harm() {
+    let functions = Functions::new();
+    let first = functions.granted_with(ask("a")).await;
+    functions.succeed(&first).await;
+    functions.wait(1);
+    functions.granted_with(ask("b")).await;
+    let before = functions.record("nightly").await;
+    for lock in ["nightly", "never-used"] {
+        let table = Faulty::old_entry(&functions, lock);
+
+        let report = functions
+            .reap_on(&table, json!({ "sweep": true }))
+            .await
+            .unwrap();
+
+        assert_eq!(
+            (&report["locks"], &report["holders"]),
+            (&json!(1), &json!(0)),
+            "{lock}"
+        );
+    }
+    assert_eq!(
+        functions.record("nightly").await.unwrap().holders,
+        before.unwrap().holders
+    );
+}

@@ -1,0 +1,144 @@
+//! What becomes of a turn: taken up, passed over, or pushed once more.
+
+use crate::functions::{Functions, task_token};
+use crate::queue::two_wait;
+use crate::scene::{arn, ask, execution, waiting};
+use lockstep::events::EventKind;
+use lockstep::executions::memory::ExecutionsCall;
+use lockstep::executions::{ExecutionEnd, ExecutionsError};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_waiter_that_registers_again_keeps_its_place_and_is_woken_by_its_new_token() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+
+    let again = functions.acquire(waiting("b", "token-b2")).await.unwrap();
+    functions.succeed(&grant).await;
+
+    assert_eq!(
+        (&again["position"], &again["queueLength"]),
+        (&json!(1), &json!(2))
+    );
+    assert_eq!(functions.output("token-b"), None);
+    assert_eq!(functions.output("token-b2").unwrap()["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_waiter_whose_execution_ended_is_passed_over() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+    functions.end("b", ExecutionEnd::Aborted);
+    functions.executions.close(&task_token("token-b"));
+
+    functions.succeed(&grant).await;
+
+    assert_eq!(functions.holders("nightly").await, [execution("c")]);
+    assert_eq!(functions.output("token-c").unwrap()["status"], "granted");
+    let event = functions.event(EventKind::RunRecovered);
+    assert_eq!(event.holder.unwrap().as_str(), execution("b"));
+    assert!(
+        event.reason.contains("ABORTED before its turn"),
+        "{}",
+        event.reason
+    );
+}
+
+#[tokio::test]
+async fn a_waiter_whose_state_timed_out_keeps_its_turn_and_ends_its_next_state_itself() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+    functions.executions.close(&task_token("token-b"));
+    functions.succeed(&grant).await;
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+
+    let answer = functions.acquire(waiting("b", "token-b2")).await.unwrap();
+
+    assert_eq!(answer["status"], "alreadyHeld");
+    assert_eq!(functions.output("token-b2"), Some(answer));
+}
+
+#[tokio::test]
+async fn a_second_release_wakes_the_waiter_that_the_first_could_not_wake() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+    let lost = ExecutionsError::Unavailable("no answer".into());
+    functions
+        .executions
+        .fail_next(ExecutionsCall::EndState, lost);
+
+    let first = functions.succeed(&grant).await;
+    let woken_before = functions.output("token-b");
+    let second = functions.succeed(&grant).await;
+
+    assert_eq!(first["alreadyReleased"], false);
+    assert_eq!(woken_before, None);
+    assert_eq!(second["alreadyReleased"], true);
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_waiter_that_took_its_turn_up_is_not_woken_again() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+    functions.succeed(&grant).await;
+    let second = functions.output("token-b").unwrap()["grant"].clone();
+    functions.beat(&second, "beat-b").await;
+
+    functions.succeed(&grant).await;
+
+    assert_eq!(functions.executions.ended().len(), 1);
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+}
+
+#[tokio::test]
+async fn a_waiter_that_is_not_known_or_cannot_be_asked_keeps_its_turn_for_its_lease() {
+    for throttled in [false, true] {
+        let functions = Functions::new();
+        let grant = two_wait(&functions).await;
+        functions.executions.close(&task_token("token-b"));
+        functions.executions.forget(&arn("b"));
+        if throttled {
+            let error = ExecutionsError::Unavailable("ThrottlingException".into());
+            functions.executions.fail_next(ExecutionsCall::Look, error);
+        }
+
+        functions.succeed(&grant).await;
+        let at_first = functions.holders("nightly").await;
+        functions.wait(62);
+        functions.sweep().await;
+
+        assert_eq!(at_first, [execution("b")], "throttled: {throttled}");
+        assert_eq!(functions.holders("nightly").await, [execution("c")]);
+    }
+}
+
+#[tokio::test]
+async fn more_dead_waiters_than_one_call_passes_over_are_passed_over_by_the_sweep() {
+    let functions = Functions::new();
+    functions.start(&["a", "alive"]);
+    let grant = functions.granted_with(ask("a")).await;
+    for number in 0..90 {
+        let (name, token) = (format!("dead-{number}"), format!("token-{number}"));
+        let answer = functions.acquire(waiting(&name, &token)).await.unwrap();
+        assert_eq!(answer["status"], "queued");
+        functions.end(&name, ExecutionEnd::Aborted);
+        functions.executions.close(&task_token(&token));
+    }
+    functions
+        .acquire(waiting("alive", "token-alive"))
+        .await
+        .unwrap();
+
+    functions.succeed(&grant).await;
+    let at_first = functions.output("token-alive");
+    functions.wait(62);
+    functions.sweep().await;
+
+    assert_eq!(at_first, None);
+    assert_eq!(
+        functions.output("token-alive").unwrap()["status"],
+        "granted"
+    );
+    assert_eq!(functions.holders("nightly").await, [execution("alive")]);
+}

@@ -1,0 +1,130 @@
+//! Responses to runs that may wait, word for word.
+
+use crate::functions::Functions;
+use crate::scene::{ask, ask_with, execution, waiting};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_place_in_the_queue_says_which_behind_whom_and_until_when() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    functions.wait(5);
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+
+    let answer = functions.acquire(waiting("c", "token-c")).await.unwrap();
+
+    let a = execution("a");
+    let expected = json!({
+        "status": "queued", "lock": "nightly", "position": 2, "queueLength": 2,
+        "holder": a, "since": "2026-03-01T06:00:00Z", "expiresAt": "2026-03-01T06:01:00Z",
+        "message": format!(
+            "waits as number 2 of 2 for lock nightly: held by {a} since 2026-03-01T06:00:00Z, \
+             lease until 2026-03-01T06:01:00Z"
+        )
+    });
+    assert_eq!(answer, expected);
+    assert_eq!(functions.output("token-c"), None, "it goes on waiting");
+}
+
+#[tokio::test]
+async fn a_skip_says_how_many_wait() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+
+    let answer = functions.acquire(ask("c")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    assert_eq!(
+        (&answer["held"], &answer["queueLength"]),
+        (&json!(1), &json!(1))
+    );
+}
+
+#[tokio::test]
+async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    let until = functions.time_in(10);
+    let wait = |token: &str| {
+        ask_with(
+            "b",
+            json!({ "overlap": "queue", "taskToken": token, "waitUntil": until }),
+        )
+    };
+    let first = functions.acquire(wait("token-1")).await.unwrap();
+    functions.wait(10);
+
+    let answer = functions.acquire(wait("token-2")).await.unwrap();
+
+    let a = execution("a");
+    let expected = json!({
+        "status": "gaveUp", "lock": "nightly", "queueLength": 0,
+        "holder": a, "since": "2026-03-01T06:00:00Z", "expiresAt": "2026-03-01T06:01:00Z",
+        "message": format!(
+            "gave up waiting for lock nightly: held by {a} since 2026-03-01T06:00:00Z, lease \
+             until 2026-03-01T06:01:00Z; 0 wait still"
+        )
+    });
+    assert_eq!(first["status"], "queued");
+    assert_eq!(answer, expected);
+    assert_eq!(
+        functions.output("token-2"),
+        Some(expected),
+        "its state gets the same"
+    );
+    assert!(functions.record("nightly").await.unwrap().queue.is_empty());
+}
+
+#[tokio::test]
+async fn a_state_that_waits_for_a_free_lock_ends_with_the_grant_at_once() {
+    let functions = Functions::new();
+
+    let answer = functions.acquire(waiting("a", "token-a")).await.unwrap();
+
+    assert_eq!(answer["status"], "granted");
+    assert_eq!(functions.output("token-a"), Some(answer));
+}
+
+#[tokio::test]
+async fn a_state_that_waits_for_a_key_that_is_taken_ends_as_a_duplicate() {
+    let functions = Functions::new();
+    let grant = functions
+        .granted_with(ask_with("a", json!({ "runKey": "tick-6" })))
+        .await;
+    functions.succeed(&grant).await;
+    let more = json!({ "runKey": "tick-6", "overlap": "queue", "taskToken": "token-b" });
+
+    let answer = functions.acquire(ask_with("b", more)).await.unwrap();
+
+    assert_eq!(answer["status"], "duplicate");
+    assert_eq!(answer["holder"], execution("a"));
+    assert_eq!(answer["endedAt"], "2026-03-01T06:00:00Z");
+    assert_eq!(functions.output("token-b"), Some(answer));
+}
+
+#[tokio::test]
+async fn a_dead_holder_in_the_way_is_named_in_the_grant() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    functions.wait(61);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "granted");
+    assert_eq!(answer["takenFrom"], execution("a"));
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_to_wait_is_not_reported_as_skipped() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    let before = functions.metrics.all().len();
+
+    let answer = functions.acquire(ask_with("b", json!({ "mayWait": true })));
+    let answer = answer.await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    assert!(functions.events.published().is_empty());
+    assert_eq!(functions.metrics.all().len(), before);
+}
