@@ -1,14 +1,15 @@
 //! The DynamoDB store and the memory store give every history the same answers.
 
+use crate::fixture::woken;
 use lockstep::clock::ManualClock;
-use lockstep::domain::{FencingToken, LockKey, Timestamp};
-use lockstep::protocol::Protocol;
+use lockstep::domain::{Command, HolderId, Lease, LockKey, Outcome, Timestamp, WaiterId};
+use lockstep::protocol::{Done, Protocol};
 use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::store::memory::MemoryStore;
 use lockstep_tests::dynamodb_local::Table;
-use lockstep_tests::generate::BASE;
-use lockstep_tests::history::{Grants, Step, history, run_ids};
+use lockstep_tests::generate::{BASE, HOLDERS, holder};
+use lockstep_tests::history::{Grants, Step, history};
 use lockstep_tests::seeds::check;
 use proptest::prelude::prop_assert_eq;
 use proptest::test_runner::TestCaseError;
@@ -45,7 +46,7 @@ async fn compare(
     let start = Timestamp::from_millis(BASE);
     let reference = Protocol::new(&memory, ManualClock::at(start), 1);
     let real = Protocol::new(dynamodb, ManualClock::at(start), 1);
-    let (mut grants, mut tokens) = (Grants::default(), Vec::<FencingToken>::new());
+    let mut grants = Grants::default();
     let mut time = BASE;
     for (step, pause, slow) in steps {
         time += pause;
@@ -59,18 +60,47 @@ async fn compare(
         prop_assert_eq!(&answer, &expected, "{:?}", command);
         let (record, wanted) = (dynamodb.load(lock).await, memory.load(lock).await);
         prop_assert_eq!(record, wanted, "{:?}", command);
-        let token = expected.ok().and_then(|done| done.outcome.token());
-        if let (Some(token), Step::Acquire(acquire)) = (token, step) {
-            grants.add(acquire.holder.clone(), token, acquire.run_key.clone());
-            tokens.push(token);
+        for (holder, lease) in expected.iter().flat_map(|done| granted(&command, done)) {
+            grants.add(holder, lease.token, lease.run_key);
         }
     }
-    for id in run_ids(&tokens) {
-        let (run, wanted) = (
+    compare_side_items(dynamodb, &memory, lock).await
+}
+
+/// All that memory keeps beside the record is in DynamoDB as well, and what a waiter left is gone.
+async fn compare_side_items(
+    dynamodb: &DynamoStore,
+    memory: &MemoryStore,
+    lock: &LockKey,
+) -> Result<(), TestCaseError> {
+    let items = memory.items(lock);
+    for (id, run) in items.runs {
+        prop_assert_eq!(
             dynamodb.load_run(lock, &id).await,
-            memory.load_run(lock, &id).await,
+            Ok(Some(run)),
+            "{:?}",
+            id
         );
-        prop_assert_eq!(run, wanted, "{:?}", id);
+    }
+    for id in (0..HOLDERS).map(|index| WaiterId::of(&holder(index))) {
+        let wanted = items.waiters.get(&id).cloned();
+        prop_assert_eq!(
+            dynamodb.load_waiter(lock, &id).await,
+            Ok(wanted),
+            "{:?}",
+            id
+        );
     }
     Ok(())
+}
+
+/// The grants that an answer tells of.
+fn granted(command: &Command, done: &Done) -> Vec<(HolderId, Lease)> {
+    let own = match (command, &done.outcome) {
+        (Command::Acquire(acquire), Outcome::Granted { lease }) => {
+            Some((acquire.terms.holder.clone(), lease.clone()))
+        }
+        _ => None,
+    };
+    woken(&done.effects).into_iter().chain(own).collect()
 }

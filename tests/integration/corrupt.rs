@@ -1,11 +1,15 @@
 //! An item that cannot be read is named, and never overwritten.
 
+mod damage;
+mod runs;
 mod scene;
+mod waiters;
 
-use crate::fixture::{Ask, acquire_tick, holder, release_tick, renew, run_key};
+use crate::fixture::{Ask, holder, recover, release_tick, renew, wait};
 use aws_sdk_dynamodb::types::AttributeValue;
-use lockstep::domain::RunOutcome;
-use scene::{Damage, Scene, every_damage, number, run_sort_key, text};
+use damage::{Damage, every_damage, every_wrong_type, number, text};
+use lockstep::domain::Permits;
+use scene::Scene;
 use std::collections::HashMap;
 
 const RECORD: &str = "lock";
@@ -14,12 +18,13 @@ const RECORD: &str = "lock";
 async fn every_command_reports_a_damaged_record_and_leaves_it_alone() {
     let scene = Scene::new("record", 2).await;
     let record = scene.item(RECORD).await;
-    let required = "schema version lastToken lastTicket permits holders queue notBefore mode";
+    let required = "schema version lastToken lastTicket frontTicket permits holders queue \
+                    notBefore mode";
     let mut damages: Vec<Damage> = required
-        .split(' ')
+        .split_whitespace()
         .flat_map(|name| every_damage(&[name]))
         .collect();
-    damages.push(Damage::new(&["note"], Some(number("7"))));
+    damages.extend(every_wrong_type(&["note"]));
     damages.push(Damage::new(&["schema"], Some(number("2"))));
     damages.push(Damage::new(&["mode"], Some(text("ajar"))));
 
@@ -30,6 +35,11 @@ async fn every_command_reports_a_damaged_record_and_leaves_it_alone() {
                 .expect_corrupt(&damaged, RECORD, &damage, command)
                 .await;
         }
+        let mut full = wait("b");
+        full.terms.permits = Permits::new(2).unwrap();
+        scene
+            .expect_corrupt(&damaged, RECORD, &damage, full.ask())
+            .await;
     }
 }
 
@@ -40,14 +50,16 @@ async fn every_command_reports_a_damaged_lease_and_leaves_it_alone() {
     let a = holder("a");
     let within = |name| vec!["holders", a.as_str(), name];
     let mut damages = Vec::new();
-    for name in ["token", "expiresAt", "leaseMs"] {
+    for name in ["token", "expiresAt", "leaseMs", "beatMs"] {
         damages.extend(every_damage(&within(name)));
     }
-    for name in ["runUntil", "runKey", "taskToken"] {
-        let wrong = every_damage(&within(name)).into_iter();
-        damages.extend(wrong.filter(|damage| damage.to.is_some()));
+    let optional = "runUntil noProgressMs stallsAt runKey taskToken progress stale cluster family \
+                    replacedBy call";
+    for name in optional.split_whitespace() {
+        damages.extend(every_wrong_type(&within(name)));
     }
-    damages.extend(every_damage(&["holders", a.as_str()]).into_iter().skip(1));
+    damages.push(Damage::new(&within("stale"), Some(text("shrug"))));
+    damages.extend(every_wrong_type(&["holders", a.as_str()]));
 
     for damage in damages {
         let damaged = damage.done_to(&record);
@@ -76,7 +88,11 @@ async fn a_refused_acquire_reports_a_value_out_of_its_range() {
         (lease("leaseMs"), number("1500")),
         (lease("runKey"), text("a b")),
         (lease("taskToken"), text("")),
-        (vec!["queue", "waiter"], text("first")),
+        (lease("replacedBy"), text("a b")),
+        (vec!["queue", "0123456789abcdef"], text("first")),
+        (vec!["queue", "0123456789abcdef"], number("1.5")),
+        (vec!["queue", "waiter"], number("1")),
+        (vec!["dueAt"], number("1.5")),
     ];
 
     for (path, to) in damages {
@@ -105,59 +121,12 @@ async fn a_record_that_breaks_a_rule_of_all_records_is_reported() {
 }
 
 #[tokio::test]
-async fn a_damaged_running_run_is_reported_by_its_release_and_left_alone() {
-    let scene = Scene::new("running", 1).await;
-    let key = run_sort_key();
-    let run = scene.item(&key).await;
-    let mut damages = Vec::new();
-    for name in ["schema", "holder", "token"] {
-        damages.extend(every_damage(&[name]));
-    }
-    damages.push(Damage::new(&["schema"], Some(number("2"))));
-    damages.push(Damage::new(&["outcome"], Some(text("perfect"))));
-    damages.push(Damage::new(&["endedAt"], Some(number("7"))));
-
-    for damage in damages {
-        let damaged = damage.done_to(&run);
-        let command = release_tick("a", scene.token).ask();
-        scene.expect_corrupt(&damaged, &key, &damage, command).await;
-    }
-}
-
-#[tokio::test]
-async fn a_damaged_ended_run_is_reported_by_whoever_needs_it_and_left_alone() {
-    let scene = Scene::new("ended", 1).await;
-    let key = run_sort_key();
-    let mut failed = release_tick("a", scene.token);
-    failed.outcome = RunOutcome::Failed;
-    scene.fixture.done(failed).await;
-    let run = scene.item(&key).await;
-    let mut late = renew("a", scene.token);
-    late.run_key = Some(run_key());
-    let mut damages = Vec::new();
-    for name in ["schema", "holder", "token", "endedAt", "retainUntil"] {
-        damages.extend(every_damage(&[name]));
-    }
-    let wrong = every_damage(&["outcome"]).into_iter();
-    damages.extend(wrong.filter(|damage| damage.to.is_some()));
-    damages.push(Damage::new(&["schema"], Some(number("2"))));
-
-    for damage in damages {
-        let damaged = damage.done_to(&run);
-        let again = release_tick("a", scene.token).ask();
-        for command in [acquire_tick("b").ask(), late.clone().ask(), again] {
-            scene.expect_corrupt(&damaged, &key, &damage, command).await;
-        }
-    }
-}
-
-#[tokio::test]
 async fn attributes_of_a_newer_version_are_kept() {
     let scene = Scene::new("newer", 1).await;
     let record = scene.item(RECORD).await;
     let a = holder("a");
     let extra = Damage::new(&["sponsor"], Some(text("ops"))).done_to(&record);
-    let in_lease = ["holders", a.as_str(), "progress"];
+    let in_lease = ["holders", a.as_str(), "mood"];
     let extra = Damage::new(&in_lease, Some(number("40"))).done_to(&extra);
     scene.put(&extra).await;
 
@@ -168,6 +137,22 @@ async fn attributes_of_a_newer_version_are_kept() {
     let lease = renewed["holders"].as_m().unwrap()[a.as_str()]
         .as_m()
         .unwrap();
-    assert_eq!(lease["progress"], number("40"));
+    assert_eq!(lease["mood"], number("40"));
     assert_eq!(scene.item(RECORD).await["sponsor"], text("ops"));
+}
+
+#[tokio::test]
+async fn a_lease_with_attributes_of_a_newer_version_can_be_handed_over() {
+    let scene = Scene::new("newer-over", 1).await;
+    let record = scene.item(RECORD).await;
+    let a = holder("a");
+    let in_lease = ["holders", a.as_str(), "mood"];
+    let extra = Damage::new(&in_lease, Some(number("40"))).done_to(&record);
+    scene.put(&extra).await;
+    scene.fixture.queued(&["b"]).await;
+
+    scene.fixture.done(recover("a", scene.token)).await;
+
+    let record = scene.fixture.record().await;
+    assert_eq!(record.holders.keys().collect::<Vec<_>>(), [&holder("b")]);
 }

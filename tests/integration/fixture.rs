@@ -1,11 +1,18 @@
 //! A lock on DynamoDB Local, seen through a wire that counts, at a time that stands still.
 
-use lockstep::clock::ManualClock;
+mod commands;
+
+pub(crate) use commands::{
+    acquire, acquire_tick, beat, evict, holder, order, recover, release, release_tick, renew,
+    run_key, turn, wait, woken,
+};
+use lockstep::clock::{Clock, ManualClock};
 use lockstep::domain::{
-    Acquire, Command, FencingToken, HolderId, LockKey, Outcome, Permits, Release, Renew, RunKey,
-    RunOutcome, Seconds, TaskToken, Timestamp,
+    Acquire, Command, FencingToken, LockKey, LockRecord, Outcome, Release, Renew, Timestamp,
+    Waiter, WaiterId,
 };
 use lockstep::protocol::{Done, Protocol, ProtocolError};
+use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep_tests::dynamodb_local::{Retries, Table, client};
 use lockstep_tests::wire::Wire;
@@ -90,6 +97,11 @@ impl Fixture {
         done.unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 
+    /// The same, of which only what it came to matters.
+    pub(crate) async fn outcome(&self, command: impl Ask) -> Outcome {
+        self.done(command).await.outcome
+    }
+
     /// Acquires, and gives the token of the grant.
     pub(crate) async fn granted(&self, acquire: Acquire) -> FencingToken {
         let done = self.done(acquire).await;
@@ -99,6 +111,36 @@ impl Fixture {
             done.outcome
         );
         done.outcome.token().unwrap()
+    }
+
+    /// Puts waiters in the queue, in this order.
+    pub(crate) async fn queued(&self, names: &[&str]) {
+        for name in names {
+            let outcome = self.outcome(wait(name)).await;
+            assert!(matches!(outcome, Outcome::Queued { .. }), "{outcome:?}");
+        }
+    }
+
+    /// The table as the protocol sees it.
+    pub(crate) fn store(&self) -> &DynamoStore {
+        self.protocol.store()
+    }
+
+    /// The record of the lock.
+    pub(crate) async fn record(&self) -> LockRecord {
+        let record = self.store().load(&self.lock).await.unwrap();
+        record.expect("a record")
+    }
+
+    /// The side item of a waiter.
+    pub(crate) async fn waiter(&self, name: &str) -> Option<Waiter> {
+        let id = WaiterId::of(&holder(name));
+        let waiter = self.store().load_waiter(&self.lock, &id).await;
+        waiter.unwrap()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.protocol.clock().now()
     }
 
     pub(crate) fn advance(&self, length: Duration) {
@@ -116,63 +158,5 @@ impl Fixture {
         counts
             .map(|(name, count)| format!("{name} {count}"))
             .collect()
-    }
-}
-
-pub(crate) fn holder(name: &str) -> HolderId {
-    let machine = "arn:aws:states:eu-west-1:123456789012:execution:nightly";
-    HolderId::new(format!("{machine}:{name}")).unwrap()
-}
-
-pub(crate) fn run_key() -> RunKey {
-    RunKey::new("arn:aws:scheduler:eu-west-1:123456789012:schedule/nightly#2026-01-01").unwrap()
-}
-
-pub(crate) fn beat() -> TaskToken {
-    TaskToken::new("AQCEAAAAKgAAAAMAAAAAAAAAAc8heartbeat").unwrap()
-}
-
-pub(crate) fn acquire(name: &str) -> Acquire {
-    Acquire {
-        holder: holder(name),
-        permits: Permits::ONE,
-        lease: Seconds::of(60),
-        max_run: None,
-        min_interval: None,
-        run_key: None,
-        retention: Seconds::of(86_400),
-    }
-}
-
-pub(crate) fn acquire_tick(name: &str) -> Acquire {
-    Acquire {
-        run_key: Some(run_key()),
-        ..acquire(name)
-    }
-}
-
-pub(crate) fn renew(name: &str, token: FencingToken) -> Renew {
-    Renew {
-        holder: holder(name),
-        token,
-        run_key: None,
-        beat: Some(beat()),
-    }
-}
-
-pub(crate) fn release(name: &str, token: FencingToken) -> Release {
-    Release {
-        holder: holder(name),
-        token,
-        run_key: None,
-        outcome: RunOutcome::Succeeded,
-        retention: Seconds::of(86_400),
-    }
-}
-
-pub(crate) fn release_tick(name: &str, token: FencingToken) -> Release {
-    Release {
-        run_key: Some(run_key()),
-        ..release(name, token)
     }
 }

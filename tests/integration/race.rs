@@ -98,7 +98,7 @@ fn only_winner(answers: &[Answer]) -> (HolderId, FencingToken) {
         let outcome = &answer.as_ref().ok()?.outcome;
         let granted = matches!(outcome, Outcome::Granted { .. });
         assert!(granted, "{outcome:?}");
-        Some((acquire.holder.clone(), outcome.token()?))
+        Some((acquire.terms.holder.clone(), outcome.token()?))
     });
     let winner = winners.next().expect("somebody wins");
     assert_eq!(winners.next(), None, "a second winner");

@@ -1,7 +1,9 @@
 //! What each command costs: the requests that reach DynamoDB.
 
-use crate::fixture::{Fixture, acquire, acquire_tick, beat, holder, release, release_tick, renew};
-use lockstep::domain::{Effect, Outcome, Refusal};
+use crate::fixture::{
+    Fixture, acquire, acquire_tick, beat, holder, recover, release, release_tick, renew,
+};
+use lockstep::domain::{Effect, Outcome, Refusal, RunOutcome};
 use lockstep::protocol::ProtocolError;
 use std::time::Duration;
 
@@ -30,18 +32,6 @@ async fn the_first_acquire_of_a_lock_is_two_requests() {
     fixture.granted(acquire("a")).await;
 
     assert_eq!(fixture.requests(), ["PutItem 1", "UpdateItem 1"]);
-}
-
-#[tokio::test]
-async fn a_heartbeat_is_one_request() {
-    let fixture = Fixture::used("renew").await;
-    let token = fixture.granted(acquire("a")).await;
-    fixture.settle();
-
-    let done = fixture.done(renew("a", token)).await;
-
-    assert!(matches!(done.outcome, Outcome::Renewed { .. }), "{done:?}");
-    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
 }
 
 #[tokio::test]
@@ -106,20 +96,33 @@ async fn a_second_delivery_of_a_done_tick_is_one_request() {
 }
 
 #[tokio::test]
-async fn a_takeover_of_an_expired_lease_is_two_requests() {
-    let fixture = Fixture::used("takeover").await;
-    let old = fixture.granted(acquire("a")).await;
-    fixture.advance(Duration::from_secs(61));
+async fn a_refusal_by_an_expired_holder_is_one_request_and_frees_nothing() {
+    let fixture = Fixture::used("expired").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.advance(Duration::from_secs(3600));
     fixture.settle();
 
-    let done = fixture.done(acquire("b")).await;
+    let refused = fixture.execute(acquire("b")).await.unwrap_err();
 
-    let Outcome::Granted { lease, taken_from } = done.outcome else {
-        panic!("{done:?}");
-    };
-    assert!(lease.token > old);
-    assert_eq!(taken_from[0].0, holder("a"));
-    assert_eq!(fixture.requests(), ["TransactWriteItems 1", "UpdateItem 1"]);
+    assert!(matches!(
+        refused,
+        ProtocolError::Refused(Refusal::Held { .. })
+    ));
+    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
+    assert!(fixture.record().await.lease(&holder("a"), token).is_some());
+}
+
+#[tokio::test]
+async fn a_recovery_is_two_requests() {
+    let fixture = Fixture::used("recover").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.settle();
+
+    let outcome = fixture.outcome(recover("a", token)).await;
+
+    let recovered = Some(RunOutcome::Recovered);
+    assert_eq!(outcome, Outcome::Freed { outcome: recovered });
+    assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
 }
 
 #[tokio::test]
@@ -152,21 +155,4 @@ async fn a_repeated_release_is_one_request() {
         "{done:?}"
     );
     assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
-}
-
-#[tokio::test]
-async fn a_late_holder_learns_in_two_requests_that_its_lease_is_lost() {
-    let fixture = Fixture::used("lost").await;
-    let token = fixture.granted(acquire("a")).await;
-    fixture.advance(Duration::from_secs(61));
-    fixture.granted(acquire("b")).await;
-    fixture.settle();
-
-    let refused = fixture.execute(renew("a", token)).await.unwrap_err();
-
-    let ProtocolError::Refused(Refusal::LeaseLost { holders, .. }) = refused else {
-        panic!("{refused:?}");
-    };
-    assert_eq!(holders[0].0, holder("b"));
-    assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 1"]);
 }

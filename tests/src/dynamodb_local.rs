@@ -6,9 +6,13 @@
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{Builder, Credentials, Region};
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::create_table::CreateTableError;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
+    ProjectionType, ScalarAttributeType,
 };
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;
@@ -61,12 +65,14 @@ pub async fn endpoint() -> &'static str {
     endpoint.await
 }
 
-/// A client of `endpoint` with the settings of the functions.
+/// A client of `endpoint` with the settings of the functions, but for the time it gives an attempt:
+/// how fast this machine is, is no matter here.
 pub async fn client(endpoint: &str, retries: Retries) -> Client {
     let mut config = Builder::from(&lockstep::aws::sdk_config().await)
         .endpoint_url(endpoint)
         .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("test", "test", None, None, "tests"));
+        .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+        .timeout_config(patience());
     if let Retries::Off = retries {
         config = config.retry_config(RetryConfig::disabled());
     }
@@ -74,7 +80,7 @@ pub async fn client(endpoint: &str, retries: Retries) -> Client {
 }
 
 impl Table {
-    /// A new table with the keys of the deployed one.
+    /// A new table with the keys and the index of the deployed one.
     ///
     /// # Panics
     /// When DynamoDB Local does not create it.
@@ -100,20 +106,56 @@ impl Table {
         let mut request = client
             .create_table()
             .table_name(&self.name)
-            .billing_mode(BillingMode::PayPerRequest);
-        for (name, kind) in [("pk", KeyType::Hash), ("sk", KeyType::Range)] {
+            .billing_mode(BillingMode::PayPerRequest)
+            .set_key_schema(Some(keys("pk", "sk")))
+            .global_secondary_indexes(index("due", "shard", "dueAt"));
+        let text = ScalarAttributeType::S;
+        for (name, of) in [
+            ("pk", text.clone()),
+            ("sk", text.clone()),
+            ("shard", text),
+            ("dueAt", ScalarAttributeType::N),
+        ] {
             let attribute = AttributeDefinition::builder()
                 .attribute_name(name)
-                .attribute_type(ScalarAttributeType::S);
-            let element = KeySchemaElement::builder()
-                .attribute_name(name)
-                .key_type(kind);
-            request = request
-                .attribute_definitions(attribute.build().expect("all is set"))
-                .key_schema(element.build().expect("all is set"));
+                .attribute_type(of);
+            request = request.attribute_definitions(attribute.build().expect("all is set"));
         }
-        request.send().await.expect("DynamoDB Local makes a table");
+        let made = request.send().await.map_err(SdkError::into_service_error);
+        // The name is new: it is there already only when the first answer was lost on the way.
+        let there = |error: &CreateTableError| error.is_resource_in_use_exception();
+        if let Err(error) = made {
+            assert!(there(&error), "DynamoDB Local makes a table: {error:?}");
+        }
     }
+}
+
+fn index(name: &str, partition: &str, sort: &str) -> GlobalSecondaryIndex {
+    let projection = Projection::builder().projection_type(ProjectionType::KeysOnly);
+    let index = GlobalSecondaryIndex::builder()
+        .index_name(name)
+        .set_key_schema(Some(keys(partition, sort)))
+        .projection(projection.build());
+    index.build().expect("all is set")
+}
+
+fn keys(partition: &str, sort: &str) -> Vec<KeySchemaElement> {
+    let key = |name, kind| {
+        let element = KeySchemaElement::builder()
+            .attribute_name(name)
+            .key_type(kind);
+        element.build().expect("all is set")
+    };
+    vec![key(partition, KeyType::Hash), key(sort, KeyType::Range)]
+}
+
+fn patience() -> TimeoutConfig {
+    let attempt = Duration::from_secs(60);
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(attempt)
+        .operation_attempt_timeout(attempt)
+        .operation_timeout(3 * attempt);
+    timeouts.build()
 }
 
 async fn start(folder: &str) -> String {

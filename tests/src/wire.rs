@@ -1,7 +1,7 @@
 //! A wire to DynamoDB that counts requests and can fail them.
 //!
-//! Plain HTTP/1.1 on loopback with `Content-Length`, which is all that the SDK and DynamoDB Local
-//! speak to each other.
+//! Plain HTTP/1.1 on loopback with a length or in chunks, which is all that the SDK and DynamoDB
+//! Local speak to each other.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,6 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub enum Fault {
     /// DynamoDB does it, but its answer never arrives.
     LostResponse,
+    /// None: DynamoDB does it and answers.
+    None,
     /// DynamoDB never sees it; this is the answer.
     Answer {
         /// The HTTP status.
@@ -96,6 +98,12 @@ impl Wire {
         lock(&self.state).faults.push((operation.into(), fault));
     }
 
+    /// The next request of `operation` goes well; a fault that is asked for later meets the one
+    /// after it.
+    pub fn let_pass(&self, operation: &str) {
+        self.fail_next(operation, Fault::None);
+    }
+
     /// Requests by operation since the last call, failed ones included.
     #[must_use]
     pub fn take_counts(&self) -> BTreeMap<String, u32> {
@@ -158,11 +166,36 @@ async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Message>> 
             return Ok(None);
         }
     }
-    let length = header(&head, "content-length").and_then(|length| length.parse().ok());
-    let length = length.ok_or_else(|| io::Error::other("no content-length"))?;
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await?;
+    let mut body = Vec::new();
+    match header(&head, "content-length").and_then(|length| length.parse().ok()) {
+        Some(length) => take(stream, length, &mut body).await?,
+        None => take_chunks(stream, &mut body).await?,
+    }
     Ok(Some(Message { head, body }))
+}
+
+/// A body in chunks, as it came: DynamoDB Local sends large answers so.
+async fn take_chunks(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> io::Result<()> {
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        body.extend_from_slice(line.as_bytes());
+        let length = usize::from_str_radix(line.trim(), 16).map_err(io::Error::other)?;
+        take(stream, length + "\r\n".len(), body).await?;
+        if length == 0 {
+            return Ok(());
+        }
+    }
+}
+
+async fn take(
+    stream: &mut BufReader<TcpStream>,
+    length: usize,
+    body: &mut Vec<u8>,
+) -> io::Result<()> {
+    let begin = body.len();
+    body.resize(begin + length, 0);
+    stream.read_exact(&mut body[begin..]).await.map(drop)
 }
 
 async fn write(stream: &mut BufReader<TcpStream>, message: &Message) -> io::Result<()> {

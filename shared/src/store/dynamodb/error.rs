@@ -140,6 +140,27 @@ mod tests {
     }
 
     #[test]
+    fn an_item_over_the_limit_is_not_worth_another_try() {
+        let says = |words: &str| {
+            let reason = CancellationReason::builder();
+            let reason = reason.code("ValidationError").message(words).build();
+            cancellation(&[reason])
+        };
+
+        let too_large = says("Item size to update has exceeded the maximum allowed size");
+        let other = says("The provided expression refers to an attribute that does not exist");
+
+        assert!(
+            matches!(too_large, Some(StoreError::TooLarge(_))),
+            "{too_large:?}"
+        );
+        assert!(
+            matches!(other, Some(StoreError::Unavailable(_))),
+            "{other:?}"
+        );
+    }
+
+    #[test]
     fn a_text_names_the_causes_and_is_cut() {
         let cause = std::io::Error::other("connection reset ".repeat(40));
         let failure: SdkError<std::io::Error, ()> = SdkError::timeout_error(cause);

@@ -1,0 +1,168 @@
+//! Answers that are lost around the queue: each is found out, and nothing happens twice.
+
+use crate::fixture::{Ask, Fixture, acquire, holder, recover, release, turn, wait, woken};
+use crate::lost_responses::{lose, prepared};
+use lockstep::domain::{Outcome, Ticket};
+use lockstep::store::LockStore;
+use lockstep_tests::wire::Fault;
+
+const PUT: &str = "PutItem";
+const UPDATE: &str = "UpdateItem";
+const TRANSACTION: &str = "TransactWriteItems";
+
+#[tokio::test]
+async fn a_place_whose_answer_was_lost_is_one_place() {
+    let fixture = Fixture::used("lost-enqueue").await;
+    fixture.granted(acquire("a")).await;
+    fixture.settle();
+
+    fixture.wire.fail_next(PUT, Fault::LostResponse);
+    fixture.wire.fail_next(UPDATE, Fault::LostResponse);
+    let outcome = fixture.outcome(wait("b")).await;
+
+    assert!(is_first_of_one(&outcome), "{outcome:?}");
+    assert_eq!(fixture.requests(), ["PutItem 2", "UpdateItem 2"]);
+    assert_one_place(&fixture).await;
+}
+
+#[tokio::test]
+async fn without_retries_below_a_second_registration_finds_its_place() {
+    for operation in [PUT, UPDATE] {
+        let fixture = prepared("retry-enqueue").await;
+        fixture.granted(acquire("a")).await;
+        lose(&fixture, operation, wait("b")).await;
+
+        let outcome = fixture.outcome(wait("b")).await;
+
+        assert!(is_first_of_one(&outcome), "{operation}: {outcome:?}");
+        assert_one_place(&fixture).await;
+    }
+}
+
+#[tokio::test]
+async fn a_hand_over_whose_answer_was_lost_lets_one_waiter_in_and_wakes_it() {
+    let fixture = Fixture::used("lost-hand-over").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.queued(&["b", "c"]).await;
+    fixture.settle();
+
+    // The first transaction fails its guard, the second one hands over.
+    fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
+    fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
+    let done = fixture.done(release("a", token)).await;
+
+    assert!(
+        matches!(done.outcome, Outcome::Released { already: false, .. }),
+        "{done:?}"
+    );
+    let woken = woken(&done.effects);
+    assert_eq!(woken.len(), 1, "{done:?}");
+    assert_eq!(woken[0].0, holder("b"));
+    assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 4"]);
+    assert_only_holder(&fixture, "b", 1).await;
+}
+
+#[tokio::test]
+async fn without_retries_below_a_second_release_wakes_the_waiter_that_the_first_let_in() {
+    let fixture = prepared("retry-hand-over").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.queued(&["b", "c"]).await;
+    lose_second(&fixture, release("a", token)).await;
+
+    let done = fixture.done(release("a", token)).await;
+
+    assert!(
+        matches!(done.outcome, Outcome::Released { already: true, .. }),
+        "{done:?}"
+    );
+    let woken = woken(&done.effects);
+    assert_eq!((woken.len(), &woken[0].0), (1, &holder("b")));
+    let record = assert_only_holder(&fixture, "b", 1).await;
+    assert_eq!(record, woken[0].1.token);
+}
+
+#[tokio::test]
+async fn without_retries_below_a_second_recovery_does_nothing_and_the_waiter_finds_its_grant() {
+    let fixture = prepared("retry-recover").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.queued(&["b", "c"]).await;
+    lose(&fixture, TRANSACTION, recover("a", token)).await;
+
+    let again = fixture.done(recover("a", token)).await;
+
+    assert_eq!(
+        (again.outcome, again.effects),
+        (Outcome::Unchanged, Vec::new())
+    );
+    let granted = assert_only_holder(&fixture, "b", 1).await;
+    let found = fixture.outcome(wait("b")).await;
+    assert!(matches!(found, Outcome::AlreadyHeld { .. }), "{found:?}");
+    assert_eq!(found.token(), Some(granted));
+}
+
+#[tokio::test]
+async fn a_recovery_whose_answer_was_lost_wakes_the_waiter_that_it_let_in() {
+    let fixture = Fixture::used("lost-recover").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.queued(&["b"]).await;
+
+    fixture.wire.fail_next("GetItem", Fault::LostResponse);
+    fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
+    let done = fixture.done(recover("a", token)).await;
+
+    assert_eq!(woken(&done.effects)[0].0, holder("b"));
+    assert_only_holder(&fixture, "b", 0).await;
+}
+
+#[tokio::test]
+async fn a_late_delivery_of_an_older_registration_keeps_the_newer_state() {
+    let fixture = Fixture::used("late-registration").await;
+    fixture.granted(acquire("a")).await;
+    let old = wait("b").waiter(fixture.now());
+    fixture.queued(&["b"]).await;
+    let mut newer = wait("b");
+    newer.task_token = Some(turn("b-2"));
+    fixture.done(newer.ask()).await;
+
+    fixture.store().register(&fixture.lock, &old).await.unwrap();
+
+    let waiter = fixture.waiter("b").await.unwrap();
+    assert_eq!(waiter.task_token, Some(turn("b-2")));
+}
+
+fn is_first_of_one(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Queued {
+            position: 1,
+            length: 1,
+            ..
+        }
+    )
+}
+
+async fn assert_one_place(fixture: &Fixture) {
+    let record = fixture.record().await;
+    let tickets: Vec<_> = record.queue.into_values().collect();
+    assert_eq!(tickets, [Ticket::from_number(1)]);
+    assert_eq!(record.last_ticket, Ticket::from_number(1));
+}
+
+/// Asserts who holds the lock, and gives the token of its grant.
+async fn assert_only_holder(
+    fixture: &Fixture,
+    name: &str,
+    waiting: usize,
+) -> lockstep::domain::FencingToken {
+    let record = fixture.record().await;
+    let holders: Vec<_> = record.holders.keys().collect();
+    assert_eq!(holders, [&holder(name)]);
+    assert_eq!(record.queue.len(), waiting);
+    record.last_token
+}
+
+/// Loses the answer to the transaction that does the release: the one before it fails its guard.
+async fn lose_second(fixture: &Fixture, command: impl Ask) {
+    fixture.wire.let_pass(TRANSACTION);
+    lose(fixture, TRANSACTION, command).await;
+}

@@ -1,0 +1,8 @@
+//! The adapters to Step Functions, ECS and EventBridge, as their clients talk and listen. The
+//! answers are scripted, because the emulator neither throttles, nor refuses, nor holds more than
+//! fits on a page.
+
+mod events;
+mod executions;
+mod scripted;
+mod tasks;

@@ -1,0 +1,108 @@
+//! EventBridge, as its client talks to it.
+
+use super::scripted::{Scripted, refusal, sdk};
+use lockstep::domain::{LockKey, Timestamp};
+use lockstep::events::eventbridge::EventBridge;
+use lockstep::events::{Event, EventKind, Events};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::{Instant, timeout};
+
+fn event(number: usize) -> Event {
+    Event {
+        kind: EventKind::RunRecovered,
+        lock: LockKey::new(format!("lock-{number}")).unwrap(),
+        holder: None,
+        token: None,
+        reason: "its execution ended".into(),
+        advice: "nothing to do".into(),
+        at: Timestamp::from_millis(1_767_225_600_000),
+    }
+}
+
+fn events(count: usize) -> Vec<Event> {
+    (0..count).map(event).collect()
+}
+
+fn taken(count: usize) -> (u16, Value) {
+    let entries: Vec<_> = (0..count)
+        .map(|n| json!({ "EventId": n.to_string() }))
+        .collect();
+    (200, json!({ "FailedEntryCount": 0, "Entries": entries }))
+}
+
+#[tokio::test]
+async fn an_event_says_what_happened_on_the_wire() {
+    let scripted = Scripted::new(vec![taken(1)]).await;
+    let bus = EventBridge::from_sdk(&scripted.sdk, "alerts".into());
+
+    bus.publish(events(1)).await;
+
+    let asked = scripted.asked().await;
+    assert_eq!(asked[0].0, "PutEvents");
+    let entry = &asked[0].1["Entries"][0];
+    assert_eq!(entry["EventBusName"], "alerts");
+    assert_eq!(entry["Source"], "lockstep");
+    assert_eq!(entry["DetailType"], "Lockstep Run Recovered");
+    assert_eq!(entry["Time"].as_f64(), Some(1_767_225_600.0));
+    let detail: Value = serde_json::from_str(entry["Detail"].as_str().unwrap()).unwrap();
+    let said = json!({
+        "lock": "lock-0", "reason": "its execution ended", "advice": "nothing to do",
+        "at": "2026-01-01T00:00:00Z"
+    });
+    assert_eq!(detail, said);
+}
+
+#[tokio::test]
+async fn many_events_go_out_by_ten_and_one_lost_batch_does_not_hold_up_the_rest() {
+    let refused = refusal("AccessDeniedException", "no");
+    let scripted = Scripted::new(vec![refused, taken(10), taken(3)]).await;
+    let bus = EventBridge::from_sdk(&scripted.sdk, "alerts".into());
+
+    bus.publish(events(23)).await;
+
+    let asked = scripted.asked().await;
+    let entries = |(_, body): &(String, Value)| body["Entries"].as_array().unwrap().len();
+    assert_eq!(asked.iter().map(entries).collect::<Vec<_>>(), [10, 10, 3]);
+}
+
+#[tokio::test]
+async fn an_entry_that_is_refused_is_no_reason_to_fail() {
+    let half = json!({
+        "FailedEntryCount": 1,
+        "Entries": [
+            { "ErrorCode": "InternalFailure", "ErrorMessage": "try again" },
+            { "EventId": "1" }
+        ]
+    });
+    let scripted = Scripted::new(vec![(200, half)]).await;
+    let bus = EventBridge::from_sdk(&scripted.sdk, "alerts".into());
+
+    bus.publish(events(2)).await;
+
+    assert_eq!(scripted.asked().await.len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_to_say_is_not_said() {
+    // Nobody listens there.
+    let bus = EventBridge::from_sdk(&sdk("http://127.0.0.1:9").await, "alerts".into());
+
+    let done = timeout(Duration::from_millis(100), bus.publish(Vec::new())).await;
+
+    assert_eq!(done, Ok(()));
+}
+
+#[tokio::test]
+async fn a_bus_that_does_not_answer_costs_two_seconds_and_no_more() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let bus = EventBridge::from_sdk(&sdk(&endpoint).await, "alerts".into());
+    let start = Instant::now();
+
+    bus.publish(events(25)).await;
+
+    let took = start.elapsed().as_millis();
+    assert!((1900..3000).contains(&took), "{took} ms");
+}

@@ -1,0 +1,161 @@
+//! Step Functions, as its client reads it.
+
+use super::scripted::{Asked, Scripted, refusal};
+use lockstep::domain::TaskToken;
+use lockstep::executions::stepfunctions::StepFunctions;
+use lockstep::executions::{
+    ExecutionArn, ExecutionEnd, ExecutionState, Executions, ExecutionsError,
+};
+use serde_json::{Value, json};
+
+const MACHINE: &str = "arn:aws:states:eu-west-1:1:stateMachine:report";
+
+fn arn() -> ExecutionArn {
+    ExecutionArn::new("arn:aws:states:eu-west-1:1:execution:report:a".into()).unwrap()
+}
+
+/// What `ask` comes to when these are the answers, and what was asked.
+async fn on<T>(
+    answers: Vec<(u16, Value)>,
+    ask: impl AsyncFnOnce(StepFunctions) -> T,
+) -> (T, Vec<Asked>) {
+    let scripted = Scripted::new(answers).await;
+    let told = ask(StepFunctions::from_sdk(&scripted.sdk)).await;
+    (told, scripted.asked().await)
+}
+
+async fn look(answer: (u16, Value)) -> Result<Option<ExecutionState>, ExecutionsError> {
+    on(vec![answer], async |sfn| sfn.look(&arn()).await).await.0
+}
+
+fn described(status: &str) -> (u16, Value) {
+    let described = json!({
+        "executionArn": arn().as_str(), "stateMachineArn": MACHINE, "name": "a",
+        "status": status, "startDate": 1.5, "redriveCount": 0
+    });
+    (200, described)
+}
+
+fn listed(name: &str, started_at: f64) -> Value {
+    json!({
+        "executionArn": format!("arn:aws:states:eu-west-1:1:execution:report:{name}"),
+        "stateMachineArn": MACHINE, "name": name, "status": "RUNNING", "startDate": started_at
+    })
+}
+
+#[tokio::test]
+async fn all_pages_are_read_and_throttling_is_ridden_out() {
+    let throttled = refusal("ThrottlingException", "Rate exceeded");
+    let first = json!({ "executions": [listed("b", 2.5)], "nextToken": "more" });
+    let last = json!({ "executions": [listed("a", 1.0)] });
+    let answers = vec![throttled, (200, first), (200, last)];
+
+    let (running, asked) = on(answers, async |sfn| sfn.running(MACHINE).await).await;
+
+    let running = running.unwrap();
+    let starts: Vec<_> = running.iter().map(|e| e.started_at.millis()).collect();
+    assert_eq!(starts, [2500, 1000]);
+    assert_eq!(asked[1].1["statusFilter"], "RUNNING");
+    assert_eq!(asked[1].1["stateMachineArn"], MACHINE);
+    assert_eq!(asked[2].1["nextToken"], "more");
+}
+
+#[tokio::test]
+async fn a_refused_list_is_denied_and_not_retried() {
+    let answers = vec![refusal("AccessDeniedException", "no")];
+
+    let (error, asked) = on(answers, async |sfn| sfn.running(MACHINE).await).await;
+
+    assert!(
+        matches!(error, Err(ExecutionsError::Denied(_))),
+        "{error:?}"
+    );
+    assert_eq!(asked.len(), 1);
+}
+
+#[tokio::test]
+async fn a_look_asks_for_the_status_alone() {
+    let answers = vec![described("TIMED_OUT")];
+
+    let (state, asked) = on(answers, async |sfn| sfn.look(&arn()).await).await;
+
+    assert_eq!(
+        state,
+        Ok(Some(ExecutionState::Ended(ExecutionEnd::TimedOut)))
+    );
+    let body = json!({ "executionArn": arn().as_str(), "includedData": "METADATA_ONLY" });
+    assert_eq!(asked, [("DescribeExecution".into(), body)]);
+}
+
+#[tokio::test]
+async fn an_execution_that_does_not_exist_is_none() {
+    let state = look(refusal("ExecutionDoesNotExist", "Execution Does Not Exist")).await;
+
+    assert_eq!(state, Ok(None));
+}
+
+#[tokio::test]
+async fn what_a_look_does_not_learn_is_an_error() {
+    let odd = look(described("HIBERNATED")).await;
+    let denied = look(refusal("AccessDeniedException", "not authorized")).await;
+
+    assert!(
+        matches!(odd, Err(ExecutionsError::Unavailable(_))),
+        "{odd:?}"
+    );
+    let Err(ExecutionsError::Denied(text)) = denied else {
+        panic!("{denied:?}");
+    };
+    assert_eq!(text, "AccessDeniedException: not authorized");
+}
+
+#[tokio::test]
+async fn a_stop_carries_error_and_cause_within_their_limits() {
+    let answers = vec![(200, json!({ "stopDate": 2.0 }))];
+    let (error, cause) = ("e".repeat(300), "c".repeat(40_000));
+
+    let stop = async |sfn: StepFunctions| sfn.stop(&arn(), &error, &cause).await;
+    let (stopped, asked) = on(answers, stop).await;
+
+    assert_eq!(stopped, Ok(()));
+    let (operation, body) = &asked[0];
+    assert_eq!(operation, "StopExecution");
+    assert_eq!(body["error"].as_str().map(str::len), Some(256));
+    assert_eq!(body["cause"].as_str().map(str::len), Some(32_768));
+}
+
+#[tokio::test]
+async fn what_has_ended_or_is_not_there_needs_no_stopping() {
+    let missing = refusal("ExecutionDoesNotExist", "Execution Does Not Exist");
+    let invalid = || refusal("ValidationException", "not running");
+    let stop = async |sfn: StepFunctions| sfn.stop(&arn(), "e", "c").await;
+
+    let (missing, _) = on(vec![missing], stop).await;
+    let (ended, asked) = on(vec![invalid(), described("SUCCEEDED")], stop).await;
+    let (runs, _) = on(vec![invalid(), described("RUNNING")], stop).await;
+
+    assert_eq!((missing, ended), (Ok(()), Ok(())));
+    assert_eq!(asked[1].0, "DescribeExecution");
+    assert!(matches!(runs, Err(ExecutionsError::Denied(_))), "{runs:?}");
+}
+
+#[tokio::test]
+async fn a_state_is_ended_with_its_output_and_a_closed_one_is_not() {
+    let token = TaskToken::new("AQC-1").unwrap();
+    let end = async |sfn: StepFunctions| sfn.end_state(&token, "{\"status\":\"granted\"}").await;
+
+    let (ended, asked) = on(vec![(200, json!({}))], end).await;
+
+    assert_eq!(ended, Ok(true));
+    let body = json!({ "taskToken": "AQC-1", "output": "{\"status\":\"granted\"}" });
+    assert_eq!(asked, [("SendTaskSuccess".into(), body)]);
+    for code in ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"] {
+        let (ended, _) = on(vec![refusal(code, "closed")], end).await;
+        assert_eq!(ended, Ok(false), "{code}");
+    }
+    let (refused, _) = on(vec![refusal("InvalidOutput", "no JSON")], end).await;
+    assert!(
+        matches!(refused, Err(ExecutionsError::Denied(_))),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,200 @@
+//! ECS, as its client reads it.
+
+use super::scripted::{Asked, Scripted, refusal};
+use lockstep::domain::Work;
+use lockstep::tasks::ecs::Ecs;
+use lockstep::tasks::{Task, Tasks, TasksError};
+use serde_json::{Value, json};
+
+const GROUP: &str = "lockstep:nightly:ba7816bf8f01cfea";
+
+fn arn(name: &str) -> String {
+    format!("arn:aws:ecs:eu-west-1:1:task/batch/{name}")
+}
+
+fn work(family: Option<&str>) -> Work {
+    Work {
+        cluster: "batch".into(),
+        family: family.map(str::to_owned),
+    }
+}
+
+fn listed(names: &[&str], next: Option<&str>) -> (u16, Value) {
+    let arns: Vec<_> = names.iter().map(|name| arn(name)).collect();
+    (200, json!({ "taskArns": arns, "nextToken": next }))
+}
+
+fn described(tasks: Value, failures: Value) -> (u16, Value) {
+    (200, json!({ "tasks": tasks, "failures": failures }))
+}
+
+fn task(name: &str, group: &str, last_status: &str) -> Value {
+    json!({
+        "taskArn": arn(name), "group": group, "lastStatus": last_status,
+        "desiredStatus": "STOPPED", "version": 5, "startedAt": 1.5, "stoppedAt": null,
+        "stoppedReason": "Task stopped by user",
+        "containers": [{ "name": "report", "runtimeId": "c0ffee", "exitCode": 143 }]
+    })
+}
+
+/// What the search comes to when these are the answers, and what was asked.
+async fn of_group(
+    answers: Vec<(u16, Value)>,
+    family: Option<&str>,
+) -> (Result<Vec<Task>, TasksError>, Vec<Asked>) {
+    let scripted = Scripted::new(answers).await;
+    let ecs = Ecs::from_sdk(&scripted.sdk);
+    let found = ecs.of_group(&work(family), GROUP).await;
+    (found, scripted.asked().await)
+}
+
+/// What a stop comes to when this is the answer, and what was asked.
+async fn stop(answer: (u16, Value), reason: &str) -> (Result<(), TasksError>, Vec<Asked>) {
+    let scripted = Scripted::new(vec![answer]).await;
+    let ecs = Ecs::from_sdk(&scripted.sdk);
+    let stopped = ecs.stop("batch", &arn("a"), reason).await;
+    (stopped, scripted.asked().await)
+}
+
+#[tokio::test]
+async fn tasks_at_work_and_on_their_way_down_are_found_once_and_by_group() {
+    let answers = vec![
+        listed(&["a", "b"], Some("more")),
+        listed(&["c"], None),
+        // Told to stop between the two lists.
+        listed(&["c", "d"], None),
+        described(
+            json!([
+                task("a", GROUP, "RUNNING"),
+                task("b", "lockstep:nightly:0000000000000000", "RUNNING"),
+                task("c", GROUP, "DEPROVISIONING"),
+                task("d", GROUP, "STOPPED")
+            ]),
+            json!([]),
+        ),
+    ];
+
+    let (found, asked) = of_group(answers, Some("report")).await;
+
+    let found = found.unwrap();
+    let seen: Vec<_> = found.iter().map(|t| (t.arn.clone(), t.stopped)).collect();
+    let ours = [("a", false), ("c", false), ("d", true)];
+    assert_eq!(seen, ours.map(|(name, stopped)| (arn(name), stopped)));
+    assert_eq!(found[0].version, 5);
+    assert_eq!(found[0].started_at.unwrap().millis(), 1500);
+    assert_eq!(found[0].containers[0].exit_code, Some(143));
+    let list = |status| json!({ "cluster": "batch", "family": "report", "desiredStatus": status });
+    assert_eq!(asked[0], ("ListTasks".into(), list("RUNNING")));
+    assert_eq!(asked[1].1["nextToken"], "more");
+    assert_eq!(asked[2], ("ListTasks".into(), list("STOPPED")));
+    let tasks = ["a", "b", "c", "d"].map(arn);
+    let describe = json!({ "cluster": "batch", "tasks": tasks });
+    assert_eq!(asked[3], ("DescribeTasks".into(), describe));
+}
+
+#[tokio::test]
+async fn an_empty_cluster_is_not_described() {
+    let (found, asked) = of_group(vec![listed(&[], None), listed(&[], None)], None).await;
+
+    assert_eq!(found, Ok(vec![]));
+    assert!(asked.iter().all(|(operation, _)| operation == "ListTasks"));
+    assert_eq!(asked[0].1.get("family"), None);
+}
+
+#[tokio::test]
+async fn more_tasks_than_one_look_takes_are_looked_at_by_the_hundred() {
+    let names: Vec<_> = (0..150).map(|n| format!("t{n:03}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let answers = vec![
+        listed(&names[..100], Some("more")),
+        listed(&names[100..], None),
+        listed(&[], None),
+        described(json!([]), json!([])),
+        described(json!([task("t149", GROUP, "RUNNING")]), json!([])),
+    ];
+
+    let (found, asked) = of_group(answers, None).await;
+
+    assert_eq!(found.unwrap()[0].arn, arn("t149"));
+    let sizes: Vec<_> = asked[3..]
+        .iter()
+        .map(|(_, body)| body["tasks"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(sizes, [100, 50]);
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_is_no_answer() {
+    let pages = (0..20).map(|page| listed(&["a"], Some(&format!("p{page}"))));
+
+    let (found, asked) = of_group(pages.collect(), None).await;
+
+    let Err(TasksError::Unavailable(text)) = found else {
+        panic!("{found:?}");
+    };
+    assert!(text.contains("cluster batch"), "{text}");
+    assert_eq!(asked.len(), 20);
+}
+
+#[tokio::test]
+async fn a_task_that_was_forgotten_in_between_is_gone_and_any_other_gap_is_no_answer() {
+    let with = |reason: &str| {
+        let failure = json!([{ "arn": arn("a"), "reason": reason }]);
+        let lists = vec![listed(&["a"], None), listed(&[], None)];
+        [lists, vec![described(json!([]), failure)]].concat()
+    };
+
+    let (forgotten, _) = of_group(with("MISSING"), None).await;
+    let (gap, _) = of_group(with("INTERNAL"), None).await;
+
+    assert_eq!(forgotten, Ok(vec![]));
+    assert!(matches!(gap, Err(TasksError::Unavailable(_))), "{gap:?}");
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_denied_or_not_there_is_named() {
+    for code in ["AccessDeniedException", "ClusterNotFoundException"] {
+        let (found, asked) = of_group(vec![refusal(code, "no")], None).await;
+
+        let Err(TasksError::Denied(text)) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!(text, format!("cluster batch: {code}: no"));
+        assert_eq!(asked.len(), 1, "not retried");
+    }
+}
+
+#[tokio::test]
+async fn throttling_is_ridden_out() {
+    let throttled = refusal("ThrottlingException", "Rate exceeded");
+    let answers = vec![throttled, listed(&[], None), listed(&[], None)];
+
+    assert_eq!(of_group(answers, None).await.0, Ok(vec![]));
+}
+
+#[tokio::test]
+async fn a_stop_says_which_task_and_why() {
+    let answer = (200, json!({ "task": task("a", GROUP, "RUNNING") }));
+
+    let (stopped, asked) = stop(answer, &"why".repeat(100)).await;
+
+    assert_eq!(stopped, Ok(()));
+    let reason = &"why".repeat(100)[..255];
+    let body = json!({ "cluster": "batch", "task": arn("a"), "reason": reason });
+    assert_eq!(asked, [("StopTask".into(), body)]);
+}
+
+#[tokio::test]
+async fn a_task_that_is_not_there_needs_no_stopping() {
+    let missing = refusal(
+        "InvalidParameterException",
+        "The referenced task was not found.",
+    );
+    let denied = refusal("AccessDeniedException", "no");
+
+    let (missing, _) = stop(missing, "why").await;
+    let (denied, _) = stop(denied, "why").await;
+
+    assert_eq!(missing, Ok(()));
+    assert!(matches!(denied, Err(TasksError::Denied(_))), "{denied:?}");
+}

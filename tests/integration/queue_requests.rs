@@ -1,0 +1,178 @@
+//! What waiting, handing over and an operator's acts cost.
+
+use crate::fixture::{Fixture, acquire, acquire_tick, holder, recover, release, turn, wait, woken};
+use lockstep::domain::{Call, Effect, Outcome, Seconds, WhenFull};
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_run_that_has_to_wait_is_three_requests() {
+    let fixture = Fixture::used("enqueue").await;
+    fixture.granted(acquire("a")).await;
+    fixture.settle();
+
+    fixture.execute(acquire("b")).await.unwrap_err();
+    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
+    let outcome = fixture.outcome(wait("b")).await;
+
+    let Outcome::Queued {
+        position: 1,
+        length: 1,
+        holders,
+    } = outcome
+    else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(holders[0].0, holder("a"));
+    assert_eq!(fixture.requests(), ["PutItem 1", "UpdateItem 1"]);
+}
+
+#[tokio::test]
+async fn a_run_whose_permit_gets_free_before_it_waits_is_four_requests() {
+    let fixture = Fixture::used("free-between").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.settle();
+
+    fixture.execute(acquire("b")).await.unwrap_err();
+    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
+    fixture.done(release("a", token)).await;
+    fixture.settle();
+    let outcome = fixture.outcome(wait("b")).await;
+
+    assert!(matches!(outcome, Outcome::Granted { .. }), "{outcome:?}");
+    assert_eq!(fixture.requests(), ["PutItem 1", "UpdateItem 2"]);
+}
+
+#[tokio::test]
+async fn a_release_that_lets_a_waiter_in_is_three_requests() {
+    let fixture = Fixture::used("hand-over").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.queued(&["b", "c"]).await;
+    fixture.settle();
+
+    let done = fixture.done(release("a", token)).await;
+
+    assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 2"]);
+    let [(who, lease)] = &woken(&done.effects)[..] else {
+        panic!("{done:?}");
+    };
+    assert_eq!((who, lease.token > token), (&holder("b"), true));
+    let record = fixture.record().await;
+    assert_eq!(record.lease(who, lease.token), Some(lease));
+    assert_eq!(record.queue.len(), 1);
+    assert_eq!(fixture.waiter("b").await, None);
+}
+
+#[tokio::test]
+async fn a_recovery_that_lets_a_waiter_in_is_three_requests() {
+    let fixture = Fixture::used("recover-over").await;
+    let token = fixture.granted(acquire_tick("a")).await;
+    fixture.queued(&["b"]).await;
+    fixture.settle();
+
+    let done = fixture.done(recover("a", token)).await;
+
+    assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
+    assert_eq!(woken(&done.effects)[0].0, holder("b"));
+}
+
+#[tokio::test]
+async fn a_waiting_state_that_registers_again_is_two_requests_and_keeps_its_place() {
+    let fixture = Fixture::used("again").await;
+    fixture.granted(acquire("a")).await;
+    fixture.queued(&["b", "c"]).await;
+    let before = fixture.record().await.queue;
+    fixture.settle();
+    let mut again = wait("b");
+    again.task_token = Some(turn("b-2"));
+
+    let outcome = fixture.outcome(again).await;
+
+    assert!(
+        matches!(
+            outcome,
+            Outcome::Queued {
+                position: 1,
+                length: 2,
+                ..
+            }
+        ),
+        "{outcome:?}"
+    );
+    assert_eq!(fixture.requests(), ["PutItem 1", "UpdateItem 1"]);
+    assert_eq!(fixture.record().await.queue, before);
+    let waiter = fixture.waiter("b").await.unwrap();
+    assert_eq!(waiter.task_token, Some(turn("b-2")));
+}
+
+#[tokio::test]
+async fn the_first_waiter_takes_a_free_permit_in_three_requests() {
+    let fixture = Fixture::used("take").await;
+    let mut spaced = acquire("a");
+    spaced.terms.min_interval = Some(Seconds::of(30));
+    let token = fixture.granted(spaced).await;
+    fixture.queued(&["b"]).await;
+    let done = fixture.done(release("a", token)).await;
+    assert_eq!(woken(&done.effects), [], "the lock rests");
+    fixture.advance(Duration::from_secs(30));
+    fixture.settle();
+
+    let outcome = fixture.outcome(wait("b")).await;
+
+    assert!(matches!(outcome, Outcome::Granted { .. }), "{outcome:?}");
+    let expected = ["PutItem 1", "TransactWriteItems 1", "UpdateItem 1"];
+    assert_eq!(fixture.requests(), expected);
+    assert!(fixture.record().await.queue.is_empty());
+}
+
+#[tokio::test]
+async fn a_waiter_that_missed_its_call_finds_its_grant_in_two_requests() {
+    let fixture = Fixture::used("missed").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.queued(&["b"]).await;
+    let done = fixture.done(release("a", token)).await;
+    let (_, called) = woken(&done.effects).remove(0);
+    let task_token = Some(turn("b"));
+    assert_eq!(called.call, Some(Call { task_token }));
+    fixture.settle();
+
+    let outcome = fixture.outcome(wait("b")).await;
+
+    assert_eq!(outcome, Outcome::AlreadyHeld { lease: called });
+    assert_eq!(fixture.requests(), ["PutItem 1", "UpdateItem 1"]);
+}
+
+#[tokio::test]
+async fn a_run_that_replaces_the_holder_is_four_requests() {
+    let fixture = Fixture::used("replace").await;
+    fixture.granted(acquire("a")).await;
+    fixture.queued(&["b"]).await;
+    fixture.settle();
+    let mut replace = wait("c");
+    replace.when_full = WhenFull::Replace;
+
+    fixture.execute(acquire("c")).await.unwrap_err();
+    let done = fixture.done(replace).await;
+
+    assert!(
+        matches!(
+            done.outcome,
+            Outcome::Queued {
+                position: 1,
+                length: 2,
+                ..
+            }
+        ),
+        "{done:?}"
+    );
+    let [Effect::Stop(stopped, lease)] = &done.effects[..] else {
+        panic!("{done:?}");
+    };
+    assert_eq!(
+        (stopped, &lease.replaced_by),
+        (&holder("a"), &Some(holder("c")))
+    );
+    assert_eq!(
+        fixture.requests(),
+        ["GetItem 1", "PutItem 1", "UpdateItem 2"]
+    );
+}
