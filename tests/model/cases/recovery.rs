@@ -1,0 +1,99 @@
+//! The reaper and the sweep: who is freed, on what evidence, and when.
+
+use crate::check::check;
+use crate::state::Budget;
+use crate::world::{Plan, World};
+
+/// Nobody can be asked whether it lives.
+const HIDDEN: Plan = Plan {
+    visible: false,
+    ..Plan::REFUSE
+};
+
+#[test]
+fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it() {
+    let budget = Budget {
+        beats: 1,
+        ..Budget::default()
+    };
+    let world = World {
+        ticks: 3,
+        skew: true,
+        ..World::new(1, &[HIDDEN, Plan::QUEUE], budget)
+    };
+
+    check(
+        world,
+        58186,
+        &[
+            "Ended",
+            "Freed",
+            "Granted",
+            "Lost",
+            "Queued",
+            "Released",
+            "Renewed",
+            "Unchanged",
+            "refused: Held",
+            "refused: LeaseLost",
+            "then: wake",
+        ],
+    );
+}
+
+#[test]
+fn a_silent_holder_that_dies_blocks_no_waiter() {
+    let budget = Budget {
+        crashes: 1,
+        ..Budget::default()
+    };
+    let world = World {
+        ticks: 3,
+        skew: true,
+        ..World::new(1, &[HIDDEN, Plan::QUEUE], budget)
+    };
+
+    check(
+        world,
+        44257,
+        &[
+            "Freed",
+            "Granted",
+            "Lost",
+            "Queued",
+            "Released",
+            "Unchanged",
+            "refused: Held",
+            "then: wake",
+        ],
+    );
+}
+
+#[test]
+fn a_sweep_that_found_nothing_comes_back() {
+    let budget = Budget {
+        crashes: 1,
+        looks: 1,
+        ..Budget::default()
+    };
+    let world = World {
+        ticks: 3,
+        ..World::new(1, &[HIDDEN, Plan::QUEUE], budget)
+    };
+
+    check(
+        world,
+        40370,
+        &[
+            "Done",
+            "Freed",
+            "Granted",
+            "Lost",
+            "Queued",
+            "Released",
+            "Unchanged",
+            "refused: Held",
+            "then: wake",
+        ],
+    );
+}

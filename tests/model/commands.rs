@@ -1,0 +1,96 @@
+//! What the executions, the reaper and the operator say.
+
+use crate::state::Who;
+use crate::world::{LEASE, World, at};
+use lockstep::domain::{
+    Acquire, Command, Death, Evict, FencingToken, HolderId, Order, Permits, Recover, Release,
+    Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull,
+};
+
+const RETENTION: Seconds = Seconds::of(1000);
+
+impl World {
+    pub(crate) fn acquire(&self, who: Who, when_full: WhenFull, state: Option<u8>) -> Command {
+        let plan = &self.plans[who];
+        let terms = Terms {
+            holder: self.holder(who).clone(),
+            permits: Permits::new(plan.permits.unwrap_or(self.permits).into())
+                .expect("valid permits"),
+            lease: Seconds::of(LEASE),
+            heartbeat: Seconds::of(1),
+            max_run: plan.max_run.map(Seconds::of),
+            no_progress: None,
+            stale: plan.stale,
+            min_interval: plan.min_interval.map(Seconds::of),
+            run_key: self.run_key(who),
+            work: None,
+            retention: RETENTION,
+        };
+        Command::Acquire(Acquire {
+            terms,
+            when_full,
+            task_token: state.map(|attempt| waiting_state(who, attempt)),
+            wait_until: plan.waits_until.map(at),
+        })
+    }
+
+    fn run_key(&self, who: Who) -> Option<RunKey> {
+        let key = self.plans[who].run_key?;
+        Some(RunKey::new(key).expect("a valid run key"))
+    }
+
+    pub(crate) fn renew(&self, who: Who, token: FencingToken) -> Command {
+        let beat = self.plans[who]
+            .beat
+            .then(|| task_token(format!("beat-{who}")));
+        Command::Renew(Renew {
+            holder: self.holder(who).clone(),
+            token,
+            beat,
+            progress: None,
+            retention: RETENTION,
+        })
+    }
+
+    pub(crate) fn release(&self, who: Who, token: FencingToken, outcome: RunOutcome) -> Command {
+        Command::Release(Release {
+            holder: self.holder(who).clone(),
+            token,
+            run_key: self.run_key(who),
+            outcome,
+            retention: RETENTION,
+        })
+    }
+
+    pub(crate) fn recover(&self, who: Who, token: FencingToken, death: Death) -> Command {
+        Command::Recover(Recover {
+            holder: self.holder(who).clone(),
+            token,
+            death,
+            evidence: "seen".into(),
+            retention: RETENTION,
+        })
+    }
+
+    pub(crate) fn order(&self) -> Order {
+        Order {
+            actor: HolderId::new("operator").expect("a valid holder"),
+            note: "maintenance".into(),
+            retention: RETENTION,
+        }
+    }
+
+    pub(crate) fn evict(&self, who: Who) -> Command {
+        let (holder, order) = (self.holder(who).clone(), self.order());
+        Command::Evict(Evict { holder, order })
+    }
+}
+
+/// The task token of a waiting state.
+pub(crate) fn waiting_state(who: Who, attempt: u8) -> TaskToken {
+    task_token(format!("wait-{who}-{attempt}"))
+}
+
+fn task_token(token: String) -> TaskToken {
+    TaskToken::new(token).expect("a valid task token")
+}

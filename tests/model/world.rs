@@ -1,0 +1,126 @@
+//! One configuration: who runs, what they ask for, and what may go wrong.
+
+use crate::mutant::Mutant;
+use crate::state::{Budget, Execution, Phase, State, Who};
+use lockstep::domain::{HolderId, StalePolicy, Timestamp, WaiterId, WhenFull};
+use lockstep::store::memory::LockItems;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+/// What an execution asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) when_full: WhenFull,
+    /// Whether it tries without waiting first, as the state machine does.
+    pub(crate) looks_first: bool,
+    /// How long it waits, in seconds from the start.
+    pub(crate) waits_until: Option<u64>,
+    /// What its run key is; runs with the same one are starts of the same tick.
+    pub(crate) run_key: Option<&'static str>,
+    pub(crate) stale: StalePolicy,
+    pub(crate) max_run: Option<u32>,
+    pub(crate) min_interval: Option<u32>,
+    /// The capacity that it expects, where that is not the world's.
+    pub(crate) permits: Option<u8>,
+    /// Whether its lease knows a heartbeat state to end.
+    pub(crate) beat: bool,
+    /// Whether it is an execution whose end can be seen. Otherwise only its lease tells.
+    pub(crate) visible: bool,
+}
+
+/// One configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) permits: u8,
+    pub(crate) plans: Vec<Plan>,
+    /// Seconds that pass although nobody waits for it.
+    pub(crate) ticks: u64,
+    /// Whether a clock may be a second slow.
+    pub(crate) skew: bool,
+    pub(crate) budget: Budget,
+    pub(crate) mutant: Mutant,
+    pub(crate) names: Vec<(HolderId, WaiterId)>,
+    /// Which answers came up. For the report only: no step looks at it.
+    pub(crate) reached: Arc<Mutex<BTreeSet<&'static str>>>,
+}
+
+/// Length of a lease, in seconds.
+pub(crate) const LEASE: u32 = 2;
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// True time as a point.
+pub(crate) const fn at(tick: u64) -> Timestamp {
+    Timestamp::from_millis(1_000_000 + 1000 * tick)
+}
+
+impl Plan {
+    pub(crate) const REFUSE: Self = Self {
+        when_full: WhenFull::Refuse,
+        looks_first: false,
+        waits_until: None,
+        run_key: None,
+        stale: StalePolicy::Terminate,
+        max_run: None,
+        min_interval: None,
+        permits: None,
+        beat: false,
+        visible: true,
+    };
+    pub(crate) const QUEUE: Self = Self {
+        when_full: WhenFull::Queue { most: 2 },
+        ..Self::REFUSE
+    };
+    pub(crate) const REPLACE: Self = Self {
+        when_full: WhenFull::Replace,
+        ..Self::REFUSE
+    };
+
+    pub(crate) fn waits(&self) -> bool {
+        self.when_full != WhenFull::Refuse
+    }
+}
+
+impl World {
+    pub(crate) fn new(permits: u8, plans: &[Plan], budget: Budget) -> Self {
+        let holders = NAMES.map(|name| HolderId::new(name).expect("a valid holder"));
+        let names = holders.map(|holder| (holder.clone(), WaiterId::of(&holder)));
+        Self {
+            permits,
+            plans: plans.to_vec(),
+            ticks: 0,
+            skew: false,
+            budget,
+            mutant: Mutant::None,
+            names: names[..plans.len()].to_vec(),
+            reached: Arc::default(),
+        }
+    }
+
+    pub(crate) fn start(&self) -> State {
+        let idle = Execution {
+            phase: Phase::Idle,
+            attempt: 0,
+            had: None,
+            belief: None,
+            works: false,
+            taken: None,
+        };
+        State {
+            tick: 0,
+            table: LockItems::default(),
+            executions: vec![idle; self.plans.len()],
+            calls: BTreeMap::new(),
+            left: self.budget,
+            last_grant: None,
+            broken: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn holder(&self, who: Who) -> &HolderId {
+        &self.names[who].0
+    }
+
+    pub(crate) fn who(&self, holder: &HolderId) -> Option<Who> {
+        self.names.iter().position(|(name, _)| name == holder)
+    }
+}

@@ -1,0 +1,102 @@
+//! The auditor: sees every write of the table as it happens, knows the truth, and checks each
+//! promise of the lock.
+
+mod book;
+mod ending;
+mod granting;
+mod line;
+mod rest;
+
+pub(crate) use book::{Audit, Book, GrantEntry};
+pub(crate) use rest::finish;
+
+use crate::cloud::Cloud;
+use crate::engine::locked;
+use crate::world::World;
+use lockstep::domain::{Change, LockKey, LockRecord};
+
+/// What is wrong, if anything.
+type Verdict = Result<(), String>;
+
+/// Looks at one write of a lock.
+pub(crate) fn committed(
+    world: &World,
+    lock: &LockKey,
+    change: &Change,
+    before: Option<&LockRecord>,
+    after: Option<&LockRecord>,
+) {
+    let verdict = check(world, lock, change, before, after);
+    if let Err(what) = verdict {
+        world.break_promise(format!("{lock}: {what}"));
+    }
+}
+
+fn check(
+    world: &World,
+    lock: &LockKey,
+    change: &Change,
+    before: Option<&LockRecord>,
+    after: Option<&LockRecord>,
+) -> Verdict {
+    let after = after.ok_or("a record was deleted")?;
+    after.check_invariants()?;
+    let cloud = locked(&world.cloud);
+    let mut audit = locked(&world.audit);
+    let mut book = audit.books.remove(lock).unwrap_or_default();
+    let write = Write {
+        world,
+        cloud: &cloud,
+        audit: &audit,
+        lock,
+        change,
+        before,
+        after,
+    };
+    let verdict = only_forward(&write)
+        .and_then(|()| ending::check(&write, &mut book))
+        .and_then(|()| granting::check(&write, &mut book))
+        .and_then(|()| line::check(&write, &mut book));
+    audit.books.insert(lock.clone(), book);
+    verdict
+}
+
+/// One write under the auditor's eyes.
+pub(crate) struct Write<'a> {
+    world: &'a World,
+    cloud: &'a Cloud,
+    audit: &'a Audit,
+    lock: &'a LockKey,
+    change: &'a Change,
+    before: Option<&'a LockRecord>,
+    after: &'a LockRecord,
+}
+
+/// Versions count every write, and tokens and tickets never go back.
+fn only_forward(write: &Write<'_>) -> Verdict {
+    let Some(before) = write.before else {
+        return Ok(());
+    };
+    let after = write.after;
+    let same = before == after;
+    let rules = [
+        (
+            after.version == before.version + u64::from(!same),
+            "the version did not count a write",
+        ),
+        (
+            after.last_token >= before.last_token,
+            "the last token went back",
+        ),
+        (
+            after.last_ticket >= before.last_ticket,
+            "the last ticket went back",
+        ),
+        (
+            after.front_ticket <= before.front_ticket,
+            "the front ticket went back",
+        ),
+    ];
+    let broken = rules.into_iter().find(|(kept, _)| !kept);
+    broken.map_or(Ok(()), |(_, rule)| Err(rule.into()))
+}

@@ -1,0 +1,157 @@
+//! Promises about grants: capacity, tokens, distance, order, run keys.
+
+use super::{Book, GrantEntry, Verdict, Write};
+use lockstep::domain::{FencingToken, HolderId, Lease, LockRecord, Mode, RunOutcome, WaiterId};
+
+pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
+    for (holder, lease) in &write.after.holders {
+        let known = write
+            .before
+            .and_then(|before| before.lease(holder, lease.token));
+        if known.is_none() {
+            begin(write, book, holder, lease)?;
+        }
+        if let Some(entry) = book.grants.get_mut(&lease.token) {
+            entry.lease = lease.clone();
+        }
+    }
+    Ok(())
+}
+
+fn begin(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -> Verdict {
+    let world = write.world;
+    let name = holder.as_str().rsplit(':').next().unwrap_or_default();
+    if is_back(write, book, holder, lease)? {
+        let alive = write.cloud.runs(holder) == Some(true);
+        world.count(if alive {
+            "reinstated"
+        } else {
+            "reinstated after its end"
+        });
+        world.note(
+            "auditor",
+            format_args!("{name} is back under {}", lease.token),
+        );
+    } else {
+        grows(book, lease.token)?;
+        keeps_distance(write, lease)?;
+        world.count("grants");
+        let waited = write
+            .before
+            .is_some_and(|b| b.queue.contains_key(&WaiterId::of(holder)));
+        world.count(if waited {
+            "hand-overs"
+        } else {
+            "grants at once"
+        });
+        world.note(
+            "auditor",
+            format_args!("{} to {name} as {}", write.lock, lease.token),
+        );
+    }
+    may_be_granted(write, lease)?;
+    in_turn(write, book, holder)?;
+    one_run_per_key(write, book, holder, lease)?;
+    let entry = GrantEntry {
+        holder: holder.clone(),
+        lease: lease.clone(),
+        over: None,
+    };
+    book.grants.insert(lease.token, entry);
+    Ok(())
+}
+
+/// A redriven execution gets its old grant back, unless somebody has been granted since.
+fn is_back(
+    write: &Write<'_>,
+    book: &Book,
+    holder: &HolderId,
+    lease: &Lease,
+) -> Result<bool, String> {
+    let Some(old) = book.grants.get(&lease.token) else {
+        return Ok(false);
+    };
+    let over = old.over.map(|(_, outcome)| outcome);
+    let may_come_back = matches!(
+        over,
+        Some(RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost)
+    );
+    let newest = book
+        .grants
+        .last_key_value()
+        .is_some_and(|(token, _)| *token == lease.token);
+    if old.holder != *holder || !may_come_back || !newest || !write.after.queue.is_empty() {
+        return Err(format!(
+            "{holder} came back under {} after {over:?}",
+            lease.token
+        ));
+    }
+    Ok(true)
+}
+
+fn grows(book: &Book, token: FencingToken) -> Verdict {
+    match book.grants.last_key_value() {
+        Some((last, _)) if *last >= token => Err(format!("token {token} came after {last}")),
+        _ => Ok(()),
+    }
+}
+
+fn may_be_granted(write: &Write<'_>, lease: &Lease) -> Verdict {
+    let resumed = write.before.is_some_and(|record| record.mode != Mode::Open);
+    if write.after.mode != Mode::Open && !resumed {
+        return Err(format!(
+            "token {} was granted while the lock is closed",
+            lease.token
+        ));
+    }
+    Ok(())
+}
+
+/// The last grant may have asked for a distance. One that comes back has kept it already.
+fn keeps_distance(write: &Write<'_>, lease: &Lease) -> Verdict {
+    let rests = write
+        .before
+        .is_some_and(|record| record.not_before > write.world.timestamp());
+    if rests {
+        return Err(format!(
+            "token {} was granted too soon after the last one",
+            lease.token
+        ));
+    }
+    Ok(())
+}
+
+/// Whoever waits is granted first come, first served; nobody passes the queue.
+fn in_turn(write: &Write<'_>, book: &Book, holder: &HolderId) -> Verdict {
+    let id = WaiterId::of(holder);
+    let waited = write
+        .before
+        .is_some_and(|record| record.queue.contains_key(&id));
+    match (waited, book.line.first()) {
+        (true, Some(first)) if *first == id => Ok(()),
+        (true, first) => Err(format!("{holder} was granted before {first:?}")),
+        (false, None) => Ok(()),
+        (false, Some(first)) => Err(format!("{holder} passed the queue, where {first} is first")),
+    }
+}
+
+fn one_run_per_key(write: &Write<'_>, book: &Book, holder: &HolderId, lease: &Lease) -> Verdict {
+    let Some(key) = &lease.run_key else {
+        return Ok(());
+    };
+    if let Some(token) = book.successes.get(key) {
+        return Err(format!(
+            "{key:?} runs again after its success under {token}"
+        ));
+    }
+    let others = |record: &LockRecord| {
+        let others = record.holders.iter().filter(|(other, _)| *other != holder);
+        others
+            .filter(|(_, lease)| lease.run_key.as_ref() == Some(key))
+            .count()
+    };
+    if others(write.after) > 0 {
+        return Err(format!("{key:?} runs twice at once"));
+    }
+    Ok(())
+}

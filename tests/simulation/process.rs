@@ -1,0 +1,115 @@
+//! Holders that are no executions: processes that speak to the functions themselves. They are
+//! paused for longer than their lease, come back as zombies, or are gone without a word.
+
+use crate::answer::{Answer, Grant};
+use crate::engine::locked;
+use crate::invoke::{Failure, Function, announce_release, invoke};
+use crate::resource;
+use crate::world::World;
+use lockstep::domain::LockKey;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a process was started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) name: String,
+    pub(crate) lock: LockKey,
+    pub(crate) ask: Value,
+    /// How long it works, in milliseconds.
+    pub(crate) length: u64,
+    /// When it stands still, counted from its grant, and for how long.
+    pub(crate) pause: Option<(u64, u64)>,
+    /// When it is gone, counted from its grant.
+    pub(crate) dies: Option<u64>,
+}
+
+/// What a process does, from its start to its end.
+pub(crate) async fn live(world: Arc<World>, plan: Plan) {
+    locked(&world.audit).processes += 1;
+    world.note(&plan.name, format_args!("starts for {}", plan.lock));
+    if let Some(grant) = acquire(&world, &plan).await {
+        work(&world, &plan, &grant).await;
+    }
+    locked(&world.audit).processes -= 1;
+}
+
+/// Asks again until it is granted a permit or sent away.
+async fn acquire(world: &Arc<World>, plan: &Plan) -> Option<Grant> {
+    loop {
+        match invoke(world, Function::Acquire, plan.ask.clone()).await {
+            Ok(answer) => match Answer::read(&answer) {
+                Some(Answer::Held(grant)) => return Some(grant),
+                Some(Answer::Queued) => world.linger(1000..=8000).await,
+                _ => return None,
+            },
+            Err(failure) if failure.is_transient() => world.linger(100..=3000).await,
+            Err(Failure(name)) => {
+                world.note(&plan.name, format_args!("fails with {name}"));
+                return None;
+            }
+        }
+    }
+}
+
+async fn work(world: &Arc<World>, plan: &Plan, grant: &Grant) {
+    let granted = world.now();
+    let mut pause = plan.pause;
+    let (mut beaten, mut done) = (granted, 0);
+    while world.now() < granted + plan.length {
+        let at = world.now() - granted;
+        if plan.dies.is_some_and(|end| at >= end) {
+            world.count("processes gone");
+            world.note(&plan.name, format_args!("is gone"));
+            return;
+        }
+        if let Some((_, length)) = pause.take_if(|(begin, _)| at >= *begin) {
+            world.count("processes paused");
+            world.note(&plan.name, format_args!("stands still for {length} ms"));
+            world.sleep(length).await;
+        }
+        // It does not look at the clock before it writes: that is what the token is for.
+        if !resource::write(world, &plan.lock, grant.token, &plan.name) {
+            return;
+        }
+        done += 1;
+        if world.now() >= beaten + grant.beat {
+            beaten = world.now();
+            if !beat(world, plan, grant, done).await {
+                return;
+            }
+        }
+        world.linger(300..=1500).await;
+    }
+    release(world, grant).await;
+}
+
+/// Whether the process may go on.
+async fn beat(world: &Arc<World>, plan: &Plan, grant: &Grant, done: u64) -> bool {
+    let progress = format!("{done} writes");
+    let answer = invoke(
+        world,
+        Function::Heartbeat,
+        grant.beat(None, Some(&progress)),
+    )
+    .await;
+    match answer {
+        Ok(_) => true,
+        Err(failure) if failure.is_transient() => true,
+        Err(Failure(name)) => {
+            world.count("leases lost");
+            world.note(&plan.name, format_args!("stops: {name}"));
+            false
+        }
+    }
+}
+
+async fn release(world: &Arc<World>, grant: &Grant) {
+    announce_release(world, grant);
+    for _ in 0..20 {
+        match invoke(world, Function::Release, grant.release("succeeded")).await {
+            Err(failure) if failure.is_transient() => world.linger(200..=4000).await,
+            _ => return,
+        }
+    }
+}

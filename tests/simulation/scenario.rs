@@ -1,0 +1,87 @@
+//! What happens in the world of one seed: which locks, who comes when, what goes wrong.
+
+mod requests;
+
+use crate::cloud;
+use crate::process;
+use crate::workflow::{self, Order};
+use crate::world::World;
+use crate::{operator, reaper};
+use lockstep::domain::LockKey;
+use lockstep::executions::ExecutionEnd;
+use requests::{execution, process};
+use std::sync::Arc;
+
+/// For how long things go wrong, in milliseconds.
+pub(crate) const TROUBLE: u64 = 15 * 60_000;
+
+/// One lock, and what its callers have in common.
+struct Guarded {
+    lock: LockKey,
+    permits: u64,
+    min_interval: Option<u64>,
+}
+
+/// Fills a world. Returns its locks.
+pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
+    let locks: Vec<_> = (0..world.number(1..=2))
+        .map(|number| guarded(world, number))
+        .collect();
+    let crowded = if world.chance(100) { 1000 } else { 200 };
+    for number in 0..world.number(6..=24) {
+        let guarded = &locks[usize::try_from(number).unwrap_or(0) % locks.len()];
+        // Some come as a crowd, some alone.
+        let crowd = world.chance(crowded);
+        let at = if crowd {
+            60_000
+        } else {
+            world.number(0..=TROUBLE)
+        };
+        come(world, at, execution(world, guarded, number));
+    }
+    for number in 0..world.number(0..=3) {
+        let guarded = &locks[usize::try_from(number).unwrap_or(0) % locks.len()];
+        let plan = process(world, guarded, number);
+        let later = Arc::clone(world);
+        world.spawn(async move {
+            later.linger(0..=TROUBLE).await;
+            process::live(Arc::clone(&later), plan).await;
+        });
+    }
+    world.spawn(reaper::sweep(Arc::clone(world)));
+    let locks: Vec<_> = locks.into_iter().map(|guarded| guarded.lock).collect();
+    for lock in &locks {
+        world.spawn(operator::look_after(Arc::clone(world), lock.clone()));
+    }
+    locks
+}
+
+fn guarded(world: &World, number: u64) -> Guarded {
+    let permits = world.pick(&[1, 1, 1, 2, 3]);
+    Guarded {
+        lock: LockKey::new(format!("lock-{number}")).expect("a valid lock"),
+        permits,
+        min_interval: world.chance(200).then(|| world.number(2..=40)),
+    }
+}
+
+/// An execution starts at its time. It may be ended from outside, and be redriven after that.
+fn come(world: &Arc<World>, at: u64, order: Order) {
+    let later = Arc::clone(world);
+    let crash = world.chance(250).then(|| world.number(500..=120_000));
+    let redrive = crash.is_some() && world.chance(300);
+    world.spawn(async move {
+        later.sleep(at).await;
+        let arn = order.arn.clone();
+        workflow::start(&later, order.clone());
+        let Some(after) = crash else { return };
+        later.sleep(after).await;
+        let how = later.pick(&[ExecutionEnd::Aborted, ExecutionEnd::TimedOut]);
+        later.count("executions ended from outside");
+        cloud::abort(&later, &arn, how);
+        if redrive {
+            later.linger(2000..=40_000).await;
+            workflow::redrive(&later, order);
+        }
+    });
+}

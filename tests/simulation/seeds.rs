@@ -1,0 +1,124 @@
+//! Many worlds: none may break a promise, and everything that can happen must have happened.
+
+use crate::engine::locked;
+use crate::run::{Report, live_through};
+use crate::world::Tally;
+use lockstep::config::variable;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+/// How many worlds are lived through when nobody says otherwise.
+const SEEDS: u64 = 1000;
+
+/// After so many broken worlds, no more are needed.
+const SHOWN: usize = 3;
+
+/// How many of each there must be in a thousand worlds, or the worlds test too little.
+const AT_LEAST: [(&str, u64); 24] = [
+    ("grants", 8000),
+    ("hand-overs", 2500),
+    ("woken", 2000),
+    ("went first", 400),
+    ("registered again", 800),
+    ("recoveries", 600),
+    ("replaced", 300),
+    ("reinstated", 60),
+    ("lost", 400),
+    ("evicted", 200),
+    ("duplicates", 800),
+    ("gave up", 150),
+    ("leases lost", 600),
+    ("processes paused", 300),
+    ("processes gone", 100),
+    ("zombies refused", 700),
+    ("lost answers", 2000),
+    ("late writes", 400),
+    ("busy", 1000),
+    ("functions cut off", 2500),
+    ("wake-ups lost", 500),
+    ("wake-ups late", 500),
+    ("wake-ups twice", 400),
+    ("events lost", 2500),
+];
+
+#[test]
+fn no_seed_breaks_a_promise() {
+    let only = variable("LOCKSTEP_SEED").map(|seed| number("LOCKSTEP_SEED", &seed));
+    if let Some(seed) = only {
+        println!("seed: LOCKSTEP_SEED={seed}");
+        let report = live_through(seed);
+        print!("{}", report.trace);
+        println!("{:?}", report.tally);
+        assert!(report.broken.is_none(), "{}", failure(&report));
+        return;
+    }
+    let seeds = variable("LOCKSTEP_SEEDS").map_or(SEEDS, |text| number("LOCKSTEP_SEEDS", &text));
+
+    let total = live_through_all(seeds);
+
+    println!("{seeds} worlds: {:#?}", total.tally);
+    for broken in &total.broken {
+        eprintln!("{}\n", failure(broken));
+    }
+    assert!(total.broken.is_empty(), "promises are broken");
+    for (what, least) in AT_LEAST {
+        let times = total.tally.get(what).copied().unwrap_or_default();
+        let least = least * seeds / SEEDS;
+        assert!(
+            times >= least,
+            "{what}: {times} times, but {least} expected"
+        );
+    }
+}
+
+/// What came of all seeds.
+#[derive(Default)]
+struct Total {
+    tally: Tally,
+    broken: Vec<Report>,
+}
+
+fn number(name: &str, text: &str) -> u64 {
+    text.parse()
+        .unwrap_or_else(|_| panic!("{name} is {text:?}, but must be a whole number"))
+}
+
+/// Lives through the worlds from 0 on, on as many threads as there are, until some are broken.
+fn live_through_all(seeds: u64) -> Total {
+    let next = AtomicU64::new(0);
+    let total = Mutex::new(Total::default());
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds || locked(&total).broken.len() >= SHOWN {
+                return;
+            }
+            let report = live_through(seed);
+            if seed % 1000 == 999 {
+                println!("{} of {seeds} worlds", seed + 1);
+            }
+            let mut total = locked(&total);
+            for (what, times) in &report.tally {
+                *total.tally.entry(what).or_default() += times;
+            }
+            if report.broken.is_some() {
+                total.broken.push(report);
+            }
+        }
+    };
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let mut total = total.into_inner().unwrap_or_default();
+    total.broken.sort_by_key(|report| report.seed);
+    total
+}
+
+/// What is worth knowing of a world that broke a promise: how to live through it again, and how it
+/// ended.
+fn failure(report: &Report) -> String {
+    let lines: Vec<_> = report.trace.lines().collect();
+    let tail = lines[lines.len().saturating_sub(60)..].join("\n");
+    let (seed, broken) = (report.seed, report.broken.as_deref().unwrap_or_default());
+    format!("failing seed {seed}: rerun with LOCKSTEP_SEED={seed}\n{tail}\n{broken}")
+}

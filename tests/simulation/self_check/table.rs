@@ -1,0 +1,110 @@
+//! Writes by hand, for the auditor to look at.
+
+use crate::audit;
+use crate::world::World;
+use lockstep::domain::{
+    Change, FencingToken, Guard, HolderId, Lease, LockKey, LockRecord, Permits, Run, RunEnd,
+    RunGuard, RunId, RunKey, RunOutcome, RunWrite, Seconds, StalePolicy, Terms, Update,
+};
+
+/// A world in which records are written by hand.
+pub(super) struct Table {
+    pub(super) world: World,
+    pub(super) lock: LockKey,
+    pub(super) record: LockRecord,
+}
+
+impl Table {
+    pub(super) fn new() -> Self {
+        Self {
+            world: World::of_seed(0, 0),
+            lock: LockKey::new("by-hand").unwrap(),
+            record: LockRecord::new(Permits::ONE),
+        }
+    }
+
+    /// Writes the record as `change` leaves it, and says which promise that breaks.
+    pub(super) fn write(
+        &mut self,
+        runs: Vec<RunWrite>,
+        change: impl FnOnce(&mut LockRecord),
+    ) -> String {
+        let before = self.record.clone();
+        change(&mut self.record);
+        self.record.version += 1;
+        let runs = runs
+            .into_iter()
+            .map(|run| (RunGuard::EndedUnder(run.run.token), run));
+        let change = Change {
+            guard: Guard(Vec::new()),
+            update: Update::Keep,
+            runs: runs.collect(),
+            waiter: None,
+            read_back: false,
+        };
+        audit::committed(
+            &self.world,
+            &self.lock,
+            &change,
+            Some(&before),
+            Some(&self.record),
+        );
+        self.world.broken().unwrap_or_default()
+    }
+
+    pub(super) fn grant(&mut self, holder: &HolderId, token: u64) -> String {
+        let (holder, lease) = (holder.clone(), lease(&holder.clone(), token));
+        self.write(Vec::new(), |record| {
+            record.last_token = lease.token;
+            record.holders.insert(holder, lease);
+        })
+    }
+
+    pub(super) fn end(&mut self, holder: &HolderId, token: u64, outcome: RunOutcome) -> String {
+        let run = ended(holder, token, outcome);
+        self.write(vec![run], |record| drop(record.holders.remove(holder)))
+    }
+}
+
+pub(super) fn holder(name: &str) -> HolderId {
+    HolderId::new(format!(
+        "arn:aws:states:eu-west-1:1:execution:report:{name}"
+    ))
+    .unwrap()
+}
+
+fn lease(holder: &HolderId, token: u64) -> Lease {
+    let terms = Terms {
+        holder: holder.clone(),
+        permits: Permits::ONE,
+        lease: Seconds::of(30),
+        heartbeat: Seconds::of(10),
+        max_run: None,
+        no_progress: None,
+        stale: StalePolicy::Terminate,
+        min_interval: None,
+        run_key: Some(RunKey::new("tick").unwrap()),
+        work: None,
+        retention: Seconds::of(3600),
+    };
+    let token = FencingToken::from_number(token);
+    terms.lease(token, token.granted_at())
+}
+
+fn ended(holder: &HolderId, token: u64, outcome: RunOutcome) -> RunWrite {
+    let lease = lease(holder, token);
+    let end = RunEnd {
+        outcome,
+        at: lease.expires_at,
+        retain_until: lease.expires_at,
+        evidence: None,
+    };
+    let run = Run::started(holder.clone(), lease.token, lease.run_key);
+    RunWrite {
+        id: RunId::Token(lease.token),
+        run: Run {
+            end: Some(end),
+            ..run
+        },
+    }
+}

@@ -1,0 +1,135 @@
+//! The lock table as a network and a loaded service make it look.
+
+use crate::audit;
+use crate::world::World;
+use lockstep::domain::{Change, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId};
+use lockstep::store::{Commit, DueLock, DuePage, LockStore, StoreError};
+use std::sync::Arc;
+
+/// The table in memory, behind faults.
+pub(crate) struct SimStore(pub(crate) Arc<World>);
+
+impl SimStore {
+    /// The way to the table: some time, and sometimes a failure before anything is done.
+    async fn reach(&self) -> Result<(), StoreError> {
+        let world = &self.0;
+        if world.fault(10) {
+            world.count("slow requests");
+            world.linger(200..=4000).await;
+        } else {
+            world.linger(1..=8).await;
+        }
+        if world.fault(10) {
+            world.count("throttled");
+            return Err(StoreError::Throttled("simulated".into()));
+        }
+        if world.fault(10) {
+            return Err(StoreError::Unavailable("lost on the way there".into()));
+        }
+        Ok(())
+    }
+
+    /// The way back: some time, and sometimes an answer that is lost.
+    async fn come_back<T>(&self, answer: T) -> Result<T, StoreError> {
+        let world = &self.0;
+        world.linger(1..=8).await;
+        if world.fault(10) {
+            world.count("lost answers");
+            return Err(StoreError::Unavailable("lost on the way back".into()));
+        }
+        Ok(answer)
+    }
+}
+
+impl LockStore for SimStore {
+    async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
+        self.reach().await?;
+        if self.0.fault(10) {
+            self.0.count("busy");
+            return Ok(Commit::Busy);
+        }
+        if self.0.fault(8) {
+            write_late(&self.0, lock.clone(), change.clone());
+            return Err(StoreError::Unavailable("no answer in time".into()));
+        }
+        let answer = write(&self.0, lock, change).await?;
+        self.come_back(answer).await
+    }
+
+    async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
+        self.reach().await?;
+        let record = self.0.store.load(lock).await?;
+        self.come_back(record).await
+    }
+
+    async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
+        self.reach().await?;
+        let run = self.0.store.load_run(lock, run).await?;
+        self.come_back(run).await
+    }
+
+    async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {
+        self.reach().await?;
+        if self.0.fault(8) {
+            register_late(&self.0, lock.clone(), waiter.clone());
+            return Err(StoreError::Unavailable("no answer in time".into()));
+        }
+        self.0.store.register(lock, waiter).await?;
+        self.come_back(()).await
+    }
+
+    async fn load_waiter(
+        &self,
+        lock: &LockKey,
+        waiter: &WaiterId,
+    ) -> Result<Option<Waiter>, StoreError> {
+        self.reach().await?;
+        let waiter = self.0.store.load_waiter(lock, waiter).await?;
+        self.come_back(waiter).await
+    }
+
+    /// The index lags behind the table: it may not show a lock yet.
+    async fn due(
+        &self,
+        shard: u8,
+        until: Timestamp,
+        after: Option<&DueLock>,
+    ) -> Result<DuePage, StoreError> {
+        self.reach().await?;
+        let mut page = self.0.store.due(shard, until, after).await?;
+        page.locks.retain(|_| !self.0.fault(100));
+        self.come_back(page).await
+    }
+}
+
+/// What becomes of the table. Nothing else runs meanwhile.
+async fn write(world: &Arc<World>, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
+    let before = world.store.load(lock).await?;
+    let answer = world.store.commit(lock, change).await?;
+    if matches!(answer, Commit::Committed(_)) {
+        let after = world.store.load(lock).await?;
+        audit::committed(world, lock, change, before.as_ref(), after.as_ref());
+    }
+    Ok(answer)
+}
+
+/// A request that its sender has given up on, and that arrives all the same.
+fn write_late(world: &Arc<World>, lock: LockKey, change: Change) {
+    let sender = Arc::clone(world);
+    world.spawn(async move {
+        sender.linger(0..=5000).await;
+        let answer = write(&sender, &lock, &change).await;
+        if matches!(answer, Ok(Commit::Committed(_))) {
+            sender.count("late writes");
+            sender.note("table", format_args!("{lock}: a late write arrived"));
+        }
+    });
+}
+
+fn register_late(world: &Arc<World>, lock: LockKey, waiter: Waiter) {
+    let sender = Arc::clone(world);
+    world.spawn(async move {
+        sender.linger(0..=5000).await;
+        let _ = sender.store.register(&lock, &waiter).await;
+    });
+}

@@ -1,0 +1,137 @@
+//! What all actors of one simulated world share: time, chance, the table, the cloud, the trace.
+
+use crate::audit::Audit;
+use crate::cloud::Cloud;
+use crate::engine::{Engine, JobId, locked};
+use fastrand::Rng;
+use lockstep::domain::Timestamp;
+use lockstep::store::memory::MemoryStore;
+use std::collections::BTreeMap;
+use std::fmt::{Arguments, Write};
+use std::future::Future;
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
+
+/// When every simulation begins: 2026-03-01T00:00:00Z.
+pub(crate) const START: u64 = 1_772_323_200_000;
+
+/// How many times each thing happened.
+pub(crate) type Tally = BTreeMap<&'static str, u64>;
+
+/// One simulated world.
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) store: MemoryStore,
+    pub(crate) cloud: Mutex<Cloud>,
+    pub(crate) audit: Mutex<Audit>,
+    /// No fault begins from here on.
+    pub(crate) calm_from: u64,
+    /// How many times more often than usual things go wrong.
+    rough: u64,
+    random: Mutex<Rng>,
+    tally: Mutex<Tally>,
+    trace: Mutex<String>,
+    broken: Mutex<Option<String>>,
+}
+
+impl World {
+    pub(crate) fn of_seed(seed: u64, trouble: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        Self {
+            engine: Engine::starting_at(START),
+            store: MemoryStore::default(),
+            cloud: Mutex::default(),
+            audit: Mutex::default(),
+            calm_from: START + trouble,
+            rough: [0, 1, 1, 1, 1, 4][random.usize(0..6)],
+            random: Mutex::new(random),
+            tally: Mutex::default(),
+            trace: Mutex::default(),
+            broken: Mutex::default(),
+        }
+    }
+
+    /// The true time, in milliseconds since 1970. Actors see it through their own clocks.
+    pub(crate) fn now(&self) -> u64 {
+        self.engine.now()
+    }
+
+    pub(crate) fn timestamp(&self) -> Timestamp {
+        Timestamp::from_millis(self.now())
+    }
+
+    pub(crate) async fn sleep(&self, millis: u64) {
+        self.engine.sleep(millis).await;
+    }
+
+    /// Sleeps for a random time.
+    pub(crate) async fn linger(&self, millis: RangeInclusive<u64>) {
+        let millis = self.number(millis);
+        self.sleep(millis).await;
+    }
+
+    pub(crate) fn spawn(&self, job: impl Future<Output = ()> + Send + 'static) -> JobId {
+        self.engine.spawn(job)
+    }
+
+    pub(crate) fn number(&self, range: RangeInclusive<u64>) -> u64 {
+        locked(&self.random).u64(range)
+    }
+
+    /// True in so many of a thousand cases.
+    pub(crate) fn chance(&self, permille: u64) -> bool {
+        self.number(0..=999) < permille
+    }
+
+    /// The same for what goes wrong: nothing does, once the world is calm.
+    pub(crate) fn fault(&self, permille: u64) -> bool {
+        self.chance(permille * self.rough) && !self.is_calm()
+    }
+
+    pub(crate) fn is_calm(&self) -> bool {
+        self.now() >= self.calm_from
+    }
+
+    pub(crate) fn pick<T: Clone>(&self, from: &[T]) -> T {
+        let index = locked(&self.random).usize(0..from.len());
+        from[index].clone()
+    }
+
+    /// One more of `what`.
+    pub(crate) fn count(&self, what: &'static str) {
+        *locked(&self.tally).entry(what).or_default() += 1;
+    }
+
+    /// One line of the trace: when, who, what.
+    pub(crate) fn note(&self, who: &str, what: Arguments<'_>) {
+        let since = self.now() - START;
+        let (seconds, millis) = (since / 1000, since % 1000);
+        let mut trace = locked(&self.trace);
+        let _ = writeln!(trace, "{seconds:>5}.{millis:03} {who:<14} {what}");
+    }
+
+    /// A promise is broken. The first one ends the world.
+    pub(crate) fn break_promise(&self, what: String) {
+        self.note("auditor", format_args!("BROKEN: {what}"));
+        locked(&self.broken).get_or_insert(what);
+    }
+
+    pub(crate) fn broken(&self) -> Option<String> {
+        locked(&self.broken).clone()
+    }
+
+    pub(crate) fn trace(&self) -> String {
+        locked(&self.trace).clone()
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        locked(&self.tally).clone()
+    }
+
+    /// Runs until `end`, or until a promise is broken.
+    pub(crate) fn run(&self, end: u64) {
+        let pick = |ready| locked(&self.random).usize(0..ready);
+        let stop = || locked(&self.broken).is_some();
+        self.engine.run(end, pick, stop);
+    }
+}
