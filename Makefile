@@ -35,12 +35,12 @@ test-unit: ## pure code, in milliseconds
 test-contract: ## JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
 
-test-model: ## properties of the protocol over random records and commands
+test-model: ## properties over random records and commands, and every order of steps in small worlds
 	$(TESTS) --test property
-	@echo "no exhaustive model yet: properties only"
+	$(TESTS) --test model
 
-test-sim: ## seeded simulations
-	@echo "no simulation yet"
+test-sim: ## seeded simulations of all functions under faults; LOCKSTEP_SEEDS says how many
+	$(TESTS) --test simulation
 
 test-integration: tools ## the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(TESTS) --test integration

@@ -19,7 +19,7 @@ mod work;
 
 pub use acquire::{AcquireRequest, CheckedAcquire};
 pub use acquired::{
-    AcquireResponse, Duplicate, EnvironmentVariable, GaveUp, Granted, Queued, Skipped,
+    AcquireResponse, Duplicate, EnvironmentVariable, GaveUp, Granted, Oldest, Queued, Skipped,
 };
 pub use answer::{held_by, stale_since};
 pub use error_name::ErrorName;

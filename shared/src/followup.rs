@@ -5,7 +5,7 @@
 //!
 //! May depend on: protocol, the ports, contract.
 
-use crate::alerts;
+use crate::alerts::About;
 use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, GaveUp, Granted};
 use crate::domain::{
@@ -107,23 +107,35 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
         }) = outcome
         {
             let now = self.protocol.clock().now();
-            let alert = alerts::freed(lock, holder, lease, outcome, &evidence, now);
-            self.events.publish(vec![alert]).await;
+            let about = About {
+                lock,
+                holder,
+                token: Some(lease.token),
+                at: now,
+            };
+            self.events
+                .publish(vec![about.freed(outcome, &evidence)])
+                .await;
         }
         effects
     }
 
     async fn dismiss(&self, lock: &LockKey, waiter: &Waiter, why: Dismissal) {
-        let (holder, now) = (&waiter.terms.holder, self.protocol.clock().now());
+        let about = About {
+            lock,
+            holder: &waiter.terms.holder,
+            token: None,
+            at: self.protocol.clock().now(),
+        };
         let (answer, event) = match (why, waiter.terms.run_key.clone()) {
             (Dismissal::Duplicate(run), Some(run_key)) => {
                 let answer = AcquireResponse::Duplicate(Duplicate::of(lock, &run_key, &run));
                 let taken = Refusal::Duplicate { run_key, run };
-                (answer, alerts::gave_way(lock, holder, &taken, now))
+                (answer, about.gave_way(&taken))
             }
             (Dismissal::GaveUp | Dismissal::Duplicate(_), _) => {
                 let answer = GaveUp::late(lock);
-                let event = alerts::wait_given_up(lock, holder, &answer.message, now);
+                let event = about.wait_given_up(&answer.message);
                 (AcquireResponse::GaveUp(answer), Some(event))
             }
             // Whoever sent it away tells of it.

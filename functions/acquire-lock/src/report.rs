@@ -1,7 +1,7 @@
 //! What came of a request, for logs, metrics and events.
 
 use crate::Deps;
-use lockstep::alerts;
+use lockstep::alerts::About;
 use lockstep::clock::Clock;
 use lockstep::contract::{AcquireResponse, CheckedAcquire};
 use lockstep::domain::{LockKey, Refusal, Timestamp};
@@ -34,8 +34,7 @@ pub(crate) async fn refusal<S, C, E, T, V, K>(
     if waits && matches!(refusal, Refusal::Held { .. } | Refusal::TooSoon { .. }) {
         return;
     }
-    let holder = &request.acquire.terms.holder;
-    if let Some(event) = alerts::gave_way(&request.lock, holder, refusal, now) {
+    if let Some(event) = about(request, now).gave_way(refusal) {
         deps.caretaker.follow.events.publish(vec![event]).await;
     }
 }
@@ -60,8 +59,17 @@ pub(crate) async fn response<S, C, E, T, V, K>(
     }
     log(lock, holder.as_str(), response);
     if let AcquireResponse::GaveUp(answer) = response {
-        let event = alerts::wait_given_up(lock, holder, &answer.message, now);
+        let event = about(request, now).wait_given_up(&answer.message);
         deps.caretaker.follow.events.publish(vec![event]).await;
+    }
+}
+
+fn about(request: &CheckedAcquire, at: Timestamp) -> About<'_> {
+    About {
+        lock: &request.lock,
+        holder: &request.acquire.terms.holder,
+        token: None,
+        at,
     }
 }
 
@@ -90,7 +98,7 @@ fn log(lock: &LockKey, holder: &str, response: &AcquireResponse) {
             tracing::info!(%lock, holder, token = granted.grant.token, "already held");
         }
         AcquireResponse::Skipped(skipped) => {
-            let held_by = skipped.holder.as_deref();
+            let held_by = skipped.oldest.holder.as_deref();
             tracing::info!(%lock, holder, held_by, reason = skipped.message, "skipped");
         }
         AcquireResponse::Duplicate(duplicate) => {

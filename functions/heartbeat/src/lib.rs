@@ -1,6 +1,6 @@
 //! heartbeat: move the end of a lease forward, or say that it is lost.
 
-use lockstep::alerts;
+use lockstep::alerts::About;
 use lockstep::clock::Clock;
 use lockstep::contract::{HeartbeatRequest, HeartbeatResponse, rfc3339};
 use lockstep::domain::{HolderId, LockKey, Outcome, Renew, TaskToken, Timestamp};
@@ -56,8 +56,7 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, V: Events, K: MetricS
             Ok(deps.renewed(&lock, &renew, expires_at, now))
         }
         Outcome::Frozen { note, expires_at } => {
-            let frozen = alerts::frozen(&lock, holder, token, &note, now);
-            deps.tell(frozen).await;
+            deps.tell(about(&lock, &renew, now).frozen(&note)).await;
             Ok(deps.renewed(&lock, &renew, expires_at, now))
         }
         Outcome::Yielded { evidence } => {
@@ -92,12 +91,20 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events, K: MetricSink> Deps<S, C,
         let holder: &HolderId = &renew.holder;
         self.metrics.report(lock, now, &[(Metric::LeaseLost, 1.0)]);
         tracing::warn!(%lock, %holder, token = %renew.token, reason, "lease lost");
-        let event = alerts::lease_lost(lock, holder, renew.token, reason, now);
-        self.tell(event).await;
+        self.tell(about(lock, renew, now).lease_lost(reason)).await;
     }
 
     async fn tell(&self, event: Event) {
         self.follow.events.publish(vec![event]).await;
+    }
+}
+
+fn about<'a>(lock: &'a LockKey, renew: &'a Renew, at: Timestamp) -> About<'a> {
+    About {
+        lock,
+        holder: &renew.holder,
+        token: Some(renew.token),
+        at,
     }
 }
 

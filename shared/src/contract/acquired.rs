@@ -56,14 +56,12 @@ pub struct EnvironmentVariable {
     pub value: String,
 }
 
-/// No permit, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The oldest grant of a lock that is held.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Skipped {
-    /// The lock.
-    pub lock: String,
-    /// The holder with the oldest grant; none when the lock is free but rests.
+pub struct Oldest {
+    /// Who holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
     /// When that holder got its grant.
@@ -72,6 +70,18 @@ pub struct Skipped {
     /// When its lease ends unless it is renewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
+}
+
+/// No permit, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Skipped {
+    /// The lock.
+    pub lock: String,
+    /// Who holds it; nothing while nobody does.
+    #[serde(flatten)]
+    pub oldest: Oldest,
     /// How many hold a permit.
     pub held: usize,
     /// How many wait for one.
@@ -94,15 +104,9 @@ pub struct Queued {
     pub position: usize,
     /// How many wait, the caller counted.
     pub queue_length: usize,
-    /// The holder with the oldest grant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder: Option<String>,
-    /// When that holder got its grant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
-    /// When its lease ends unless it is renewed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
+    /// Who holds it; nothing while nobody does.
+    #[serde(flatten)]
+    pub oldest: Oldest,
     /// The same in a sentence.
     pub message: String,
 }
@@ -116,15 +120,9 @@ pub struct GaveUp {
     pub lock: String,
     /// How many wait still.
     pub queue_length: usize,
-    /// The holder with the oldest grant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder: Option<String>,
-    /// When that holder got its grant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
-    /// When its lease ends unless it is renewed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
+    /// Who holds it; nothing while nobody does.
+    #[serde(flatten)]
+    pub oldest: Oldest,
     /// The same in a sentence.
     pub message: String,
 }

@@ -1,7 +1,7 @@
 //! From what the protocol says to what the caller reads.
 
 use super::acquired::{
-    AcquireResponse, Duplicate, EnvironmentVariable, GaveUp, Granted, Queued, Skipped,
+    AcquireResponse, Duplicate, EnvironmentVariable, GaveUp, Granted, Oldest, Queued, Skipped,
 };
 use super::grant::Grant;
 use super::parse::rfc3339;
@@ -47,14 +47,11 @@ impl Queued {
         queue_length: usize,
         holders: &[(HolderId, Lease)],
     ) -> Self {
-        let (holder, since, expires_at) = oldest(holders);
         Self {
             lock: lock.to_string(),
             position,
             queue_length,
-            holder,
-            since,
-            expires_at,
+            oldest: Oldest::of(holders),
             message: format!(
                 "waits as number {position} of {queue_length} for lock {lock}: {}",
                 held_by(holders)
@@ -67,13 +64,10 @@ impl GaveUp {
     /// The answer to a caller that waits for `holders` no longer.
     #[must_use]
     pub fn of(lock: &LockKey, queue_length: usize, holders: &[(HolderId, Lease)]) -> Self {
-        let (holder, since, expires_at) = oldest(holders);
         Self {
             lock: lock.to_string(),
             queue_length,
-            holder,
-            since,
-            expires_at,
+            oldest: Oldest::of(holders),
             message: format!(
                 "gave up waiting for lock {lock}: {}; {queue_length} wait still",
                 held_by(holders)
@@ -119,7 +113,6 @@ impl Skipped {
     /// The answer to a caller that found all permits held.
     #[must_use]
     pub fn full(lock: &LockKey, queue_length: usize, holders: &[(HolderId, Lease)]) -> Self {
-        let (holder, since, expires_at) = oldest(holders);
         let clear = holders.first().map_or_else(String::new, |(holder, _)| {
             let execution = holder.as_str().split('#').next().unwrap_or_default();
             format!(
@@ -129,9 +122,7 @@ impl Skipped {
         });
         Self {
             lock: lock.to_string(),
-            holder,
-            since,
-            expires_at,
+            oldest: Oldest::of(holders),
             held: holders.len(),
             queue_length,
             not_before: None,
@@ -145,9 +136,7 @@ impl Skipped {
         let at = rfc3339(not_before);
         Self {
             lock: lock.to_string(),
-            holder: None,
-            since: None,
-            expires_at: None,
+            oldest: Oldest::default(),
             held: 0,
             queue_length: 0,
             message: format!(
@@ -214,12 +203,15 @@ pub fn stale_since(why: Staleness) -> String {
     }
 }
 
-/// The oldest grant: its holder, its time, and the end of its lease.
-fn oldest(holders: &[(HolderId, Lease)]) -> (Option<String>, Option<String>, Option<String>) {
-    let first = holders.first();
-    (
-        first.map(|(holder, _)| holder.to_string()),
-        first.map(|(_, lease)| rfc3339(lease.token.granted_at())),
-        first.map(|(_, lease)| rfc3339(lease.expires_at)),
-    )
+impl Oldest {
+    fn of(holders: &[(HolderId, Lease)]) -> Self {
+        let Some((holder, lease)) = holders.first() else {
+            return Self::default();
+        };
+        Self {
+            holder: Some(holder.to_string()),
+            since: Some(rfc3339(lease.token.granted_at())),
+            expires_at: Some(rfc3339(lease.expires_at)),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Looks after holders: gathers the evidence, and does what it calls for.
 
 use super::{Action, Evidence, ExecutionSight, TasksSight, judge};
-use crate::alerts;
+use crate::alerts::About;
 use crate::clock::Clock;
 use crate::domain::{
     Command, Death, Freeze, HolderId, Lease, LockKey, NoteTask, Outcome, Recover, RunOutcome,
@@ -61,7 +61,8 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
             Action::Leave | Action::Stop { .. } => {}
             Action::Wake => self.follow.wake_again(lock, holder, lease).await,
             Action::Alert { why } => {
-                let alert = alerts::evidence_missing(lock, holder, lease, &why, self.now());
+                let about = self.about(lock, holder, lease);
+                let alert = about.evidence_missing(lease.expires_at, &why);
                 self.follow.events.publish(vec![alert]).await;
             }
             Action::Freeze { why } => self.freeze(lock, holder, lease, why).await?,
@@ -121,7 +122,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                 tracing::warn!(%lock, %holder, task, %error, "the task could not be stopped");
             }
         }
-        let alert = alerts::stopped(lock, holder, lease, why, self.now());
+        let alert = self.about(lock, holder, lease).stopped(why);
         self.follow.events.publish(vec![alert]).await;
     }
 
@@ -140,7 +141,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
         });
         let done = self.follow.protocol.execute(lock, &freeze).await?;
         if let Outcome::Frozen { note, .. } = &done.outcome {
-            let alert = alerts::frozen(lock, holder, lease.token, note, self.now());
+            let alert = self.about(lock, holder, lease).frozen(note);
             self.follow.events.publish(vec![alert]).await;
         }
         Ok(())
@@ -169,7 +170,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
         else {
             return Ok(Looked::Held);
         };
-        let alert = alerts::freed(lock, holder, lease, outcome, &evidence, self.now());
+        let alert = self.about(lock, holder, lease).freed(outcome, &evidence);
         self.follow.events.publish(vec![alert]).await;
         Ok(Looked::Freed(outcome))
     }
@@ -190,6 +191,15 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
         });
         if let Err(error) = self.follow.protocol.execute(lock, &note).await {
             tracing::warn!(%lock, %error, "the history does not tell the task");
+        }
+    }
+
+    fn about<'a>(&self, lock: &'a LockKey, holder: &'a HolderId, lease: &Lease) -> About<'a> {
+        About {
+            lock,
+            holder,
+            token: Some(lease.token),
+            at: self.now(),
         }
     }
 
