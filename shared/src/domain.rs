@@ -45,7 +45,7 @@ pub use stale::{StalePolicy, Staleness};
 pub use terms::{Terms, Waiter};
 pub use text::Invalid;
 pub use ticket::{Ticket, WaiterId};
-pub use time::{CLOCK_SKEW, Seconds, Timestamp};
+pub use time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp};
 pub use token::FencingToken;
 pub use transition::{Dismissal, Effect, Outcome, Snapshot, Transition};
 pub use update::{Assign, Update};

@@ -97,6 +97,7 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
         let recover = Command::Recover(Recover {
             holder: holder.clone(),
             token: lease.token,
+            ends: lease.expires_at,
             death: Death::Seen,
             evidence: evidence.clone(),
             retention: self.retention,

@@ -18,7 +18,7 @@ async fn a_stale_holder_whose_policy_is_to_terminate_is_stopped_and_the_caller_i
     let functions = Functions::new();
     functions.start(&["a", "b"]);
     functions.granted_with(ask("a")).await;
-    functions.wait(61);
+    functions.wait(62);
 
     let answer = functions.acquire(ask("b")).await.unwrap();
 
@@ -41,7 +41,7 @@ async fn a_stale_holder_keeps_its_permit_until_its_task_has_stopped() {
     functions.start(&["a", "b"]);
     functions.granted_with(with_work("a")).await;
     functions.put_task("a", task("t", 1, false));
-    functions.wait(61);
+    functions.wait(62);
 
     let early = functions.acquire(ask("b")).await.unwrap();
     functions.put_task("a", task("t", 2, true));
@@ -66,7 +66,7 @@ async fn a_holder_that_cannot_be_asked_about_is_left_and_somebody_is_told() {
     functions
         .executions
         .fail_every(ExecutionsCall::Look, throttled);
-    functions.wait(61);
+    functions.wait(62);
 
     let answer = functions.acquire(ask("b")).await.unwrap();
 
@@ -88,7 +88,7 @@ async fn tasks_that_cannot_be_seen_keep_a_dead_holders_permit() {
     functions.end("a", ExecutionEnd::Failed);
     let denied = TasksError::Denied("AccessDeniedException".into());
     functions.tasks.fail_every(TasksCall::OfGroup, denied);
-    functions.wait(61);
+    functions.wait(62);
 
     let answer = functions.acquire(ask("b")).await.unwrap();
 

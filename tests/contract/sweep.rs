@@ -41,7 +41,7 @@ async fn a_lease_is_not_judged_before_it_is_over_for_longer_than_clocks_differ()
     let functions = Functions::new();
     functions.granted("nightly", "run-1").await;
 
-    functions.wait(60);
+    functions.wait(61);
     let early = functions.sweep().await;
     functions.wait(1);
     let late = functions.sweep().await;
@@ -95,7 +95,7 @@ async fn a_waiter_gets_its_turn_when_the_lock_has_rested() {
     functions.wait(62);
     functions.sweep().await;
     let early = functions.output("token-b");
-    functions.wait(60);
+    functions.wait(61);
 
     functions.sweep().await;
 
@@ -176,7 +176,7 @@ async fn a_lock_whose_holder_cannot_be_asked_comes_up_again_after_half_a_minute(
     let first = functions.sweep().await;
     functions.wait(29);
     let between = functions.sweep().await;
-    functions.wait(2);
+    functions.wait(3);
     let second = functions.sweep().await;
 
     assert_eq!((&first["holders"], &first["freed"]), (&json!(1), &json!(0)));

@@ -107,7 +107,7 @@ async fn a_state_that_waits_for_a_key_that_is_taken_ends_as_a_duplicate() {
 async fn a_dead_holder_in_the_way_is_named_in_the_grant() {
     let functions = Functions::new();
     functions.granted_with(ask("a")).await;
-    functions.wait(61);
+    functions.wait(62);
 
     let answer = functions.acquire(ask("b")).await.unwrap();
 

@@ -52,7 +52,8 @@ async fn compare(
         time += pause;
         reference.clock().set(Timestamp::from_millis(time - slow));
         real.clock().set(Timestamp::from_millis(time - slow));
-        let command = grants.command(step);
+        let seen = memory.items(lock).record;
+        let command = grants.command(step, seen.as_ref());
 
         let expected = reference.execute(lock, &command).await;
         let answer = real.execute(lock, &command).await;

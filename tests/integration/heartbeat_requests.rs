@@ -3,6 +3,7 @@
 use crate::fixture::{Fixture, acquire, holder, recover, renew};
 use lockstep::domain::{Outcome, Refusal};
 use lockstep::protocol::ProtocolError;
+use std::time::Duration;
 
 #[tokio::test]
 async fn a_heartbeat_is_one_request() {
@@ -52,6 +53,7 @@ async fn a_redriven_run_has_its_grant_back_in_three_requests() {
     let token = fixture.granted(acquire("a")).await;
     fixture.done(renew("a", token)).await;
     fixture.outcome(recover("a", token)).await;
+    fixture.advance(Duration::from_secs(15));
     fixture.settle();
 
     let outcome = fixture.outcome(renew("a", token)).await;

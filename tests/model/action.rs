@@ -34,7 +34,6 @@ pub(crate) enum Action {
     Pause,
     Resume,
     Evict(Who),
-    /// An execution that died at work goes on. Not while the reaper has it in hand: that knows of
-    /// an end that is not true any more, and takes the permit from a holder that lives.
-    Redrive(Who),
+    /// An execution that died at work goes on, so many seconds later.
+    Redrive(Who, u64),
 }

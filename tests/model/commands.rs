@@ -3,8 +3,8 @@
 use crate::state::Who;
 use crate::world::{LEASE, World, at};
 use lockstep::domain::{
-    Acquire, Command, Death, Evict, FencingToken, HolderId, Order, Permits, Recover, Release,
-    Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull,
+    Acquire, Command, Death, Evict, FencingToken, HolderId, Lease, Order, Permits, Recover,
+    Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull,
 };
 
 const RETENTION: Seconds = Seconds::of(1000);
@@ -62,10 +62,11 @@ impl World {
         })
     }
 
-    pub(crate) fn recover(&self, who: Who, token: FencingToken, death: Death) -> Command {
+    pub(crate) fn recover(&self, who: Who, lease: &Lease, death: Death) -> Command {
         Command::Recover(Recover {
             holder: self.holder(who).clone(),
-            token,
+            token: lease.token,
+            ends: lease.expires_at,
             death,
             evidence: "seen".into(),
             retention: RETENTION,

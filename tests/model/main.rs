@@ -20,10 +20,9 @@
 //! - Time in whole seconds; every read of a clock may be a second slow where the world says so.
 //!
 //! # What is not
-//! - Clocks that are off by less than a second, or by more. A renewal by a slow clock whose answer
-//!   is lost. Conflicts that last until a caller gives up; a table that is busy or does not answer.
+//! - Clocks that are off by less than a second, or by more. Conflicts that last until a caller
+//!   gives up; a table that is busy or does not answer.
 //! - Waiters without a task token, progress, tasks noted in the history, history that is purged.
-//! - A redrive while the reaper is at work on the same holder: see `Action::Redrive`.
 //! - How the reaper comes by its evidence, and work that an abort leaves running: the permit goes
 //!   back only once the work has stopped.
 //!

@@ -74,12 +74,9 @@ impl World {
             }
             Phase::Waiting if self.may_time_out(state, who) => actions.push(Action::TimeOut(who)),
             Phase::Over(_) if execution.works => actions.push(Action::WorkStops(who)),
-            Phase::Over(_)
-                if state.left.redrives > 0
-                    && execution.had.is_some()
-                    && !state.calls.contains_key(&Slot::Reaper(who)) =>
-            {
-                actions.push(Action::Redrive(who));
+            Phase::Over(_) if state.left.redrives > 0 && execution.had.is_some() => {
+                // At once, and when no heartbeat from before can be under way.
+                actions.extend([1, 16].map(|later| Action::Redrive(who, later)));
             }
             _ => {}
         }

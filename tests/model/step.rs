@@ -66,7 +66,7 @@ impl World {
                 };
                 self.make(state, Slot::Operator, command);
             }
-            Action::Redrive(who) => self.redrive(state, who),
+            Action::Redrive(who, later) => self.redrive(state, who, later),
         }
         true
     }
@@ -107,8 +107,11 @@ impl World {
     }
 
     fn reap(&self, state: &mut State, who: Who, death: Death) {
-        if let Some(token) = state.token_of(self.holder(who)) {
-            let command = self.recover(who, token, death);
+        let lease = state
+            .record()
+            .and_then(|record| record.holders.get(self.holder(who)));
+        if let Some(lease) = lease.cloned() {
+            let command = self.recover(who, &lease, death);
             self.make(state, Slot::Reaper(who), command);
         }
     }
@@ -126,11 +129,12 @@ impl World {
     }
 
     /// The execution goes on where it was: with its work, and with a heartbeat first.
-    fn redrive(&self, state: &mut State, who: Who) {
+    fn redrive(&self, state: &mut State, who: Who, later: u64) {
         let Some(token) = state.executions[who].had else {
             return;
         };
         state.left.redrives -= 1;
+        state.tick += later;
         leave_alone(state, who);
         state.executions[who].phase = Phase::Working(token);
         self.beat(state, who);

@@ -48,7 +48,7 @@ fn no_history_breaks_a_promise() {
             true_time += pause;
             let local = Timestamp::from_millis(true_time - slow);
             protocol.clock().set(local);
-            let command = onlooker.grants.command(&step);
+            let command = onlooker.grants.command(&step, before.as_ref());
 
             let answer = runtime.block_on(protocol.execute(&lock, &command));
             let after = runtime.block_on(store.load(&lock)).expect("memory works");

@@ -1,7 +1,9 @@
 //! Random histories of a lock.
 
 use crate::generate::{Act, HOLDERS, KEYS, acquire, act, holder, order, run_key};
-use lockstep::domain::{Acquire, Command, FencingToken, HolderId, RunId, RunKey};
+use lockstep::domain::{
+    Acquire, Command, FencingToken, HolderId, LockRecord, RunId, RunKey, Timestamp,
+};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy};
 use proptest::prop_oneof;
@@ -59,9 +61,9 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
 pub struct Grants(BTreeMap<HolderId, Vec<(FencingToken, Option<RunKey>)>>);
 
 impl Grants {
-    /// The command of `step`.
+    /// The command of `step`, said by one who has seen `record`.
     #[must_use]
-    pub fn command(&self, step: &Step) -> Command {
+    pub fn command(&self, step: &Step, record: Option<&LockRecord>) -> Command {
         let (who, back, wrong_key, act) = match step {
             Step::Acquire(acquire) => return Command::Acquire(acquire.clone()),
             Step::Lock(command) => return command.clone(),
@@ -76,7 +78,9 @@ impl Grants {
         let grant = grants.iter().rev().nth(back).cloned();
         let (token, key) = grant.unwrap_or((FencingToken::from_number(1), None));
         let key = if wrong_key { Some(run_key(0)) } else { key };
-        act.command(who, token, key)
+        let lease = record.and_then(|record| record.lease(&who, token));
+        let ends = lease.map_or(Timestamp::from_millis(0), |lease| lease.expires_at);
+        act.command(who, token, key, ends)
     }
 
     /// The run key of a grant.

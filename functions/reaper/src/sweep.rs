@@ -5,7 +5,7 @@
 
 use crate::{Deps, Report};
 use lockstep::clock::Clock;
-use lockstep::domain::{CLOCK_SKEW, Seconds, Timestamp};
+use lockstep::domain::{DEAD_AFTER, Seconds, Timestamp};
 use lockstep::error::Error;
 use lockstep::events::Events;
 use lockstep::executions::Executions;
@@ -54,7 +54,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
                     return Ok(());
                 }
                 // A lease is dead only some time after its end.
-                if due.due.plus(CLOCK_SKEW) > until {
+                if due.due.plus(DEAD_AFTER) > until {
                     continue;
                 }
                 report.locks += 1;

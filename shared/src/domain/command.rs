@@ -110,6 +110,9 @@ pub struct Recover {
     pub holder: HolderId,
     /// Under which grant.
     pub token: FencingToken,
+    /// The end of the lease when the evidence was looked for: a heartbeat since then is a sign of
+    /// life.
+    pub ends: Timestamp,
     /// What shows it.
     pub death: Death,
     /// The same in words.

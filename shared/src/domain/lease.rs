@@ -3,14 +3,14 @@
 use super::holder::{HolderId, TaskToken};
 use super::run::RunKey;
 use super::stale::{StalePolicy, Staleness};
-use super::time::{CLOCK_SKEW, Seconds, Timestamp};
+use super::time::{DEAD_AFTER, Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::Work;
 
 /// A holder's permit with an end, moved forward by heartbeats.
 ///
 /// ```text
-///   granted        heartbeat         heartbeat          expires_at  + CLOCK_SKEW
+///   granted        heartbeat         heartbeat          expires_at  + DEAD_AFTER
 ///      |---- length ----|---- length ----|---- length ----|-------------|
 ///      token                                              holder stops  others may judge it dead
 /// ```
@@ -57,7 +57,7 @@ impl Lease {
     /// Whether others may judge the lease dead: expired for longer than clocks can differ.
     #[must_use]
     pub fn is_dead(&self, now: Timestamp) -> bool {
-        now >= self.expires_at.plus(CLOCK_SKEW)
+        now >= self.expires_at.plus(DEAD_AFTER)
     }
 
     /// Whether the holder itself may still rely on the lease.

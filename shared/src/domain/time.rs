@@ -1,9 +1,14 @@
 //! Time as whole numbers: milliseconds since 1970 for points, seconds for lengths.
 
-/// How far two clocks may differ before a lease could be judged dead too early.
-///
-/// A holder counts its lease as lost at `expiresAt`; everybody else waits this much longer.
+/// How far any two clocks may differ.
 pub const CLOCK_SKEW: Seconds = Seconds::of(1);
+
+/// How long after its end a lease may be judged dead: once for the clock that set the end, and once
+/// for the clock that is read now.
+///
+/// A renewal by a slow clock can even move the end back. If its answer is lost, the holder goes by
+/// the end that it had before.
+pub const DEAD_AFTER: Seconds = Seconds::of(2 * CLOCK_SKEW.get());
 
 /// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

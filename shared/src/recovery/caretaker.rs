@@ -44,6 +44,27 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
         holder: &HolderId,
         lease: &Lease,
     ) -> Result<Looked, ProtocolError> {
+        if let Some(looked) = self.look_once(lock, holder, lease).await? {
+            return Ok(looked);
+        }
+        // The lease was renewed while the evidence was gathered: by a heartbeat that was under way,
+        // or by a run that goes on. What is seen now tells which.
+        let record = self.follow.protocol.store().load(lock).await?;
+        let renewed = record.as_ref().and_then(|r| r.lease(holder, lease.token));
+        let Some(renewed) = renewed else {
+            return Ok(Looked::Held);
+        };
+        let looked = self.look_once(lock, holder, renewed).await?;
+        Ok(looked.unwrap_or(Looked::Held))
+    }
+
+    /// Nothing when the holder has changed since `lease` was read.
+    async fn look_once(
+        &self,
+        lock: &LockKey,
+        holder: &HolderId,
+        lease: &Lease,
+    ) -> Result<Option<Looked>, ProtocolError> {
         let mut evidence = self.gather(lock, holder, lease).await;
         let mut action = judge(lease, &evidence, self.now());
         if let Action::Stop {
@@ -75,7 +96,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                 return Ok(looked);
             }
         }
-        Ok(Looked::Held)
+        Ok(Some(Looked::Held))
     }
 
     async fn gather(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Evidence {
@@ -154,10 +175,11 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
         lease: &Lease,
         death: Death,
         evidence: String,
-    ) -> Result<Looked, ProtocolError> {
+    ) -> Result<Option<Looked>, ProtocolError> {
         let recover = Command::Recover(Recover {
             holder: holder.clone(),
             token: lease.token,
+            ends: lease.expires_at,
             death,
             evidence: evidence.clone(),
             retention: self.follow.retention,
@@ -168,11 +190,11 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
             outcome: Some(outcome),
         } = done.outcome
         else {
-            return Ok(Looked::Held);
+            return Ok(None);
         };
         let alert = self.about(lock, holder, lease).freed(outcome, &evidence);
         self.follow.events.publish(vec![alert]).await;
-        Ok(Looked::Freed(outcome))
+        Ok(Some(Looked::Freed(outcome)))
     }
 
     /// The history shall tell which container the run died with. It is written after the recovery:

@@ -178,7 +178,12 @@ impl Worker {
     fn recovery(&self, holder: HolderId, lease: &Lease) -> Command {
         match recover("", lease.token) {
             Command::Recover(recovery) => {
-                Command::Recover(lockstep::domain::Recover { holder, ..recovery })
+                let ends = lease.expires_at;
+                Command::Recover(lockstep::domain::Recover {
+                    holder,
+                    ends,
+                    ..recovery
+                })
             }
             other => other,
         }

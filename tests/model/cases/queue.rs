@@ -101,7 +101,7 @@ fn a_registration_by_a_slow_clock_loses_no_turn() {
 
     check(
         world,
-        134650,
+        134706,
         &[
             "AlreadyHeld",
             "Freed",

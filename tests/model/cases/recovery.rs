@@ -17,14 +17,14 @@ fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it() {
         ..Budget::default()
     };
     let world = World {
-        ticks: 3,
+        ticks: 4,
         skew: true,
         ..World::new(1, &[HIDDEN, Plan::QUEUE], budget)
     };
 
     check(
         world,
-        58186,
+        93702,
         &[
             "Ended",
             "Freed",
@@ -48,14 +48,14 @@ fn a_silent_holder_that_dies_blocks_no_waiter() {
         ..Budget::default()
     };
     let world = World {
-        ticks: 3,
+        ticks: 4,
         skew: true,
         ..World::new(1, &[HIDDEN, Plan::QUEUE], budget)
     };
 
     check(
         world,
-        44257,
+        73807,
         &[
             "Freed",
             "Granted",
@@ -77,13 +77,13 @@ fn a_sweep_that_found_nothing_comes_back() {
         ..Budget::default()
     };
     let world = World {
-        ticks: 3,
+        ticks: 4,
         ..World::new(1, &[HIDDEN, Plan::QUEUE], budget)
     };
 
     check(
         world,
-        40370,
+        91708,
         &[
             "Done",
             "Freed",
@@ -94,6 +94,38 @@ fn a_sweep_that_found_nothing_comes_back() {
             "Unchanged",
             "refused: Held",
             "then: wake",
+        ],
+    );
+}
+
+#[test]
+fn a_renewal_that_nobody_heard_of_shortens_no_lease() {
+    let budget = Budget {
+        beats: 1,
+        losses: 1,
+        ..Budget::default()
+    };
+    let world = World {
+        ticks: 4,
+        skew: true,
+        ..World::new(1, &[HIDDEN, Plan::REFUSE], budget)
+    };
+
+    check(
+        world,
+        154255,
+        &[
+            "AlreadyHeld",
+            "Ended",
+            "Freed",
+            "Granted",
+            "Lost",
+            "Released",
+            "Released already",
+            "Renewed",
+            "Unchanged",
+            "refused: Held",
+            "refused: LeaseLost",
         ],
     );
 }

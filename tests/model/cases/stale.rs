@@ -57,13 +57,13 @@ fn who_yields_may_run_out() {
         ..Budget::default()
     };
     let world = World {
-        ticks: 3,
+        ticks: 4,
         ..World::new(1, &[YIELDS, ENDS], budget)
     };
 
     check(
         world,
-        15777,
+        31487,
         &[
             "Ended",
             "Freed",

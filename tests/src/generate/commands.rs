@@ -1,9 +1,9 @@
 //! Random commands.
 
-use super::{HOLDERS, RETENTION, coin, holder, key, length, stale, task_token, time};
+use super::{HOLDERS, RETENTION, at, coin, holder, key, length, stale, task_token, time};
 use lockstep::domain::{
     Acquire, Command, Death, Evict, FencingToken, Freeze, HolderId, LockRecord, Order, Permits,
-    Recover, Release, Renew, RunKey, RunOutcome, Seconds, Terms, WhenFull,
+    Recover, Release, Renew, RunKey, RunOutcome, Seconds, Terms, Timestamp, WhenFull,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -64,9 +64,15 @@ pub enum Act {
 }
 
 impl Act {
-    /// The command about `holder` under the grant `token`.
+    /// The command about `holder` under the grant `token`, whose lease was seen to end at `ends`.
     #[must_use]
-    pub fn command(self, holder: HolderId, token: FencingToken, key: Option<RunKey>) -> Command {
+    pub fn command(
+        self,
+        holder: HolderId,
+        token: FencingToken,
+        key: Option<RunKey>,
+        ends: Timestamp,
+    ) -> Command {
         match self {
             Self::Renew(number, progress) => Command::Renew(Renew {
                 holder,
@@ -85,6 +91,7 @@ impl Act {
             Self::Recover(death) => Command::Recover(Recover {
                 holder,
                 token,
+                ends,
                 death,
                 evidence: "seen".into(),
                 retention: RETENTION,
@@ -143,9 +150,10 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
         let own = leases.cycle().nth(who).filter(|_| dice > 0);
         match own {
             Some((holder, lease)) => {
-                act.command(holder.clone(), lease.token, lease.run_key.clone())
+                let key = lease.run_key.clone();
+                act.command(holder.clone(), lease.token, key, lease.expires_at)
             }
-            None => act.command(holder(who), FencingToken::from_number(1), None),
+            None => act.command(holder(who), FencingToken::from_number(1), None, at(0)),
         }
     });
     let other = prop_oneof![

@@ -16,6 +16,10 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
+    // A run that was started again since: what was seen is not true any more.
+    if lease.expires_at != recover.ends {
+        return Transition::unchanged(Outcome::Unchanged);
+    }
     let (outcome, evidence) = match (&lease.replaced_by, recover.death) {
         // It has shown up again.
         (_, Death::Expired) if !lease.is_dead(now) => {

@@ -33,7 +33,7 @@ fn a_late_heartbeat_alone_is_no_reason_to_act() {
 fn terminate_stops_the_execution_and_the_tasks_that_run() {
     let tasks = TasksSight::Seen(vec![task("over", true), task("alive", false)]);
 
-    let action = judge(&lease(), &look(RUNNING, tasks), after(61));
+    let action = judge(&lease(), &look(RUNNING, tasks), after(62));
 
     let Action::Stop {
         execution: true,
@@ -50,7 +50,7 @@ fn terminate_stops_the_execution_and_the_tasks_that_run() {
 #[test]
 fn terminate_stops_the_execution_also_when_its_tasks_cannot_be_seen() {
     for tasks in [TasksSight::NotNamed, TasksSight::Hidden("denied".into())] {
-        let action = judge(&lease(), &look(RUNNING, tasks), after(61));
+        let action = judge(&lease(), &look(RUNNING, tasks), after(62));
 
         assert!(
             matches!(&action, Action::Stop { execution: true, tasks, .. } if tasks.is_empty()),
@@ -68,7 +68,7 @@ fn yield_takes_the_permit_and_lets_the_run_go_on() {
     let tasks = TasksSight::Seen(vec![task("alive", false)]);
 
     let words = recovered(
-        judge(&lease, &look(RUNNING, tasks), after(61)),
+        judge(&lease, &look(RUNNING, tasks), after(62)),
         Death::Expired,
     );
 
@@ -82,7 +82,7 @@ fn hold_freezes_the_lock() {
         ..lease()
     };
 
-    let action = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(61));
+    let action = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(62));
 
     assert!(matches!(action, Action::Freeze { .. }), "{action:?}");
 }

@@ -9,7 +9,7 @@ fn a_holder_that_cannot_be_asked_is_left_and_somebody_called_once_its_lease_is_o
         let evidence = look(hidden(), TasksSight::Seen(vec![]));
 
         let early = judge(&lease, &evidence, after(59));
-        let late = judge(&lease, &evidence, after(61));
+        let late = judge(&lease, &evidence, after(62));
 
         assert_eq!(early, Action::Leave, "{stale:?}");
         let why = "throttled".into();

@@ -34,12 +34,12 @@ fn a_recovery_hands_the_permit_to_the_first_waiter() {
 }
 
 #[test]
-fn a_lease_that_is_only_expired_is_dead_one_second_after_its_end_and_not_before() {
+fn a_lease_that_is_only_expired_is_dead_two_seconds_after_its_end_and_not_before() {
     let mut scene = Scene::held_by(1, &[("silent", 0)]);
     let mut later = scene.clone();
 
-    let early = scene.recover("silent", Death::Expired, 60).unwrap();
-    later.recover("silent", Death::Expired, 61).unwrap();
+    let early = scene.recover("silent", Death::Expired, 61).unwrap();
+    later.recover("silent", Death::Expired, 62).unwrap();
 
     assert_eq!(early.outcome, Outcome::Unchanged);
     assert!(later.record().is_idle());
@@ -51,6 +51,7 @@ fn a_recovery_under_an_old_token_does_not_touch_the_successor() {
     let recover = Command::Recover(crate::domain::Recover {
         holder: holder("a"),
         token: scene.token("a"),
+        ends: scene.ends("a"),
         death: Death::Seen,
         evidence: "ended".into(),
         retention: RETENTION,
@@ -65,10 +66,30 @@ fn a_recovery_under_an_old_token_does_not_touch_the_successor() {
 }
 
 #[test]
+fn a_run_that_beats_again_is_not_recovered_on_what_was_seen_before() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    let recover = Command::Recover(crate::domain::Recover {
+        holder: holder("a"),
+        token,
+        ends: scene.ends("a"),
+        death: Death::Seen,
+        evidence: "the execution is ABORTED".into(),
+        retention: RETENTION,
+    });
+    scene.renew("a", token, 30).unwrap();
+
+    let late = scene.carry_out(&recover, 31).unwrap();
+
+    assert_eq!(late.outcome, Outcome::Unchanged);
+    assert_eq!(scene.holders(), ["a"]);
+}
+
+#[test]
 fn a_heartbeat_after_recovery_by_expiry_learns_that_the_lease_is_lost() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let token = scene.token("a");
-    scene.recover("a", Death::Expired, 61).unwrap();
+    scene.recover("a", Death::Expired, 62).unwrap();
     scene.acquire("b", WhenFull::Refuse, 62).unwrap();
 
     let late = scene.renew("a", token, 63);

@@ -110,6 +110,7 @@ impl Scene {
         let recover = Recover {
             holder: holder(name),
             token: self.token(name),
+            ends: self.ends(name),
             death,
             evidence: "the execution is ABORTED".into(),
             retention: RETENTION,
@@ -173,6 +174,11 @@ impl Scene {
     pub(super) fn token(&self, name: &str) -> FencingToken {
         let lease = self.record().holders.get(&holder(name));
         lease.map_or(FencingToken::NONE, |lease| lease.token)
+    }
+
+    pub(super) fn ends(&self, name: &str) -> Timestamp {
+        let lease = self.record().holders.get(&holder(name));
+        lease.map_or(at(0), |lease| lease.expires_at)
     }
 
     fn run_key(&self, name: &str) -> Option<RunKey> {

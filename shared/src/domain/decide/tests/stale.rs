@@ -119,7 +119,7 @@ fn a_holder_that_has_shown_up_again_does_not_freeze_the_lock() {
     scene.renew("a", token, 70).unwrap();
 
     let late = scene.carry_out(&freeze, 71).unwrap();
-    let silent = scene.carry_out(&freeze, 131).unwrap();
+    let silent = scene.carry_out(&freeze, 132).unwrap();
 
     assert_eq!(late.outcome, Outcome::Unchanged);
     assert!(
