@@ -52,6 +52,7 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
                     self.end_state(lock, &token, "{}").await;
                 }
                 Effect::Wake(holder, lease) => left.extend(self.wake(lock, &holder, &lease).await),
+                Effect::WakeAgain(holder, lease) => self.wake_again(lock, &holder, &lease).await,
                 Effect::Dismiss(waiter, why) => self.dismiss(lock, &waiter, why).await,
                 Effect::HandOver => left.extend(self.carry_out(lock, &Command::HandOver).await.1),
                 Effect::Stop(..) => {}
@@ -60,14 +61,22 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
         tracing::warn!(%lock, left = left.len(), "the rest is left to the sweep");
     }
 
-    /// Tells a waiter once more that its turn has come.
+    /// Tells a waiter once more that its turn has come. One that is gone may have been at work in
+    /// between: whether its tasks have stopped is for the caretaker to see.
     pub async fn wake_again(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
-        let wake = Effect::Wake(holder.clone(), lease.clone());
-        self.perform(lock, vec![wake]).await;
+        self.is_gone(lock, holder, lease).await;
     }
 
     /// Where nothing waits any more, its execution says whether it will come back for the grant.
     async fn wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Effect> {
+        if self.is_gone(lock, holder, lease).await {
+            return self.pass_on(lock, holder, lease).await;
+        }
+        Vec::new()
+    }
+
+    /// Tells a waiter that its turn has come; whether nothing waits for that any more.
+    async fn is_gone(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> bool {
         let token = lease
             .call
             .as_ref()
@@ -78,12 +87,16 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
             match self.end_state(lock, token, &output).await {
                 Some(true) => {
                     tracing::info!(%lock, %holder, token = %lease.token, "woken");
-                    return Vec::new();
+                    return false;
                 }
-                None => return Vec::new(),
+                None => return false,
                 Some(false) => {}
             }
         }
+        true
+    }
+
+    async fn pass_on(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Effect> {
         let Some(execution) = ExecutionArn::of_holder(holder) else {
             return Vec::new();
         };

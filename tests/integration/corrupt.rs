@@ -5,7 +5,7 @@ mod runs;
 mod scene;
 mod waiters;
 
-use crate::fixture::{Ask, holder, recover, release_tick, renew, wait};
+use crate::fixture::{Ask, holder, release_tick, renew, wait};
 use aws_sdk_dynamodb::types::AttributeValue;
 use damage::{Damage, every_damage, every_wrong_type, number, text};
 use lockstep::domain::Permits;
@@ -151,7 +151,8 @@ async fn a_lease_with_attributes_of_a_newer_version_can_be_handed_over() {
     scene.put(&extra).await;
     scene.fixture.queued(&["b"]).await;
 
-    scene.fixture.done(recover("a", scene.token)).await;
+    let recovery = scene.fixture.recovery("a", scene.token).await;
+    scene.fixture.done(recovery).await;
 
     let record = scene.fixture.record().await;
     assert_eq!(record.holders.keys().collect::<Vec<_>>(), [&holder("b")]);

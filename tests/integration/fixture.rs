@@ -8,8 +8,8 @@ pub(crate) use commands::{
 };
 use lockstep::clock::{Clock, ManualClock};
 use lockstep::domain::{
-    Acquire, Command, FencingToken, LockKey, LockRecord, Outcome, Release, Renew, Timestamp,
-    Waiter, WaiterId,
+    Acquire, Command, FencingToken, LockKey, LockRecord, Outcome, Recover, Release, Renew,
+    Timestamp, Waiter, WaiterId,
 };
 use lockstep::protocol::{Done, Protocol, ProtocolError};
 use lockstep::store::LockStore;
@@ -130,6 +130,17 @@ impl Fixture {
     pub(crate) async fn record(&self) -> LockRecord {
         let record = self.store().load(&self.lock).await.unwrap();
         record.expect("a record")
+    }
+
+    /// Frees the permit of a holder whose execution was seen to have ended, as its lease stands now.
+    pub(crate) async fn recovery(&self, name: &str, token: FencingToken) -> Command {
+        let record = self.record().await;
+        let lease = record.lease(&holder(name), token).expect("it holds");
+        let ends = lease.expires_at;
+        match recover(name, token) {
+            Command::Recover(recover) => Command::Recover(Recover { ends, ..recover }),
+            other => other,
+        }
     }
 
     /// The side item of a waiter.

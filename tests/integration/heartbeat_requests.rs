@@ -52,7 +52,8 @@ async fn a_redriven_run_has_its_grant_back_in_three_requests() {
     let fixture = Fixture::used("redrive").await;
     let token = fixture.granted(acquire("a")).await;
     fixture.done(renew("a", token)).await;
-    fixture.outcome(recover("a", token)).await;
+    let recovery = fixture.recovery("a", token).await;
+    fixture.outcome(recovery).await;
     fixture.advance(Duration::from_secs(15));
     fixture.settle();
 

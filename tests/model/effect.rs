@@ -9,7 +9,7 @@ impl World {
     pub(crate) fn perform(&self, state: &mut State, effect: Effect) {
         match effect {
             Effect::EndHeartbeat(_) => {}
-            Effect::Wake(holder, lease) => {
+            Effect::Wake(holder, lease) | Effect::WakeAgain(holder, lease) => {
                 let who = self.who(&holder);
                 let state_to_wake = lease
                     .call

@@ -40,6 +40,7 @@ pub(crate) fn effect(effect: &Effect) -> &'static str {
     match effect {
         Effect::EndHeartbeat(_) => "then: end the heartbeat",
         Effect::Wake(..) => "then: wake",
+        Effect::WakeAgain(..) => "then: wake again",
         Effect::Dismiss(_, Dismissal::Duplicate(_)) => "then: dismiss a duplicate",
         Effect::Dismiss(_, Dismissal::GaveUp) => "then: dismiss who gave up",
         Effect::Dismiss(_, Dismissal::Evicted) => "then: dismiss who is sent away",

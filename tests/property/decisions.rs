@@ -116,7 +116,7 @@ fn a_decision_keeps_the_rules_of_the_record_and_grows_its_numbers() {
             let reminds = |effect: &Effect| {
                 matches!(
                     effect,
-                    Effect::Wake(..) | Effect::HandOver | Effect::Stop(..)
+                    Effect::WakeAgain(..) | Effect::HandOver | Effect::Stop(..)
                 )
             };
             prop_assert!(decided.effects.iter().all(reminds), "{:?}", decided.effects);

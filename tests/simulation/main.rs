@@ -1,5 +1,12 @@
 //! Deterministic simulation: whole worlds of executions, tasks, functions and a faulty table, on
 //! virtual time, from one seed each.
+//!
+//! The handlers, the protocol and the memory store are the real ones. Around them everything is
+//! late, lost, doubled or cut off until the world calms down; then it has to come to rest. The
+//! auditor sees each write and knows the truth.
+//!
+//! - `LOCKSTEP_SEED=7` lives through one world and prints its trace.
+//! - `LOCKSTEP_SEEDS=100000` lives through so many instead of 1000.
 
 mod answer;
 mod audit;

@@ -59,10 +59,8 @@ fn excuse(world: &World, holder: &HolderId, over: Option<RunOutcome>) -> Option<
         RunOutcome::Evicted => Some("zombies: evicted"),
         // Its task was started in the very moment in which its execution died.
         RunOutcome::Recovered | RunOutcome::Replaced if !redriven => Some("zombies: unseen start"),
-        // The workflow has told its task to stop and gives the permit back before it has.
-        RunOutcome::Failed if !redriven => Some("zombies: stopping"),
         // It does not know yet that its grant is gone.
-        RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Replaced => {
+        RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Replaced if redriven => {
             Some("zombies: redriven")
         }
         _ => None,

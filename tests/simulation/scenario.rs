@@ -80,7 +80,7 @@ fn come(world: &Arc<World>, at: u64, order: Order) {
         later.count("executions ended from outside");
         cloud::abort(&later, &arn, how);
         if redrive {
-            later.linger(2000..=40_000).await;
+            later.linger(2000..=90_000).await;
             workflow::redrive(&later, order);
         }
     });

@@ -15,7 +15,7 @@ const SEEDS: u64 = 1000;
 const SHOWN: usize = 3;
 
 /// How many of each there must be in a thousand worlds, or the worlds test too little.
-const AT_LEAST: [(&str, u64); 24] = [
+const AT_LEAST: [(&str, u64); 25] = [
     ("grants", 8000),
     ("hand-overs", 2500),
     ("woken", 2000),
@@ -23,7 +23,8 @@ const AT_LEAST: [(&str, u64); 24] = [
     ("registered again", 800),
     ("recoveries", 600),
     ("replaced", 300),
-    ("reinstated", 60),
+    ("reinstated", 40),
+    ("ended while releasing", 300),
     ("lost", 400),
     ("evicted", 200),
     ("duplicates", 800),

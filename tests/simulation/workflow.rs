@@ -27,6 +27,8 @@ pub(crate) struct Order {
     pub(crate) batch: Batch,
     /// Whether the work is an ECS task, or states of the workflow itself.
     pub(crate) as_task: bool,
+    /// Whether it is ended from outside while it releases.
+    pub(crate) dies_releasing: bool,
 }
 
 impl Order {
@@ -79,7 +81,7 @@ pub(crate) fn redrive(world: &Arc<World>, order: Order) {
     let Some(grant) = last_grant(world, &order.lock, &holder) else {
         return;
     };
-    if !cloud::has_failed(world, &order.arn) {
+    if world.is_calm() || !cloud::has_failed(world, &order.arn) {
         return;
     }
     let (arn, run) = (order.arn.clone(), Arc::clone(world));

@@ -80,6 +80,8 @@ pub enum RunGuard {
     OpenFor(FencingToken),
     /// The run of this grant, ended.
     EndedUnder(FencingToken),
+    /// The run of this grant, ended at this time and not again since.
+    EndedAt(FencingToken, Timestamp),
 }
 
 /// A side item to delete with the write, as it was seen: a waiter that registered its state anew
@@ -166,6 +168,9 @@ impl RunGuard {
             }),
             Self::RunningUnder(token) => running_under(token),
             Self::OpenFor(token) => run.is_none() || running_under(token),
+            Self::EndedAt(token, at) => run.is_some_and(|r| {
+                r.token == token && r.end.as_ref().is_some_and(|end| end.at == at)
+            }),
             Self::EndedUnder(token) => run.is_some_and(|r| r.token == token && r.end.is_some()),
         }
     }

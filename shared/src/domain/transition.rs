@@ -120,6 +120,8 @@ pub enum Effect {
     EndHeartbeat(TaskToken),
     /// Tell a waiter that it holds the permit.
     Wake(HolderId, Lease),
+    /// The same once more, to a waiter that may have heard it before.
+    WakeAgain(HolderId, Lease),
     /// Tell a waiter that it waits no more.
     Dismiss(Waiter, Dismissal),
     /// Stop the holder's execution and tasks: another run replaces it.

@@ -2,7 +2,7 @@
 
 use super::damage::{Damage, every_damage, every_wrong_type, number, text};
 use super::scene::{Scene, key_sort_key, token_sort_key};
-use crate::fixture::{Ask, acquire_tick, recover, release_tick, renew};
+use crate::fixture::{Ask, acquire_tick, release_tick, renew};
 use lockstep::domain::{Command, NoteTask, RunOutcome, TaskEnd};
 
 #[tokio::test]
@@ -21,10 +21,11 @@ async fn a_damaged_running_run_is_reported_by_whoever_ends_it_and_left_alone() {
     damages.push(Damage::new(&["endedAt"], Some(number("7"))));
     damages.push(Damage::new(&["evidence"], Some(text("it is gone"))));
 
+    let recovery = scene.fixture.recovery("a", scene.token).await;
     for damage in damages {
         let damaged = damage.done_to(&run);
         let release = release_tick("a", scene.token).ask();
-        for command in [release, recover("a", scene.token)] {
+        for command in [release, recovery.clone()] {
             scene.expect_corrupt(&damaged, &key, &damage, command).await;
         }
     }

@@ -73,7 +73,9 @@ impl Crowd {
             assert!(!matches!(done.outcome, Outcome::Lost { .. }), "{done:?}");
             for effect in done.effects {
                 match effect {
-                    Effect::Wake(holder, lease) => self.call(&holder, lease.token),
+                    Effect::Wake(holder, lease) | Effect::WakeAgain(holder, lease) => {
+                        self.call(&holder, lease.token);
+                    }
                     Effect::HandOver => left.push(Command::HandOver),
                     other => panic!("{other:?}"),
                 }

@@ -143,13 +143,15 @@ impl Worker {
         let mut left = VecDeque::from(effects);
         while let Some(effect) = left.pop_front() {
             let command = match effect {
-                Effect::Wake(holder, lease) if self.runs.is_running(&holder) => {
+                Effect::Wake(holder, lease) | Effect::WakeAgain(holder, lease)
+                    if self.runs.is_running(&holder) =>
+                {
                     self.runs.wake(&holder, lease.token);
                     continue;
                 }
                 Effect::Wake(holder, lease) => self.recovery(holder, &lease),
                 Effect::HandOver => Command::HandOver,
-                Effect::EndHeartbeat(_) => continue,
+                Effect::EndHeartbeat(_) | Effect::WakeAgain(..) => continue,
                 other => panic!("{other:?}"),
             };
             if let Some(done) = self.once(lock, &command).await {

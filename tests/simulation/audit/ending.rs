@@ -7,7 +7,7 @@ use crate::world::World;
 use lockstep::domain::{CLOCK_SKEW, HolderId, Lease, RunId, RunOutcome, RunWrite, StalePolicy};
 
 /// For how long a task may have been on its way before others can see it, in milliseconds.
-const UNSEEN: u64 = 15_000;
+const UNSEEN: u64 = 5_000;
 
 /// For how long an execution may have been running again before others can see it.
 const REDRIVEN: u64 = 15_000;

@@ -50,6 +50,7 @@ pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order 
         wait_interval: world.number(20_000..=300_000),
         batch: batch(world),
         as_task,
+        dies_releasing: world.fault(80),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The work beside its heartbeats, and the release.
 
 use super::acquire::call;
-use super::{End, Order};
+use super::{End, Order, redrive};
 use crate::answer::Grant;
 use crate::cloud::{self, stop_task};
 use crate::engine::locked;
@@ -9,8 +9,17 @@ use crate::invoke::{Function, announce_release, invoke};
 use crate::resource;
 use crate::slot::{First, both, race};
 use crate::world::World;
+use lockstep::executions::ExecutionEnd;
 use std::future::pending;
 use std::sync::Arc;
+
+/// What ends the heartbeats, and with them the work.
+const CUT_OFF: [&str; 4] = [
+    "Lockstep.LeaseLost",
+    "Lockstep.InvalidRequest",
+    "Lockstep.Denied",
+    "Lockstep.Corrupt",
+];
 
 /// Two branches, as in the state machine: the work with its release, and the heartbeats. The run
 /// succeeds when both have; a failure of one ends the other.
@@ -20,6 +29,10 @@ pub(super) async fn run(world: &Arc<World>, order: &Order, grant: &Grant) -> End
         return Ok(());
     };
     cancel_tasks(world, grant);
+    // A batch that was cut off may still be stopping: the reaper frees the lock when it has.
+    if CUT_OFF.contains(&failure.as_str()) {
+        return Err(failure);
+    }
     announce_release(world, grant);
     let _ = call(world, Function::Release, grant.release("failed")).await;
     Err(failure)
@@ -38,6 +51,10 @@ async fn work(world: &Arc<World>, order: &Order, grant: &Grant) -> End {
         let mut cloud = locked(&world.cloud);
         let row = cloud.executions.get_mut(&order.arn);
         row.into_iter().for_each(|row| row.worked = true);
+        drop(cloud);
+        if order.dies_releasing {
+            end_soon(world, order);
+        }
     }
     announce_release(world, grant);
     let released = call(world, Function::Release, grant.release("succeeded")).await;
@@ -50,6 +67,20 @@ async fn work(world: &Arc<World>, order: &Order, grant: &Grant) -> End {
         }
         Err(failure) => Err(failure.0),
     }
+}
+
+/// The moment in which most is under way: the work is done, and nobody knows it yet.
+fn end_soon(world: &Arc<World>, order: &Order) {
+    let (later, order) = (Arc::clone(world), order.clone());
+    world.spawn(async move {
+        later.linger(0..=60).await;
+        later.count("ended while releasing");
+        cloud::abort(&later, &order.arn, ExecutionEnd::Aborted);
+        if later.chance(600) {
+            later.linger(2000..=90_000).await;
+            redrive(&later, order);
+        }
+    });
 }
 
 /// A redrive goes on behind what has succeeded.

@@ -86,7 +86,7 @@ pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
         return nothing;
     }
     let guard = match run.end {
-        Some(_) => RunGuard::EndedUnder(note.token),
+        Some(ref end) => RunGuard::EndedAt(note.token, end.at),
         None => RunGuard::OpenFor(note.token),
     };
     let run = Run {

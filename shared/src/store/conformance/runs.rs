@@ -19,6 +19,8 @@ pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockSto
         RunGuard::RunningUnder(token(1000)),
         RunGuard::OpenFor(token(1000)),
         RunGuard::EndedUnder(token(1000)),
+        RunGuard::EndedAt(token(1000), at(NOW - 10_000)),
+        RunGuard::EndedAt(token(1000), at(NOW)),
     ];
     let mut number = 0;
 

@@ -29,6 +29,10 @@ pub(super) fn run_condition(guard: RunGuard, e: &mut Expression) -> String {
         RunGuard::OpenFor(token) => {
             format!("{} OR ({})", missing(e, &["pk"]), running_under(token, e))
         }
+        RunGuard::EndedAt(token, at) => {
+            let ended = run_condition(RunGuard::EndedUnder(token), e);
+            all(&[ended, number_is(e, &["endedAt"], at.millis())])
+        }
         RunGuard::EndedUnder(token) => {
             let mut clauses = vec![number_is(e, &["token"], token.number()), any_outcome(e)];
             clauses.extend(ended_well(e));

@@ -305,7 +305,7 @@ fn a_release_that_comes_twice_wakes_the_waiter_again_that_has_not_shown_up() {
         Outcome::Released { already: true, .. }
     ));
     assert!(
-        matches!(&again.effects[..], [Effect::Wake(..)]),
+        matches!(&again.effects[..], [Effect::WakeAgain(..)]),
         "{:?}",
         again.effects
     );

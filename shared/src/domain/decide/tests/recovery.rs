@@ -182,3 +182,22 @@ fn note(scene: &mut Scene, version: u64) -> Outcome {
     let note = Command::NoteTask(NoteTask { token, task });
     scene.carry_out(&note, 3).unwrap().outcome
 }
+
+#[test]
+fn a_task_that_is_noted_late_does_not_undo_a_newer_end_of_its_run() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    scene.renew("a", token, 1).unwrap();
+    scene.recover("a", Death::Seen, 5).unwrap();
+    let mut late = scene.clone();
+    note(&mut late, 4);
+    let noted = late.items.runs[&crate::domain::RunId::Token(token)].clone();
+    let at = scene.history(token).unwrap().end.as_ref().unwrap().at;
+    scene.renew("a", token, 100).unwrap();
+    scene.release("a", RunOutcome::Succeeded, 110).unwrap();
+
+    let guard = crate::domain::RunGuard::EndedAt(token, at);
+
+    assert!(guard.holds(Some(&noted)));
+    assert!(!guard.holds(scene.history(token)), "it ended again since");
+}

@@ -85,3 +85,26 @@ fn a_redriven_run_has_its_whole_time_once_more() {
     assert!(within.is_ok(), "{within:?}");
     assert!(matches!(after, Err(Refusal::Stale { .. })), "{after:?}");
 }
+
+#[test]
+fn a_redriven_run_that_is_done_before_its_first_heartbeat_leaves_nothing_to_put_back() {
+    let (mut scene, token) = dead();
+    let release = crate::domain::Command::Release(crate::domain::Release {
+        holder: super::scene::holder("a"),
+        token,
+        run_key: crate::domain::RunKey::new("tick").ok(),
+        outcome: RunOutcome::Succeeded,
+        retention: super::scene::RETENTION,
+    });
+
+    let done = scene.carry_out(&release, 100).unwrap();
+    let beat = scene.renew("a", token, 101).unwrap();
+
+    let again = matches!(done.outcome, Outcome::Released { already: false, .. });
+    assert!(again, "{done:?}");
+    assert_eq!(beat.outcome, Outcome::Ended);
+    assert_eq!(scene.ended(token), Some(RunOutcome::Succeeded));
+    let marker = scene.marker("tick").unwrap();
+    assert_eq!(marker.outcome(), Some(RunOutcome::Succeeded));
+    assert!(scene.record().is_idle());
+}
