@@ -54,7 +54,7 @@ fn a_holder_that_dies_is_recovered_whatever_heartbeat_is_still_under_way() {
 
     check(
         world,
-        61600,
+        62674,
         &[
             "AlreadyHeld",
             "Ended",
@@ -87,7 +87,7 @@ fn clocks_that_differ_by_a_second_do_no_harm() {
 
     check(
         world,
-        91887,
+        94933,
         &[
             "Ended",
             "Freed",

@@ -46,6 +46,7 @@ fn who_waits_long_enough_gives_up_and_stops_nobody() {
             "Unchanged",
             "then: dismiss who gave up",
             "then: wake",
+            "then: wake again",
         ],
     );
 }
@@ -98,6 +99,7 @@ fn a_full_queue_turns_away() {
             "Released already",
             "refused: QueueFull",
             "then: wake",
+            "then: wake again",
         ],
     );
 }

@@ -31,6 +31,7 @@ fn turns_come_by_ticket_although_a_holder_dies_and_a_wake_up_is_lost() {
             "Released already",
             "Unchanged",
             "then: wake",
+            "then: wake again",
         ],
     );
 }
@@ -56,6 +57,7 @@ fn two_permits_serve_one_queue() {
             "Released already",
             "refused: Held",
             "then: wake",
+            "then: wake again",
         ],
     );
 }
@@ -83,6 +85,7 @@ fn a_waiter_that_comes_again_keeps_its_place() {
             "Released already",
             "Unchanged",
             "then: wake",
+            "then: wake again",
         ],
     );
 }

@@ -22,7 +22,7 @@ fn a_redriven_run_has_its_old_grant_or_none_beside_a_waiter() {
 
     check(
         world,
-        12086,
+        12107,
         &[
             "AlreadyHeld",
             "Ended",
@@ -57,7 +57,7 @@ fn a_redriven_run_has_its_old_grant_or_none_beside_an_arrival() {
 
     check(
         world,
-        31830,
+        31947,
         &[
             "Ended",
             "Freed",

@@ -31,6 +31,7 @@ fn who_replaces_goes_first_although_the_order_to_stop_is_lost() {
             "refused: LeaseLost",
             "then: stop",
             "then: wake",
+            "then: wake again",
         ],
     );
 }

@@ -86,6 +86,7 @@ fn a_start_that_waits_behind_its_tick_is_sent_away() {
             "then: dismiss a duplicate",
             "then: hand over",
             "then: wake",
+            "then: wake again",
         ],
     );
 }
