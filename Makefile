@@ -8,7 +8,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help check fmt lint purity test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e up down demo build package bench validate schemas clean tools functions
+        test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ validate: tools ## SAM, CloudFormation, IAM and state machine checks
 
 bench: package ## size, cold start and memory of the packaged functions
 	benches/cold_start.py
+
+bench-hand-over: functions ## from the release of one run to the work of the next, woken and polling
+	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example hand_over
 
 schemas: ## write the JSON Schemas from the types
 	cargo run --quiet -p lockstep-tests --example schemas

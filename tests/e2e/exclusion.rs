@@ -13,6 +13,7 @@ async fn ten_at_once_run_one_batch_and_nine_are_skipped_naming_the_holder() {
         assert_eq!(other.status, "SUCCEEDED", "{other:?}");
         assert_eq!(other.answer(), "skipped", "{other:?}");
         assert_eq!(other.output["holder"], winner.arn.as_str());
+        assert_eq!(other.output["queueLength"], 0, "{other:?}");
         let message = other.output["message"].as_str().unwrap_or_default();
         assert!(message.contains(&winner.arn), "{message}");
     }

@@ -48,7 +48,21 @@ fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
             input.with("leaseSeconds", 5).with("heartbeatSeconds", 4)
         }),
         case("maxRunSeconds", &|input| input.with("maxRunSeconds", 0)),
-        case("overlap", &|input| input.with("overlap", "queue")),
+        case("overlap", &|input| input.with("overlap", "wait")),
+        case("maxQueue", &|input| input.with("maxQueue", 2)),
+        case("maxQueue", &|input| input.queued().with("maxQueue", 501)),
+        case("waitSeconds", &|input| input.with("waitSeconds", 9)),
+        case("waitSeconds", &|input| {
+            input.queued().with("waitSeconds", 0)
+        }),
+        case("waitIntervalSeconds", &|input| {
+            input.queued().with("waitIntervalSeconds", 4)
+        }),
+        case("notBefore", &|input| input.with("notBefore", "tomorrow")),
+        case("stalePolicy", &|input| input.with("stalePolicy", "kill")),
+        case("noProgressSeconds", &|input| {
+            input.with("noProgressSeconds", 0)
+        }),
         case("permits", &|input| input.with("permits", 0)),
         case("runKey", &|input| input.with("runKey", "")),
         case("onSkip", &|input| input.with("onSkip", "maybe")),

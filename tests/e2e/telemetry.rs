@@ -25,7 +25,7 @@ async fn functions_log_lock_holder_and_token_and_metrics_but_never_a_task_token(
     let ended = stack
         .run(&stack.batch_input(&lock).seconds(2.5).short_lease(), 30)
         .await;
-    assert!(ended.ran());
+    assert!(ended.ran(), "{ended:?}");
 
     let acquired = lines(&stack, "acquire-lock", &lock).await;
     let renewed = lines(&stack, "heartbeat", &lock).await;

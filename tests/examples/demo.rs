@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const HELP: &str = "\
-Plays six scenes on a deployed stack (ten deliveries of one tick, overlap, redelivery, next tick,
-failure, eviction), draws what happened, and counts overlaps from what the containers recorded.
+Plays seven scenes on a deployed stack (ten deliveries of one tick, overlap, redelivery, next tick,
+failure, eviction, a killed run with others waiting), draws what happened, and counts overlaps from what the containers recorded.
 
 usage: demo [--out DIR]
 

@@ -3,12 +3,14 @@
 //! What a batch did is read from the lines that its container wrote, never from what Lockstep says.
 //! Every method panics with one line when the stack gives no usable answer.
 
+mod copies;
 mod ends;
 mod events;
 mod executions;
 mod faults;
 mod input;
 mod json_api;
+mod machines;
 mod operator;
 mod past;
 mod records;
@@ -20,6 +22,7 @@ pub use executions::{Ended, FunctionError};
 pub use faults::{Failure, Fired};
 pub use input::BatchInput;
 pub use json_api::Reply;
+pub use machines::{Functions, Turn};
 pub use operator::Operator;
 pub use past::ending;
 pub use records::{Event, Record, Run, overlaps, runs};

@@ -37,17 +37,20 @@ pub enum Scene {
     Failure,
     /// A holder is evicted in the middle.
     Eviction,
+    /// A run is killed while others wait for it.
+    Kill,
 }
 
 impl Scene {
     /// All scenes, in their order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Burst,
         Self::Overlap,
         Self::Redelivery,
         Self::Next,
         Self::Failure,
         Self::Eviction,
+        Self::Kill,
     ];
 
     /// Its letter: the first part of its executions' names.
@@ -60,6 +63,7 @@ impl Scene {
             Self::Next => 'd',
             Self::Failure => 'e',
             Self::Eviction => 'f',
+            Self::Kill => 'g',
         }
     }
 
@@ -73,6 +77,7 @@ impl Scene {
             Self::Next => "the next tick, with the lock free",
             Self::Failure => "a batch that fails, then the next tick",
             Self::Eviction => "a holder evicted in the middle, then the next tick",
+            Self::Kill => "a run killed in the middle, with two ticks waiting in the queue",
         }
     }
 }
@@ -137,6 +142,8 @@ pub struct Timeline {
     pub containers: Vec<Container>,
     /// Who was evicted, and when.
     pub evictions: Vec<(String, Millis)>,
+    /// Whose execution was stopped from outside, and when.
+    pub kills: Vec<(String, Millis)>,
 }
 
 impl Timeline {
@@ -172,10 +179,13 @@ impl Timeline {
     /// When an execution was evicted.
     #[must_use]
     pub fn evicted(&self, holder: &str) -> Option<Millis> {
-        let mut evictions = self.evictions.iter();
-        evictions
-            .find(|(evicted, _)| evicted == holder)
-            .map(|(_, at)| *at)
+        moment(&self.evictions, holder)
+    }
+
+    /// When an execution was killed.
+    #[must_use]
+    pub fn killed(&self, holder: &str) -> Option<Millis> {
+        moment(&self.kills, holder)
     }
 
     /// The name of a holder in the picture; its ARN if it is a stranger.
@@ -184,4 +194,9 @@ impl Timeline {
         let known = self.executions.iter().find(|known| known.arn == holder);
         known.map_or(holder, |execution| &execution.name)
     }
+}
+
+fn moment(moments: &[(String, Millis)], holder: &str) -> Option<Millis> {
+    let own = moments.iter().find(|(of, _)| of == holder);
+    own.map(|(_, at)| *at)
 }

@@ -39,15 +39,18 @@ impl Feed {
             if let Some(event) = known.next() {
                 return event["detail"].clone();
             }
-            let kinds: Vec<_> = self.seen.iter().map(|event| &event["detail-type"]).collect();
+            let kinds: Vec<_> = self
+                .seen
+                .iter()
+                .map(|event| &event["detail-type"])
+                .collect();
             assert!(now() < deadline, "no event {detail_type}, only {kinds:?}");
             self.receive(stack).await;
         }
     }
 
     async fn receive(&mut self, stack: &Stack) {
-        let ask =
-            json!({ "QueueUrl": self.url, "WaitTimeSeconds": 1, "MaxNumberOfMessages": 10 });
+        let ask = json!({ "QueueUrl": self.url, "WaitTimeSeconds": 1, "MaxNumberOfMessages": 10 });
         let got = stack.call("sqs", "AmazonSQS.ReceiveMessage", ask).await;
         for message in got["Messages"].as_array().into_iter().flatten() {
             let body = message["Body"].as_str().unwrap_or_default();

@@ -86,10 +86,21 @@ impl Stack {
     /// Starts `inputs` at once.
     pub async fn start_all(&self, inputs: &[BatchInput]) -> Vec<String> {
         let machine = self.output("ExclusiveRunStateMachineArn");
+        let texts = inputs.iter().map(|input| input.json().to_string());
+        self.start_each(machine, texts.collect()).await
+    }
+
+    /// Starts `count` executions of any state machine at once.
+    pub async fn start_many(&self, machine: &str, input: &Value, count: usize) -> Vec<String> {
+        self.start_each(machine, vec![input.to_string(); count])
+            .await
+    }
+
+    async fn start_each(&self, machine: &str, inputs: Vec<String>) -> Vec<String> {
         let mut sent = Vec::new();
         for input in inputs {
             let start = self.sfn.start_execution().state_machine_arn(machine);
-            let start = start.name(unique("e2e")).input(input.json().to_string());
+            let start = start.name(unique("e2e")).input(input);
             sent.push(tokio::spawn(start.send()));
         }
         let mut arns = Vec::new();

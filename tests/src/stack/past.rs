@@ -2,7 +2,7 @@
 
 use super::operator::key;
 use super::{Stack, now, pause};
-use lockstep::domain::{FencingToken, Run, RunId, RunOutcome};
+use lockstep::domain::{FencingToken, HolderId, Run, RunId, RunOutcome, WaiterId};
 use lockstep::store::LockStore;
 
 impl Stack {
@@ -12,6 +12,15 @@ impl Stack {
         let id = RunId::Token(FencingToken::from_number(token));
         let run = operator.protocol.store().load_run(&key(lock), &id).await;
         run.unwrap_or_else(|error| panic!("the run {token} of {lock}: {error}"))
+    }
+
+    /// When a waiter registered last, in epoch milliseconds; 0 when it does not wait.
+    pub async fn waits_since(&self, lock: &str, holder: &str) -> u64 {
+        let operator = self.operator().await;
+        let id = WaiterId::of(&HolderId::new(holder).expect("a holder"));
+        let waiter = operator.protocol.store().load_waiter(&key(lock), &id).await;
+        let waiter = waiter.unwrap_or_else(|error| panic!("{id} of {lock}: {error}"));
+        waiter.map_or(0, |waiter| waiter.since.millis())
     }
 
     /// The run of a grant, once the history has its end and its task.

@@ -103,6 +103,16 @@ impl Stack {
         Ok((started.execution_arn, millis(&started.start_date)))
     }
 
+    /// Stops an execution from outside.
+    ///
+    /// # Errors
+    /// When it cannot be stopped.
+    pub async fn stop(&self, arn: &str) -> Result<()> {
+        let sent = self.sfn.stop_execution().execution_arn(arn).send().await;
+        sent.map(|_| ())
+            .map_err(|error| told("StopExecution", &error))
+    }
+
     /// When and how an execution ended; none while it runs.
     ///
     /// # Errors
@@ -146,7 +156,7 @@ impl Stack {
     /// When the logs cannot be read.
     pub async fn function_lines(&self, since: Millis) -> Result<Vec<String>> {
         let mut lines = Vec::new();
-        for function in ["acquire-lock", "heartbeat", "release-lock"] {
+        for function in ["acquire-lock", "heartbeat", "release-lock", "reaper"] {
             let group = format!("/aws/lambda/lockstep-{function}");
             lines.extend(logs::lines(&self.endpoint, &group, since).await?);
         }

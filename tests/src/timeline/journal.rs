@@ -22,6 +22,8 @@ pub struct Entry {
 /// What a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// It waits in the queue.
+    Queued,
     /// The holder got a permit.
     Granted {
         /// With this fencing token.
@@ -36,6 +38,8 @@ pub enum Event {
     Released,
     /// The holder learnt that it has no permit any more.
     Lost,
+    /// The holder was found dead, and its permit is to go on.
+    Recovered,
 }
 
 impl Journal {
@@ -60,6 +64,22 @@ impl Journal {
         })
     }
 
+    /// From when to when `holder` waited in the queue.
+    #[must_use]
+    pub fn wait(&self, holder: &str) -> Option<(Millis, Millis)> {
+        let since = self.of(holder).find(|entry| entry.event == Event::Queued)?;
+        let (until, _) = self.grant(holder)?;
+        Some((since.at, until))
+    }
+
+    /// When `holder` was found dead.
+    #[must_use]
+    pub fn recovered(&self, holder: &str) -> Option<Millis> {
+        let mut own = self.of(holder);
+        let found = own.find(|entry| entry.event == Event::Recovered);
+        found.map(|entry| entry.at)
+    }
+
     /// The renewals of `holder`: when, and the new end of the lease.
     pub fn renewals<'a>(&'a self, holder: &'a str) -> impl Iterator<Item = (Millis, Millis)> + 'a {
         self.of(holder).filter_map(|entry| match entry.event {
@@ -68,12 +88,13 @@ impl Journal {
         })
     }
 
-    /// When the permit of `holder` ended, as far as the holder knows.
+    /// When the permit of `holder` ended, as far as the holder or who recovered it knows.
     #[must_use]
     pub fn end(&self, holder: &str) -> Option<Millis> {
-        let mut ends = self
-            .of(holder)
-            .filter(|entry| matches!(entry.event, Event::Released | Event::Lost));
+        let mut ends = self.of(holder).filter(|entry| {
+            let ends = [Event::Released, Event::Lost, Event::Recovered];
+            ends.contains(&entry.event)
+        });
         ends.next().map(|entry| entry.at)
     }
 
@@ -84,9 +105,11 @@ impl Journal {
 
 fn entry(line: &Value) -> Option<Entry> {
     let event = match line["message"].as_str()? {
-        "granted" => Event::Granted {
-            token: line["token"].as_u64()?,
+        "queued" => Event::Queued,
+        "granted" | "woken" => Event::Granted {
+            token: token(&line["token"])?,
         },
+        "looked after" if line["action"].as_str()?.starts_with("Recover") => Event::Recovered,
         "renewed" => Event::Renewed {
             expires_at: millis(line["expires_at"].as_str()?)?,
         },
@@ -99,6 +122,11 @@ fn entry(line: &Value) -> Option<Entry> {
         holder: line["holder"].as_str()?.into(),
         event,
     })
+}
+
+/// A token is a number where it came with a response, and text where it came with a lease.
+fn token(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
 fn millis(time: &str) -> Option<Millis> {
@@ -129,6 +157,31 @@ mod tests {
         assert_eq!(renewals, [(SIX + 2_500, SIX + 5_500)]);
         assert_eq!(journal.end("h"), Some(SIX + 4_000));
         assert_eq!(journal.grant("stranger"), None);
+    }
+
+    #[test]
+    fn a_waiter_waits_from_its_place_in_the_queue_to_its_turn() {
+        let lines = [
+            r#"{"timestamp":"2026-03-01T06:00:01Z","message":"queued","lock":"n","holder":"h","position":1}"#,
+            r#"{"timestamp":"2026-03-01T06:00:03Z","message":"woken","lock":"n","holder":"h","token":"8"}"#,
+        ];
+        let journal = Journal::read(lines, "n");
+
+        assert_eq!(journal.wait("h"), Some((SIX + 1_000, SIX + 3_000)));
+        assert_eq!(journal.grant("h"), Some((SIX + 3_000, 8)));
+    }
+
+    #[test]
+    fn a_dead_holder_has_its_permit_until_it_is_recovered() {
+        let look = |action: &str| {
+            format!(
+                r#"{{"timestamp":"2026-03-01T06:00:03Z","message":"looked after","lock":"n","holder":"h","token":"7","action":"{action}"}}"#
+            )
+        };
+        let of = |action: &str| Journal::read([look(action).as_str()], "n").recovered("h");
+
+        assert_eq!(of("Recover { death: Seen }"), Some(SIX + 3_000));
+        assert_eq!(of("Leave"), None);
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! What both pictures, in the terminal and as SVG, agree on: rows, words, the scale of time.
 
+mod scale;
+
+pub use scale::Scale;
+
 use super::{Execution, Fate, Millis, Timeline};
 use lockstep::contract::rfc3339;
 use lockstep::domain::Timestamp;
@@ -29,6 +33,8 @@ pub struct Row {
     pub started: Millis,
     /// When it ended.
     pub ended: Millis,
+    /// From its place in the queue to its turn.
+    pub waited: Option<(Millis, Millis)>,
     /// From the grant to the end of the permit.
     pub held: Option<(Millis, Millis)>,
     /// From the container's first line to its last.
@@ -37,6 +43,10 @@ pub struct Row {
     pub renewals: Vec<(Millis, Millis)>,
     /// When it was evicted.
     pub evicted: Option<Millis>,
+    /// When its execution was killed.
+    pub killed: Option<Millis>,
+    /// When it was found dead.
+    pub recovered: Option<Millis>,
     /// When its container got SIGTERM.
     pub sigterm: Option<Millis>,
     /// A few words beside the bar.
@@ -66,10 +76,13 @@ impl Row {
             },
             started: execution.started,
             ended: execution.ended,
+            waited: journal.wait(holder),
             held,
             worked: container.map(|known| (known.started, stop(known.stopped()))),
             renewals: journal.renewals(holder).collect(),
             evicted: timeline.evicted(holder),
+            killed: timeline.killed(holder),
+            recovered: journal.recovered(holder),
             sigterm: container.and_then(|known| known.sigterm),
             note: String::new(),
             details: Vec::new(),
@@ -94,17 +107,39 @@ impl Row {
                     1 => "1 renewal".into(),
                     count => format!("{count} renewals"),
                 };
-                format!("token {token}, {renewals}")
+                match self.waited {
+                    Some((from, to)) => {
+                        let waited = seconds(to.saturating_sub(from));
+                        format!("token {token}, waited {waited}")
+                    }
+                    None => format!("token {token}, {renewals}"),
+                }
             }
+            Fate::Failed { error, .. } if self.killed.is_some() => self.death(error),
             Fate::Failed { error, cause } => match (self.evicted, self.sigterm, exit_code(cause)) {
                 (Some(evicted), Some(sigterm), _) => {
                     let after = seconds(sigterm.saturating_sub(evicted));
-                    format!("{error}, SIGTERM {after} after the eviction")
+                    format!("{error}, SIGTERM after {after}")
                 }
                 (_, _, Some(code)) => format!("{error}, exit code {code}"),
                 _ => error.clone(),
             },
         }
+    }
+
+    fn death(&self, error: &str) -> String {
+        let (Some(killed), Some(recovered)) = (self.killed, self.recovered) else {
+            return format!("{error}, never recovered");
+        };
+        let after = seconds(recovered.saturating_sub(killed));
+        format!("{error}, recovered after {after}")
+    }
+
+    /// Its last moment in the picture.
+    #[must_use]
+    pub fn last(&self) -> Millis {
+        let bars = [self.held, self.worked].into_iter().flatten();
+        bars.map(|(_, to)| to).fold(self.ended, Millis::max)
     }
 
     fn all(&self, timeline: &Timeline, execution: &Execution) -> Vec<String> {
@@ -114,6 +149,7 @@ impl Row {
             execution.arn.clone(),
             format!("started {}", clock(self.started)),
         ];
+        lines.extend(self.waited.map(|(at, _)| format!("queued {}", clock(at))));
         let grant = timeline.journal.grant(&execution.arn);
         lines.extend(grant.map(|(at, token)| format!("granted {} with token {token}", clock(at))));
         if let Some(container) = timeline.container(&execution.arn) {
@@ -122,6 +158,8 @@ impl Row {
             lines.extend(self.sigterm.map(|at| format!("SIGTERM {}", clock(at))));
             lines.extend(container.ended.map(|at| format!("work done {}", clock(at))));
         }
+        lines.extend(self.killed.map(|at| format!("killed {}", clock(at))));
+        lines.extend(self.recovered.map(|at| format!("recovered {}", clock(at))));
         let span = seconds(self.ended.saturating_sub(self.started));
         lines.push(format!("ended {} after {span}", clock(self.ended)));
         match &execution.fate {
@@ -149,55 +187,10 @@ pub fn seconds(millis: Millis) -> String {
     format!("{}.{} s", tenths / 10, tenths % 10)
 }
 
-/// From time to places.
-#[derive(Clone, Copy, Debug)]
-pub struct Scale {
-    start: Millis,
-    length: Millis,
-    width: f64,
-}
-
-impl Scale {
-    /// Places from 0 to `width` for all of a timeline.
-    #[must_use]
-    pub fn new(timeline: &Timeline, width: f64) -> Self {
-        let start = timeline.start();
-        Self {
-            start,
-            length: timeline.end() - start,
-            width,
-        }
-    }
-
-    /// The place of a moment.
-    #[must_use]
-    pub fn at(&self, moment: Millis) -> f64 {
-        let since = moment.saturating_sub(self.start).min(self.length);
-        since as f64 / self.length as f64 * self.width
-    }
-
-    /// How long after the start a moment is.
-    #[must_use]
-    pub fn since(&self, moment: Millis) -> String {
-        seconds(moment.saturating_sub(self.start))
-    }
-
-    /// Round seconds since the start, at most ten of them.
-    pub fn marks(&self) -> impl Iterator<Item = (Millis, f64)> + '_ {
-        let steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600];
-        let fits = |step: &Millis| self.length / (step * 1000) < 10;
-        let step = steps.into_iter().find(fits).unwrap_or(3600);
-        let marks = (0..).map(move |index| index * step);
-        marks
-            .take_while(|second| second * 1000 <= self.length)
-            .map(|second| (second, self.at(self.start + second * 1000)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::sample::{self, sample};
+    use crate::timeline::sample::sample;
 
     #[test]
     fn notes_say_who_held_the_lock_and_how_a_run_ended() {
@@ -211,26 +204,8 @@ mod tests {
         let find = |part: &str| notes.iter().any(|note| note == part);
         assert!(find("duplicate: a2 has done this tick"));
         assert!(find("States.TaskFailed, exit code 1"));
-        assert!(find("Lockstep.LeaseLost, SIGTERM 0.7 s after the eviction"));
-    }
-
-    #[test]
-    fn marks_are_round_seconds_within_the_picture() {
-        let timeline = sample();
-        let scale = Scale::new(&timeline, 100.0);
-        let marks: Vec<_> = scale.marks().collect();
-
-        assert_eq!(marks[0], (0, 0.0));
-        assert!(marks.len() > 3 && marks.len() <= 10);
-        assert!(marks.iter().all(|(_, place)| *place <= 100.0));
-    }
-
-    #[test]
-    fn moments_outside_the_picture_stay_at_its_border() {
-        let timeline = sample();
-        let scale = Scale::new(&timeline, 100.0);
-
-        assert_eq!(scale.at(0), 0.0);
-        assert_eq!(scale.at(sample::END + 999_999), 100.0);
+        assert!(find("Lockstep.LeaseLost, SIGTERM after 0.7 s"));
+        assert!(find("ABORTED, recovered after 1.2 s"));
+        assert!(find("token 108, waited 2.6 s"));
     }
 }

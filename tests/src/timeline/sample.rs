@@ -8,7 +8,7 @@ use lockstep::domain::Timestamp;
 
 const START: Millis = 1_772_344_800_000;
 /// When the last execution ends.
-pub(crate) const END: Millis = START + 34_000;
+pub(crate) const END: Millis = START + 46_000;
 
 /// The timeline.
 pub(crate) fn sample() -> Timeline {
@@ -47,8 +47,11 @@ pub(crate) fn sample() -> Timeline {
             failed("Lockstep.LeaseLost", "gone"),
         ),
         (Scene::Eviction, "f2", 31, 34, Fate::Succeeded),
+        (Scene::Kill, "g1", 35, 38, failed("ABORTED", "")),
+        (Scene::Kill, "g2", 36, 42, Fate::Succeeded),
+        (Scene::Kill, "g3", 37, 46, Fate::Succeeded),
     ];
-    let mut containers = ["a2", "d1", "e1", "e2", "f1", "f2"]
+    let mut containers = ["a2", "d1", "e1", "e2", "f1", "f2", "g1", "g2", "g3"]
         .into_iter()
         .zip([
             (101, 1, 10),
@@ -57,10 +60,15 @@ pub(crate) fn sample() -> Timeline {
             (104, 23, 24),
             (105, 27, 29),
             (106, 32, 33),
+            (107, 36, 38),
+            (108, 40, 41),
+            (109, 44, 45),
         ])
         .map(|(name, (token, from, to))| container(name, token, from, to))
         .collect::<Vec<_>>();
-    containers[4].sigterm = containers[4].ended.take();
+    for stopped in [4, 6] {
+        containers[stopped].sigterm = containers[stopped].ended.take();
+    }
     Timeline {
         lock: "nightly".into(),
         lease_seconds: 3,
@@ -68,6 +76,7 @@ pub(crate) fn sample() -> Timeline {
         journal: Journal::read(log(&containers).iter().map(String::as_str), "nightly"),
         containers,
         evictions: vec![(arn("f1"), START + 28_300)],
+        kills: vec![(arn("g1"), START + 38_000)],
     }
 }
 
@@ -100,7 +109,8 @@ fn container(name: &str, token: u64, from: Millis, to: Millis) -> Container {
     }
 }
 
-/// A grant before each container, a release after it, two renewals in the long one.
+/// A grant before each container, a release after it, two renewals in the long one; the killed one
+/// is recovered, and two wait for it.
 fn log(containers: &[Container]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |at: Millis, message: &str, of: &Container| {
@@ -109,7 +119,7 @@ fn log(containers: &[Container]) -> Vec<String> {
             Timestamp::from_millis(at + 3000),
         );
         lines.push(format!(
-            r#"{{"timestamp":"{}","message":"{message}","lock":"nightly","holder":"{}","token":{},"expires_at":"{}"}}"#,
+            r#"{{"timestamp":"{}","message":"{message}","lock":"nightly","holder":"{}","token":{},"expires_at":"{}","action":"Recover"}}"#,
             rfc3339(at), of.holder, of.token, rfc3339(expires)
         ));
     };
@@ -119,7 +129,14 @@ fn log(containers: &[Container]) -> Vec<String> {
         for beat in (container.started + 3000..ended).step_by(4000) {
             say(beat, "renewed", container);
         }
-        say(ended + 200, "released", container);
+        let killed = container.holder == arn("g1");
+        let (after, message) = match killed {
+            true => (1200, "looked after"),
+            false => (200, "released"),
+        };
+        say(ended + after, message, container);
     }
+    say(START + 37_000, "queued", &containers[7]);
+    say(START + 37_200, "queued", &containers[8]);
     lines
 }

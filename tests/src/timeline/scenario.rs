@@ -1,4 +1,4 @@
-//! The six scenes of the demo, played on a deployed stack.
+//! The seven scenes of the demo, played on a deployed stack.
 
 use super::Scene;
 use super::feed::{Batch, Result};
@@ -61,7 +61,8 @@ pub async fn play(watch: &mut Watch) -> Result<()> {
         },
     )
     .await?;
-    eviction(watch).await
+    eviction(watch).await?;
+    kill(watch).await
 }
 
 /// A delivery of the schedule.
@@ -109,6 +110,31 @@ async fn eviction(watch: &mut Watch) -> Result<()> {
         },
     )
     .await
+}
+
+/// Nothing of the killed execution runs any more that could release its permit.
+async fn kill(watch: &mut Watch) -> Result<()> {
+    title(watch, Scene::Kill);
+    let long = Batch {
+        seconds: 20,
+        exit: 0,
+    };
+    let first = input(watch, Tick(8), long);
+    let names = watch.start(Scene::Kill, 1, &first).await?;
+    watch.until_works(&names, 1_000).await?;
+    for (waiting, tick) in [(1, Tick(9)), (2, Tick(10))] {
+        let short = Batch {
+            seconds: 2,
+            exit: 0,
+        };
+        let mut queued = input(watch, tick, short);
+        queued["overlap"] = "queue".into();
+        watch.start(Scene::Kill, 1, &queued).await?;
+        watch.until_waiting(waiting).await?;
+    }
+    let holder = watch.until_works(&names, 5_000).await?;
+    watch.kill(&holder).await?;
+    watch.until_all_ended().await
 }
 
 async fn run(watch: &mut Watch, scene: Scene, tick: Tick, batch: Batch) -> Result<()> {

@@ -24,7 +24,7 @@ const TITLE: f64 = 26.0;
 /// Room between two scenes.
 const GAP: f64 = 8.0;
 /// Height of all below the scenes: the containers' lane and the legend.
-const BOTTOM: f64 = 112.0;
+const BOTTOM: f64 = 136.0;
 /// Width of an average letter of a note.
 const LETTER: f64 = 6.3;
 
@@ -75,8 +75,15 @@ pub fn subline(timeline: &Timeline) -> String {
         "DO NOT GROW"
     };
     format!(
-        "{} skipped, {} duplicate, {} failed; lease {} s, {} renewals; fencing tokens {grow}",
-        sum.skipped, sum.duplicates, sum.failed, timeline.lease_seconds, sum.renewals
+        "{} skipped, {} duplicate, {} failed, {} of them recovered, {} waited in the queue; \
+         lease {} s, {} renewals; fencing tokens {grow}",
+        sum.skipped,
+        sum.duplicates,
+        sum.failed,
+        sum.recovered,
+        sum.waited,
+        timeline.lease_seconds,
+        sum.renewals
     )
 }
 
@@ -144,16 +151,20 @@ impl Picture {
 
     fn legend(&mut self) {
         let y = self.y + 34.0;
-        let mut x = 24.0;
+        let (mut x, mut y) = (24.0, y);
         for (class, shape, words) in theme::LEGEND {
+            let width = 24.0 + words.chars().count() as f64 * LETTER;
+            if x + width > WIDTH {
+                (x, y) = (24.0, y + 24.0);
+            }
             let _ = writeln!(
                 self.body,
                 r#"<path class="{class}" transform="translate({:.1} {:.1})" d="{shape}"/>"#,
                 x + 8.0,
-                y - 4.0
+                y - 4.0 + theme::lift(shape)
             );
             self.words("note", x + 24.0, y, words);
-            x += 24.0 + words.chars().count() as f64 * LETTER + 22.0;
+            x += width + 22.0;
         }
     }
 }
@@ -194,7 +205,7 @@ mod tests {
             2 + 1,
             "the legend has one"
         );
-        assert!(svg.contains("9 executions on one lock: 6 runs, 0 overlaps"));
+        assert!(svg.contains("12 executions on one lock: 9 runs, 0 overlaps"));
     }
 
     #[test]

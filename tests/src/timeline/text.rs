@@ -1,8 +1,11 @@
 //! The timeline in a terminal of 100 columns.
 
-use super::layout::{Kind, Row, Scale};
+mod line;
+
+use line::{Line, Paint};
+
+use super::layout::{Row, Scale};
 use super::{Millis, Scene, Timeline};
-use std::fmt::Write as _;
 
 /// Columns of a whole line.
 const COLUMNS: usize = 100;
@@ -10,103 +13,9 @@ const COLUMNS: usize = 100;
 const NAMES: usize = 7;
 const CHART: usize = COLUMNS - NAMES;
 
-const LEGEND: &str = "━ container works   ─ lock held   ┿ renewal   ● succeeded   ✗ failed   \
-                      ▽ evicted   ▼ SIGTERM\n       ○ skipped   ◇ duplicate";
-
-/// Colours of a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Paint {
-    Plain,
-    Dim,
-    Work,
-    Beat,
-    Skip,
-    Bad,
-}
-
-impl Paint {
-    const fn code(self) -> &'static str {
-        match self {
-            Self::Plain => "0",
-            Self::Dim => "2",
-            Self::Work => "32",
-            Self::Beat => "36",
-            Self::Skip => "33",
-            Self::Bad => "31",
-        }
-    }
-
-    const fn of(kind: Kind) -> (char, Self) {
-        match kind {
-            Kind::Succeeded => ('●', Self::Work),
-            Kind::Failed => ('✗', Self::Bad),
-            Kind::Skipped => ('○', Self::Skip),
-            Kind::Duplicate => ('◇', Self::Skip),
-        }
-    }
-}
-
-/// One line of the chart.
-struct Line {
-    cells: [(char, Paint); CHART],
-    scale: Scale,
-}
-
-impl Line {
-    fn new(scale: Scale) -> Self {
-        Self {
-            cells: [(' ', Paint::Plain); CHART],
-            scale,
-        }
-    }
-
-    fn column(&self, moment: Millis) -> usize {
-        (self.scale.at(moment) as usize).min(CHART - 1)
-    }
-
-    fn bar(&mut self, (from, to): (Millis, Millis), cell: (char, Paint)) {
-        let columns = self.column(from)..=self.column(to);
-        self.cells[columns].fill(cell);
-    }
-
-    fn mark(&mut self, moment: Millis, cell: (char, Paint)) {
-        self.cells[self.column(moment)] = cell;
-    }
-
-    /// Writes `words` right of what is drawn, or left of it where there is no room.
-    fn beside(&mut self, words: &str, paint: Paint) {
-        let drawn = |(cell, _): &(char, Paint)| *cell != ' ';
-        let first = self.cells.iter().position(drawn).unwrap_or(0);
-        let last = self.cells.iter().rposition(drawn).unwrap_or(0);
-        let right = CHART.saturating_sub(last + 2);
-        let (at, room) = if words.chars().count() <= right || right >= first {
-            (last + 2, right)
-        } else {
-            let room = first.saturating_sub(1);
-            (room.saturating_sub(words.chars().count()), room)
-        };
-        for (cell, letter) in self.cells[at..].iter_mut().zip(words.chars().take(room)) {
-            *cell = (letter, paint);
-        }
-    }
-
-    fn render(&self, colour: bool) -> String {
-        let mut text = String::new();
-        let mut current = Paint::Plain;
-        for (letter, paint) in self.cells {
-            if colour && paint != current && letter != ' ' {
-                let _ = write!(text, "\x1b[0;{}m", paint.code());
-                current = paint;
-            }
-            text.push(letter);
-        }
-        let mut text = text.trim_end().to_owned();
-        if current != Paint::Plain {
-            text.push_str("\x1b[0m");
-        }
-        text
-    }
-}
+const LEGEND: &str = "━ container works   ─ lock held   ░ waits in the queue   ┿ renewal   \
+                      ● succeeded   ✗ failed\n       ○ skipped   ◇ duplicate   ▽ evicted   \
+                      † killed   ▼ SIGTERM   ▲ recovered";
 
 /// Draws the timeline. Without `colour` there is no escape sequence in it.
 #[must_use]
@@ -155,6 +64,9 @@ fn axis(scale: Scale) -> Line {
 fn row(row: &Row, scale: Scale) -> Line {
     let mut line = Line::new(scale);
     let (end, paint) = Paint::of(row.kind);
+    if let Some(waited) = row.waited {
+        line.bar(waited, ('░', Paint::Skip));
+    }
     if let Some(held) = row.held {
         line.bar(held, ('─', Paint::Dim));
     }
@@ -167,12 +79,25 @@ fn row(row: &Row, scale: Scale) -> Line {
     if let Some(at) = row.evicted {
         line.mark(at, ('▽', Paint::Bad));
     }
+    let ended = line.column(row.ended);
     line.mark(row.ended, (end, paint));
-    if let Some(at) = row.sigterm {
-        // The execution ends right after the signal: both are to be seen.
-        let column = line.column(at);
-        let column = column.min(line.column(row.ended).saturating_sub(1));
-        line.cells[column] = ('▼', Paint::Bad);
+    // What happens right before or after the end is to be seen beside it.
+    let before = |at: Millis| line.column(at).min(ended.saturating_sub(1));
+    let after = |at: Millis, least: usize| line.column(at).max(ended + least).min(CHART - 1);
+    // Who is killed from outside gets its signal after its end.
+    let sigterm = row.sigterm.map(|at| match row.killed {
+        Some(_) => after(at, 1),
+        None => before(at),
+    });
+    let marks = [
+        (row.killed.map(before), '†'),
+        (sigterm, '▼'),
+        (row.recovered.map(|at| after(at, 2)), '▲'),
+    ];
+    for (column, mark) in marks {
+        if let Some(column) = column {
+            line.cells[column] = (mark, Paint::Bad);
+        }
     }
     line.beside(
         &row.note,
@@ -217,6 +142,18 @@ mod tests {
         assert!(line(&text, "f1").contains('▼'));
         assert!(line(&text, "f1").contains('✗'));
         assert!(!line(&text, "a1").contains('━'));
+    }
+
+    #[test]
+    fn a_killed_run_shows_its_recovery_and_the_next_ones_their_waiting() {
+        let text = render(&sample(), false);
+
+        for mark in ['†', '✗', '▼', '▲'] {
+            assert_eq!(line(&text, "g1").matches(mark).count(), 1, "{mark}: {text}");
+        }
+        for waiter in ["g2", "g3"] {
+            assert!(line(&text, waiter).contains('░'), "{text}");
+        }
     }
 
     #[test]

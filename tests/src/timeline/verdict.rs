@@ -1,66 +1,10 @@
 //! Did the demo come out as it should? Judged from what was collected, after the fact.
 
-use super::containers::{overlaps, tokens_grow};
+mod summary;
+
+pub use summary::Summary;
+
 use super::{Execution, Fate, Scene, Timeline};
-use std::fmt;
-
-/// The figures at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
-    /// Executions started.
-    pub executions: usize,
-    /// Containers that worked.
-    pub runs: usize,
-    /// Executions that found the lock held.
-    pub skipped: usize,
-    /// Executions whose run key was taken.
-    pub duplicates: usize,
-    /// Executions that failed.
-    pub failed: usize,
-    /// Renewals of leases.
-    pub renewals: usize,
-    /// Whether the containers' fencing tokens grow from each to the next.
-    pub tokens_grow: bool,
-    /// Pairs of containers that worked at the same time.
-    pub overlaps: usize,
-}
-
-impl Summary {
-    /// The figures of a timeline.
-    #[must_use]
-    pub fn of(timeline: &Timeline) -> Self {
-        let executions = &timeline.executions;
-        let count = |wanted: fn(&Fate) -> bool| {
-            let fates = executions.iter().map(|execution| &execution.fate);
-            fates.filter(|fate| wanted(fate)).count()
-        };
-        let renewals = |execution: &Execution| timeline.journal.renewals(&execution.arn).count();
-        Self {
-            executions: executions.len(),
-            runs: timeline.containers.len(),
-            skipped: count(|fate| matches!(fate, Fate::Skipped { .. })),
-            duplicates: count(|fate| matches!(fate, Fate::Duplicate { .. })),
-            failed: count(|fate| matches!(fate, Fate::Failed { .. })),
-            renewals: executions.iter().map(renewals).sum(),
-            tokens_grow: tokens_grow(&timeline.containers),
-            overlaps: overlaps(&timeline.containers),
-        }
-    }
-}
-
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let grow = if self.tokens_grow { "yes" } else { "no" };
-        writeln!(f, "executions: {}", self.executions)?;
-        writeln!(f, "runs: {}", self.runs)?;
-        writeln!(f, "skipped: {}", self.skipped)?;
-        writeln!(f, "duplicates: {}", self.duplicates)?;
-        writeln!(f, "failed: {}", self.failed)?;
-        writeln!(f, "renewals: {}", self.renewals)?;
-        writeln!(f, "tokens strictly growing: {grow}")?;
-        write!(f, "overlaps: {}", self.overlaps)
-    }
-}
 
 /// All that is not as it should be; empty when the demo succeeded.
 #[must_use]
@@ -106,6 +50,7 @@ const fn rule(scene: Scene) -> &'static str {
         Scene::Next => "runs",
         Scene::Failure => "fails with the task's error, and the next one runs",
         Scene::Eviction => "container gets SIGTERM, Lockstep.LeaseLost, and the next one runs",
+        Scene::Kill => "recovered on evidence, and those that wait run one after the other",
     }
 }
 
@@ -143,6 +88,17 @@ fn came_out(timeline: &Timeline, scene: Scene) -> bool {
                 && sigterm(one).is_some()
                 && succeeded(next)
         }
+        (Scene::Kill, [one, second, third]) => {
+            let journal = &timeline.journal;
+            let in_turn = [one, second, third].map(|one| journal.grant(&one.arn));
+            let waited = |one: &Execution| journal.wait(&one.arn).is_some();
+            matches!(&one.fate, Fate::Failed { error, .. } if error == "ABORTED")
+                && journal.recovered(&one.arn).is_some()
+                && [second, third]
+                    .into_iter()
+                    .all(|one| succeeded(one) && waited(one))
+                && in_turn.is_sorted()
+        }
         _ => false,
     }
 }
@@ -150,6 +106,7 @@ fn came_out(timeline: &Timeline, scene: Scene) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::journal::Journal;
     use crate::timeline::sample::{arn, sample};
 
     /// The problems of a sample that `spoil` has changed.
@@ -163,8 +120,9 @@ mod tests {
     fn a_demo_that_came_out_as_it_should_has_no_problem() {
         assert_eq!(problems(&sample()), Vec::<String>::new());
         let summary = Summary::of(&sample());
-        assert_eq!((summary.runs, summary.skipped), (6, 2));
-        assert_eq!((summary.duplicates, summary.failed), (1, 2));
+        assert_eq!((summary.runs, summary.skipped), (9, 2));
+        assert_eq!((summary.duplicates, summary.failed), (1, 3));
+        assert_eq!((summary.recovered, summary.waited), (1, 2));
     }
 
     #[test]
@@ -202,6 +160,16 @@ mod tests {
             timeline.containers[4].ended = timeline.containers[4].sigterm.take();
         });
         assert!(found[0].starts_with("f: container gets SIGTERM"));
+    }
+
+    #[test]
+    fn a_killed_run_that_nobody_recovered_is_a_problem() {
+        let found = problems_after(|timeline| timeline.journal = Journal::default());
+        assert!(
+            found
+                .iter()
+                .any(|problem| problem.starts_with("g: recovered"))
+        );
     }
 
     #[test]

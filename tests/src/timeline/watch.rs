@@ -30,7 +30,9 @@ pub struct Watch {
     running: Vec<String>,
     containers: Vec<Container>,
     lease: Option<Lease>,
+    waiting: usize,
     evictions: Vec<(String, Millis)>,
+    kills: Vec<(String, Millis)>,
 }
 
 impl Watch {
@@ -47,7 +49,9 @@ impl Watch {
             running: Vec::new(),
             containers: Vec::new(),
             lease: None,
+            waiting: 0,
             evictions: Vec::new(),
+            kills: Vec::new(),
         }
     }
 
@@ -160,6 +164,26 @@ impl Watch {
         Ok(())
     }
 
+    /// Stops an execution from outside.
+    ///
+    /// # Errors
+    /// When it cannot be stopped.
+    pub async fn kill(&mut self, holder: &str) -> Result<()> {
+        self.kills
+            .push((holder.to_owned(), SystemClock.now().millis()));
+        self.say(&format!("{} is killed: StopExecution", self.name(holder)));
+        self.stack.stop(holder).await
+    }
+
+    /// Waits until so many wait in the queue.
+    ///
+    /// # Errors
+    /// As [`Self::until_all_ended`].
+    pub async fn until_waiting(&mut self, count: usize) -> Result<()> {
+        self.until("a place in the queue", |watch| watch.waiting == count)
+            .await
+    }
+
     /// What happened, with all that is logged about it.
     ///
     /// # Errors
@@ -187,6 +211,7 @@ impl Watch {
             executions: self.executions,
             containers: self.containers,
             evictions: self.evictions,
+            kills: self.kills,
         })
     }
 

@@ -5,6 +5,9 @@ AWS: DescribeTasks and StopTask are checked on the tasks, ListTasks on the clust
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
 ministack 1.5.33: checks all of them on the cluster and knows no ecs:cluster. Of the tasks that
   one DescribeTasks names, only the first is checked here.
+AWS: the condition key events:source of PutEvents has the sources of the events that are put.
+  https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-conditions.html
+ministack 1.5.33: knows no events:source.
 """
 import json
 
@@ -47,6 +50,9 @@ def _request_tag_context(service, iam_action, body, params):
         if not cluster.startswith("arn:"):
             cluster = f"arn:aws:ecs:{get_region()}:{get_account_id()}:cluster/{cluster}"
         context = {**context, "ecs:cluster": cluster}
+    if iam_action == "events:PutEvents":
+        sources = {str(entry.get("Source")) for entry in _request(body).get("Entries", [])}
+        context = {**context, "events:source": sources.pop() if len(sources) == 1 else sorted(sources)}
     return context
 
 

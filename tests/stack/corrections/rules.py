@@ -12,6 +12,8 @@ import logging
 
 from ministack.services import eventbridge, lambda_svc
 
+from . import scope
+
 _stock_tick = eventbridge._tick_scheduled_rules
 _log = logging.getLogger("lockstack.rules")
 
@@ -36,7 +38,11 @@ def _dispatch_to_lambda(arn, payload):
         _log.warning("target function %s does not exist", name)
         return
     record = lambda_svc._execution_record_for_config(function, config)
-    lambda_svc.invoke_async_with_retry(record, json.loads(payload))
+    outside = scope.enter(None)  # what an event calls outlives the execution that the event is about
+    try:
+        lambda_svc.invoke_async_with_retry(record, json.loads(payload))
+    finally:
+        scope.leave(outside)
 
 
 def fire(name):

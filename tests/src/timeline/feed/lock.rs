@@ -17,11 +17,11 @@ pub struct Lease {
 }
 
 impl Stack {
-    /// The lease in the record of `lock`, read from the table; none while the lock is free.
+    /// The lease in the record of `lock`, none while it is free, and how many wait for it.
     ///
     /// # Errors
     /// When the table cannot be read.
-    pub async fn lease(&self, lock: &str) -> Result<Option<Lease>> {
+    pub async fn lock(&self, lock: &str) -> Result<(Option<Lease>, usize)> {
         let request = self
             .dynamodb
             .get_item()
@@ -32,8 +32,9 @@ impl Stack {
             .await
             .map_err(|error| told("GetItem", &error))?;
         let item = answer.item.unwrap_or_default();
-        let holders = item.get("holders").and_then(|holders| holders.as_m().ok());
-        Ok(holders.and_then(|holders| {
+        let map = |name: &str| item.get(name).and_then(|map| map.as_m().ok());
+        let waiting = map("queue").map_or(0, HashMap::len);
+        let lease = map("holders").and_then(|holders| {
             let (holder, lease) = holders.iter().next()?;
             let number = |name: &str| lease.as_m().ok()?.get(name)?.as_n().ok()?.parse().ok();
             Some(Lease {
@@ -41,7 +42,8 @@ impl Stack {
                 token: number("token")?,
                 expires_at: number("expiresAt")?,
             })
-        }))
+        });
+        Ok((lease, waiting))
     }
 
     /// Takes the permit of `holder` away, as an operator could by hand.

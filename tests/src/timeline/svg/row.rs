@@ -21,6 +21,9 @@ impl Picture {
         self.put(&format!(
             r#"<path class="span" d="M{from:.1} {middle:.1}H{to:.1}"/>"#
         ));
+        if let Some(waited) = row.waited {
+            self.bar("wait", waited, middle - 5.0, 10.0);
+        }
         if let Some(held) = row.held {
             self.bar(&format!("held {class}"), held, middle - 7.0, 14.0);
         }
@@ -44,10 +47,23 @@ impl Picture {
         }
         let end = self.x(row.ended);
         if let Some(at) = row.sigterm {
-            // The execution ends right after the signal: both are to be seen.
-            let x = self.x(at).min(end - 12.0);
+            // Both the signal and the end are to be seen. Who is killed from outside ends first.
+            let x = match row.killed {
+                Some(_) => self.x(at).max(end + 13.0),
+                None => self.x(at).min(end - 12.0),
+            };
             let title = format!("SIGTERM at {}", self.scale.since(at));
             self.path("sigterm", x, middle, theme::DOWN, &title);
+        }
+        if let Some(at) = row.recovered {
+            let title = format!("found dead and recovered at {}", self.scale.since(at));
+            let x = self.x(at).max(end + 13.0);
+            self.path("recovered", x, middle, theme::UP, &title);
+        }
+        if let Some(at) = row.killed {
+            let title = format!("killed at {}", self.scale.since(at));
+            let x = self.x(at).min(end - 12.0);
+            self.path("killed", x, middle, theme::DOWN, &title);
         }
         let class = format!("end {}", class_of(row.kind));
         let title = format!("ended at {}: {}", self.scale.since(row.ended), row.note);
@@ -56,7 +72,7 @@ impl Picture {
 
     /// The words beside a bar: right of it, or left of it where there is no room.
     fn note(&mut self, row: &Row, middle: f64) {
-        let right = self.x(row.ended) + 12.0;
+        let right = self.x(row.last()) + if row.recovered.is_some() { 24.0 } else { 12.0 };
         let needed = row.note.chars().count() as f64 * LETTER;
         let (class, x) = if right + needed <= WIDTH - RIGHT {
             ("note", right)

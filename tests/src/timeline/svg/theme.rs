@@ -18,6 +18,8 @@ svg { font-family: system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-
 .renewal { stroke: #0a3d24; stroke-width: 1.75; fill: none }
 .end { stroke: #f3f5f8; stroke-width: 1.5 } .sigterm { fill: #d0393e; stroke: #ffffff }
 .evicted { fill: #ffffff; stroke: #d0393e; stroke-width: 1.5 }
+.wait { fill: #b87a06; fill-opacity: .16; stroke: #b87a06; stroke-dasharray: 3 2 }
+.killed { fill: #17202c; stroke: #ffffff } .recovered { fill: #3a6fc4; stroke: #ffffff }
 @media (prefers-color-scheme: dark) {
 .paper { fill: #0e131a } .scene { fill: #171e28 } .grid { stroke: #2b3543 } .span { stroke: #5c6a7d }
 .headline, .title { fill: #e8edf4 } .subline, .second, .name { fill: #98a5b7 } .note { fill: #c3ccd9 }
@@ -25,6 +27,8 @@ svg { font-family: system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-
 .good { fill: #3fbf7f } .bad { fill: #f26a6c } .skip { fill: #e2a73a } .twin { fill: #aa8cee }
 .renewal { stroke: #f0fff7 } .end { stroke: #171e28 } .sigterm { fill: #f26a6c; stroke: #0e131a }
 .evicted { fill: #0e131a; stroke: #f26a6c }
+.wait { fill: #e2a73a; stroke: #e2a73a }
+.killed { fill: #e8edf4; stroke: #0e131a } .recovered { fill: #7fabf2; stroke: #0e131a }
 }
 ";
 
@@ -32,6 +36,8 @@ svg { font-family: system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-
 pub(super) const TICK: &str = "M0 -8V8";
 /// An eviction or a signal, from above.
 pub(super) const DOWN: &str = "M-6 -10H6L0 0Z";
+/// A recovery, from below.
+pub(super) const UP: &str = "M-6 10H6L0 0Z";
 const DOT: &str = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z";
 const CROSS: &str = "M-6 -3L-3 -6L0 -3L3 -6L6 -3L3 0L6 3L3 6L0 3L-3 6L-6 3L-3 0Z";
 const RING: &str = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0ZM-2 0a2 2 0 1 1 4 0a2 2 0 1 1 -4 0Z";
@@ -39,18 +45,30 @@ const DIAMOND: &str = "M0 -6L6 0L0 6L-6 0Z";
 const BAR: &str = "M-8 -5H8V5H-8Z";
 
 /// Class, shape and words of each thing in the picture.
-pub(super) const LEGEND: [(&str, &str, &str); 10] = [
+pub(super) const LEGEND: [(&str, &str, &str); 13] = [
     ("span", "M-8 0H8", "execution"),
     ("work good", BAR, "container works"),
     ("held good", BAR, "lock held"),
+    ("wait", BAR, "waits in the queue"),
     ("renewal", TICK, "renewal"),
     ("end good", DOT, "succeeded"),
     ("end bad", CROSS, "failed"),
     ("evicted", DOWN, "evicted"),
+    ("killed", DOWN, "killed"),
     ("sigterm", DOWN, "SIGTERM"),
+    ("recovered", UP, "recovered"),
     ("end skip", RING, "skipped"),
     ("end twin", DIAMOND, "duplicate"),
 ];
+
+/// How far a shape that points at its place is off its own middle.
+pub(super) fn lift(shape: &str) -> f64 {
+    match shape {
+        DOWN => 5.0,
+        UP => -5.0,
+        _ => 0.0,
+    }
+}
 
 /// The shape at the end of a row.
 pub(super) const fn end_of(kind: Kind) -> &'static str {

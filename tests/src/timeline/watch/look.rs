@@ -31,7 +31,7 @@ impl Watch {
     }
 
     async fn look_at_lock(&mut self) -> Result<()> {
-        let seen = self.stack.lease(&self.lock).await?;
+        let (seen, waiting) = self.stack.lock(&self.lock).await?;
         let same = |a: &Lease, b: &Lease| a.token == b.token;
         match (&self.lease, &seen) {
             (Some(before), Some(now)) if same(before, now) => {
@@ -47,6 +47,10 @@ impl Watch {
             (None, None) => {}
         }
         self.lease = seen;
+        if waiting != self.waiting {
+            self.say(&format!("{waiting} in the queue"));
+            self.waiting = waiting;
+        }
         Ok(())
     }
 

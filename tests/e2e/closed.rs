@@ -1,0 +1,51 @@
+//! A lock that an operator pauses: holders finish, nobody new starts.
+
+use crate::support::{at_work, in_queue, runs_after};
+use crate::{ran_alone, stack};
+use lockstep_tests::stack::{now, unique};
+
+#[tokio::test]
+async fn a_paused_lock_lets_its_holder_finish_and_waiters_in_once_it_is_resumed() {
+    let (stack, lock) = (stack().await, unique("paused"));
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let first = at_work(&stack, &input.clone().seconds(3.0)).await;
+    stack.pause_lock(&lock, "the database is moved").await;
+    let waits = in_queue(&stack, &input, 1).await;
+    assert!(stack.wait(&first.arn, 30).await.ran(), "a holder finishes");
+    assert_eq!(stack.held(&lock).await, 0, "nobody is let in");
+    assert_eq!(stack.waiting(&lock).await, 1);
+
+    let refused = stack.run(&input, 20).await;
+    assert_eq!(refused.status, "FAILED", "{refused:?}");
+    assert_eq!(refused.error, "Lockstep.LockPaused", "{refused:?}");
+    let note = "the database is moved (by operator)";
+    assert!(refused.cause.contains(note), "{}", refused.cause);
+
+    let resumed = now();
+    stack.resume_lock(&lock, "the database is back").await;
+    runs_after(&stack, "a resumption", &lock, &waits, resumed).await;
+    ran_alone(&stack, &lock, 2).await;
+    let told = stack.outcomes(&lock).await;
+    for word in ["paused", "resumed"] {
+        assert!(told.iter().any(|told| told == word), "{word} in {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_evicted_waiter_is_told_so_and_the_one_behind_it_runs() {
+    let (stack, lock) = (stack().await, unique("sent-away"));
+    let input = stack.batch_input(&lock).seconds(0.3);
+    let first = at_work(&stack, &input.clone().seconds(5.0)).await;
+    let away = in_queue(&stack, &input, 1).await;
+    let behind = in_queue(&stack, &input, 2).await;
+    stack.evict(&lock, &away, "not tonight").await;
+    let away = stack.wait(&away, 10).await;
+    assert_eq!(away.status, "SUCCEEDED", "{away:?}");
+    assert_eq!(away.answer(), "gaveUp", "{away:?}");
+    let message = away.output["message"].as_str().unwrap_or_default();
+    assert!(message.contains("operator"), "{message}");
+    for arn in [&first.arn, &behind] {
+        assert!(stack.wait(arn, 30).await.ran());
+    }
+    ran_alone(&stack, &lock, 2).await;
+}

@@ -1,0 +1,116 @@
+//! Runs that die in the middle: their lock goes on in seconds, on the events of their end.
+//!
+//! Leases here last a minute, so that no lease that ran out can help.
+
+use crate::support::{at_work, in_queue, is_usable, runs_after};
+use crate::{ran_alone, stack};
+use lockstep::domain::{Run, RunOutcome};
+use lockstep_tests::stack::{Event, Stack, ending, now, runs, unique};
+
+#[tokio::test]
+async fn a_stopped_execution_is_recovered_and_the_next_waiter_runs() {
+    let (stack, lock) = (stack().await, unique("stopped"));
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let first = at_work(&stack, &input.clone().seconds(60.0)).await;
+    let next = in_queue(&stack, &input, 1).await;
+    let killed = now();
+    stack.abort(&first.arn).await;
+    assert_eq!(stack.wait(&first.arn, 10).await.status, "ABORTED");
+    runs_after(&stack, "StopExecution", &lock, &next, killed).await;
+    let records = ran_alone(&stack, &lock, 2).await;
+    let told = records.iter().any(|r| r.event == Event::Sigterm);
+    assert!(told, "a SIGTERM in {records:?}");
+
+    let entry = died_with(&stack, &lock, first.token, &first.task).await;
+    let (outcome, evidence) = ending(&entry);
+    assert_eq!(outcome, RunOutcome::Recovered, "{entry:?}");
+    assert!(evidence.contains("ABORTED"), "{evidence}");
+    assert!(evidence.contains("stopped"), "{evidence}");
+    let task = entry.task.expect("the task");
+    assert_eq!(task.exit_code, Some(143), "{task:?}");
+    is_usable(&stack, &input).await;
+}
+
+#[tokio::test]
+async fn a_killed_container_fails_its_run_and_the_next_waiter_runs() {
+    let (stack, lock) = (stack().await, unique("killed"));
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let first = at_work(&stack, &input.clone().seconds(60.0)).await;
+    let next = in_queue(&stack, &input, 1).await;
+    let killed = now();
+    stack.kill_container(&first.task).await;
+    let ended = stack.wait(&first.arn, 20).await;
+    assert_eq!(ended.status, "FAILED", "{ended:?}");
+    assert_eq!(ended.error, "States.TaskFailed", "{ended:?}");
+    runs_after(&stack, "docker kill", &lock, &next, killed).await;
+    ran_alone(&stack, &lock, 2).await;
+
+    let entry = died_with(&stack, &lock, first.token, &first.task).await;
+    assert_eq!(ending(&entry).0, RunOutcome::Failed, "{entry:?}");
+    assert_eq!(entry.task.expect("the task").exit_code, Some(137));
+    is_usable(&stack, &input).await;
+}
+
+#[tokio::test]
+async fn a_container_out_of_memory_leaves_its_reason_and_the_next_waiter_runs() {
+    let (stack, lock) = (stack().await, unique("memory"));
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let greedy = input.clone().seconds(60.0).env("BATCH_MEMORY_MB", "900");
+    let first = at_work(&stack, &greedy).await;
+    let next = stack.start(&input.clone().queued()).await;
+    let ended = stack.wait(&first.arn, 40).await;
+    assert_eq!(ended.status, "FAILED", "{ended:?}");
+    let killed = stack.stopped_at(&first.task).await.expect("its end");
+    runs_after(&stack, "out of memory", &lock, &next, killed).await;
+    ran_alone(&stack, &lock, 2).await;
+
+    let entry = died_with(&stack, &lock, first.token, &first.task).await;
+    assert_eq!(ending(&entry).0, RunOutcome::Failed, "{entry:?}");
+    let task = entry.task.expect("the task");
+    assert_eq!(task.exit_code, Some(137), "{task:?}");
+    let reason = task.reason.unwrap_or_default();
+    assert!(reason.starts_with("OutOfMemoryError"), "{reason}");
+    is_usable(&stack, &input).await;
+}
+
+#[tokio::test]
+async fn a_task_that_outlives_its_execution_is_stopped_before_the_next_run_starts() {
+    let (stack, lock) = (stack().await, unique("outlives"));
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let long = input.clone().seconds(60.0);
+    let first = at_work(&stack, &long).await;
+    let group = stack.task(&first.task).await["group"].clone();
+    let group = group.as_str().expect("a group").to_owned();
+    // Step Functions knows nothing of this one, so it is left when the execution is stopped.
+    let stubborn = long.env("BATCH_IGNORE_SIGTERM", "1");
+    let stray = stack.start_stray(&group, &stubborn).await;
+    stack.wait_task(&stray, "RUNNING", 30).await;
+    let next = in_queue(&stack, &input, 1).await;
+    let killed = now();
+    stack.abort(&first.arn).await;
+    runs_after(&stack, "a stray task", &lock, &next, killed).await;
+
+    let told = stack.task(&stray).await;
+    assert_eq!(told["lastStatus"], "STOPPED", "{told}");
+    let reason = told["stoppedReason"].as_str().unwrap_or_default();
+    assert!(reason.contains(&lock), "stopped by Lockstep: {told}");
+    assert_eq!(told["containers"][0]["exitCode"], 137, "{told}");
+    let stopped = stack.stopped_at(&stray).await.expect("its end");
+    let records = stack.records(&lock).await;
+    let start = runs(&records).last().expect("the next run").start;
+    assert!(start >= stopped, "begins at {start}, stopped at {stopped}");
+    let entry = stack.whole_entry(&lock, first.token, 10).await;
+    assert_eq!(ending(&entry).0, RunOutcome::Recovered, "{entry:?}");
+    is_usable(&stack, &input).await;
+}
+
+/// The history's entry of a run that died, with the task and the container that it died with.
+async fn died_with(stack: &Stack, lock: &str, token: u64, task: &str) -> Run {
+    let entry = stack.whole_entry(lock, token, 15).await;
+    let noted = entry.task.as_ref().expect("the task");
+    assert!(noted.arn.ends_with(task), "{noted:?}, not {task}");
+    let told = stack.task(task).await;
+    let container = told["containers"][0]["runtimeId"].as_str();
+    assert_eq!(noted.runtime_id.as_deref(), container, "{told}");
+    entry
+}

@@ -1,0 +1,108 @@
+//! What the tests share: the stack, a run at work, and what must be true of every lock.
+
+use lockstep_tests::stack::{BatchInput, Ended, Event, Record, Stack, overlaps, runs};
+use std::ops::Deref;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Tests run beside each other, but a storm leaves no room for another test's heartbeats.
+static ROOM: RwLock<()> = RwLock::const_new(());
+
+/// The stack, for a test that others run beside.
+pub(crate) struct Shared {
+    stack: Stack,
+    _room: RwLockReadGuard<'static, ()>,
+}
+
+impl Deref for Shared {
+    type Target = Stack;
+
+    fn deref(&self) -> &Stack {
+        &self.stack
+    }
+}
+
+pub(crate) async fn stack() -> Shared {
+    Shared {
+        _room: ROOM.read().await,
+        stack: connect().await,
+    }
+}
+
+/// Until what it answers is dropped, no test runs that asked for [`stack`].
+pub(crate) async fn alone() -> RwLockWriteGuard<'static, ()> {
+    ROOM.write().await
+}
+
+/// The stack, for a test that minds no storm, or makes one.
+pub(crate) async fn connect() -> Stack {
+    match Stack::connect().await {
+        Ok(stack) => stack,
+        Err(problem) => panic!("{problem}"),
+    }
+}
+
+/// A run whose container works.
+pub(crate) struct AtWork {
+    /// Its execution.
+    pub(crate) arn: String,
+    /// The id of its task.
+    pub(crate) task: String,
+    /// Its fencing token.
+    pub(crate) token: u64,
+}
+
+/// Starts the first run of a lock and waits until its container works.
+pub(crate) async fn at_work(stack: &Stack, input: &BatchInput) -> AtWork {
+    let arn = stack.start(input).await;
+    let records = stack.wait_for(input.lock(), Event::Start, 1, 30).await;
+    let run = runs(&records).remove(0);
+    assert_eq!(run.env["LOCKSTEP_HOLDER"], arn, "who works");
+    AtWork {
+        arn,
+        token: run.token(),
+        task: run.task,
+    }
+}
+
+/// Starts a run that waits, and waits until it is the one that makes `count` in the queue.
+pub(crate) async fn in_queue(stack: &Stack, input: &BatchInput, count: usize) -> String {
+    let arn = stack.start(&input.clone().queued()).await;
+    stack.wait_waiting(input.lock(), count, 20).await;
+    arn
+}
+
+/// Waits until the execution `arn` has run. Tells how long after `since` its container began.
+pub(crate) async fn runs_after(stack: &Stack, what: &str, lock: &str, arn: &str, since: u64) {
+    let ended = stack.wait(arn, 60).await;
+    assert!(ended.ran(), "{ended:?}");
+    let records = stack.records(lock).await;
+    let runs = runs(&records);
+    let own = runs.iter().find(|run| run.env["LOCKSTEP_HOLDER"] == arn);
+    let start = own.expect("a container of the waiter").start;
+    let millis = start.saturating_sub(since);
+    eprintln!("figure: {what}: the next container starts {millis} ms after it");
+}
+
+/// Nobody holds the lock in the end, and it can be used.
+pub(crate) async fn is_usable(stack: &Stack, input: &BatchInput) {
+    stack.wait_free(input.lock(), 30).await;
+    let ended = stack.run(&input.clone().seconds(0.2), 30).await;
+    assert!(ended.ran(), "{ended:?}");
+}
+
+/// The one execution that ran, and the others.
+pub(crate) fn one_that_ran(all: Vec<Ended>) -> (Ended, Vec<Ended>) {
+    let (mut ran, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Ended::ran);
+    assert_eq!(ran.len(), 1, "{ran:?} ran, not {others:?}");
+    (ran.remove(0), others)
+}
+
+/// The containers of `lock` ran `count` times, never two at once. A container that was killed
+/// ended when its task was seen to have stopped.
+pub(crate) async fn ran_alone(stack: &Stack, lock: &str, count: usize) -> Vec<Record> {
+    let records = stack.records_with_ends(lock).await;
+    let runs = runs(&records);
+    assert_eq!(runs.len(), count, "container runs of {lock}: {runs:?}");
+    assert_eq!(overlaps(&records, 1), 0, "overlaps of {lock}: {runs:?}");
+    records
+}

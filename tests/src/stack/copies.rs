@@ -1,0 +1,89 @@
+//! Copies of the deployed functions that reach the table over a wire which counts requests.
+
+use super::machines::Functions;
+use super::{Stack, unique};
+use crate::wire::Wire;
+use serde_json::{Value, json};
+
+impl Stack {
+    /// Copies of acquire-lock and release-lock: same code, same roles, same table, over `wire`.
+    pub async fn functions_over(&self, wire: &Wire) -> Functions {
+        let deployed = self.functions();
+        Functions {
+            acquire: self.copy("acquire-lock", &deployed.acquire, wire).await,
+            release: self.copy("release-lock", &deployed.release, wire).await,
+        }
+    }
+
+    async fn copy(&self, package: &str, arn: &str, wire: &Wire) -> String {
+        let path = format!("/2015-03-31/functions/{arn}/configuration");
+        let told = self.rest("lambda", "GET", &path, Value::Null).await.body;
+        let mut variables = told["Environment"]["Variables"].clone();
+        variables["AWS_ENDPOINT_URL_DYNAMODB"] = wire.endpoint().into();
+        let zip = format!("target/lambda/{package}/bootstrap.zip");
+        let zip = crate::repository().join(zip);
+        let code = std::fs::read(&zip).unwrap_or_else(|error| panic!("{}: {error}", zip.display()));
+        let mut wanted = json!({
+            "FunctionName": unique(package),
+            "Environment": { "Variables": variables },
+            "Code": { "ZipFile": base64(&code) },
+        });
+        for field in [
+            "Role",
+            "Runtime",
+            "Handler",
+            "Architectures",
+            "MemorySize",
+            "Timeout",
+            "LoggingConfig",
+        ] {
+            wanted[field] = told[field].clone();
+        }
+        let made = self
+            .rest("lambda", "POST", "/2015-03-31/functions", wanted)
+            .await;
+        let arn = made.body["FunctionArn"].as_str();
+        arn.unwrap_or_else(|| panic!("no copy of {package}: {}", made.body))
+            .to_owned()
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place > group.len() {
+                '='
+            } else {
+                char::from(digit)
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_is_as_in_rfc_4648() {
+        // RFC 4648, section 10.
+        let known = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (plain, encoded) in known {
+            assert_eq!(base64(plain.as_bytes()), encoded);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Small workflows of a user's own, whose work costs nothing: what is measured is the lock.
+
+use super::{Stack, unique};
+use serde_json::{Value, json};
+
+/// The two functions that a workflow calls.
+#[derive(Clone, Debug)]
+pub struct Functions {
+    /// ARN of acquire-lock.
+    pub acquire: String,
+    /// ARN of release-lock.
+    pub release: String,
+}
+
+/// How a workflow comes to its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It waits in the queue until it is woken.
+    Queue,
+    /// It goes without.
+    Skip,
+    /// It asks every three seconds.
+    Poll,
+}
+
+// The state that the lock guards.
+const WORK: &str = "Work";
+
+const BUSY: [&str; 7] = [
+    "Lockstep.Contended",
+    "Lockstep.Unavailable",
+    "Lambda.TooManyRequestsException",
+    "Lambda.ServiceException",
+    "Lambda.Unknown",
+    "Runtime.ExitError",
+    "States.Timeout",
+];
+
+impl Stack {
+    /// The deployed functions.
+    #[must_use]
+    pub fn functions(&self) -> Functions {
+        Functions {
+            acquire: self.output("AcquireLockFunctionArn").to_owned(),
+            release: self.output("ReleaseLockFunctionArn").to_owned(),
+        }
+    }
+
+    /// Creates a state machine whose input is a request of acquire-lock without a holder.
+    pub async fn small_machine(&self, functions: &Functions, turn: Turn) -> String {
+        let machine = self
+            .sfn
+            .create_state_machine()
+            .name(unique("small"))
+            .definition(definition(functions, turn).to_string())
+            .role_arn(self.fixture("WorkflowRoleArn"));
+        let machine = machine.send().await.expect("a state machine");
+        machine.state_machine_arn
+    }
+
+    /// When an execution of a small machine came to its work, in epoch milliseconds.
+    pub async fn began_work(&self, arn: &str) -> u64 {
+        let events = self.history(arn).await;
+        let entered = events.iter().find(|event| {
+            let entered = event.state_entered_event_details();
+            entered.is_some_and(|state| state.name() == WORK)
+        });
+        let entered = entered.unwrap_or_else(|| panic!("{arn} came to no work"));
+        (entered.timestamp.as_secs_f64() * 1000.0).round() as u64
+    }
+}
+
+fn definition(functions: &Functions, turn: Turn) -> Value {
+    let granted = "{% $states.result.status in ['granted', 'alreadyHeld'] %}";
+    let ask =
+        "{% $merge([$states.context.Execution.Input, {'holder': $states.context.Execution.Id}]) %}";
+    let wait = "{% $merge([$states.context.Execution.Input, {'holder': $states.context.Execution.Id, 'taskToken': $states.context.Task.Token}]) %}";
+    let answer = if turn == Turn::Queue {
+        "{% $states.result %}"
+    } else {
+        "{% $states.result.Payload %}"
+    };
+    let acquire = match turn {
+        Turn::Queue => call(
+            "lambda:invoke.waitForTaskToken",
+            &functions.acquire,
+            &json!(wait),
+        ),
+        Turn::Skip | Turn::Poll => call("lambda:invoke", &functions.acquire, &json!(ask)),
+    };
+    let otherwise = if turn == Turn::Poll {
+        "Pause"
+    } else {
+        "Without"
+    };
+    let release = json!({ "grant": "{% $answer.grant %}", "outcome": "succeeded" });
+    json!({
+        "QueryLanguage": "JSONata",
+        "StartAt": "Acquire",
+        "States": {
+            "Acquire": with(acquire, &json!({ "Assign": { "answer": answer }, "Output": answer, "Next": "Mine" })),
+            "Mine": {
+                "Type": "Choice",
+                "Choices": [{ "Condition": granted.replace("states.result", "answer"), "Next": WORK }],
+                "Default": otherwise
+            },
+            "Pause": { "Type": "Wait", "Seconds": 3, "Next": "Acquire" },
+            "Without": { "Type": "Succeed", "Output": "{% $answer %}" },
+            WORK: { "Type": "Pass", "Next": "Release" },
+            "Release": with(
+                call("lambda:invoke", &functions.release, &release),
+                &json!({ "Output": "{% $answer %}", "End": true })
+            ),
+        }
+    })
+}
+
+fn call(resource: &str, function: &str, payload: &Value) -> Value {
+    json!({
+        "Type": "Task",
+        "Resource": format!("arn:aws:states:::{resource}"),
+        "Arguments": { "FunctionName": function, "Payload": payload },
+        "TimeoutSeconds": 300,
+        "Retry": [{
+            "ErrorEquals": BUSY,
+            "IntervalSeconds": 1,
+            "MaxAttempts": 20,
+            "BackoffRate": 1.5,
+            "MaxDelaySeconds": 10,
+            "JitterStrategy": "FULL"
+        }]
+    })
+}
+
+fn with(mut state: Value, more: &Value) -> Value {
+    let fields = state.as_object_mut().expect("a state");
+    fields.extend(more.as_object().expect("fields").clone());
+    state
+}
