@@ -128,3 +128,15 @@ async fn a_run_that_goes_on_to_wait_is_not_reported_as_skipped() {
     assert!(functions.events.published().is_empty());
     assert_eq!(functions.metrics.all().len(), before);
 }
+
+#[tokio::test]
+async fn a_run_that_asked_to_fail_is_not_reported_as_skipped() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+
+    let error = functions.acquire(ask_with("b", json!({ "overlap": "fail" })));
+    let error = error.await.unwrap_err();
+
+    assert_eq!(error.name().as_str(), "Lockstep.LockHeld");
+    assert!(functions.events.published().is_empty());
+}

@@ -3,7 +3,7 @@
 use crate::Deps;
 use lockstep::alerts::About;
 use lockstep::clock::Clock;
-use lockstep::contract::{AcquireResponse, CheckedAcquire};
+use lockstep::contract::{AcquireResponse, CheckedAcquire, Overlap};
 use lockstep::domain::{LockKey, Refusal, Timestamp};
 use lockstep::events::Events;
 use lockstep::executions::Executions;
@@ -29,9 +29,10 @@ pub(crate) async fn refusal<S, C, E, T, V, K>(
         let full = [(Metric::QueueFull, 1.0)];
         deps.metrics.report(&request.lock, now, &full);
     }
-    // A run that goes on to wait has not given way.
+    // A run that goes on to wait has not given way, and of one that fails its workflow tells.
     let waits = request.may_wait || request.acquire.task_token.is_some();
-    if waits && matches!(refusal, Refusal::Held { .. } | Refusal::TooSoon { .. }) {
+    let fails = request.overlap == Overlap::Fail;
+    if (waits || fails) && matches!(refusal, Refusal::Held { .. } | Refusal::TooSoon { .. }) {
         return;
     }
     if let Some(event) = about(request, now).gave_way(refusal) {
