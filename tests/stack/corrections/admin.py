@@ -1,41 +1,58 @@
-"""The requests that order faults: GET, POST and DELETE of /_lockstack/faults. See README.md."""
+"""The requests of tests to the emulator itself: /_lockstack/faults and /_lockstack/agent. See README.md."""
 import json
+import urllib.parse
 
 from ministack import app
 
-from . import faults
+from . import agent, agent_hosts, agent_orders, faults
 
-PATH = "/_lockstack/faults"
+_REFUSALS = (faults.Refused, agent_orders.Refused, ValueError, TypeError, AttributeError, KeyError)
 
 
-def _serving_faults(serve):
+def _faults(method, request, _):
+    if method == "POST":
+        faults.order(request)
+    elif method == "DELETE":
+        faults.clear()
+    return faults.status()
+
+
+def _agent(method, request, query):
+    task = query.get("task", [None])[0]
+    if method == "POST":
+        agent_orders.settle(request)
+    elif method == "DELETE":
+        agent_orders.clear(task)
+    return agent_orders.journal(task)
+
+
+def _agent_task(method, request, _):
+    if method != "POST":
+        raise agent_orders.Refused("POST a task; StopTask ends it")
+    return agent_hosts.start(request)
+
+
+_ANSWERS = {"/_lockstack/faults": _faults, "/_lockstack/agent": _agent, "/_lockstack/agent/task": _agent_task}
+
+
+def _serving_orders(serve):
     async def wrapper(scope, receive, send):
-        if scope["type"] != "http" or scope["path"] != PATH:
+        if scope["type"] != "http" or scope["path"] not in _ANSWERS:
             return await serve(scope, receive, send)
-        text, more = b"", True
-        while more:
-            part = await receive()
-            text, more = text + part.get("body", b""), part.get("more_body", False)
-        code, answer = _answer(scope["method"], text)
-        body = json.dumps(answer).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": code, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        text = await agent.read(receive)
+        await agent.respond(send, *_answer(scope, text))
     return wrapper
 
 
-def _answer(method, text):
+def _answer(scope, text):
+    if scope["method"] not in ("GET", "POST", "DELETE"):
+        return 405, {"message": "GET, POST or DELETE"}
+    query = urllib.parse.parse_qs(scope.get("query_string", b"").decode())
     try:
-        if method == "POST":
-            faults.order(json.loads(text))
-        elif method == "DELETE":
-            faults.clear()
-        elif method != "GET":
-            return 405, {"message": "GET, POST or DELETE"}
-        return 200, faults.status()
-    except (faults.Refused, ValueError, TypeError, AttributeError) as problem:
+        return 200, _ANSWERS[scope["path"]](scope["method"], json.loads(text or b"{}"), query)
+    except _REFUSALS as problem:
         return 400, {"message": str(problem)}
 
 
 def apply():
-    app.app = _serving_faults(app.app)
+    app.app = _serving_orders(app.app)

@@ -8,7 +8,9 @@ AWS: stopCode and stoppedReason are there only when the task is asked to stop; a
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html
 AWS: times are seconds with their milliseconds.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html#API_DescribeTasks_Examples
-ministack 1.5.33: leaves the group empty, has empty texts instead of no field, words the reason
+AWS: CloudFormation hands the value of a Number parameter to a property as a number.
+  https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html
+ministack 1.5.33: hands on a text, with which a service fails; leaves the group empty, has empty texts instead of no field, words the reason
   in another way, and cuts times to seconds.
 """
 import datetime
@@ -39,6 +41,14 @@ def _naming_the_group(run_task):
     return wrapper
 
 
+def _counting(change_service):
+    def wrapper(data):
+        if isinstance(data.get("desiredCount"), str):
+            data = {**data, "desiredCount": int(data["desiredCount"])}
+        return change_service(data)
+    return wrapper
+
+
 def _wording(mark_stopped):
     def wrapper(task_arn, task, reason, stop_code, **named):
         if reason == "Essential container exited":
@@ -55,6 +65,8 @@ def _epoch(value):
 
 
 def apply():
+    ecs._create_service = _counting(ecs._create_service)
+    ecs._update_service = _counting(ecs._update_service)
     ecs._ts_to_epoch = _epoch
     ecs._sanitize = _sanitize
     ecs_tasks.start_tasks = _naming_the_group(ecs_tasks.start_tasks)

@@ -2,38 +2,115 @@
 
 AWS: GetTaskProtection and UpdateTaskProtection work for tasks of a service; any other task is
   the failure TASK_NOT_VALID, a stopped or unknown one MISSING. Protection lasts 120 minutes
-  unless said otherwise.
+  unless said otherwise, at most 2880; each call sets its end anew.
+  https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html
+AWS: a task cannot be protected (DEPLOYMENT_BLOCKED) when the service would have more protected tasks
+  than its desired count, which would keep a deployment from its steady state.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html
-ministack 1.5.33: answers with empty lists. What protection protects from (scale-in, deployments)
-  is not modelled here either.
+ministack 1.5.33: answers with empty lists. What protection protects from is in ecs_services.py.
+
+A test cannot wait for minutes: agent_orders.py may say that a minute of protection is shorter.
 """
 import time
 
 from ministack.services import ecs
 
+from . import agent_orders
+
+_MINUTES = range(1, 2881)
 _protected_until = {}
+
+
+class Refused(Exception):
+    """InvalidParameterException, with its message."""
+
+
+def protected(task):
+    """Whether a task is protected now."""
+    return _protected_until.get(task["taskArn"], 0) > time.time()
+
+
+def in_service(task):
+    return task.get("group", "").startswith("service:")
+
+
+def service_of(task):
+    """The record of the service that a task belongs to; None when it belongs to none, or none that is known."""
+    cluster = task["clusterArn"].rpartition("/")[2]
+    return ecs._services.get(f"{cluster}/{task['group'].partition(':')[2]}") if in_service(task) else None
+
+
+def tasks_of(service):
+    """The tasks that the service has and has not asked to stop."""
+    group = f"service:{service['serviceName']}"
+    return [task for task in list(ecs._tasks.values())
+            if task.get("group") == group and task["clusterArn"] == service["clusterArn"]
+            and task["lastStatus"] in ecs._PRE_STOP_STATUSES and task["desiredStatus"] == "RUNNING"]
+
+
+def _blocks_deployment(task):
+    service = service_of(task)
+    if not service or service["status"] != "ACTIVE":
+        return False
+    rollouts = [deployment["rolloutState"] for deployment in service["deployments"]]
+    if rollouts.count("COMPLETED") == len(rollouts) == 1:
+        return False
+    others = [one for one in tasks_of(service) if one is not task and protected(one)]
+    return len(others) + 1 > service["desiredCount"]
+
+
+def _failure(task, update, enable):
+    if not in_service(task):
+        return "TASK_NOT_VALID"
+    ordered = agent_orders.take("protection", task["taskArn"], "PUT" if update else "GET", "")
+    if ordered:
+        return ordered
+    return "DEPLOYMENT_BLOCKED" if update and enable and _blocks_deployment(task) else None
+
+
+def _state(task):
+    until = _protected_until.get(task["taskArn"], 0)
+    enabled = until > time.time()
+    return {"taskArn": task["taskArn"], "protectionEnabled": enabled, **({"expirationDate": until} if enabled else {})}
+
+
+def _checked(data, update):
+    """Whether to protect, and for how many minutes."""
+    enable, minutes = data.get("protectionEnabled"), data.get("expiresInMinutes")
+    if len(data.get("tasks", [])) > (10 if update else 100):
+        raise Refused("Too many tasks.")
+    if update and not isinstance(enable, bool):
+        raise Refused("protectionEnabled must be given.")
+    if update and minutes is not None and minutes not in _MINUTES:
+        raise Refused("expiresInMinutes must be between 1 and 2880.")
+    return enable, 120 if minutes is None else minutes
 
 
 def _protection(data, update):
     cluster = ecs._resolve_cluster_name(data.get("cluster", "default"))
-    protected, failures = [], []
+    if cluster not in ecs._clusters:
+        return ecs.error_response_json("ClusterNotFoundException", "Cluster not found.", 400)
+    try:
+        enable, minutes = _checked(data, update)
+    except Refused as problem:
+        return ecs.error_response_json("InvalidParameterException", str(problem), 400)
+    answered, failures = [], []
     for reference in data.get("tasks", []):
-        task = cluster and ecs._resolve_task(reference, cluster)
+        task = ecs._resolve_task(reference, cluster)
         if not task or task["lastStatus"] == "STOPPED":
             failures.append({"arn": reference, "reason": "MISSING"})
             continue
-        arn = task["taskArn"]
-        if not task.get("group", "").startswith("service:"):
-            failures.append({"arn": arn, "reason": "TASK_NOT_VALID"})
+        reason = _failure(task, update, enable)
+        if reason:
+            failures.append({"arn": task["taskArn"], "reason": reason})
             continue
-        if update:
-            minutes = int(data.get("expiresInMinutes", 120)) if data.get("protectionEnabled") else 0
-            _protected_until[arn] = time.time() + 60 * minutes
-        until = _protected_until.get(arn, 0)
-        enabled = until > time.time()
-        protected.append({"taskArn": arn, "protectionEnabled": enabled,
-                          **({"expirationDate": until} if enabled else {})})
-    return ecs.json_response({"protectedTasks": protected, "failures": failures})
+        if update and enable:
+            seconds = minutes * agent_orders.minute_seconds(task["taskArn"])
+            _protected_until[task["taskArn"]] = round(time.time() + seconds, 3)
+        elif update:
+            _protected_until.pop(task["taskArn"], None)
+        answered.append(_state(task))
+    return ecs.json_response({"protectedTasks": answered, "failures": failures})
 
 
 def apply():

@@ -13,7 +13,7 @@ import time
 
 from ministack.services import ecs
 
-from . import ecs_events, scope
+from . import agent_hosts, ecs_events, scope
 
 _stock_stop = ecs._stop_task
 _stock_active = ecs._task_is_active
@@ -31,6 +31,7 @@ def stop_task(data):
         first = "_stop_reason" not in task
         if first:
             task["_stop_reason"] = data.get("reason", "Task stopped by user")
+            task["_stop_code"] = data.get("_stopCode", "UserInitiated")
             task["desiredStatus"] = "STOPPED"
             task["stoppingAt"] = ecs._iso()
             ecs._bump_task_version(task)
@@ -52,6 +53,8 @@ def _stop_containers(task, docker):
             docker.containers.get(container_id).stop(timeout=timeouts.get(container["name"], 30))
         except Exception as error:  # it may have exited and been removed meanwhile
             _log.warning("stop of %s: %s", container_id[:12], error)
+    if task.get("_host"):
+        agent_hosts.end(task)
 
 
 def _task_is_active(task_arn, task):
@@ -64,7 +67,7 @@ def _task_is_active(task_arn, task):
 def _naming_the_request(mark_stopped):
     def wrapper(task_arn, task, reason, stop_code, **named):
         if "_stop_reason" in task and stop_code == "EssentialContainerExited":
-            reason, stop_code = task["_stop_reason"], "UserInitiated"
+            reason, stop_code = task["_stop_reason"], task["_stop_code"]
         return mark_stopped(task_arn, task, reason, stop_code, **named)
     return wrapper
 

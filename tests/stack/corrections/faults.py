@@ -11,7 +11,7 @@ import threading
 from ministack import app
 from ministack.services import eventbridge, lambda_svc
 
-from . import dynamodb, lambdas, rules
+from . import agent_orders, dynamodb, lambdas, rules
 
 _lock = threading.Lock()
 _kills = []  # {"function", "after", "mentioning"}
@@ -30,14 +30,17 @@ class Refused(Exception):
 
 
 def status():
+    ordered, struck = agent_orders.status()
     with _lock:
-        return copy.deepcopy({"kill": _kills, "fail": _failures, "muted": _muted, "fired": _fired})
+        return copy.deepcopy({"kill": _kills, "fail": _failures, "muted": _muted, "agent": ordered,
+                              "fired": _fired + struck})
 
 
 def clear():
     with _lock:
         for waiting in (_kills, _failures, _muted, _fired):
             waiting.clear()
+    agent_orders.clear_faults()
 
 
 def order(request):
@@ -64,8 +67,10 @@ def order(request):
     elif "fire" in request:
         if not rules.fire(request["fire"]):
             raise Refused(f"no rule with a rate is named {request['fire']} or has it as a target")
+    elif "agent" in request or "protection" in request:
+        agent_orders.order(request)
     else:
-        raise Refused('give one of "kill", "fail", "events": "on" or "off", "fire"')
+        raise Refused('give one of "kill", "fail", "events": "on" or "off", "fire", "agent", "protection"')
 
 
 def _function(reference):

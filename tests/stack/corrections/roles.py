@@ -1,13 +1,18 @@
 """What a role of a function is checked against.
 
-AWS: DescribeTasks and StopTask are checked on the tasks, ListTasks on the cluster's container
-  instances, RunTask on the task definition; the condition key ecs:cluster is the cluster's ARN.
+AWS: DescribeTasks, StopTask, GetTaskProtection and UpdateTaskProtection are checked on the tasks, ListTasks
+  on the cluster's container instances, RunTask on the task definition; the condition key ecs:cluster is the
+  cluster's ARN.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
 ministack 1.5.33: checks all of them on the cluster and knows no ecs:cluster. Of the tasks that
   one DescribeTasks names, only the first is checked here.
 AWS: the condition key events:source of PutEvents has the sources of the events that are put.
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-conditions.html
 ministack 1.5.33: knows no events:source.
+AWS: the condition key dynamodb:LeadingKeys has the partition keys of the items that are asked for.
+  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
+ministack 1.5.33: knows no dynamodb:LeadingKeys. Known here for single items and transactions, of
+  tables with the partition key `pk`.
 """
 import json
 
@@ -32,7 +37,7 @@ def _extract_resource_arn(service, method, path, headers, body, query_params, re
         data = _request(body)
         cluster = str(data.get("cluster") or "default").rpartition("/")[2]
         prefix = f"arn:aws:ecs:{region}:{account_id}"
-        if action in ("DescribeTasks", "StopTask"):
+        if action in ("DescribeTasks", "StopTask", "GetTaskProtection", "UpdateTaskProtection"):
             task = str(data.get("task") or (data.get("tasks") or [""])[0])
             return task if task.startswith("arn:") else f"{prefix}:task/{cluster}/{task}"
         if action == "ListTasks":
@@ -43,6 +48,12 @@ def _extract_resource_arn(service, method, path, headers, body, query_params, re
     return _stock_resource(service, method, path, headers, body, query_params, region, account_id)
 
 
+def _leading_keys(request):
+    actions = [action for entry in request.get("TransactItems", []) for action in entry.values()]
+    items = [action.get("Key") or action.get("Item") or {} for action in actions or [request]]
+    return sorted({item["pk"]["S"] for item in items if "pk" in item})
+
+
 def _request_tag_context(service, iam_action, body, params):
     context = _stock_context(service, iam_action, body, params)
     if service == "ecs":
@@ -50,6 +61,8 @@ def _request_tag_context(service, iam_action, body, params):
         if not cluster.startswith("arn:"):
             cluster = f"arn:aws:ecs:{get_region()}:{get_account_id()}:cluster/{cluster}"
         context = {**context, "ecs:cluster": cluster}
+    if service == "dynamodb" and (keys := _leading_keys(_request(body))):
+        context = {**context, "dynamodb:LeadingKeys": keys}
     if iam_action == "events:PutEvents":
         sources = {str(entry.get("Source")) for entry in _request(body).get("Entries", [])}
         context = {**context, "events:source": sources.pop() if len(sources) == 1 else sorted(sources)}

@@ -4,7 +4,8 @@ AWS: <aws.scheduler.schedule-arn>, scheduled-time, execution-id and attempt-numb
   Input are replaced, whatever the target. scheduled-time is the moment that was scheduled, the
   same for every delivery of one occurrence.
   https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html
-AWS: the universal target aws-sdk:sfn:startExecution takes StateMachineArn, Name and Input in its Input.
+AWS: a universal target's Input is the request of the API that it names, with names in upper camel
+  case. startExecution of Step Functions and runTask of ECS are known here.
   https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
 ministack 1.5.33: replaces none of them and knows no universal target.
 """
@@ -14,10 +15,11 @@ import math
 import time
 import uuid
 
-from ministack.services import eventbridge, scheduler
+from ministack.services import ecs, eventbridge, scheduler
 from ministack.services import stepfunctions as sfn
 
 _START_EXECUTION = "arn:aws:scheduler:::aws-sdk:sfn:startExecution"
+_RUN_TASK = "arn:aws:scheduler:::aws-sdk:ecs:runTask"
 _stock_invoke = eventbridge._invoke_target
 _log = logging.getLogger("lockstack.schedules")
 
@@ -29,6 +31,8 @@ def _invoke_target(target, event, rule, view=None):
         target = {**target, "Input": _replace_attributes(target["Input"], event["Time"], rule)}
     if target.get("Arn") == _START_EXECUTION:
         return _start_execution(json.loads(target["Input"]))
+    if target.get("Arn") == _RUN_TASK:
+        return _run_task(json.loads(target["Input"]))
     return _stock_invoke(target, event, rule, view)
 
 
@@ -62,6 +66,20 @@ def _start_execution(request):
     status, _, answer = sfn._start_execution(body)
     if status >= 400:
         _log.warning("universal target startExecution refused: %s", answer)
+
+
+def _lower_camel(value):
+    if isinstance(value, list):
+        return [_lower_camel(each) for each in value]
+    if isinstance(value, dict):
+        return {name[:1].lower() + name[1:]: _lower_camel(each) for name, each in value.items()}
+    return value
+
+
+def _run_task(request):
+    status, _, answer = ecs._run_task(_lower_camel(request))
+    if status >= 400:
+        _log.warning("universal target runTask refused: %s", answer)
 
 
 def apply():

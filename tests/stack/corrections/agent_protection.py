@@ -1,0 +1,141 @@
+"""What the container agent answers on task-protection/v1/state.
+
+AWS: as the agent's own source has it: the order of its checks, its statuses and its texts.
+  https://github.com/aws/amazon-ecs-agent/blob/master/ecs-agent/tmds/handlers/taskprotection/v1/handlers/handlers.go
+AWS: the agent calls ECS with the task's role, whose policies count; the failures of ECS come with
+  status 200.
+  https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html
+ministack 1.5.33: has no such endpoint.
+
+Not modelled: the agent gives up a call of ECS after seconds (504); here on order and at once.
+"""
+import datetime
+import json
+import uuid
+
+from ministack import app
+from ministack.core import iam_actions, iam_evaluator, lambda_runtime
+from ministack.services import ecs
+
+_OPERATIONS = {"GET": "GetTaskProtection", "PUT": "UpdateTaskProtection"}
+_ERRORS = {
+    "400": (400, "ThrottlingException", "Rate exceeded", True),
+    "500": (500, "ServerException", "Service Unavailable. Please try again later.", True),
+    "504": (504, "RequestCanceled", "Timed out calling ECS Task Protection API", False),
+}
+
+
+class Malformed(Exception):
+    """The body is not what the agent decodes."""
+
+
+def answer(method, text, task, fault):
+    """(status, body) of one call. `fault` is what was ordered for it."""
+    if method not in _OPERATIONS:
+        return 405, None
+    fields = {}
+    if method == "PUT":
+        try:
+            fields = _decode(text)
+        except Malformed:
+            return _error(400, "", "InvalidParameterException", "UpdateTaskProtection: failed to decode request")
+    if not task:
+        return _error(404, "", "ResourceNotFoundException", "Failed to find a task for the request")
+    arn = task["taskArn"]
+    if method == "PUT" and fields.get("protectionenabled") is None:
+        return _error(400, arn, "InvalidParameterException",
+                      "Invalid request: does not contain 'ProtectionEnabled' field")
+    role = role_of(task)
+    if not role or fault == "403":
+        return _error(403, arn, "AccessDeniedException",
+                      "Invalid Request: no task IAM role credentials available for task")
+    if fault in _ERRORS:
+        status, code, message, reached = _ERRORS[fault]
+        return _error(status, arn, code, message, reached)
+    if fault:
+        return 200, {"failure": {"Arn": arn, "Detail": None, "Reason": fault}}
+    return _ask_ecs(_OPERATIONS[method], task, role, fields)
+
+
+def _decode(text):
+    """As Go decodes it: names in any case, no others, null as if left out, what follows is not read."""
+    try:
+        value, _ = json.JSONDecoder(parse_constant=_no_number).raw_decode(text.decode().lstrip())
+    except (ValueError, RecursionError):
+        raise Malformed() from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Malformed()
+    fields = {name.lower(): item for name, item in value.items()}
+    enabled, minutes = fields.get("protectionenabled"), fields.get("expiresinminutes")
+    if set(fields) - {"protectionenabled", "expiresinminutes"} or not isinstance(enabled, (bool, type(None))):
+        raise Malformed()
+    if minutes is not None and (type(minutes) is not int or not -2**63 <= minutes < 2**63):
+        raise Malformed()
+    return fields
+
+
+def _no_number(_):
+    raise Malformed()
+
+
+def role_of(task):
+    definition = ecs._task_defs.get(ecs._resolve_td_key(task["taskDefinitionArn"])) or {}
+    return (task.get("overrides") or {}).get("taskRoleArn") or definition.get("taskRoleArn")
+
+
+def credentials(task, role):
+    """Keys of the task's role."""
+    region, account = task["taskArn"].split(":")[3:5]
+    name = task["taskArn"].rpartition("/")[2]
+    return lambda_runtime.execution_credentials({
+        "Role": role, "FunctionName": name, "FunctionArn": f"arn:aws:lambda:{region}:{account}:function:ecs-{name}"})
+
+
+def _ask_ecs(operation, task, role, fields):
+    arn = task["taskArn"]
+    denied = _denial(operation, task, role)
+    if denied:
+        return _error(400, arn, "AccessDeniedException", denied, True)
+    request = {"cluster": task["clusterArn"], "tasks": [arn]}
+    if "protectionenabled" in fields:
+        request.update(protectionEnabled=fields["protectionenabled"], expiresInMinutes=fields.get("expiresinminutes"))
+    status, _, body = ecs._ACTION_MAP[operation](request)
+    told = json.loads(body)
+    if status >= 400:
+        return _error(status, arn, told["__type"].rpartition("#")[2], told.get("message", ""), True)
+    for failure in told["failures"]:
+        return 200, {"failure": {"Arn": failure["arn"], "Detail": failure.get("detail"), "Reason": failure["reason"]}}
+    (state,) = told["protectedTasks"]
+    return 200, {"protection": {"ExpirationDate": _date(state.get("expirationDate")),
+                                "ProtectionEnabled": state["protectionEnabled"], "TaskArn": state["taskArn"]}}
+
+
+def _denial(operation, task, role):
+    """Why the task's role must not; None when it may."""
+    if not app.AUTH:
+        return None
+    key = credentials(task, role)["AWS_ACCESS_KEY_ID"]
+    region, arn = task["taskArn"].split(":")[3], task["taskArn"]
+    denied = iam_evaluator.enforce(key, f"ecs:{operation}", "ecs", region, resource_arn=arn,
+                                   service_context={"ecs:cluster": task["clusterArn"]})
+    if not denied:
+        return None
+    principal = getattr(denied, "principal_arn", role)
+    return iam_actions.identity_denial_message(f"ecs:{operation}", principal, arn,
+                                               getattr(denied, "decision", "") == "Deny")
+
+
+def _date(seconds):
+    """As Go writes a time: no more digits of a second than it has."""
+    if seconds is None:
+        return None
+    text = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return text.rstrip("0").rstrip(".") + "Z"
+
+
+def _error(status, arn, code, message, reached_ecs=False):
+    """The id of the request is told when it was ECS that refused."""
+    error = {**({"Arn": arn} if arn else {}), "Code": code, "Message": message}
+    return status, {**({"requestID": str(uuid.uuid4())} if reached_ecs else {}), "error": error}
