@@ -10,6 +10,7 @@ from cfnlint.rules import CloudFormationLintRule, RuleMatch
 # works. Source: the Service Authorization Reference of the service.
 WITHOUT_RESOURCE_TYPE = {
     "states:SendTaskSuccess": "limited by the task token that the caller must know",
+    "ecr:GetAuthorizationToken": "a login to the registry; what may be pulled is limited by the other actions",
     "logs:CreateLogDelivery": "log delivery of a state machine is set up for the account",
     "logs:DeleteLogDelivery": "see logs:CreateLogDelivery",
     "logs:DescribeLogGroups": "see logs:CreateLogDelivery",
@@ -26,6 +27,10 @@ LIMITED_BY_CONDITION = {
     # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
     "ecs:ListTasks": ("ecs:cluster", "its resource is a container instance, and a whole cluster's tasks are listed"),
 }
+
+# Managed policies of infra/template.yaml, by the end of the name that it exports. This rule sees
+# their statements there.
+OWN_POLICIES = ("-TaskLockPolicyArn", "-TaskProtectionPolicyArn", "-JobsPolicyArn")
 
 WITH_ROLE = ("AWS::Serverless::Function", "AWS::Serverless::StateMachine")
 
@@ -51,6 +56,13 @@ def nodes(node, path):
     elif isinstance(node, list):
         for index, value in enumerate(node):
             yield from nodes(value, path + [index])
+
+
+def is_own_policy(reference):
+    """Whether a managed policy is imported from Lockstep's own stack."""
+    if not isinstance(reference, dict) or list(reference) != ["Fn::ImportValue"]:
+        return False
+    return any(name.endswith(OWN_POLICIES) for name in strings(reference))
 
 
 def complaints(statement):
@@ -89,7 +101,8 @@ class LeastPrivilege(CloudFormationLintRule):
             if node.get("Type") in WITH_ROLE and "Role" not in node.get("Properties", {}):
                 message = "the role that SAM makes up may write to every log group: write one"
                 found.append(RuleMatch(path + ["Type"], message))
-            if node.get("ManagedPolicyArns"):
+            policies = node.get("ManagedPolicyArns", [])
+            if not isinstance(policies, list) or not all(map(is_own_policy, policies)):
                 message = "a managed policy hides its actions: write the statements out"
                 found.append(RuleMatch(path + ["ManagedPolicyArns"], message))
         return found

@@ -21,6 +21,7 @@ mod faults;
 pub mod followup;
 #[cfg(feature = "lambda")]
 pub mod lambda;
+pub mod protection;
 pub mod protocol;
 pub mod recovery;
 pub mod store;

@@ -45,12 +45,27 @@ pub enum TasksSight {
     Hidden(String),
 }
 
+/// What was learnt of the task that a holder is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskSight {
+    /// The holder is no task: there is nobody to ask.
+    NotOne,
+    /// ECS says so.
+    Seen(Task),
+    /// ECS does not know it: it stopped long ago, or began a moment ago.
+    Unknown,
+    /// It could not be learnt, and why.
+    Hidden(String),
+}
+
 /// What is known of a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Of its execution.
     pub execution: ExecutionSight,
-    /// Of its tasks.
+    /// Of itself, where it is a task and not an execution.
+    pub task: TaskSight,
+    /// Of the tasks of its execution.
     pub tasks: TasksSight,
 }
 
@@ -99,8 +114,15 @@ pub enum Action {
 ///  runs                   another replaces it      stop both
 ///  runs                   its turn was not taken   wake it; after an hour the next
 ///  runs                   expired                  by stale policy: stop both, recover, freeze
-///  not one                expired                  recover
 ///  hidden                 expired                  alert
+///
+///  not one, but a task:
+///             stopped                             recover
+///             unknown    expired                  recover
+///             runs       expired                  recover: it has stopped its work by then
+///             hidden     expired                  recover
+///  neither               expired                  recover
+///
 ///  anything else                                   leave it
 /// ```
 #[must_use]
@@ -117,14 +139,41 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
             ended(lease, &evidence.tasks, words, now)
         }
         ExecutionSight::Seen(ExecutionState::Running) => running(lease, &evidence.tasks, now),
-        ExecutionSight::NotOne if lease.is_dead(now) => Action::Recover {
-            death: Death::Expired,
-            evidence: "the lease ran out, and the holder is no execution that could be asked"
-                .into(),
-        },
         ExecutionSight::Hidden(why) if lease.is_dead(now) => Action::Alert { why: why.clone() },
-        ExecutionSight::NotOne | ExecutionSight::Hidden(_) => Action::Leave,
+        ExecutionSight::Hidden(_) => Action::Leave,
+        ExecutionSight::NotOne => not_an_execution(&evidence.task, lease.is_dead(now)),
     }
+}
+
+/// A holder inside a container kills its own work before its lease ends. So the end of the lease is
+/// enough to free its permit, and what is seen of its task only makes it free sooner.
+fn not_an_execution(task: &TaskSight, dead: bool) -> Action {
+    let (death, evidence) = match task {
+        TaskSight::Seen(task) if task.stopped => {
+            let why = task.stopped_reason.as_ref();
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            (Death::Seen, format!("its task has stopped{why}"))
+        }
+        _ if !dead => return Action::Leave,
+        // One that began a moment ago may not be known yet.
+        TaskSight::Unknown => {
+            let words = "the lease ran out, and ECS does not know the task any more";
+            (Death::Seen, words.into())
+        }
+        TaskSight::Seen(_) => {
+            let words = "the lease ran out, though the task still runs";
+            (Death::Expired, words.into())
+        }
+        TaskSight::Hidden(why) => {
+            let words = format!("the lease ran out, and the task could not be looked at: {why}");
+            (Death::Expired, words)
+        }
+        TaskSight::NotOne => {
+            let words = "the lease ran out, and the holder is no execution that could be asked";
+            (Death::Expired, words.into())
+        }
+    };
+    Action::Recover { death, evidence }
 }
 
 fn ended(lease: &Lease, tasks: &TasksSight, execution: &str, now: Timestamp) -> Action {

@@ -3,7 +3,9 @@
 //! One trait, two stores: [`memory`] is the reference, [`dynamodb`] the real one. Both pass the
 //! same [`conformance`] suite.
 
-use crate::domain::{Change, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId};
+use crate::domain::{
+    Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -42,6 +44,19 @@ pub trait LockStore: Send + Sync {
         run: &RunId,
     ) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send;
 
+    /// The runs of `lock` by their grants, newest first: those before `after`, or from the newest
+    /// on, at most `most` of them and at least one (strongly consistent).
+    ///
+    /// Runs under way are not among them unless a task of theirs was noted: the record has those.
+    /// An entry that cannot be read is passed over and logged. Tokens count as newer by their
+    /// decimal text, which is the order of grants from 2001 to 2286.
+    fn history(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> impl Future<Output = Result<HistoryPage, StoreError>> + Send;
+
     /// Writes the side item of a waiter, unless a newer one of that waiter is there.
     ///
     /// It goes before the place in the queue: whoever finds the place must find the item.
@@ -66,6 +81,15 @@ pub trait LockStore: Send + Sync {
         until: Timestamp,
         after: Option<&DueLock>,
     ) -> impl Future<Output = Result<DuePage, StoreError>> + Send;
+}
+
+/// One page of a lock's history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryPage {
+    /// The runs, newest first.
+    pub runs: Vec<Run>,
+    /// Behind which token the next page goes on; none after the last.
+    pub next: Option<FencingToken>,
 }
 
 /// How many shards the sweep's index has. One key of an index takes 1000 writes a second
@@ -175,6 +199,15 @@ impl<S: LockStore> LockStore for &S {
         run: &RunId,
     ) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send {
         (**self).load_run(lock, run)
+    }
+
+    fn history(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> impl Future<Output = Result<HistoryPage, StoreError>> + Send {
+        (**self).history(lock, after, most)
     }
 
     fn register(

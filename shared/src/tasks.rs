@@ -1,11 +1,13 @@
-//! The ECS tasks of a run: which they are, and how to stop one.
+//! The ECS tasks of a run: which they are, how to stop one, and how to have one spared.
 
+mod arn;
 #[cfg(feature = "aws")]
 pub mod ecs;
 mod group;
 #[cfg(feature = "test-util")]
 pub mod memory;
 
+pub use arn::TaskArn;
 pub use group::{parse_group, task_group};
 
 use crate::domain::{TaskEnd, Timestamp, Work};
@@ -34,8 +36,19 @@ impl Task {
     /// What is remembered of it. Of several containers it is the one that failed that matters.
     #[must_use]
     pub fn end(&self) -> TaskEnd {
+        self.end_of(None)
+    }
+
+    /// The same, with the container that is called `runtime_id` in the container runtime, where the
+    /// task has it.
+    #[must_use]
+    pub fn end_of(&self, runtime_id: Option<&str>) -> TaskEnd {
+        let named = |container: &&Container| {
+            runtime_id.is_some() && container.runtime_id.as_deref() == runtime_id
+        };
         let failed = |container: &&Container| container.exit_code.is_none_or(|code| code != 0);
-        let told = self.containers.iter().find(failed);
+        let told = self.containers.iter().find(named);
+        let told = told.or(self.containers.iter().find(failed));
         let container = told.or(self.containers.first());
         let reason = container.and_then(|container| container.reason.clone());
         TaskEnd {
@@ -70,6 +83,27 @@ pub struct Container {
     pub reason: Option<String>,
 }
 
+/// Longest protection of a task, in minutes
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>).
+pub const PROTECTION_MAX: u16 = 2880;
+
+/// What ECS says to a wish about the protection of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProtectionAnswer {
+    /// The task is protected; until when, where ECS says so.
+    On(Option<Timestamp>),
+    /// The task is not protected.
+    Off,
+    /// It is as it was
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html>).
+    Refused {
+        /// Why, as ECS calls it: `DEPLOYMENT_BLOCKED`, `TASK_NOT_VALID`, `MISSING`.
+        reason: String,
+        /// Why, in the words of ECS.
+        detail: String,
+    },
+}
+
 /// What Lockstep asks of ECS.
 pub trait Tasks: Send + Sync {
     /// The tasks of `group` where `work` says that they run: those at work, those on their way
@@ -83,6 +117,13 @@ pub trait Tasks: Send + Sync {
         group: &str,
     ) -> impl Future<Output = Result<Vec<Task>, TasksError>> + Send;
 
+    /// One task, at work or over; `None` when ECS does not know it.
+    ///
+    /// ECS shows a task for some time after it has stopped, and a new one some moments late
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html>).
+    fn look(&self, task: &TaskArn)
+    -> impl Future<Output = Result<Option<Task>, TasksError>> + Send;
+
     /// Tells a task to stop. One that has stopped or does not exist needs no stopping.
     ///
     /// Its containers get SIGTERM, and SIGKILL after their `stopTimeout`
@@ -93,6 +134,15 @@ pub trait Tasks: Send + Sync {
         task_arn: &str,
         reason: &str,
     ) -> impl Future<Output = Result<(), TasksError>> + Send;
+
+    /// Has scale-in and deployments spare the task of a service for `minutes` from now, 1 to
+    /// [`PROTECTION_MAX`]; or no longer, where there are none. Each call sets the end anew
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>).
+    fn protect(
+        &self,
+        task: &TaskArn,
+        minutes: Option<u16>,
+    ) -> impl Future<Output = Result<ProtectionAnswer, TasksError>> + Send;
 }
 
 /// What can go wrong with ECS.
@@ -115,6 +165,13 @@ impl<T: Tasks> Tasks for &T {
         (**self).of_group(work, group)
     }
 
+    fn look(
+        &self,
+        task: &TaskArn,
+    ) -> impl Future<Output = Result<Option<Task>, TasksError>> + Send {
+        (**self).look(task)
+    }
+
     fn stop(
         &self,
         cluster: &str,
@@ -122,5 +179,66 @@ impl<T: Tasks> Tasks for &T {
         reason: &str,
     ) -> impl Future<Output = Result<(), TasksError>> + Send {
         (**self).stop(cluster, task_arn, reason)
+    }
+
+    fn protect(
+        &self,
+        task: &TaskArn,
+        minutes: Option<u16>,
+    ) -> impl Future<Output = Result<ProtectionAnswer, TasksError>> + Send {
+        (**self).protect(task, minutes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container(runtime_id: &str, exit_code: Option<i64>) -> Container {
+        Container {
+            name: runtime_id.into(),
+            runtime_id: Some(runtime_id.into()),
+            exit_code,
+            reason: None,
+        }
+    }
+
+    fn stopped(containers: Vec<Container>) -> Task {
+        Task {
+            arn: "arn:aws:ecs:eu-west-1:1:task/batch/a".into(),
+            version: 7,
+            stopped: true,
+            containers,
+            stopped_reason: Some("Essential container in task exited".into()),
+            started_at: None,
+            stopped_at: None,
+        }
+    }
+
+    #[test]
+    fn of_several_containers_the_one_that_failed_is_remembered() {
+        let end = stopped(vec![container("a", Some(0)), container("b", Some(137))]).end();
+
+        assert_eq!(
+            (end.runtime_id.as_deref(), end.exit_code),
+            (Some("b"), Some(137))
+        );
+    }
+
+    #[test]
+    fn the_container_that_held_is_remembered_before_one_that_failed() {
+        let task = stopped(vec![
+            container("sidecar", Some(137)),
+            container("job", Some(0)),
+        ]);
+
+        let end = task.end_of(Some("job"));
+        let gone = task.end_of(Some("not-listed"));
+
+        assert_eq!(
+            (end.runtime_id.as_deref(), end.exit_code),
+            (Some("job"), Some(0))
+        );
+        assert_eq!(gone.runtime_id.as_deref(), Some("sidecar"));
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::functions::{Functions, key};
 use lockstep::clock::ManualClock;
-use lockstep::domain::{Change, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId};
+use lockstep::domain::{
+    Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+};
 use lockstep::store::memory::MemoryStore;
-use lockstep::store::{Commit, DueLock, DuePage, LockStore, StoreError, shard};
+use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError, shard};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -91,6 +93,15 @@ impl LockStore for Faulty<'_> {
 
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
         self.table.load_run(lock, run).await
+    }
+
+    async fn history(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        self.table.history(lock, after, most).await
     }
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {

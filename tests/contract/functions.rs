@@ -108,6 +108,7 @@ impl Functions {
     pub(crate) async fn heartbeat(&self, event: Value) -> Answer {
         let deps = heartbeat::Deps {
             follow: self.follow_on(&self.store),
+            tasks: &self.tasks,
             metrics: Metrics::new(&self.metrics, false),
         };
         let answer = heartbeat::handle(&deps, event.clone()).await;
@@ -117,6 +118,7 @@ impl Functions {
     pub(crate) async fn release(&self, event: Value) -> Answer {
         let deps = release_lock::Deps {
             follow: self.follow_on(&self.store),
+            tasks: &self.tasks,
             metrics: Metrics::new(&self.metrics, false),
         };
         let answer = release_lock::handle(&deps, event.clone()).await;

@@ -1,8 +1,9 @@
 //! A task token lets whoever has it end a state: it shows in no log line, event or error.
 
+use crate::bad_input::with;
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
-use crate::scene::{ask, ask_with, execution, order, waiting};
+use crate::scene::{ask, ask_with, execution, order, task, waiting};
 use lockstep::domain::{Command, Evict, HolderId};
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::executions::{ExecutionEnd, ExecutionsError};
@@ -42,6 +43,12 @@ async fn everything(functions: &Functions) -> Vec<String> {
     functions.start(&["a", "b", "c", "d"]);
     let first = functions.granted_with(ask("a")).await;
     functions.beat(&first, "SECRET-beat-a").await;
+    functions.tasks.refuse_protection("MISSING", "not there");
+    let protect = json!({ "cluster": "batch", "task": task("t", 1, false).arn });
+    let wish = json!({ "grant": first, "taskToken": "SECRET-beat-a2", "protect": protect });
+    functions.heartbeat(wish.clone()).await.unwrap();
+    let wrong = with(&wish, "protect.cluster", json!("other"));
+    errors.extend(functions.heartbeat(wrong).await.err());
     for name in ["b", "c", "d"] {
         let token = format!("SECRET-{name}");
         functions.acquire(waiting(name, &token)).await.unwrap();
@@ -99,11 +106,12 @@ async fn no_task_token_shows_in_a_log_line_an_event_or_an_error() {
         "released",
         "woken",
         "looked after",
+        "protection is as it was",
         "could not be ended",
     ] {
         assert!(log.contains(part), "nothing logged of {part:?}");
     }
-    assert!(errors.len() >= 5, "{errors:?}");
+    assert!(errors.len() >= 6, "{errors:?}");
     assert!(!events.is_empty());
     for (what, text) in [("log", &log), ("events", &events), ("debug output", &items)] {
         assert!(

@@ -4,5 +4,6 @@
 
 mod events;
 mod executions;
+mod protection;
 mod scripted;
 mod tasks;

@@ -39,6 +39,7 @@ pub(crate) async fn call(
         Function::Heartbeat => {
             let deps = heartbeat::Deps {
                 follow: follow(world),
+                tasks: SimTasks(Arc::clone(world)),
                 metrics: metrics(),
             };
             heartbeat::handle(&deps, event).await.map(to_value)
@@ -46,6 +47,7 @@ pub(crate) async fn call(
         Function::Release => {
             let deps = release_lock::Deps {
                 follow: follow(world),
+                tasks: SimTasks(Arc::clone(world)),
                 metrics: metrics(),
             };
             release_lock::handle(&deps, event).await.map(to_value)

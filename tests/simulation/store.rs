@@ -2,8 +2,10 @@
 
 use crate::audit;
 use crate::world::World;
-use lockstep::domain::{Change, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId};
-use lockstep::store::{Commit, DueLock, DuePage, LockStore, StoreError};
+use lockstep::domain::{
+    Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+};
+use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
 use std::sync::Arc;
 
 /// The table in memory, behind faults.
@@ -66,6 +68,17 @@ impl LockStore for SimStore {
         self.reach().await?;
         let run = self.0.store.load_run(lock, run).await?;
         self.come_back(run).await
+    }
+
+    async fn history(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        self.reach().await?;
+        let page = self.0.store.history(lock, after, most).await?;
+        self.come_back(page).await
     }
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {

@@ -7,7 +7,7 @@ use lockstep::contract::{
     AcquireRequest, AcquireResponse, CheckedAcquire, Duplicate, GaveUp, Granted, Overlap, Queued,
     Skipped,
 };
-use lockstep::domain::{Effect, HolderId, Lease, Outcome, Refusal, TaskToken};
+use lockstep::domain::{Effect, HolderId, Lease, LockKey, Outcome, Refusal, Run, TaskToken};
 use lockstep::error::Error;
 use lockstep::events::Events;
 use lockstep::executions::Executions;
@@ -87,17 +87,20 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
         request: &CheckedAcquire,
         result: &Result<Done, ProtocolError>,
     ) -> Result<Option<HolderId>, Error> {
-        let (Ok(Done {
-            outcome: Outcome::Queued { holders, .. },
-            ..
-        })
-        | Err(ProtocolError::Refused(
-            Refusal::Held { holders, .. }
-            | Refusal::QueueFull { holders, .. }
-            | Refusal::PermitsMismatch { holders, .. },
-        ))) = result
-        else {
-            return Ok(None);
+        let holders = match result {
+            Ok(Done {
+                outcome: Outcome::Queued { holders, .. },
+                ..
+            })
+            | Err(ProtocolError::Refused(
+                Refusal::Held { holders, .. }
+                | Refusal::QueueFull { holders, .. }
+                | Refusal::PermitsMismatch { holders, .. },
+            )) => holders.clone(),
+            Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) if run.end.is_none() => {
+                self.in_flight(&request.lock, run).await?
+            }
+            _ => return Ok(None),
         };
         let now = self.caretaker.follow.protocol.clock().now();
         let overdue = holders.iter().filter(|(_, lease)| lease.is_overdue(now));
@@ -107,6 +110,15 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
             }
         }
         Ok(None)
+    }
+
+    /// The holder that has the run key now. The refusal tells who it is, and not how its lease
+    /// stands: that takes a read.
+    async fn in_flight(&self, lock: &LockKey, run: &Run) -> Result<Vec<(HolderId, Lease)>, Error> {
+        let record = self.caretaker.follow.protocol.store().load(lock).await?;
+        let lease = record.and_then(|record| record.lease(&run.holder, run.token).cloned());
+        let holder = lease.map(|lease| (run.holder.clone(), lease));
+        Ok(holder.into_iter().collect())
     }
 
     async fn look(

@@ -2,22 +2,26 @@
 
 use lockstep::alerts::About;
 use lockstep::clock::Clock;
-use lockstep::contract::{HeartbeatRequest, HeartbeatResponse, rfc3339};
+use lockstep::contract::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse, rfc3339};
 use lockstep::domain::{HolderId, LockKey, Outcome, Renew, TaskToken, Timestamp};
 use lockstep::error::Error;
 use lockstep::events::{Event, Events};
 use lockstep::executions::Executions;
 use lockstep::followup::FollowUp;
+use lockstep::protection;
 use lockstep::protocol::ProtocolError;
 use lockstep::store::LockStore;
+use lockstep::tasks::Tasks;
 use lockstep::telemetry::{Metric, MetricSink, Metrics};
 use serde_json::Value;
 
 /// What the handler works with, built once before the first event.
 #[derive(Debug)]
-pub struct Deps<S, C, E, V, K> {
+pub struct Deps<S, C, E, T, V, K> {
     /// The protocol, and what is done after a commit.
     pub follow: FollowUp<S, C, E, V>,
+    /// Where a task is protected.
+    pub tasks: T,
     /// Where metrics go.
     pub metrics: Metrics<K>,
 }
@@ -27,40 +31,41 @@ pub struct Deps<S, C, E, V, K> {
 /// # Errors
 /// `Lockstep.LeaseLost` when the lease is gone, or the run is stale and its policy is to terminate;
 /// `InvalidRequest`, `Contended`, `Unavailable`, `Denied`, `Corrupt`.
-pub async fn handle<S: LockStore, C: Clock, E: Executions, V: Events, K: MetricSink>(
-    deps: &Deps<S, C, E, V, K>,
+pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>(
+    deps: &Deps<S, C, E, T, V, K>,
     event: Value,
 ) -> Result<HeartbeatResponse, Error> {
     let follow = &deps.follow;
-    let (lock, renew) = HeartbeatRequest::read(event, follow.retention)?;
+    let beat = HeartbeatRequest::read(event, follow.retention)?;
+    let CheckedHeartbeat { lock, renew, .. } = &beat;
     let command = renew.clone().into();
-    let result = follow.protocol.execute(&lock, &command).await;
+    let result = follow.protocol.execute(lock, &command).await;
     let now = follow.protocol.clock().now();
     let done = match result {
         Ok(done) => done,
         Err(error) => {
             let refused = matches!(error, ProtocolError::Refused(_));
-            let error = Error::of_command(&lock, error);
+            let error = Error::of_command(lock, error);
             if refused {
-                deps.lost(&lock, &renew, error.message(), now).await;
+                deps.lost(lock, renew, error.message(), now).await;
             }
             return Err(error);
         }
     };
-    follow.perform(&lock, done.effects).await;
+    follow.perform(lock, done.effects).await;
     let (holder, token) = (&renew.holder, renew.token);
     match done.outcome {
-        Outcome::Renewed { expires_at } => Ok(deps.renewed(&lock, &renew, expires_at, now)),
+        Outcome::Renewed { expires_at } => Ok(deps.renewed(&beat, expires_at, now).await),
         Outcome::Reinstated { expires_at } => {
             tracing::warn!(%lock, %holder, %token, "the execution goes on after its end: its grant is back");
-            Ok(deps.renewed(&lock, &renew, expires_at, now))
+            Ok(deps.renewed(&beat, expires_at, now).await)
         }
         Outcome::Frozen { note, expires_at } => {
-            deps.tell(about(&lock, &renew, now).frozen(&note)).await;
-            Ok(deps.renewed(&lock, &renew, expires_at, now))
+            deps.tell(about(lock, renew, now).frozen(&note)).await;
+            Ok(deps.renewed(&beat, expires_at, now).await)
         }
         Outcome::Yielded { evidence } => {
-            deps.lost(&lock, &renew, &evidence, now).await;
+            deps.lost(lock, renew, &evidence, now).await;
             Ok(HeartbeatResponse::Ended)
         }
         Outcome::Ended => {
@@ -72,19 +77,29 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, V: Events, K: MetricS
     }
 }
 
-impl<S: LockStore, C: Clock, E: Executions, V: Events, K: MetricSink> Deps<S, C, E, V, K> {
-    fn renewed(
+impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
+    Deps<S, C, E, T, V, K>
+{
+    /// The lease is kept by now: what is left is to have the task spared that long.
+    async fn renewed(
         &self,
-        lock: &LockKey,
-        renew: &Renew,
-        expires_at: Timestamp,
+        beat: &CheckedHeartbeat,
+        end: Timestamp,
         now: Timestamp,
     ) -> HeartbeatResponse {
+        let CheckedHeartbeat { lock, renew, .. } = beat;
         let Renew { holder, token, .. } = renew;
-        let expires_at = rfc3339(expires_at);
+        let expires_at = rfc3339(end);
         self.metrics.report(lock, now, &[(Metric::Renewed, 1.0)]);
         tracing::info!(%lock, %holder, %token, expires_at, "renewed");
-        HeartbeatResponse::Renewed { expires_at }
+        let protection = match &beat.protect {
+            Some(task) => Some(protection::protect(&self.tasks, lock, task, end, now).await),
+            None => None,
+        };
+        HeartbeatResponse::Renewed {
+            expires_at,
+            protection,
+        }
     }
 
     async fn lost(&self, lock: &LockKey, renew: &Renew, reason: &str, now: Timestamp) {

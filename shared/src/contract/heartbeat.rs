@@ -2,7 +2,9 @@
 
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse, quoted};
+use super::protect::{Protection, ServiceTask};
 use crate::domain::{Command, LockKey, Renew, Seconds, TaskToken};
+use crate::tasks::TaskArn;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,21 @@ pub struct HeartbeatRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub progress: Option<String>,
+    /// The task of an ECS service to protect until the lease ends, in whole minutes. It is a wish:
+    /// a refusal does not fail the heartbeat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protect: Option<ServiceTask>,
+}
+
+/// A checked [`HeartbeatRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedHeartbeat {
+    /// The lock.
+    pub lock: LockKey,
+    /// What is asked of the protocol.
+    pub renew: Renew,
+    /// The task to protect, if any.
+    pub protect: Option<TaskArn>,
 }
 
 /// The rule a progress keeps.
@@ -37,6 +54,9 @@ pub enum HeartbeatResponse {
     Renewed {
         /// The new end.
         expires_at: String,
+        /// What came of the wish to protect a task; none where there was no such wish.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        protection: Option<Protection>,
     },
     /// The run was released, or has lost its permit and may run on: nothing is left to renew.
     Ended,
@@ -50,13 +70,14 @@ impl HeartbeatRequest {
     pub fn read(
         json: serde_json::Value,
         retention: Seconds,
-    ) -> Result<(LockKey, Renew), InvalidRequest> {
+    ) -> Result<CheckedHeartbeat, InvalidRequest> {
         let request = parse::<Self>(json)?;
         let grant = request.grant.check()?;
         let hidden = |_| InvalidRequest::new("taskToken", "(hidden)", TaskToken::RULE);
         if let Some(progress) = &request.progress {
             check_progress(progress)?;
         }
+        let protect = request.protect.as_ref().map(ServiceTask::check);
         let renew = Renew {
             holder: grant.holder,
             token: grant.token,
@@ -68,7 +89,11 @@ impl HeartbeatRequest {
                 .transpose()
                 .map_err(hidden)?,
         };
-        Ok((grant.lock, renew))
+        Ok(CheckedHeartbeat {
+            lock: grant.lock,
+            renew,
+            protect: protect.transpose()?,
+        })
     }
 }
 

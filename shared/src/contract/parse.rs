@@ -73,7 +73,10 @@ pub fn rfc3339(time: Timestamp) -> String {
 }
 
 /// Reads an RFC 3339 time.
-pub(crate) fn parse_time(field: &str, text: &str) -> Result<Timestamp, InvalidRequest> {
+///
+/// # Errors
+/// [`InvalidRequest`] with the name of the field.
+pub fn parse_time(field: &str, text: &str) -> Result<Timestamp, InvalidRequest> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok();
     time.and_then(|time| u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok())
         .map(Timestamp::from_millis)

@@ -2,7 +2,9 @@
 
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse};
+use super::protect::{Protection, ServiceTask};
 use crate::domain::{Command, LockKey, Release, RunOutcome, Seconds};
+use crate::tasks::TaskArn;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,21 @@ pub struct ReleaseRequest {
     pub grant: Grant,
     /// How the work ended. Only a success keeps the run key taken.
     pub outcome: ReleaseOutcome,
+    /// The task of an ECS service that needs no protection any more. It is a wish: a refusal does
+    /// not fail the release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protect: Option<ServiceTask>,
+}
+
+/// A checked [`ReleaseRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedRelease {
+    /// The lock.
+    pub lock: LockKey,
+    /// What is asked of the protocol.
+    pub release: Release,
+    /// The task to protect no longer, if any.
+    pub protect: Option<TaskArn>,
 }
 
 /// How the work ended.
@@ -41,12 +58,18 @@ pub enum ReleaseResponse {
         held_seconds: f64,
         /// An earlier call had freed it; this one changed nothing.
         already_released: bool,
+        /// What came of the wish to protect a task no longer; none where there was no such wish.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        protection: Option<Protection>,
     },
     /// The permit was not the caller's any more; nothing was changed.
     #[serde(rename_all = "camelCase")]
     Lost {
         /// Who holds the lock now.
         holders: Vec<String>,
+        /// What came of the wish to protect a task no longer; none where there was no such wish.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        protection: Option<Protection>,
     },
 }
 
@@ -58,9 +81,10 @@ impl ReleaseRequest {
     pub fn read(
         json: serde_json::Value,
         retention: Seconds,
-    ) -> Result<(LockKey, Release), InvalidRequest> {
+    ) -> Result<CheckedRelease, InvalidRequest> {
         let request = parse::<Self>(json)?;
         let grant = request.grant.check()?;
+        let protect = request.protect.as_ref().map(ServiceTask::check);
         let release = Release {
             holder: grant.holder,
             token: grant.token,
@@ -71,7 +95,11 @@ impl ReleaseRequest {
             },
             retention,
         };
-        Ok((grant.lock, release))
+        Ok(CheckedRelease {
+            lock: grant.lock,
+            release,
+            protect: protect.transpose()?,
+        })
     }
 }
 

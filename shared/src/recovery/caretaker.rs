@@ -1,6 +1,6 @@
 //! Looks after holders: gathers the evidence, and does what it calls for.
 
-use super::{Action, Evidence, ExecutionSight, TasksSight, judge};
+use super::{Action, Evidence, ExecutionSight, TaskSight, TasksSight, judge};
 use crate::alerts::About;
 use crate::clock::Clock;
 use crate::domain::{
@@ -11,7 +11,7 @@ use crate::executions::{ExecutionArn, Executions};
 use crate::followup::FollowUp;
 use crate::protocol::ProtocolError;
 use crate::store::LockStore;
-use crate::tasks::{Tasks, task_group};
+use crate::tasks::{TaskArn, Tasks, task_group};
 
 /// Looks after holders.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                 evidence: words,
             } => {
                 let looked = self.recover(lock, holder, lease, death, words).await?;
-                self.note_tasks(lock, lease, &evidence).await;
+                self.note_task(lock, holder, lease, &evidence).await;
                 return Ok(looked);
             }
         }
@@ -108,6 +108,14 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                 Err(error) => ExecutionSight::Hidden(error.to_string()),
             },
         };
+        let task = match TaskArn::of_holder(holder) {
+            None => TaskSight::NotOne,
+            Some(arn) => match self.tasks.look(&arn).await {
+                Ok(Some(task)) => TaskSight::Seen(task),
+                Ok(None) => TaskSight::Unknown,
+                Err(error) => TaskSight::Hidden(error.to_string()),
+            },
+        };
         let tasks = match &lease.work {
             None => TasksSight::NotNamed,
             Some(work) => match self.tasks.of_group(work, &task_group(lock, holder)).await {
@@ -115,7 +123,11 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                 Err(error) => TasksSight::Hidden(error.to_string()),
             },
         };
-        Evidence { execution, tasks }
+        Evidence {
+            execution,
+            task,
+            tasks,
+        }
     }
 
     async fn stop(
@@ -199,17 +211,22 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
 
     /// The history shall tell which container the run died with. It is written after the recovery:
     /// the reaper takes a task that is noted for one that was dealt with.
-    async fn note_tasks(&self, lock: &LockKey, lease: &Lease, evidence: &Evidence) {
-        let TasksSight::Seen(tasks) = &evidence.tasks else {
-            return;
+    async fn note_task(&self, lock: &LockKey, holder: &HolderId, lease: &Lease, seen: &Evidence) {
+        let own = match &seen.task {
+            TaskSight::Seen(task) => Some(task),
+            _ => None,
         };
-        let last = tasks.iter().filter(|task| task.stopped);
+        let of_execution = match &seen.tasks {
+            TasksSight::Seen(tasks) => tasks.as_slice(),
+            _ => &[],
+        };
+        let last = of_execution.iter().chain(own).filter(|task| task.stopped);
         let Some(task) = last.max_by_key(|task| task.stopped_at) else {
             return;
         };
         let note = Command::NoteTask(NoteTask {
             token: lease.token,
-            task: task.end(),
+            task: task.end_of(TaskArn::container_of(holder)),
         });
         if let Err(error) = self.follow.protocol.execute(lock, &note).await {
             tracing::warn!(%lock, %error, "the history does not tell the task");

@@ -2,10 +2,11 @@
 
 mod alive;
 mod dead;
+mod inside;
 mod unclaimed;
 mod unclear;
 
-use super::{Action, Evidence, ExecutionSight, TasksSight, UNCALLED_MAX, judge};
+use super::{Action, Evidence, ExecutionSight, TaskSight, TasksSight, UNCALLED_MAX, judge};
 use crate::domain::{
     Call, Death, FencingToken, HolderId, Lease, Permits, Seconds, StalePolicy, Terms, Timestamp,
 };
@@ -68,7 +69,11 @@ fn task(name: &str, stopped: bool) -> Task {
 }
 
 fn look(execution: ExecutionSight, tasks: TasksSight) -> Evidence {
-    Evidence { execution, tasks }
+    Evidence {
+        execution,
+        task: TaskSight::NotOne,
+        tasks,
+    }
 }
 
 fn ended(end: ExecutionEnd) -> ExecutionSight {

@@ -7,6 +7,7 @@
 mod due;
 mod history;
 mod judged;
+mod pages;
 mod records;
 mod runs;
 mod samples;
@@ -39,6 +40,8 @@ pub async fn run_all<S: LockStore>(store: &S, unique: &str) {
     history::a_noted_task_outlives_writes_that_have_none(&bench).await;
     history::a_run_comes_back_with_every_attribute(&bench).await;
     history::run_keys_tokens_and_acts_never_mean_the_same_run(&bench).await;
+    pages::the_runs_of_a_lock_come_page_by_page_newest_first(&bench).await;
+    pages::a_page_has_at_least_one_run_and_a_lock_without_runs_none(&bench).await;
     waiters::a_waiter_comes_back_with_every_attribute(&bench).await;
     waiters::an_older_registration_does_not_replace_a_newer_one(&bench).await;
     waiters::a_waiter_leaves_with_its_place_unless_it_registered_anew(&bench).await;

@@ -15,14 +15,16 @@ mod decode;
 mod error;
 mod expression;
 mod guard;
+mod history;
 mod index;
 mod item;
 mod reader;
 mod transaction;
 
-use super::{Commit, DueLock, DuePage, Found, LockStore, StoreError};
+use super::{Commit, DueLock, DuePage, Found, HistoryPage, LockStore, StoreError};
 use crate::domain::{
-    Assign, Change, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update, Waiter, WaiterId,
+    Assign, Change, FencingToken, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update,
+    Waiter, WaiterId,
 };
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -165,6 +167,15 @@ impl LockStore for DynamoStore {
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
         let got = self.get(item::run_key(lock, run)).await?;
         run_in(lock, run, got.as_ref())
+    }
+
+    async fn history(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        self.history_page(lock, after, most).await
     }
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {

@@ -1,7 +1,10 @@
 //! A table in memory: the reference that the real store must agree with.
 
-use super::{Commit, DUE_PAGE, DueLock, DuePage, Found, LockStore, StoreError, shard};
-use crate::domain::{Change, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId};
+use super::{Commit, DUE_PAGE, DueLock, DuePage, Found, HistoryPage, LockStore, StoreError, shard};
+use crate::domain::{
+    Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -89,6 +92,29 @@ impl LockStore for MemoryStore {
 
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
         Ok(self.items(lock).runs.remove(run))
+    }
+
+    async fn history(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        let most = most.max(1);
+        let runs = self.items(lock).runs.into_iter();
+        let by_token = runs.filter_map(|(id, run)| match id {
+            RunId::Token(token) => Some((Reverse(token.to_string()), token, run)),
+            RunId::Key(_) | RunId::Act(_) => None,
+        });
+        let after = after.map(|after| Reverse(after.to_string()));
+        let behind = by_token.filter(|(order, ..)| Some(order) > after.as_ref());
+        let mut behind: Vec<_> = behind.collect();
+        behind.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+        let more = behind.len() > most;
+        behind.truncate(most);
+        let next = behind.last().filter(|_| more).map(|(_, token, _)| *token);
+        let runs = behind.into_iter().map(|(.., run)| run).collect();
+        Ok(HistoryPage { runs, next })
     }
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {

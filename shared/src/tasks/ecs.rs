@@ -1,9 +1,10 @@
 //! ECS itself.
 
 mod error;
+mod protection;
 mod read;
 
-use super::{Task, Tasks, TasksError};
+use super::{ProtectionAnswer, Task, TaskArn, Tasks, TasksError};
 use crate::domain::Work;
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::error::ProvideErrorMetadata;
@@ -56,14 +57,13 @@ impl Ecs {
         Err(TasksError::Unavailable(text))
     }
 
-    /// Those of `arns`, at most [`PAGE`] of them, that belong to `group`
+    /// Those of `arns`, at most [`PAGE`] of them, that ECS knows
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html>).
     async fn describe(
         &self,
         cluster: &str,
         arns: Vec<String>,
-        group: &str,
-    ) -> Result<Vec<Task>, TasksError> {
+    ) -> Result<Vec<aws_sdk_ecs::types::Task>, TasksError> {
         let call = self.client.describe_tasks();
         let call = call.cluster(cluster).set_tasks(Some(arns));
         let seen = call.send().await;
@@ -78,11 +78,7 @@ impl Ecs {
                 "a task is unseen: {failure:?}"
             )));
         }
-        let ours = seen
-            .tasks()
-            .iter()
-            .filter(|task| task.group() == Some(group));
-        ours.map(read::task).collect()
+        Ok(seen.tasks.unwrap_or_default())
     }
 }
 
@@ -96,10 +92,22 @@ impl Tasks for Ecs {
         let arns: Vec<_> = arns.into_iter().collect();
         let mut tasks = Vec::new();
         for some in arns.chunks(PAGE) {
-            let seen = self.describe(&work.cluster, some.to_vec(), group).await?;
-            tasks.extend(seen);
+            let seen = self.describe(&work.cluster, some.to_vec()).await?;
+            let ours = seen.iter().filter(|task| task.group() == Some(group));
+            for task in ours {
+                tasks.push(read::task(task)?);
+            }
         }
         Ok(tasks)
+    }
+
+    async fn look(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
+        let seen = self
+            .describe(task.cluster(), vec![task.to_string()])
+            .await?;
+        let mut seen = seen.iter();
+        let found = seen.find(|seen| seen.task_arn() == Some(task.as_str()));
+        found.map(read::task).transpose()
     }
 
     async fn stop(&self, cluster: &str, task_arn: &str, reason: &str) -> Result<(), TasksError> {
@@ -111,5 +119,13 @@ impl Tasks for Ecs {
             Err(error) if error::is_missing(error.code(), error.message()) => Ok(()),
             Err(error) => Err(error::translate(cluster, &error)),
         }
+    }
+
+    async fn protect(
+        &self,
+        task: &TaskArn,
+        minutes: Option<u16>,
+    ) -> Result<ProtectionAnswer, TasksError> {
+        protection::update(&self.client, task, minutes).await
     }
 }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Task, Tasks, TasksError};
+use super::{ProtectionAnswer, Task, TaskArn, Tasks, TasksError};
 use crate::domain::Work;
 use crate::faults::{Faults, lock};
 use std::sync::Mutex;
@@ -22,6 +22,9 @@ pub struct MemoryTasks {
 struct Inner {
     placed: Vec<Placed>,
     stops: Vec<StopOfTask>,
+    wishes: Vec<(TaskArn, Option<u16>)>,
+    /// What every wish for protection is refused with.
+    refusal: Option<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -36,8 +39,12 @@ struct Placed {
 pub enum TasksCall {
     /// [`Tasks::of_group`].
     OfGroup,
+    /// [`Tasks::look`].
+    Look,
     /// [`Tasks::stop`].
     Stop,
+    /// [`Tasks::protect`].
+    Protect,
 }
 
 /// What [`Tasks::stop`] was asked.
@@ -84,6 +91,17 @@ impl MemoryTasks {
         self.faults.heal();
     }
 
+    /// Every wish for protection is refused from now on, for this reason.
+    pub fn refuse_protection(&self, reason: &str, detail: &str) {
+        lock(&self.inner).refusal = Some((reason.to_owned(), detail.to_owned()));
+    }
+
+    /// What was wished of the protection of which tasks, in order: minutes, or none any more. A
+    /// wish that was refused is among them.
+    pub fn wishes(&self) -> Vec<(TaskArn, Option<u16>)> {
+        lock(&self.inner).wishes.clone()
+    }
+
     /// What was to be stopped, in order; tasks that had stopped before are named as well.
     pub fn stops(&self) -> Vec<StopOfTask> {
         lock(&self.inner).stops.clone()
@@ -102,6 +120,14 @@ impl Tasks for MemoryTasks {
         Ok(found.map(|placed| placed.task.clone()).collect())
     }
 
+    async fn look(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
+        self.faults.strike(&TasksCall::Look)?;
+        let inner = lock(&self.inner);
+        let mut placed = inner.placed.iter();
+        let found = placed.find(|placed| placed.task.arn == task.as_str());
+        Ok(found.map(|placed| placed.task.clone()))
+    }
+
     async fn stop(&self, cluster: &str, task_arn: &str, reason: &str) -> Result<(), TasksError> {
         self.faults.strike(&TasksCall::Stop)?;
         lock(&self.inner).stops.push(StopOfTask {
@@ -110,6 +136,22 @@ impl Tasks for MemoryTasks {
             reason: reason.to_owned(),
         });
         Ok(())
+    }
+
+    /// It has no clock, so it does not say until when.
+    async fn protect(
+        &self,
+        task: &TaskArn,
+        minutes: Option<u16>,
+    ) -> Result<ProtectionAnswer, TasksError> {
+        self.faults.strike(&TasksCall::Protect)?;
+        let mut inner = lock(&self.inner);
+        inner.wishes.push((task.clone(), minutes));
+        if let Some((reason, detail)) = inner.refusal.clone() {
+            return Ok(ProtectionAnswer::Refused { reason, detail });
+        }
+        let on = minutes.map(|_| ProtectionAnswer::On(None));
+        Ok(on.unwrap_or(ProtectionAnswer::Off))
     }
 }
 

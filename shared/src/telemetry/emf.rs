@@ -41,8 +41,11 @@ impl<K: MetricSink> Metrics<K> {
         Self { sink, per_lock }
     }
 
-    /// Reports `values` of `lock` at `now`.
+    /// Reports `values` of `lock` at `now`, if there are any.
     pub fn report(&self, lock: &LockKey, now: Timestamp, values: &[(Metric, f64)]) {
+        if values.is_empty() {
+            return;
+        }
         self.sink.write(&self.line(lock, now, values).to_string());
     }
 

@@ -3,7 +3,7 @@
 use super::scripted::{Asked, Scripted, refusal};
 use lockstep::domain::Work;
 use lockstep::tasks::ecs::Ecs;
-use lockstep::tasks::{Task, Tasks, TasksError};
+use lockstep::tasks::{Task, TaskArn, Tasks, TasksError};
 use serde_json::{Value, json};
 
 const GROUP: &str = "lockstep:nightly:ba7816bf8f01cfea";
@@ -170,6 +170,42 @@ async fn throttling_is_ridden_out() {
     let answers = vec![throttled, listed(&[], None), listed(&[], None)];
 
     assert_eq!(of_group(answers, None).await.0, Ok(vec![]));
+}
+
+/// What a look at one task comes to when this is the answer, and what was asked.
+async fn look(answer: (u16, Value)) -> (Result<Option<Task>, TasksError>, Vec<Asked>) {
+    let scripted = Scripted::new(vec![answer]).await;
+    let ecs = Ecs::from_sdk(&scripted.sdk);
+    let seen = ecs.look(&TaskArn::new(arn("a")).unwrap()).await;
+    (seen, scripted.asked().await)
+}
+
+#[tokio::test]
+async fn one_task_is_looked_at_in_its_own_cluster_whatever_its_group() {
+    let answer = described(json!([task("a", "service:api", "STOPPED")]), json!([]));
+
+    let (seen, asked) = look(answer).await;
+
+    let seen = seen.unwrap().unwrap();
+    assert_eq!((seen.arn, seen.stopped), (arn("a"), true));
+    let body = json!({ "cluster": "batch", "tasks": [arn("a")] });
+    assert_eq!(asked, [("DescribeTasks".into(), body)]);
+}
+
+#[tokio::test]
+async fn a_task_that_ecs_does_not_know_is_none_and_any_other_gap_is_no_answer() {
+    let failed = |reason: &str| {
+        let failure = json!([{ "arn": arn("a"), "reason": reason }]);
+        described(json!([]), failure)
+    };
+
+    let (unknown, _) = look(failed("MISSING")).await;
+    let (gap, _) = look(failed("INTERNAL")).await;
+    let (denied, _) = look(refusal("AccessDeniedException", "no")).await;
+
+    assert_eq!(unknown, Ok(None));
+    assert!(matches!(gap, Err(TasksError::Unavailable(_))), "{gap:?}");
+    assert!(matches!(denied, Err(TasksError::Denied(_))), "{denied:?}");
 }
 
 #[tokio::test]

@@ -5,10 +5,11 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::{
-    Change, HolderId, LockKey, LockRecord, Run, RunId, Ticket, Timestamp, Waiter, WaiterId,
+    Change, FencingToken, HolderId, LockKey, LockRecord, Run, RunId, Ticket, Timestamp, Waiter,
+    WaiterId,
 };
 use lockstep::store::dynamodb::DynamoStore;
-use lockstep::store::{Commit, DueLock, DuePage, LockStore, StoreError};
+use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -136,6 +137,16 @@ impl LockStore for Counted {
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
         self.count();
         self.store.load_run(lock, run).await
+    }
+
+    async fn history(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        self.count();
+        self.store.history(lock, after, most).await
     }
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {

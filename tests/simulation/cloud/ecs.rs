@@ -4,7 +4,7 @@ use super::{TaskRow, TaskStatus, stop_task};
 use crate::engine::locked;
 use crate::world::World;
 use lockstep::domain::{Timestamp, Work};
-use lockstep::tasks::{Container, Task, Tasks, TasksError};
+use lockstep::tasks::{Container, ProtectionAnswer, Task, TaskArn, Tasks, TasksError};
 use std::sync::Arc;
 
 /// ECS as its API shows it.
@@ -34,11 +34,27 @@ impl Tasks for SimTasks {
         Ok(of_group.map(|(arn, row)| seen(arn, row)).collect())
     }
 
+    async fn look(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
+        self.reach().await?;
+        let cloud = locked(&self.0.cloud);
+        let found = cloud.tasks.get_key_value(task.as_str());
+        Ok(found.map(|(arn, row)| seen(arn, row)))
+    }
+
     async fn stop(&self, _: &str, arn: &str, why: &str) -> Result<(), TasksError> {
         self.reach().await?;
         self.0.count("tasks stopped by Lockstep");
         stop_task(&self.0, arn, why);
         Ok(())
+    }
+
+    /// No task here belongs to a service.
+    async fn protect(&self, _: &TaskArn, _: Option<u16>) -> Result<ProtectionAnswer, TasksError> {
+        self.reach().await?;
+        Ok(ProtectionAnswer::Refused {
+            reason: "TASK_NOT_VALID".into(),
+            detail: "not a task of a service".into(),
+        })
     }
 }
 

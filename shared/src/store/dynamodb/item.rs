@@ -19,6 +19,8 @@ pub(super) const OPEN: &str = "open";
 pub(super) const PAUSED: &str = "paused";
 pub(super) const FROZEN: &str = "frozen";
 pub(super) const RECORD: &str = "lock";
+/// What the sort key of a run begins with; its token follows.
+pub(super) const RUN_OF_TOKEN: &str = "run#token/";
 
 /// How a run ended, as it is written.
 pub(super) const OUTCOMES: [(RunOutcome, &str); 9] = [
@@ -259,7 +261,7 @@ fn length(length: Seconds) -> AttributeValue {
 pub(super) fn run_name(id: &RunId) -> String {
     match id {
         RunId::Key(key) => format!("run#key/{}", key.as_str()),
-        RunId::Token(token) => format!("run#token/{token}"),
+        RunId::Token(token) => format!("{RUN_OF_TOKEN}{token}"),
         RunId::Act(version) => format!("run#act/{version}"),
     }
 }

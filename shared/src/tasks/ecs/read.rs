@@ -29,7 +29,7 @@ fn container(seen: &aws_sdk_ecs::types::Container) -> Container {
     }
 }
 
-fn time(time: &DateTime) -> Option<Timestamp> {
+pub(super) fn time(time: &DateTime) -> Option<Timestamp> {
     let millis = u64::try_from(time.to_millis().ok()?).ok()?;
     Some(Timestamp::from_millis(millis))
 }

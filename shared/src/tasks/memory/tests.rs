@@ -10,9 +10,13 @@ fn work(cluster: &str, family: Option<&str>) -> Work {
     }
 }
 
+fn arn(id: &str) -> TaskArn {
+    TaskArn::new(format!("arn:aws:ecs:eu-west-1:1:task/batch/{id}")).unwrap()
+}
+
 fn task(version: u64) -> Task {
     Task {
-        arn: "arn:aws:ecs:eu-west-1:1:task/batch/a".into(),
+        arn: arn("a").to_string(),
         version,
         stopped: false,
         containers: Vec::new(),
@@ -49,6 +53,20 @@ fn a_task_that_is_put_again_has_changed() {
     let found = now(tasks.of_group(&work, "ours")).unwrap();
 
     assert_eq!(found, [task(2)]);
+}
+
+#[test]
+fn a_task_is_looked_at_by_its_name_until_it_is_forgotten() {
+    let tasks = MemoryTasks::default();
+    let (a, b) = (arn("a"), arn("b"));
+    tasks.put(&work("batch", None), "service:api", task(1));
+
+    let (known, unknown) = (now(tasks.look(&a)), now(tasks.look(&b)));
+    tasks.forget(a.as_str());
+
+    assert_eq!(known, Ok(Some(task(1))));
+    assert_eq!(unknown, Ok(None));
+    assert_eq!(now(tasks.look(&a)), Ok(None));
 }
 
 #[test]

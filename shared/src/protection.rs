@@ -1,0 +1,90 @@
+//! Scale-in protection that goes with a lease: it is renewed with it, and ends with it.
+//!
+//! It is best effort. A lease is kept, and a permit given back, whatever ECS says to this.
+//!
+//! May depend on: domain, tasks, contract.
+
+use crate::contract::{Protection, rfc3339};
+use crate::domain::{LockKey, Timestamp};
+use crate::tasks::{PROTECTION_MAX, ProtectionAnswer, TaskArn, Tasks, TasksError};
+
+/// Milliseconds of a minute.
+const MINUTE: u64 = 60_000;
+
+/// Has `task` spared until `end`, in whole minutes: a crash leaves it protected for at most a minute
+/// after its lease.
+pub async fn protect<T: Tasks>(
+    tasks: &T,
+    lock: &LockKey,
+    task: &TaskArn,
+    end: Timestamp,
+    now: Timestamp,
+) -> Protection {
+    let minutes = minutes_until(end, now);
+    let answer = tasks.protect(task, Some(minutes)).await;
+    let expected = Timestamp::from_millis(now.millis() + u64::from(minutes) * MINUTE);
+    told(lock, task, answer, expected)
+}
+
+/// Has `task` spared no longer.
+pub async fn unprotect<T: Tasks>(tasks: &T, lock: &LockKey, task: &TaskArn) -> Protection {
+    let answer = tasks.protect(task, None).await;
+    told(lock, task, answer, Timestamp::MAX)
+}
+
+/// Rounded up, and at least one: ECS takes whole minutes only.
+fn minutes_until(end: Timestamp, now: Timestamp) -> u16 {
+    let minutes = end.millis_since(now).div_ceil(MINUTE);
+    let minutes = u16::try_from(minutes).unwrap_or(PROTECTION_MAX);
+    minutes.clamp(1, PROTECTION_MAX)
+}
+
+fn told(
+    lock: &LockKey,
+    task: &TaskArn,
+    answer: Result<ProtectionAnswer, TasksError>,
+    expected: Timestamp,
+) -> Protection {
+    let (reason, detail) = match answer {
+        Ok(ProtectionAnswer::On(until)) => {
+            let until = rfc3339(until.unwrap_or(expected));
+            tracing::info!(%lock, %task, until, "protected");
+            return Protection::Protected { until };
+        }
+        Ok(ProtectionAnswer::Off) => {
+            tracing::info!(%lock, %task, "protected no longer");
+            return Protection::Cleared;
+        }
+        Ok(ProtectionAnswer::Refused { reason, detail }) => (reason, detail),
+        Err(error @ TasksError::Denied(_)) => ("Denied".to_owned(), error.to_string()),
+        Err(error @ TasksError::Unavailable(_)) => ("Unavailable".to_owned(), error.to_string()),
+    };
+    tracing::warn!(%lock, %task, reason, detail, "the task's protection is as it was");
+    Protection::Refused { reason, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_protected_to_its_end_in_whole_minutes_as_far_as_ecs_goes() {
+        let now = Timestamp::from_millis(1_772_344_800_000);
+        for (lease, minutes) in [
+            (0, 1),
+            (1, 1),
+            (60_000, 1),
+            (60_001, 2),
+            (300_000, 5),
+            (2880 * MINUTE, 2880),
+            (2880 * MINUTE + 1, 2880),
+            (u64::from(u32::MAX) * 1000, 2880),
+        ] {
+            let end = Timestamp::from_millis(now.millis() + lease);
+
+            assert_eq!(minutes_until(end, now), minutes, "{lease} ms");
+        }
+        let over = Timestamp::from_millis(now.millis() - 1);
+        assert_eq!(minutes_until(over, now), 1, "a lease that is over");
+    }
+}

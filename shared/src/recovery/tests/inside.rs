@@ -1,0 +1,94 @@
+//! Holders that are ECS tasks: what holds is inside a container, and no execution stands behind it.
+
+use super::*;
+
+fn look_at(task: TaskSight) -> Evidence {
+    Evidence {
+        execution: ExecutionSight::NotOne,
+        task,
+        tasks: TasksSight::NotNamed,
+    }
+}
+
+/// What can be learnt of a task that is not seen to have stopped.
+fn others() -> [TaskSight; 4] {
+    [
+        TaskSight::NotOne,
+        TaskSight::Unknown,
+        TaskSight::Seen(task("t", false)),
+        TaskSight::Hidden("throttled".into()),
+    ]
+}
+
+#[test]
+fn a_task_that_has_stopped_is_recovered_before_its_lease_is_over() {
+    let stopped = Task {
+        stopped_reason: Some("Essential container in task exited".into()),
+        ..task("t", true)
+    };
+    for seconds in [1, 30, 62] {
+        let seen = look_at(TaskSight::Seen(stopped.clone()));
+
+        let words = recovered(judge(&lease(), &seen, after(seconds)), Death::Seen);
+
+        assert_eq!(
+            words,
+            "its task has stopped: Essential container in task exited"
+        );
+    }
+}
+
+#[test]
+fn a_task_that_has_stopped_for_no_known_reason_is_recovered_as_well() {
+    let seen = look_at(TaskSight::Seen(task("t", true)));
+
+    let words = recovered(judge(&lease(), &seen, after(1)), Death::Seen);
+
+    assert_eq!(words, "its task has stopped");
+}
+
+#[test]
+fn a_task_that_is_not_seen_to_have_stopped_keeps_its_permit_until_its_lease_is_dead() {
+    let last = Timestamp::from_millis(after(62).millis() - 1);
+    for task in others() {
+        for now in [after(1), after(30), after(61), last] {
+            let action = judge(&lease(), &look_at(task.clone()), now);
+
+            assert_eq!(action, Action::Leave, "{task:?} at {now:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dead_lease_is_enough_whatever_is_seen_of_the_task_and_the_evidence_says_what_was() {
+    let expected = [
+        (Death::Expired, "no execution that could be asked"),
+        (Death::Seen, "ECS does not know the task any more"),
+        (Death::Expired, "though the task still runs"),
+        (Death::Expired, "could not be looked at: throttled"),
+    ];
+    for (task, (death, part)) in others().into_iter().zip(expected) {
+        for stale in STALE {
+            let lease = Lease { stale, ..lease() };
+
+            let words = recovered(judge(&lease, &look_at(task.clone()), after(62)), death);
+
+            assert!(words.contains(part), "{words}");
+        }
+    }
+}
+
+#[test]
+fn a_turn_handed_to_a_task_that_has_stopped_goes_to_the_next_at_once() {
+    let called = Lease {
+        call: Some(Call { task_token: None }),
+        ..lease()
+    };
+    let stopped = look_at(TaskSight::Seen(task("t", true)));
+    let running = look_at(TaskSight::Seen(task("t", false)));
+
+    recovered(judge(&called, &stopped, after(1)), Death::Seen);
+    let left = judge(&called, &running, after(1));
+
+    assert_eq!(left, Action::Leave);
+}

@@ -1,0 +1,68 @@
+//! A lock's history, page by page.
+
+use super::error::store_error;
+use super::expression::Expression;
+use super::item::{self, Attributes};
+use super::reader::Reader;
+use super::{DynamoStore, decode};
+use crate::domain::{FencingToken, LockKey, Run, RunId};
+use crate::store::{HistoryPage, StoreError};
+
+impl DynamoStore {
+    /// One page, which is one request.
+    pub(super) async fn history_page(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        let mut expression = Expression::default();
+        let (of, which) = (expression.path(&["pk"]), expression.path(&["sk"]));
+        let name = expression.text(lock.as_str());
+        let of_tokens = expression.text(item::RUN_OF_TOKEN);
+        let (names, values) = expression.into_parts();
+        let start = after.map(|after| item::run_key(lock, &RunId::Token(after)));
+        let sent = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression(format!(
+                "{of} = {name} AND begins_with({which}, {of_tokens})"
+            ))
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+            .set_exclusive_start_key(start)
+            .scan_index_forward(false)
+            .consistent_read(true)
+            .limit(i32::try_from(most.max(1)).unwrap_or(i32::MAX))
+            .send()
+            .await;
+        let page = sent.map_err(|failure| store_error(&failure))?;
+        let runs = page.items().iter().filter_map(|item| readable(lock, item));
+        let last = page.last_evaluated_key().filter(|key| !key.is_empty());
+        Ok(HistoryPage {
+            runs: runs.collect(),
+            next: last.map(|key| token(lock, key)).transpose()?,
+        })
+    }
+}
+
+/// One damaged entry must not hide all others.
+fn readable(lock: &LockKey, item: &Attributes) -> Option<Run> {
+    let run = token(lock, item).and_then(|token| decode::run(lock, &RunId::Token(token), item));
+    if let Err(error) = &run {
+        tracing::error!(%lock, %error, "the history passes over an entry that cannot be read");
+    }
+    run.ok()
+}
+
+/// The token in the key of an entry.
+fn token(lock: &LockKey, key: &Attributes) -> Result<FencingToken, StoreError> {
+    let name = format!("{lock}/{}", item::RUN_OF_TOKEN);
+    let reader = Reader::new(&name, key);
+    let number = reader.text("sk")?.strip_prefix(item::RUN_OF_TOKEN);
+    let number = number.and_then(|number| number.parse().ok());
+    number
+        .map(FencingToken::from_number)
+        .ok_or_else(|| reader.corrupt("sk", "does not end with a fencing token"))
+}

@@ -1,0 +1,240 @@
+//! Scale-in protection goes with the lease, and never gets in its way.
+
+use crate::bad_input::{Case, assert_invalid, short, with};
+use crate::functions::Functions;
+use crate::scene::{CLUSTER, ask_with, execution, task};
+use lockstep::tasks::memory::TasksCall;
+use lockstep::tasks::{TaskArn, TasksError};
+use serde_json::{Value, json};
+
+/// The task of a service, by the name of its cluster.
+fn service_task() -> Value {
+    json!({ "cluster": "batch", "task": task("t", 1, false).arn })
+}
+
+fn arn() -> TaskArn {
+    TaskArn::new(task("t", 1, false).arn).unwrap()
+}
+
+/// A grant for so long, and the heartbeat and the release that want a task protected.
+async fn held(functions: &Functions, lease: u32) -> (Value, Value) {
+    let request = ask_with("a", json!({ "leaseSeconds": lease }));
+    let grant = functions.granted_with(request).await;
+    let beat = json!({ "grant": grant, "protect": service_task() });
+    let release = with(&beat, "outcome", json!("succeeded"));
+    (beat, release)
+}
+
+#[tokio::test]
+async fn a_renewal_protects_the_task_until_the_lease_ends_in_whole_minutes() {
+    for (lease, minutes) in [(20, 1), (60, 1), (61, 2), (300, 5), (86_400, 1440)] {
+        let functions = Functions::new();
+        let (beat, _) = held(&functions, lease).await;
+        functions.wait(5);
+
+        let answer = functions.heartbeat(beat).await.unwrap();
+
+        assert_eq!(functions.tasks.wishes(), [(arn(), Some(minutes))]);
+        let until = functions.time_in(u32::from(minutes) * 60);
+        let protection = json!({ "status": "protected", "until": until });
+        let expires_at = functions.time_in(lease);
+        assert_eq!(
+            answer,
+            json!({ "status": "renewed", "expiresAt": expires_at, "protection": protection })
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_release_clears_the_protection_also_of_a_run_that_had_lost_its_permit() {
+    let functions = Functions::new();
+    let (_, release) = held(&functions, 60).await;
+
+    let first = functions.release(release.clone()).await.unwrap();
+    let again = functions.release(release.clone()).await.unwrap();
+    let lost = with(&release, "grant.holder", json!(execution("z")));
+    let lost = functions.release(lost).await.unwrap();
+
+    let cleared = json!({ "status": "cleared" });
+    for (answer, status) in [(first, "released"), (again, "released"), (lost, "lost")] {
+        assert_eq!(answer["status"], status);
+        assert_eq!(answer["protection"], cleared);
+    }
+    let wish = || (arn(), None);
+    assert_eq!(functions.tasks.wishes(), [wish(), wish(), wish()]);
+}
+
+#[tokio::test]
+async fn who_asks_for_no_protection_hears_of_none() {
+    let functions = Functions::new();
+    let (beat, release) = held(&functions, 60).await;
+    let plain = |request| with(request, "protect", Value::Null);
+
+    let renewed = functions.heartbeat(plain(&beat)).await.unwrap();
+    let released = functions.release(plain(&release)).await.unwrap();
+
+    assert_eq!(renewed.get("protection"), None);
+    assert_eq!(released.get("protection"), None);
+    assert_eq!(functions.tasks.wishes(), []);
+}
+
+#[tokio::test]
+async fn a_refusal_of_ecs_is_told_and_fails_neither_heartbeat_nor_release() {
+    for reason in ["DEPLOYMENT_BLOCKED", "TASK_NOT_VALID", "MISSING"] {
+        let functions = Functions::new();
+        let (beat, release) = held(&functions, 60).await;
+        functions.tasks.refuse_protection(reason, "in its words");
+
+        let renewed = functions.heartbeat(beat).await.unwrap();
+        let released = functions.release(release).await.unwrap();
+
+        let refused = json!({ "status": "refused", "reason": reason, "detail": "in its words" });
+        assert_eq!(renewed["status"], "renewed");
+        assert_eq!(renewed["protection"], refused);
+        assert_eq!(released["status"], "released");
+        assert_eq!(released["protection"], refused);
+        assert!(functions.holders("nightly").await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_ecs_that_denies_or_does_not_answer_is_told_and_fails_neither() {
+    let errors = [
+        (TasksError::Denied("no".into()), "Denied"),
+        (TasksError::Unavailable("throttled".into()), "Unavailable"),
+    ];
+    for (error, reason) in errors {
+        let functions = Functions::new();
+        let (beat, release) = held(&functions, 60).await;
+        let detail = error.to_string();
+        functions.tasks.fail_every(TasksCall::Protect, error);
+
+        let renewed = functions.heartbeat(beat).await.unwrap();
+        let released = functions.release(release).await.unwrap();
+
+        let refused = json!({ "status": "refused", "reason": reason, "detail": detail });
+        assert_eq!(renewed["protection"], refused);
+        assert_eq!(released["protection"], refused);
+        assert_eq!(released["status"], "released");
+    }
+}
+
+#[tokio::test]
+async fn a_heartbeat_that_renews_nothing_protects_nothing() {
+    let functions = Functions::new();
+    let (beat, release) = held(&functions, 60).await;
+    functions.release(release).await.unwrap();
+    let cleared = functions.tasks.wishes();
+    let stranger = with(&beat, "grant.holder", json!(execution("z")));
+
+    let ended = functions.heartbeat(beat).await.unwrap();
+    let lost = functions.heartbeat(stranger).await;
+
+    assert_eq!(ended, json!({ "status": "ended" }));
+    assert_eq!(lost.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert_eq!(functions.tasks.wishes(), cleared);
+}
+
+#[tokio::test]
+async fn the_cluster_of_the_task_goes_by_its_name_or_its_arn() {
+    let functions = Functions::new();
+    let (beat, _) = held(&functions, 60).await;
+
+    for cluster in ["batch", CLUSTER] {
+        let beat = with(&beat, "protect.cluster", json!(cluster));
+        let answer = functions.heartbeat(beat).await.unwrap();
+
+        assert_eq!(answer["protection"]["status"], "protected", "{cluster}");
+    }
+}
+
+#[tokio::test]
+async fn heartbeat_and_release_name_what_is_wrong_with_the_task_and_change_nothing() {
+    let functions = Functions::new();
+    let (beat, release) = held(&functions, 60).await;
+    let before = functions.record("nightly").await;
+
+    for (field, value, parts) in cases() {
+        let case = format!("{field} = {}", short(&value));
+        let answer = functions.heartbeat(with(&beat, field, value.clone())).await;
+        assert_invalid(answer, &case, &parts);
+        let answer = functions.release(with(&release, field, value)).await;
+        assert_invalid(answer, &case, &parts);
+    }
+
+    assert_eq!(functions.record("nightly").await, before);
+    assert_eq!(functions.tasks.wishes(), []);
+}
+
+fn cases() -> Vec<Case<'static>> {
+    let rule = "the ARN of an ECS task with its cluster";
+    let of_cluster = "the cluster of protect.task, batch or arn:aws:ecs";
+    vec![
+        ("protect", json!("t"), vec!["protect", "string \"t\""]),
+        (
+            "protect.task",
+            json!(null),
+            vec!["protect", "missing field `task`"],
+        ),
+        (
+            "protect.task",
+            json!(""),
+            vec!["protect.task", "\"\"", rule],
+        ),
+        (
+            "protect.task",
+            json!(7),
+            vec!["protect.task", "integer `7`"],
+        ),
+        (
+            "protect.task",
+            json!("4f0c"),
+            vec!["protect.task", "4f0c", rule],
+        ),
+        (
+            "protect.task",
+            json!("arn:aws:ecs:eu-west-1:123456789012:task/4f0c"),
+            vec!["protect.task", "task/4f0c", rule],
+        ),
+        (
+            "protect.task",
+            json!("arn:aws:ecs:eu-west-1:123456789012:service/batch/api"),
+            vec!["protect.task", "service/batch/api", rule],
+        ),
+        (
+            "protect.task",
+            json!("arn:aws:ecs:eu-west-1:123456789012:task/bätch/4f0c"),
+            vec!["protect.task", "b\\u{e4}tch", rule],
+        ),
+        (
+            "protect.task",
+            json!("x".repeat(300_000)),
+            vec!["protect.task", rule],
+        ),
+        (
+            "protect.cluster",
+            json!(null),
+            vec!["protect", "missing field `cluster`"],
+        ),
+        (
+            "protect.cluster",
+            json!(""),
+            vec!["protect.cluster", "\"\"", of_cluster],
+        ),
+        (
+            "protect.cluster",
+            json!("other"),
+            vec!["protect.cluster", "\"other\"", of_cluster],
+        ),
+        (
+            "protect.cluster",
+            json!("arn:aws:ecs:eu-west-1:999999999999:cluster/batch"),
+            vec!["protect.cluster", "999999999999", of_cluster],
+        ),
+        (
+            "protect.minutes",
+            json!(5),
+            vec!["protect", "unknown field `minutes`"],
+        ),
+    ]
+}

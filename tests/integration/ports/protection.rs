@@ -1,0 +1,94 @@
+//! Scale-in protection, as ECS is asked for it and as its answers are read.
+
+use super::scripted::{Asked, Scripted, refusal};
+use lockstep::tasks::ecs::Ecs;
+use lockstep::tasks::{ProtectionAnswer, TaskArn, Tasks, TasksError};
+use serde_json::{Value, json};
+
+const TASK: &str = "arn:aws:ecs:eu-west-1:1:task/batch/a";
+
+fn answer(protected: Value, failures: Value) -> (u16, Value) {
+    let body = json!({ "protectedTasks": protected, "failures": failures });
+    (200, body)
+}
+
+fn told(task: &str, enabled: bool) -> (u16, Value) {
+    let told = json!({ "taskArn": task, "protectionEnabled": enabled, "expirationDate": 1.5 });
+    answer(json!([told]), json!([]))
+}
+
+/// What the wish comes to when these are the answers, and what was asked.
+async fn protect(
+    answers: Vec<(u16, Value)>,
+    minutes: Option<u16>,
+) -> (Result<ProtectionAnswer, TasksError>, Vec<Asked>) {
+    let scripted = Scripted::new(answers).await;
+    let ecs = Ecs::from_sdk(&scripted.sdk);
+    let task = TaskArn::new(TASK).unwrap();
+    let done = ecs.protect(&task, minutes).await;
+    (done, scripted.asked().await)
+}
+
+#[tokio::test]
+async fn a_wish_names_cluster_task_and_minutes_and_hears_until_when() {
+    let (done, asked) = protect(vec![told(TASK, true)], Some(5)).await;
+
+    let Ok(ProtectionAnswer::On(Some(until))) = done else {
+        panic!("{done:?}");
+    };
+    assert_eq!(until.millis(), 1500);
+    let body = json!({
+        "cluster": "batch", "tasks": [TASK], "protectionEnabled": true, "expiresInMinutes": 5
+    });
+    assert_eq!(asked, [("UpdateTaskProtection".into(), body)]);
+}
+
+#[tokio::test]
+async fn protection_is_cleared_without_minutes() {
+    let (done, asked) = protect(vec![told(TASK, false)], None).await;
+
+    assert_eq!(done, Ok(ProtectionAnswer::Off));
+    let body = json!({ "cluster": "batch", "tasks": [TASK], "protectionEnabled": false });
+    assert_eq!(asked[0].1, body);
+}
+
+#[tokio::test]
+async fn a_call_that_succeeds_with_a_failure_in_it_is_a_refusal() {
+    for reason in ["DEPLOYMENT_BLOCKED", "TASK_NOT_VALID", "MISSING"] {
+        let failure = json!([{ "arn": TASK, "reason": reason, "detail": "in its words" }]);
+
+        let (done, asked) = protect(vec![answer(json!([]), failure)], Some(5)).await;
+
+        let refused = ProtectionAnswer::Refused {
+            reason: reason.into(),
+            detail: "in its words".into(),
+        };
+        assert_eq!(done, Ok(refused));
+        assert_eq!(asked.len(), 1, "not retried");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_say_what_was_wished_is_none() {
+    let silent = answer(json!([]), json!([]));
+    for answer in [told(TASK, false), told("another", true), silent] {
+        let (done, _) = protect(vec![answer.clone()], Some(5)).await;
+
+        assert!(
+            matches!(done, Err(TasksError::Unavailable(_))),
+            "{answer:?}: {done:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn denial_is_told_at_once_and_throttling_is_ridden_out() {
+    let throttled = || refusal("ThrottlingException", "Rate exceeded");
+
+    let (denied, once) = protect(vec![refusal("AccessDeniedException", "no")], Some(1)).await;
+    let (late, twice) = protect(vec![throttled(), told(TASK, true)], Some(1)).await;
+
+    assert!(matches!(denied, Err(TasksError::Denied(_))), "{denied:?}");
+    assert!(matches!(late, Ok(ProtectionAnswer::On(_))), "{late:?}");
+    assert_eq!((once.len(), twice.len()), (1, 2));
+}

@@ -1,0 +1,188 @@
+//! The task of an ECS service, seen and protected by ECS's API: the emulator, with a real container.
+
+use lockstep::aws::sdk_config;
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::config::variable;
+use lockstep::tasks::ecs::Ecs;
+use lockstep::tasks::{ProtectionAnswer, TaskArn, Tasks};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const HELP: &str = "this test needs the local stack: run it by make test-integration";
+const MINUTE: u64 = 60_000;
+
+/// A cluster with one service of one task.
+struct Service {
+    cluster: String,
+    definition: String,
+    task: TaskArn,
+}
+
+impl Service {
+    async fn new(name: &str) -> Self {
+        let cluster = format!("{name}-{}", SystemClock.now().millis());
+        call("CreateCluster", json!({ "clusterName": cluster })).await;
+        let container = json!({
+            "name": "batch", "image": variable("LOCKSTEP_BATCH_IMAGE").expect(HELP),
+            "essential": true, "stopTimeout": 2,
+            "environment": [{ "name": "BATCH_SECONDS", "value": "60" }]
+        });
+        let definition = json!({
+            "family": cluster, "networkMode": "awsvpc", "requiresCompatibilities": ["FARGATE"],
+            "cpu": "256", "memory": "512", "containerDefinitions": [container]
+        });
+        let made = call("RegisterTaskDefinition", definition).await;
+        let definition = text(&made["taskDefinition"]["taskDefinitionArn"]);
+        let service = json!({
+            "cluster": cluster, "serviceName": "worker", "desiredCount": 1, "launchType": "FARGATE",
+            "taskDefinition": definition,
+            "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } }
+        });
+        call("CreateService", service).await;
+        let scope = json!({ "cluster": cluster, "serviceName": "worker" });
+        let mut tasks = json!([]);
+        for _ in 0..200 {
+            tasks = call("ListTasks", scope.clone()).await["taskArns"].clone();
+            if !tasks[0].is_null() {
+                break;
+            }
+            SystemClock.sleep(Duration::from_millis(100)).await;
+        }
+        Self {
+            task: TaskArn::new(text(&tasks[0])).unwrap(),
+            cluster,
+            definition,
+        }
+    }
+
+    /// A task of the same cluster that belongs to no service.
+    async fn standalone(&self) -> TaskArn {
+        let ask = json!({
+            "cluster": self.cluster, "taskDefinition": self.definition, "launchType": "FARGATE",
+            "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } }
+        });
+        let made = call("RunTask", ask).await;
+        TaskArn::new(text(&made["tasks"][0]["taskArn"])).unwrap()
+    }
+
+    /// What ECS says of the protection of the service's task.
+    async fn is_protected(&self) -> bool {
+        let ask = json!({ "cluster": self.cluster, "tasks": [self.task.as_str()] });
+        let told = call("GetTaskProtection", ask).await;
+        told["protectedTasks"][0]["protectionEnabled"] == true
+    }
+
+    async fn remove(self, others: &[&TaskArn]) {
+        for task in others {
+            let stop = json!({ "cluster": self.cluster, "task": task.as_str() });
+            call("StopTask", stop).await;
+        }
+        let delete = json!({ "cluster": self.cluster, "service": "worker", "force": true });
+        call("DeleteService", delete).await;
+    }
+}
+
+#[tokio::test]
+async fn the_task_of_a_service_is_protected_for_as_long_as_asked_and_cleared_again() {
+    let service = Service::new("protected").await;
+    let ecs = ecs().await;
+    let begin = SystemClock.now().millis();
+
+    let on = ecs.protect(&service.task, Some(5)).await.unwrap();
+    let protected = service.is_protected().await;
+    let off = ecs.protect(&service.task, None).await.unwrap();
+    let cleared = !service.is_protected().await;
+
+    let ProtectionAnswer::On(Some(until)) = on else {
+        panic!("{on:?}");
+    };
+    let lasts = until.millis() - begin;
+    assert!((5 * MINUTE..6 * MINUTE).contains(&lasts), "{lasts} ms");
+    assert_eq!(off, ProtectionAnswer::Off);
+    assert!(protected && cleared);
+    service.remove(&[]).await;
+}
+
+#[tokio::test]
+async fn a_task_of_no_service_and_one_that_is_not_there_are_refused_for_different_reasons() {
+    let service = Service::new("refused").await;
+    let standalone = service.standalone().await;
+    let unknown = service.task.as_str().rsplit_once('/').unwrap().0;
+    let unknown = TaskArn::new(format!("{unknown}/00000000000000000000000000000000")).unwrap();
+    let ecs = ecs().await;
+
+    for (task, expected) in [(&standalone, "TASK_NOT_VALID"), (&unknown, "MISSING")] {
+        let answer = ecs.protect(task, Some(1)).await.unwrap();
+
+        let ProtectionAnswer::Refused { reason, .. } = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(reason, expected);
+    }
+    service.remove(&[&standalone]).await;
+}
+
+#[tokio::test]
+async fn one_task_is_seen_while_it_runs_and_after_it_has_stopped_and_another_is_not_known() {
+    let service = Service::new("seen").await;
+    let standalone = service.standalone().await;
+    let gone = standalone.as_str().rsplit_once('/').unwrap().0;
+    let gone = TaskArn::new(format!("{gone}/00000000000000000000000000000000")).unwrap();
+    let ecs = ecs().await;
+
+    let of_service = ecs.look(&service.task).await.unwrap().unwrap();
+    let unknown = ecs.look(&gone).await.unwrap();
+    let stop = json!({ "cluster": service.cluster, "task": standalone.as_str() });
+    call("StopTask", stop).await;
+    let mut stopped = false;
+    for _ in 0..200 {
+        stopped = ecs.look(&standalone).await.unwrap().unwrap().stopped;
+        if stopped {
+            break;
+        }
+        SystemClock.sleep(Duration::from_millis(100)).await;
+    }
+
+    assert_eq!(of_service.arn, service.task.as_str());
+    assert!(!of_service.stopped);
+    assert_eq!(unknown, None);
+    assert!(stopped, "it has not stopped in 20 s");
+    service.remove(&[]).await;
+}
+
+/// ECS, as the functions have it.
+async fn ecs() -> Ecs {
+    Ecs::from_sdk(&sdk_config().await)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
+/// One call of ECS that is not Lockstep's own.
+async fn call(action: &str, body: Value) -> Value {
+    let endpoint = variable("AWS_ENDPOINT_URL").expect(HELP);
+    let host = endpoint.trim_start_matches("http://");
+    let body = body.to_string();
+    // The emulator reads the region from the scope and does not check the signature.
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {}\r\n\
+         Content-Type: application/x-amz-json-1.1\r\n\
+         X-Amz-Target: AmazonEC2ContainerServiceV20141113.{action}\r\n\
+         Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/ecs/aws4_request, \
+         SignedHeaders=host, Signature=0\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a whole answer");
+    assert!(
+        head.starts_with("HTTP/1.1 200"),
+        "{action}: {head}\r\n{body}"
+    );
+    serde_json::from_str(body).unwrap()
+}
