@@ -4,11 +4,18 @@ STACK     := tests/stack/lockstack
 FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions reaper
 TOOLS     := $(or $(LOCKSTEP_CACHE),$(HOME)/.cache/lockstep)/bin
 TESTS     := cargo test --quiet -p lockstep-tests
+# The command is linked statically, so that it runs in any image. Another ARCH needs its Rust standard
+# library, and a linker for it; flags for one target only keep build scripts out of it.
+ARCH      := $(shell uname -m)
+TARGET    := $(ARCH)-unknown-linux-gnu
+STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-static" \
+             cargo build --quiet -p lockstep-cli --target $(TARGET)
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help check fmt lint purity test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions
+        test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
+        binary local-binary test-inside
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,11 +32,12 @@ lint: ## clippy without a warning; licences, advisories and sources of dependenc
 purity: ## does the core build alone, without AWS, tokio or Lambda?
 	tests/checks/purity
 
-test: check validate test-unit test-contract test-model test-sim test-integration test-stack test-e2e ## all levels
+test: check validate test-unit test-contract test-model test-sim test-integration test-stack test-e2e test-inside ## all levels
 	@echo "all levels passed"
 
 test-unit: ## pure code, in milliseconds
 	cargo test --quiet -p lockstep --features aws,lambda,schema,test-util --lib
+	cargo test --quiet -p lockstep-cli
 	$(TESTS) --lib
 
 test-contract: ## JSON in, JSON out, and that all who speak it agree
@@ -47,6 +55,9 @@ test-integration: tools ## the store on AWS's DynamoDB Local
 
 test-e2e: functions ## the deployed stack: Step Functions, Lambda, ECS containers
 	tests/checks/with-stack --deploy $(TESTS) --test e2e
+
+test-inside: functions local-binary ## the `lockstep` command: real processes, signals, containers, queues
+	tests/checks/with-stack --deploy $(TESTS) --test inside
 
 test-stack: tools ## the emulator against the AWS behaviour that the other levels count on
 	tests/checks/with-stack $(STACK) probe
@@ -69,6 +80,13 @@ demo: functions ## ten starts of one tick, a timeline, and overlaps: 0
 
 build: tools ## build the functions as they are deployed
 	cargo lambda build --release $(addprefix -p ,$(FUNCTIONS))
+
+binary: ## the static `lockstep` command as it is shipped, with its size
+	$(STATIC) --release
+	@ls -l target/static/$(TARGET)/release/lockstep
+
+local-binary: ## the same, quick to build, for the tests
+	$(STATIC) --profile local
 
 package: build ## one zip for each function under target/lambda, with its size
 	@ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip)

@@ -1,0 +1,50 @@
+//! The command line.
+
+pub(crate) mod parse;
+pub(crate) mod run;
+
+use clap::{Parser, Subcommand};
+
+/// Exclusive runs from inside a container.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lockstep",
+    version,
+    max_term_width = 100,
+    subcommand_required = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What `lockstep` can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command under a lock: nobody else runs under it at the same time
+    Run(Box<run::RunArgs>),
+    /// Say that the work makes progress (from inside the command)
+    Progress {
+        /// How far the work has come, in any words: a change counts as progress
+        value: String,
+    },
+    /// Keeps commands to their leases.
+    #[command(hide = true)]
+    Guardian,
+    /// Becomes a command.
+    #[command(hide = true, name = "start-command")]
+    Become {
+        parent: i32,
+        #[arg(last = true)]
+        command: Vec<String>,
+    },
+}
+
+/// What is wrong with a command line, in one line.
+pub(crate) fn in_one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let line = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line).to_owned();
+    format!("{line} (see `lockstep --help`)")
+}

@@ -1,0 +1,100 @@
+//! Values of flags: each is checked where it is read, so that an error names its flag.
+
+use crate::lease::LeaseTimes;
+use lockstep::domain::{LockKey, RunKey};
+use std::time::Duration;
+
+/// A length of time, such as 90s, 15m, 2h or 1h30m: whole seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let rule = "a length of time in whole seconds, such as 90s, 15m or 1h30m";
+    let mut whole = 0_u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, tail) = rest.split_at(digits);
+        let unit = match tail.bytes().next() {
+            Some(b's') => 1,
+            Some(b'm') => 60,
+            Some(b'h') => 3_600,
+            Some(b'd') => 86_400,
+            _ => return Err(rule.into()),
+        };
+        let number: u64 = number.parse().map_err(|_| rule.to_owned())?;
+        let part = number.checked_mul(unit);
+        whole = part.and_then(|part| whole.checked_add(part)).ok_or(rule)?;
+        rest = &tail[1..];
+    }
+    if text.is_empty() {
+        return Err(rule.into());
+    }
+    Ok(Duration::from_secs(whole))
+}
+
+/// A length of time from a second to a year.
+pub(crate) fn limit(text: &str) -> Result<Duration, String> {
+    within(
+        text,
+        Duration::from_secs(1),
+        Duration::from_secs(31_536_000),
+        "1s to 365d",
+    )
+}
+
+/// A lease.
+pub(crate) fn lease(text: &str) -> Result<Duration, String> {
+    within(text, LeaseTimes::SHORTEST, LeaseTimes::LONGEST, "5s to 24h")
+}
+
+fn within(text: &str, least: Duration, most: Duration, range: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if (least..=most).contains(&length) {
+        Ok(length)
+    } else {
+        Err(format!("must be from {range}"))
+    }
+}
+
+/// The name of a lock.
+pub(crate) fn lock(text: &str) -> Result<String, String> {
+    LockKey::new(text).map_err(|_| LockKey::RULE.to_owned())?;
+    Ok(text.to_owned())
+}
+
+/// The idempotency key of the trigger.
+pub(crate) fn run_key(text: &str) -> Result<String, String> {
+    RunKey::new(text).map_err(|_| RunKey::RULE.to_owned())?;
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_of_time_is_a_sum_of_numbers_with_units() {
+        let seconds = |text| duration(text).map(|length| length.as_secs());
+
+        assert_eq!(seconds("90s"), Ok(90));
+        assert_eq!(seconds("1h30m"), Ok(5_400));
+        assert_eq!(seconds("2d"), Ok(172_800));
+        for bad in [
+            "",
+            "60",
+            "s",
+            "1.5h",
+            "-1s",
+            "10 s",
+            "1w",
+            "99999999999999999999s",
+            "9999999999999999999d",
+        ] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_lease_has_room_for_renewals() {
+        assert!(lease("4s").is_err() && lease("25h").is_err());
+        assert_eq!(lease("5s"), Ok(Duration::from_secs(5)));
+    }
+}

@@ -1,0 +1,142 @@
+//! The flags of `lockstep run`.
+
+use super::parse;
+use crate::protect::Mode;
+use clap::{Args, ValueEnum};
+use lockstep::contract::{AcquireRequest, Overlap, Stale};
+use std::time::Duration;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  the command's own; 128+n if signal n ended it
+  0    the command succeeded; or skipped or a duplicate (see --skip-code)
+  64   a flag or the environment is wrong        69   the lock table cannot be used
+  75   not acquired                              76   the lease was lost
+  124  over --max-run, or no progress            126, 127  the command cannot be run, is not found
+  143  stopped by SIGTERM (130 by SIGINT)
+
+Environment:
+  LOCKSTEP_TABLE   name of the lock table (or --table)
+  LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN
+                   the grant of a workflow: it is verified and kept instead of taking the lock
+  LOCKSTEP_LOG     error, warn, info (default), debug or trace
+
+The command gets LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE,
+LOCKSTEP_RUN_KEY and LOCKSTEP_PROGRESS (a FIFO that takes lines; see `lockstep progress`).
+
+Example:
+  lockstep run --lock nightly-report --lease 60s --overlap skip -- ./report --all";
+
+/// What to do when the lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OverlapArg {
+    /// Start nothing and exit with 0 (or --skip-code)
+    Skip,
+    /// Start nothing and exit with 75
+    Fail,
+    /// Wait in line
+    #[value(alias = "queue")]
+    Wait,
+}
+
+/// Run a command under a lock
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct RunArgs {
+    /// The lock; under a workflow that holds one, that one is the default
+    #[arg(long, value_name = "NAME", value_parser = parse::lock)]
+    pub(crate) lock: Option<String>,
+    /// Name of the lock table
+    #[arg(
+        long,
+        env = "LOCKSTEP_TABLE",
+        value_name = "NAME",
+        hide_env_values = true
+    )]
+    pub(crate) table: Option<String>,
+    /// Another run may take over after this time of silence, 5s to 24h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
+    pub(crate) lease: Duration,
+    /// What to do when the lock is held
+    #[arg(long, value_enum, default_value_t = OverlapArg::Skip)]
+    pub(crate) overlap: OverlapArg,
+    /// Wait at most this long, with --overlap wait
+    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    pub(crate) max_wait: Option<Duration>,
+    /// Most waiters, with --overlap wait [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
+    pub(crate) max_queue: Option<u16>,
+    /// How many may run at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) permits: u8,
+    /// Idempotency key of the trigger: one success per key
+    #[arg(long, value_name = "KEY", value_parser = parse::run_key)]
+    pub(crate) run_key: Option<String>,
+    /// No other run of this lock begins within this time
+    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    pub(crate) min_interval: Option<Duration>,
+    /// Stop the command after this time
+    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    pub(crate) max_run: Option<Duration>,
+    /// Stop the command after this time without a change in its progress
+    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    pub(crate) no_progress: Option<Duration>,
+    /// Time between SIGTERM and SIGKILL when the command is stopped
+    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
+    pub(crate) grace: Duration,
+    /// Protect the ECS task from scale-in and deployments while the command runs
+    #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true,
+          default_value = "off", default_missing_value = "best-effort")]
+    pub(crate) protect: Mode,
+    /// Exit with this code when nothing was started because of --overlap skip or --run-key
+    #[arg(long, value_name = "CODE", default_value_t = 0)]
+    pub(crate) skip_code: u8,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl RunArgs {
+    /// What clap cannot check: flags that say nothing together.
+    ///
+    /// # Errors
+    /// A sentence that names the flag.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let waits = self.overlap == OverlapArg::Wait;
+        if self.max_wait.is_some() && !waits {
+            return Err("--max-wait needs --overlap wait".into());
+        }
+        if self.max_queue.is_some() && !waits {
+            return Err("--max-queue needs --overlap wait".into());
+        }
+        Ok(())
+    }
+
+    /// The request for the lock.
+    pub(crate) fn request(&self, lock: &str, holder: String, lease_seconds: i64) -> AcquireRequest {
+        let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
+        AcquireRequest {
+            lock: lock.to_owned(),
+            holder,
+            permits: Some(self.permits.into()),
+            lease_seconds: Some(lease_seconds),
+            heartbeat_seconds: Some((lease_seconds / 3).max(1)),
+            // The command is stopped on time from here; the table's word would come with a beat.
+            max_run_seconds: None,
+            min_interval_seconds: self.min_interval.map(seconds),
+            run_key: self.run_key.clone(),
+            overlap: match self.overlap {
+                OverlapArg::Skip => Overlap::Skip,
+                OverlapArg::Fail => Overlap::Fail,
+                OverlapArg::Wait => Overlap::Queue,
+            },
+            may_wait: false,
+            max_queue: self.max_queue.map(i64::from),
+            task_token: None,
+            wait_until: None,
+            stale_policy: Stale::Terminate,
+            no_progress_seconds: self.no_progress.map(seconds),
+            work: None,
+        }
+    }
+}

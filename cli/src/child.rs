@@ -1,0 +1,116 @@
+//! The processes that do the work: each in a group of its own, none of them left behind.
+
+mod end;
+mod reaper;
+mod shim;
+mod strays;
+
+pub(crate) use end::ChildEnd;
+pub(crate) use reaper::Reaper;
+pub(crate) use shim::{SELF, start as start_command};
+pub(crate) use strays::kill_strays;
+
+use crate::sys::clock::Instant;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::io::{Error, Write};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Brings the end of a process.
+pub(crate) type EndOf = oneshot::Receiver<ChildEnd>;
+
+/// What to start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spec {
+    /// The command and its arguments.
+    pub(crate) command: Vec<String>,
+    /// Variables that it gets beside those of this process.
+    pub(crate) environment: Vec<(String, String)>,
+    /// What it reads on standard input; none is what this process reads.
+    pub(crate) input: Option<Vec<u8>>,
+}
+
+/// A process at work, and everything that it starts in its group.
+#[derive(Debug)]
+pub(crate) struct Child {
+    group: Pid,
+    end: EndOf,
+}
+
+impl Child {
+    /// Starts `spec` in a process group of its own.
+    ///
+    /// # Errors
+    /// When no process can be started. A command that is not there shows in its end.
+    pub(crate) fn start(reaper: &Reaper, spec: &Spec) -> Result<Self, Error> {
+        let mut command = shim::command(&spec.command);
+        command.envs(spec.environment.iter().map(|(k, v)| (k, v)));
+        if spec.input.is_some() {
+            command.stdin(Stdio::piped());
+        }
+        let (process, end) = reaper.start(&mut command)?;
+        if let (Some(input), Some(mut pipe)) = (spec.input.clone(), process.stdin) {
+            // A thread, because a child that reads slowly must hold up nobody. One that ends
+            // without reading all of it is free to.
+            std::thread::spawn(move || pipe.write_all(&input).ok());
+        }
+        let group = Pid::from_raw(i32::try_from(process.id).unwrap_or(i32::MAX));
+        Ok(Self { group, end })
+    }
+
+    /// Its process group, which has the id of its first process.
+    pub(crate) fn group(&self) -> Pid {
+        self.group
+    }
+
+    /// Its end. What it left behind in its group has been killed by then.
+    pub(crate) async fn ended(&mut self) -> ChildEnd {
+        (&mut self.end).await.unwrap_or(ChildEnd::Unknown)
+    }
+
+    /// Sends `signal` to the whole group.
+    pub(crate) fn signal(&self, signal: Signal) {
+        match killpg(self.group, signal) {
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(error) => {
+                tracing::warn!(group = %self.group, %signal, %error, "the signal was not sent");
+            }
+        }
+    }
+
+    /// Its end, on its own or after SIGKILL at `deadline`.
+    pub(crate) async fn ended_by(&mut self, deadline: Instant) -> ChildEnd {
+        tokio::select! {
+            end = self.ended() => return end,
+            () = deadline.reached() => {}
+        }
+        tracing::warn!(group = %self.group, "the command did not stop in time and is killed");
+        self.signal(Signal::SIGKILL);
+        self.ended().await
+    }
+
+    /// Its end after SIGTERM, and after SIGKILL if it takes longer than `grace`.
+    pub(crate) async fn stop(&mut self, grace: Duration) -> ChildEnd {
+        self.signal(Signal::SIGTERM);
+        self.ended_by(Instant::now() + grace).await
+    }
+}
+
+/// A process that was started, before anybody waits for it.
+pub(crate) struct Started {
+    /// Its id.
+    pub(crate) id: u32,
+    /// What it reads, if that is a pipe.
+    pub(crate) stdin: Option<std::process::ChildStdin>,
+}
+
+fn spawn(command: &mut Command) -> Result<Started, Error> {
+    let mut process = command.spawn()?;
+    Ok(Started {
+        id: process.id(),
+        stdin: process.stdin.take(),
+    })
+}

@@ -1,0 +1,120 @@
+//! The times of a lease, as whoever works under it has to see them.
+
+use crate::sys::clock::Instant;
+use lockstep::domain::DEAD_AFTER;
+use std::time::Duration;
+
+/// How long before the end of the lease the command is dead, renewed or not.
+const KILL_BEFORE: Duration = Duration::from_millis(300);
+
+/// The times of a lease.
+///
+/// ```text
+///  renewal sent                                                    lease ends    others may take over
+///   |----- beat -----|----- beat -----|----- beat -----|              |---- 2 s ----|
+///   |                                 stop ···········kill            |             |
+///   |---------------------------- record's lease ---------------------|             |
+///   |------------------------------------- --lease ---------------------------------|
+/// ```
+///
+/// All are counted from the moment that a renewal was sent, so a slow answer makes them earlier than
+/// they have to be, never later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseTimes {
+    /// Length of the lease in the record.
+    pub(crate) length: Duration,
+    /// How long the command gets to stop when its lease runs out.
+    stop_window: Duration,
+}
+
+impl LeaseTimes {
+    /// Shortest `--lease`: less leaves no time to renew and to stop.
+    pub(crate) const SHORTEST: Duration = Duration::from_secs(5);
+    /// Longest `--lease`: a day.
+    pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
+
+    /// The times of a lease that others may take over after `silence`, for a command that gets
+    /// `grace` to stop.
+    pub(crate) fn after_silence(silence: Duration, grace: Duration) -> Self {
+        let margin = Duration::from_millis(DEAD_AFTER.millis());
+        Self::of_record(silence.saturating_sub(margin), grace)
+    }
+
+    /// The times of a lease that is `length` long in its record.
+    pub(crate) fn of_record(length: Duration, grace: Duration) -> Self {
+        Self {
+            length,
+            stop_window: grace.min(length / 3),
+        }
+    }
+
+    /// The length in whole seconds, as a request has it.
+    pub(crate) fn seconds(&self) -> i64 {
+        i64::try_from(self.length.as_secs()).unwrap_or(i64::MAX)
+    }
+
+    /// Time between renewals.
+    pub(crate) fn beat(&self) -> Duration {
+        self.length / 3
+    }
+
+    /// Time between tries of a renewal that got no answer.
+    pub(crate) fn again(&self) -> Duration {
+        (self.length / 20).clamp(Duration::from_millis(100), Duration::from_secs(2))
+    }
+
+    /// When the command is told to stop, if nothing was renewed after `sent`.
+    pub(crate) fn stop_at(&self, sent: Instant) -> Instant {
+        sent + self
+            .length
+            .saturating_sub(self.stop_window)
+            .saturating_sub(KILL_BEFORE)
+    }
+
+    /// When the command is dead, if nothing was renewed after `sent`.
+    pub(crate) fn kill_at(&self, sent: Instant) -> Instant {
+        sent + self.length.saturating_sub(KILL_BEFORE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn the_command_is_dead_before_its_lease_ends_whatever_the_grace() {
+        for silence in [5, 6, 15, 60, 86_400].map(Duration::from_secs) {
+            for grace in [0, 1, 25, 600].map(Duration::from_secs) {
+                let times = LeaseTimes::after_silence(silence, grace);
+                let ends = Instant::default() + times.length;
+
+                let (stop, kill) = (times.stop_at(at(0)), times.kill_at(at(0)));
+
+                assert!(stop <= kill && kill < ends, "{silence:?} {grace:?}");
+                assert!(
+                    Instant::default() + times.beat() < stop,
+                    "{silence:?} {grace:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn others_may_take_over_after_the_silence_that_was_asked_for_and_not_before() {
+        let times = LeaseTimes::after_silence(Duration::from_secs(60), Duration::from_secs(25));
+
+        assert_eq!(times.seconds() + i64::from(DEAD_AFTER.get()), 60);
+    }
+
+    #[test]
+    fn a_command_gets_its_grace_if_the_lease_is_three_times_as_long() {
+        let times = LeaseTimes::of_record(Duration::from_secs(90), Duration::from_secs(25));
+
+        assert_eq!(times.stop_at(at(0)).millis(), 90_000 - 25_000 - 300);
+        assert_eq!(times.kill_at(at(0)).millis(), 90_000 - 300);
+    }
+}

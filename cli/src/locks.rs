@@ -1,0 +1,124 @@
+//! The lock table, through the very handlers that the functions run.
+
+use crate::log::StderrSink;
+use lockstep::aws::{caretaker, follow_up, sdk_config};
+use lockstep::clock::SystemClock;
+use lockstep::config::Config;
+use lockstep::contract::{
+    AcquireRequest, AcquireResponse, Grant, HeartbeatRequest, HeartbeatResponse, ReleaseOutcome,
+    ReleaseRequest, ReleaseResponse,
+};
+use lockstep::error::Error;
+use lockstep::events::eventbridge::EventBridge;
+use lockstep::executions::stepfunctions::StepFunctions;
+use lockstep::store::dynamodb::DynamoStore;
+use lockstep::tasks::ecs::Ecs;
+use lockstep::telemetry::Metrics;
+use serde::Serialize;
+use serde_json::Value;
+
+type Acquire =
+    acquire_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge, StderrSink>;
+type Heartbeat =
+    heartbeat::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge, StderrSink>;
+type Release =
+    release_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge, StderrSink>;
+
+/// The lock table. What a function does for a workflow, this does for a process: same requests,
+/// same answers, same events.
+#[derive(Debug)]
+pub(crate) struct Locks {
+    acquire: Acquire,
+    /// The same without metrics.
+    acquire_again: Acquire,
+    heartbeat: Heartbeat,
+    release: Release,
+}
+
+impl Locks {
+    /// The table that `config` names, with the credentials of the environment.
+    pub(crate) async fn open(config: &Config) -> Self {
+        let sdk = sdk_config().await;
+        let metrics = Metrics::new(StderrSink::open(), config.metrics_per_lock);
+        Self {
+            acquire: Acquire {
+                caretaker: caretaker(&sdk, config),
+                metrics: metrics.clone(),
+            },
+            acquire_again: Acquire {
+                caretaker: caretaker(&sdk, config),
+                metrics: Metrics::new(StderrSink::closed(), false),
+            },
+            heartbeat: Heartbeat {
+                follow: follow_up(&sdk, config),
+                tasks: Ecs::from_sdk(&sdk),
+                metrics: metrics.clone(),
+            },
+            release: Release {
+                follow: follow_up(&sdk, config),
+                tasks: Ecs::from_sdk(&sdk),
+                metrics,
+            },
+        }
+    }
+
+    /// Takes a permit, or a place in the queue, or says who has it.
+    ///
+    /// # Errors
+    /// As acquire-lock.
+    pub(crate) async fn acquire(&self, request: &AcquireRequest) -> Result<AcquireResponse, Error> {
+        acquire_lock::handle(&self.acquire, event(request)).await
+    }
+
+    /// Asks once more while waiting, which is not counted as one more run that waits.
+    ///
+    /// # Errors
+    /// As acquire-lock.
+    pub(crate) async fn acquire_again(
+        &self,
+        request: &AcquireRequest,
+    ) -> Result<AcquireResponse, Error> {
+        acquire_lock::handle(&self.acquire_again, event(request)).await
+    }
+
+    /// Moves the end of a lease forward, and tells how far the work has come.
+    ///
+    /// # Errors
+    /// As heartbeat.
+    pub(crate) async fn renew(
+        &self,
+        grant: &Grant,
+        progress: Option<String>,
+    ) -> Result<HeartbeatResponse, Error> {
+        let request = HeartbeatRequest {
+            grant: grant.clone(),
+            task_token: None,
+            progress,
+            // The agent of ECS is nearer than its API.
+            protect: None,
+        };
+        heartbeat::handle(&self.heartbeat, event(&request)).await
+    }
+
+    /// Gives a permit back.
+    ///
+    /// # Errors
+    /// As release-lock.
+    pub(crate) async fn release(
+        &self,
+        grant: &Grant,
+        outcome: ReleaseOutcome,
+    ) -> Result<ReleaseResponse, Error> {
+        let request = ReleaseRequest {
+            grant: grant.clone(),
+            outcome,
+            protect: None,
+        };
+        release_lock::handle(&self.release, event(&request)).await
+    }
+}
+
+/// A request as the handlers take it.
+fn event(request: &impl Serialize) -> Value {
+    serde_json::to_value(request).unwrap_or_default()
+}

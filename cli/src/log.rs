@@ -1,0 +1,75 @@
+//! Log lines and metrics of the command, on standard error: standard output is the child's.
+
+use crate::sys::env::variable;
+use lockstep::config::Key;
+use lockstep::telemetry::MetricSink;
+use std::io::{IsTerminal, stderr};
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt};
+
+/// Sends `tracing` events to standard error: one JSON object a line, or plain text on a terminal.
+pub(crate) fn init() {
+    let level = variable(Key::Log.name()).and_then(|level| level.parse().ok());
+    let level: Level = level.unwrap_or(Level::INFO);
+    // The handlers tell of every step, each beat and each look while waiting. Here only what goes
+    // wrong is news; the commands tell the rest.
+    let steps = if level > Level::INFO {
+        level
+    } else {
+        level.min(Level::WARN)
+    };
+    let mut wanted = Targets::new().with_default(LevelFilter::from_level(level));
+    for quiet in [
+        "acquire_lock",
+        "heartbeat",
+        "release_lock",
+        "lockstep::recovery",
+    ] {
+        wanted = wanted.with_target(quiet, steps);
+    }
+    let lines = fmt::layer().with_writer(stderr);
+    let lines = if stderr().is_terminal() {
+        lines.without_time().with_target(false).boxed()
+    } else {
+        lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .boxed()
+    };
+    tracing_subscriber::registry()
+        .with(lines.with_filter(wanted))
+        .init();
+}
+
+/// Standard error, for metric lines: CloudWatch Logs takes both streams of a container.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StderrSink {
+    is_open: bool,
+}
+
+impl StderrSink {
+    /// Somebody who looks at a terminal gets none.
+    pub(crate) fn open() -> Self {
+        let is_open = !stderr().is_terminal();
+        Self { is_open }
+    }
+
+    /// Nobody gets any.
+    pub(crate) fn closed() -> Self {
+        Self { is_open: false }
+    }
+}
+
+impl MetricSink for StderrSink {
+    fn write(&self, line: &str) {
+        if self.is_open {
+            eprintln!("{line}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `lockstep`: exclusive runs from inside a container.
+//!
+//! Reading order: [`run`], [`keeper`] (renewals), [`guardian`] (what holds when this process does
+//! not), [`child`] (processes and groups), [`protect`] (task protection).
+
+mod args;
+mod child;
+mod exit;
+mod guardian;
+mod keeper;
+mod lease;
+mod locks;
+mod log;
+mod progress;
+mod protect;
+mod run;
+mod signals;
+mod site;
+mod sys;
+mod taking;
+
+use args::{Cli, Command};
+use clap::Parser;
+use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as MISSING;
+use exit::Exit;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match Cli::try_parse() {
+        Ok(cli) => dispatch(cli.command).into(),
+        Err(error) if error.kind() == MISSING => {
+            error.print().ok();
+            Exit::CONFIGURATION.into()
+        }
+        Err(error) if error.use_stderr() => {
+            eprintln!("lockstep: {}", args::in_one_line(&error));
+            Exit::CONFIGURATION.into()
+        }
+        Err(help) => {
+            help.print().ok();
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Exit {
+    match command {
+        Command::Guardian => guardian::watch(),
+        Command::Become { parent, command } => child::start_command(parent, &command),
+        Command::Progress { value } => progress::report(&value),
+        Command::Run(args) => with_runtime(run::run(*args)),
+    }
+}
+
+/// One thread: commands are bound to the thread that started them, and must not outlive it.
+fn with_runtime(work: impl Future<Output = Exit>) -> Exit {
+    log::init();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(work),
+        Err(error) => {
+            eprintln!("lockstep: no runtime: {error}");
+            Exit::FAILED
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! How a command tells that it makes progress: a line into a FIFO.
+
+use crate::exit::Exit;
+use crate::sys::env::{filled, random_id, scratch_folders};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use std::fs::OpenOptions;
+use std::io::{Error, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+
+/// The variable that names the FIFO.
+pub(crate) const VARIABLE: &str = "LOCKSTEP_PROGRESS";
+/// Most characters of a progress; the rest of a line is cut off.
+const LONGEST: usize = 256;
+
+/// A FIFO, as long as this lives, and what came out of it last.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    path: PathBuf,
+    latest: watch::Receiver<Option<String>>,
+}
+
+impl Progress {
+    /// Makes a FIFO that only this user can use.
+    ///
+    /// # Errors
+    /// When no folder takes one.
+    pub(crate) fn open() -> Result<Self, Error> {
+        let mut problem = Error::other("no folder");
+        for folder in scratch_folders() {
+            let path = folder.join(format!("lockstep-{}", random_id()));
+            match mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR) {
+                Ok(()) => return Self::read_from(path),
+                Err(error) => problem = error.into(),
+            }
+        }
+        Err(problem)
+    }
+
+    fn read_from(path: PathBuf) -> Result<Self, Error> {
+        // Open for both, so that it does not end when a writer closes it.
+        let receiver = pipe::OpenOptions::new()
+            .read_write(true)
+            .open_receiver(&path)?;
+        let (tell, latest) = watch::channel(None);
+        tokio::spawn(listen(receiver, tell));
+        Ok(Self { path, latest })
+    }
+
+    /// The variable for the command.
+    pub(crate) fn variable(&self) -> (String, String) {
+        (VARIABLE.into(), self.path.display().to_string())
+    }
+
+    /// What the command said last.
+    pub(crate) fn latest(&self) -> watch::Receiver<Option<String>> {
+        self.latest.clone()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Tells the last whole line that was written, until nobody listens any more.
+async fn listen(mut fifo: pipe::Receiver, tell: watch::Sender<Option<String>>) {
+    let mut line = Vec::new();
+    let mut part = [0; 4096];
+    while let Ok(length @ 1..) = fifo.read(&mut part).await {
+        for byte in &part[..length] {
+            if *byte == b'\n' {
+                let said = plain(&String::from_utf8_lossy(&line));
+                line.clear();
+                if said.is_some() && tell.send(said).is_err() {
+                    return;
+                }
+            } else if line.len() < LONGEST {
+                line.push(*byte);
+            }
+        }
+    }
+}
+
+/// A line in the form that the contract takes: visible ASCII and spaces, 256 of them.
+fn plain(line: &str) -> Option<String> {
+    let visible = |c: char| {
+        if c == ' ' || c.is_ascii_graphic() {
+            c
+        } else {
+            '?'
+        }
+    };
+    let line: String = line.trim().chars().take(LONGEST).map(visible).collect();
+    (!line.is_empty()).then_some(line)
+}
+
+/// `lockstep progress VALUE`.
+pub(crate) fn report(value: &str) -> Exit {
+    let Some(path) = filled(VARIABLE) else {
+        eprintln!(
+            "lockstep: {VARIABLE} is not set: `progress` works under `lockstep run` or `worker`"
+        );
+        return Exit::CONFIGURATION;
+    };
+    match write(Path::new(&path), value) {
+        Ok(()) => Exit::OK,
+        Err(error) => {
+            eprintln!("lockstep: {VARIABLE} is {path:?}: {error}");
+            Exit::FAILED
+        }
+    }
+}
+
+/// One write of less than a page: lines of several writers never mix
+/// (<https://man7.org/linux/man-pages/man7/pipe.7.html>). It does not wait for a reader that is gone.
+fn write(path: &Path, value: &str) -> Result<(), Error> {
+    let value = plain(value).ok_or_else(|| Error::other("the progress is empty"))?;
+    let mut fifo = OpenOptions::new()
+        .write(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(path)?;
+    fifo.write_all(format!("{value}\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_brought_into_the_form_that_the_contract_takes() {
+        assert_eq!(plain("  file 3 of 9\r"), Some("file 3 of 9".into()));
+        assert_eq!(plain("größe\t1"), Some("gr??e?1".into()));
+        assert_eq!(plain(&"x".repeat(300)), Some("x".repeat(256)));
+        assert_eq!(plain("  "), None);
+    }
+
+    #[tokio::test]
+    async fn every_writer_is_heard_and_the_fifo_goes_with_its_reader() {
+        let progress = Progress::open().unwrap();
+        let (path, mut latest) = (progress.path.clone(), progress.latest());
+
+        for value in ["one", "two"] {
+            write(&path, value).unwrap();
+            latest.changed().await.unwrap();
+        }
+        let last = latest.borrow().clone();
+        drop(progress);
+
+        assert_eq!(last.as_deref(), Some("two"));
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,121 @@
+//! `lockstep run`: a command under a lock.
+//!
+//! ```text
+//!  acquire, or verify ─▶ protect ─▶ guardian ─▶ command ──┬─ renewals, progress
+//!                                                         ├─ signals passed on
+//!  exit code ◀─ unprotect ◀─ release ◀─ kill the rest ◀───┘ end, lost lease, time over, SIGTERM
+//! ```
+
+mod grant;
+mod work;
+
+use crate::args::run::RunArgs;
+use crate::child::Reaper;
+use crate::exit::Exit;
+use crate::locks::Locks;
+use crate::protect::Protection;
+use crate::run::grant::{Held, Hold};
+use crate::signals::Signals;
+use crate::sys::clock::sleep;
+use crate::sys::env::{filled, variable};
+use lockstep::config::{Config, Key};
+use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the release of a lease is tried that is ours: what is not released is free when its
+/// lease has run out.
+const RELEASE_TRIES: u32 = 5;
+
+/// An end before the command has begun, and why.
+pub(crate) type Early = (Exit, String);
+
+/// Runs the command of `args` under its lock.
+pub(crate) async fn run(args: RunArgs) -> Exit {
+    match attempt(&args).await {
+        Ok(exit) => exit,
+        Err((exit, why)) => {
+            if exit == Exit::OK || exit == Exit::code(args.skip_code) {
+                tracing::info!("nothing to do: {why}");
+            } else {
+                tracing::error!("{why}");
+            }
+            exit
+        }
+    }
+}
+
+async fn attempt(args: &RunArgs) -> Result<Exit, Early> {
+    let wrong = |why: String| (Exit::CONFIGURATION, why);
+    args.check().map_err(wrong)?;
+    let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
+    let mut signals = Signals::begin().map_err(failed)?;
+    let reaper = Reaper::begin().map_err(failed)?;
+    let config = Config::from_lookup(|name| {
+        let chosen = args.table.clone().filter(|_| name == Key::Table.name());
+        chosen.or_else(|| variable(name))
+    });
+    let config = config.map_err(|error| wrong(format!("{error} (or --table)")))?;
+    let locks = Arc::new(Locks::open(&config).await);
+    let held = grant::hold(args, &locks, &config.table, &mut signals).await?;
+    let protection = Protection::start(args.protect, filled("ECS_AGENT_URI"), held.times.length);
+    let protected = tokio::select! {
+        protected = protection.begin() => protected.map_err(|refused| {
+            let why = format!("the task is not protected (--protect=required): {refused}");
+            (Exit::NOT_ACQUIRED, why)
+        }),
+        signal = signals.end() => {
+            Err((Exit::signal(signal), format!("{signal} came before the command")))
+        }
+    };
+    match protected {
+        Ok(in_flight) => {
+            let worked = work::work(args, &locks, &held, &reaper, &mut signals).await;
+            give_back(&locks, &held, worked).await;
+            in_flight.end().await;
+            Ok(worked.exit)
+        }
+        Err(early) => {
+            give_back(&locks, &held, work::Worked::NONE).await;
+            protection.idle().await;
+            Err(early)
+        }
+    }
+}
+
+/// A grant that was adopted is its workflow's to release.
+async fn give_back(locks: &Locks, held: &Held, worked: work::Worked) {
+    if held.hold == Hold::Taken {
+        // Of a lease that is lost there is little to release, and a table that was out of reach a
+        // moment ago is not waited for.
+        let tries = if worked.exit == Exit::LEASE_LOST {
+            1
+        } else {
+            RELEASE_TRIES
+        };
+        release(locks, &held.grant, worked.outcome, tries).await;
+    }
+}
+
+/// Releases, and says so when that fails: the lock is free when its lease has run out.
+pub(crate) async fn release(locks: &Locks, grant: &Grant, outcome: ReleaseOutcome, tries: u32) {
+    let lock = &grant.lock;
+    for left in (0..tries).rev() {
+        match locks.release(grant, outcome).await {
+            Ok(ReleaseResponse::Released { .. }) => return,
+            Ok(ReleaseResponse::Lost { holders, .. }) => {
+                tracing::warn!(lock, ?holders, "the lock was not ours any more");
+                return;
+            }
+            Err(error) if error.name().is_retryable() => {
+                tracing::warn!(lock, %error, left, "the lock was not released");
+                sleep(Duration::from_secs(u64::from(left.min(1)))).await;
+            }
+            Err(error) => {
+                tracing::error!(lock, %error, "the lock is not released: its lease has to run out");
+                return;
+            }
+        }
+    }
+    tracing::error!(lock, "the lock is not released: its lease has to run out");
+}

@@ -1,0 +1,174 @@
+//! The grant that a command runs under: taken here, or handed down by a workflow.
+
+use super::Early;
+use crate::args::run::RunArgs;
+use crate::exit::Exit;
+use crate::lease::LeaseTimes;
+use crate::locks::Locks;
+use crate::signals::Signals;
+use crate::site::Site;
+use crate::sys::clock::{Instant, sleep};
+use crate::sys::env::filled;
+use crate::taking::{Taken, leave, take};
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::contract::{
+    AcquireRequest, AcquireResponse, ErrorName, Grant, HeartbeatResponse, ReleaseOutcome,
+    parse_time,
+};
+use lockstep::error::Error;
+use std::time::Duration;
+
+/// How often a table that gives no answer is asked whether a grant is still good.
+const TRIES: u32 = 5;
+
+/// Who has to give the permit back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// This process.
+    Taken,
+    /// The workflow that it was adopted from.
+    Adopted,
+}
+
+/// A permit at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    /// The receipt.
+    pub(crate) grant: Grant,
+    /// The times of its lease.
+    pub(crate) times: LeaseTimes,
+    /// When the request was sent that the lease is counted from.
+    pub(crate) sent: Instant,
+    /// What the command finds in its environment.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Who has to give it back.
+    pub(crate) hold: Hold,
+}
+
+/// Takes the lock, or verifies the grant that the environment has.
+///
+/// # Errors
+/// Why the command is not to be started, and the code to exit with.
+pub(crate) async fn hold(
+    args: &RunArgs,
+    locks: &Locks,
+    table: &str,
+    signals: &mut Signals,
+) -> Result<Held, Early> {
+    let wrong = |why: String| (Exit::CONFIGURATION, why);
+    if let Some(grant) = handed_down(args.lock.as_deref()).map_err(wrong)? {
+        return adopt(args, locks, table, grant).await;
+    }
+    let Some(lock) = &args.lock else {
+        return Err(wrong(
+            "--lock is missing, and LOCKSTEP_LOCK has no grant to adopt".into(),
+        ));
+    };
+    let site = Site::find().await.map_err(wrong)?;
+    let times = LeaseTimes::after_silence(args.lease, args.grace);
+    let request = args.request(lock, site.new_holder(), times.seconds());
+    let taken = tokio::select! {
+        taken = take(locks, &request, args.max_wait) => taken,
+        signal = signals.end() => {
+            step_back(locks, &request).await;
+            return Err((Exit::signal(signal), format!("{signal} came before the lock")));
+        }
+    };
+    match taken.map_err(|error| before_start(&error))? {
+        Taken::Granted(granted, sent) => {
+            let pairs = granted.environment.into_iter();
+            let environment = pairs.map(|pair| (pair.name, pair.value)).collect();
+            tracing::info!(
+                lock,
+                holder = granted.grant.holder,
+                token = granted.grant.token,
+                "the lock is ours"
+            );
+            Ok(Held {
+                grant: granted.grant,
+                times,
+                sent,
+                environment,
+                hold: Hold::Taken,
+            })
+        }
+        Taken::Skipped(why) => Err((Exit::code(args.skip_code), why)),
+        Taken::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
+    }
+}
+
+/// Leaves nothing behind: no place in the queue, and no permit that was granted in between.
+async fn step_back(locks: &Locks, request: &AcquireRequest) {
+    let left = leave(locks, request).await;
+    if let Ok(AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted)) = left {
+        super::release(locks, &granted.grant, ReleaseOutcome::Failed, 1).await;
+    }
+}
+
+/// The grant in the environment, if it is the one that is wanted.
+fn handed_down(wanted: Option<&str>) -> Result<Option<Grant>, String> {
+    let names = ["LOCKSTEP_LOCK", "LOCKSTEP_HOLDER", "LOCKSTEP_FENCING_TOKEN"];
+    let [Some(lock), Some(holder), Some(token)] = names.map(filled) else {
+        return Ok(None);
+    };
+    if wanted.is_some_and(|wanted| wanted != lock) {
+        return Ok(None);
+    }
+    let number = token.parse();
+    let rule = "must be the number that the workflow was given";
+    Ok(Some(Grant {
+        token: number.map_err(|_| format!("LOCKSTEP_FENCING_TOKEN is {token:?}, but {rule}"))?,
+        lock,
+        holder,
+        run_key: filled("LOCKSTEP_RUN_KEY"),
+    }))
+}
+
+/// Renews once before anything is started. A redriven execution comes with the token that it had
+/// before its lock was recovered: that is found out here, and not by the work.
+async fn adopt(args: &RunArgs, locks: &Locks, table: &str, grant: Grant) -> Result<Held, Early> {
+    let mut tries = 0;
+    let (expires_at, sent) = loop {
+        let sent = Instant::now();
+        match locks.renew(&grant, None).await {
+            Ok(HeartbeatResponse::Renewed { expires_at, .. }) => break (expires_at, sent),
+            Ok(HeartbeatResponse::Ended) => {
+                let why = format!("lock {}: the run has been released", grant.lock);
+                return Err((Exit::LEASE_LOST, why));
+            }
+            Err(error) if error.name().is_retryable() && tries < TRIES => {
+                tries += 1;
+                tracing::warn!(lock = grant.lock, %error, "asking again");
+                sleep(Duration::from_secs(1)).await;
+            }
+            Err(error) => return Err(before_start(&error)),
+        }
+    };
+    let ends = parse_time("expiresAt", &expires_at).ok();
+    let left = ends.map_or(0, |ends| ends.millis_since(SystemClock.now()));
+    let times = LeaseTimes::of_record(Duration::from_millis(left), args.grace);
+    tracing::info!(
+        lock = grant.lock,
+        token = grant.token,
+        "the workflow's grant is good"
+    );
+    // The rest of the grant is in the environment already.
+    let environment = vec![("LOCKSTEP_TABLE".into(), table.to_owned())];
+    Ok(Held {
+        grant,
+        times,
+        sent,
+        environment,
+        hold: Hold::Adopted,
+    })
+}
+
+/// What an error means before the command has begun.
+fn before_start(error: &Error) -> Early {
+    let exit = match error.name() {
+        ErrorName::LeaseLost => Exit::LEASE_LOST,
+        ErrorName::InvalidRequest => Exit::CONFIGURATION,
+        _ => Exit::UNAVAILABLE,
+    };
+    (exit, error.to_string())
+}

@@ -1,0 +1,63 @@
+//! Signals that this process gets, and passes on.
+
+use nix::sys::signal::Signal;
+use std::io::Error;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// What is passed on to the command.
+const HEARD: [Signal; 7] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGHUP,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGWINCH,
+];
+
+/// Signals, in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Signals(mpsc::UnboundedReceiver<Signal>);
+
+impl Signals {
+    /// Begins to listen. From here on none of them ends this process by itself.
+    ///
+    /// # Errors
+    /// When signals cannot be listened to.
+    pub(crate) fn begin() -> Result<Self, Error> {
+        let (tell, told) = mpsc::unbounded_channel();
+        for heard in HEARD {
+            let mut stream = signal(SignalKind::from_raw(heard as i32))?;
+            let tell = tell.clone();
+            tokio::spawn(async move {
+                while stream.recv().await.is_some() && tell.send(heard).is_ok() {}
+            });
+        }
+        Ok(Self(told))
+    }
+
+    /// The next one.
+    pub(crate) async fn next(&mut self) -> Signal {
+        match self.0.recv().await {
+            Some(signal) => signal,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The next one that asks this process to end.
+    pub(crate) async fn end(&mut self) -> Signal {
+        loop {
+            let signal = self.next().await;
+            if asks_to_end(signal) {
+                return signal;
+            }
+        }
+    }
+}
+
+/// Whether `signal` asks a process to end.
+pub(crate) fn asks_to_end(signal: Signal) -> bool {
+    use Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    matches!(signal, SIGTERM | SIGINT | SIGQUIT | SIGHUP)
+}

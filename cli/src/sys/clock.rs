@@ -1,0 +1,63 @@
+//! Time that no change of the wall clock moves.
+
+use nix::time::{ClockId, clock_gettime};
+use std::ops::Add;
+use std::time::Duration;
+
+/// A point in time since the machine started, time that it slept counted
+/// (`CLOCK_BOOTTIME`, <https://man7.org/linux/man-pages/man3/clock_gettime.3.html>). All processes
+/// of one machine share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Instant(Duration);
+
+impl Instant {
+    /// The present.
+    pub(crate) fn now() -> Self {
+        let now = clock_gettime(ClockId::CLOCK_BOOTTIME);
+        Self(now.map(Duration::from).unwrap_or_default())
+    }
+
+    /// The point that is `millis` after the start of the machine.
+    pub(crate) const fn from_millis(millis: u64) -> Self {
+        Self(Duration::from_millis(millis))
+    }
+
+    /// Milliseconds since the start of the machine.
+    pub(crate) fn millis(self) -> u64 {
+        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// How long until then; nothing if it is past.
+    pub(crate) fn left(self) -> Duration {
+        self.0.saturating_sub(Self::now().0)
+    }
+
+    /// Returns at that time. The sleep is cut into pieces, so that a machine that slept in between
+    /// is late by one of them at most.
+    pub(crate) async fn reached(self) {
+        loop {
+            let left = self.left();
+            if left.is_zero() {
+                return;
+            }
+            sleep(left.min(Duration::from_secs(5))).await;
+        }
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    fn add(self, length: Duration) -> Self {
+        Self(self.0 + length)
+    }
+}
+
+/// Returns after `length`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that waits"
+)]
+pub(crate) async fn sleep(length: Duration) {
+    tokio::time::sleep(length).await;
+}

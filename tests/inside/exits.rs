@@ -1,0 +1,188 @@
+//! What `lockstep run` exits with, what it hands to the command, and what it says about bad input.
+
+use crate::support::{Inside, Started, lock, output};
+use lockstep::domain::RunOutcome;
+use std::process::Stdio;
+
+#[tokio::test]
+async fn the_code_of_the_command_is_passed_through_and_its_outcome_is_remembered() {
+    let inside = Inside::open().await;
+    for (script, code, outcome) in [
+        ("exit 0", 0, RunOutcome::Succeeded),
+        ("exit 3", 3, RunOutcome::Failed),
+        ("exit 255", 255, RunOutcome::Failed),
+        ("kill -KILL $$", 137, RunOutcome::Failed),
+    ] {
+        let lock = lock("exit-code");
+
+        let ended = output(inside.run(&lock, &[], &["sh", "-c", script])).await;
+
+        assert_eq!(ended.0, code, "{script}: {}", ended.2);
+        let run = inside.latest_run(&lock).await.expect("an entry");
+        assert_eq!(run.outcome(), Some(outcome), "{script}");
+        assert_eq!(inside.held(&lock).await, 0, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_run_gives_126_and_one_that_is_not_there_127() {
+    let inside = Inside::open().await;
+    let lock = lock("not-there");
+
+    let missing = output(inside.run(&lock, &[], &["/no/such/command"])).await;
+    let folder = output(inside.run(&lock, &[], &["/tmp"])).await;
+
+    assert_eq!(
+        (missing.0, folder.0),
+        (127, 126),
+        "{} {}",
+        missing.2,
+        folder.2
+    );
+    assert!(missing.2.contains("/no/such/command"), "{}", missing.2);
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_held_is_skipped_with_0_and_refused_with_75_naming_the_holder() {
+    let inside = Inside::open().await;
+    let lock = lock("held");
+    let mut active = Started::of(inside.run(&lock, &[], &["sleep", "60"]));
+    inside.until_held(&lock, 1, 10).await;
+
+    let skipped = output(inside.run(&lock, &[], &["echo", "ran"])).await;
+    let coded = output(inside.run(&lock, &["--skip-code", "9"], &["echo", "ran"])).await;
+    let failed = output(inside.run(&lock, &["--overlap", "fail"], &["echo", "ran"])).await;
+
+    assert_eq!((skipped.0, coded.0, failed.0), (0, 9, 75));
+    for (_, out, said) in [skipped, coded, failed] {
+        assert_eq!(out, "", "nothing was started");
+        assert!(
+            said.contains("host:") && said.contains("lease until"),
+            "{said}"
+        );
+    }
+    active.signal("TERM").await;
+    assert_eq!(active.code().await, 143);
+}
+
+#[tokio::test]
+async fn a_run_key_has_one_success_and_a_failure_may_be_tried_again() {
+    let inside = Inside::open().await;
+    let lock = lock("run-key");
+    let run = |script| inside.run(&lock, &["--run-key", "tick-1"], &["sh", "-c", script]);
+
+    let failed = output(run("exit 5")).await.0;
+    let succeeded = output(run("echo ran; exit 0")).await;
+    let again = output(run("echo ran; exit 0")).await;
+
+    assert_eq!((failed, succeeded.0, again.0), (5, 0, 0));
+    assert_eq!((succeeded.1.as_str(), again.1.as_str()), ("ran\n", ""));
+}
+
+#[tokio::test]
+async fn the_command_gets_the_grant_in_its_environment_and_the_streams_of_the_caller() {
+    let inside = Inside::open().await;
+    let lock = lock("environment");
+    let script = "cat; echo $LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN $LOCKSTEP_TABLE $LOCKSTEP_RUN_KEY; \
+                  test -p $LOCKSTEP_PROGRESS && echo $LOCKSTEP_HOLDER >&2";
+    let mut command = inside.run(&lock, &["--run-key", "k"], &["bash", "-c", script]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("a command");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    tokio::io::AsyncWriteExt::write_all(&mut stdin, b"from the caller\n")
+        .await
+        .expect("a reader");
+    drop(stdin);
+
+    let ended = child.wait_with_output().await.expect("an end");
+
+    let token = inside.record(&lock).await.expect("a record").last_token;
+    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert_eq!(
+        out,
+        format!("from the caller\n{lock} {token} {} k\n", inside.table)
+    );
+    let run = inside.latest_run(&lock).await.expect("an entry");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(
+        said.lines().any(|line| line == run.holder.as_str()),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_bad_flag_or_environment_gives_one_line_that_names_it_and_starts_nothing() {
+    let inside = Inside::open().await;
+    let marker = std::env::temp_dir().join(lock("never"));
+    let touch = ["touch", marker.to_str().expect("a path")];
+    let lock = lock("bad-input");
+    for (flags, named) in [
+        (vec!["--lease", "4s"], "--lease"),
+        (vec!["--lease", "60"], "--lease"),
+        (vec!["--permits", "0"], "--permits"),
+        (vec!["--permits", "101"], "--permits"),
+        (vec!["--overlap", "queue!"], "--overlap"),
+        (vec!["--run-key", "a b"], "--run-key"),
+        (vec!["--max-wait", "5s"], "--max-wait"),
+        (vec!["--max-queue", "5"], "--max-queue"),
+        (vec!["--protect=maybe"], "--protect"),
+        (vec!["--lock", "b"], "--lock"),
+        (vec!["--sleep"], "--sleep"),
+        (vec!["--table", ""], "LOCKSTEP_TABLE"),
+    ] {
+        let (code, _, said) = output(inside.run(&lock, &flags, &touch)).await;
+
+        assert_eq!(code, 64, "{flags:?}: {said}");
+        assert!(
+            said.contains(named) && said.lines().count() == 1,
+            "{flags:?}: {said}"
+        );
+    }
+    let mut no_table = inside.run(&lock, &[], &touch);
+    no_table.env_remove("LOCKSTEP_TABLE");
+    let (code, _, said) = output(no_table).await;
+    assert_eq!(code, 64, "{said}");
+    assert!(
+        said.contains("LOCKSTEP_TABLE") && said.lines().count() == 1,
+        "{said}"
+    );
+    assert!(!marker.exists());
+    assert!(inside.record(&lock).await.is_none());
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_used_gives_69_and_starts_nothing() {
+    let inside = Inside::open().await;
+    let lock = lock("no-table");
+    let flags = ["--table", "no-such-table"];
+
+    let (code, out, said) = output(inside.run(&lock, &flags, &["echo", "ran"])).await;
+
+    assert_eq!((code, out.as_str()), (69, ""), "{said}");
+    assert!(said.contains("Lockstep.Denied"), "{said}");
+}
+
+#[tokio::test]
+async fn help_is_a_page_and_no_command_is_an_error() {
+    let inside = Inside::open().await;
+
+    let help = output(inside.command(&["run", "--help"])).await;
+    let none = output(inside.command(&[])).await;
+    let version = output(inside.command(&["--version"])).await;
+
+    assert_eq!((help.0, none.0, version.0), (0, 64, 0));
+    for part in [
+        "--overlap",
+        "Exit codes",
+        "143",
+        "Example",
+        "LOCKSTEP_FENCING_TOKEN",
+    ] {
+        assert!(help.1.contains(part), "{part} not in: {}", help.1);
+    }
+    assert!(none.2.contains("Usage"), "{}", none.2);
+}

@@ -1,0 +1,14 @@
+//! The `lockstep` command as it is shipped: real processes, signals and containers, on DynamoDB
+//! Local and the deployed stack.
+//!
+//! Needs a stack of `lockstack up` and `lockstack deploy`, whose folder `LOCKSTEP_STATE` names, and
+//! the static binary, which `LOCKSTEP_BINARY` names (default: where `make local-binary` puts it).
+//! Every test has a lock of its own, so they run beside each other.
+
+mod adopted;
+mod exits;
+mod lifeline;
+mod processes;
+mod standby;
+mod support;
+mod waiting;

@@ -1,0 +1,221 @@
+//! Signals, groups, zombies, and what a command leaves behind.
+
+use crate::support::{Inside, Started, lives, lock, output, signal_to, until_dead};
+use lockstep::domain::RunOutcome;
+use lockstep_tests::stack::until;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A file of its own for what a command tells.
+fn notes(test: &str) -> PathBuf {
+    std::env::temp_dir().join(lock(test))
+}
+
+fn text(path: &PathBuf) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Waits until the command has written the ids of processes, and reads them.
+async fn ids(path: &PathBuf, count: usize) -> Vec<u32> {
+    let read = || -> Vec<u32> {
+        let text = text(path);
+        let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+        whole
+            .split_whitespace()
+            .map(|id| id.parse().expect("an id"))
+            .collect()
+    };
+    until("ids of processes", 20, async || read().len() == count).await;
+    read()
+}
+
+#[tokio::test]
+async fn sigterm_is_passed_on_and_a_command_that_ends_in_time_is_not_killed() {
+    let inside = Inside::open().await;
+    let (lock, notes) = (lock("sigterm"), notes("sigterm"));
+    let script = format!(
+        "trap 'echo clean >> {0}; exit 0' TERM; echo $$ >> {0}; while :; do sleep 0.1; done",
+        notes.display()
+    );
+    let mut run = Started::of(inside.run(&lock, &[], &["bash", "-c", &script]));
+    ids(&notes, 1).await;
+
+    run.signal("TERM").await;
+
+    assert_eq!(run.code().await, 143);
+    assert!(text(&notes).ends_with("clean\n"));
+    let entry = inside.latest_run(&lock).await.expect("an entry");
+    assert_eq!(entry.outcome(), Some(RunOutcome::Failed), "it was cut off");
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_command_that_ignores_sigterm_is_killed_with_its_whole_group_after_the_grace() {
+    let inside = Inside::open().await;
+    let (lock, notes) = (lock("ignores"), notes("ignores"));
+    let script = format!(
+        "trap '' TERM; sleep 300 & echo $$ $! >> {}; while :; do sleep 0.1; done",
+        notes.display()
+    );
+    let mut run = Started::of(inside.run(&lock, &["--grace", "1s"], &["bash", "-c", &script]));
+    let pids = ids(&notes, 2).await;
+
+    run.signal("TERM").await;
+
+    assert_eq!(run.code().await, 143);
+    until_dead(&pids, 1).await;
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn signals_that_do_not_end_are_passed_on_and_the_command_works_on() {
+    let inside = Inside::open().await;
+    let (lock, notes) = (lock("usr1"), notes("usr1"));
+    let script = format!(
+        "trap 'echo usr1 >> {0}; exit 7' USR1; echo $$ >> {0}; while :; do sleep 0.1; done",
+        notes.display()
+    );
+    let mut run = Started::of(inside.run(&lock, &[], &["bash", "-c", &script]));
+    ids(&notes, 1).await;
+
+    run.signal("USR1").await;
+
+    assert_eq!(run.code().await, 7);
+    assert!(text(&notes).ends_with("usr1\n"));
+}
+
+#[tokio::test]
+async fn nothing_of_a_command_outlives_its_lock_neither_its_group_nor_a_daemon() {
+    let inside = Inside::open().await;
+    let (lock, notes) = (lock("daemon"), notes("daemon"));
+    let script = format!(
+        "sleep 300 & echo $! >> {0}; setsid sh -c 'echo $$ >> {0}; exec sleep 300' & sleep 0.5",
+        notes.display()
+    );
+
+    let (code, ..) = output(inside.run(&lock, &[], &["bash", "-c", &script])).await;
+
+    let pids = ids(&notes, 2).await;
+    assert_eq!(code, 0);
+    assert!(!pids.iter().any(|pid| lives(*pid)), "{pids:?}");
+}
+
+#[tokio::test]
+async fn processes_that_lost_their_parent_are_waited_for() {
+    let inside = Inside::open().await;
+    let (lock, notes) = (lock("zombie"), notes("zombie"));
+    // The one in the middle ends at once, so the last one becomes a child of lockstep, and ends.
+    let script = format!(
+        "(sh -c 'echo $$ >> {0}; sleep 0.2' &) ; sleep 30",
+        notes.display()
+    );
+    let run = Started::of(inside.run(&lock, &[], &["bash", "-c", &script]));
+    let orphan = ids(&notes, 1).await[0];
+
+    until("no zombie", 10, async || {
+        !PathBuf::from(format!("/proc/{orphan}")).exists()
+    })
+    .await;
+
+    assert_eq!(run.children().len(), 1, "the command works on");
+}
+
+#[tokio::test]
+async fn a_command_that_writes_much_is_neither_cut_nor_held_up() {
+    let inside = Inside::open().await;
+    let lock = lock("pipe");
+
+    let (code, out, _) =
+        output(inside.run(&lock, &[], &["sh", "-c", "yes 0123456789 | head -n 200000"])).await;
+
+    assert_eq!((code, out.len()), (0, 200_000 * 11));
+}
+
+#[tokio::test]
+async fn a_run_that_is_over_its_time_is_stopped_with_124() {
+    let inside = Inside::open().await;
+    let lock = lock("max-run");
+
+    let (code, _, said) = output(inside.run(&lock, &["--max-run", "1s"], &["sleep", "300"])).await;
+
+    assert_eq!(code, 124, "{said}");
+    assert!(said.contains("--max-run"), "{said}");
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_run_goes_on_while_its_progress_changes_and_is_stopped_with_124_when_it_does_not() {
+    let inside = Inside::open().await;
+    let (lock, lockstep) = (lock("progress"), crate::support::binary());
+    let script = format!(
+        "for i in 1 2 3 4 5 6; do {} progress \"file $i\"; sleep 0.5; done; \
+         echo 'by hand' > $LOCKSTEP_PROGRESS; echo done; sleep 300",
+        lockstep.display()
+    );
+    let flags = ["--no-progress", "2s", "--lease", "5s"];
+
+    let (code, out, said) = output(inside.run(&lock, &flags, &["bash", "-c", &script])).await;
+
+    assert_eq!((code, out.as_str()), (124, "done\n"), "{said}");
+    assert!(said.contains("--no-progress"), "{said}");
+}
+
+#[tokio::test]
+async fn the_record_tells_the_progress_of_a_run() {
+    let inside = Inside::open().await;
+    let lock = lock("tells-progress");
+    let script = "echo 'file 3 of 9' > $LOCKSTEP_PROGRESS; exec sleep 60";
+    let run = Started::of(inside.run(&lock, &["--lease", "5s"], &["sh", "-c", script]));
+
+    until("progress", 20, async || {
+        let record = inside.record(&lock).await;
+        record.is_some_and(|r| {
+            let mut leases = r.holders.values();
+            leases.any(|lease| lease.progress.as_deref() == Some("file 3 of 9"))
+        })
+    })
+    .await;
+
+    drop(run);
+}
+
+#[tokio::test]
+async fn progress_outside_of_a_run_is_an_error_of_one_line() {
+    let inside = Inside::open().await;
+
+    let (code, _, said) = output(inside.command(&["progress", "1"])).await;
+
+    assert_eq!((code, said.lines().count()), (64, 1), "{said}");
+    assert!(said.contains("LOCKSTEP_PROGRESS"), "{said}");
+}
+
+#[tokio::test]
+async fn a_terminal_is_given_to_the_command() {
+    let inside = Inside::open().await;
+    let lock = lock("terminal");
+    let run = inside.run(&lock, &[], &["sh", "-c", "read line; echo got $line"]);
+    let words: Vec<_> = std::iter::once(run.as_std().get_program())
+        .chain(run.as_std().get_args())
+        .map(|word| format!("'{}'", word.to_string_lossy()))
+        .collect();
+    let mut script = tokio::process::Command::new("script");
+    script
+        .args(["-qec", &words.join(" "), "/dev/null"])
+        .env_clear()
+        .envs(inside.environment())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = script.kill_on_drop(true).spawn().expect("script");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    tokio::io::AsyncWriteExt::write_all(&mut stdin, b"hello\n")
+        .await
+        .expect("a reader");
+
+    let ended = child.wait_with_output().await.expect("an end");
+
+    drop(stdin);
+    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success() && out.contains("got hello"), "{out}");
+    signal_to(std::process::id(), "0").await;
+}

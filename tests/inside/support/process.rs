@@ -1,0 +1,124 @@
+//! A `lockstep` that was started, and what it started.
+
+use lockstep_tests::stack::until;
+use std::fs;
+use std::process::{ExitStatus, Stdio};
+use tokio::process::{Child, Command};
+
+/// A process that a test started. It is killed when the test ends.
+#[derive(Debug)]
+pub(crate) struct Started {
+    child: Child,
+    /// Its id.
+    pub(crate) pid: u32,
+}
+
+impl Started {
+    /// Starts `command`.
+    pub(crate) fn of(mut command: Command) -> Self {
+        command.kill_on_drop(true);
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let pid = child.id().expect("a process that runs");
+        Self { child, pid }
+    }
+
+    /// Sends it a signal, by name or number.
+    pub(crate) async fn signal(&self, signal: &str) {
+        signal_to(self.pid, signal).await;
+    }
+
+    /// Its exit code, as a shell tells it: 128 and the signal that ended it.
+    pub(crate) async fn code(&mut self) -> i32 {
+        code_of(self.child.wait().await.expect("an end"))
+    }
+
+    /// The processes that it started and that live, but for the guardian: id and command line.
+    pub(crate) fn children(&self) -> Vec<(u32, String)> {
+        let mut children = children_of(self.pid);
+        children.retain(|(_, command)| !command.contains(" guardian"));
+        children
+    }
+
+    /// Its guardian.
+    pub(crate) fn guardian(&self) -> u32 {
+        self.find_guardian().expect("a guardian")
+    }
+
+    /// Whether it has a guardian.
+    pub(crate) fn has_guardian(&self) -> bool {
+        self.find_guardian().is_some()
+    }
+
+    fn find_guardian(&self) -> Option<u32> {
+        let mut all = children_of(self.pid).into_iter();
+        let found = all.find(|(_, command)| command.contains(" guardian"));
+        found.map(|(pid, _)| pid)
+    }
+}
+
+/// Runs `command` to its end: exit code, stdout, stderr.
+pub(crate) async fn output(mut command: Command) -> (i32, String, String) {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command
+        .kill_on_drop(true)
+        .output()
+        .await
+        .expect("a command that runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        code_of(output.status),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// Sends a signal to a process, or to a group if `-` stands before its id.
+pub(crate) async fn signal_to(pid: impl ToString, signal: &str) {
+    let mut kill = Command::new("kill");
+    kill.args(["-s", signal, "--", &pid.to_string()]);
+    assert!(
+        kill.status().await.expect("kill").success(),
+        "kill -s {signal}"
+    );
+}
+
+/// Whether a process lives; a zombie does not.
+pub(crate) fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+}
+
+/// Waits until none of `pids` lives.
+pub(crate) async fn until_dead(pids: &[u32], seconds: u64) {
+    let what = format!("end of {pids:?}");
+    until(&what, seconds, async || !pids.iter().any(|pid| lives(*pid))).await;
+}
+
+/// The living children of a process: id and command line.
+pub(crate) fn children_of(parent: u32) -> Vec<(u32, String)> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let own = ids.filter(|id| stat(*id).is_some_and(|(state, of)| state != 'Z' && of == parent));
+    own.map(|id| (id, command_line(id))).collect()
+}
+
+fn command_line(pid: u32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).replace('\0', " ")
+}
+
+/// State and parent of a process.
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.next()?.parse().ok()?))
+}
+
+fn code_of(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).expect("a code or a signal")
+}
