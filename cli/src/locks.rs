@@ -1,7 +1,9 @@
 //! The lock table, through the very handlers that the functions run.
 
 use crate::log::StderrSink;
-use lockstep::aws::{caretaker, follow_up, sdk_config};
+use crate::news::Once;
+use crate::sys::trust;
+use lockstep::aws::{caretaker, follow_up, sdk_config_trusting};
 use lockstep::clock::SystemClock;
 use lockstep::config::Config;
 use lockstep::contract::{
@@ -11,6 +13,8 @@ use lockstep::contract::{
 use lockstep::error::Error;
 use lockstep::events::eventbridge::EventBridge;
 use lockstep::executions::stepfunctions::StepFunctions;
+use lockstep::followup::FollowUp;
+use lockstep::recovery::Caretaker;
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::tasks::ecs::Ecs;
 use lockstep::telemetry::Metrics;
@@ -18,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 type Acquire =
-    acquire_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge, StderrSink>;
+    acquire_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Once<EventBridge>, StderrSink>;
 type Heartbeat =
     heartbeat::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge, StderrSink>;
 type Release =
@@ -38,15 +42,15 @@ pub(crate) struct Locks {
 impl Locks {
     /// The table that `config` names, with the credentials of the environment.
     pub(crate) async fn open(config: &Config) -> Self {
-        let sdk = sdk_config().await;
+        let sdk = sdk_config_trusting(trust::roots()).await;
         let metrics = Metrics::new(StderrSink::open(), config.metrics_per_lock);
         Self {
             acquire: Acquire {
-                caretaker: caretaker(&sdk, config),
+                caretaker: quiet(caretaker(&sdk, config)),
                 metrics: metrics.clone(),
             },
             acquire_again: Acquire {
-                caretaker: caretaker(&sdk, config),
+                caretaker: quiet(caretaker(&sdk, config)),
                 metrics: Metrics::new(StderrSink::closed(), false),
             },
             heartbeat: Heartbeat {
@@ -116,6 +120,19 @@ impl Locks {
         };
         release_lock::handle(&self.release, event(&request)).await
     }
+}
+
+/// The same caretaker, that tells of a thing once.
+fn quiet<S, C, E, T, V>(caretaker: Caretaker<S, C, E, T, V>) -> Caretaker<S, C, E, T, Once<V>> {
+    let Caretaker { follow, tasks } = caretaker;
+    let follow = FollowUp {
+        protocol: follow.protocol,
+        executions: follow.executions,
+        events: Once::new(follow.events),
+        table: follow.table,
+        retention: follow.retention,
+    };
+    Caretaker { follow, tasks }
 }
 
 /// A request as the handlers take it.

@@ -11,6 +11,7 @@ mod keeper;
 mod lease;
 mod locks;
 mod log;
+mod news;
 mod progress;
 mod protect;
 mod run;

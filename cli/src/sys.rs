@@ -3,3 +3,4 @@
 pub(crate) mod clock;
 pub(crate) mod env;
 pub(crate) mod terminal;
+pub(crate) mod trust;

@@ -11,7 +11,8 @@ use crate::store::dynamodb::DynamoStore;
 use crate::tasks::ecs::Ecs;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext};
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use std::time::Duration;
@@ -22,8 +23,14 @@ use std::time::Duration;
 /// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>). A call has six
 /// seconds, an attempt two, so that a function answers before its own time-out.
 pub async fn sdk_config() -> SdkConfig {
+    sdk_config_trusting(TlsContext::default()).await
+}
+
+/// The same, where `tls` says whose certificates are trusted.
+pub async fn sdk_config_trusting(tls: TlsContext) -> SdkConfig {
     let http = Builder::new()
         .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .tls_context(tls)
         .build_https();
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_millis(500))

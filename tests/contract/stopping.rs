@@ -59,6 +59,27 @@ async fn a_stale_holder_keeps_its_permit_until_its_task_has_stopped() {
 }
 
 #[tokio::test]
+async fn a_holder_that_could_not_be_stopped_is_not_told_of_as_stopped() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(ask("a")).await;
+    let denied = ExecutionsError::Denied("AccessDeniedException".into());
+    functions
+        .executions
+        .fail_every(ExecutionsCall::Stop, denied);
+    functions.wait(62);
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    let told = functions.events.published();
+    assert!(
+        !told.iter().any(|e| e.kind == EventKind::RunStopped),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_holder_that_cannot_be_asked_about_is_left_and_somebody_is_told() {
     let functions = Functions::new();
     functions.granted_with(ask("a")).await;

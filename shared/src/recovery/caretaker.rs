@@ -144,19 +144,28 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
             None => "Lockstep.LeaseLost",
         };
         let cause = format!("lock {lock}: {holder} {why}");
-        if let Some(arn) = ExecutionArn::of_holder(holder).filter(|_| execution)
-            && let Err(error) = self.follow.executions.stop(&arn, error, &cause).await
-        {
-            tracing::warn!(%lock, %holder, %error, "the execution could not be stopped");
+        let mut stopped = false;
+        if let Some(arn) = ExecutionArn::of_holder(holder).filter(|_| execution) {
+            match self.follow.executions.stop(&arn, error, &cause).await {
+                Ok(()) => stopped = true,
+                Err(error) => {
+                    tracing::warn!(%lock, %holder, %error, "the execution could not be stopped");
+                }
+            }
         }
         let cluster = lease.work.as_ref().map_or("", |work| &work.cluster);
         for task in tasks {
-            if let Err(error) = self.tasks.stop(cluster, task, &cause).await {
-                tracing::warn!(%lock, %holder, task, %error, "the task could not be stopped");
+            match self.tasks.stop(cluster, task, &cause).await {
+                Ok(()) => stopped = true,
+                Err(error) => {
+                    tracing::warn!(%lock, %holder, task, %error, "the task could not be stopped");
+                }
             }
         }
-        let alert = self.about(lock, holder, lease).stopped(why);
-        self.follow.events.publish(vec![alert]).await;
+        if stopped {
+            let alert = self.about(lock, holder, lease).stopped(why);
+            self.follow.events.publish(vec![alert]).await;
+        }
     }
 
     async fn freeze(

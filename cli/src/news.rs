@@ -1,0 +1,98 @@
+//! Events that are told once.
+
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::domain::{FencingToken, Seconds, Timestamp};
+use lockstep::events::{Event, EventKind, Events};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// For how long the same event is not told again.
+const QUIET: Seconds = Seconds::of(300);
+
+/// Tells of a thing once in five minutes.
+///
+/// A process that waits looks at the holder in front of it every second, and each look may come to
+/// the same alert.
+#[derive(Debug)]
+pub(crate) struct Once<V> {
+    events: V,
+    told: Mutex<HashMap<Subject, Timestamp>>,
+}
+
+/// What an event is about.
+type Subject = (EventKind, String, Option<FencingToken>);
+
+impl<V> Once<V> {
+    /// Tells through `events`.
+    pub(crate) fn new(events: V) -> Self {
+        let told = Mutex::default();
+        Self { events, told }
+    }
+
+    fn news(&self, mut events: Vec<Event>, now: Timestamp) -> Vec<Event> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|_, at| now < at.plus(QUIET));
+        events.retain(|event| {
+            // Of those that had no grant each is another run.
+            let Some(token) = event.token else {
+                return true;
+            };
+            let subject = (event.kind, event.lock.to_string(), Some(token));
+            let is_news = !told.contains_key(&subject);
+            told.entry(subject).or_insert(now);
+            is_news
+        });
+        events
+    }
+}
+
+impl<V: Events> Events for Once<V> {
+    async fn publish(&self, events: Vec<Event>) {
+        let news = self.news(events, SystemClock.now());
+        if !news.is_empty() {
+            self.events.publish(news).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep::domain::LockKey;
+
+    fn event(kind: EventKind, token: u64) -> Event {
+        Event {
+            kind,
+            lock: LockKey::new("nightly").unwrap(),
+            holder: None,
+            token: Some(FencingToken::from_number(token)),
+            reason: String::new(),
+            advice: String::new(),
+            at: Timestamp::from_millis(0),
+        }
+    }
+
+    fn kinds_told(once: &Once<()>, kind: EventKind, token: u64, seconds: u64) -> usize {
+        let now = Timestamp::from_millis(seconds * 1_000);
+        once.news(vec![event(kind, token)], now).len()
+    }
+
+    #[test]
+    fn the_same_alert_is_told_again_only_after_five_minutes() {
+        let once = Once::new(());
+
+        let told =
+            [0, 1, 299, 301, 302].map(|at| kinds_told(&once, EventKind::EvidenceMissing, 7, at));
+
+        assert_eq!(told, [1, 0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn another_alert_or_another_run_is_news() {
+        let once = Once::new(());
+        kinds_told(&once, EventKind::EvidenceMissing, 7, 0);
+
+        assert_eq!(kinds_told(&once, EventKind::RunStopped, 7, 1), 1);
+        assert_eq!(kinds_told(&once, EventKind::EvidenceMissing, 8, 1), 1);
+    }
+}

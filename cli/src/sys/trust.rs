@@ -1,0 +1,62 @@
+//! Whose certificates are trusted.
+
+use aws_smithy_http_client::tls::{TlsContext, TrustStore};
+use aws_smithy_types::base64;
+use rustls_native_certs::load_native_certs;
+use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+
+/// The certificates of the image or, where it has none, those that this program brings along.
+///
+/// Many small images have none: nothing in them calls anybody by HTTPS. The program in the image
+/// shall not need a package for the sake of its guard.
+pub(crate) fn roots() -> TlsContext {
+    if load_native_certs().certs.is_empty() {
+        tracing::debug!("the image has no root certificates: those of this program are used");
+        return context(TrustStore::empty().with_pem_certificate(built_in()));
+    }
+    TlsContext::default()
+}
+
+fn context(store: TrustStore) -> TlsContext {
+    let built = TlsContext::builder().with_trust_store(store).build();
+    built.unwrap_or_default()
+}
+
+/// Mozilla's list, as PEM.
+fn built_in() -> String {
+    let certificates = TLS_SERVER_ROOT_CERTS.iter().map(|certificate| {
+        let text = base64::encode(certificate);
+        format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+    });
+    certificates.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_smithy_http_client::Builder;
+    use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+
+    #[test]
+    fn an_image_without_certificates_still_has_roots_that_a_client_takes() {
+        let store = TrustStore::empty().with_pem_certificate(built_in());
+
+        // It panics over a certificate that cannot be read.
+        Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .tls_context(context(store))
+            .build_https();
+
+        assert!(built_in().matches("BEGIN").count() > 100);
+    }
+
+    #[test]
+    fn the_roots_of_amazon_are_among_those_that_are_built_in() {
+        let amazon = TLS_SERVER_ROOT_CERTS.iter().filter(|certificate| {
+            let name = b"Amazon Root CA 1";
+            certificate.windows(name.len()).any(|part| part == name)
+        });
+
+        assert_eq!(amazon.count(), 1);
+    }
+}
