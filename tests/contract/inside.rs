@@ -118,3 +118,26 @@ async fn a_message_whose_worker_was_killed_goes_to_the_worker_that_gets_it_next(
 
     assert_eq!(answer["takenFrom"], job("a"));
 }
+
+#[tokio::test]
+async fn who_is_skipped_is_told_how_to_end_a_task_and_of_no_execution_where_there_is_none() {
+    let (functions, _) = late().await;
+
+    let by_task = functions.acquire(ask("b")).await.unwrap();
+    let host = json!({ "lock": "other", "holder": "host:web-1#17/a1b2c3d4e5f6" });
+    functions.granted_with(host).await;
+    let next = json!({ "lock": "other", "holder": job("b") });
+    let by_host = functions.acquire(next).await.unwrap();
+
+    let arn = task("a", 1, false).arn;
+    let told = by_task["message"].as_str().unwrap();
+    assert!(
+        told.contains(&format!("aws ecs stop-task --cluster batch --task {arn}")),
+        "{told}"
+    );
+    let told = by_host["message"].as_str().unwrap();
+    assert!(
+        told.contains("frees itself") && !told.contains("aws "),
+        "{told}"
+    );
+}

@@ -6,7 +6,7 @@ use super::acquired::{
 use super::grant::Grant;
 use super::parse::rfc3339;
 use crate::domain::{HolderId, Lease, LockKey, Run, RunKey, Staleness, Timestamp};
-use crate::tasks::task_group;
+use crate::tasks::{TaskArn, task_group};
 
 impl Granted {
     /// The answer to the holder of `lease`. `table` is for the container that wants to look at it.
@@ -113,13 +113,9 @@ impl Skipped {
     /// The answer to a caller that found all permits held.
     #[must_use]
     pub fn full(lock: &LockKey, queue_length: usize, holders: &[(HolderId, Lease)]) -> Self {
-        let clear = holders.first().map_or_else(String::new, |(holder, _)| {
-            let execution = holder.as_str().split('#').next().unwrap_or_default();
-            format!(
-                "; it frees itself when the run ends, or when its lease runs out; to end it now: \
-                 aws stepfunctions stop-execution --execution-arn {execution}"
-            )
-        });
+        let clear = holders
+            .first()
+            .map_or_else(String::new, |(holder, _)| how_to_clear(holder));
         Self {
             lock: lock.to_string(),
             oldest: Oldest::of(holders),
@@ -171,6 +167,22 @@ impl Duplicate {
             ended_at,
         }
     }
+}
+
+/// How to free what `holder` holds: by itself, or by ending what it is part of.
+fn how_to_clear(holder: &HolderId) -> String {
+    let part_of = holder.as_str().split('#').next().unwrap_or_default();
+    let by_hand = match TaskArn::of_holder(holder) {
+        Some(task) => format!(
+            "; to end it now: aws ecs stop-task --cluster {} --task {task}",
+            task.cluster()
+        ),
+        None if part_of.contains(":execution:") => {
+            format!("; to end it now: aws stepfunctions stop-execution --execution-arn {part_of}")
+        }
+        None => String::new(),
+    };
+    format!("; it frees itself when the run ends, or when its lease runs out{by_hand}")
 }
 
 /// Who holds a lock, in words.
