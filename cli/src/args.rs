@@ -1,7 +1,11 @@
 //! The command line.
 
+pub(crate) mod agent;
+pub(crate) mod jobs;
 pub(crate) mod parse;
 pub(crate) mod run;
+pub(crate) mod shared;
+pub(crate) mod worker;
 
 use clap::{Parser, Subcommand};
 
@@ -23,11 +27,17 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a command under a lock: nobody else runs under it at the same time
     Run(Box<run::RunArgs>),
+    /// Run a command for each message of an SQS queue, once
+    Worker(Box<worker::WorkerArgs>),
     /// Say that the work makes progress (from inside the command)
     Progress {
         /// How far the work has come, in any words: a change counts as progress
         value: String,
     },
+    /// Lend locks to a program that runs many jobs in one process, over a local HTTP API
+    Agent(Box<agent::AgentArgs>),
+    /// Show who holds which lock, what became of a lock's runs, and which jobs are lost
+    Jobs(jobs::JobsArgs),
     /// Keeps commands to their leases.
     #[command(hide = true)]
     Guardian,

@@ -10,13 +10,11 @@ pub(crate) use reaper::Reaper;
 pub(crate) use shim::{SELF, start as start_command};
 pub(crate) use strays::kill_strays;
 
-use crate::sys::clock::Instant;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::{Error, Write};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Brings the end of a process.
@@ -79,23 +77,6 @@ impl Child {
                 tracing::warn!(group = %self.group, %signal, %error, "the signal was not sent");
             }
         }
-    }
-
-    /// Its end, on its own or after SIGKILL at `deadline`.
-    pub(crate) async fn ended_by(&mut self, deadline: Instant) -> ChildEnd {
-        tokio::select! {
-            end = self.ended() => return end,
-            () = deadline.reached() => {}
-        }
-        tracing::warn!(group = %self.group, "the command did not stop in time and is killed");
-        self.signal(Signal::SIGKILL);
-        self.ended().await
-    }
-
-    /// Its end after SIGTERM, and after SIGKILL if it takes longer than `grace`.
-    pub(crate) async fn stop(&mut self, grace: Duration) -> ChildEnd {
-        self.signal(Signal::SIGTERM);
-        self.ended_by(Instant::now() + grace).await
     }
 }
 

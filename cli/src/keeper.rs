@@ -38,7 +38,13 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Renews until the lease is lost, or cannot be renewed in time. A command that is over has its
     /// keeper dropped.
-    pub(crate) async fn keep(mut self) -> Lost {
+    pub(crate) async fn keep(self) -> Lost {
+        let nobody = watch::Sender::new(self.sent);
+        self.keep_and_tell(nobody).await
+    }
+
+    /// The same, and tells after each renewal when its request was sent.
+    pub(crate) async fn keep_and_tell(mut self, renewed: watch::Sender<Instant>) -> Lost {
         self.guard();
         let mut next = self.sent + self.times.beat();
         loop {
@@ -57,6 +63,7 @@ impl Keeper {
                 Ok(HeartbeatResponse::Renewed { .. }) => {
                     self.sent = sent;
                     self.guard();
+                    renewed.send_replace(sent);
                     next = sent + self.times.beat();
                 }
                 Ok(HeartbeatResponse::Ended) => {

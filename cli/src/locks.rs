@@ -3,7 +3,7 @@
 use crate::log::StderrSink;
 use crate::news::Once;
 use crate::sys::trust;
-use lockstep::aws::{caretaker, follow_up, sdk_config_trusting};
+use lockstep::aws::{caretaker, follow_up};
 use lockstep::clock::SystemClock;
 use lockstep::config::Config;
 use lockstep::contract::{
@@ -42,7 +42,7 @@ pub(crate) struct Locks {
 impl Locks {
     /// The table that `config` names, with the credentials of the environment.
     pub(crate) async fn open(config: &Config) -> Self {
-        let sdk = sdk_config_trusting(trust::roots()).await;
+        let sdk = trust::sdk_config().await;
         let metrics = Metrics::new(StderrSink::open(), config.metrics_per_lock);
         Self {
             acquire: Acquire {

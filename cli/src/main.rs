@@ -1,12 +1,14 @@
 //! `lockstep`: exclusive runs from inside a container.
 //!
 //! Reading order: [`run`], [`keeper`] (renewals), [`guardian`] (what holds when this process does
-//! not), [`child`] (processes and groups), [`protect`] (task protection).
+//! not), [`child`] (processes and groups), [`protect`] (task protection), [`worker`] (a queue).
 
+mod agent;
 mod args;
 mod child;
 mod exit;
 mod guardian;
+mod jobs;
 mod keeper;
 mod lease;
 mod locks;
@@ -19,6 +21,7 @@ mod signals;
 mod site;
 mod sys;
 mod taking;
+mod worker;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -49,7 +52,10 @@ fn dispatch(command: Command) -> Exit {
         Command::Guardian => guardian::watch(),
         Command::Become { parent, command } => child::start_command(parent, &command),
         Command::Progress { value } => progress::report(&value),
+        Command::Agent(args) => with_runtime(agent::agent(*args)),
+        Command::Jobs(args) => with_runtime(jobs::jobs(args)),
         Command::Run(args) => with_runtime(run::run(*args)),
+        Command::Worker(args) => with_runtime(worker::run(*args)),
     }
 }
 

@@ -17,8 +17,7 @@ use crate::protect::Protection;
 use crate::run::grant::{Held, Hold};
 use crate::signals::Signals;
 use crate::sys::clock::sleep;
-use crate::sys::env::{filled, variable};
-use lockstep::config::{Config, Key};
+use crate::sys::env::filled;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,14 +50,14 @@ async fn attempt(args: &RunArgs) -> Result<Exit, Early> {
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let mut signals = Signals::begin().map_err(failed)?;
     let reaper = Reaper::begin().map_err(failed)?;
-    let config = Config::from_lookup(|name| {
-        let chosen = args.table.clone().filter(|_| name == Key::Table.name());
-        chosen.or_else(|| variable(name))
-    });
-    let config = config.map_err(|error| wrong(format!("{error} (or --table)")))?;
+    let config = args.table.config().map_err(wrong)?;
     let locks = Arc::new(Locks::open(&config).await);
     let held = grant::hold(args, &locks, &config.table, &mut signals).await?;
-    let protection = Protection::start(args.protect, filled("ECS_AGENT_URI"), held.times.length);
+    let protection = Protection::start(
+        args.protect.protect,
+        filled("ECS_AGENT_URI"),
+        held.times.length,
+    );
     let protected = tokio::select! {
         protected = protection.begin() => protected.map_err(|refused| {
             let why = format!("the task is not protected (--protect=required): {refused}");

@@ -5,7 +5,6 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use lockstep::domain::HolderId;
 use serde::Deserialize;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -80,10 +79,9 @@ impl Site {
         format!("{}/{}", self.prefix, random_id())
     }
 
-    /// Whether `holder` is a job of this process or container.
-    pub(crate) fn is_ours(&self, holder: &HolderId) -> bool {
-        let rest = holder.as_str().strip_prefix(&self.prefix);
-        rest.is_some_and(|rest| rest.starts_with('/'))
+    /// The same, with the name of the job at its end.
+    pub(crate) fn holder_for(&self, job: &str) -> String {
+        format!("{}:{job}", self.new_holder())
     }
 }
 
@@ -118,6 +116,7 @@ async fn get(uri: &str) -> Result<Bytes, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockstep::domain::HolderId;
 
     #[test]
     fn a_holder_in_a_task_begins_with_its_arn_and_names_the_container() {
@@ -139,8 +138,9 @@ mod tests {
         let [one, two] = [site.new_holder(), site.new_holder()].map(|h| HolderId::new(h).unwrap());
 
         assert_ne!(one, two);
-        assert!(site.is_ours(&one) && site.is_ours(&two));
-        assert!(!Site::on_machine("batch-1", 1).is_ours(&one));
+        for holder in [&one, &two] {
+            assert!(holder.as_str().starts_with("host:batch-1#17/"), "{holder}");
+        }
     }
 
     #[test]

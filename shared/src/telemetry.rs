@@ -3,7 +3,7 @@
 mod emf;
 mod metric;
 
-pub use emf::{MetricSink, Metrics, StdoutSink};
+pub use emf::{MetricSink, Metrics, StdoutSink, metric_line};
 pub use metric::{Metric, NAMESPACE};
 
 #[cfg(feature = "lambda")]

@@ -1,7 +1,7 @@
 //! The flags of `lockstep run`.
 
 use super::parse;
-use crate::protect::Mode;
+use super::shared::{ProtectArg, TableArg};
 use clap::{Args, ValueEnum};
 use lockstep::contract::{AcquireRequest, Overlap, Stale};
 use std::time::Duration;
@@ -46,14 +46,8 @@ pub(crate) struct RunArgs {
     /// The lock; under a workflow that holds one, that one is the default
     #[arg(long, value_name = "NAME", value_parser = parse::lock)]
     pub(crate) lock: Option<String>,
-    /// Name of the lock table
-    #[arg(
-        long,
-        env = "LOCKSTEP_TABLE",
-        value_name = "NAME",
-        hide_env_values = true
-    )]
-    pub(crate) table: Option<String>,
+    #[command(flatten)]
+    pub(crate) table: TableArg,
     /// Another run may take over after this time of silence, 5s to 24h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
     pub(crate) lease: Duration,
@@ -84,10 +78,8 @@ pub(crate) struct RunArgs {
     /// Time between SIGTERM and SIGKILL when the command is stopped
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
-    /// Protect the ECS task from scale-in and deployments while the command runs
-    #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true,
-          default_value = "off", default_missing_value = "best-effort")]
-    pub(crate) protect: Mode,
+    #[command(flatten)]
+    pub(crate) protect: ProtectArg,
     /// Exit with this code when nothing was started because of --overlap skip or --run-key
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     pub(crate) skip_code: u8,

@@ -1,15 +1,22 @@
 //! Whose certificates are trusted.
 
+use aws_config::SdkConfig;
 use aws_smithy_http_client::tls::{TlsContext, TrustStore};
 use aws_smithy_types::base64;
+use lockstep::aws::sdk_config_trusting;
 use rustls_native_certs::load_native_certs;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+
+/// The settings that all clients of AWS share.
+pub(crate) async fn sdk_config() -> SdkConfig {
+    sdk_config_trusting(roots()).await
+}
 
 /// The certificates of the image or, where it has none, those that this program brings along.
 ///
 /// Many small images have none: nothing in them calls anybody by HTTPS. The program in the image
 /// shall not need a package for the sake of its guard.
-pub(crate) fn roots() -> TlsContext {
+fn roots() -> TlsContext {
     if load_native_certs().certs.is_empty() {
         tracing::debug!("the image has no root certificates: those of this program are used");
         return context(TrustStore::empty().with_pem_certificate(built_in()));

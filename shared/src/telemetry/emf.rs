@@ -50,28 +50,42 @@ impl<K: MetricSink> Metrics<K> {
     }
 
     fn line(&self, lock: &LockKey, now: Timestamp, values: &[(Metric, f64)]) -> Value {
-        let dimensions = if self.per_lock {
-            json!([[], ["lock"]])
+        let dimensions: &[&[&str]] = if self.per_lock {
+            &[&[], &["lock"]]
         } else {
-            json!([[]])
+            &[&[]]
         };
-        let list: Vec<_> = values
+        let values: Vec<_> = values
             .iter()
-            .map(|(metric, _)| json!({ "Name": metric.name(), "Unit": metric.unit() }))
+            .map(|(metric, value)| (metric.name(), metric.unit(), *value))
             .collect();
-        let directive =
-            json!({ "Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": list });
-        let mut line = Map::new();
-        let meta = json!({ "Timestamp": now.millis(), "CloudWatchMetrics": [directive] });
-        line.insert("_aws".into(), meta);
-        line.insert("lock".into(), lock.as_str().into());
-        line.extend(
-            values
-                .iter()
-                .map(|(metric, value)| (metric.name().into(), json!(value))),
-        );
-        Value::Object(line)
+        metric_line(("lock", lock.as_str()), dimensions, now, &values)
     }
+}
+
+/// One line with `values`: name, unit and value. `subject` is a field of the line, and may be named
+/// by `dimensions`.
+#[must_use]
+pub fn metric_line(
+    subject: (&str, &str),
+    dimensions: &[&[&str]],
+    now: Timestamp,
+    values: &[(&str, &str, f64)],
+) -> Value {
+    let list: Vec<_> = values
+        .iter()
+        .map(|(name, unit, _)| json!({ "Name": name, "Unit": unit }))
+        .collect();
+    let directive = json!({ "Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": list });
+    let mut line = Map::new();
+    let meta = json!({ "Timestamp": now.millis(), "CloudWatchMetrics": [directive] });
+    line.insert("_aws".into(), meta);
+    line.insert(subject.0.into(), subject.1.into());
+    let values = values
+        .iter()
+        .map(|(name, _, value)| ((*name).into(), json!(value)));
+    line.extend(values);
+    Value::Object(line)
 }
 
 #[cfg(test)]

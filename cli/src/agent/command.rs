@@ -1,0 +1,85 @@
+//! The program that the agent starts.
+
+use super::service::Service;
+use crate::args::agent::AgentArgs;
+use crate::child::{Child, ChildEnd, Reaper, Spec, kill_strays};
+use crate::exit::Exit;
+use crate::guardian::Guardian;
+use crate::signals::{Signals, asks_to_end};
+use crate::sys::clock::Instant;
+use nix::sys::signal::Signal;
+use std::future::pending;
+use std::io::Error;
+use std::sync::Arc;
+
+/// The variable with the address of the agent.
+const VARIABLE: &str = "LOCKSTEP_AGENT";
+/// No lease bounds the program as a whole; the guardian is there for the end of this process.
+const NEVER: Instant = Instant::from_millis(u64::MAX);
+
+/// Starts the program and stays with it. When nothing of it is left, its open jobs are released as
+/// failed: nobody works on them.
+///
+/// # Errors
+/// When no process can be started.
+pub(super) async fn attend(
+    args: &AgentArgs,
+    url: String,
+    service: &Arc<Service>,
+    signals: &mut Signals,
+) -> Result<Exit, Error> {
+    let reaper = Reaper::begin()?;
+    let guardian = Guardian::start(&reaper)?;
+    let spec = Spec {
+        command: args.command.clone(),
+        environment: vec![(VARIABLE.into(), url)],
+        input: None,
+    };
+    let mut child = Child::start(&reaper, &spec)?;
+    guardian.guard(child.group(), NEVER);
+    let (end, cause) = until_end(args, &mut child, service, signals).await;
+    guardian.drop(child.group());
+    kill_strays(&[guardian.pid()]);
+    service.stop().await;
+    let open = service.book().open();
+    tracing::info!(%end, open, "the program has ended; its open jobs are released as failed");
+    service.end_all().await;
+    service.protection.idle().await;
+    Ok(cause.map_or(end.exit(), Exit::signal))
+}
+
+async fn until_end(
+    args: &AgentArgs,
+    child: &mut Child,
+    service: &Arc<Service>,
+    signals: &mut Signals,
+) -> (ChildEnd, Option<Signal>) {
+    let mut cause = None;
+    let mut dead_by: Option<Instant> = None;
+    loop {
+        let over = async {
+            match dead_by {
+                Some(time) => time.reached().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            end = child.ended() => return (end, cause),
+            signal = signals.next() => {
+                child.signal(signal);
+                if asks_to_end(signal) && cause.is_none() {
+                    tracing::info!(%signal, "passed on; the program has {:?} to stop", args.grace);
+                    service.book().stop();
+                    cause = Some(signal);
+                    dead_by = Some(Instant::now() + args.grace);
+                }
+            }
+            () = over => {
+                dead_by = None;
+                tracing::warn!("the program did not stop in time and is killed");
+                child.signal(Signal::SIGKILL);
+            }
+        }
+    }
+}

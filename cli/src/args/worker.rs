@@ -1,0 +1,170 @@
+//! The flags of `lockstep worker`.
+
+use super::parse;
+use super::shared::{ProtectArg, TableArg};
+use crate::worker::key::OnceKey;
+use clap::Args;
+use lockstep::domain::LockKey;
+use std::time::Duration;
+
+const AFTER_HELP: &str = "\
+A message is deleted when its command has succeeded, and not before. A failure makes it visible again
+after 5s, 10s, 20s and so on up to --backoff-max, until the redrive policy of the queue moves it to
+the dead-letter queue. A message whose once key has had its success is deleted unread by the command.
+
+Exit codes:
+  64   a flag or the environment is wrong        69   the queue cannot be used
+  143  stopped by SIGTERM (130 by SIGINT)
+
+Environment:
+  LOCKSTEP_TABLE   name of the lock table (or --table)
+  LOCKSTEP_LOG     error, warn, info (default), debug or trace
+
+The command gets the body of one message on standard input, and LOCKSTEP_LOCK, LOCKSTEP_HOLDER,
+LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE, LOCKSTEP_RUN_KEY (the once key), LOCKSTEP_PROGRESS,
+LOCKSTEP_MESSAGE_ID, LOCKSTEP_RECEIVE_COUNT and LOCKSTEP_MESSAGE_ATTRIBUTES (JSON, without binary
+ones). SQS shows a message again 12 hours after it was received, whoever works on it: the second
+receiver leaves it alone as long as the first one holds its lease.
+
+Example:
+  lockstep worker --queue-url https://sqs.eu-west-1.amazonaws.com/111122223333/orders \\
+    --concurrency 4 --once-key order.id --protect -- ./handle-order";
+
+/// Run a command for each message of an SQS queue
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct WorkerArgs {
+    /// URL of a standard queue
+    #[arg(long, value_name = "URL", env = "LOCKSTEP_QUEUE_URL", hide_env_values = true,
+          value_parser = parse_queue)]
+    pub(crate) queue_url: QueueUrl,
+    /// How many messages are worked on at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) concurrency: u8,
+    /// First part of the locks' names [default: the queue's name]
+    #[arg(long, value_name = "NAME", value_parser = lock_prefix)]
+    pub(crate) lock: Option<String>,
+    /// JMESPath of what makes two messages the same work, in a JSON body [default: the message's id]
+    #[arg(long, value_name = "JMESPATH", value_parser = OnceKey::compile)]
+    pub(crate) once_key: Option<OnceKey>,
+    #[command(flatten)]
+    pub(crate) table: TableArg,
+    /// Another worker may take a message over after this time of silence, 5s to 24h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
+    pub(crate) lease: Duration,
+    /// Time from SIGTERM to the end of all commands; the last 5s of it they are told to stop
+    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
+    pub(crate) grace: Duration,
+    /// Stop a command after this time
+    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    pub(crate) max_run: Option<Duration>,
+    /// Stop a command after this time without a change in its progress
+    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    pub(crate) no_progress: Option<Duration>,
+    /// Longest time before a message that failed is tried again
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = backoff)]
+    pub(crate) backoff_max: Duration,
+    #[command(flatten)]
+    pub(crate) protect: ProtectArg,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Where a queue is, and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueueUrl {
+    /// The whole URL.
+    pub(crate) url: String,
+    /// The queue's name.
+    pub(crate) name: String,
+}
+
+/// `https://sqs.<region>.amazonaws.com/<account>/<name>`, on whatever host
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html>).
+fn parse_queue(text: &str) -> Result<QueueUrl, String> {
+    let rule =
+        "the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
+    let path = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let name = path.and_then(|path| path.rsplit_once('/')).map(|(_, n)| n);
+    let name = name.filter(|name| !name.is_empty()).ok_or(rule)?;
+    if name.ends_with(".fifo") {
+        let why = "a FIFO queue hands out no message of a group while another one is in flight, \
+                   and one that fails holds up its group: take a standard queue";
+        return Err(why.into());
+    }
+    lock_prefix(name).map_err(|_| rule)?;
+    Ok(QueueUrl {
+        url: text.into(),
+        name: name.into(),
+    })
+}
+
+/// What the name of a lock can begin with: a slash and two digits follow.
+fn lock_prefix(text: &str) -> Result<String, String> {
+    match LockKey::new(format!("{text}/00")) {
+        Ok(_) if !text.is_empty() => Ok(text.to_owned()),
+        _ => Err(format!(
+            "{}, and three of them are for the shard",
+            LockKey::RULE
+        )),
+    }
+}
+
+/// A limit of a back-off: SQS hides a message for 12 hours at most
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
+fn backoff(text: &str) -> Result<Duration, String> {
+    let length = parse::limit(text)?;
+    let longest = Duration::from_secs(11 * 3_600);
+    (length <= longest)
+        .then_some(length)
+        .ok_or_else(|| "must be from 1s to 11h".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_queue_is_the_end_of_its_url() {
+        for url in [
+            "https://sqs.eu-west-1.amazonaws.com/111122223333/orders",
+            "http://127.0.0.1:4566/000000000000/orders",
+        ] {
+            assert_eq!(
+                parse_queue(url).map(|queue| queue.name),
+                Ok("orders".into())
+            );
+        }
+        for bad in [
+            "orders",
+            "https://host/",
+            "sqs://host/1/orders",
+            "https://host/1/a b",
+        ] {
+            assert!(parse_queue(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_fifo_queue_is_refused_with_the_reason() {
+        let problem = parse_queue("https://host/1/orders.fifo").unwrap_err();
+
+        assert!(problem.contains("standard queue"), "{problem}");
+    }
+
+    #[test]
+    fn a_lock_leaves_room_for_its_shard() {
+        assert!(lock_prefix(&"a".repeat(125)).is_ok());
+        assert!(lock_prefix(&"a".repeat(126)).is_err());
+        assert!(lock_prefix("").is_err() && lock_prefix("a b").is_err());
+    }
+
+    #[test]
+    fn a_backoff_is_no_longer_than_sqs_hides_a_message() {
+        assert_eq!(backoff("11h"), Ok(Duration::from_secs(39_600)));
+        assert!(backoff("12h").is_err() && backoff("0s").is_err());
+    }
+}

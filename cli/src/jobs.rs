@@ -1,0 +1,98 @@
+//! `lockstep jobs`: who holds which lock, which of them are lost, what became of a lock's runs.
+//! Reads only.
+
+mod held;
+mod history;
+mod loss;
+mod table;
+
+use crate::args::jobs::JobsArgs;
+use crate::exit::Exit;
+use crate::run::Early;
+use crate::sys::trust;
+use held::Held;
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::domain::LockKey;
+use lockstep::store::StoreError;
+use lockstep::store::dynamodb::DynamoStore;
+use lockstep::tasks::ecs::Ecs;
+use serde::Serialize;
+use serde_json::json;
+use std::io::{Write, stdout};
+
+/// Some jobs are lost.
+const LOST: Exit = Exit::FAILED;
+
+/// Prints what `args` ask for.
+pub(crate) async fn jobs(args: JobsArgs) -> Exit {
+    attempt(&args).await.unwrap_or_else(|(exit, why)| {
+        tracing::error!("{why}");
+        exit
+    })
+}
+
+async fn attempt(args: &JobsArgs) -> Result<Exit, Early> {
+    let wrong = |why: String| (Exit::CONFIGURATION, why);
+    let config = args.table.config().map_err(wrong)?;
+    let sdk = trust::sdk_config().await;
+    let store = DynamoStore::from_sdk(&sdk, config.table);
+    if let Some(lock) = &args.lock {
+        let lock = LockKey::new(lock.as_str()).map_err(|_| wrong(LockKey::RULE.into()))?;
+        let runs = history::of(&store, &lock, args.last.into()).await;
+        let runs = runs.map_err(|error| unread(&error))?;
+        print(args.json, "runs", &runs, history::table);
+        return Ok(Exit::OK);
+    }
+    let (mut jobs, whole) = held::all(&store).await.map_err(|error| unread(&error))?;
+    let mut learnt = whole;
+    if args.lost {
+        learnt &= loss::look(&mut jobs, &Ecs::from_sdk(&sdk), SystemClock.now()).await;
+        jobs.retain(|job| job.lost.is_some());
+    }
+    print(args.json, "jobs", &jobs, held::table);
+    Ok(verdict(&jobs, learnt))
+}
+
+fn unread(error: &StoreError) -> Early {
+    (Exit::UNAVAILABLE, error.to_string())
+}
+
+/// What was not learnt may be lost, so it never counts as good.
+fn verdict(jobs: &[Held], learnt: bool) -> Exit {
+    if jobs.iter().any(|job| job.lost.is_some()) {
+        LOST
+    } else if learnt {
+        Exit::OK
+    } else {
+        Exit::UNAVAILABLE
+    }
+}
+
+fn print<T: Serialize>(as_json: bool, name: &str, rows: &[T], table: fn(&[T]) -> String) {
+    let text = if as_json {
+        format!("{}\n", json!({ name: rows }))
+    } else {
+        table(rows)
+    };
+    // Whoever closes the pipe has read enough.
+    stdout().write_all(text.as_bytes()).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_learnt_is_never_good() {
+        let [good, mut lost] = [loss::tests::held(), loss::tests::held()];
+        lost.lost = Some(loss::tests::loss());
+
+        assert_eq!(verdict(&[], true), Exit::OK);
+        assert_eq!(verdict(std::slice::from_ref(&good), true), Exit::OK);
+        assert_eq!(
+            verdict(std::slice::from_ref(&good), false),
+            Exit::UNAVAILABLE
+        );
+        assert_eq!(verdict(&[good, lost], false), LOST);
+    }
+}

@@ -1,0 +1,102 @@
+//! Which jobs are lost.
+
+use super::held::Held;
+use lockstep::contract::rfc3339;
+use lockstep::domain::{Lease, Timestamp};
+use lockstep::recovery::TaskSight;
+use lockstep::tasks::{TaskArn, Tasks};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What becomes of the permit of a job that is lost.
+const NEXT: &str = "freed by the next run that asks for the lock, or by the sweep";
+
+/// What happened to a job that is lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Loss {
+    /// When, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<String>,
+    /// What is known of it.
+    pub(super) why: String,
+    /// What becomes of its permit.
+    pub(super) next: &'static str,
+}
+
+/// Asks ECS about the tasks among `jobs`, and notes what is lost. Comes back with whether all could
+/// be learnt.
+pub(super) async fn look(jobs: &mut [Held], tasks: &impl Tasks, now: Timestamp) -> bool {
+    let mut sights: BTreeMap<TaskArn, TaskSight> = BTreeMap::new();
+    for (holder, _) in jobs.iter().map(|job| &job.of) {
+        if let Some(arn) = TaskArn::of_holder(holder)
+            && !sights.contains_key(&arn)
+        {
+            let sight = match tasks.look(&arn).await {
+                Ok(Some(task)) => TaskSight::Seen(task),
+                Ok(None) => TaskSight::Unknown,
+                Err(error) => {
+                    tracing::warn!(task = %arn, %error, "the task could not be looked at");
+                    TaskSight::Hidden(error.to_string())
+                }
+            };
+            sights.insert(arn, sight);
+        }
+    }
+    for job in jobs {
+        let (holder, lease) = &job.of;
+        let sight = TaskArn::of_holder(holder).and_then(|arn| sights.get(&arn));
+        let container = TaskArn::container_of(holder);
+        job.lost = judge(lease, sight.unwrap_or(&TaskSight::NotOne), container, now);
+    }
+    let is_hidden = |sight: &TaskSight| matches!(sight, TaskSight::Hidden(_));
+    !sights.values().any(is_hidden)
+}
+
+/// Whether a job is lost: its task is over, or its lease is.
+fn judge(
+    lease: &Lease,
+    sight: &TaskSight,
+    container: Option<&str>,
+    now: Timestamp,
+) -> Option<Loss> {
+    let loss = |at: Option<Timestamp>, why| {
+        let at = at.map(rfc3339);
+        Some(Loss {
+            at,
+            why,
+            next: NEXT,
+        })
+    };
+    let silent = !lease.is_live(now);
+    match sight {
+        TaskSight::Seen(task) if task.stopped => {
+            let end = task.end_of(container);
+            let code = end.exit_code.map(|code| format!(", exit code {code}"));
+            let reason = end.reason.map(|reason| format!(": {reason}"));
+            let (code, reason) = (code.unwrap_or_default(), reason.unwrap_or_default());
+            loss(
+                task.stopped_at,
+                format!("its task has stopped{code}{reason}"),
+            )
+        }
+        // ECS shows a new task some moments late, and one that beats is alive.
+        TaskSight::Unknown if lease.is_overdue(now) => loss(
+            None,
+            "ECS does not know its task, and its beat is late".into(),
+        ),
+        TaskSight::Seen(_) if silent => loss(
+            Some(lease.expires_at),
+            "its lease ran out, though its task still runs".into(),
+        ),
+        TaskSight::Hidden(why) if silent => {
+            let why = format!("its lease ran out; its task could not be looked at: {why}");
+            loss(Some(lease.expires_at), why)
+        }
+        _ if silent => loss(Some(lease.expires_at), "its lease ran out".into()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

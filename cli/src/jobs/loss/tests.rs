@@ -1,0 +1,173 @@
+use super::*;
+use lockstep::domain::{FencingToken, HolderId, LockKey, Seconds, StalePolicy};
+use lockstep::tasks::{Container, ProtectionAnswer, Task, TasksError};
+
+const ARN: &str = "arn:aws:ecs:eu-west-1:1:task/batch/4f0c";
+/// A lease from 0 to 60 s; its beat is late after 25 s.
+const GOOD: Timestamp = Timestamp::from_millis(10_000);
+const LATE: Timestamp = Timestamp::from_millis(26_000);
+const OVER: Timestamp = Timestamp::from_millis(60_000);
+
+fn lease() -> Lease {
+    Lease {
+        token: FencingToken::from_number(1),
+        expires_at: OVER,
+        length: Seconds::of(60),
+        heartbeat: Seconds::of(20),
+        run_until: None,
+        no_progress: None,
+        stalls_at: None,
+        progress: None,
+        stale: StalePolicy::Terminate,
+        run_key: None,
+        work: None,
+        beat: None,
+        call: None,
+        replaced_by: None,
+    }
+}
+
+/// A holder whose lease is good.
+pub(in crate::jobs) fn held() -> Held {
+    let [lock, holder] = ["l", "host:x#1/c"];
+    Held::of(
+        &LockKey::new(lock).unwrap(),
+        &HolderId::new(holder).unwrap(),
+        &lease(),
+    )
+}
+
+/// Any loss.
+pub(in crate::jobs) fn loss() -> Loss {
+    Loss {
+        at: None,
+        why: String::new(),
+        next: NEXT,
+    }
+}
+
+fn task(stopped: bool) -> Task {
+    let container = |name: &str, exit_code| Container {
+        name: name.into(),
+        runtime_id: Some(format!("{name}-1")),
+        exit_code,
+        reason: None,
+    };
+    Task {
+        arn: ARN.into(),
+        version: 3,
+        stopped,
+        containers: vec![container("sidecar", Some(0)), container("app", Some(137))],
+        stopped_reason: Some("Scaling activity".into()),
+        started_at: None,
+        stopped_at: Some(LATE),
+    }
+}
+
+fn why(sight: &TaskSight, now: Timestamp) -> Option<String> {
+    judge(&lease(), sight, Some("app-1"), now).map(|loss| loss.why)
+}
+
+#[test]
+fn a_job_whose_task_has_stopped_is_lost_whatever_its_lease_says() {
+    let loss = judge(&lease(), &TaskSight::Seen(task(true)), Some("app-1"), GOOD).unwrap();
+
+    assert!(loss.why.contains("exit code 137"), "{loss:?}");
+    assert!(loss.why.contains("Scaling activity"), "{loss:?}");
+    assert_eq!(loss.at, Some(rfc3339(LATE)));
+}
+
+#[test]
+fn a_job_that_beats_is_not_lost() {
+    for sight in [
+        TaskSight::Seen(task(false)),
+        TaskSight::Unknown,
+        TaskSight::NotOne,
+        TaskSight::Hidden("denied".into()),
+    ] {
+        assert_eq!(why(&sight, GOOD), None, "{sight:?}");
+    }
+}
+
+#[test]
+fn a_task_that_nobody_knows_is_lost_once_its_beat_is_late() {
+    assert!(
+        why(&TaskSight::Unknown, LATE)
+            .unwrap()
+            .contains("does not know")
+    );
+    assert_eq!(why(&TaskSight::NotOne, LATE), None);
+}
+
+#[test]
+fn a_job_whose_lease_ran_out_is_lost_whoever_holds_it() {
+    for sight in [
+        TaskSight::Seen(task(false)),
+        TaskSight::Unknown,
+        TaskSight::NotOne,
+        TaskSight::Hidden("denied".into()),
+    ] {
+        assert!(why(&sight, OVER).is_some(), "{sight:?}");
+    }
+}
+
+/// ECS as it answers: once for each task that it is asked about.
+#[derive(Default)]
+struct Answers(std::sync::Mutex<Vec<String>>, Option<TasksError>);
+
+impl Tasks for Answers {
+    async fn of_group(&self, _: &lockstep::domain::Work, _: &str) -> Result<Vec<Task>, TasksError> {
+        panic!("nobody asks for a group")
+    }
+
+    async fn look(&self, arn: &TaskArn) -> Result<Option<Task>, TasksError> {
+        self.0.lock().unwrap().push(arn.to_string());
+        match &self.1 {
+            Some(error) => Err(error.clone()),
+            None => Ok(Some(task(true))),
+        }
+    }
+
+    async fn protect(&self, _: &TaskArn, _: Option<u16>) -> Result<ProtectionAnswer, TasksError> {
+        panic!("nobody protects anything")
+    }
+
+    async fn stop(&self, _: &str, _: &str, _: &str) -> Result<(), TasksError> {
+        panic!("nobody stops anything")
+    }
+}
+
+fn jobs() -> Vec<Held> {
+    let holders = [
+        format!("{ARN}#app-1/a"),
+        format!("{ARN}#app-1/b"),
+        "host:x#1/c".into(),
+    ];
+    let lock = LockKey::new("l").unwrap();
+    let held =
+        |holder: &String| Held::of(&lock, &HolderId::new(holder.as_str()).unwrap(), &lease());
+    holders.iter().map(held).collect()
+}
+
+#[tokio::test]
+async fn one_task_is_asked_about_once_and_nobody_else_at_all() {
+    let (tasks, mut jobs) = (Answers::default(), jobs());
+
+    let learnt = look(&mut jobs, &tasks, GOOD).await;
+
+    assert!(learnt);
+    assert_eq!(*tasks.0.lock().unwrap(), [ARN]);
+    let lost: Vec<_> = jobs.iter().map(|job| job.lost.is_some()).collect();
+    assert_eq!(lost, [true, true, false]);
+}
+
+#[tokio::test]
+async fn what_could_not_be_learnt_is_not_good() {
+    let error = TasksError::Denied("no".into());
+    let (tasks, mut jobs) = (Answers(std::sync::Mutex::default(), Some(error)), jobs());
+
+    let learnt = look(&mut jobs, &tasks, GOOD).await;
+
+    assert!(!learnt);
+    assert!(jobs.iter().all(|job| job.lost.is_none()));
+}

@@ -1,0 +1,155 @@
+//! `lockstep worker`: a command for each message of an SQS queue, once.
+//!
+//! ```text
+//!  receive ─▶ once key ─▶ protect ─▶ lock of the key ─▶ command ──┬─ lease and visibility renewed
+//!     ▲                                  │ taken: skip            │
+//!     └──── delete, hide or give back ◀──┴──── release ◀──────────┘ end, lost lease, SIGTERM
+//! ```
+//!
+//! Reading order: [`decide`] (what becomes of a message), [`message`] (one message), [`poll`] (the
+//! loop), [`stopping`] (its end).
+//!
+//! A message's lock is one of 64 by the hash of its once key; its run key is the once key. So a
+//! success is remembered under the key, a run in flight is a holder in the lock's record, and a
+//! message leaves no record of its own.
+
+mod attend;
+mod decide;
+pub(crate) mod key;
+mod message;
+mod poll;
+mod queue;
+mod report;
+mod settle;
+mod stopping;
+
+use crate::args::worker::WorkerArgs;
+use crate::child::Reaper;
+use crate::exit::Exit;
+use crate::guardian::Guardian;
+use crate::lease::LeaseTimes;
+use crate::locks::Locks;
+use crate::protect::Protection;
+use crate::signals::Signals;
+use crate::site::Site;
+use crate::sys::env::filled;
+use crate::sys::trust;
+use attend::Limits;
+use decide::{Kind, Patience};
+use message::Desk;
+use nix::sys::signal::Signal;
+use poll::Poll;
+use queue::{CEILING, QueueError, Sqs};
+use report::{Report, Tally};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How much longer a message is hidden than its lease lasts: whoever receives it then finds that it
+/// may be taken over.
+const HIDE_LONGER: Duration = Duration::from_secs(1);
+
+/// Works on messages until a signal ends it.
+pub(crate) async fn run(args: WorkerArgs) -> Exit {
+    match serve(args).await {
+        Ok(signal) => Exit::signal(signal),
+        Err((exit, why)) => {
+            tracing::error!("{why}");
+            exit
+        }
+    }
+}
+
+async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
+    let wrong = |why: String| (Exit::CONFIGURATION, why);
+    let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
+    let config = args.table.config().map_err(wrong)?;
+    let signals = ends(Signals::begin().map_err(failed)?);
+    let reaper = Reaper::begin().map_err(failed)?;
+    let guardian = Guardian::start(&reaper).map_err(failed)?;
+    let site = Site::find().await.map_err(wrong)?;
+    let queue = Sqs::new(&trust::sdk_config().await, args.queue_url.url.clone());
+    look(&queue).await?;
+    let times = LeaseTimes::after_silence(args.lease, args.grace);
+    let protection = Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), times.length);
+    let hide = (args.lease + HIDE_LONGER).min(CEILING);
+    let lock = args.lock.unwrap_or_else(|| args.queue_url.name.clone());
+    let queue = Arc::new(queue);
+    tracing::info!(
+        queue = args.queue_url.name,
+        lock,
+        concurrency = args.concurrency,
+        "waiting for messages"
+    );
+    let desk = Desk {
+        queue: Arc::clone(&queue),
+        locks: Arc::new(Locks::open(&config).await),
+        site,
+        protection: protection.clone(),
+        guardian,
+        reaper,
+        report: Report::of(&args.queue_url.name),
+        lock,
+        once_key: args.once_key,
+        times,
+        hide,
+        patience: Patience {
+            lease: args.lease,
+            backoff_max: args.backoff_max,
+        },
+        limits: Limits {
+            max_run: args.max_run,
+            no_progress: args.no_progress,
+            grace: args.grace,
+        },
+        command: args.command,
+        at_work: 0.into(),
+    };
+    let poll = Poll::new(queue, Arc::new(desk), args.concurrency, hide);
+    let ended = poll.serve(signals, args.grace).await;
+    protection.idle().await;
+    let (signal, tally) = ended.map_err(|error| unusable(&error))?;
+    sum_up(signal, &tally);
+    Ok(signal)
+}
+
+/// Says at once what would show only when it is too late.
+async fn look(queue: &Sqs) -> Result<(), (Exit, String)> {
+    match queue.has_redrive_policy().await {
+        Ok(true) => {}
+        Ok(false) => tracing::warn!(
+            "the queue has no dead-letter queue: a message that always fails comes back until it expires"
+        ),
+        Err(error @ QueueError::Missing(_)) => return Err(unusable(&error)),
+        // The task role may go without sqs:GetQueueAttributes.
+        Err(error) => tracing::debug!(%error, "the queue's redrive policy is not known"),
+    }
+    Ok(())
+}
+
+fn unusable(error: &QueueError) -> (Exit, String) {
+    let exit = match error {
+        QueueError::Missing(_) => Exit::CONFIGURATION,
+        _ => Exit::UNAVAILABLE,
+    };
+    (exit, format!("--queue-url: {error}"))
+}
+
+/// The signals that ask this process to end.
+fn ends(mut signals: Signals) -> mpsc::UnboundedReceiver<Signal> {
+    let (tell, told) = mpsc::unbounded_channel();
+    tokio::spawn(async move { while tell.send(signals.end().await).is_ok() {} });
+    told
+}
+
+fn sum_up(signal: Signal, tally: &Tally) {
+    tracing::info!(
+        %signal,
+        succeeded = tally.of(Kind::Succeeded),
+        failed = tally.of(Kind::Failed),
+        skipped = tally.of(Kind::Skipped),
+        malformed = tally.of(Kind::Malformed),
+        given_back = tally.of(Kind::GivenBack),
+        "shut down"
+    );
+}

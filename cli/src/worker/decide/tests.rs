@@ -1,0 +1,167 @@
+use super::*;
+use lockstep::contract::{Duplicate, Grant, Oldest, Skipped};
+use nix::sys::signal::Signal;
+
+const PATIENCE: Patience = Patience {
+    lease: Duration::from_secs(60),
+    backoff_max: Duration::from_secs(900),
+};
+
+fn duplicate(ended_at: Option<&str>) -> AcquireResponse {
+    AcquireResponse::Duplicate(Duplicate {
+        lock: "orders/07".into(),
+        run_key: "A-7".into(),
+        holder: "host:a#1/x".into(),
+        token: 4,
+        since: "2026-03-01T06:00:00Z".into(),
+        ended_at: ended_at.map(Into::into),
+        message: "told".into(),
+    })
+}
+
+fn granted() -> Granted {
+    Granted {
+        grant: Grant {
+            lock: "orders/07".into(),
+            holder: "h".into(),
+            token: 5,
+            run_key: None,
+        },
+        expires_at: "2026-03-01T06:01:00Z".into(),
+        heartbeat_seconds: 20,
+        task_group: "g".into(),
+        environment: vec![],
+        taken_from: None,
+    }
+}
+
+#[test]
+fn a_grant_starts_the_command_whether_its_answer_was_lost_before_or_not() {
+    for answer in [
+        AcquireResponse::Granted(granted()),
+        AcquireResponse::AlreadyHeld(granted()),
+    ] {
+        let next = after_answer(answer, 1, &PATIENCE);
+
+        assert_eq!(next, Next::Start(Box::new(granted())));
+    }
+}
+
+#[test]
+fn only_a_success_deletes_a_duplicate_and_one_in_flight_is_looked_at_ever_more_rarely() {
+    let fate = |answer, count| match after_answer(answer, count, &PATIENCE) {
+        Next::Skip { fate, why } => {
+            assert_eq!(why, "told");
+            fate
+        }
+        Next::Start(_) => panic!("a duplicate was started"),
+    };
+
+    assert_eq!(
+        fate(duplicate(Some("2026-03-01T06:00:09Z")), 3),
+        Fate::Delete
+    );
+    for (count, seconds) in [
+        (1, 60),
+        (2, 120),
+        (3, 240),
+        (12, 42_900),
+        (u32::MAX, 42_900),
+    ] {
+        let hidden = Fate::Hide(Duration::from_secs(seconds));
+        assert_eq!(fate(duplicate(None), count), hidden, "{count}");
+    }
+}
+
+#[test]
+fn a_full_lock_is_waited_for() {
+    let full = AcquireResponse::Skipped(Skipped {
+        lock: "orders/07".into(),
+        oldest: Oldest::default(),
+        held: 100,
+        queue_length: 0,
+        not_before: None,
+        message: "full".into(),
+    });
+
+    let next = after_answer(full, 1, &PATIENCE);
+
+    let fate = Fate::Hide(Duration::from_secs(60));
+    let why = "full".into();
+    assert_eq!(next, Next::Skip { fate, why });
+}
+
+#[test]
+fn a_failure_comes_back_after_a_time_that_doubles_up_to_the_most() {
+    for (count, seconds) in [
+        (0, 5),
+        (1, 5),
+        (2, 10),
+        (3, 20),
+        (8, 640),
+        (9, 900),
+        (u32::MAX, 900),
+    ] {
+        let [longest, shortest] = [0.0, 1.0].map(|dice| PATIENCE.after_failure(count, dice));
+
+        assert_eq!(longest.as_secs(), seconds, "{count}");
+        assert_eq!(shortest.as_secs(), seconds.div_ceil(2), "{count}");
+    }
+}
+
+#[test]
+fn a_failure_is_hidden_for_whole_seconds_and_never_given_back_at_once() {
+    let patience = Patience {
+        backoff_max: Duration::from_secs(1),
+        ..PATIENCE
+    };
+    for dice in [0.0, 0.3, 0.999] {
+        assert_eq!(patience.after_failure(1, dice), Duration::from_secs(1));
+        assert_eq!(PATIENCE.after_failure(1, dice).subsec_nanos(), 0);
+    }
+}
+
+#[test]
+fn only_a_command_that_was_let_finish_and_ended_with_0_is_deleted() {
+    let backoff = Duration::from_secs(5);
+    let (failed, hidden) = (ReleaseOutcome::Failed, Fate::Hide(backoff));
+    let (good, bad) = (ChildEnd::Code(0), ChildEnd::Code(1));
+    let killed = ChildEnd::Signal(Signal::SIGKILL);
+    for (end, cause, expected) in [
+        (
+            good,
+            None,
+            (ReleaseOutcome::Succeeded, Fate::Delete, Kind::Succeeded),
+        ),
+        (bad, None, (failed, hidden, Kind::Failed)),
+        (killed, None, (failed, hidden, Kind::Failed)),
+        (ChildEnd::Unknown, None, (failed, hidden, Kind::Failed)),
+        (good, Some(Cause::TimedOut), (failed, hidden, Kind::Failed)),
+        (good, Some(Cause::Lost), (failed, Fate::Leave, Kind::Failed)),
+        (
+            good,
+            Some(Cause::Shutdown),
+            (failed, Fate::GIVE_BACK, Kind::GivenBack),
+        ),
+        (
+            killed,
+            Some(Cause::Shutdown),
+            (failed, Fate::GIVE_BACK, Kind::GivenBack),
+        ),
+    ] {
+        assert_eq!(
+            after_end(end, cause, backoff),
+            expected,
+            "{end:?} {cause:?}"
+        );
+    }
+}
+
+#[test]
+fn only_what_meets_every_message_slows_the_worker_down() {
+    for error in ErrorName::ALL {
+        let expected = [ErrorName::Unavailable, ErrorName::Denied].contains(&error);
+
+        assert_eq!(is_trouble(error), expected, "{error}");
+    }
+}

@@ -1,0 +1,210 @@
+//! One message, from its receive to its end.
+
+mod work;
+
+use super::attend::Limits;
+use super::decide::{Fate, Kind, Next, Patience, after_answer, is_trouble};
+use super::key::{Malformed, OnceKey, lock, once_key, sha256};
+use super::poll::{Done, Work};
+use super::queue::{Message, Queue};
+use super::report::Report;
+use super::settle::settle;
+use super::stopping::Orders;
+use crate::child::Reaper;
+use crate::guardian::Guardian;
+use crate::lease::LeaseTimes;
+use crate::locks::Locks;
+use crate::protect::Protection;
+use crate::protect::keeper::InFlight;
+use crate::site::Site;
+use crate::sys::clock::{Instant, sleep};
+use crate::sys::env::dice;
+use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale, rfc3339};
+use lockstep::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+/// How many messages may be at work under one of the locks, in all workers together.
+const PERMITS: i64 = 100;
+/// How often a lock is asked for. The holder stays the same: a grant whose answer was lost is found.
+const TRIES: u32 = 3;
+
+/// What all messages of a worker share.
+pub(crate) struct Desk<Q> {
+    pub(crate) queue: Arc<Q>,
+    pub(crate) locks: Arc<Locks>,
+    pub(crate) site: Site,
+    pub(crate) protection: Protection,
+    pub(crate) guardian: Guardian,
+    pub(crate) reaper: Reaper,
+    pub(crate) report: Report,
+    /// First part of the locks' names.
+    pub(crate) lock: String,
+    pub(crate) once_key: Option<OnceKey>,
+    pub(crate) times: LeaseTimes,
+    /// How long a message is hidden by a receive, and again by each renewal of its lease.
+    pub(crate) hide: Duration,
+    pub(crate) patience: Patience,
+    pub(crate) limits: Limits,
+    pub(crate) command: Vec<String>,
+    /// Commands that run.
+    pub(crate) at_work: AtomicUsize,
+}
+
+impl<Q: Queue> Work for Desk<Q> {
+    async fn handle(self: Arc<Self>, message: Message, mut orders: Orders) -> Done {
+        let once_key = match once_key(self.once_key.as_ref(), &message) {
+            Ok(once_key) => once_key,
+            Err(malformed) => return self.malformed(&message, &malformed).await,
+        };
+        let protected = tokio::select! {
+            biased;
+            () = orders.stopping() => return self.give_back(message).await,
+            protected = self.protection.begin() => protected,
+        };
+        match protected {
+            Ok(in_flight) => {
+                let (kind, trouble) = self.under_lock(&message, once_key, orders).await;
+                self.done(kind, trouble, Some(in_flight))
+            }
+            Err(refused) => {
+                let id = &message.id;
+                tracing::error!(
+                    id,
+                    "not begun, the task is not protected (--protect=required): {refused}"
+                );
+                self.settle(&message, Fate::Hide(self.backoff(&message)))
+                    .await;
+                self.report.count(Kind::GivenBack, None);
+                self.done(Kind::GivenBack, true, None)
+            }
+        }
+    }
+
+    async fn give_back(self: Arc<Self>, message: Message) -> Done {
+        tracing::info!(id = message.id, "given back: the worker shuts down");
+        self.settle(&message, Fate::GIVE_BACK).await;
+        self.report.count(Kind::GivenBack, None);
+        self.done(Kind::GivenBack, false, None)
+    }
+}
+
+impl<Q: Queue> Desk<Q> {
+    fn done(&self, kind: Kind, trouble: bool, in_flight: Option<InFlight>) -> Done {
+        Done {
+            kind,
+            trouble,
+            in_flight,
+        }
+    }
+
+    async fn settle(&self, message: &Message, fate: Fate) {
+        settle(&*self.queue, message, fate).await;
+    }
+
+    fn backoff(&self, message: &Message) -> Duration {
+        self.patience.after_failure(message.receive_count, dice())
+    }
+
+    /// All that helps to find out what came, but not what it says.
+    async fn malformed(&self, message: &Message, malformed: &Malformed) -> Done {
+        let Malformed(wrong) = malformed;
+        let back_in = self.backoff(message);
+        let names: Vec<_> = message.attributes.keys().collect();
+        tracing::error!(
+            id = message.id,
+            receive_count = message.receive_count,
+            sent = message.sent.map(rfc3339),
+            bytes = message.body.len(),
+            sha256 = sha256(&message.body),
+            attributes = ?names,
+            ?back_in,
+            "malformed: {wrong}"
+        );
+        self.settle(message, Fate::Hide(back_in)).await;
+        self.report.count(Kind::Malformed, None);
+        self.done(Kind::Malformed, false, None)
+    }
+
+    /// Takes the lock of the once key, and works if it is granted.
+    async fn under_lock(&self, message: &Message, key: String, orders: Orders) -> (Kind, bool) {
+        let id = &message.id;
+        let request = self.request(key);
+        let (kind, trouble, fate) = match self.acquire(&request, &orders).await {
+            Ok((answer, sent)) => {
+                match after_answer(answer, message.receive_count, &self.patience) {
+                    Next::Start(granted) => {
+                        let kind = self.work(message, &granted, sent, orders).await;
+                        return (kind, false);
+                    }
+                    Next::Skip { fate, why } => {
+                        tracing::info!(
+                            id,
+                            lock = request.lock,
+                            key = request.run_key,
+                            ?fate,
+                            "skipped: {why}"
+                        );
+                        (Kind::Skipped, false, fate)
+                    }
+                }
+            }
+            Err(error) => {
+                let fate = Fate::Hide(self.backoff(message));
+                tracing::error!(id, lock = request.lock, ?fate, "not begun: {error}");
+                (Kind::GivenBack, is_trouble(error.name()), fate)
+            }
+        };
+        self.settle(message, fate).await;
+        self.report.count(kind, None);
+        (kind, trouble)
+    }
+
+    fn request(&self, once_key: String) -> AcquireRequest {
+        let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
+        let lease_seconds = self.times.seconds();
+        AcquireRequest {
+            lock: lock(&self.lock, &once_key),
+            holder: self.site.new_holder(),
+            permits: Some(PERMITS),
+            lease_seconds: Some(lease_seconds),
+            heartbeat_seconds: Some((lease_seconds / 3).max(1)),
+            max_run_seconds: None,
+            min_interval_seconds: None,
+            run_key: Some(once_key),
+            overlap: Overlap::Skip,
+            // A message that finds its lock full comes back: nobody has given way for good.
+            may_wait: true,
+            max_queue: None,
+            task_token: None,
+            wait_until: None,
+            stale_policy: Stale::Terminate,
+            no_progress_seconds: self.limits.no_progress.map(seconds),
+            work: None,
+        }
+    }
+
+    /// The answer, and when its request was sent.
+    async fn acquire(
+        &self,
+        request: &AcquireRequest,
+        orders: &Orders,
+    ) -> Result<(AcquireResponse, Instant), Error> {
+        let mut tries = 0;
+        loop {
+            let sent = Instant::now();
+            tries += 1;
+            match self.locks.acquire(request).await {
+                Ok(answer) => return Ok((answer, sent)),
+                Err(error)
+                    if error.name().is_retryable() && tries < TRIES && !orders.is_stopping() =>
+                {
+                    tracing::warn!(lock = request.lock, %error, "asking again");
+                    sleep(Duration::from_secs(1)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

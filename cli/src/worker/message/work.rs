@@ -1,0 +1,223 @@
+//! The command of a message: started under its grant, attended, settled.
+
+use super::Desk;
+use crate::child::{Child, ChildEnd, Spec, kill_strays};
+use crate::keeper::Keeper;
+use crate::progress::Progress;
+use crate::run::release;
+use crate::sys::clock::Instant;
+use crate::worker::attend::{attend, extend};
+use crate::worker::decide::{Cause, Fate, Kind, after_end};
+use crate::worker::queue::{Message, Queue};
+use crate::worker::stopping::Orders;
+use lockstep::contract::{Granted, ReleaseOutcome};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How often the release of a lease is tried that is ours.
+const RELEASE_TRIES: u32 = 5;
+/// Longest wait for the lock table before a message is given back at the end of the worker.
+const RELEASE_WITHIN: Duration = Duration::from_secs(2);
+/// Most bytes of the attributes in the environment: Linux takes 128 KiB for one variable
+/// (`MAX_ARG_STRLEN`, <https://man7.org/linux/man-pages/man2/execve.2.html>).
+const ATTRIBUTES_MAX: usize = 96 * 1024;
+
+impl<Q: Queue> Desk<Q> {
+    /// The command under its grant.
+    pub(super) async fn work(
+        &self,
+        message: &Message,
+        granted: &Granted,
+        sent: Instant,
+        orders: Orders,
+    ) -> Kind {
+        let (id, grant) = (&message.id, &granted.grant);
+        let begun = Instant::now();
+        let (end, cause, ends) = if orders.is_stopping() {
+            (
+                ChildEnd::Unknown,
+                Some(Cause::Shutdown),
+                self.times.kill_at(sent),
+            )
+        } else {
+            tracing::info!(
+                id,
+                lock = grant.lock,
+                key = grant.run_key,
+                token = grant.token,
+                receive_count = message.receive_count,
+                "started"
+            );
+            self.run(message, granted, sent, orders.clone()).await
+        };
+        let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));
+        let (outcome, fate, kind) = after_end(end, cause, self.backoff(message));
+        let seconds = took.as_secs_f64();
+        match kind {
+            Kind::Succeeded => tracing::info!(id, seconds, "finished"),
+            Kind::GivenBack => tracing::info!(id, seconds, "given back: the worker shuts down"),
+            _ => tracing::error!(id, seconds, %end, ?cause, ?fate, "failed"),
+        }
+        let by = if orders.is_stopping() {
+            ends.min(Instant::now() + RELEASE_WITHIN)
+        } else {
+            ends
+        };
+        self.finish(message, granted, outcome, fate, by).await;
+        self.report.count(kind, Some(took));
+        kind
+    }
+
+    /// How the command ended, why it was stopped, and when its lease ends.
+    async fn run(
+        &self,
+        message: &Message,
+        granted: &Granted,
+        sent: Instant,
+        orders: Orders,
+    ) -> (ChildEnd, Option<Cause>, Instant) {
+        // Counted before it is started: strays are looked for when nothing is at work.
+        self.at_work.fetch_add(1, Ordering::Relaxed);
+        let (end, cause, renewed) = match self.start(message, granted) {
+            Ok((child, progress)) => {
+                let group = child.group();
+                let said = progress.as_ref().map(Progress::latest);
+                let said = said.unwrap_or_else(|| watch::channel(None).1);
+                let (tell, renewed) = watch::channel(sent);
+                let keeper = Keeper {
+                    locks: Arc::clone(&self.locks),
+                    grant: granted.grant.clone(),
+                    times: self.times,
+                    sent,
+                    progress: said.clone(),
+                    guarded: Some((self.guardian.clone(), group)),
+                };
+                let keeping = keeper.keep_and_tell(tell);
+                let extending = extend(&*self.queue, message, self.hide, renewed.clone());
+                let both = (keeping, extending);
+                let (end, cause) =
+                    attend(&message.id, child, both, said, orders, self.limits).await;
+                self.guardian.drop(group);
+                let renewed = *renewed.borrow();
+                (end, cause, renewed)
+            }
+            Err(error) => {
+                tracing::error!(id = message.id, %error, "no process can be started");
+                (ChildEnd::Unknown, None, sent)
+            }
+        };
+        if self.at_work.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // While others are at work, nobody can tell whose a stray is.
+            kill_strays(&[self.guardian.pid()]);
+        }
+        (end, cause, self.times.kill_at(renewed))
+    }
+
+    fn start(
+        &self,
+        message: &Message,
+        granted: &Granted,
+    ) -> Result<(Child, Option<Progress>), std::io::Error> {
+        let progress = match Progress::open() {
+            Ok(progress) => Some(progress),
+            Err(error) if self.limits.no_progress.is_some() => return Err(error),
+            Err(error) => {
+                tracing::warn!(id = message.id, %error, "there is no FIFO for the command's progress");
+                None
+            }
+        };
+        let pairs = granted.environment.iter();
+        let mut environment: Vec<_> = pairs.map(|p| (p.name.clone(), p.value.clone())).collect();
+        environment.extend(progress.as_ref().map(Progress::variable));
+        environment.extend(about(message));
+        let spec = Spec {
+            command: self.command.clone(),
+            environment,
+            input: Some(message.body.clone()),
+        };
+        Ok((Child::start(&self.reaper, &spec)?, progress))
+    }
+
+    /// Releases, and settles the message after that: if this process dies in between, what is left is
+    /// a message whose work is known to be done. Only a table that gives no answer until the lease
+    /// ends, `by`, is not waited for.
+    async fn finish(
+        &self,
+        message: &Message,
+        granted: &Granted,
+        outcome: ReleaseOutcome,
+        fate: Fate,
+        by: Instant,
+    ) {
+        let tries = if fate == Fate::Leave {
+            1
+        } else {
+            RELEASE_TRIES
+        };
+        let mut releasing = pin!(release(&self.locks, &granted.grant, outcome, tries));
+        tokio::select! {
+            biased;
+            () = &mut releasing => self.settle(message, fate).await,
+            () = by.reached() => {
+                self.settle(message, fate).await;
+                releasing.await;
+            }
+        }
+    }
+}
+
+/// What the command finds of its message in its environment.
+fn about(message: &Message) -> Vec<(String, String)> {
+    let mut pairs = vec![
+        ("LOCKSTEP_MESSAGE_ID".into(), message.id.clone()),
+        (
+            "LOCKSTEP_RECEIVE_COUNT".into(),
+            message.receive_count.to_string(),
+        ),
+    ];
+    let attributes = serde_json::to_string(&message.attributes).unwrap_or_default();
+    if attributes.len() <= ATTRIBUTES_MAX {
+        pairs.push(("LOCKSTEP_MESSAGE_ATTRIBUTES".into(), attributes));
+    } else {
+        let (id, bytes) = (&message.id, attributes.len());
+        tracing::warn!(
+            id,
+            bytes,
+            "the attributes are too long for a variable: the command does not get them"
+        );
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_told_of_its_message_and_gets_its_attributes_as_json() {
+        let mut message = Message::sample("body");
+        message.attributes.insert("kind".into(), "a \"b\"".into());
+
+        let pairs = about(&message);
+
+        let expected = [
+            ("LOCKSTEP_MESSAGE_ID", "id-1"),
+            ("LOCKSTEP_RECEIVE_COUNT", "1"),
+            ("LOCKSTEP_MESSAGE_ATTRIBUTES", r#"{"kind":"a \"b\""}"#),
+        ];
+        assert_eq!(pairs, expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    }
+
+    #[test]
+    fn attributes_that_no_variable_can_hold_are_left_out_and_the_rest_stays() {
+        let mut message = Message::sample("body");
+        message
+            .attributes
+            .insert("big".into(), "x".repeat(ATTRIBUTES_MAX));
+
+        assert_eq!(about(&message).len(), 2);
+    }
+}

@@ -1,0 +1,260 @@
+//! The loop over a scripted queue, with work that takes as long as a test wants it to.
+
+use super::*;
+use std::sync::Mutex;
+use tokio::sync::Notify;
+
+/// A queue that hands out what it was given, one answer a receive, and then nothing.
+#[derive(Default)]
+struct Script {
+    answers: Mutex<Vec<Result<Vec<Message>, QueueError>>>,
+    /// How many each receive asked for.
+    asked: Mutex<Vec<u8>>,
+    /// A receive without an answer ends when this is told.
+    empty: Notify,
+}
+
+impl Queue for Script {
+    async fn receive(
+        &self,
+        most: u8,
+        _: Duration,
+        _: Duration,
+    ) -> Result<Vec<Message>, QueueError> {
+        self.asked.lock().unwrap().push(most);
+        let next = self.answers.lock().unwrap().pop();
+        match next {
+            Some(answer) => answer,
+            None => {
+                self.empty.notified().await;
+                Ok(messages(1, "late"))
+            }
+        }
+    }
+
+    async fn hide(&self, _: &Message, _: Duration) -> Result<(), QueueError> {
+        unreachable!("the loop leaves that to its work")
+    }
+
+    async fn delete(&self, _: &Message) -> Result<(), QueueError> {
+        unreachable!("the loop leaves that to its work")
+    }
+}
+
+/// Work that notes what it gets, and ends when it is told or stopped.
+#[derive(Default)]
+struct Notes {
+    begun: Mutex<Vec<String>>,
+    given_back: Mutex<Vec<String>>,
+    go: Notify,
+    trouble: bool,
+}
+
+impl Notes {
+    fn count(&self) -> usize {
+        self.begun.lock().unwrap().len()
+    }
+}
+
+impl Work for Notes {
+    async fn handle(self: Arc<Self>, message: Message, mut orders: Orders) -> Done {
+        self.begun.lock().unwrap().push(message.id.clone());
+        assert_ne!(message.id, "panic");
+        let stopped = async { while orders.next().await < Order::Stop {} };
+        let kind = tokio::select! {
+            () = self.go.notified() => Kind::Succeeded,
+            () = stopped => Kind::GivenBack,
+        };
+        Done {
+            kind,
+            trouble: self.trouble,
+            in_flight: None,
+        }
+    }
+
+    async fn give_back(self: Arc<Self>, message: Message) -> Done {
+        self.given_back.lock().unwrap().push(message.id);
+        Done {
+            kind: Kind::GivenBack,
+            trouble: false,
+            in_flight: None,
+        }
+    }
+}
+
+fn messages(count: usize, id: &str) -> Vec<Message> {
+    let message = Message {
+        id: id.into(),
+        ..Message::sample("body")
+    };
+    vec![message; count]
+}
+
+type Ended = tokio::task::JoinHandle<Result<(Signal, Tally), QueueError>>;
+
+/// A loop at work.
+struct Scene {
+    queue: Arc<Script>,
+    work: Arc<Notes>,
+    signals: mpsc::UnboundedSender<Signal>,
+    ended: Ended,
+}
+
+fn begin(
+    concurrency: u8,
+    mut answers: Vec<Result<Vec<Message>, QueueError>>,
+    work: Notes,
+) -> Scene {
+    answers.reverse();
+    let queue = Arc::new(Script {
+        answers: answers.into(),
+        ..Script::default()
+    });
+    let work = Arc::new(work);
+    let (signals, told) = mpsc::unbounded_channel();
+    let poll = Poll::new(
+        Arc::clone(&queue),
+        Arc::clone(&work),
+        concurrency,
+        Duration::from_secs(61),
+    );
+    let ended = tokio::spawn(poll.serve(told, Duration::from_secs(2)));
+    Scene {
+        queue,
+        work,
+        signals,
+        ended,
+    }
+}
+
+impl Scene {
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        while !is_so(self) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn asked(&self) -> Vec<u8> {
+        self.queue.asked.lock().unwrap().clone()
+    }
+
+    async fn end(self) -> Tally {
+        self.ended.await.unwrap().unwrap().1
+    }
+}
+
+#[tokio::test]
+async fn a_receive_asks_for_as_many_messages_as_there_is_room_for_and_ten_at_most() {
+    let scene = begin(12, vec![Ok(messages(9, "m"))], Notes::default());
+
+    scene.until(|scene| scene.asked().len() == 2).await;
+
+    assert_eq!(scene.asked(), [10, 3]);
+}
+
+#[tokio::test]
+async fn nothing_is_received_while_there_is_no_room() {
+    let scene = begin(2, vec![Ok(messages(2, "m"))], Notes::default());
+    scene.until(|scene| scene.work.count() == 2).await;
+    tokio::task::yield_now().await;
+    let full = scene.asked();
+
+    scene.work.go.notify_one();
+    scene.until(|scene| scene.asked().len() == 2).await;
+
+    assert_eq!((full, scene.asked()), (vec![2], vec![2, 1]));
+}
+
+#[tokio::test]
+async fn a_message_that_panics_stops_nobody_else() {
+    let answers = vec![Ok(messages(1, "panic")), Ok(messages(1, "good"))];
+    let scene = begin(1, answers, Notes::default());
+
+    scene.until(|scene| scene.work.count() == 2).await;
+    scene.work.go.notify_one();
+    scene.until(|scene| scene.asked().len() == 3).await;
+    scene.signals.send(Signal::SIGTERM).unwrap();
+    let tally = scene.end().await;
+
+    assert_eq!((tally.of(Kind::Failed), tally.of(Kind::Succeeded)), (1, 1));
+}
+
+#[tokio::test]
+async fn a_queue_that_is_not_there_ends_the_worker_only_before_its_first_answer() {
+    let missing = || Err(QueueError::Missing("x".into()));
+
+    let first = begin(1, vec![missing()], Notes::default());
+    let later = begin(1, vec![Ok(vec![]), missing()], Notes::default());
+    later.until(|scene| scene.asked().len() == 2).await;
+    later.signals.send(Signal::SIGINT).unwrap();
+
+    assert_eq!(
+        first.ended.await.unwrap().unwrap_err(),
+        QueueError::Missing("x".into())
+    );
+    assert_eq!(later.ended.await.unwrap().unwrap().0, Signal::SIGINT);
+}
+
+#[tokio::test]
+async fn while_there_is_trouble_one_message_is_received_at_a_time() {
+    let trouble = Notes {
+        trouble: true,
+        ..Notes::default()
+    };
+    let scene = begin(5, vec![Ok(messages(1, "m"))], trouble);
+    scene.until(|scene| scene.asked().len() == 2).await;
+
+    scene.work.go.notify_one();
+    // The receive that was under way when trouble began.
+    scene.queue.empty.notify_one();
+    scene.until(|scene| scene.work.count() == 2).await;
+    scene.until(|scene| scene.asked().len() == 3).await;
+
+    assert_eq!(scene.asked(), [5, 4, 1]);
+}
+
+#[tokio::test]
+async fn commands_may_finish_after_the_signal_and_what_arrives_late_goes_back() {
+    let scene = begin(2, vec![Ok(messages(1, "early"))], Notes::default());
+    scene.until(|scene| scene.asked().len() == 2).await;
+
+    scene.signals.send(Signal::SIGTERM).unwrap();
+    tokio::task::yield_now().await;
+    scene.queue.empty.notify_one();
+    scene
+        .until(|scene| !scene.work.given_back.lock().unwrap().is_empty())
+        .await;
+    scene.work.go.notify_one();
+    let (begun, back) = (scene.work.clone(), scene.work.clone());
+    let tally = scene.end().await;
+
+    assert_eq!(*begun.begun.lock().unwrap(), ["early"]);
+    assert_eq!(*back.given_back.lock().unwrap(), ["late"]);
+    assert_eq!(
+        (tally.of(Kind::Succeeded), tally.of(Kind::GivenBack)),
+        (1, 1)
+    );
+}
+
+#[tokio::test]
+async fn commands_that_do_not_finish_are_stopped_within_the_grace_and_no_receive_is_waited_for() {
+    let scene = begin(2, vec![Ok(messages(1, "slow"))], Notes::default());
+    scene.until(|scene| scene.asked().len() == 2).await;
+
+    scene.signals.send(Signal::SIGTERM).unwrap();
+    let tally = scene.end().await;
+
+    assert_eq!(tally.of(Kind::GivenBack), 1);
+}
+
+#[tokio::test]
+async fn a_second_signal_stops_commands_at_once() {
+    let scene = begin(1, vec![Ok(messages(1, "slow"))], Notes::default());
+    scene.until(|scene| scene.work.count() == 1).await;
+
+    scene.signals.send(Signal::SIGTERM).unwrap();
+    scene.signals.send(Signal::SIGINT).unwrap();
+    let (signal, tally) = scene.ended.await.unwrap().unwrap();
+
+    assert_eq!((signal, tally.of(Kind::GivenBack)), (Signal::SIGTERM, 1));
+}

@@ -1,0 +1,232 @@
+//! SQS. No type of its client leaves this file.
+
+use super::{Message, Queue, QueueError};
+use crate::sys::clock::Instant;
+use aws_config::SdkConfig;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::retry::RetryConfig;
+use aws_sdk_sqs::config::timeout::TimeoutConfig;
+use aws_sdk_sqs::config::{Builder, Config};
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::types::{
+    Message as SqsMessage, MessageSystemAttributeName as Named, QueueAttributeName,
+};
+use lockstep::domain::Timestamp;
+use std::error::Error;
+use std::time::Duration;
+
+/// How much longer than the poll itself its answer may take.
+const MARGIN: Duration = Duration::from_secs(5);
+/// Longest text of an error, in characters.
+const TEXT_MAX: usize = 300;
+
+/// A queue of SQS.
+#[derive(Clone, Debug)]
+pub(crate) struct Sqs {
+    client: Client,
+    url: String,
+}
+
+impl Sqs {
+    /// The queue at `url`.
+    pub(crate) fn new(sdk: &SdkConfig, url: String) -> Self {
+        let client = Client::from_conf(Builder::from(sdk).build());
+        Self { client, url }
+    }
+
+    /// Whether the queue moves a message away that fails again and again; none if it does not say.
+    ///
+    /// # Errors
+    /// [`QueueError`]: one of those that may not ask is no fault of the queue.
+    pub(crate) async fn has_redrive_policy(&self) -> Result<bool, QueueError> {
+        let request = self.client.get_queue_attributes().queue_url(&self.url);
+        let answer = request.attribute_names(QueueAttributeName::RedrivePolicy);
+        let answer = answer.send().await.map_err(|error| problem(&error))?;
+        let attributes = answer.attributes.unwrap_or_default();
+        Ok(attributes.contains_key(&QueueAttributeName::RedrivePolicy))
+    }
+}
+
+impl Queue for Sqs {
+    async fn receive(
+        &self,
+        most: u8,
+        wait: Duration,
+        hide: Duration,
+    ) -> Result<Vec<Message>, QueueError> {
+        let sent = Instant::now();
+        // One attempt: the answer to one that was given up may hide messages that nobody has seen.
+        let limit = wait + MARGIN;
+        let timeouts = TimeoutConfig::builder()
+            .read_timeout(limit)
+            .operation_attempt_timeout(limit)
+            .operation_timeout(limit)
+            .build();
+        let patient = Config::builder()
+            .timeout_config(timeouts)
+            .retry_config(RetryConfig::disabled());
+        let request = self.client.receive_message().queue_url(&self.url);
+        let answer = request
+            .max_number_of_messages(most.into())
+            .wait_time_seconds(seconds(wait))
+            .visibility_timeout(seconds(hide))
+            .message_system_attribute_names(Named::ApproximateReceiveCount)
+            .message_system_attribute_names(Named::SentTimestamp)
+            .message_attribute_names("All")
+            .customize()
+            .config_override(patient)
+            .send()
+            .await
+            .map_err(|error| problem(&error))?;
+        let messages = answer.messages.unwrap_or_default().into_iter();
+        Ok(messages.filter_map(|one| read(one, sent)).collect())
+    }
+
+    async fn hide(&self, message: &Message, length: Duration) -> Result<(), QueueError> {
+        let request = self.client.change_message_visibility();
+        let request = request
+            .queue_url(&self.url)
+            .receipt_handle(&message.receipt)
+            .visibility_timeout(seconds(length));
+        let answer = request.send().await;
+        answer.map(|_| ()).map_err(|error| problem(&error))
+    }
+
+    async fn delete(&self, message: &Message) -> Result<(), QueueError> {
+        let request = self.client.delete_message();
+        let request = request
+            .queue_url(&self.url)
+            .receipt_handle(&message.receipt);
+        let answer = request.send().await;
+        answer.map(|_| ()).map_err(|error| problem(&error))
+    }
+}
+
+fn seconds(length: Duration) -> i32 {
+    i32::try_from(length.as_secs()).unwrap_or(i32::MAX)
+}
+
+/// A message without id or receipt could be neither told of nor deleted; SQS sends none.
+fn read(message: SqsMessage, received: Instant) -> Option<Message> {
+    let system = message.attributes.unwrap_or_default();
+    let number = |name| system.get(&name).and_then(|text| text.parse::<u64>().ok());
+    let count = number(Named::ApproximateReceiveCount).unwrap_or(1);
+    let attributes = message.message_attributes.unwrap_or_default().into_iter();
+    Some(Message {
+        id: message.message_id?,
+        receipt: message.receipt_handle?,
+        body: message.body.unwrap_or_default().into_bytes(),
+        attributes: attributes
+            .filter_map(|(name, value)| Some((name, value.string_value?)))
+            .collect(),
+        receive_count: u32::try_from(count).unwrap_or(u32::MAX),
+        sent: number(Named::SentTimestamp).map(Timestamp::from_millis),
+        received,
+    })
+}
+
+/// What a failure means. Never with the answer itself in it, which may hold bodies of messages.
+fn problem<E>(error: &SdkError<E>) -> QueueError
+where
+    E: Error + ProvideErrorMetadata + 'static,
+{
+    let code = error.code();
+    let text: String = match (code, error.message()) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        (None, _) => causes(error),
+    };
+    sort(code, text.chars().take(TEXT_MAX).collect())
+}
+
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>, and the
+/// errors of each action.
+fn sort(code: Option<&str>, text: String) -> QueueError {
+    match code {
+        Some(
+            "QueueDoesNotExist" | "AWS.SimpleQueueService.NonExistentQueue" | "InvalidAddress",
+        ) => QueueError::Missing(text),
+        Some(
+            "ReceiptHandleIsInvalid"
+            | "InvalidIdFormat"
+            | "MessageNotInflight"
+            | "AWS.SimpleQueueService.MessageNotInflight"
+            | "InvalidParameterValue",
+        ) => QueueError::Gone(text),
+        Some(
+            "AccessDenied"
+            | "AccessDeniedException"
+            | "InvalidSecurity"
+            | "InvalidClientTokenId"
+            | "UnrecognizedClientException"
+            | "SignatureDoesNotMatch"
+            | "MissingAuthenticationToken"
+            | "OptInRequired",
+        ) => QueueError::Denied(text),
+        _ => QueueError::Unclear(text),
+    }
+}
+
+fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_sqs::types::MessageAttributeValue;
+
+    #[test]
+    fn codes_are_sorted_by_what_can_be_done() {
+        let kind = |code| sort(Some(code), String::new());
+
+        assert_eq!(
+            kind("QueueDoesNotExist"),
+            QueueError::Missing(String::new())
+        );
+        assert_eq!(kind("AccessDenied"), QueueError::Denied(String::new()));
+        assert_eq!(
+            kind("ReceiptHandleIsInvalid"),
+            QueueError::Gone(String::new())
+        );
+        assert_eq!(kind("RequestThrottled"), QueueError::Unclear(String::new()));
+        assert_eq!(
+            sort(None, String::new()),
+            QueueError::Unclear(String::new())
+        );
+    }
+
+    #[test]
+    fn a_message_is_read_with_its_count_and_the_attributes_that_are_text() {
+        let value = |kind: &str| MessageAttributeValue::builder().data_type(kind);
+        let message = SqsMessage::builder()
+            .message_id("m")
+            .receipt_handle("r")
+            .body("größe")
+            .attributes(Named::ApproximateReceiveCount, "3")
+            .attributes(Named::SentTimestamp, "1700000000000")
+            .message_attributes(
+                "kind",
+                value("String").string_value("refund").build().unwrap(),
+            )
+            .message_attributes("blob", value("Binary").build().unwrap());
+
+        let read = read(message.build(), Instant::default()).unwrap();
+
+        assert_eq!(
+            (read.receive_count, read.sent.unwrap().millis()),
+            (3, 1_700_000_000_000)
+        );
+        assert_eq!(read.body, "größe".as_bytes());
+        assert_eq!(
+            read.attributes.into_iter().collect::<Vec<_>>(),
+            [("kind".into(), "refund".into())]
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! What the worker counts.
+
+use super::decide::Kind;
+use crate::log::StderrSink;
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::telemetry::{MetricSink, metric_line};
+use std::time::Duration;
+
+impl Kind {
+    /// All kinds.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Succeeded,
+        Self::Failed,
+        Self::Skipped,
+        Self::Malformed,
+        Self::GivenBack,
+    ];
+
+    /// The metric that counts it.
+    pub(crate) const fn metric(self) -> &'static str {
+        match self {
+            Self::Succeeded => "MessagesSucceeded",
+            Self::Failed => "MessagesFailed",
+            Self::Skipped => "MessagesSkipped",
+            Self::Malformed => "MessagesMalformed",
+            Self::GivenBack => "MessagesGivenBack",
+        }
+    }
+}
+
+/// The metric for the time that a command took.
+const SECONDS: &str = "MessageSeconds";
+
+/// Metrics of the messages of one queue. The queue is a dimension: six metrics for each queue that
+/// has a worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    queue: String,
+    sink: StderrSink,
+}
+
+impl Report {
+    /// Metrics of `queue`.
+    pub(crate) fn of(queue: &str) -> Self {
+        Self {
+            queue: queue.into(),
+            sink: StderrSink::open(),
+        }
+    }
+
+    /// Counts a message, and the time that its command took if there was one.
+    pub(crate) fn count(&self, kind: Kind, took: Option<Duration>) {
+        self.sink.write(&self.line(kind, took));
+    }
+
+    fn line(&self, kind: Kind, took: Option<Duration>) -> String {
+        let took = took.map(|took| (SECONDS, "Seconds", took.as_secs_f64()));
+        let one = (kind.metric(), "Count", 1.0);
+        let values: Vec<_> = [one].into_iter().chain(took).collect();
+        let subject = ("queue", self.queue.as_str());
+        metric_line(subject, &[&["queue"]], SystemClock.now(), &values).to_string()
+    }
+}
+
+/// How many messages of each kind there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally([u64; Kind::ALL.len()]);
+
+impl Tally {
+    /// Counts one.
+    pub(crate) fn add(&mut self, kind: Kind) {
+        self.0[kind as usize] += 1;
+    }
+
+    /// How many there were.
+    pub(crate) fn of(&self, kind: Kind) -> u64 {
+        self.0[kind as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn a_line_counts_one_kind_with_the_queue_as_dimension() {
+        let report = Report::of("orders");
+
+        let line: Value =
+            serde_json::from_str(&report.line(Kind::Failed, Some(Duration::from_millis(1_500))))
+                .unwrap();
+
+        let directive = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(directive["Dimensions"].to_string(), r#"[["queue"]]"#);
+        assert_eq!(directive["Namespace"], "Lockstep");
+        assert_eq!(
+            (&line["queue"], &line["MessagesFailed"]),
+            (&"orders".into(), &1.0.into())
+        );
+        assert_eq!(line["MessageSeconds"], 1.5);
+    }
+
+    #[test]
+    fn a_tally_keeps_the_kinds_apart() {
+        let mut tally = Tally::default();
+
+        tally.add(Kind::Failed);
+        tally.add(Kind::Failed);
+        tally.add(Kind::GivenBack);
+
+        let counts = Kind::ALL.map(|kind| tally.of(kind));
+        assert_eq!(counts, [0, 2, 0, 0, 1]);
+    }
+}
