@@ -31,6 +31,10 @@ pub(crate) fn init() {
     ] {
         wanted = wanted.with_target(quiet, steps);
     }
+    // Whole requests and answers of AWS, at trace: the bodies of messages, among others.
+    for deep in ["aws_", "hyper", "h2"] {
+        wanted = wanted.with_target(deep, level.min(Level::DEBUG));
+    }
     let lines = fmt::layer().with_writer(stderr);
     let lines = if stderr().is_terminal() {
         lines.without_time().with_target(false).boxed()

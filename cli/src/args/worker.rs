@@ -8,9 +8,9 @@ use lockstep::domain::LockKey;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
-A message is deleted when its command has succeeded, and not before. A failure makes it visible again
-after 5s, 10s, 20s and so on up to --backoff-max, until the redrive policy of the queue moves it to
-the dead-letter queue. A message whose once key has had its success is deleted unread by the command.
+A message is deleted when its command has succeeded, and not before. One that failed is visible
+again after 5s, 10s, 20s and so on up to --backoff-max, until the redrive policy of the queue
+moves it to the dead-letter queue. One whose once key has had its success is deleted and not run.
 
 Exit codes:
   64   a flag or the environment is wrong        69   the queue cannot be used
@@ -22,9 +22,12 @@ Environment:
 
 The command gets the body of one message on standard input, and LOCKSTEP_LOCK, LOCKSTEP_HOLDER,
 LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE, LOCKSTEP_RUN_KEY (the once key), LOCKSTEP_PROGRESS,
-LOCKSTEP_MESSAGE_ID, LOCKSTEP_RECEIVE_COUNT and LOCKSTEP_MESSAGE_ATTRIBUTES (JSON, without binary
-ones). SQS shows a message again 12 hours after it was received, whoever works on it: the second
-receiver leaves it alone as long as the first one holds its lease.
+LOCKSTEP_MESSAGE_ID, LOCKSTEP_RECEIVE_COUNT and LOCKSTEP_MESSAGE_ATTRIBUTES (JSON, without
+binary ones). SQS shows a message again 12 hours after it was received, whoever works on it;
+then it is left alone as long as the first receiver holds its lease.
+
+At the end no more messages are received; the poll that is under way, up to 20s, is waited for
+while there is grace. A second signal stops commands at once, a third kills them.
 
 Example:
   lockstep worker --queue-url https://sqs.eu-west-1.amazonaws.com/111122223333/orders \\

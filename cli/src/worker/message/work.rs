@@ -35,24 +35,24 @@ impl<Q: Queue> Desk<Q> {
         orders: Orders,
     ) -> Kind {
         let (id, grant) = (&message.id, &granted.grant);
+        if orders.is_stopping() {
+            tracing::info!(id, "given back: the worker shuts down");
+            let (outcome, by) = (ReleaseOutcome::Failed, Instant::now() + RELEASE_WITHIN);
+            self.finish(message, granted, outcome, Fate::GIVE_BACK, by)
+                .await;
+            self.report.count(Kind::GivenBack, None);
+            return Kind::GivenBack;
+        }
+        tracing::info!(
+            id,
+            lock = grant.lock,
+            key = grant.run_key,
+            token = grant.token,
+            receive_count = message.receive_count,
+            "started"
+        );
         let begun = Instant::now();
-        let (end, cause, ends) = if orders.is_stopping() {
-            (
-                ChildEnd::Unknown,
-                Some(Cause::Shutdown),
-                self.times.kill_at(sent),
-            )
-        } else {
-            tracing::info!(
-                id,
-                lock = grant.lock,
-                key = grant.run_key,
-                token = grant.token,
-                receive_count = message.receive_count,
-                "started"
-            );
-            self.run(message, granted, sent, orders.clone()).await
-        };
+        let (end, cause, ends) = self.run(message, granted, sent, orders.clone()).await;
         let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));
         let (outcome, fate, kind) = after_end(end, cause, self.backoff(message));
         let seconds = took.as_secs_f64();
