@@ -12,3 +12,4 @@ mod processes;
 mod standby;
 mod support;
 mod waiting;
+mod worker;

@@ -1,6 +1,6 @@
 //! Two runs of one lock, as active and standby.
 
-use crate::support::{Inside, Ledger, Started, children_of, lives, lock, signal_to, until_dead};
+use crate::support::{Inside, Ledger, Started, lives, lock, signal_to, until_dead};
 use lockstep_tests::stack::{now, until};
 use tokio::process::Command;
 
@@ -57,19 +57,17 @@ async fn a_frozen_run_that_goes_on_late_cannot_write_and_loses_its_command() {
     let (lock, ledger) = (lock("standby-stop"), Ledger::open().await);
     let (mut active, standby) = pair(&inside, &ledger, &lock).await;
     let command = active.children()[0].0;
-    let frozen: Vec<_> = [active.pid, active.guardian(), command]
-        .into_iter()
-        .chain(children_of(command).into_iter().map(|(pid, _)| pid))
-        .collect();
+    let (guard, group) = ([active.pid, active.guardian()], format!("-{command}"));
 
     // As when the whole container is paused, or its host.
-    for pid in &frozen {
+    for pid in guard {
         signal_to(pid, "STOP").await;
     }
+    signal_to(&group, "STOP").await;
     ledger.until_told("standby", 3, 30).await;
     let resumed = now();
     // The command first: what it can do before its guards wake up is what fencing is for.
-    signal_to(format!("-{command}"), "CONT").await;
+    signal_to(&group, "CONT").await;
     until("late write", 10, async || {
         ledger
             .told("active")
@@ -78,7 +76,7 @@ async fn a_frozen_run_that_goes_on_late_cannot_write_and_loses_its_command() {
     })
     .await;
     // They end as soon as they go on, one maybe before its turn here.
-    for pid in frozen.iter().filter(|pid| lives(**pid)) {
+    for pid in guard.into_iter().filter(|pid| lives(*pid)) {
         signal_to(pid, "CONT").await;
     }
 

@@ -1,0 +1,121 @@
+//! Messages that fail, and tables that do not answer.
+
+use super::{Scene, Worker};
+use crate::support::Gate;
+use lockstep_tests::stack::until;
+
+const QUICK: [&str; 4] = ["--backoff-max", "1s", "--lease", "5s"];
+
+#[tokio::test]
+async fn a_message_that_always_fails_ends_among_the_dead_letters_and_others_pass() {
+    let scene = Scene::new("poison", 3).await;
+    let script = "body=$(cat); say \"$body $LOCKSTEP_RECEIVE_COUNT\"; [ $body != bad ]";
+    let poison = scene.send("bad").await;
+    scene.send("good").await;
+
+    let worker = scene.worker(&QUICK, script);
+    scene.until_empty(60).await;
+    let log = worker.end().await;
+
+    let mut told = scene.told();
+    told.sort();
+    assert_eq!(told, ["bad 1", "bad 2", "bad 3", "good 1"]);
+    assert_eq!(
+        scene.queue.dead(&scene.inside.stack).await,
+        [poison.as_str()]
+    );
+    let failed = log.lines().filter(|line| line.contains("\"failed\""));
+    let told = failed.filter(|line| line.contains(&poison) && line.contains("exit code 1"));
+    assert_eq!(told.count(), 3, "{log}");
+}
+
+#[tokio::test]
+async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
+    let scene = Scene::new("malformed", 2).await;
+    let flags = [&QUICK[..], &["--once-key", "id"]].concat();
+    let broken = scene.send("{\"card\": \"4111-secret\"").await;
+    let keyless = scene.send("{\"card\": \"4111-secret\"}").await;
+
+    let (mut command, log) = scene.command(&flags, "say start");
+    command.env("LOCKSTEP_LOG", "trace");
+    let worker = Worker::of(command, log);
+    scene.until_empty(60).await;
+    let log = worker.end().await;
+
+    let mut dead = scene.queue.dead(&scene.inside.stack).await;
+    let mut expected = [broken.clone(), keyless.clone()];
+    dead.sort();
+    expected.sort();
+    assert_eq!((dead.as_slice(), scene.told()), (&expected[..], vec![]));
+    assert!(!log.contains("4111-secret"), "{log}");
+    let line = |id: &str| {
+        let told = log
+            .lines()
+            .find(|line| line.contains("malformed: ") && line.contains(id));
+        told.unwrap_or_else(|| panic!("{id} is not told of"))
+            .to_owned()
+    };
+    for part in [
+        "ends too early at line 1",
+        "\"bytes\":22",
+        "sha256",
+        "sent",
+        "receive_count",
+    ] {
+        assert!(line(&broken).contains(part), "{part}: {}", line(&broken));
+    }
+    assert!(
+        line(&keyless).contains("finds nothing"),
+        "{}",
+        line(&keyless)
+    );
+}
+
+#[tokio::test]
+async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_failed() {
+    let scene = Scene::new("over-time", 1).await;
+    let worker = scene.worker(
+        &[&QUICK[..], &["--max-run", "1s", "--grace", "1s"]].concat(),
+        "say start; sleep 300; say end",
+    );
+    scene.send("long").await;
+    scene.until_empty(30).await;
+    let first = worker.end().await;
+    let script =
+        "for n in 1 2 3; do echo $n > $LOCKSTEP_PROGRESS; sleep 0.7; done; say worked; sleep 300";
+    let flags = [&QUICK[..], &["--no-progress", "2s", "--grace", "1s"]].concat();
+    let worker = scene.worker(&flags, script);
+    scene.send("stuck").await;
+    scene.until_empty(30).await;
+    let second = worker.end().await;
+
+    assert_eq!(scene.told(), ["start", "worked"]);
+    assert!(
+        first.contains("--max-run is over") && first.contains("TimedOut"),
+        "{first}"
+    );
+    assert!(second.contains("no progress"), "{second}");
+    assert_eq!(scene.queue.dead(&scene.inside.stack).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_worker_without_its_table_goes_on_and_leaves_messages_to_others() {
+    let scene = Scene::new("no-table", 9).await;
+    let gate = Gate::open(scene.inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    gate.close();
+    let (mut command, log) = scene.command(&QUICK, "say cut");
+    command.env("AWS_ENDPOINT_URL_DYNAMODB", gate.endpoint());
+    let mut cut = Worker::of(command, log);
+    scene.send("work").await;
+    cut.until_logged("not begun: ", 60).await;
+    cut.until_logged("no message is received for", 10).await;
+
+    let healthy = scene.worker(&QUICK, "say done");
+    until("done", 60, async || !scene.told().is_empty()).await;
+    scene.until_empty(60).await;
+    healthy.end().await;
+    cut.process.signal("INT").await;
+
+    assert_eq!(scene.told(), ["done"]);
+    assert_eq!(cut.process.code().await, 130);
+}
