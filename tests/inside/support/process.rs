@@ -76,12 +76,11 @@ pub(crate) async fn output(mut command: Command) -> (i32, String, String) {
 
 /// Sends a signal to a process, or to a group if `-` stands before its id.
 pub(crate) async fn signal_to(pid: impl ToString, signal: &str) {
-    let mut kill = Command::new("kill");
-    kill.args(["-s", signal, "--", &pid.to_string()]);
-    assert!(
-        kill.status().await.expect("kill").success(),
-        "kill -s {signal}"
-    );
+    // The shell's own: a small system has no other.
+    let mut kill = Command::new("bash");
+    kill.args(["-c", "kill -s \"$0\" -- \"$1\"", signal, &pid.to_string()]);
+    let sent = kill.status().await.expect("bash");
+    assert!(sent.success(), "kill -s {signal}");
 }
 
 /// Whether a process lives; a zombie does not.
