@@ -6,6 +6,7 @@
 //! Every test has a lock of its own, so they run beside each other.
 
 mod adopted;
+mod containers;
 mod exits;
 mod lifeline;
 mod processes;

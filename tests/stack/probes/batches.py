@@ -18,11 +18,15 @@ def cluster():
 def task_definition(image=None, **container):
     fields = {
         "name": "batch", "image": image or os.environ["LOCKSTEP_BATCH_IMAGE"], "essential": True, "stopTimeout": 2,
-        "logConfiguration": {"logDriver": "awslogs", "options": {
-            "awslogs-group": f"/{cluster()}", "awslogs-region": "us-east-1", "awslogs-stream-prefix": "p"}}}
+        "logConfiguration": log_configuration()}
     return client("ecs").register_task_definition(
         family=unique(), networkMode="awsvpc", requiresCompatibilities=["FARGATE"], cpu="256", memory="512",
         executionRoleArn=role(), containerDefinitions=[{**fields, **container}])["taskDefinition"]["taskDefinitionArn"]
+
+
+def log_configuration():
+    return {"logDriver": "awslogs", "options": {
+        "awslogs-group": f"/{cluster()}", "awslogs-region": "us-east-1", "awslogs-stream-prefix": "p"}}
 
 
 def environment(values):
@@ -64,10 +68,10 @@ def reaches(task, status, seconds=20):
     return wait_for(look, f"{status} of {task}", seconds)
 
 
-def lines(task):
-    """What the task's container wrote; the stream is PREFIX/CONTAINER/TASK-ID."""
+def lines(task, container="batch"):
+    """What a container of the task wrote; the stream is PREFIX/CONTAINER/TASK-ID."""
     found = client("logs").filter_log_events(
-        logGroupName=f"/{cluster()}", logStreamNames=[f"p/batch/{task.rpartition('/')[2]}"])
+        logGroupName=f"/{cluster()}", logStreamNames=[f"p/{container}/{task.rpartition('/')[2]}"])
     return [json.loads(event["message"]) for event in found["events"]]
 
 

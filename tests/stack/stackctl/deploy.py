@@ -36,7 +36,7 @@ def lockstep_parameters():
         "Architecture": architecture(),
         "ClusterArns": f"{ecs}:cluster/{FIXTURE_CLUSTER}",
         "TaskDefinitionArns": f"{ecs}:task-definition/{FIXTURE_FAMILY}:*",
-        "TaskRoleArns": f"{role}-task,{role}-task-execution",
+        "TaskRoleArns": f"{role}-task,{role}-task-inside,{role}-task-execution",
     }
 
 

@@ -1,0 +1,32 @@
+//! `lockstep` as the first process of real containers, in tasks of ECS whose role has Lockstep's own
+//! policies and no others.
+//!
+//! The image is the fixture's batch, an image of nothing but a static busybox, and the binary by the
+//! one COPY of `cli/Dockerfile`. What a batch did is read from the lines that its container wrote.
+//!
+//! Containers reach the stack only if it was started by `lockstack up --bind 0.0.0.0`; that their
+//! roles are checked needs `--table-iam`.
+
+mod bare;
+mod deaths;
+mod examples;
+mod first_process;
+mod fleet;
+mod frozen;
+mod image;
+mod lines;
+mod protected;
+mod redriven;
+mod refusals;
+mod relay;
+mod services;
+mod spared;
+mod stacks;
+mod tasks;
+mod work;
+
+use fleet::Fleet;
+use lines::Said;
+use services::Service;
+use tasks::Task;
+use work::Work;

@@ -1,0 +1,112 @@
+//! What the first process of a container has to do, in containers that have next to nothing.
+
+use super::{Fleet, Work};
+use crate::support::lock;
+use lockstep::domain::RunOutcome;
+use lockstep_tests::stack::now;
+
+#[tokio::test]
+async fn the_code_of_the_batch_is_that_of_its_task_and_its_holder_names_task_and_container() {
+    let fleet = Fleet::open().await;
+    for (code, outcome) in [(0, RunOutcome::Succeeded), (3, RunOutcome::Failed)] {
+        let lock = lock("task-code");
+        let work = Work::guarded(&lock, &[])
+            .seconds(0.2)
+            .env("BATCH_EXIT", code);
+
+        let task = fleet.start(&work).await;
+        let ended = fleet.ended(&task, 30).await;
+
+        assert_eq!(ended.code, code, "{:#?}", fleet.lines(&task).await);
+        let run = fleet.latest_run(&lock).await.expect("an entry");
+        let container = task.runtime_id(fleet.stack()).await;
+        let holder = format!("{}#{container}/", task.arn);
+        assert!(run.holder.as_str().starts_with(&holder), "{run:?}");
+        assert_eq!(run.outcome(), Some(outcome), "{run:?}");
+        assert_eq!(fleet.held(&lock).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn stop_task_reaches_the_batch_which_may_end_and_the_lock_is_given_back() {
+    let fleet = Fleet::open().await;
+    let lock = lock("stop-task");
+    let work = Work::guarded(&lock, &[]).seconds(120.0);
+    let (task, _) = fleet.at_work(&work).await;
+
+    let asked = now();
+    fleet.stop(&task).await;
+    fleet.until_held(&lock, 0, 20).await;
+    let freed = now() - asked;
+    let ended = fleet.ended(&task, 20).await;
+
+    eprintln!("figure: StopTask: the lock is free {freed} ms later");
+    assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
+    fleet.until_said(&task, "sigterm", 5).await;
+    let run = fleet.latest_run(&lock).await.expect("an entry");
+    // By the run itself, not by somebody who found it dead.
+    assert_eq!(run.outcome(), Some(RunOutcome::Failed), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_batch_that_ignores_sigterm_is_killed_after_its_grace_and_not_by_ecs() {
+    let fleet = Fleet::open().await;
+    let lock = lock("stubborn");
+    let work = Work::guarded(&lock, &["--grace", "2s"])
+        .seconds(120.0)
+        .env("BATCH_IGNORE_SIGTERM", 1)
+        .with("stopTimeout", 60);
+    let (task, _) = fleet.at_work(&work).await;
+
+    let asked = now();
+    fleet.stop(&task).await;
+    let ended = fleet.ended(&task, 50).await;
+
+    eprintln!(
+        "figure: --grace 2s: the task has ended {} ms after StopTask",
+        ended.at - asked
+    );
+    // 137 is what it would be if ECS had to kill it.
+    assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
+    let run = fleet.latest_run(&lock).await.expect("an entry");
+    assert_eq!(run.outcome(), Some(RunOutcome::Failed), "{run:?}");
+    assert_eq!(fleet.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
+    let fleet = Fleet::open().await;
+    let lock = lock("orphans");
+    // Each `sh -c` in the middle ends at once; its child then asks the kernel for its parent.
+    let script = r#"
+        tell='while read -r name value; do
+            [ "$name" = PPid: ] && echo "{\"event\":\"orphan\",\"env\":{\"of\":\"$value\"}}"
+        done < /proc/self/status'
+        for i in 1 2 3 4 5 6 7 8 9 10; do
+            /bin/sh -c "(sleep 0.3; $tell) &"
+        done
+        sleep 1
+        zombies=$(awk '$3 == "Z"' /proc/[0-9]*/stat | busybox wc -l)
+        echo "{\"event\":\"counted\",\"env\":{\"zombies\":\"$zombies\",\"first\":\"$PPID\"}}""#
+        .replace("busybox", "/bin/busybox");
+
+    let task = fleet
+        .start(&Work::guarded(&lock, &[]).script(&script))
+        .await;
+    let ended = fleet.ended(&task, 30).await;
+
+    let said = fleet.said(&task).await;
+    let counted = said.iter().find(|said| said.event == "counted");
+    let counted = counted.unwrap_or_else(|| panic!("{said:?}"));
+    assert_eq!(ended.code, 0);
+    assert_eq!(
+        (counted.value("first"), counted.value("zombies")),
+        ("1", "0")
+    );
+    let orphans: Vec<_> = said.iter().filter(|said| said.event == "orphan").collect();
+    assert_eq!(orphans.len(), 10, "{said:?}");
+    assert!(
+        orphans.iter().all(|said| said.value("of") == "1"),
+        "{said:?}"
+    );
+}

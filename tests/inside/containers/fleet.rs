@@ -1,0 +1,146 @@
+//! Where the containers run: the fixture's cluster.
+
+use super::image::{docker, image};
+use super::work::{Common, Work};
+use super::{Said, Task};
+use crate::support::Inside;
+use lockstep_tests::stack::{Stack, now, pause};
+use serde_json::{Value, json};
+use std::ops::Deref;
+
+/// The stack, and tasks on it.
+pub(super) struct Fleet {
+    inside: Inside,
+    common: Common,
+}
+
+impl Deref for Fleet {
+    type Target = Inside;
+
+    fn deref(&self) -> &Inside {
+        &self.inside
+    }
+}
+
+impl Fleet {
+    /// Connects to the stack and sees to the image.
+    pub(super) async fn open() -> Self {
+        let inside = Inside::open().await;
+        let stack = &inside.stack;
+        let common = Common {
+            image: image(stack).await.to_owned(),
+            table: inside.table.clone(),
+            log: stack.fixture("InsideLogGroupName").to_owned(),
+            task_role: stack.fixture("InsideTaskRoleArn").to_owned(),
+            execution_role: stack.fixture("BatchExecutionRoleArn").to_owned(),
+        };
+        Self { inside, common }
+    }
+
+    /// Calls ECS, for the fixture's cluster.
+    pub(super) async fn ecs(&self, action: &str, mut body: Value) -> Value {
+        body["cluster"] = self.stack.fixture("ClusterArn").into();
+        let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
+        self.stack.call("ecs", &target, body).await
+    }
+
+    /// Registers a task definition; answers its ARN.
+    pub(super) async fn define(&self, work: &Work) -> String {
+        let request = work.request(&self.common);
+        let told = self.ecs("RegisterTaskDefinition", request).await;
+        let arn = told["taskDefinition"]["taskDefinitionArn"].as_str();
+        arn.unwrap_or_else(|| panic!("no task definition: {told}"))
+            .to_owned()
+    }
+
+    /// Starts a task of its own.
+    pub(super) async fn start(&self, work: &Work) -> Task {
+        let definition = self.define(work).await;
+        let ask = json!({
+            "taskDefinition": definition,
+            "launchType": "FARGATE",
+            "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
+        });
+        let told = self.ecs("RunTask", ask).await;
+        let arn = told["tasks"][0]["taskArn"].as_str();
+        Task::of(arn.unwrap_or_else(|| panic!("no task started: {told}")))
+    }
+
+    /// Starts a task that waits in line, and waits until it is the one that makes `count`.
+    pub(super) async fn start_in_line(&self, lock: &str, work: &Work, count: usize) -> Task {
+        let task = self.start(work).await;
+        let what = format!("{count} in line for {lock}");
+        let look = async || self.waiting(lock).await == count;
+        lockstep_tests::stack::until(&what, 30, look).await;
+        task
+    }
+
+    /// Starts a task and waits until its batch works.
+    pub(super) async fn at_work(&self, work: &Work) -> (Task, Said) {
+        let task = self.start(work).await;
+        let start = self.until_said(&task, "start", 30).await;
+        (task, start)
+    }
+
+    /// StopTask.
+    pub(super) async fn stop(&self, task: &Task) {
+        let ask = json!({ "task": task.arn, "reason": "asked by a test" });
+        self.ecs("StopTask", ask).await;
+    }
+
+    /// `pause`, `unpause` or `kill` for the container of a task.
+    pub(super) async fn docker(&self, verb: &str, task: &Task) {
+        let id = task.runtime_id(&self.stack).await;
+        let done = docker(&self.stack, &[verb, &id]).await;
+        assert!(done.status.success(), "docker {verb} {id}: {done:?}");
+    }
+
+    /// All lines that the container of a task wrote.
+    pub(super) async fn lines(&self, task: &Task) -> Vec<String> {
+        let stream = format!("inside/batch/{}", task.id);
+        let mut ask = json!({ "logGroupName": self.common.log, "logStreamNames": [stream] });
+        let mut lines = Vec::new();
+        loop {
+            let target = "Logs_20140328.FilterLogEvents";
+            let page = self.stack.call("logs", target, ask.clone()).await;
+            let events = page["events"].as_array().into_iter().flatten();
+            lines.extend(events.filter_map(|event| Some(event["message"].as_str()?.to_owned())));
+            match page["nextToken"].as_str() {
+                Some(next) => ask["nextToken"] = next.into(),
+                None => return lines,
+            }
+        }
+    }
+
+    /// What the command of a task said about itself.
+    pub(super) async fn said(&self, task: &Task) -> Vec<Said> {
+        Said::all(&self.lines(task).await)
+    }
+
+    /// Waits until the command of a task has said `event`.
+    pub(super) async fn until_said(&self, task: &Task, event: &str, seconds: u64) -> Said {
+        let deadline = now() + seconds * 1000;
+        loop {
+            let said = self.said(task).await;
+            if let Some(found) = said.into_iter().find(|said| said.event == event) {
+                return found;
+            }
+            let lines = self.lines(task).await;
+            assert!(
+                now() < deadline,
+                "no {event:?} of {task:?} in {seconds} s: {lines:#?}"
+            );
+            pause(100).await;
+        }
+    }
+
+    /// Name of the image.
+    pub(super) fn image(&self) -> &str {
+        &self.common.image
+    }
+
+    /// The stack.
+    pub(super) fn stack(&self) -> &Stack {
+        &self.inside.stack
+    }
+}

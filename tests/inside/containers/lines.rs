@@ -1,0 +1,36 @@
+//! The lines that containers write.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A line of the guarded command. The lines of `lockstep` are JSON too, without an `event`.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Said {
+    /// When, in epoch milliseconds.
+    #[serde(default)]
+    pub(super) at: u64,
+    /// What.
+    pub(super) event: String,
+    /// The variables that a batch reports at its start, or what a script has to say.
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+}
+
+impl Said {
+    /// Those among `lines`.
+    pub(super) fn all(lines: &[String]) -> Vec<Self> {
+        let said = lines.iter().map(|line| serde_json::from_str(line));
+        said.filter_map(Result::ok).collect()
+    }
+
+    /// What it says under a name; empty for nothing.
+    pub(super) fn value(&self, name: &str) -> &str {
+        self.env.get(name).map_or("", String::as_str)
+    }
+
+    /// The fencing token that a batch was given.
+    pub(super) fn token(&self) -> u64 {
+        let token = self.value("LOCKSTEP_FENCING_TOKEN").parse();
+        token.unwrap_or_else(|_| panic!("no token in {self:?}"))
+    }
+}

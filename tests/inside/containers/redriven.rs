@@ -1,0 +1,118 @@
+//! A workflow whose container verifies the workflow's grant before it starts anything.
+
+use super::image::LOCKSTEP;
+use super::{Fleet, Task, Work};
+use crate::support::lock;
+use lockstep_tests::stack::{BatchInput, Failure, now, pause};
+
+/// Input of an exclusive run whose container begins with `lockstep run --`.
+async fn guarded_inside(fleet: &Fleet, lock: &str) -> BatchInput {
+    // A revision of the family that exclusive-run may start.
+    let work = Work::entered_by(&[LOCKSTEP, "run", "--"]);
+    let work = work.of_task("family", "lockstep-fixture-batch");
+    let definition = fleet.define(&work).await;
+    let mut input = fleet.stack().batch_input(lock);
+    input.run_task()["TaskDefinition"] = definition.into();
+    input
+}
+
+/// The tasks of a lock's executions.
+async fn tasks(fleet: &Fleet, lock: &str) -> Vec<Task> {
+    let told = fleet.stack().tasks(lock).await;
+    let arns = told.iter().filter_map(|task| task["taskArn"].as_str());
+    arns.map(Task::of).collect()
+}
+
+async fn next_task(fleet: &Fleet, lock: &str, known: &[Task]) -> Task {
+    let deadline = now() + 30_000;
+    loop {
+        let found = tasks(fleet, lock)
+            .await
+            .into_iter()
+            .find(|task| !known.contains(task));
+        if let Some(task) = found {
+            return task;
+        }
+        assert!(now() < deadline, "no task of {lock} but {known:?}");
+        pause(100).await;
+    }
+}
+
+#[tokio::test]
+async fn a_container_keeps_the_grant_of_its_workflow_and_takes_no_second_one() {
+    let fleet = Fleet::open().await;
+    let lock = lock("one-grant");
+    let input = guarded_inside(&fleet, &lock).await.seconds(3.0);
+
+    let arn = fleet.stack().start(&input).await;
+    let task = next_task(&fleet, &lock, &[]).await;
+    let start = fleet.until_said(&task, "start", 30).await;
+    let record = fleet.record(&lock).await.expect("a record");
+    let ended = fleet.stack().wait(&arn, 40).await;
+
+    let holders: Vec<_> = record
+        .holders
+        .keys()
+        .map(|holder| holder.as_str())
+        .collect();
+    assert_eq!(holders, [arn.as_str()]);
+    assert_eq!(start.value("LOCKSTEP_HOLDER"), arn);
+    assert_eq!(start.token(), record.last_token.number());
+    assert!(ended.ran(), "{ended:?}");
+    assert_eq!(fleet.stack().outcomes(&lock).await, ["succeeded"]);
+}
+
+#[tokio::test]
+async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_ends_with_76() {
+    let fleet = Fleet::open().await;
+    let lock = lock("redriven");
+    let input = guarded_inside(&fleet, &lock).await.seconds(300.0);
+    let arn = fleet.stack().start(&input).await;
+    let first = next_task(&fleet, &lock, &[]).await;
+    let start = fleet.until_said(&first, "start", 30).await;
+    fleet.stack().abort(&arn).await;
+    fleet.until_held(&lock, 0, 40).await;
+    let (other, _) = fleet
+        .at_work(&Work::guarded(&lock, &[]).seconds(300.0))
+        .await;
+    // The workflow's own heartbeat does not get through, so nothing but the container can notice.
+    let heartbeat = fleet.stack().output("HeartbeatFunctionArn").to_owned();
+    fleet
+        .stack()
+        .fail_next(&heartbeat, 1000, Failure::Service, &lock)
+        .await;
+
+    let redrive = fleet.stack().sfn.redrive_execution().execution_arn(&arn);
+    redrive.send().await.expect("a redrive");
+    let second = next_task(&fleet, &lock, &[first]).await;
+    let ended = fleet.ended(&second, 40).await;
+
+    let lines = fleet.lines(&second).await;
+    assert_eq!(ended.code, 76, "{lines:#?}");
+    assert!(
+        fleet.said(&second).await.is_empty(),
+        "nothing was started: {lines:#?}"
+    );
+    let last = lines.last().expect("a line");
+    assert!(
+        last.contains("Lockstep.LeaseLost") && last.contains(&other.arn),
+        "{last}"
+    );
+    let holders: Vec<_> = fleet
+        .record(&lock)
+        .await
+        .expect("a record")
+        .holders
+        .into_keys()
+        .collect();
+    assert!(
+        holders.len() == 1 && holders[0].as_str().starts_with(&other.arn),
+        "{holders:?}"
+    );
+    assert_eq!(fleet.stack().wait(&arn, 60).await.status, "FAILED");
+    eprintln!(
+        "figure: redriven with token {}: exit 76, nothing started",
+        start.token()
+    );
+    fleet.stop(&other).await;
+}

@@ -1,0 +1,105 @@
+//! Protection that is refused: `required` starts nothing, `best-effort` says so and works.
+
+use super::{Fleet, Work};
+use crate::support::lock;
+use lockstep_tests::stack::until;
+
+/// What the agent can answer, and what the message then names.
+const REFUSALS: [(&str, &str); 5] = [
+    ("DEPLOYMENT_BLOCKED", "DEPLOYMENT_BLOCKED"),
+    ("THROTTLED", "THROTTLED"),
+    ("403", "AccessDenied"),
+    ("504", "RequestCanceled"),
+    ("hang", "NoAnswer"),
+];
+
+#[tokio::test]
+async fn a_task_of_no_service_starts_nothing_where_protection_is_required_and_says_why() {
+    let fleet = Fleet::open().await;
+    let lock = lock("no-service");
+    let required = Work::guarded(&lock, &["--protect=required"]).seconds(0.2);
+    let best_effort = Work::guarded(&lock, &["--protect"]).seconds(0.2);
+
+    let refused = fleet.start(&required).await;
+    let code = fleet.ended(&refused, 30).await.code;
+    let held = fleet.held(&lock).await;
+    let worked = fleet.start(&best_effort).await;
+    let worked_code = fleet.ended(&worked, 30).await.code;
+
+    let lines = fleet.lines(&refused).await;
+    assert_eq!((code, held), (75, 0), "{lines:#?}");
+    assert!(fleet.said(&refused).await.is_empty(), "{lines:#?}");
+    let last = lines.last().expect("a line");
+    assert!(
+        last.contains("--protect=required") && last.contains("TASK_NOT_VALID"),
+        "{last}"
+    );
+    let lines = fleet.lines(&worked).await;
+    assert_eq!(worked_code, 0, "{lines:#?}");
+    let warned = lines.iter().filter(|line| line.contains("TASK_NOT_VALID"));
+    assert_eq!(warned.count(), 1, "{lines:#?}");
+}
+
+/// One service and one lock for each refusal; the agent is told before the task asks.
+async fn refused(fleet: &Fleet, mode: &str, reason: &str, times: u32) -> (i64, bool, Vec<String>) {
+    let lock = lock("refused");
+    let (first, _) = fleet
+        .at_work(&Work::guarded(&lock, &[]).seconds(300.0))
+        .await;
+    let flags = ["--overlap", "wait", "--lease", "12s", mode];
+    let service = fleet
+        .serve(&Work::guarded(&lock, &flags).seconds(0.5), 1)
+        .await;
+    let task = fleet.another_task(&service, &[]).await;
+    until("a task in line", 30, async || {
+        fleet.waiting(&lock).await == 1
+    })
+    .await;
+    fleet.fail_agent(&task, reason, times).await;
+    fleet.stop(&first).await;
+    let ended = fleet.ended(&task, 60).await;
+    fleet.remove(&service).await;
+    let worked = fleet
+        .said(&task)
+        .await
+        .iter()
+        .any(|said| said.event == "start");
+    (ended.code, worked, fleet.lines(&task).await)
+}
+
+#[tokio::test]
+async fn required_starts_nothing_whatever_the_refusal_and_names_it() {
+    let fleet = Fleet::open().await;
+    for (reason, named) in REFUSALS {
+        let (code, worked, lines) = refused(&fleet, "--protect=required", reason, 100).await;
+
+        assert_eq!((code, worked), (75, false), "{reason}: {lines:#?}");
+        let last = lines.last().expect("a line");
+        assert!(
+            last.contains("--protect=required") && last.contains(named),
+            "{reason}: {last}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn best_effort_works_whatever_the_refusal_and_names_it() {
+    let fleet = Fleet::open().await;
+    for (reason, named) in REFUSALS {
+        let (code, worked, lines) = refused(&fleet, "--protect", reason, 100).await;
+
+        assert_eq!((code, worked), (0, true), "{reason}: {lines:#?}");
+        // An answer that never comes is not waited for.
+        let told = reason == "hang" || lines.iter().any(|line| line.contains(named));
+        assert!(told, "{reason}: {lines:#?}");
+    }
+}
+
+#[tokio::test]
+async fn required_works_when_a_refusal_is_over_in_time() {
+    let fleet = Fleet::open().await;
+
+    let (code, worked, lines) = refused(&fleet, "--protect=required", "THROTTLED", 1).await;
+
+    assert_eq!((code, worked), (0, true), "{lines:#?}");
+}

@@ -1,0 +1,124 @@
+//! Services, their tasks, and what the container agent was asked.
+
+use super::{Fleet, Task, Work};
+use lockstep_tests::stack::{now, pause, unique};
+use serde_json::{Value, json};
+
+/// A service of the fixture's cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Service {
+    /// Its name.
+    pub(super) name: String,
+}
+
+/// A call that the agent got.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    /// When, in epoch milliseconds.
+    pub(super) at: u64,
+    /// `ProtectionEnabled` of its body.
+    pub(super) enable: bool,
+    /// `ExpiresInMinutes` of its body.
+    pub(super) minutes: Option<u64>,
+    /// The answer.
+    pub(super) answer: Value,
+}
+
+impl Fleet {
+    /// Creates a service of `count` tasks.
+    pub(super) async fn serve(&self, work: &Work, count: u32) -> Service {
+        let name = unique("inside");
+        let ask = json!({
+            "serviceName": name,
+            "taskDefinition": self.define(work).await,
+            "desiredCount": count,
+            "launchType": "FARGATE",
+            "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
+        });
+        self.ecs("CreateService", ask).await;
+        Service { name }
+    }
+
+    /// UpdateService.
+    pub(super) async fn update(&self, service: &Service, mut change: Value) {
+        change["service"] = service.name.as_str().into();
+        self.ecs("UpdateService", change).await;
+    }
+
+    /// Removes a service and its tasks.
+    pub(super) async fn remove(&self, service: &Service) {
+        let ask = json!({ "service": service.name, "force": true });
+        self.ecs("DeleteService", ask).await;
+        for task in self.tasks_of(service).await {
+            self.stop(&task).await;
+        }
+    }
+
+    /// The tasks of a service that are not asked to stop.
+    pub(super) async fn tasks_of(&self, service: &Service) -> Vec<Task> {
+        let ask = json!({ "serviceName": service.name, "desiredStatus": "RUNNING" });
+        let told = self.ecs("ListTasks", ask).await;
+        let arns = told["taskArns"].as_array().into_iter().flatten();
+        arns.filter_map(Value::as_str).map(Task::of).collect()
+    }
+
+    /// Waits until a service has a task that is none of `known`.
+    pub(super) async fn another_task(&self, service: &Service, known: &[&Task]) -> Task {
+        let deadline = now() + 30_000;
+        loop {
+            let tasks = self.tasks_of(service).await;
+            let mut new = tasks.into_iter().filter(|task| !known.contains(&task));
+            if let Some(task) = new.next() {
+                return task;
+            }
+            assert!(
+                now() < deadline,
+                "{service:?} has no other task than {known:?}"
+            );
+            pause(100).await;
+        }
+    }
+
+    /// Whether ECS protects a task now.
+    pub(super) async fn is_protected(&self, task: &Task) -> bool {
+        let told = self
+            .ecs("GetTaskProtection", json!({ "tasks": [task.arn] }))
+            .await;
+        told["protectedTasks"][0]["protectionEnabled"] == true
+    }
+
+    /// What a task asked the agent to set, in the order of time.
+    pub(super) async fn asked(&self, task: &Task) -> Vec<Call> {
+        let path = format!("/_lockstack/agent?task={}", task.arn);
+        let told = self.stack().rest("agent", "GET", &path, Value::Null).await;
+        let calls = told.body["calls"].as_array().cloned().unwrap_or_default();
+        let puts = calls.into_iter().filter(|call| call["method"] == "PUT");
+        puts.map(|call| Call {
+            at: call["time"].as_f64().unwrap_or_default() as u64,
+            enable: call["body"]["ProtectionEnabled"] == true,
+            minutes: call["body"]["ExpiresInMinutes"].as_u64(),
+            answer: call["answer"].clone(),
+        })
+        .collect()
+    }
+
+    /// Says how long a minute of protection lasts for a task.
+    pub(super) async fn set_minute(&self, task: &Task, seconds: u32) {
+        let order = json!({ "minuteSeconds": seconds, "task": task.arn });
+        self.admin("/_lockstack/agent", order).await;
+    }
+
+    /// Has the agent fail the next `times` calls of a task that set something.
+    pub(super) async fn fail_agent(&self, task: &Task, reason: &str, times: u32) {
+        let order = json!({ "agent": reason, "task": task.arn, "method": "PUT", "times": times });
+        self.admin("/_lockstack/faults", order).await;
+    }
+
+    async fn admin(&self, path: &str, order: Value) {
+        let told = self
+            .stack()
+            .rest("agent", "POST", path, order.clone())
+            .await;
+        assert_eq!(told.status, 200, "{path} {order}: {}", told.body);
+    }
+}

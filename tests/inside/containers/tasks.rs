@@ -1,0 +1,74 @@
+//! One task, and how it ended.
+
+use super::Fleet;
+use lockstep_tests::stack::{Stack, now, pause};
+use serde_json::Value;
+
+/// A task that was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    /// Its ARN.
+    pub(super) arn: String,
+    /// The last part of it.
+    pub(super) id: String,
+}
+
+/// How a task ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    /// Exit code of the container `batch`.
+    pub(super) code: i64,
+    /// When its containers had ended, in epoch milliseconds.
+    pub(super) at: u64,
+    /// The description of the task.
+    pub(super) task: Value,
+}
+
+impl Task {
+    /// The task of this ARN.
+    pub(super) fn of(arn: &str) -> Self {
+        let id = arn.rsplit('/').next().unwrap_or_default();
+        Self {
+            arn: arn.to_owned(),
+            id: id.to_owned(),
+        }
+    }
+
+    /// Id of its container, as the engine and the metadata endpoint have it.
+    pub(super) async fn runtime_id(&self, stack: &Stack) -> String {
+        let told = stack.task(&self.arn).await;
+        let id = told["containers"][0]["runtimeId"].as_str();
+        id.unwrap_or_else(|| panic!("{} has no container yet: {told}", self.arn))
+            .to_owned()
+    }
+}
+
+impl Fleet {
+    /// How a task ended; nothing while it runs.
+    pub(super) async fn end_of(&self, task: &Task) -> Option<Ended> {
+        let at = self.stack().stopped_at(&task.arn).await?;
+        let told = self.stack().task(&task.arn).await;
+        let code = told["containers"][0]["exitCode"].as_i64();
+        Some(Ended {
+            code: code.unwrap_or_else(|| panic!("no exit code: {told}")),
+            at,
+            task: told,
+        })
+    }
+
+    /// Waits for the end of a task.
+    pub(super) async fn ended(&self, task: &Task, seconds: u64) -> Ended {
+        let deadline = now() + seconds * 1000;
+        loop {
+            if let Some(ended) = self.end_of(task).await {
+                return ended;
+            }
+            assert!(
+                now() < deadline,
+                "{task:?} runs after {seconds} s: {:#?}",
+                self.lines(task).await
+            );
+            pause(100).await;
+        }
+    }
+}

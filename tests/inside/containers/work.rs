@@ -1,0 +1,115 @@
+//! What a task is to run: a task definition, made step by step.
+
+use super::image::LOCKSTEP;
+use serde_json::{Value, json};
+
+/// A task definition whose container is named `batch`.
+#[derive(Clone, Debug)]
+pub(super) struct Work {
+    container: Value,
+    fields: Value,
+}
+
+impl Work {
+    /// The batch under `lockstep run --lock LOCK FLAGS`.
+    pub(super) fn guarded(lock: &str, flags: &[&str]) -> Self {
+        let parts: [&[&str]; 4] = [&[LOCKSTEP, "run", "--lock", lock], flags, &["--"], &[]];
+        Self::entered_by(&parts.concat())
+    }
+
+    /// The batch behind another entry point.
+    pub(super) fn entered_by(entry: &[&str]) -> Self {
+        let container = json!({
+            "name": "batch",
+            "essential": true,
+            "stopTimeout": 10,
+            "entryPoint": entry,
+            "command": ["/bin/sh", "/batch.sh"],
+            "environment": [],
+        });
+        let fields = json!({
+            "family": "lockstep-fixture-inside",
+            "networkMode": "awsvpc",
+            "requiresCompatibilities": ["FARGATE"],
+            "cpu": "256",
+            "memory": "512",
+        });
+        Self { container, fields }
+    }
+
+    /// Another command than the batch, for the shell.
+    pub(super) fn script(self, script: &str) -> Self {
+        self.with("command", json!(["/bin/sh", "-c", script]))
+    }
+
+    /// How long the batch works.
+    pub(super) fn seconds(self, seconds: f64) -> Self {
+        self.env("BATCH_SECONDS", seconds)
+    }
+
+    /// A variable of the container.
+    pub(super) fn env(mut self, name: &str, value: impl ToString) -> Self {
+        let variables = self.container["environment"].as_array_mut();
+        let variables = variables.expect("a list");
+        variables.push(json!({ "name": name, "value": value.to_string() }));
+        self
+    }
+
+    /// A field of the container's definition.
+    pub(super) fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.container[field] = value.into();
+        self
+    }
+
+    /// A field of the task's definition.
+    pub(super) fn of_task(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.fields[field] = value.into();
+        self
+    }
+
+    /// The request of RegisterTaskDefinition, with what is the same for all: image, table, log and
+    /// roles. A second, essential container can be given by `of_task("containerDefinitions", …)`.
+    pub(super) fn request(&self, common: &Common) -> Value {
+        let work = self.clone().env("LOCKSTEP_TABLE", &common.table);
+        let (mut container, mut fields) = (work.container, work.fields);
+        let log = json!({
+            "logDriver": "awslogs",
+            "options": {
+                "awslogs-group": common.log,
+                "awslogs-region": "us-east-1",
+                "awslogs-stream-prefix": "inside",
+            },
+        });
+        let mut all = vec![];
+        container["image"] = common.image.as_str().into();
+        container["logConfiguration"] = log;
+        all.push(container);
+        if let Some(Value::Array(others)) = fields.get("containerDefinitions") {
+            all.extend(others.iter().cloned());
+        }
+        for other in &mut all[1..] {
+            other["image"] = common.image.as_str().into();
+        }
+        fields["containerDefinitions"] = all.into();
+        fields["executionRoleArn"] = common.execution_role.as_str().into();
+        if fields.get("taskRoleArn").is_none() {
+            fields["taskRoleArn"] = common.task_role.as_str().into();
+        }
+        fields
+    }
+}
+
+/// What all task definitions share.
+#[derive(Clone, Debug)]
+pub(super) struct Common {
+    /// Name of the image.
+    pub(super) image: String,
+    /// Name of the lock table.
+    pub(super) table: String,
+    /// Name of the log group.
+    pub(super) log: String,
+    /// ARN of the role of the tasks.
+    pub(super) task_role: String,
+    /// ARN of the role of ECS.
+    pub(super) execution_role: String,
+}
