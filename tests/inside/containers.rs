@@ -7,6 +7,7 @@
 //! Containers reach the stack only if it was started by `lockstack up --bind 0.0.0.0`; that their
 //! roles are checked needs `--table-iam`.
 
+mod agents;
 mod bare;
 mod deaths;
 mod examples;

@@ -6,8 +6,10 @@
 //! Every test has a lock of its own, so they run beside each other.
 
 mod adopted;
+mod agent;
 mod containers;
 mod exits;
+mod jobs;
 mod lifeline;
 mod processes;
 mod standby;

@@ -242,7 +242,6 @@ impl Service {
         let end = Instant::now() + most;
         let mut changed = self.changed.subscribe();
         loop {
-            self.tick();
             let (view, is_open) = {
                 let book = self.book();
                 let job = book.look(id).ok_or_else(Failure::no_such_job)?;
@@ -260,7 +259,6 @@ impl Service {
 
     /// The jobs that are not over, without their ids.
     pub(super) fn list(&self) -> Vec<View> {
-        self.tick();
         let book = self.book();
         let jobs = book.unfinished();
         jobs.into_iter()
@@ -282,11 +280,15 @@ impl Service {
     }
 
     fn tick(&self) {
-        let lost = self.book().tick(Instant::now());
+        let (lost, closed) = {
+            let mut book = self.book();
+            let open = book.open();
+            (book.tick(Instant::now()), book.open() < open)
+        };
         for (Grant { lock, holder, .. }, why) in &lost {
             tracing::warn!(lock, holder, "the job has to stop: {why}");
         }
-        if !lost.is_empty() {
+        if closed || !lost.is_empty() {
             self.changed.send_replace(());
         }
     }

@@ -1,0 +1,133 @@
+//! `lockstep agent`: jobs over its HTTP API.
+
+mod client;
+mod command;
+mod hosts;
+mod lost;
+mod protection;
+mod requests;
+
+pub(crate) use client::Agent;
+pub(crate) use hosts::HostTask;
+
+use crate::support::{Inside, lock};
+use lockstep::domain::RunOutcome;
+use lockstep_tests::stack::pause;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_job_is_begun_kept_by_its_beats_and_ended_on_the_table() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-job");
+    let agent = Agent::start(&inside, &[]).await;
+
+    let job = agent
+        .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 6 }))
+        .await;
+    // Longer than the lease: only beats keep it.
+    for row in 0..8 {
+        pause(1_000).await;
+        let beat = agent
+            .beat(&job, json!({ "progress": format!("row {row}") }))
+            .await;
+        assert_eq!(beat.status, 200, "{beat:?}");
+    }
+    let record = inside.record(&lock).await.expect("a record");
+    let end = agent.end(&job, "succeeded").await;
+
+    let (holder, lease) = record.holders.first_key_value().expect("a holder");
+    assert_eq!(Some(holder.as_str()), job.body["holder"].as_str());
+    assert!(holder.as_str().ends_with(":export"), "{holder}");
+    assert_eq!(
+        Some(lease.token.number()),
+        job.body["fencingToken"].as_u64()
+    );
+    assert_eq!(lease.progress.as_deref(), Some("row 7"));
+    assert_eq!((end.status, &end.body["status"]), (200, &json!("released")));
+    assert!(
+        end.body["heldSeconds"].as_f64().expect("seconds") >= 8.0,
+        "{end:?}"
+    );
+    let run = inside.latest_run(&lock).await.expect("a history");
+    assert_eq!(run.outcome(), Some(RunOutcome::Succeeded));
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn an_end_that_is_told_again_changes_nothing() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-twice");
+    let agent = Agent::start(&inside, &[]).await;
+    let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
+
+    let first = agent.end(&job, "succeeded").await;
+    let next = agent.begin(json!({ "name": "export", "lock": lock })).await;
+    let again = agent.end(&job, "failed").await;
+
+    assert_eq!((again.status, &again.body), (200, &first.body));
+    assert_eq!(inside.held(&lock).await, 1, "the next job is not touched");
+    assert_eq!(
+        agent.beat(&job, json!({})).await.error(),
+        (410, "Agent.JobEnded")
+    );
+    assert_eq!(agent.beat(&next, json!({})).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_held_lock_is_data_or_an_error_as_the_request_wants_it() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-held");
+    let agent = Agent::start(&inside, &[]).await;
+    let job = agent.begin(json!({ "name": "first", "lock": lock })).await;
+
+    let skipped = agent.ask(json!({ "name": "second", "lock": lock })).await;
+    let failed = agent
+        .ask(json!({ "name": "second", "lock": lock, "overlap": "fail" }))
+        .await;
+
+    assert_eq!(
+        (skipped.status, &skipped.body["status"]),
+        (200, &json!("skipped"))
+    );
+    assert_eq!(skipped.body["holder"], job.body["holder"]);
+    assert_eq!(failed.error(), (409, "Lockstep.LockHeld"));
+}
+
+#[tokio::test]
+async fn a_run_key_has_one_success_whoever_asks() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-once");
+    let agent = Agent::start(&inside, &[]).await;
+    let wish = json!({ "name": "mail", "lock": lock, "runKey": "order-7" });
+    let failed = agent.begin(wish.clone()).await;
+    agent.end(&failed, "failed").await;
+    let good = agent.begin(wish.clone()).await;
+    assert_eq!(good.body["environment"]["LOCKSTEP_RUN_KEY"], "order-7");
+    agent.end(&good, "succeeded").await;
+
+    let third = agent.ask(wish).await;
+
+    assert_eq!(
+        (third.status, &third.body["status"]),
+        (200, &json!("duplicate"))
+    );
+    assert!(third.body["endedAt"].is_string(), "{third:?}");
+}
+
+#[tokio::test]
+async fn jobs_of_one_process_hold_as_many_permits_as_the_lock_has() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-permits");
+    let agent = Agent::start(&inside, &[]).await;
+    let wish = json!({ "name": "import", "lock": lock, "permits": 2 });
+
+    let two = [
+        agent.begin(wish.clone()).await,
+        agent.begin(wish.clone()).await,
+    ];
+    let third = agent.ask(wish).await;
+
+    assert_ne!(two[0].body["holder"], two[1].body["holder"]);
+    assert_eq!(third.body["status"], "skipped");
+    assert_eq!(inside.held(&lock).await, 2);
+}

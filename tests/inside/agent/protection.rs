@@ -1,0 +1,124 @@
+//! One protection for all jobs of a task.
+
+use super::{Agent, HostTask};
+use crate::support::{Inside, lock};
+use lockstep_tests::stack::{pause, until};
+use serde_json::json;
+
+/// An agent in `task`, with `flags`.
+async fn agent_in(inside: &Inside, task: &HostTask, flags: &[&str]) -> Agent {
+    Agent::start_with(inside, flags, |command| task.put(command)).await
+}
+
+#[tokio::test]
+async fn the_first_job_protects_the_second_does_not_and_the_last_end_unprotects() {
+    let inside = Inside::open().await;
+    let task = HostTask::start(&inside, Some("agent-counted")).await;
+    let agent = agent_in(&inside, &task, &["--protect=required"]).await;
+    let wish = |name: &str| json!({ "name": name, "lock": lock(name) });
+
+    let first = agent.begin(wish("first")).await;
+    let after_first = (task.asked(&inside).await, task.is_protected(&inside).await);
+    let second = agent.begin(wish("second")).await;
+    agent.end(&first, "succeeded").await;
+    pause(500).await;
+    let after_one_end = (task.asked(&inside).await, task.is_protected(&inside).await);
+    agent.end(&second, "succeeded").await;
+    task.until_protected(&inside, false, 10).await;
+
+    assert_eq!(after_first, (vec![true], true));
+    assert_eq!(after_one_end, (vec![true], true));
+    assert_eq!(task.asked(&inside).await, [true, false]);
+    let holder = first.body["holder"].as_str().unwrap_or_default();
+    assert!(holder.starts_with(&task.arn), "{holder}");
+}
+
+#[tokio::test]
+async fn a_job_without_beats_counts_until_its_lease_is_over_and_not_longer() {
+    let inside = Inside::open().await;
+    let task = HostTask::start(&inside, Some("agent-lapsed")).await;
+    let agent = agent_in(&inside, &task, &["--protect"]).await;
+    let job = agent
+        .begin(json!({ "name": "export", "lock": lock("agent-lapsed"), "leaseSeconds": 8 }))
+        .await;
+
+    let told = agent.look(&job, 60).await;
+    let while_it_stops = task.is_protected(&inside).await;
+    task.until_protected(&inside, false, 10).await;
+
+    assert_eq!(
+        (told.body["state"].as_str(), while_it_stops),
+        (Some("lost"), true)
+    );
+    assert_eq!(task.asked(&inside).await, [true, false]);
+}
+
+#[tokio::test]
+async fn without_protection_no_job_begins_where_it_is_required() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-required");
+    // A task of no service: ECS answers 200 with a failure in the body.
+    let task = HostTask::start(&inside, None).await;
+    let required = agent_in(&inside, &task, &["--protect=required"]).await;
+    let best_effort = agent_in(&inside, &task, &["--protect"]).await;
+
+    let refused = required
+        .ask(json!({ "name": "export", "lock": lock }))
+        .await;
+    let held = inside.held(&lock).await;
+    let begun = best_effort
+        .ask(json!({ "name": "export", "lock": lock }))
+        .await;
+
+    assert_eq!(refused.error(), (503, "Agent.NotProtected"));
+    assert!(
+        refused.body.to_string().contains("TASK_NOT_VALID"),
+        "{refused:?}"
+    );
+    assert_eq!((held, begun.status), (0, 201), "{begun:?}");
+}
+
+#[tokio::test]
+async fn a_dead_agent_leaves_protection_that_ends_by_itself() {
+    let inside = Inside::open().await;
+    let task = HostTask::start(&inside, Some("agent-dead")).await;
+    task.minute(&inside, 3).await;
+    let agent = agent_in(&inside, &task, &["--protect=required"]).await;
+    agent
+        .begin(json!({ "name": "export", "lock": lock("agent-dead"), "leaseSeconds": 60 }))
+        .await;
+    // Renewed before its minute is over.
+    until("a renewal", 10, async || {
+        task.asked(&inside).await.len() > 1
+    })
+    .await;
+    let before = task.is_protected(&inside).await;
+
+    agent.process.signal("KILL").await;
+
+    assert!(before);
+    task.until_protected(&inside, false, 10).await;
+    assert!(
+        !task.asked(&inside).await.contains(&false),
+        "nobody was left to ask for it"
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_before_its_answer_leaves_no_lock_behind() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-gone");
+    let task = HostTask::start(&inside, Some("agent-gone")).await;
+    task.fault(&inside, "hang", 1).await;
+    let agent = agent_in(&inside, &task, &["--protect", "--lease", "10m"]).await;
+
+    // The answer waits for the protection, three seconds at most.
+    agent
+        .ask_and_go(&json!({ "name": "export", "lock": lock }), 1)
+        .await;
+    let held = inside.held(&lock).await;
+
+    assert_eq!(held, 1);
+    inside.until_held(&lock, 0, 20).await;
+    assert_eq!(agent.get("/v1/health").await.body["openJobs"], 0);
+}

@@ -1,0 +1,179 @@
+//! What the API does not take, and what it does not tell.
+
+use super::Agent;
+use crate::support::{Inside, lock};
+use serde_json::{Value, json};
+
+const JSON: &[&str] = &["Content-Type: application/json"];
+
+#[tokio::test]
+async fn a_bad_request_is_told_what_is_wrong_with_it() {
+    let inside = Inside::open().await;
+    let agent = Agent::start(&inside, &[]).await;
+    let lock = lock("agent-bad");
+    let table = [
+        (json!({}), "name"),
+        (json!({ "name": "export" }), "lock"),
+        (json!({ "name": "export", "lock": "a b" }), "lock"),
+        (json!({ "name": "a b", "lock": lock }), "name"),
+        (
+            json!({ "name": "export", "lock": lock, "permits": 101 }),
+            "permits",
+        ),
+        (
+            json!({ "name": "export", "lock": lock, "leaseSeconds": 4 }),
+            "leaseSeconds",
+        ),
+        (
+            json!({ "name": "export", "lock": lock, "runKey": "" }),
+            "runKey",
+        ),
+        (
+            json!({ "name": "export", "lock": lock, "overlap": "wait" }),
+            "overlap",
+        ),
+        (
+            json!({ "name": "export", "lock": lock, "lockk": "x" }),
+            "lockk",
+        ),
+        (json!(["export", lock]), "no JSON object"),
+    ];
+
+    for (wish, word) in table {
+        let answer = agent.ask(wish.clone()).await;
+
+        assert_eq!(answer.error(), (400, "Lockstep.InvalidRequest"), "{wish}");
+        assert!(
+            answer.body["message"].to_string().contains(word),
+            "{answer:?}"
+        );
+    }
+    assert!(inside.record(&lock).await.is_none(), "nothing was written");
+}
+
+#[tokio::test]
+async fn what_is_no_request_of_the_api_is_refused_as_json() {
+    let inside = Inside::open().await;
+    let agent = Agent::start(&inside, &[]).await;
+    let large = " ".repeat(20_000);
+    let table = [
+        (
+            "POST",
+            "/v1/jobs",
+            JSON,
+            "{",
+            (400, "Lockstep.InvalidRequest"),
+        ),
+        ("POST", "/v1/jobs", &[], "{}", (415, "Agent.NotJson")),
+        (
+            "POST",
+            "/v1/jobs",
+            &["Content-Type: text/plain"],
+            "{}",
+            (415, "Agent.NotJson"),
+        ),
+        ("POST", "/v1/jobs", JSON, &large, (413, "Agent.TooLarge")),
+        (
+            "PUT",
+            "/v1/jobs",
+            JSON,
+            "{}",
+            (405, "Agent.MethodNotAllowed"),
+        ),
+        ("GET", "/v2/jobs", &[], "", (404, "Agent.NotFound")),
+        ("GET", "/v1/jobs/nobody", &[], "", (404, "Agent.NoSuchJob")),
+        ("GET", "/v1/jobs/%ff", &[], "", (404, "Agent.NoSuchJob")),
+        (
+            "POST",
+            "/v1/jobs/nobody/beat",
+            &[],
+            "",
+            (404, "Agent.NoSuchJob"),
+        ),
+        (
+            "GET",
+            "/v1/jobs/nobody?waitSeconds=61",
+            &[],
+            "",
+            (400, "Lockstep.InvalidRequest"),
+        ),
+    ];
+
+    for (method, path, headers, body, error) in table {
+        let answer = agent.send(method, path, headers, body).await;
+
+        assert_eq!(answer.error(), error, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_bad_progress_does_not_stand_in_the_way_of_the_next_beat() {
+    let inside = Inside::open().await;
+    let agent = Agent::start(&inside, &[]).await;
+    let job = agent
+        .begin(json!({ "name": "export", "lock": lock("agent-progress") }))
+        .await;
+
+    let bad = agent.beat(&job, json!({ "progress": "größe" })).await;
+    let next = agent.beat(&job, json!({ "progress": "row 2" })).await;
+
+    assert_eq!(bad.error(), (400, "Lockstep.InvalidRequest"));
+    assert_eq!(next.status, 200, "{next:?}");
+}
+
+#[tokio::test]
+async fn nobody_learns_the_id_of_a_job_but_who_began_it() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-secret");
+    let agent = Agent::start(&inside, &[]).await;
+    let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
+
+    let told = [
+        agent.get("/v1/jobs").await,
+        agent.get("/v1/health").await,
+        agent.ask(json!({ "name": "other", "lock": lock })).await,
+        agent
+            .post("/v1/jobs/nobody/end", &json!({ "outcome": "failed" }))
+            .await,
+    ];
+
+    assert_eq!(told[0].body["jobs"][0]["lock"], json!(lock));
+    for answer in told {
+        assert!(!answer.body.to_string().contains(job.job()), "{answer:?}");
+    }
+    assert!(!job.body["holder"].to_string().contains(job.job()));
+}
+
+#[tokio::test]
+async fn the_api_describes_itself() {
+    let inside = Inside::open().await;
+    let agent = Agent::start(&inside, &[]).await;
+
+    let told = agent.get("/v1/openapi.yaml").await;
+
+    let own = std::fs::read_to_string(lockstep_tests::repository().join("docs/agent.openapi.yaml"));
+    assert_eq!(told.body, Value::from(own.expect("the description")));
+}
+
+#[tokio::test]
+async fn slow_and_silent_clients_do_not_hold_up_others() {
+    use tokio::io::AsyncWriteExt;
+    let inside = Inside::open().await;
+    let agent = Agent::start(&inside, &[]).await;
+    let mut slow = Vec::new();
+    for _ in 0..300 {
+        let mut stream = tokio::net::TcpStream::connect(&agent.place)
+            .await
+            .expect("a connection");
+        let head = "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n";
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        slow.push(stream);
+    }
+
+    let begun = agent
+        .ask(json!({ "name": "export", "lock": lock("agent-busy") }))
+        .await;
+
+    assert_eq!(begun.status, 201, "{begun:?}");
+    drop(slow);
+}

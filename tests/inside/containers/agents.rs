@@ -1,0 +1,62 @@
+//! `lockstep agent` as the first process of a container.
+
+use super::image::LOCKSTEP;
+use super::{Fleet, Work};
+use crate::agent::Agent;
+use crate::jobs::rows;
+use crate::support::lock;
+use lockstep::domain::RunOutcome;
+use lockstep_tests::stack::{ending, now, until};
+use serde_json::json;
+
+/// Begins a job under each of two locks, and works on them for long.
+const PROGRAM: &str = "for name in one two; do \
+    /bin/busybox wget -q -O - --header 'Content-Type: application/json' \
+    --post-data \"{\\\"name\\\": \\\"$name\\\", \\\"lock\\\": \\\"$LOCK/$name\\\"}\" $LOCKSTEP_AGENT/v1/jobs || exit 1; \
+    done; sleep 300";
+
+#[tokio::test]
+async fn jobs_that_a_killed_container_left_open_are_found_and_freed_before_their_leases_end() {
+    let fleet = Fleet::open().await;
+    let lock = lock("killed-agent");
+    let entry = [LOCKSTEP, "agent", "--lease", "60s", "--"];
+    let work = Work::entered_by(&entry).script(PROGRAM).env("LOCK", &lock);
+    let task = fleet.start(&work).await;
+    let locks = ["one", "two"].map(|name| format!("{lock}/{name}"));
+    for lock in &locks {
+        fleet.until_held(lock, 1, 30).await;
+    }
+    let container = task.runtime_id(fleet.stack()).await;
+    let record = fleet.record(&locks[0]).await.expect("a record");
+    let (token, lease) = (
+        record.last_token.number(),
+        record.holders.into_values().next(),
+    );
+    let lease = lease.expect("a holder").expires_at.millis();
+
+    fleet.docker("kill", &task).await;
+    fleet.ended(&task, 20).await;
+    let mut found = Vec::new();
+    for lock in &locks {
+        found.push(rows(&fleet, &["--lost"], lock).await);
+    }
+    let next = Agent::start(&fleet, &[]).await;
+    let wish = json!({ "name": "next", "lock": locks[0] });
+    until("the next job", 60, async || {
+        next.ask(wish.clone()).await.status == 201
+    })
+    .await;
+    let began = now();
+
+    for (code, lost) in found {
+        let [row] = &lost[..] else { panic!("{lost:?}") };
+        assert_eq!((code, &row["taskArn"]), (1, &json!(task.arn)));
+        assert_eq!(row["container"], json!(container));
+        let why = row["lost"]["why"].as_str().expect("a reason");
+        assert!(why.contains("has stopped, exit code 137"), "{row}");
+    }
+    assert!(began < lease, "{began} {lease}");
+    let run = fleet.stack().whole_entry(&locks[0], token, 10).await;
+    assert_eq!(ending(&run).0, RunOutcome::Recovered, "{run:?}");
+    assert_eq!(run.task.expect("the task").runtime_id, Some(container));
+}
