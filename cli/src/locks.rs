@@ -2,6 +2,7 @@
 
 use crate::log::StderrSink;
 use crate::news::Once;
+use crate::sys::clock::Instant;
 use crate::sys::trust;
 use lockstep::aws::{caretaker, follow_up};
 use lockstep::clock::SystemClock;
@@ -66,23 +67,52 @@ impl Locks {
         }
     }
 
-    /// Takes a permit, or a place in the queue, or says who has it.
+    /// Takes a permit, or a place in the queue, or says who has it. The lease of a permit is counted
+    /// from the time that comes with the answer.
     ///
     /// # Errors
-    /// As acquire-lock.
-    pub(crate) async fn acquire(&self, request: &AcquireRequest) -> Result<AcquireResponse, Error> {
-        acquire_lock::handle(&self.acquire, event(request)).await
+    /// As acquire-lock; `LeaseLost` for a permit that was lost before it was taken up.
+    pub(crate) async fn acquire(
+        &self,
+        request: &AcquireRequest,
+    ) -> Result<(AcquireResponse, Instant), Error> {
+        self.ask(&self.acquire, request).await
     }
 
     /// Asks once more while waiting, which is not counted as one more run that waits.
     ///
     /// # Errors
-    /// As acquire-lock.
+    /// As [`Self::acquire`].
     pub(crate) async fn acquire_again(
         &self,
         request: &AcquireRequest,
-    ) -> Result<AcquireResponse, Error> {
-        acquire_lock::handle(&self.acquire_again, event(request)).await
+    ) -> Result<(AcquireResponse, Instant), Error> {
+        self.ask(&self.acquire_again, request).await
+    }
+
+    /// A permit may be older than the request that finds it: it was handed over, or an earlier answer
+    /// was lost. How much of its lease is left is not known here, so it is renewed.
+    async fn ask(
+        &self,
+        deps: &Acquire,
+        request: &AcquireRequest,
+    ) -> Result<(AcquireResponse, Instant), Error> {
+        loop {
+            let sent = Instant::now();
+            let mut answer = acquire_lock::handle(deps, event(request)).await?;
+            let AcquireResponse::AlreadyHeld(granted) = &mut answer else {
+                return Ok((answer, sent));
+            };
+            let sent = Instant::now();
+            match self.renew(&granted.grant, None).await? {
+                HeartbeatResponse::Renewed { expires_at, .. } => {
+                    granted.expires_at = expires_at;
+                    return Ok((answer, sent));
+                }
+                // Somebody has released it in between.
+                HeartbeatResponse::Ended => {}
+            }
+        }
     }
 
     /// Moves the end of a lease forward, and tells how far the work has come.

@@ -38,30 +38,31 @@ pub(crate) async fn take(
     request: &AcquireRequest,
     patience: Option<Duration>,
 ) -> Result<Taken, Error> {
+    use AcquireResponse::{AlreadyHeld, Duplicate, GaveUp, Granted, Queued, Skipped};
     let begun = Instant::now();
     let gives_up = patience.map(|patience| begun + patience);
     let mut told = None;
     let mut failures = 0;
     loop {
-        let sent = Instant::now();
-        let over = gives_up.is_some_and(|end| end <= sent);
+        let now = Instant::now();
+        let over = gives_up.is_some_and(|end| end <= now);
         let answer = match (over, told) {
             (true, _) => leave(locks, request).await,
             (false, None) => locks.acquire(request).await,
             (false, Some(_)) => locks.acquire_again(request).await,
         };
         match answer {
-            Ok(AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted)) => {
+            Ok((Granted(granted) | AlreadyHeld(granted), sent)) => {
                 return Ok(Taken::Granted(Box::new(granted), sent));
             }
-            Ok(AcquireResponse::Skipped(skipped)) => return Ok(Taken::Skipped(skipped.message)),
-            Ok(AcquireResponse::Duplicate(run)) => return Ok(Taken::Skipped(run.message)),
-            Ok(AcquireResponse::GaveUp(gone)) => return Ok(Taken::Refused(gone.message)),
-            Ok(AcquireResponse::Queued(queued)) => {
+            Ok((Skipped(skipped), _)) => return Ok(Taken::Skipped(skipped.message)),
+            Ok((Duplicate(run), _)) => return Ok(Taken::Skipped(run.message)),
+            Ok((GaveUp(gone), _)) => return Ok(Taken::Refused(gone.message)),
+            Ok((Queued(queued), _)) => {
                 failures = 0;
-                if told.is_none_or(|at| at + TELL_EVERY <= sent) {
+                if told.is_none_or(|at| at + TELL_EVERY <= now) {
                     tracing::info!(lock = queued.lock, "{}", queued.message);
-                    told = Some(sent);
+                    told = Some(now);
                 }
                 let dead = queued.oldest.expires_at.as_deref().and_then(dead_in);
                 let left = gives_up.map_or(LOOK_EVERY, Instant::left);
@@ -89,7 +90,7 @@ pub(crate) async fn take(
 pub(crate) async fn leave(
     locks: &Locks,
     request: &AcquireRequest,
-) -> Result<AcquireResponse, Error> {
+) -> Result<(AcquireResponse, Instant), Error> {
     let leave = AcquireRequest {
         wait_until: Some(rfc3339(SystemClock.now())),
         ..request.clone()

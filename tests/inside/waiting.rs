@@ -1,7 +1,7 @@
 //! Waiting in line from inside a container.
 
 use crate::support::{Inside, Ledger, Started, lock, output};
-use lockstep_tests::stack::until;
+use lockstep_tests::stack::{pause, until};
 
 const WORK: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
     say() { echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN $1\" >&3; read -r answer <&3; }; \
@@ -44,6 +44,40 @@ async fn those_who_wait_run_one_by_one_in_the_order_of_their_arrival() {
         (inside.held(&lock).await, inside.waiting(&lock).await),
         (0, 0)
     );
+}
+
+#[tokio::test]
+async fn a_turn_that_is_taken_up_late_begins_with_a_whole_lease() {
+    let inside = Inside::open().await;
+    let (lock, ledger) = (lock("late-turn"), Ledger::open().await);
+    let mut active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
+    inside.until_held(&lock, 1, 10).await;
+    let flags = ["--overlap", "wait", "--lease", "8s"];
+    let script = format!("{WORK}; sleep 300");
+    let mut command = inside.run(&lock, &flags, &["bash", "-c", &script]);
+    command.envs([ledger.variable()]).env("NAME", "late");
+    let waiter = Started::of(command);
+    until("a waiter", 20, async || inside.waiting(&lock).await == 1).await;
+    // It does not notice that its turn comes, and most of its lease goes by.
+    waiter.signal("STOP").await;
+    active.signal("TERM").await;
+    active.code().await;
+    until("its turn", 10, async || inside.waiting(&lock).await == 0).await;
+    pause(4_000).await;
+
+    waiter.signal("CONT").await;
+    ledger.until_told("start late", 1, 10).await;
+
+    let start = ledger.told("start late")[0].at;
+    let record = inside.record(&lock).await.expect("a record");
+    let ends = record
+        .holders
+        .values()
+        .next()
+        .expect("its lease")
+        .expires_at;
+    let left = ends.millis().saturating_sub(start);
+    assert!(left > 5_000, "{left} ms of 6 s are left at the start");
 }
 
 #[tokio::test]

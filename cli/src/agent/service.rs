@@ -117,9 +117,8 @@ impl Service {
     async fn acquire(&self, request: &AcquireRequest) -> Result<(AcquireResponse, Instant), Error> {
         let mut tries = 1;
         loop {
-            let sent = Instant::now();
             match self.locks.acquire(request).await {
-                Ok(answer) => return Ok((answer, sent)),
+                Ok(answer) => return Ok(answer),
                 Err(error) if error.name().is_retryable() && tries < TRIES => {
                     tracing::warn!(lock = request.lock, %error, "asking again");
                     tries += 1;

@@ -100,7 +100,8 @@ pub(crate) async fn hold(
 /// Leaves nothing behind: no place in the queue, and no permit that was granted in between.
 async fn step_back(locks: &Locks, request: &AcquireRequest) {
     let left = leave(locks, request).await;
-    if let Ok(AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted)) = left {
+    if let Ok((AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted), _)) = left
+    {
         super::release(locks, &granted.grant, ReleaseOutcome::Failed, 1).await;
     }
 }

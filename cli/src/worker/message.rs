@@ -193,10 +193,9 @@ impl<Q: Queue> Desk<Q> {
     ) -> Result<(AcquireResponse, Instant), Error> {
         let mut tries = 0;
         loop {
-            let sent = Instant::now();
             tries += 1;
             match self.locks.acquire(request).await {
-                Ok(answer) => return Ok((answer, sent)),
+                Ok(answer) => return Ok(answer),
                 Err(error)
                     if error.name().is_retryable() && tries < TRIES && !orders.is_stopping() =>
                 {
