@@ -92,7 +92,7 @@ impl Keeper {
     }
 
     fn lost(&self, why: String) -> Lost {
-        let kill_at = self.times.kill_at(self.sent);
+        let kill_at = self.times.dead_by(self.sent, Instant::now());
         Lost { why, kill_at }
     }
 }

@@ -75,6 +75,12 @@ impl LeaseTimes {
     pub(crate) fn kill_at(&self, sent: Instant) -> Instant {
         sent + self.length.saturating_sub(KILL_BEFORE)
     }
+
+    /// When the command is dead that is told to stop at `told`: somebody else may have the lock by
+    /// then, so the rest of the lease is not used up.
+    pub(crate) fn dead_by(&self, sent: Instant, told: Instant) -> Instant {
+        self.kill_at(sent).min(told + self.stop_window)
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +114,14 @@ mod tests {
         let times = LeaseTimes::after_silence(Duration::from_secs(60), Duration::from_secs(25));
 
         assert_eq!(times.seconds() + i64::from(DEAD_AFTER.get()), 60);
+    }
+
+    #[test]
+    fn a_command_whose_lease_is_taken_away_gets_its_grace_and_not_the_rest_of_the_lease() {
+        let times = LeaseTimes::of_record(Duration::from_secs(90), Duration::from_secs(10));
+
+        assert_eq!(times.dead_by(at(0), at(30_000)).millis(), 40_000);
+        assert_eq!(times.dead_by(at(0), at(85_000)), times.kill_at(at(0)));
     }
 
     #[test]
