@@ -1,10 +1,11 @@
 //! `lockstep`: exclusive runs from inside a container.
 //!
-//! Reading order: [`run`], [`keeper`] (renewals), [`guardian`] (what holds when this process does
+//! Reading order: [`run`], [`attend`] (what ends a command), [`keeper`] (renewals), [`guardian`] (what holds when this process does
 //! not), [`child`] (processes and groups), [`protect`] (task protection), [`worker`] (a queue).
 
 mod agent;
 mod args;
+mod attend;
 mod child;
 mod exit;
 mod guardian;

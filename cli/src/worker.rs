@@ -13,8 +13,8 @@
 //! success is remembered under the key, a run in flight is a holder in the lock's record, and a
 //! message leaves no record of its own.
 
-mod attend;
 mod decide;
+mod extend;
 pub(crate) mod key;
 mod message;
 mod poll;
@@ -24,6 +24,7 @@ mod settle;
 mod stopping;
 
 use crate::args::worker::WorkerArgs;
+use crate::attend::Limits;
 use crate::child::Reaper;
 use crate::exit::Exit;
 use crate::guardian::Guardian;
@@ -34,7 +35,6 @@ use crate::signals::Signals;
 use crate::site::Site;
 use crate::sys::env::filled;
 use crate::sys::trust;
-use attend::Limits;
 use decide::{Kind, Patience};
 use message::Desk;
 use nix::sys::signal::Signal;

@@ -8,7 +8,7 @@ use crate::locks::Locks;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
 use crate::site::Site;
-use crate::sys::clock::{Instant, sleep};
+use crate::sys::clock::{Instant, reached, sleep};
 use crate::sys::env::secret_id;
 use axum::http::StatusCode;
 use lockstep::contract::{
@@ -16,7 +16,6 @@ use lockstep::contract::{
     ReleaseOutcome, ReleaseResponse,
 };
 use lockstep::error::Error;
-use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -336,12 +335,5 @@ impl Service {
     /// The book, never held over an await.
     pub(super) fn book(&self) -> MutexGuard<'_, Book<InFlight>> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn reached(time: Option<Instant>) {
-    match time {
-        Some(time) => time.reached().await,
-        None => pending().await,
     }
 }

@@ -2,18 +2,17 @@
 
 use super::grant::Held;
 use crate::args::run::RunArgs;
+use crate::attend::{Cause, Limits, Speaker, Word, attend};
 use crate::child::{Child, ChildEnd, Reaper, Spec, kill_strays};
 use crate::exit::Exit;
 use crate::guardian::Guardian;
-use crate::keeper::{Keeper, Lost};
+use crate::keeper::Keeper;
 use crate::locks::Locks;
 use crate::progress::Progress;
 use crate::signals::{Signals, asks_to_end};
-use crate::sys::clock::Instant;
 use lockstep::contract::ReleaseOutcome;
-use nix::sys::signal::Signal;
-use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// What the work came to.
@@ -33,14 +32,6 @@ impl Worked {
         let outcome = ReleaseOutcome::Failed;
         Self { exit, outcome }
     }
-}
-
-/// Why a command was stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
-    Lost,
-    Signal(Signal),
-    TimedOut,
 }
 
 /// Starts the command and stays with it until nothing of it is left.
@@ -63,7 +54,14 @@ pub(crate) async fn work(
                 progress: said.clone(),
                 guarded: Some((guardian.clone(), group)),
             };
-            let (end, cause) = attend(args, child, keeper, said, signals).await;
+            let limits = Limits {
+                max_run: args.max_run,
+                no_progress: args.no_progress,
+                grace: args.grace,
+            };
+            let (lock, grace) = (&held.grant.lock, args.grace);
+            let heard = Heard { signals, grace };
+            let (end, cause) = attend(lock, child, keeper.keep(), said, heard, limits).await;
             guardian.drop(group);
             kill_strays(&[guardian.pid()]);
             judge(end, cause)
@@ -100,74 +98,21 @@ fn begin(
     Ok((child, guardian, progress))
 }
 
-/// Waits for the end of the command, and sees to it that it comes when it has to.
-async fn attend(
-    args: &RunArgs,
-    mut child: Child,
-    keeper: Keeper,
-    mut progress: watch::Receiver<Option<String>>,
-    signals: &mut Signals,
-) -> (ChildEnd, Option<Cause>) {
-    let begun = Instant::now();
-    let mut over = args.max_run.map(|most| begun + most);
-    let mut stalled = args.no_progress.map(|most| begun + most);
-    let mut keeping = Box::pin(keeper.keep());
-    let mut is_kept = true;
-    let mut cause = None;
-    let mut dead_by = None;
-    loop {
-        tokio::select! {
-            biased;
-            end = child.ended() => return (end, cause),
-            lost = &mut keeping, if is_kept => {
-                is_kept = false;
-                let Lost { why, kill_at } = lost;
-                tracing::error!("the lease is lost, the command is stopped: {why}");
-                cause = cause.or(Some(Cause::Lost));
-                dead_by = Some(dead_by.map_or(kill_at, |by: Instant| by.min(kill_at)));
-                child.signal(Signal::SIGTERM);
-            }
-            signal = signals.next() => {
-                child.signal(signal);
-                if asks_to_end(signal) && cause.is_none() {
-                    tracing::info!(%signal, "passed on; the command has {:?} to stop", args.grace);
-                    cause = Some(Cause::Signal(signal));
-                    dead_by = dead_by.or(Some(Instant::now() + args.grace));
-                }
-            }
-            Ok(()) = progress.changed(), if stalled.is_some() => {
-                stalled = args.no_progress.map(|most| Instant::now() + most);
-            }
-            () = reached(earlier(over, stalled)), if cause.is_none() => {
-                let why = if over.is_some_and(|over| over.left().is_zero()) {
-                    "--max-run is over"
-                } else {
-                    "no progress within --no-progress"
-                };
-                (over, stalled) = (None, None);
-                tracing::error!("{why}: the command is stopped");
-                cause = Some(Cause::TimedOut);
-                dead_by = Some(Instant::now() + args.grace);
-                child.signal(Signal::SIGTERM);
-            }
-            () = reached(dead_by) => {
-                dead_by = None;
-                tracing::warn!("the command did not stop in time and is killed");
-                child.signal(Signal::SIGKILL);
-            }
+/// What the caller's signals say to the command.
+struct Heard<'a> {
+    signals: &'a mut Signals,
+    grace: Duration,
+}
+
+impl Speaker for Heard<'_> {
+    async fn next(&mut self) -> Word {
+        let signal = self.signals.next().await;
+        if !asks_to_end(signal) {
+            return Word::Pass(signal);
         }
+        tracing::info!(%signal, "passed on; the command has {:?} to stop", self.grace);
+        Word::End(signal, Some(self.grace))
     }
-}
-
-async fn reached(time: Option<Instant>) {
-    match time {
-        Some(time) => time.reached().await,
-        None => pending().await,
-    }
-}
-
-fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
-    one.into_iter().chain(other).min()
 }
 
 /// Nobody will ever say anything.
@@ -186,7 +131,7 @@ fn judge(end: ChildEnd, cause: Option<Cause>) -> Worked {
         },
         None => Worked::failed(end.exit()),
         Some(Cause::Lost) => Worked::failed(Exit::LEASE_LOST),
-        Some(Cause::Signal(signal)) => Worked::failed(Exit::signal(signal)),
+        Some(Cause::Told(signal)) => Worked::failed(Exit::signal(signal)),
         Some(Cause::TimedOut) => Worked::failed(Exit::TIMED_OUT),
     }
 }
@@ -194,13 +139,14 @@ fn judge(end: ChildEnd, cause: Option<Cause>) -> Worked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::signal::Signal;
 
     #[test]
     fn only_a_command_that_was_let_finish_can_succeed() {
         let good = ChildEnd::Code(0);
 
         assert_eq!(judge(good, None).outcome, ReleaseOutcome::Succeeded);
-        for cause in [Cause::Lost, Cause::Signal(Signal::SIGTERM), Cause::TimedOut] {
+        for cause in [Cause::Lost, Cause::Told(Signal::SIGTERM), Cause::TimedOut] {
             assert_eq!(judge(good, Some(cause)).outcome, ReleaseOutcome::Failed);
         }
     }
@@ -217,7 +163,7 @@ mod tests {
         let stopped = ChildEnd::Code(0);
         assert_eq!(code(stopped, Some(Cause::Lost)), Exit::code(76));
         assert_eq!(code(stopped, Some(Cause::TimedOut)), Exit::code(124));
-        let signal = Cause::Signal(Signal::SIGTERM);
+        let signal = Cause::Told(Signal::SIGTERM);
         assert_eq!(code(stopped, Some(signal)), Exit::code(143));
     }
 }

@@ -1,6 +1,7 @@
 //! Time that no change of the wall clock moves.
 
 use nix::time::{ClockId, clock_gettime};
+use std::future::pending;
 use std::ops::Add;
 use std::time::Duration;
 
@@ -51,6 +52,19 @@ impl Add<Duration> for Instant {
     fn add(self, length: Duration) -> Self {
         Self(self.0 + length)
     }
+}
+
+/// Returns at `time`, if there is one.
+pub(crate) async fn reached(time: Option<Instant>) {
+    match time {
+        Some(time) => time.reached().await,
+        None => pending().await,
+    }
+}
+
+/// The earlier of two times, where there are two.
+pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(other).min()
 }
 
 /// Returns after `length`.

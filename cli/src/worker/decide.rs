@@ -13,6 +13,7 @@
 //!                   is stopped at shutdown    release as failed, then give back at once
 //! ```
 
+use crate::attend::Cause;
 use crate::child::ChildEnd;
 use crate::worker::queue::CEILING;
 use lockstep::contract::{AcquireResponse, ErrorName, Granted, ReleaseOutcome};
@@ -52,17 +53,6 @@ pub(crate) enum Kind {
     Malformed,
     /// It was not begun, or not finished, for a reason that is not its own.
     GivenBack,
-}
-
-/// Why a command was stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// Its lease was lost.
-    Lost,
-    /// The worker shuts down.
-    Shutdown,
-    /// It took too long, or made no progress.
-    TimedOut,
 }
 
 /// What comes after an answer of the lock table.
@@ -148,7 +138,7 @@ pub(crate) fn after_end(
         None if end.is_success() => (ReleaseOutcome::Succeeded, Fate::Delete, Kind::Succeeded),
         None | Some(Cause::TimedOut) => (failed, Fate::Hide(backoff), Kind::Failed),
         Some(Cause::Lost) => (failed, Fate::Leave, Kind::Failed),
-        Some(Cause::Shutdown) => (failed, Fate::GIVE_BACK, Kind::GivenBack),
+        Some(Cause::Told(_)) => (failed, Fate::GIVE_BACK, Kind::GivenBack),
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod work;
 
-use super::attend::Limits;
 use super::decide::{Fate, Kind, Next, Patience, after_answer, is_trouble};
 use super::key::{Malformed, OnceKey, lock, once_key, sha256};
 use super::poll::{Done, Work};
@@ -10,6 +9,7 @@ use super::queue::{Message, Queue};
 use super::report::Report;
 use super::settle::settle;
 use super::stopping::Orders;
+use crate::attend::Limits;
 use crate::child::Reaper;
 use crate::guardian::Guardian;
 use crate::lease::LeaseTimes;

@@ -1,12 +1,11 @@
 //! The loop of the worker: receives when there is room, and ends in steps.
 
-use super::attend::reached;
 use super::decide::Kind;
 use super::queue::{Message, Queue, QueueError};
 use super::report::Tally;
 use super::stopping::{Order, Orders, Stopping};
 use crate::protect::keeper::InFlight;
-use crate::sys::clock::Instant;
+use crate::sys::clock::{Instant, reached};
 use crate::sys::env::seed;
 use lockstep::backoff::Backoff;
 use nix::sys::signal::Signal;

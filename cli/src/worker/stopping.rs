@@ -1,5 +1,6 @@
 //! The end of a worker, in steps.
 
+use crate::attend::{Speaker, Word};
 use crate::sys::clock::Instant;
 use nix::sys::signal::Signal;
 use std::future::pending;
@@ -116,10 +117,23 @@ impl Orders {
     }
 
     /// The next order that was not seen yet.
-    pub(crate) async fn next(&mut self) -> Order {
+    pub(super) async fn next_order(&mut self) -> Order {
         match self.0.changed().await {
             Ok(()) => *self.0.borrow_and_update(),
             Err(_) => pending().await,
+        }
+    }
+}
+
+impl Speaker for Orders {
+    /// The worker's own clock says when a command is killed.
+    async fn next(&mut self) -> Word {
+        loop {
+            match self.next_order().await {
+                Order::Work | Order::Drain => {}
+                Order::Stop => return Word::End(Signal::SIGTERM, None),
+                Order::Kill => return Word::Die,
+            }
         }
     }
 }
@@ -177,9 +191,12 @@ mod tests {
 
         told.send_replace(Order::Drain);
         beginning.stopping().await;
-        let first = at_work.next().await;
+        let first = at_work.next_order().await;
         told.send_replace(Order::Kill);
 
-        assert_eq!((first, at_work.next().await), (Order::Drain, Order::Kill));
+        assert_eq!(
+            (first, at_work.next_order().await),
+            (Order::Drain, Order::Kill)
+        );
     }
 }

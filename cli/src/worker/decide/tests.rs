@@ -140,12 +140,12 @@ fn only_a_command_that_was_let_finish_and_ended_with_0_is_deleted() {
         (good, Some(Cause::Lost), (failed, Fate::Leave, Kind::Failed)),
         (
             good,
-            Some(Cause::Shutdown),
+            Some(Cause::Told(Signal::SIGTERM)),
             (failed, Fate::GIVE_BACK, Kind::GivenBack),
         ),
         (
             killed,
-            Some(Cause::Shutdown),
+            Some(Cause::Told(Signal::SIGTERM)),
             (failed, Fate::GIVE_BACK, Kind::GivenBack),
         ),
     ] {

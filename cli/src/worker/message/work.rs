@@ -1,13 +1,14 @@
 //! The command of a message: started under its grant, attended, settled.
 
 use super::Desk;
+use crate::attend::{Cause, attend};
 use crate::child::{Child, ChildEnd, Spec, kill_strays};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::run::release;
 use crate::sys::clock::Instant;
-use crate::worker::attend::{attend, extend};
-use crate::worker::decide::{Cause, Fate, Kind, after_end};
+use crate::worker::decide::{Fate, Kind, after_end};
+use crate::worker::extend::extend;
 use crate::worker::queue::{Message, Queue};
 use crate::worker::stopping::Orders;
 use lockstep::contract::{Granted, ReleaseOutcome};
@@ -97,7 +98,13 @@ impl<Q: Queue> Desk<Q> {
                 };
                 let keeping = keeper.keep_and_tell(tell);
                 let extending = extend(&*self.queue, message, self.hide, renewed.clone());
-                let both = (keeping, extending);
+                // Whoever has lost the lease does not extend the visibility either.
+                let both = async {
+                    tokio::select! {
+                        lost = keeping => lost,
+                        never = extending => never,
+                    }
+                };
                 let (end, cause) =
                     attend(&message.id, child, both, said, orders, self.limits).await;
                 self.guardian.drop(group);

@@ -60,7 +60,7 @@ impl Work for Notes {
     async fn handle(self: Arc<Self>, message: Message, mut orders: Orders) -> Done {
         self.begun.lock().unwrap().push(message.id.clone());
         assert_ne!(message.id, "panic");
-        let stopped = async { while orders.next().await < Order::Stop {} };
+        let stopped = async { while orders.next_order().await < Order::Stop {} };
         let kind = tokio::select! {
             () = self.go.notified() => Kind::Succeeded,
             () = stopped => Kind::GivenBack,

@@ -1,0 +1,107 @@
+//! A command at work: what ends it, and why.
+
+use crate::child::{Child, ChildEnd};
+use crate::keeper::Lost;
+use crate::sys::clock::{Instant, earlier, reached};
+use nix::sys::signal::Signal;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a command may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// In all.
+    pub(crate) max_run: Option<Duration>,
+    /// Without a change in its progress.
+    pub(crate) no_progress: Option<Duration>,
+    /// From SIGTERM to SIGKILL.
+    pub(crate) grace: Duration,
+}
+
+/// Why a command was stopped. The first cause counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Its lease was lost.
+    Lost,
+    /// Its guard was told to end, by this signal.
+    Told(Signal),
+    /// It took too long, or made no progress.
+    TimedOut,
+}
+
+/// What is said to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// A signal that does not ask it to end.
+    Pass(Signal),
+    /// To end by this signal, within that time if there is one.
+    End(Signal, Option<Duration>),
+    /// To be dead.
+    Die,
+}
+
+/// Whoever speaks to a command.
+pub(crate) trait Speaker: Send {
+    /// What is said next.
+    fn next(&mut self) -> impl Future<Output = Word> + Send;
+}
+
+/// Waits for the end of the command, and sees to it that it comes when it has to: when `keeping` its
+/// lease fails, when `speaker` says so, when its time is over. `work` is its name in the log.
+pub(crate) async fn attend(
+    work: &str,
+    mut child: Child,
+    keeping: impl Future<Output = Lost>,
+    mut progress: watch::Receiver<Option<String>>,
+    mut speaker: impl Speaker,
+    limits: Limits,
+) -> (ChildEnd, Option<Cause>) {
+    let mut keeping = pin!(keeping);
+    let begun = Instant::now();
+    let over = limits.max_run.map(|most| begun + most);
+    let mut stalled = limits.no_progress.map(|most| begun + most);
+    let (mut is_kept, mut cause, mut dead_by) = (true, None, None);
+    loop {
+        tokio::select! {
+            biased;
+            end = child.ended() => return (end, cause),
+            lost = &mut keeping, if is_kept => {
+                is_kept = false;
+                let Lost { why, kill_at } = lost;
+                tracing::error!(work, "the lease is lost, the command is stopped: {why}");
+                cause = cause.or(Some(Cause::Lost));
+                dead_by = earlier(dead_by, Some(kill_at));
+                child.signal(Signal::SIGTERM);
+            }
+            word = speaker.next() => match word {
+                Word::Pass(signal) => child.signal(signal),
+                Word::End(signal, within) => {
+                    child.signal(signal);
+                    cause = cause.or(Some(Cause::Told(signal)));
+                    dead_by = dead_by.or(within.map(|within| Instant::now() + within));
+                }
+                Word::Die => {
+                    cause = cause.or(Some(Cause::Told(Signal::SIGTERM)));
+                    child.signal(Signal::SIGKILL);
+                }
+            },
+            Ok(()) = progress.changed(), if stalled.is_some() => {
+                stalled = limits.no_progress.map(|most| Instant::now() + most);
+            }
+            () = reached(earlier(over, stalled)), if cause.is_none() => {
+                let is_over = over.is_some_and(|over| over.left().is_zero());
+                let why = if is_over { "--max-run is over" } else { "no progress within --no-progress" };
+                tracing::error!(work, "{why}: the command is stopped");
+                cause = Some(Cause::TimedOut);
+                dead_by = Some(Instant::now() + limits.grace);
+                child.signal(Signal::SIGTERM);
+            }
+            () = reached(dead_by) => {
+                dead_by = None;
+                tracing::warn!(work, "the command did not stop in time and is killed");
+                child.signal(Signal::SIGKILL);
+            }
+        }
+    }
+}
