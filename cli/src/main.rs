@@ -1,8 +1,10 @@
 //! `lockstep`: exclusive runs from inside a container.
 //!
-//! Reading order: [`run`], [`attend`] (what ends a command), [`keeper`] (renewals), [`guardian`] (what holds when this process does
-//! not), [`child`] (processes and groups), [`protect`] (task protection), [`worker`] (a queue).
+//! Reading order: [`run`], [`attend`] (what ends a command), [`keeper`] (renewals), [`guardian`] (what
+//! holds when this process does not), [`child`] (processes and groups), [`protect`] (task
+//! protection), [`worker`] (a queue), [`agent`] (jobs of one program).
 
+mod again;
 mod agent;
 mod args;
 mod attend;

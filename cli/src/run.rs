@@ -9,6 +9,7 @@
 mod grant;
 mod work;
 
+use crate::again::again;
 use crate::args::run::RunArgs;
 use crate::child::Reaper;
 use crate::exit::Exit;
@@ -16,11 +17,9 @@ use crate::locks::Locks;
 use crate::protect::Protection;
 use crate::run::grant::{Held, Hold};
 use crate::signals::Signals;
-use crate::sys::clock::sleep;
 use crate::sys::env::filled;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How often the release of a lease is tried that is ours: what is not released is free when its
 /// lease has run out.
@@ -99,22 +98,13 @@ async fn give_back(locks: &Locks, held: &Held, worked: work::Worked) {
 /// Releases, and says so when that fails: the lock is free when its lease has run out.
 pub(crate) async fn release(locks: &Locks, grant: &Grant, outcome: ReleaseOutcome, tries: u32) {
     let lock = &grant.lock;
-    for left in (0..tries).rev() {
-        match locks.release(grant, outcome).await {
-            Ok(ReleaseResponse::Released { .. }) => return,
-            Ok(ReleaseResponse::Lost { holders, .. }) => {
-                tracing::warn!(lock, ?holders, "the lock was not ours any more");
-                return;
-            }
-            Err(error) if error.name().is_retryable() => {
-                tracing::warn!(lock, %error, left, "the lock was not released");
-                sleep(Duration::from_secs(u64::from(left.min(1)))).await;
-            }
-            Err(error) => {
-                tracing::error!(lock, %error, "the lock is not released: its lease has to run out");
-                return;
-            }
+    match again(lock, tries, || locks.release(grant, outcome)).await {
+        Ok(ReleaseResponse::Released { .. }) => {}
+        Ok(ReleaseResponse::Lost { holders, .. }) => {
+            tracing::warn!(lock, ?holders, "the lock was not ours any more");
+        }
+        Err(error) => {
+            tracing::error!(lock, %error, "the lock is not released: its lease has to run out");
         }
     }
-    tracing::error!(lock, "the lock is not released: its lease has to run out");
 }

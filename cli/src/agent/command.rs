@@ -6,9 +6,8 @@ use crate::child::{Child, ChildEnd, Reaper, Spec, kill_strays};
 use crate::exit::Exit;
 use crate::guardian::Guardian;
 use crate::signals::{Signals, asks_to_end};
-use crate::sys::clock::Instant;
+use crate::sys::clock::{Instant, reached};
 use nix::sys::signal::Signal;
-use std::future::pending;
 use std::io::Error;
 use std::sync::Arc;
 
@@ -55,14 +54,8 @@ async fn until_end(
     signals: &mut Signals,
 ) -> (ChildEnd, Option<Signal>) {
     let mut cause = None;
-    let mut dead_by: Option<Instant> = None;
+    let mut dead_by = None;
     loop {
-        let over = async {
-            match dead_by {
-                Some(time) => time.reached().await,
-                None => pending().await,
-            }
-        };
         tokio::select! {
             biased;
             end = child.ended() => return (end, cause),
@@ -75,7 +68,7 @@ async fn until_end(
                     dead_by = Some(Instant::now() + args.grace);
                 }
             }
-            () = over => {
+            () = reached(dead_by) => {
                 dead_by = None;
                 tracing::warn!("the program did not stop in time and is killed");
                 child.signal(Signal::SIGKILL);

@@ -1,13 +1,14 @@
 //! The grant that a command runs under: taken here, or handed down by a workflow.
 
 use super::Early;
+use crate::again::again;
 use crate::args::run::RunArgs;
 use crate::exit::Exit;
 use crate::lease::LeaseTimes;
 use crate::locks::Locks;
 use crate::signals::Signals;
 use crate::site::Site;
-use crate::sys::clock::{Instant, sleep};
+use crate::sys::clock::Instant;
 use crate::sys::env::filled;
 use crate::taking::{Taken, leave, take};
 use lockstep::clock::{Clock, SystemClock};
@@ -128,22 +129,18 @@ fn handed_down(wanted: Option<&str>) -> Result<Option<Grant>, String> {
 /// Renews once before anything is started. A redriven execution comes with the token that it had
 /// before its lock was recovered: that is found out here, and not by the work.
 async fn adopt(args: &RunArgs, locks: &Locks, table: &str, grant: Grant) -> Result<Held, Early> {
-    let mut tries = 0;
-    let (expires_at, sent) = loop {
+    let ask = || async {
         let sent = Instant::now();
-        match locks.renew(&grant, None).await {
-            Ok(HeartbeatResponse::Renewed { expires_at, .. }) => break (expires_at, sent),
-            Ok(HeartbeatResponse::Ended) => {
-                let why = format!("lock {}: the run has been released", grant.lock);
-                return Err((Exit::LEASE_LOST, why));
-            }
-            Err(error) if error.name().is_retryable() && tries < TRIES => {
-                tries += 1;
-                tracing::warn!(lock = grant.lock, %error, "asking again");
-                sleep(Duration::from_secs(1)).await;
-            }
-            Err(error) => return Err(before_start(&error)),
+        let answer = locks.renew(&grant, None).await?;
+        Ok((answer, sent))
+    };
+    let (expires_at, sent) = match again(&grant.lock, TRIES, ask).await {
+        Ok((HeartbeatResponse::Renewed { expires_at, .. }, sent)) => (expires_at, sent),
+        Ok((HeartbeatResponse::Ended, _)) => {
+            let why = format!("lock {}: the run has been released", grant.lock);
+            return Err((Exit::LEASE_LOST, why));
         }
+        Err(error) => return Err(before_start(&error)),
     };
     let ends = parse_time("expiresAt", &expires_at).ok();
     let left = ends.map_or(0, |ends| ends.millis_since(SystemClock.now()));
