@@ -1,6 +1,6 @@
 //! What `lockstep run` exits with, what it hands to the command, and what it says about bad input.
 
-use crate::support::{Inside, Started, lock, output};
+use crate::support::{Inside, Started, lock, output, scratch};
 use lockstep::domain::RunOutcome;
 use std::process::Stdio;
 
@@ -117,7 +117,7 @@ async fn the_command_gets_the_grant_in_its_environment_and_the_streams_of_the_ca
 #[tokio::test]
 async fn a_bad_flag_or_environment_gives_one_line_that_names_it_and_starts_nothing() {
     let inside = Inside::open().await;
-    let marker = std::env::temp_dir().join(lock("never"));
+    let marker = scratch("never");
     let touch = ["touch", marker.to_str().expect("a path")];
     let lock = lock("bad-input");
     for (flags, named) in [

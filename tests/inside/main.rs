@@ -12,6 +12,7 @@ mod exits;
 mod jobs;
 mod lifeline;
 mod processes;
+mod secure;
 mod standby;
 mod support;
 mod waiting;

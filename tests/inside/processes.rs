@@ -1,16 +1,11 @@
 //! Signals, groups, zombies, and what a command leaves behind.
 
-use crate::support::{Inside, Started, lives, lock, output, signal_to, until_dead};
+use crate::support::{Inside, Started, lives, lock, output, scratch, signal_to, until_dead};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::until;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
-
-/// A file of its own for what a command tells.
-fn notes(test: &str) -> PathBuf {
-    std::env::temp_dir().join(lock(test))
-}
 
 fn text(path: &PathBuf) -> String {
     fs::read_to_string(path).unwrap_or_default()
@@ -33,7 +28,7 @@ async fn ids(path: &PathBuf, count: usize) -> Vec<u32> {
 #[tokio::test]
 async fn sigterm_is_passed_on_and_a_command_that_ends_in_time_is_not_killed() {
     let inside = Inside::open().await;
-    let (lock, notes) = (lock("sigterm"), notes("sigterm"));
+    let (lock, notes) = (lock("sigterm"), scratch("sigterm"));
     let script = format!(
         "trap 'echo clean >> {0}; exit 0' TERM; echo $$ >> {0}; while :; do sleep 0.1; done",
         notes.display()
@@ -53,7 +48,7 @@ async fn sigterm_is_passed_on_and_a_command_that_ends_in_time_is_not_killed() {
 #[tokio::test]
 async fn a_command_that_ignores_sigterm_is_killed_with_its_whole_group_after_the_grace() {
     let inside = Inside::open().await;
-    let (lock, notes) = (lock("ignores"), notes("ignores"));
+    let (lock, notes) = (lock("ignores"), scratch("ignores"));
     let script = format!(
         "trap '' TERM; sleep 300 & echo $$ $! >> {}; while :; do sleep 0.1; done",
         notes.display()
@@ -71,7 +66,7 @@ async fn a_command_that_ignores_sigterm_is_killed_with_its_whole_group_after_the
 #[tokio::test]
 async fn signals_that_do_not_end_are_passed_on_and_the_command_works_on() {
     let inside = Inside::open().await;
-    let (lock, notes) = (lock("usr1"), notes("usr1"));
+    let (lock, notes) = (lock("usr1"), scratch("usr1"));
     let script = format!(
         "trap 'echo usr1 >> {0}; exit 7' USR1; echo $$ >> {0}; while :; do sleep 0.1; done",
         notes.display()
@@ -88,7 +83,7 @@ async fn signals_that_do_not_end_are_passed_on_and_the_command_works_on() {
 #[tokio::test]
 async fn nothing_of_a_command_outlives_its_lock_neither_its_group_nor_a_daemon() {
     let inside = Inside::open().await;
-    let (lock, notes) = (lock("daemon"), notes("daemon"));
+    let (lock, notes) = (lock("daemon"), scratch("daemon"));
     let script = format!(
         "sleep 300 & echo $! >> {0}; setsid sh -c 'echo $$ >> {0}; exec sleep 300' & sleep 0.5",
         notes.display()
@@ -104,7 +99,7 @@ async fn nothing_of_a_command_outlives_its_lock_neither_its_group_nor_a_daemon()
 #[tokio::test]
 async fn processes_that_lost_their_parent_are_waited_for() {
     let inside = Inside::open().await;
-    let (lock, notes) = (lock("zombie"), notes("zombie"));
+    let (lock, notes) = (lock("zombie"), scratch("zombie"));
     // The one in the middle ends at once, so the last one becomes a child of lockstep, and ends.
     let script = format!(
         "(sh -c 'echo $$ >> {0}; sleep 0.2' &) ; sleep 30",

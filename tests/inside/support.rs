@@ -14,7 +14,7 @@ use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep_tests::stack::{Stack, unique, until};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::process::Command;
 
@@ -68,6 +68,8 @@ impl Inside {
             ("AWS_SECRET_ACCESS_KEY", "test"),
             ("AWS_REGION", "us-east-1"),
             ("LOCKSTEP_TABLE", self.table.as_str()),
+            // Who is killed leaves the pipe of its progress there.
+            ("TMPDIR", env!("CARGO_TARGET_TMPDIR")),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
@@ -123,6 +125,11 @@ impl Inside {
         let answer = self.stack.invoke(self.stack.output(output), &request).await;
         answer.unwrap_or_else(|error| panic!("{output}: {error:?}"))
     }
+}
+
+/// A path that no other test uses, in a folder that goes with what was built.
+pub(crate) fn scratch(test: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique(test))
 }
 
 /// A lock that no other test uses.

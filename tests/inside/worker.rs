@@ -9,8 +9,8 @@ mod queue;
 mod storm;
 mod till;
 
-use crate::support::{Inside, Ledger, Started};
-use lockstep_tests::stack::{unique, until};
+use crate::support::{Inside, Ledger, Started, scratch};
+use lockstep_tests::stack::until;
 use queue::Queue;
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ impl Scene {
             &["--", "bash", "-c", &script],
         ];
         let mut command = self.inside.command(&parts.concat());
-        let log = Log(std::env::temp_dir().join(unique("worker-log")));
+        let log = Log(scratch("worker-log"));
         let file = File::create(&log.0).expect("a file for the log");
         command.envs([self.ledger.variable()]).stderr(file);
         (command, log)
@@ -126,7 +126,7 @@ struct Sign(PathBuf);
 
 impl Sign {
     fn new() -> Self {
-        Self(std::env::temp_dir().join(unique("sign")))
+        Self(scratch("sign"))
     }
 
     /// Script that waits for it.
@@ -136,11 +136,5 @@ impl Sign {
 
     fn give(&self) {
         File::create(&self.0).expect("a file");
-    }
-}
-
-impl Drop for Sign {
-    fn drop(&mut self) {
-        fs::remove_file(&self.0).ok();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Agent;
 use super::client::free_port;
-use crate::support::{Inside, Started, children_of, lock, output, until_dead};
+use crate::support::{Inside, Started, children_of, lock, output, scratch, until_dead};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::until;
 use serde_json::json;
@@ -23,7 +23,7 @@ async fn the_program_finds_the_agent_in_its_environment_and_its_code_is_the_agen
 async fn jobs_that_a_program_leaves_open_are_released_as_failed_when_it_ends() {
     let inside = Inside::open().await;
     let lock = lock("agent-left-open");
-    let flag = std::env::temp_dir().join(&lock);
+    let flag = scratch("agent-flag");
     let script = format!(
         "until [ -e {} ]; do sleep 0.1; done; exit 3",
         flag.display()
@@ -35,7 +35,6 @@ async fn jobs_that_a_program_leaves_open_are_released_as_failed_when_it_ends() {
     std::fs::write(&flag, "end").expect("a file");
 
     assert_eq!(agent.process.code().await, 3);
-    std::fs::remove_file(&flag).expect("a file");
     assert_eq!(inside.held(&lock).await, 0);
     let run = inside.latest_run(&lock).await.expect("a history");
     assert_eq!(run.outcome(), Some(RunOutcome::Failed));

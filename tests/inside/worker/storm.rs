@@ -3,7 +3,7 @@
 
 use super::queue::Queue;
 use super::till::Till;
-use crate::support::{Inside, Started};
+use crate::support::{Inside, Started, scratch};
 use lockstep::config::variable;
 use lockstep_tests::stack::{now, pause};
 use std::collections::BTreeSet;
@@ -130,7 +130,7 @@ async fn every_key_is_worked_on_with_success_once_none_is_lost_and_only_poison_i
     let mut random = fastrand::Rng::with_seed(seed());
     let inside = Inside::open().await;
     let queue = Queue::create(&inside.stack, "storm", MOST_RECEIVES).await;
-    let log = std::env::temp_dir().join(&queue.name);
+    let log = scratch("storm-log");
     File::create(&log).expect("a file for the log");
     let till = Till::open().await;
     let storm = Storm {
