@@ -4,6 +4,8 @@ STACK     := tests/stack/lockstack
 FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions reaper
 TOOLS     := $(or $(LOCKSTEP_CACHE),$(HOME)/.cache/lockstep)/bin
 TESTS     := cargo test --quiet -p lockstep-tests
+# Tests of the deployed stack wait most of the time, for leases and containers.
+WAITING   := -- --test-threads=4
 # The command is linked statically, so that it runs in any image. Another ARCH needs its Rust standard
 # library, and a linker for it; flags for one target only keep build scripts out of it.
 ARCH      := $(shell uname -m)
@@ -54,10 +56,10 @@ test-integration: tools ## the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(TESTS) --test integration
 
 test-e2e: functions ## the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy $(TESTS) --test e2e
+	tests/checks/with-stack --deploy $(TESTS) --test e2e $(WAITING)
 
 test-inside: functions local-binary ## the `lockstep` command: real processes, signals, containers, queues
-	tests/checks/with-stack --deploy $(TESTS) --test inside
+	tests/checks/with-stack --deploy $(TESTS) --test inside $(WAITING)
 
 test-stack: tools ## the emulator against the AWS behaviour that the other levels count on
 	tests/checks/with-stack $(STACK) probe

@@ -56,13 +56,21 @@ impl Ended {
     }
 }
 
+/// A busy emulator may take longer than the functions would wait, to answer and to listen.
+pub(super) fn patience() -> TimeoutConfig {
+    const LONG: Duration = Duration::from_secs(60);
+    TimeoutConfig::builder()
+        .connect_timeout(LONG)
+        .operation_attempt_timeout(LONG)
+        .operation_timeout(LONG)
+        .build()
+}
+
 pub(super) async fn client(endpoint: &str) -> Client {
-    // A busy emulator may take longer than the functions would wait.
-    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20));
     let config = Builder::from(&lockstep::aws::sdk_config().await)
         .endpoint_url(endpoint)
         .region(Region::new("us-east-1"))
-        .timeout_config(timeouts.build())
+        .timeout_config(patience())
         .credentials_provider(Credentials::new("test", "test", None, None, "tests"));
     Client::from_conf(config.build())
 }

@@ -1,7 +1,7 @@
 //! What an operator's script does: the protocol itself, on the deployed table.
 
 use super::Stack;
-use aws_sdk_sfn::config::timeout::TimeoutConfig;
+use super::executions::patience;
 use aws_sdk_sfn::config::{Credentials, Region, SharedCredentialsProvider};
 use lockstep::clock::SystemClock;
 use lockstep::config::Config;
@@ -10,7 +10,6 @@ use lockstep::events::eventbridge::EventBridge;
 use lockstep::executions::stepfunctions::StepFunctions;
 use lockstep::followup::FollowUp;
 use lockstep::store::dynamodb::DynamoStore;
-use std::time::Duration;
 
 /// The protocol on the deployed table, and what is done after a commit.
 pub type Operator = FollowUp<DynamoStore, SystemClock, StepFunctions, EventBridge>;
@@ -21,13 +20,11 @@ impl Stack {
     /// An operator who may do everything.
     pub async fn operator(&self) -> Operator {
         let keys = Credentials::new("test", "test", None, None, "tests");
-        // A busy emulator may take longer than the functions would wait.
-        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20));
         let sdk = lockstep::aws::sdk_config().await.into_builder();
         let sdk = sdk
             .endpoint_url(&self.endpoint)
             .region(Region::new("us-east-1"))
-            .timeout_config(timeouts.build())
+            .timeout_config(patience())
             .credentials_provider(SharedCredentialsProvider::new(keys))
             .build();
         let config = Config {
