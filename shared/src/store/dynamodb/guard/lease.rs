@@ -1,0 +1,82 @@
+//! The clauses about one holder's lease.
+
+use super::super::expression::Expression;
+use super::super::item::{STALE, lease_values};
+use super::term::{all, is_type, missing, missing_or, number_is, text_is};
+use crate::domain::{FencingToken, HolderId, Lease, RunKey, Timestamp};
+
+/// ```text
+///  token      the grant itself: equal, so it is there and a number
+///  expiresAt  \
+///  leaseMs     > what a renewal reads or writes: of its type
+///  taskToken  /
+/// ```
+pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expression) -> String {
+    let holder = holder.as_str();
+    let mut clauses = vec![number_is(e, &["holders", holder, "token"], token.number())];
+    for name in ["expiresAt", "leaseMs", "beatMs"] {
+        clauses.push(is_type(e, &["holders", holder, name], "N"));
+    }
+    for name in ["runUntil", "noProgressMs", "stallsAt"] {
+        clauses.push(missing_or(e, &["holders", holder, name], "N"));
+    }
+    let texts = [
+        "runKey",
+        "taskToken",
+        "progress",
+        "cluster",
+        "family",
+        "replacedBy",
+    ];
+    for name in texts {
+        clauses.push(missing_or(e, &["holders", holder, name], "S"));
+    }
+    clauses.push(missing_or(e, &["holders", holder, "call"], "M"));
+    let (stale, none) = (
+        e.path(&["holders", holder, "stale"]),
+        missing(e, &["holders", holder, "stale"]),
+    );
+    let words = STALE.map(|(_, word)| e.text(word)).join(", ");
+    clauses.push(format!("({none} OR {stale} IN ({words}))"));
+    all(&clauses)
+}
+
+/// By attribute: one that a newer version added does not make it another lease.
+pub(super) fn lease_same(holder: &HolderId, lease: &Lease, e: &mut Expression) -> String {
+    let clauses = lease_values(lease).into_iter().map(|(name, value)| {
+        let path = ["holders", holder.as_str(), name];
+        match value {
+            Some(value) => {
+                let value = e.value(value);
+                format!("{} = {value}", e.path(&path))
+            }
+            None => missing(e, &path),
+        }
+    });
+    all(&clauses.collect::<Vec<_>>())
+}
+
+pub(super) fn run_key_is(holder: &HolderId, key: Option<&RunKey>, e: &mut Expression) -> String {
+    let path = ["holders", holder.as_str(), "runKey"];
+    match key {
+        Some(key) => text_is(e, &path, key.as_str()),
+        None => all(&[is_type(e, &path[..2], "M"), missing(e, &path)]),
+    }
+}
+
+pub(super) fn no_beat(holder: &HolderId, e: &mut Expression) -> String {
+    let path = ["holders", holder.as_str(), "taskToken"];
+    all(&[is_type(e, &path[..2], "M"), missing(e, &path)])
+}
+
+pub(super) fn not_spent(holder: &HolderId, now: Timestamp, e: &mut Expression) -> String {
+    let holder = holder.as_str();
+    let lease = is_type(e, &["holders", holder], "M");
+    let ends = ["runUntil", "stallsAt"].map(|name| {
+        let path = ["holders", holder, name];
+        let unbounded = missing(e, &path);
+        let (end, now) = (e.path(&path), e.number(now.millis()));
+        format!("({unbounded} OR {end} > {now})")
+    });
+    format!("{lease} AND {}", all(&ends))
+}

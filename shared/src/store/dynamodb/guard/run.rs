@@ -1,0 +1,76 @@
+//! The guards of run items.
+
+use super::super::expression::Expression;
+use super::super::item::{OUTCOMES, SCHEMA, outcome_word};
+use super::term::{all, is_type, missing, missing_or, number_is};
+use crate::domain::{FencingToken, RunGuard, RunOutcome, Timestamp};
+
+/// The condition expression of a run's guard.
+pub(in super::super) fn run_condition(guard: RunGuard, e: &mut Expression) -> String {
+    match guard {
+        RunGuard::NotTaken(now) => format!("{} OR ({})", missing(e, &["pk"]), over(now, e)),
+        RunGuard::RunningUnder(token) => running_under(token, e),
+        RunGuard::OpenFor(token) => {
+            format!("{} OR ({})", missing(e, &["pk"]), running_under(token, e))
+        }
+        RunGuard::EndedAt(token, at) => {
+            let ended = run_condition(RunGuard::EndedUnder(token), e);
+            all(&[ended, number_is(e, &["endedAt"], at.millis())])
+        }
+        RunGuard::EndedUnder(token) => {
+            let mut clauses = vec![number_is(e, &["token"], token.number()), any_outcome(e)];
+            clauses.extend(ended_well(e));
+            all(&clauses)
+        }
+    }
+}
+
+fn any_outcome(e: &mut Expression) -> String {
+    let words = OUTCOMES.map(|(_, word)| e.text(word)).join(", ");
+    format!("{} IN ({words})", e.path(&["outcome"]))
+}
+
+/// An ended run that leaves its key free: it did not succeed, or its success is past its retention.
+fn over(now: Timestamp, e: &mut Expression) -> String {
+    let outcome = e.path(&["outcome"]);
+    let others = OUTCOMES.iter().skip(1).map(|(_, word)| e.text(word));
+    let others = others.collect::<Vec<_>>().join(", ");
+    let succeeded = e.text(outcome_word(RunOutcome::Succeeded));
+    let (retain, now) = (e.path(&["retainUntil"]), e.number(now.millis()));
+    let mut clauses = vec![
+        is_type(e, &["token"], "N"),
+        format!("({outcome} IN ({others}) OR ({outcome} = {succeeded} AND {retain} <= {now}))"),
+    ];
+    clauses.extend(ended_well(e));
+    all(&clauses)
+}
+
+/// What every ended run has, and of which type.
+fn ended_well(e: &mut Expression) -> Vec<String> {
+    let mut clauses = vec![
+        number_is(e, &["schema"], SCHEMA),
+        is_type(e, &["holder"], "S"),
+        is_type(e, &["endedAt"], "N"),
+        is_type(e, &["retainUntil"], "N"),
+    ];
+    for name in ["evidence", "runKey"] {
+        clauses.push(missing_or(e, &[name], "S"));
+    }
+    clauses.push(missing_or(e, &["lease"], "M"));
+    clauses
+}
+
+fn running_under(token: FencingToken, e: &mut Expression) -> String {
+    let clauses = [
+        number_is(e, &["schema"], SCHEMA),
+        is_type(e, &["holder"], "S"),
+        number_is(e, &["token"], token.number()),
+        missing(e, &["outcome"]),
+        missing(e, &["endedAt"]),
+        missing(e, &["retainUntil"]),
+        missing(e, &["evidence"]),
+        missing_or(e, &["runKey"], "S"),
+        missing_or(e, &["lease"], "M"),
+    ];
+    all(&clauses)
+}

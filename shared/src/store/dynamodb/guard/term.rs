@@ -1,0 +1,37 @@
+//! The terms that conditions are made of.
+
+use super::super::expression::Expression;
+use super::super::item::integer;
+
+pub(super) fn all(clauses: &[String]) -> String {
+    clauses.join(" AND ")
+}
+
+pub(super) fn missing(e: &mut Expression, path: &[&str]) -> String {
+    format!("attribute_not_exists({})", e.path(path))
+}
+
+pub(super) fn is_type(e: &mut Expression, path: &[&str], of: &str) -> String {
+    format!("attribute_type({}, {})", e.path(path), e.text(of))
+}
+
+pub(super) fn missing_or(e: &mut Expression, path: &[&str], of: &str) -> String {
+    format!("({} OR {})", missing(e, path), is_type(e, path, of))
+}
+
+pub(super) fn number_is(e: &mut Expression, path: &[&str], number: u64) -> String {
+    format!("{} = {}", e.path(path), e.number(number))
+}
+
+pub(super) fn integer_is(e: &mut Expression, path: &[&str], number: i64) -> String {
+    let number = e.value(integer(number));
+    format!("{} = {number}", e.path(path))
+}
+
+pub(super) fn text_is_not(e: &mut Expression, path: &[&str], text: &str) -> String {
+    format!("{} <> {}", e.path(path), e.text(text))
+}
+
+pub(super) fn text_is(e: &mut Expression, path: &[&str], text: &str) -> String {
+    format!("{} = {}", e.path(path), e.text(text))
+}
