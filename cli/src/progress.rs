@@ -1,6 +1,7 @@
 //! How a command tells that it makes progress: a line into a FIFO.
 
 use crate::exit::Exit;
+use crate::log::say;
 use crate::sys::env::{filled, random_id, scratch_folders};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -42,13 +43,15 @@ impl Progress {
     }
 
     fn read_from(path: PathBuf) -> Result<Self, Error> {
+        let (tell, latest) = watch::channel(None);
+        // Made first, so that the FIFO goes with it whatever comes.
+        let progress = Self { path, latest };
         // Open for both, so that it does not end when a writer closes it.
         let receiver = pipe::OpenOptions::new()
             .read_write(true)
-            .open_receiver(&path)?;
-        let (tell, latest) = watch::channel(None);
+            .open_receiver(&progress.path)?;
         tokio::spawn(listen(receiver, tell));
-        Ok(Self { path, latest })
+        Ok(progress)
     }
 
     /// The variable for the command.
@@ -68,18 +71,31 @@ impl Drop for Progress {
     }
 }
 
-/// Tells the last whole line that was written, until nobody listens any more.
+/// Tells the last whole line that was written, if it is another than before, until nobody listens
+/// any more.
 async fn listen(mut fifo: pipe::Receiver, tell: watch::Sender<Option<String>>) {
     let mut line = Vec::new();
     let mut part = [0; 4096];
-    while let Ok(length @ 1..) = fifo.read(&mut part).await {
+    loop {
+        let length = tokio::select! {
+            // Of a FIFO that is open for both no end is ever read.
+            () = tell.closed() => return,
+            read = fifo.read(&mut part) => match read {
+                Ok(length @ 1..) => length,
+                Ok(0) | Err(_) => return,
+            }
+        };
         for byte in &part[..length] {
             if *byte == b'\n' {
                 let said = plain(&String::from_utf8_lossy(&line));
                 line.clear();
-                if said.is_some() && tell.send(said).is_err() {
-                    return;
-                }
+                tell.send_if_modified(|latest| {
+                    let is_new = said.is_some() && *latest != said;
+                    if is_new {
+                        *latest = said;
+                    }
+                    is_new
+                });
             } else if line.len() < LONGEST {
                 line.push(*byte);
             }
@@ -103,15 +119,15 @@ fn plain(line: &str) -> Option<String> {
 /// `lockstep progress VALUE`.
 pub(crate) fn report(value: &str) -> Exit {
     let Some(path) = filled(VARIABLE) else {
-        eprintln!(
-            "lockstep: {VARIABLE} is not set: `progress` works under `lockstep run` or `worker`"
-        );
+        say(format!(
+            "{VARIABLE} is not set: `progress` works under `lockstep run` or `worker`"
+        ));
         return Exit::CONFIGURATION;
     };
     match write(Path::new(&path), value) {
         Ok(()) => Exit::OK,
         Err(error) => {
-            eprintln!("lockstep: {VARIABLE} is {path:?}: {error}");
+            say(format!("{VARIABLE} is {path:?}: {error}"));
             Exit::FAILED
         }
     }
@@ -138,6 +154,45 @@ mod tests {
         assert_eq!(plain("größe\t1"), Some("gr??e?1".into()));
         assert_eq!(plain(&"x".repeat(300)), Some("x".repeat(256)));
         assert_eq!(plain("  "), None);
+    }
+
+    fn writer(path: &Path) -> std::fs::File {
+        let mut options = OpenOptions::new();
+        options.write(true).custom_flags(nix::libc::O_NONBLOCK);
+        options.open(path).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_said_twice_is_no_progress() {
+        let progress = Progress::open().unwrap();
+        let (mut fifo, mut latest) = (writer(&progress.path), progress.latest());
+
+        fifo.write_all(b"one\n").unwrap();
+        latest.changed().await.unwrap();
+        fifo.write_all(b"one\none\n\ntwo\n").unwrap();
+        latest.changed().await.unwrap();
+
+        assert_eq!(latest.borrow_and_update().as_deref(), Some("two"));
+        fifo.write_all(b"two\n").unwrap();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!latest.has_changed().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_fifo_that_nobody_needs_any_more_is_closed() {
+        let progress = Progress::open().unwrap();
+        let mut fifo = writer(&progress.path);
+
+        drop(progress);
+
+        let mut is_closed = false;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+            is_closed |= fifo.write(b".").is_err();
+        }
+        assert!(is_closed, "it has a reader still");
     }
 
     #[tokio::test]
