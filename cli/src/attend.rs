@@ -69,10 +69,10 @@ pub(crate) async fn attend(
             lost = &mut keeping, if is_kept => {
                 is_kept = false;
                 let Lost { why, kill_at } = lost;
-                tracing::error!(work, "the lease is lost, the command is stopped: {why}");
+                child.signal(Signal::SIGTERM);
                 cause = cause.or(Some(Cause::Lost));
                 dead_by = earlier(dead_by, Some(kill_at));
-                child.signal(Signal::SIGTERM);
+                tracing::error!(work, "the lease is lost, the command is stopped: {why}");
             }
             word = speaker.next() => match word {
                 Word::Pass(signal) => child.signal(signal),
@@ -90,17 +90,17 @@ pub(crate) async fn attend(
                 stalled = limits.no_progress.map(|most| Instant::now() + most);
             }
             () = reached(earlier(over, stalled)), if cause.is_none() => {
+                child.signal(Signal::SIGTERM);
                 let is_over = over.is_some_and(|over| over.left().is_zero());
                 let why = if is_over { "--max-run is over" } else { "no progress within --no-progress" };
                 tracing::error!(work, "{why}: the command is stopped");
                 cause = Some(Cause::TimedOut);
                 dead_by = Some(Instant::now() + limits.grace);
-                child.signal(Signal::SIGTERM);
             }
             () = reached(dead_by) => {
+                child.signal(Signal::SIGKILL);
                 dead_by = None;
                 tracing::warn!(work, "the command did not stop in time and is killed");
-                child.signal(Signal::SIGKILL);
             }
         }
     }

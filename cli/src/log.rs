@@ -1,9 +1,14 @@
 //! Log lines and metrics of the command, on standard error: standard output is the child's.
 
+mod pen;
+
+pub(crate) use pen::flush;
+
 use crate::sys::env::variable;
 use lockstep::config::Key;
 use lockstep::telemetry::MetricSink;
-use std::io::{IsTerminal, stderr};
+use pen::Pen;
+use std::io::{IsTerminal, Write, stderr};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -13,6 +18,7 @@ use tracing_subscriber::{Layer, fmt};
 
 /// Sends `tracing` events to standard error: one JSON object a line, or plain text on a terminal.
 pub(crate) fn init() {
+    pen::start();
     let level = variable(Key::Log.name()).and_then(|level| level.parse().ok());
     let level: Level = level.unwrap_or(Level::INFO);
     // The handlers tell of every step, each beat and each look while waiting. Here only what goes
@@ -35,7 +41,7 @@ pub(crate) fn init() {
     for deep in ["aws_", "hyper", "h2"] {
         wanted = wanted.with_target(deep, level.min(Level::DEBUG));
     }
-    let lines = fmt::layer().with_writer(stderr);
+    let lines = fmt::layer().with_writer(|| Pen).log_internal_errors(false);
     let lines = if stderr().is_terminal() {
         lines.without_time().with_target(false).boxed()
     } else {
@@ -73,7 +79,12 @@ impl StderrSink {
 impl MetricSink for StderrSink {
     fn write(&self, line: &str) {
         if self.is_open {
-            eprintln!("{line}");
+            Pen.write_all(format!("{line}\n").as_bytes()).ok();
         }
     }
+}
+
+/// Says something in plain words where there is no log yet, or none any more.
+pub(crate) fn say(what: impl std::fmt::Display) {
+    writeln!(stderr(), "lockstep: {what}").ok();
 }

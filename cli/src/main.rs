@@ -4,6 +4,8 @@
 //! holds when this process does not), [`child`] (processes and groups), [`protect`] (task
 //! protection), [`worker`] (a queue), [`agent`] (jobs of one program).
 
+#![deny(clippy::print_stderr)]
+
 mod again;
 mod agent;
 mod args;
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
             Exit::CONFIGURATION.into()
         }
         Err(error) if error.use_stderr() => {
-            eprintln!("lockstep: {}", args::in_one_line(&error));
+            log::say(args::in_one_line(&error));
             Exit::CONFIGURATION.into()
         }
         Err(help) => {
@@ -69,9 +71,13 @@ fn with_runtime(work: impl Future<Output = Exit>) -> Exit {
         .enable_all()
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(work),
+        Ok(runtime) => {
+            let exit = runtime.block_on(work);
+            log::flush();
+            exit
+        }
         Err(error) => {
-            eprintln!("lockstep: no runtime: {error}");
+            log::say(format!("no runtime: {error}"));
             Exit::FAILED
         }
     }

@@ -14,6 +14,7 @@ mod lifeline;
 mod processes;
 mod secure;
 mod standby;
+mod streams;
 mod support;
 mod waiting;
 mod worker;

@@ -4,6 +4,7 @@
 //! be unsafe code between fork and exec; here it is a few plain calls.
 
 use crate::exit::Exit;
+use crate::log::say;
 use crate::sys::terminal;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -34,7 +35,7 @@ pub(super) fn command(command: &[String]) -> Command {
 pub(crate) fn start(parent: i32, command: &[String]) -> Exit {
     let bound = set_pdeathsig(Signal::SIGKILL);
     if bound.is_err() || getppid() != Pid::from_raw(parent) {
-        eprintln!("lockstep: the guard is gone, so the command was not started");
+        say("the guard is gone, so the command was not started");
         return Exit::CANNOT_RUN;
     }
     terminal::take();
@@ -42,7 +43,7 @@ pub(crate) fn start(parent: i32, command: &[String]) -> Exit {
         return Exit::CONFIGURATION;
     };
     let error = Command::new(program).args(arguments).exec();
-    eprintln!("lockstep: {program}: {error}");
+    say(format!("{program}: {error}"));
     match error.kind() {
         ErrorKind::NotFound => Exit::NOT_FOUND,
         _ => Exit::CANNOT_RUN,

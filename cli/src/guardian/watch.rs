@@ -1,6 +1,7 @@
 //! The guardian's own process: a loop over orders and deadlines, without a runtime.
 
 use crate::exit::Exit;
+use crate::log;
 use crate::sys::clock::Instant;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -27,6 +28,8 @@ pub(crate) fn watch() -> Exit {
         quiet.add(signal);
     }
     quiet.thread_block().ok();
+    // After that, so that its thread is as deaf.
+    log::init();
     let mut deadlines = Deadlines::default();
     let mut text = Vec::new();
     let orders = stdin();
@@ -45,14 +48,15 @@ pub(crate) fn watch() -> Exit {
             deadlines.take(&String::from_utf8_lossy(&line));
         }
         for group in deadlines.due(Instant::now()) {
-            eprintln!("lockstep: the lease of group {group} ends without a renewal: it is killed");
             killpg(group, Signal::SIGKILL).ok();
+            tracing::error!(%group, "a lease ends without a renewal: its command is killed");
         }
     }
     for group in deadlines.0.into_keys() {
-        eprintln!("lockstep: the guard of group {group} is gone: the group is killed");
         killpg(group, Signal::SIGKILL).ok();
+        tracing::error!(%group, "the guard of a command is gone: the command is killed");
     }
+    log::flush();
     Exit::OK
 }
 

@@ -34,6 +34,11 @@ impl Started {
         code_of(self.child.wait().await.expect("an end"))
     }
 
+    /// Closes the reading end of its standard error, which is a pipe.
+    pub(crate) fn close_stderr(&mut self) {
+        drop(self.child.stderr.take().expect("a pipe"));
+    }
+
     /// The processes that it started and that live, but for the guardian: id and command line.
     pub(crate) fn children(&self) -> Vec<(u32, String)> {
         let mut children = children_of(self.pid);

@@ -1,0 +1,109 @@
+//! A standard error that nobody reads, or that is gone.
+
+use crate::support::{Inside, Ledger, Started, lock, output, until_dead};
+use lockstep::domain::RunOutcome;
+use lockstep_tests::stack::until;
+use std::process::Stdio;
+
+/// Fills standard error, then writes to the ledger ten times a second.
+const WRITER: &str = "head -c 1000000 /dev/zero >&2 & exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
+    while :; do echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN work\" >&3; read -r answer <&3; sleep 0.1; done";
+
+/// A writer under a lease of 5 s whose log nobody reads.
+async fn unread(inside: &Inside, lock: &str, ledger: &Ledger) -> Started {
+    let mut command = inside.run(lock, &["--lease", "5s"], &["bash", "-c", WRITER]);
+    command.envs([ledger.variable()]).stderr(Stdio::piped());
+    let run = Started::of(command);
+    ledger.until_told("work", 3, 20).await;
+    run
+}
+
+/// When the lease of the lock's only holder ends.
+async fn lease_end(inside: &Inside, lock: &str) -> u64 {
+    let record = inside.record(lock).await.expect("a record");
+    let lease = record.holders.values().next().expect("a holder");
+    lease.expires_at.millis()
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_does_not_hold_up_renewals() {
+    let inside = Inside::open().await;
+    let (lock, ledger) = (lock("unread"), Ledger::open().await);
+    let mut run = unread(&inside, &lock, &ledger).await;
+    let first = lease_end(&inside, &lock).await;
+
+    until("work after the first lease and the next", 30, async || {
+        let last = ledger.told("work").last().map_or(0, |entry| entry.at);
+        last > first + 6_000
+    })
+    .await;
+
+    run.signal("TERM").await;
+    assert_eq!(run.code().await, 143);
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_does_not_hold_up_the_guardian() {
+    let inside = Inside::open().await;
+    let (lock, ledger) = (lock("unread-guardian"), Ledger::open().await);
+    let run = unread(&inside, &lock, &ledger).await;
+    let group = run.children()[0].0;
+
+    run.signal("STOP").await;
+
+    until_dead(&[group], 10).await;
+    let last = ledger.told("work").last().expect("work").at;
+    let end = lease_end(&inside, &lock).await;
+    assert!(last < end, "{last} {end}");
+}
+
+#[tokio::test]
+async fn a_log_whose_reader_is_gone_ends_nothing() {
+    let inside = Inside::open().await;
+    let lock = lock("no-reader");
+    let mut command = inside.run(&lock, &["--lease", "5s"], &["sleep", "8"]);
+    command.stderr(Stdio::piped());
+    let mut run = Started::of(command);
+    run.close_stderr();
+
+    assert_eq!(run.code().await, 0);
+
+    let entry = inside.latest_run(&lock).await.expect("an entry");
+    assert_eq!(entry.outcome(), Some(RunOutcome::Succeeded));
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_group_dies_with_its_guard_although_the_log_has_no_reader() {
+    let inside = Inside::open().await;
+    let (lock, ledger) = (lock("no-reader-killed"), Ledger::open().await);
+    let script = format!("sleep 300 & {WRITER}");
+    let mut command = inside.run(&lock, &[], &["bash", "-c", &script]);
+    command.envs([ledger.variable()]).stderr(Stdio::piped());
+    let mut run = Started::of(command);
+    run.close_stderr();
+    ledger.until_told("work", 3, 20).await;
+    let group = run.children()[0].0;
+    let children = crate::support::children_of(group);
+
+    run.signal("KILL").await;
+
+    assert_eq!(run.code().await, 137);
+    let mut all: Vec<_> = children.iter().map(|(pid, _)| *pid).collect();
+    all.push(group);
+    until_dead(&all, 5).await;
+}
+
+#[tokio::test]
+async fn bad_input_has_its_code_although_nobody_can_be_told() {
+    let inside = Inside::open().await;
+    let mut command = inside.run("", &[], &["true"]);
+    command.stderr(Stdio::piped());
+    let mut run = Started::of(command);
+    run.close_stderr();
+
+    assert_eq!(run.code().await, 64);
+    let (code, ..) = output(inside.command(&["run", "--sleep"])).await;
+    assert_eq!(code, 64);
+}
