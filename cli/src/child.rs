@@ -1,6 +1,7 @@
 //! The processes that do the work: each in a group of its own, none of them left behind.
 
 mod end;
+mod family;
 mod reaper;
 mod shim;
 mod strays;
@@ -14,7 +15,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::{Error, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use tokio::sync::oneshot;
 
 /// Brings the end of a process.
@@ -55,7 +56,7 @@ impl Child {
             // without reading all of it is free to.
             std::thread::spawn(move || pipe.write_all(&input).ok());
         }
-        let group = Pid::from_raw(i32::try_from(process.id).unwrap_or(i32::MAX));
+        let group = process.pid;
         Ok(Self { group, end })
     }
 
@@ -80,18 +81,10 @@ impl Child {
     }
 }
 
-/// A process that was started, before anybody waits for it.
+/// A process that was started.
 pub(crate) struct Started {
     /// Its id.
-    pub(crate) id: u32,
+    pub(crate) pid: Pid,
     /// What it reads, if that is a pipe.
     pub(crate) stdin: Option<std::process::ChildStdin>,
-}
-
-fn spawn(command: &mut Command) -> Result<Started, Error> {
-    let mut process = command.spawn()?;
-    Ok(Started {
-        id: process.id(),
-        stdin: process.stdin.take(),
-    })
 }

@@ -36,7 +36,12 @@ impl Exit {
 
     /// As shells tell of a process that a signal ended: 128 and the signal's number.
     pub(crate) fn signal(signal: Signal) -> Self {
-        Self(128 | u8::try_from(signal as i32).unwrap_or_default())
+        Self::signal_number(signal as i32)
+    }
+
+    /// The same, by number: 1 to 64.
+    pub(crate) fn signal_number(number: i32) -> Self {
+        Self(128 | u8::try_from(number).unwrap_or_default())
     }
 }
 

@@ -125,12 +125,10 @@ fn launch(reaper: &Reaper) -> Result<(Inner, crate::child::EndOf), Error> {
         .process_group(0);
     let (started, end) = reaper.start(&mut command)?;
     let line = started.stdin.ok_or_else(|| Error::other("no pipe"))?;
-    let pid = Pid::from_raw(i32::try_from(started.id).unwrap_or(i32::MAX));
-    let deadlines = BTreeMap::new();
     let inner = Inner {
         line,
-        pid,
-        deadlines,
+        pid: started.pid,
+        deadlines: BTreeMap::new(),
     };
     Ok((inner, end))
 }

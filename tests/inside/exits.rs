@@ -12,6 +12,8 @@ async fn the_code_of_the_command_is_passed_through_and_its_outcome_is_remembered
         ("exit 3", 3, RunOutcome::Failed),
         ("exit 255", 255, RunOutcome::Failed),
         ("kill -KILL $$", 137, RunOutcome::Failed),
+        // A real-time signal: these have numbers, and no names.
+        ("kill -36 $$", 164, RunOutcome::Failed),
     ] {
         let lock = lock("exit-code");
 

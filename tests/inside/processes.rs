@@ -97,6 +97,27 @@ async fn nothing_of_a_command_outlives_its_lock_neither_its_group_nor_a_daemon()
 }
 
 #[tokio::test]
+async fn what_a_daemon_started_does_not_outlive_the_lock_however_slowly_the_daemon_dies() {
+    let inside = Inside::open().await;
+    let (lock, notes) = (lock("slow-daemon"), scratch("slow-daemon"));
+    // The more memory a process has, the longer its end takes. Until then its child is nobody else's.
+    let daemon = format!(
+        "x=$(head -c 300000000 /dev/zero | tr '\\0' a); setsid sleep 300 > /dev/null 2>&1 & echo $! >> {0}; wait",
+        notes.display()
+    );
+    let script = format!(
+        "setsid bash -c \"$0\" & until test -s {0}; do sleep 0.1; done",
+        notes.display()
+    );
+
+    let (code, _, said) = output(inside.run(&lock, &[], &["bash", "-c", &script, &daemon])).await;
+
+    let pids = ids(&notes, 1).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(!lives(pids[0]), "{said}");
+}
+
+#[tokio::test]
 async fn processes_that_lost_their_parent_are_waited_for() {
     let inside = Inside::open().await;
     let (lock, notes) = (lock("zombie"), scratch("zombie"));

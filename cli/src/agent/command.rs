@@ -38,7 +38,7 @@ pub(super) async fn attend(
     guardian.guard(child.group(), NEVER);
     let (end, cause) = until_end(args, &mut child, service, signals).await;
     guardian.drop(child.group());
-    kill_strays(&[guardian.pid()]);
+    kill_strays(child.group(), || Some(guardian.pid())).await;
     service.stop().await;
     let open = service.book().open();
     tracing::info!(%end, open, "the program has ended; its open jobs are released as failed");

@@ -2,27 +2,29 @@
 
 use crate::exit::Exit;
 use nix::sys::signal::Signal;
-use nix::sys::wait::WaitStatus;
 use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChildEnd {
     /// It returned a code.
     Code(u8),
-    /// A signal ended it.
-    Signal(Signal),
+    /// The signal of this number ended it. Real-time signals have no name.
+    Signal(i32),
     /// It is gone, and nobody knows how.
     Unknown,
 }
 
 impl ChildEnd {
     /// The end that the system tells of.
-    pub(crate) fn of(status: WaitStatus) -> Self {
-        match status {
-            WaitStatus::Exited(_, code) => u8::try_from(code).map_or(Self::Unknown, Self::Code),
-            WaitStatus::Signaled(_, signal, _) => Self::Signal(signal),
-            _ => Self::Unknown,
+    pub(crate) fn of(status: ExitStatus) -> Self {
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        match (code, status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Unknown,
         }
     }
 
@@ -35,7 +37,7 @@ impl ChildEnd {
     pub(crate) fn exit(self) -> Exit {
         match self {
             Self::Code(code) => Exit::code(code),
-            Self::Signal(signal) => Exit::signal(signal),
+            Self::Signal(signal) => Exit::signal_number(signal),
             Self::Unknown => Exit::FAILED,
         }
     }
@@ -45,7 +47,10 @@ impl fmt::Display for ChildEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(signal) => write!(f, "{signal}"),
+            Self::Signal(signal) => match Signal::try_from(*signal) {
+                Ok(named) => write!(f, "{named}"),
+                Err(_) => write!(f, "signal {signal}"),
+            },
             Self::Unknown => f.write_str("unknown"),
         }
     }

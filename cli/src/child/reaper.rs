@@ -1,6 +1,7 @@
 //! Waits for every child of this process, as the first process of a container has to.
 
-use super::{ChildEnd, EndOf, Started, spawn};
+use super::family::zombies;
+use super::{ChildEnd, EndOf, Started};
 use nix::errno::Errno;
 use nix::sys::prctl::set_child_subreaper;
 use nix::sys::signal::{Signal, killpg};
@@ -8,8 +9,8 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::io::Error;
-use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
@@ -20,7 +21,14 @@ use tokio::sync::oneshot;
 /// until that one waits for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reaper {
-    watched: Arc<Mutex<HashMap<Pid, oneshot::Sender<ChildEnd>>>>,
+    watched: Arc<Mutex<HashMap<Pid, Watched>>>,
+}
+
+/// A process whose end somebody waits for.
+#[derive(Debug)]
+struct Watched {
+    process: Child,
+    tell: oneshot::Sender<ChildEnd>,
 }
 
 impl Reaper {
@@ -48,10 +56,13 @@ impl Reaper {
     pub(crate) fn start(&self, command: &mut Command) -> Result<(Started, EndOf), Error> {
         let (tell, end) = oneshot::channel();
         // Held over the start: nobody may wait for the child before it is known here.
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let started = spawn(command)?;
-        let id = i32::try_from(started.id).unwrap_or(i32::MAX);
-        watched.insert(Pid::from_raw(id), tell);
+        let mut watched = self.watched();
+        let mut process = command.spawn()?;
+        let started = Started {
+            pid: Pid::from_raw(i32::try_from(process.id()).unwrap_or(i32::MAX)),
+            stdin: process.stdin.take(),
+        };
+        watched.insert(started.pid, Watched { process, tell });
         Ok((started, end))
     }
 
@@ -61,26 +72,40 @@ impl Reaper {
         // to anybody else.
         let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         loop {
-            let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-            let pid = match waitid(Id::All, look) {
+            let ended = match waitid(Id::All, look) {
                 Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return,
-                Ok(status) => status.pid(),
+                Ok(status) => status.pid().into_iter().collect(),
                 Err(Errno::EINTR) => continue,
+                // `nix` knows no real-time signals. It says that instead of whose end it was.
+                Err(Errno::EINVAL) => zombies(),
                 Err(error) => {
                     tracing::error!(%error, "children cannot be waited for");
                     return;
                 }
             };
-            let Some(pid) = pid else { return };
-            let tell = watched.remove(&pid);
-            if tell.is_some() {
-                killpg(pid, Signal::SIGKILL).ok();
+            if ended.is_empty() {
+                return;
             }
-            let end = waitpid(pid, None).map_or(ChildEnd::Unknown, ChildEnd::of);
-            if let Some(tell) = tell {
-                // Whoever started it may have stopped caring.
-                tell.send(end).ok();
+            for pid in ended {
+                self.bury(pid);
             }
         }
+    }
+
+    /// Kills what is left of the group of a process that has ended, and tells of its end.
+    fn bury(&self, pid: Pid) {
+        let Some(Watched { mut process, tell }) = self.watched().remove(&pid) else {
+            // An orphan. How it ended is nobody's business.
+            waitpid(pid, None).ok();
+            return;
+        };
+        killpg(pid, Signal::SIGKILL).ok();
+        let end = process.wait().map_or(ChildEnd::Unknown, ChildEnd::of);
+        // Whoever started it may have stopped caring.
+        tell.send(end).ok();
+    }
+
+    fn watched(&self) -> MutexGuard<'_, HashMap<Pid, Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -63,7 +63,7 @@ pub(crate) async fn work(
             let heard = Heard { signals, grace };
             let (end, cause) = attend(lock, child, keeper.keep(), said, heard, limits).await;
             guardian.drop(group);
-            kill_strays(&[guardian.pid()]);
+            kill_strays(group, || Some(guardian.pid())).await;
             judge(end, cause)
         }
         Err(error) => {
@@ -156,10 +156,7 @@ mod tests {
         let code = |end, cause| judge(end, cause).exit;
 
         assert_eq!(code(ChildEnd::Code(3), None), Exit::code(3));
-        assert_eq!(
-            code(ChildEnd::Signal(Signal::SIGKILL), None),
-            Exit::code(137)
-        );
+        assert_eq!(code(ChildEnd::Signal(9), None), Exit::code(137));
         let stopped = ChildEnd::Code(0);
         assert_eq!(code(stopped, Some(Cause::Lost)), Exit::code(76));
         assert_eq!(code(stopped, Some(Cause::TimedOut)), Exit::code(124));

@@ -126,7 +126,7 @@ fn only_a_command_that_was_let_finish_and_ended_with_0_is_deleted() {
     let backoff = Duration::from_secs(5);
     let (failed, hidden) = (ReleaseOutcome::Failed, Fate::Hide(backoff));
     let (good, bad) = (ChildEnd::Code(0), ChildEnd::Code(1));
-    let killed = ChildEnd::Signal(Signal::SIGKILL);
+    let killed = ChildEnd::Signal(9);
     for (end, cause, expected) in [
         (
             good,

@@ -82,9 +82,11 @@ impl<Q: Queue> Desk<Q> {
     ) -> (ChildEnd, Option<Cause>, Instant) {
         // Counted before it is started: strays are looked for when nothing is at work.
         self.at_work.fetch_add(1, Ordering::Relaxed);
+        let mut started = None;
         let (end, cause, renewed) = match self.start(message, granted) {
             Ok((child, progress)) => {
                 let group = child.group();
+                started = Some(group);
                 let said = progress.as_ref().map(Progress::latest);
                 let said = said.unwrap_or_else(|| watch::channel(None).1);
                 let (tell, renewed) = watch::channel(sent);
@@ -116,9 +118,10 @@ impl<Q: Queue> Desk<Q> {
                 (ChildEnd::Unknown, None, sent)
             }
         };
-        if self.at_work.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // While others are at work, nobody can tell whose a stray is.
-            kill_strays(&[self.guardian.pid()]);
+        self.at_work.fetch_sub(1, Ordering::Relaxed);
+        if let Some(group) = started {
+            let is_alone = || self.at_work.load(Ordering::Relaxed) == 0;
+            kill_strays(group, || is_alone().then(|| self.guardian.pid())).await;
         }
         (end, cause, self.times.kill_at(renewed))
     }
