@@ -1,28 +1,60 @@
 //! Asks a lock table that gave no answer once more.
 
-use crate::sys::clock::sleep;
+use crate::sys::clock::{Instant, sleep};
 use lockstep::error::Error;
 use std::time::Duration;
 
 /// What is left to the table, or to the network, between two requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Asks up to `tries` times about `lock`. Each request may be sent twice: a grant is found again, and
-/// a release that was written says so.
+/// How long a silent table is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    /// So many times.
+    Tries(u32),
+    /// Until then, and once at least.
+    Until(Instant),
+}
+
+impl From<u32> for Patience {
+    fn from(tries: u32) -> Self {
+        Self::Tries(tries)
+    }
+}
+
+impl From<Instant> for Patience {
+    fn from(end: Instant) -> Self {
+        Self::Until(end)
+    }
+}
+
+impl Patience {
+    /// Whether another request may follow the `asked`-th one.
+    fn lasts(self, asked: u32) -> bool {
+        match self {
+            Self::Tries(tries) => asked < tries,
+            Self::Until(end) => end.left() > PAUSE,
+        }
+    }
+}
+
+/// Asks about `lock` until there is an answer, or no patience. Each request may be sent twice: a
+/// grant is found again, and a release that was written says so.
 ///
 /// # Errors
 /// What the table says, or that it said nothing the last time either.
 pub(crate) async fn again<T, F: Future<Output = Result<T, Error>>>(
     lock: &str,
-    tries: u32,
+    patience: impl Into<Patience>,
     mut ask: impl FnMut() -> F,
 ) -> Result<T, Error> {
-    let mut left = tries;
+    let patience = patience.into();
+    let mut asked = 0;
     loop {
-        left = left.saturating_sub(1);
+        asked += 1;
         match ask().await {
-            Err(error) if error.name().is_retryable() && left > 0 => {
-                tracing::warn!(lock, %error, left, "no answer; asking again");
+            Err(error) if error.name().is_retryable() && patience.lasts(asked) => {
+                tracing::warn!(lock, %error, asked, "no answer; asking again");
                 sleep(PAUSE).await;
             }
             answer => return answer,
@@ -37,9 +69,9 @@ mod tests {
     use lockstep::domain::LockKey;
     use lockstep::protocol::ProtocolError;
 
-    async fn asked(tries: u32, error: impl Fn() -> Error) -> u32 {
+    async fn asked(patience: impl Into<Patience>, error: impl Fn() -> Error) -> u32 {
         let mut asked = 0;
-        let answer: Result<(), _> = again("a", tries, || {
+        let answer: Result<(), _> = again("a", patience, || {
             asked += 1;
             let error = error();
             async { Err(error) }
@@ -58,5 +90,10 @@ mod tests {
         assert_eq!(asked(3, silent).await, 3);
         assert_eq!(asked(1, silent).await, 1);
         assert_eq!(asked(3, invalid).await, 1);
+        assert_eq!(asked(Instant::now(), silent).await, 1);
+        // Paused time flies; this end does not come.
+        let end = Instant::now() + Duration::from_secs(3_600);
+        let asking = tokio::time::timeout(Duration::from_secs(60), asked(end, silent));
+        assert!(asking.await.is_err(), "it gave up");
     }
 }

@@ -8,6 +8,7 @@ use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
 use nix::unistd::Pid;
 use std::sync::Arc;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// Why a command may not go on under its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,12 @@ impl Keeper {
             let progress = self.progress.borrow_and_update().clone();
             let answer = tokio::select! {
                 () = stop_at.reached() => return self.out_of_reach(),
-                answer = self.locks.renew(&self.grant, progress) => answer,
+                answer = timeout(self.times.patience(), self.locks.renew(&self.grant, progress)) => answer,
+            };
+            let Ok(answer) = answer else {
+                tracing::warn!(lock = self.grant.lock, "a renewal got no answer");
+                sleep(self.times.again()).await;
+                continue;
             };
             match answer {
                 Ok(HeartbeatResponse::Renewed { .. }) => {

@@ -63,6 +63,12 @@ impl LeaseTimes {
         (self.length / 20).clamp(Duration::from_millis(100), Duration::from_secs(2))
     }
 
+    /// How long one renewal may take before another is sent: of a short lease there is no time for
+    /// what a client waits by itself.
+    pub(crate) fn patience(&self) -> Duration {
+        (self.length / 8).clamp(Duration::from_millis(250), Duration::from_secs(2))
+    }
+
     /// When the command is told to stop, if nothing was renewed after `sent`.
     pub(crate) fn stop_at(&self, sent: Instant) -> Instant {
         sent + self
@@ -106,6 +112,20 @@ mod tests {
                     "{silence:?} {grace:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_renewal_that_vanishes_leaves_time_for_another_one() {
+        for silence in [5, 6, 15, 60, 86_400].map(Duration::from_secs) {
+            let times = LeaseTimes::after_silence(silence, Duration::from_secs(600));
+
+            let next = times.beat() + times.patience() + times.again();
+
+            assert!(
+                Instant::default() + next < times.stop_at(at(0)),
+                "{silence:?}"
+            );
         }
     }
 

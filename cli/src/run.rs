@@ -9,7 +9,7 @@
 mod grant;
 mod work;
 
-use crate::again::again;
+use crate::again::{Patience, again};
 use crate::args::run::RunArgs;
 use crate::child::Reaper;
 use crate::exit::Exit;
@@ -17,13 +17,14 @@ use crate::locks::Locks;
 use crate::protect::Protection;
 use crate::run::grant::{Held, Hold};
 use crate::signals::Signals;
+use crate::sys::clock::Instant;
 use crate::sys::env::filled;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// How often the release of a lease is tried that is ours: what is not released is free when its
-/// lease has run out.
-const RELEASE_TRIES: u32 = 5;
+/// Longest time for the release, however long the lease is: after that, evidence has to do.
+const RELEASE_WITHIN: Duration = Duration::from_secs(900);
 
 /// An end before the command has begun, and why.
 pub(crate) type Early = (Exit, String);
@@ -58,47 +59,60 @@ async fn attempt(args: &RunArgs) -> Result<Exit, Early> {
         held.times.length,
     );
     let protected = tokio::select! {
+        biased;
+        signal = signals.end() => {
+            Err((Exit::signal(signal), format!("{signal} came before the command")))
+        }
         protected = protection.begin() => protected.map_err(|refused| {
             let why = format!("the task is not protected (--protect=required): {refused}");
             (Exit::NOT_ACQUIRED, why)
         }),
-        signal = signals.end() => {
-            Err((Exit::signal(signal), format!("{signal} came before the command")))
-        }
     };
     match protected {
         Ok(in_flight) => {
             let worked = work::work(args, &locks, &held, &reaper, &mut signals).await;
-            give_back(&locks, &held, worked).await;
+            give_back(&locks, &held, worked, &mut signals).await;
             in_flight.end().await;
             Ok(worked.exit)
         }
         Err(early) => {
-            give_back(&locks, &held, work::Worked::NONE).await;
+            give_back(&locks, &held, work::Worked::NONE, &mut signals).await;
             protection.idle().await;
             Err(early)
         }
     }
 }
 
-/// A grant that was adopted is its workflow's to release.
-async fn give_back(locks: &Locks, held: &Held, worked: work::Worked) {
-    if held.hold == Hold::Taken {
-        // Of a lease that is lost there is little to release, and a table that was out of reach a
-        // moment ago is not waited for.
-        let tries = if worked.exit == Exit::LEASE_LOST {
-            1
-        } else {
-            RELEASE_TRIES
-        };
-        release(locks, &held.grant, worked.outcome, tries).await;
+/// A grant that was adopted is its workflow's to release. What is done has to be written down, so a
+/// table that is out of reach is waited for, as long as the lease lasts or until the next signal.
+async fn give_back(locks: &Locks, held: &Held, worked: work::Worked, signals: &mut Signals) {
+    if held.hold == Hold::Adopted {
+        return;
+    }
+    let patience = if worked.is_lost {
+        // Of that there is little to release.
+        Patience::Tries(1)
+    } else {
+        Patience::Until(Instant::now() + held.times.length.min(RELEASE_WITHIN))
+    };
+    tokio::select! {
+        () = release(locks, &held.grant, worked.outcome, patience) => {}
+        signal = signals.end() => {
+            let lock = &held.grant.lock;
+            tracing::error!(lock, %signal, "the lock is not released: its lease has to run out");
+        }
     }
 }
 
 /// Releases, and says so when that fails: the lock is free when its lease has run out.
-pub(crate) async fn release(locks: &Locks, grant: &Grant, outcome: ReleaseOutcome, tries: u32) {
+pub(crate) async fn release(
+    locks: &Locks,
+    grant: &Grant,
+    outcome: ReleaseOutcome,
+    patience: impl Into<Patience>,
+) {
     let lock = &grant.lock;
-    match again(lock, tries, || locks.release(grant, outcome)).await {
+    match again(lock, patience, || locks.release(grant, outcome)).await {
         Ok(ReleaseResponse::Released { .. }) => {}
         Ok(ReleaseResponse::Lost { holders, .. }) => {
             tracing::warn!(lock, ?holders, "the lock was not ours any more");

@@ -45,19 +45,20 @@ impl Signals {
         }
     }
 
-    /// The next one that asks this process to end.
+    /// The next one that ends a process which has no command to pass it on to.
     pub(crate) async fn end(&mut self) -> Signal {
+        use Signal::{SIGHUP, SIGQUIT};
         loop {
             let signal = self.next().await;
-            if asks_to_end(signal) {
+            if asks_to_end(signal) || matches!(signal, SIGHUP | SIGQUIT) {
                 return signal;
             }
         }
     }
 }
 
-/// Whether `signal` asks a process to end.
+/// Whether `signal` asks a command to end, whatever the command is. Others mean what the command
+/// takes them for: SIGHUP to read its settings again, SIGQUIT to print its threads.
 pub(crate) fn asks_to_end(signal: Signal) -> bool {
-    use Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    matches!(signal, SIGTERM | SIGINT | SIGQUIT | SIGHUP)
+    matches!(signal, Signal::SIGTERM | Signal::SIGINT)
 }

@@ -4,10 +4,12 @@ use crate::locks::Locks;
 use crate::sys::clock::{Instant, sleep};
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{
-    AcquireRequest, AcquireResponse, ErrorName, Granted, parse_time, rfc3339,
+    AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time, rfc3339,
 };
 use lockstep::domain::DEAD_AFTER;
 use lockstep::error::Error;
+use nix::sys::signal::Signal;
+use std::pin::pin;
 use std::time::Duration;
 
 /// Longest time between two looks while waiting. A permit that is handed to a waiter lies idle that
@@ -27,9 +29,13 @@ pub(crate) enum Taken {
     Skipped(String),
     /// It is not ours, and why.
     Refused(String),
+    /// This process is to end. A place in the queue may be left, or a permit whose grant got no
+    /// answer.
+    Told(Signal),
 }
 
-/// Takes the lock that `request` asks for, and waits for it as long as the request says.
+/// Takes the lock that `request` asks for, and waits for it as long as the request says, or until
+/// `told` that this process is to end. That drops no request: what was granted would be nobody's.
 ///
 /// # Errors
 /// What the table or the protocol refuses for good.
@@ -37,48 +43,80 @@ pub(crate) async fn take(
     locks: &Locks,
     request: &AcquireRequest,
     patience: Option<Duration>,
+    told: impl Future<Output = Signal>,
 ) -> Result<Taken, Error> {
-    use AcquireResponse::{AlreadyHeld, Duplicate, GaveUp, Granted, Queued, Skipped};
-    let begun = Instant::now();
-    let gives_up = patience.map(|patience| begun + patience);
-    let mut told = None;
+    let mut told = pin!(told);
+    let gives_up = patience.map(|patience| Instant::now() + patience);
+    let mut news = News::default();
     let mut failures = 0;
     loop {
-        let now = Instant::now();
-        let over = gives_up.is_some_and(|end| end <= now);
-        let answer = match (over, told) {
-            (true, _) => leave(locks, request).await,
-            (false, None) => locks.acquire(request).await,
-            (false, Some(_)) => locks.acquire_again(request).await,
+        let over = gives_up.is_some_and(|end| end.left().is_zero());
+        let answer = if over {
+            leave(locks, request).await
+        } else if news.is_in_line() {
+            locks.acquire_again(request).await
+        } else {
+            locks.acquire(request).await
         };
-        match answer {
-            Ok((Granted(granted) | AlreadyHeld(granted), sent)) => {
-                return Ok(Taken::Granted(Box::new(granted), sent));
-            }
-            Ok((Skipped(skipped), _)) => return Ok(Taken::Skipped(skipped.message)),
-            Ok((Duplicate(run), _)) => return Ok(Taken::Skipped(run.message)),
-            Ok((GaveUp(gone), _)) => return Ok(Taken::Refused(gone.message)),
-            Ok((Queued(queued), _)) => {
+        let pause = match answer {
+            Ok((AcquireResponse::Queued(queued), _)) => {
                 failures = 0;
-                if told.is_none_or(|at| at + TELL_EVERY <= now) {
-                    tracing::info!(lock = queued.lock, "{}", queued.message);
-                    told = Some(now);
-                }
+                news.tell(&queued);
                 let dead = queued.oldest.expires_at.as_deref().and_then(dead_in);
                 let left = gives_up.map_or(LOOK_EVERY, Instant::left);
                 let pause = dead.unwrap_or(LOOK_EVERY).min(LOOK_EVERY).min(left);
-                sleep(pause.max(Duration::from_millis(20))).await;
+                pause.max(Duration::from_millis(20))
             }
+            Ok((answer, sent)) => return Ok(taken(answer, sent)),
             Err(error) if error.name().is_retryable() => {
                 failures += 1;
+                if failures >= TRIES && over {
+                    let why = format!("waited long enough, and now: {error}");
+                    return Ok(Taken::Refused(why));
+                }
                 // A waiter has a place to lose; whoever has not begun yet gives up sooner.
-                if told.is_none() && failures == TRIES {
+                if failures >= TRIES && !news.is_in_line() {
                     return Err(error);
                 }
                 tracing::warn!(lock = request.lock, %error, "asking again");
-                sleep(LOOK_EVERY).await;
+                LOOK_EVERY
             }
             Err(error) => return refused(error),
+        };
+        tokio::select! {
+            biased;
+            signal = &mut told => return Ok(Taken::Told(signal)),
+            () = sleep(pause) => {}
+        }
+    }
+}
+
+/// What an answer means that is not a place in the queue.
+fn taken(answer: AcquireResponse, sent: Instant) -> Taken {
+    use AcquireResponse::{AlreadyHeld, Duplicate, GaveUp, Granted, Queued, Skipped};
+    match answer {
+        Granted(granted) | AlreadyHeld(granted) => Taken::Granted(Box::new(granted), sent),
+        Skipped(skipped) => Taken::Skipped(skipped.message),
+        Duplicate(run) => Taken::Skipped(run.message),
+        GaveUp(gone) => Taken::Refused(gone.message),
+        Queued(queued) => Taken::Refused(queued.message),
+    }
+}
+
+/// What was told of a wait, and when.
+#[derive(Debug, Default)]
+struct News(Option<Instant>);
+
+impl News {
+    fn is_in_line(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn tell(&mut self, queued: &Queued) {
+        let now = Instant::now();
+        if self.0.is_none_or(|at| at + TELL_EVERY <= now) {
+            tracing::info!(lock = queued.lock, "{}", queued.message);
+            self.0 = Some(now);
         }
     }
 }

@@ -11,6 +11,7 @@ mod containers;
 mod exits;
 mod jobs;
 mod lifeline;
+mod lossy;
 mod processes;
 mod secure;
 mod standby;

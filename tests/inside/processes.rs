@@ -64,6 +64,26 @@ async fn a_command_that_ignores_sigterm_is_killed_with_its_whole_group_after_the
 }
 
 #[tokio::test]
+async fn a_signal_that_means_something_else_to_the_command_does_not_end_it() {
+    let inside = Inside::open().await;
+    let (lock, notes) = (lock("quit"), scratch("quit"));
+    let script = format!(
+        "trap 'echo dump >> {0}' QUIT HUP; echo $$ >> {0}; for i in $(seq 30); do sleep 0.1; done",
+        notes.display()
+    );
+    let flags = ["--grace", "1s"];
+    let mut run = Started::of(inside.run(&lock, &flags, &["bash", "-c", &script]));
+    ids(&notes, 1).await;
+
+    run.signal("QUIT").await;
+    until("a dump", 5, async || text(&notes).ends_with("dump\n")).await;
+    run.signal("HUP").await;
+
+    assert_eq!(run.code().await, 0);
+    assert!(text(&notes).ends_with("dump\ndump\n"));
+}
+
+#[tokio::test]
 async fn signals_that_do_not_end_are_passed_on_and_the_command_works_on() {
     let inside = Inside::open().await;
     let (lock, notes) = (lock("usr1"), scratch("usr1"));
@@ -178,6 +198,32 @@ async fn a_run_goes_on_while_its_progress_changes_and_is_stopped_with_124_when_i
 }
 
 #[tokio::test]
+async fn the_same_word_again_and_again_is_no_progress() {
+    let inside = Inside::open().await;
+    let lock = lock("same-word");
+    let script = "while :; do echo same > $LOCKSTEP_PROGRESS; sleep 0.1; done";
+
+    let flags = ["--no-progress", "2s", "--lease", "5s"];
+    let (code, _, said) = output(inside.run(&lock, &flags, &["bash", "-c", script])).await;
+
+    assert_eq!(code, 124, "{said}");
+}
+
+#[tokio::test]
+async fn two_words_in_turn_are_progress_whenever_the_renewals_look() {
+    let inside = Inside::open().await;
+    let lock = lock("two-words");
+    // The second one is there for a moment only: each renewal finds the first.
+    let script = "end=$((SECONDS + 6)); while test $SECONDS -lt $end; do \
+        echo two > $LOCKSTEP_PROGRESS; echo one > $LOCKSTEP_PROGRESS; sleep 0.5; done";
+
+    let flags = ["--no-progress", "2s", "--lease", "5s"];
+    let (code, _, said) = output(inside.run(&lock, &flags, &["bash", "-c", script])).await;
+
+    assert_eq!(code, 0, "{said}");
+}
+
+#[tokio::test]
 async fn the_record_tells_the_progress_of_a_run() {
     let inside = Inside::open().await;
     let lock = lock("tells-progress");
@@ -206,32 +252,52 @@ async fn progress_outside_of_a_run_is_an_error_of_one_line() {
     assert!(said.contains("LOCKSTEP_PROGRESS"), "{said}");
 }
 
+/// What a script prints that runs on a terminal, with `hello` typed into it.
+async fn on_terminal(inside: &Inside, script: &str) -> (bool, String) {
+    let mut command = tokio::process::Command::new("script");
+    command
+        .args(["-qec", script, "/dev/null"])
+        .env_clear()
+        .envs(inside.environment())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = command.kill_on_drop(true).spawn().expect("script");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    tokio::io::AsyncWriteExt::write_all(&mut stdin, b"hello\n")
+        .await
+        .expect("a reader");
+    let ended = child.wait_with_output().await.expect("an end");
+    drop(stdin);
+    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
+    (ended.status.success(), out)
+}
+
+/// A command as a shell takes it.
+fn quoted(command: &tokio::process::Command) -> String {
+    let command = command.as_std();
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words = words.map(|word| format!("'{}'", word.to_string_lossy()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
 #[tokio::test]
 async fn a_terminal_is_given_to_the_command() {
     let inside = Inside::open().await;
     let lock = lock("terminal");
     let run = inside.run(&lock, &[], &["sh", "-c", "read line; echo got $line"]);
-    let words: Vec<_> = std::iter::once(run.as_std().get_program())
-        .chain(run.as_std().get_args())
-        .map(|word| format!("'{}'", word.to_string_lossy()))
-        .collect();
-    let mut script = tokio::process::Command::new("script");
-    script
-        .args(["-qec", &words.join(" "), "/dev/null"])
-        .env_clear()
-        .envs(inside.environment())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut child = script.kill_on_drop(true).spawn().expect("script");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    tokio::io::AsyncWriteExt::write_all(&mut stdin, b"hello\n")
-        .await
-        .expect("a reader");
 
-    let ended = child.wait_with_output().await.expect("an end");
+    let (succeeded, out) = on_terminal(&inside, &quoted(&run)).await;
 
-    drop(stdin);
-    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
-    assert!(ended.status.success() && out.contains("got hello"), "{out}");
-    signal_to(std::process::id(), "0").await;
+    assert!(succeeded && out.contains("got hello"), "{out}");
+}
+
+#[tokio::test]
+async fn a_terminal_is_given_back_after_the_command() {
+    let inside = Inside::open().await;
+    let run = quoted(&inside.run(&lock("terminal-back"), &[], &["true"]));
+    let script = format!("{run}; read line && echo got $line");
+
+    let (succeeded, out) = on_terminal(&inside, &script).await;
+
+    assert!(succeeded && out.contains("got hello"), "{out}");
 }

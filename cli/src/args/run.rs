@@ -113,8 +113,10 @@ impl RunArgs {
             permits: Some(self.permits.into()),
             lease_seconds: Some(lease_seconds),
             heartbeat_seconds: Some((lease_seconds / 3).max(1)),
-            // The command is stopped on time from here; the table's word would come with a beat.
+            // The command is stopped on time from here. The table's word would come with a beat, and
+            // of its progress it sees only what is there at a beat.
             max_run_seconds: None,
+            no_progress_seconds: None,
             min_interval_seconds: self.min_interval.map(seconds),
             run_key: self.run_key.clone(),
             overlap: match self.overlap {
@@ -127,7 +129,6 @@ impl RunArgs {
             task_token: None,
             wait_until: None,
             stale_policy: Stale::Terminate,
-            no_progress_seconds: self.no_progress.map(seconds),
             work: None,
         }
     }

@@ -13,14 +13,18 @@ use crate::sys::env::filled;
 use crate::taking::{Taken, leave, take};
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{
-    AcquireRequest, AcquireResponse, ErrorName, Grant, HeartbeatResponse, ReleaseOutcome,
-    parse_time,
+    AcquireRequest, AcquireResponse, ErrorName, Grant, Granted, HeartbeatResponse, Overlap,
+    ReleaseOutcome, parse_time,
 };
 use lockstep::error::Error;
+use nix::sys::signal::Signal;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How often a table that gives no answer is asked whether a grant is still good.
 const TRIES: u32 = 5;
+/// Longest time for leaving nothing behind.
+const STEP_BACK_WITHIN: Duration = Duration::from_secs(6);
 
 /// Who has to give the permit back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,52 +62,77 @@ pub(crate) async fn hold(
 ) -> Result<Held, Early> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     if let Some(grant) = handed_down(args.lock.as_deref()).map_err(wrong)? {
-        return adopt(args, locks, table, grant).await;
+        return tokio::select! {
+            biased;
+            signal = signals.end() => Err(told(signal)),
+            held = adopt(args, locks, table, grant) => held,
+        };
     }
     let Some(lock) = &args.lock else {
         return Err(wrong(
             "--lock is missing, and LOCKSTEP_LOCK has no grant to adopt".into(),
         ));
     };
-    let site = Site::find().await.map_err(wrong)?;
+    let site = tokio::select! {
+        biased;
+        signal = signals.end() => return Err(told(signal)),
+        site = Site::find() => site.map_err(wrong)?,
+    };
     let times = LeaseTimes::after_silence(args.lease, args.grace);
     let request = args.request(lock, site.new_holder(), times.seconds());
-    let taken = tokio::select! {
-        taken = take(locks, &request, args.max_wait) => taken,
-        signal = signals.end() => {
-            step_back(locks, &request).await;
-            return Err((Exit::signal(signal), format!("{signal} came before the lock")));
-        }
-    };
+    let taken = take(locks, &request, args.max_wait, signals.end()).await;
     match taken.map_err(|error| before_start(&error))? {
-        Taken::Granted(granted, sent) => {
-            let pairs = granted.environment.into_iter();
-            let environment = pairs.map(|pair| (pair.name, pair.value)).collect();
-            tracing::info!(
-                lock,
-                holder = granted.grant.holder,
-                token = granted.grant.token,
-                "the lock is ours"
-            );
-            Ok(Held {
-                grant: granted.grant,
-                times,
-                sent,
-                environment,
-                hold: Hold::Taken,
-            })
-        }
+        Taken::Granted(granted, sent) => Ok(ours(*granted, times, sent)),
         Taken::Skipped(why) => Err((Exit::code(args.skip_code), why)),
         Taken::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
+        Taken::Told(signal) => {
+            step_back(locks, &request).await;
+            Err(told(signal))
+        }
     }
 }
 
-/// Leaves nothing behind: no place in the queue, and no permit that was granted in between.
+fn told(signal: Signal) -> Early {
+    let why = format!("{signal} came before the lock");
+    (Exit::signal(signal), why)
+}
+
+fn ours(granted: Granted, times: LeaseTimes, sent: Instant) -> Held {
+    let Granted {
+        grant, environment, ..
+    } = granted;
+    let (lock, holder, token) = (&grant.lock, &grant.holder, grant.token);
+    tracing::info!(lock, holder, token, "the lock is ours");
+    let pairs = environment.into_iter();
+    Held {
+        environment: pairs.map(|pair| (pair.name, pair.value)).collect(),
+        grant,
+        times,
+        sent,
+        hold: Hold::Taken,
+    }
+}
+
+/// Leaves nothing behind: no place in the queue, and no permit that was granted meanwhile. Whoever
+/// is to end does not wait long for that: a lease runs out by itself.
 async fn step_back(locks: &Locks, request: &AcquireRequest) {
-    let left = leave(locks, request).await;
-    if let Ok((AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted), _)) = left
-    {
-        super::release(locks, &granted.grant, ReleaseOutcome::Failed, 1).await;
+    let ask = async {
+        let (answer, _) = match request.overlap {
+            Overlap::Queue => leave(locks, request).await?,
+            // Found again if it is ours; and if it was free, it is so in a moment.
+            _ => locks.acquire_again(request).await?,
+        };
+        if let AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted) = answer {
+            let failed = ReleaseOutcome::Failed;
+            super::release(locks, &granted.grant, failed, 1).await;
+        }
+        Ok::<_, Error>(())
+    };
+    let lock = &request.lock;
+    match timeout(STEP_BACK_WITHIN, ask).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(lock, %error, "something of us may be left there"),
+        Err(_) => tracing::warn!(lock, "no answer: something of us may be left there"),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::keeper::Keeper;
 use crate::locks::Locks;
 use crate::progress::Progress;
 use crate::signals::{Signals, asks_to_end};
+use crate::sys::terminal;
 use lockstep::contract::ReleaseOutcome;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,8 @@ pub(crate) struct Worked {
     pub(crate) exit: Exit,
     /// What the history says.
     pub(crate) outcome: ReleaseOutcome,
+    /// Its lease was lost.
+    pub(crate) is_lost: bool,
 }
 
 impl Worked {
@@ -29,8 +32,11 @@ impl Worked {
     pub(crate) const NONE: Self = Self::failed(Exit::FAILED);
 
     const fn failed(exit: Exit) -> Self {
-        let outcome = ReleaseOutcome::Failed;
-        Self { exit, outcome }
+        Self {
+            exit,
+            outcome: ReleaseOutcome::Failed,
+            is_lost: false,
+        }
     }
 }
 
@@ -63,6 +69,7 @@ pub(crate) async fn work(
             let heard = Heard { signals, grace };
             let (end, cause) = attend(lock, child, keeper.keep(), said, heard, limits).await;
             guardian.drop(group);
+            terminal::take_back(group);
             kill_strays(group, || Some(guardian.pid())).await;
             judge(end, cause)
         }
@@ -128,9 +135,13 @@ fn judge(end: ChildEnd, cause: Option<Cause>) -> Worked {
         None if end.is_success() => Worked {
             exit: end.exit(),
             outcome: ReleaseOutcome::Succeeded,
+            is_lost: false,
         },
         None => Worked::failed(end.exit()),
-        Some(Cause::Lost) => Worked::failed(Exit::LEASE_LOST),
+        Some(Cause::Lost) => Worked {
+            is_lost: true,
+            ..Worked::failed(Exit::LEASE_LOST)
+        },
         Some(Cause::Told(signal)) => Worked::failed(Exit::signal(signal)),
         Some(Cause::TimedOut) => Worked::failed(Exit::TIMED_OUT),
     }

@@ -34,6 +34,11 @@ impl Started {
         code_of(self.child.wait().await.expect("an end"))
     }
 
+    /// Closes its standard input, which is a pipe.
+    pub(crate) fn close_stdin(&mut self) {
+        drop(self.child.stdin.take().expect("a pipe"));
+    }
+
     /// Closes the reading end of its standard error, which is a pipe.
     pub(crate) fn close_stderr(&mut self) {
         drop(self.child.stderr.take().expect("a pipe"));

@@ -1,0 +1,120 @@
+//! A table whose answers are late, or lost.
+
+use crate::support::{Gate, Inside, Ledger, Started, lock, output};
+use lockstep_tests::stack::{pause, until};
+
+/// `lockstep run` on the other side of a gate.
+async fn behind_gate(
+    inside: &Inside,
+    lock: &str,
+    flags: &[&str],
+    command: &[&str],
+) -> (Gate, tokio::process::Command) {
+    let gate = Gate::open(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    let mut run = inside.run(lock, flags, command);
+    run.env("AWS_ENDPOINT_URL_DYNAMODB", gate.endpoint());
+    (gate, run)
+}
+
+#[tokio::test]
+async fn a_permit_that_was_granted_while_sigterm_came_is_given_back() {
+    let inside = Inside::open().await;
+    for overlap in ["skip", "wait"] {
+        let lock = lock("late-answer");
+        // From then on there is a record, and one request takes a permit.
+        output(inside.run(&lock, &[], &["true"])).await;
+        let flags = ["--overlap", overlap];
+        let (gate, run) = behind_gate(&inside, &lock, &flags, &["echo", "ran"]).await;
+        gate.hold_answers();
+        let mut run = Started::of(run);
+        inside.until_held(&lock, 1, 20).await;
+
+        run.signal("TERM").await;
+        // The signal is there before the answer.
+        pause(300).await;
+        gate.open_again();
+
+        assert_eq!(run.code().await, 143, "{overlap}");
+        assert_eq!(inside.held(&lock).await, 0, "{overlap}");
+        assert_eq!(inside.waiting(&lock).await, 0, "{overlap}");
+    }
+}
+
+#[tokio::test]
+async fn a_signal_ends_the_wait_for_a_table_that_gives_no_answer() {
+    let inside = Inside::open().await;
+    let lock = lock("deaf-table");
+    let (gate, run) = behind_gate(&inside, &lock, &[], &["echo", "ran"]).await;
+    gate.close();
+    let mut run = Started::of(run);
+    pause(500).await;
+
+    run.signal("TERM").await;
+
+    assert_eq!(run.code().await, 143);
+}
+
+#[tokio::test]
+async fn who_has_waited_long_enough_gives_up_although_the_table_gives_no_answer() {
+    let inside = Inside::open().await;
+    let lock = lock("patience-cut-off");
+    let active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
+    inside.until_held(&lock, 1, 10).await;
+    let flags = ["--overlap", "wait", "--max-wait", "3s"];
+    let (gate, run) = behind_gate(&inside, &lock, &flags, &["echo", "ran"]).await;
+    let mut waiter = Started::of(run);
+    until("a place in line", 10, async || {
+        inside.waiting(&lock).await == 1
+    })
+    .await;
+
+    gate.close();
+
+    assert_eq!(waiter.code().await, 75);
+    drop(active);
+}
+
+#[tokio::test]
+async fn a_connection_that_falls_silent_does_not_cost_a_short_lease() {
+    const WORK: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
+        while :; do echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN work\" >&3; read -r a <&3; sleep 0.1; done";
+    let inside = Inside::open().await;
+    let (lock, ledger) = (lock("silent-connection"), Ledger::open().await);
+    let flags = ["--lease", "6s"];
+    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["bash", "-c", WORK]).await;
+    run.envs([ledger.variable()]);
+    let mut run = Started::of(run);
+    ledger.until_told("work", 1, 20).await;
+
+    gate.cut_connections();
+
+    let told = ledger.told("work").len();
+    ledger.until_told("work", told + 80, 20).await;
+    run.signal("TERM").await;
+    assert_eq!(run.code().await, 143);
+}
+
+#[tokio::test]
+async fn a_success_is_written_down_after_an_outage_at_its_end() {
+    let inside = Inside::open().await;
+    let lock = lock("late-success");
+    let flags = ["--run-key", "tick-1", "--lease", "5m"];
+    let script = "echo started; read -r go; exit 0";
+    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["sh", "-c", script]).await;
+    run.stdin(std::process::Stdio::piped());
+    let mut run = Started::of(run);
+    inside.until_held(&lock, 1, 10).await;
+    pause(500).await;
+
+    gate.close();
+    run.close_stdin();
+    // Longer than five tries without an answer take. What was sent meanwhile never arrives.
+    pause(37_000).await;
+    gate.cut_connections();
+
+    assert_eq!(run.code().await, 0);
+    assert_eq!(inside.held(&lock).await, 0);
+    let key = ["--run-key", "tick-1"];
+    let (code, out, _) = output(inside.run(&lock, &key, &["echo", "ran"])).await;
+    assert_eq!((code, out.as_str()), (0, ""), "it has succeeded already");
+}
