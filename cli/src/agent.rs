@@ -4,7 +4,7 @@
 //! for that would keep the jobs of a dead program alive.
 //!
 //! - [`book`] and [`job`] say which job may go on, and until when: pure.
-//! - [`service`] brings that onto the lock table. [`routes`] is the API, [`listen`] where it is.
+//! - [`service`] brings that onto the lock [`table`]. [`routes`] is the API, [`listen`] where it is.
 //! - [`command`] is the program, where the agent starts it.
 
 mod answer;
@@ -14,6 +14,7 @@ mod job;
 mod listen;
 mod routes;
 mod service;
+mod table;
 mod wish;
 
 use crate::args::agent::AgentArgs;

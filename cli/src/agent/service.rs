@@ -7,6 +7,7 @@ mod end;
 use super::answer::{Failure, View};
 use super::book::Book;
 use super::job::Phase;
+use super::table::Table;
 use crate::locks::Locks;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
@@ -22,9 +23,9 @@ const TRIES: u32 = 3;
 
 /// Begins, renews and ends jobs.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(super) struct Service<T = Locks> {
     /// The lock table.
-    pub(super) locks: Locks,
+    pub(super) locks: T,
     /// Where this process runs.
     pub(super) site: Site,
     /// The protection of its task.
@@ -39,7 +40,7 @@ pub(super) struct Service {
     pub(super) changed: watch::Sender<()>,
 }
 
-impl Service {
+impl<T: Table> Service<T> {
     /// A job as it stands, or as it stands when it is lost or has ended, if that comes within
     /// `most`.
     ///

@@ -4,10 +4,11 @@ use super::Service;
 use crate::agent::answer::{Beaten, Failure};
 use crate::agent::book::Beat;
 use crate::agent::job::Phase;
+use crate::agent::table::Table;
 use crate::sys::clock::Instant;
 use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
 
-impl Service {
+impl<T: Table> Service<T> {
     /// A program says that its job is at work.
     ///
     /// # Errors

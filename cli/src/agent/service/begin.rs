@@ -4,6 +4,7 @@ use super::{Service, TRIES};
 use crate::again::again;
 use crate::agent::answer::{Begun, Failure, Granted};
 use crate::agent::job::Terms;
+use crate::agent::table::Table;
 use crate::agent::wish::BeginRequest;
 use crate::protect::keeper::InFlight;
 use crate::sys::clock::Instant;
@@ -11,7 +12,7 @@ use crate::sys::env::secret_id;
 use axum::http::StatusCode;
 use lockstep::contract::{AcquireResponse, Grant, Granted as Permit, ReleaseOutcome};
 
-impl Service {
+impl<T: Table> Service<T> {
     /// Takes the lock that `request` asks for, and protects the task.
     ///
     /// # Errors

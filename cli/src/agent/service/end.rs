@@ -4,6 +4,7 @@ use super::{Service, TRIES};
 use crate::again::again;
 use crate::agent::answer::{Ended, Failure};
 use crate::agent::job::{Ending, Phase};
+use crate::agent::table::Table;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use lockstep::error::Error;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use tokio::task::JoinSet;
 /// How many jobs are released at a time when all of them are.
 const AT_ONCE: usize = 32;
 
-impl Service {
+impl<T: Table> Service<T> {
     /// A program says that its job is over. The first end stays.
     ///
     /// # Errors
