@@ -72,7 +72,7 @@ impl<P> Book<P> {
 
     /// Gives the place back.
     pub(super) fn not_begun(&mut self) {
-        self.beginning -= 1;
+        self.beginning = self.beginning.saturating_sub(1);
     }
 
     /// A job has its permit, by a request that was sent at `sent`. `kept` is dropped when it is
@@ -84,7 +84,7 @@ impl<P> Book<P> {
         at: (Instant, String),
         kept: P,
     ) -> &Job<P> {
-        self.beginning -= 1;
+        self.beginning = self.beginning.saturating_sub(1);
         let (sent, expires_at) = at;
         let job = Job::begun(terms, sent, expires_at, kept);
         self.jobs.entry(id).insert_entry(job).into_mut()

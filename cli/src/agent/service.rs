@@ -3,6 +3,7 @@
 mod beat;
 mod begin;
 mod end;
+mod place;
 
 use super::answer::{Failure, View};
 use super::book::Book;
@@ -123,3 +124,6 @@ impl<T: Table> Service<T> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

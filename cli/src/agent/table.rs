@@ -7,6 +7,9 @@ use lockstep::contract::{
 };
 use lockstep::error::Error;
 
+#[cfg(test)]
+pub(super) mod twin;
+
 /// A lock table. An error that is retryable leaves open whether the request was carried out.
 pub(super) trait Table: Send + Sync + 'static {
     /// Takes a permit, or says who has it. The lease of a permit is counted from the time that

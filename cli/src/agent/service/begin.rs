@@ -1,5 +1,6 @@
 //! The beginning of a job.
 
+use super::place::Place;
 use super::{Service, TRIES};
 use crate::again::again;
 use crate::agent::answer::{Begun, Failure, Granted};
@@ -11,24 +12,19 @@ use crate::sys::clock::Instant;
 use crate::sys::env::secret_id;
 use axum::http::StatusCode;
 use lockstep::contract::{AcquireResponse, Grant, Granted as Permit, ReleaseOutcome};
+use std::sync::Arc;
 
 impl<T: Table> Service<T> {
     /// Takes the lock that `request` asks for, and protects the task.
     ///
     /// # Errors
     /// Why the job must not begin.
-    pub(in crate::agent) async fn begin(&self, request: &BeginRequest) -> Result<Begun, Failure> {
+    pub(in crate::agent) async fn begin(
+        self: &Arc<Self>,
+        request: &BeginRequest,
+    ) -> Result<Begun, Failure> {
         request.check()?;
-        self.book().reserve()?;
-        let begun = self.begin_in_place(request).await;
-        if !matches!(begun, Ok(Begun::Granted(_))) {
-            self.book().not_begun();
-        }
-        self.changed.send_replace(());
-        begun
-    }
-
-    async fn begin_in_place(&self, request: &BeginRequest) -> Result<Begun, Failure> {
+        let place = Place::reserve(self)?;
         let times = request.times(self.lease, self.grace);
         let id = secret_id().map_err(|error| {
             let message = format!("no randomness for the job's id: {error}");
@@ -61,11 +57,20 @@ impl<T: Table> Service<T> {
             max_run: request.max_run(),
             no_progress: request.no_progress(),
         };
-        Ok(self.note(&id, terms, permit, sent, in_flight))
+        let granted = self.note(&id, terms, permit, sent, in_flight, place);
+        Ok(Begun::Granted(Box::new(granted)))
     }
 
     /// A job is under way from here on.
-    fn note(&self, id: &str, terms: Terms, permit: Permit, sent: Instant, kept: InFlight) -> Begun {
+    fn note(
+        &self,
+        id: &str,
+        terms: Terms,
+        permit: Permit,
+        sent: Instant,
+        kept: InFlight,
+        place: Place<T>,
+    ) -> Granted {
         let Grant {
             lock,
             holder,
@@ -75,8 +80,13 @@ impl<T: Table> Service<T> {
         tracing::info!(job = terms.name, lock, holder, token, "the job begins");
         let pairs = permit.environment.into_iter();
         let environment = pairs.map(|pair| (pair.name, pair.value)).collect();
-        let mut book = self.book();
-        let job = book.begun(id.to_owned(), terms, (sent, permit.expires_at), kept);
-        Begun::Granted(Box::new(Granted::of(id, job, environment)))
+        let granted = {
+            let mut book = self.book();
+            let job = book.begun(id.to_owned(), terms, (sent, permit.expires_at), kept);
+            place.taken();
+            Granted::of(id, job, environment)
+        };
+        self.changed.send_replace(());
+        granted
     }
 }

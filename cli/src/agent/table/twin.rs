@@ -1,0 +1,124 @@
+//! A lock table in memory: mutexes without a clock, and answers that go astray as they are told to.
+
+use super::Table;
+use crate::sys::clock::Instant;
+use lockstep::contract::{
+    AcquireRequest, AcquireResponse, Grant, Granted, HeartbeatResponse, Oldest, ReleaseOutcome,
+    ReleaseResponse, Skipped,
+};
+use lockstep::error::Error;
+use std::collections::{HashMap, VecDeque};
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+
+/// What goes wrong with a request.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::agent) enum Fault {
+    /// Nothing.
+    None,
+    /// No answer ever comes.
+    Hangs,
+    /// Whoever makes it panics.
+    Panics,
+}
+
+/// The table. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(in crate::agent) struct Twin(Arc<Mutex<Inside>>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    held: HashMap<String, Grant>,
+    last_token: i64,
+    acquires: VecDeque<Fault>,
+}
+
+impl Twin {
+    /// A table on which the first requests for a permit go wrong.
+    pub(in crate::agent) fn faulty(faults: impl IntoIterator<Item = Fault>) -> Self {
+        let twin = Self::default();
+        twin.inside(|inside| inside.acquires.extend(faults));
+        twin
+    }
+
+    fn inside<T>(&self, change: impl FnOnce(&mut Inside) -> T) -> T {
+        change(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Inside {
+    fn acquire(&mut self, request: &AcquireRequest) -> AcquireResponse {
+        let (lock, holder) = (request.lock.clone(), request.holder.clone());
+        match self.held.get(&lock) {
+            Some(grant) if grant.holder == holder => {
+                return AcquireResponse::AlreadyHeld(permit(grant.clone()));
+            }
+            Some(grant) => return skipped(grant),
+            None => {}
+        }
+        self.last_token += 1;
+        let grant = Grant {
+            lock: lock.clone(),
+            holder,
+            token: self.last_token,
+            run_key: request.run_key.clone(),
+        };
+        self.held.insert(lock, grant.clone());
+        AcquireResponse::Granted(permit(grant))
+    }
+
+    fn release(&mut self, grant: &Grant) -> ReleaseResponse {
+        if self.held.get(&grant.lock) == Some(grant) {
+            self.held.remove(&grant.lock);
+        }
+        ReleaseResponse::Released {
+            held_seconds: 1.0,
+            already_released: false,
+            protection: None,
+        }
+    }
+}
+
+impl Table for Twin {
+    async fn acquire(&self, request: &AcquireRequest) -> Result<(AcquireResponse, Instant), Error> {
+        let sent = Instant::now();
+        match self.inside(|inside| inside.acquires.pop_front().unwrap_or(Fault::None)) {
+            Fault::None => Ok((self.inside(|inside| inside.acquire(request)), sent)),
+            Fault::Hangs => pending().await,
+            Fault::Panics => panic!("as told"),
+        }
+    }
+
+    async fn renew(&self, _: &Grant, _: Option<String>) -> Result<HeartbeatResponse, Error> {
+        Ok(HeartbeatResponse::Ended)
+    }
+
+    async fn release(&self, grant: &Grant, _: ReleaseOutcome) -> Result<ReleaseResponse, Error> {
+        Ok(self.inside(|inside| inside.release(grant)))
+    }
+}
+
+fn permit(grant: Grant) -> Granted {
+    Granted {
+        grant,
+        expires_at: "2026-03-01T00:00:00.000Z".into(),
+        heartbeat_seconds: 1,
+        task_group: String::new(),
+        environment: Vec::new(),
+        taken_from: None,
+    }
+}
+
+fn skipped(by: &Grant) -> AcquireResponse {
+    AcquireResponse::Skipped(Skipped {
+        lock: by.lock.clone(),
+        oldest: Oldest {
+            holder: Some(by.holder.clone()),
+            ..Oldest::default()
+        },
+        held: 1,
+        queue_length: 0,
+        not_before: None,
+        message: format!("held by {}", by.holder),
+    })
+}
