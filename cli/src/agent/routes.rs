@@ -1,6 +1,6 @@
 //! The HTTP API.
 
-use super::answer::{Begun, Failure};
+use super::answer::Failure;
 use super::service::Service;
 use super::wish::{BeatRequest, BeginRequest, EndRequest, LookRequest};
 use axum::body::{Bytes, to_bytes};
@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use lockstep::contract::{InvalidRequest, ReleaseOutcome, parse};
+use lockstep::contract::{InvalidRequest, parse};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -46,16 +46,7 @@ async fn begin(State(service): State<Arc<Service>>, request: Request) -> Answer 
     let wish: BeginRequest = read(request).await?;
     let (tell, told) = oneshot::channel();
     // A task of its own, so that a client that goes away leaves no permit behind that nobody knows.
-    tokio::spawn(async move {
-        let begun = service.begin(&wish).await;
-        if let Err(Ok(Begun::Granted(granted))) = tell.send(begun) {
-            tracing::warn!(
-                job = wish.name,
-                "nobody is there to be told that the job may begin"
-            );
-            service.end(&granted.job, ReleaseOutcome::Failed).await.ok();
-        }
-    });
+    tokio::spawn(service.begin(wish, tell));
     let begun = told.await.unwrap_or_else(|_| Err(broken()));
     begun.map(IntoResponse::into_response)
 }

@@ -105,20 +105,40 @@ async fn a_dead_agent_leaves_protection_that_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_before_its_answer_leaves_no_lock_behind() {
+async fn a_job_that_waited_for_its_protection_has_its_whole_lease_before_it() {
+    let inside = Inside::open().await;
+    let task = HostTask::start(&inside, Some("agent-waits")).await;
+    // It is asked again after five seconds, two more than the lease is long.
+    task.fault(&inside, "DEPLOYMENT_BLOCKED", 1).await;
+    let agent = agent_in(&inside, &task, &["--protect=required", "--lease", "10m"]).await;
+
+    let job = agent
+        .begin(json!({ "name": "export", "lock": lock("agent-waits"), "leaseSeconds": 5 }))
+        .await;
+    let beat = agent.beat(&job, json!({ "progress": "row 1" })).await;
+
+    assert_eq!(beat.status, 200, "{beat:?}");
+    assert_eq!(task.asked(&inside).await, [true, true]);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_before_its_task_is_protected_leaves_nothing_behind() {
     let inside = Inside::open().await;
     let lock = lock("agent-gone");
     let task = HostTask::start(&inside, Some("agent-gone")).await;
     task.fault(&inside, "hang", 1).await;
-    let agent = agent_in(&inside, &task, &["--protect", "--lease", "10m"]).await;
+    let agent = agent_in(&inside, &task, &["--protect=required", "--lease", "10m"]).await;
 
-    // The answer waits for the protection, three seconds at most.
+    // Its answer would wait for the protection.
     agent
         .ask_and_go(&json!({ "name": "export", "lock": lock }), 1)
         .await;
-    let held = inside.held(&lock).await;
+    // The call that hangs is given up after 14 seconds, and what it may have set is cleared.
+    until("an end of the protection", 40, async || {
+        task.asked(&inside).await == [true, false]
+    })
+    .await;
 
-    assert_eq!(held, 1);
-    inside.until_held(&lock, 0, 20).await;
+    assert!(inside.record(&lock).await.is_none(), "it was not asked for");
     assert_eq!(agent.get("/v1/health").await.body["openJobs"], 0);
 }

@@ -13,25 +13,68 @@ use crate::sys::env::secret_id;
 use axum::http::StatusCode;
 use lockstep::contract::{AcquireResponse, Grant, Granted as Permit, ReleaseOutcome};
 use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// What a job has before its lock is asked for. A drop gives it back.
+struct Ready<T: Table> {
+    /// Its id.
+    id: String,
+    place: Place<T>,
+    in_flight: InFlight,
+}
 
 impl<T: Table> Service<T> {
-    /// Takes the lock that `request` asks for, and protects the task.
-    ///
-    /// # Errors
-    /// Why the job must not begin.
+    /// Begins the job that a client wishes for, and tells it what came of that. Of a client that
+    /// has gone nothing is left.
     pub(in crate::agent) async fn begin(
-        self: &Arc<Self>,
-        request: &BeginRequest,
-    ) -> Result<Begun, Failure> {
-        request.check()?;
+        self: Arc<Self>,
+        wish: BeginRequest,
+        mut tell: oneshot::Sender<Result<Begun, Failure>>,
+    ) {
+        let ready = tokio::select! {
+            biased;
+            // The table has not been asked yet.
+            () = tell.closed() => return,
+            ready = self.ready(&wish) => ready,
+        };
+        let begun = match ready {
+            Ok(ready) => self.take(ready, &wish).await,
+            Err(failure) => Err(failure),
+        };
+        if let Err(Ok(Begun::Granted(granted))) = tell.send(begun) {
+            tracing::warn!(
+                job = wish.name,
+                "nobody is there to be told that the job may begin"
+            );
+            self.end(&granted.job, ReleaseOutcome::Failed).await.ok();
+        }
+    }
+
+    /// Sees to all that may take long before the lock is taken: its lease runs from then on.
+    async fn ready(self: &Arc<Self>, wish: &BeginRequest) -> Result<Ready<T>, Failure> {
+        wish.check()?;
         let place = Place::reserve(self)?;
-        let times = request.times(self.lease, self.grace);
         let id = secret_id().map_err(|error| {
             let message = format!("no randomness for the job's id: {error}");
             Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
         })?;
-        let holder = self.site.holder_for(&request.name);
-        let acquire = request.acquire(holder, times.seconds());
+        let in_flight = self.protection.begin().await.map_err(|refused| {
+            let message = format!("the task is not protected (--protect=required): {refused}");
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            Failure::new(status, "Agent.NotProtected", message)
+        })?;
+        Ok(Ready {
+            id,
+            place,
+            in_flight,
+        })
+    }
+
+    /// Takes the lock. Unless it is granted, all that the job had is given back.
+    async fn take(&self, ready: Ready<T>, wish: &BeginRequest) -> Result<Begun, Failure> {
+        let times = wish.times(self.lease, self.grace);
+        let holder = self.site.holder_for(&wish.name);
+        let acquire = wish.acquire(holder, times.seconds());
         let asked = again(&acquire.lock, TRIES, || self.locks.acquire(&acquire));
         let (permit, sent) = match asked.await? {
             (AcquireResponse::Granted(permit) | AcquireResponse::AlreadyHeld(permit), sent) => {
@@ -39,38 +82,19 @@ impl<T: Table> Service<T> {
             }
             (refused, _) => return Ok(Begun::Not(Box::new(refused))),
         };
-        let in_flight = match self.protection.begin().await {
-            Ok(in_flight) => in_flight,
-            Err(refused) => {
-                self.give_back(&permit.grant, ReleaseOutcome::Failed)
-                    .await
-                    .ok();
-                let message = format!("the task is not protected (--protect=required): {refused}");
-                let status = StatusCode::SERVICE_UNAVAILABLE;
-                return Err(Failure::new(status, "Agent.NotProtected", message));
-            }
-        };
         let terms = Terms {
-            name: request.name.clone(),
+            name: wish.name.clone(),
             grant: permit.grant.clone(),
             times,
-            max_run: request.max_run(),
-            no_progress: request.no_progress(),
+            max_run: wish.max_run(),
+            no_progress: wish.no_progress(),
         };
-        let granted = self.note(&id, terms, permit, sent, in_flight, place);
+        let granted = self.note(ready, terms, permit, sent);
         Ok(Begun::Granted(Box::new(granted)))
     }
 
     /// A job is under way from here on.
-    fn note(
-        &self,
-        id: &str,
-        terms: Terms,
-        permit: Permit,
-        sent: Instant,
-        kept: InFlight,
-        place: Place<T>,
-    ) -> Granted {
+    fn note(&self, ready: Ready<T>, terms: Terms, permit: Permit, sent: Instant) -> Granted {
         let Grant {
             lock,
             holder,
@@ -80,11 +104,16 @@ impl<T: Table> Service<T> {
         tracing::info!(job = terms.name, lock, holder, token, "the job begins");
         let pairs = permit.environment.into_iter();
         let environment = pairs.map(|pair| (pair.name, pair.value)).collect();
+        let Ready {
+            id,
+            place,
+            in_flight,
+        } = ready;
         let granted = {
             let mut book = self.book();
-            let job = book.begun(id.to_owned(), terms, (sent, permit.expires_at), kept);
+            let job = book.begun(id.clone(), terms, (sent, permit.expires_at), in_flight);
             place.taken();
-            Granted::of(id, job, environment)
+            Granted::of(&id, job, environment)
         };
         self.changed.send_replace(());
         granted

@@ -7,8 +7,10 @@ use crate::agent::answer::Begun;
 use crate::agent::table::twin::{Fault, Twin};
 use crate::agent::wish::BeginRequest;
 use crate::protect::Mode;
-use serde_json::json;
+use lockstep::contract::ReleaseOutcome;
+use serde_json::{Value, json};
 use std::sync::Arc;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// Longer than anything here takes.
@@ -16,10 +18,15 @@ const LONG: Duration = Duration::from_secs(20);
 
 /// A service on `table`, in no task.
 async fn service(table: &Twin) -> Arc<Service<Twin>> {
+    protected(table, Protection::start(Mode::Off, None, LONG)).await
+}
+
+/// The same in a task with this protection.
+async fn protected(table: &Twin, protection: Protection) -> Arc<Service<Twin>> {
     Arc::new(Service {
         locks: table.clone(),
         site: Site::find().await.unwrap(),
-        protection: Protection::start(Mode::Off, None, LONG),
+        protection,
         lease: Duration::from_secs(60),
         grace: Duration::from_secs(25),
         book: Mutex::default(),
@@ -33,5 +40,26 @@ fn wish() -> BeginRequest {
 
 /// What a client is told that asks for a job.
 async fn begin(service: &Arc<Service<Twin>>) -> Result<Begun, Failure> {
-    service.begin(&wish()).await
+    let (tell, told) = oneshot::channel();
+    tokio::join!(Arc::clone(service).begin(wish(), tell), told)
+        .1
+        .unwrap()
+}
+
+/// The name of the error, if it is one.
+fn error(begun: &Result<Begun, Failure>) -> Value {
+    let failure = begun.as_ref().err();
+    failure.map_or(Value::Null, |failure| {
+        serde_json::to_value(failure).unwrap()["error"].take()
+    })
+}
+
+/// Waits until `holds`.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let waited = timeout(LONG, async {
+        while !holds() {
+            crate::sys::clock::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    assert!(waited.await.is_ok(), "{what}");
 }

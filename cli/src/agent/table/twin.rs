@@ -1,7 +1,7 @@
 //! A lock table in memory: mutexes without a clock, and answers that go astray as they are told to.
 
 use super::Table;
-use crate::sys::clock::Instant;
+use crate::sys::clock::{Instant, sleep};
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, Grant, Granted, HeartbeatResponse, Oldest, ReleaseOutcome,
     ReleaseResponse, Skipped,
@@ -10,12 +10,15 @@ use lockstep::error::Error;
 use std::collections::{HashMap, VecDeque};
 use std::future::pending;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What goes wrong with a request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::agent) enum Fault {
     /// Nothing.
     None,
+    /// Its answer takes a second.
+    Slow,
     /// No answer ever comes.
     Hangs,
     /// Whoever makes it panics.
@@ -31,6 +34,8 @@ struct Inside {
     held: HashMap<String, Grant>,
     last_token: i64,
     acquires: VecDeque<Fault>,
+    asked: Vec<AcquireRequest>,
+    released: Vec<(String, ReleaseOutcome)>,
 }
 
 impl Twin {
@@ -41,6 +46,16 @@ impl Twin {
         twin
     }
 
+    /// What was asked for so far.
+    pub(in crate::agent) fn asked(&self) -> Vec<AcquireRequest> {
+        self.inside(|inside| inside.asked.clone())
+    }
+
+    /// How the permits ended that were given back, by their locks.
+    pub(in crate::agent) fn released(&self) -> Vec<(String, ReleaseOutcome)> {
+        self.inside(|inside| inside.released.clone())
+    }
+
     fn inside<T>(&self, change: impl FnOnce(&mut Inside) -> T) -> T {
         change(&mut self.0.lock().unwrap())
     }
@@ -48,6 +63,7 @@ impl Twin {
 
 impl Inside {
     fn acquire(&mut self, request: &AcquireRequest) -> AcquireResponse {
+        self.asked.push(request.clone());
         let (lock, holder) = (request.lock.clone(), request.holder.clone());
         match self.held.get(&lock) {
             Some(grant) if grant.holder == holder => {
@@ -67,9 +83,10 @@ impl Inside {
         AcquireResponse::Granted(permit(grant))
     }
 
-    fn release(&mut self, grant: &Grant) -> ReleaseResponse {
+    fn release(&mut self, grant: &Grant, outcome: ReleaseOutcome) -> ReleaseResponse {
         if self.held.get(&grant.lock) == Some(grant) {
             self.held.remove(&grant.lock);
+            self.released.push((grant.lock.clone(), outcome));
         }
         ReleaseResponse::Released {
             held_seconds: 1.0,
@@ -84,6 +101,11 @@ impl Table for Twin {
         let sent = Instant::now();
         match self.inside(|inside| inside.acquires.pop_front().unwrap_or(Fault::None)) {
             Fault::None => Ok((self.inside(|inside| inside.acquire(request)), sent)),
+            Fault::Slow => {
+                let answer = self.inside(|inside| inside.acquire(request));
+                sleep(Duration::from_secs(1)).await;
+                Ok((answer, sent))
+            }
             Fault::Hangs => pending().await,
             Fault::Panics => panic!("as told"),
         }
@@ -93,8 +115,12 @@ impl Table for Twin {
         Ok(HeartbeatResponse::Ended)
     }
 
-    async fn release(&self, grant: &Grant, _: ReleaseOutcome) -> Result<ReleaseResponse, Error> {
-        Ok(self.inside(|inside| inside.release(grant)))
+    async fn release(
+        &self,
+        grant: &Grant,
+        outcome: ReleaseOutcome,
+    ) -> Result<ReleaseResponse, Error> {
+        Ok(self.inside(|inside| inside.release(grant, outcome)))
     }
 }
 
