@@ -80,6 +80,7 @@ async fn beside(args: &AgentArgs, service: &Arc<Service>, signals: &mut Signals)
     let ended = async {
         service.stop().await;
         service.empty().await;
+        service.certain().await;
     };
     tokio::select! {
         () = ended => service.protection.idle().await,

@@ -1,5 +1,6 @@
 //! `lockstep agent`: jobs over its HTTP API.
 
+mod answers;
 mod client;
 mod command;
 mod hosts;

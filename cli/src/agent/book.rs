@@ -5,8 +5,10 @@ use crate::sys::clock::Instant;
 use lockstep::contract::Grant;
 use std::collections::{HashMap, VecDeque};
 
-/// Most jobs that may be open at once.
-pub(super) const OPEN_MAX: usize = 1_000;
+mod places;
+
+pub(super) use places::{NoRoom, OPEN_MAX, Places};
+
 /// How many jobs that are over are remembered for whoever asks again.
 const KEPT: usize = 1_000;
 
@@ -23,24 +25,14 @@ pub(super) enum Beat {
     Unknown,
 }
 
-/// Why a job cannot begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoRoom {
-    /// As many are open as may be.
-    Full,
-    /// The agent ends.
-    Stopping,
-}
-
 /// The jobs that were begun here, by their ids.
 #[derive(Debug)]
 pub(super) struct Book<P> {
     jobs: HashMap<String, Job<P>>,
     /// Those that are closed, the oldest first.
     closed: VecDeque<String>,
-    /// How many are being begun.
-    beginning: usize,
-    stopping: bool,
+    /// Those that are not open: not yet, or perhaps.
+    pub(super) places: Places,
 }
 
 impl<P> Default for Book<P> {
@@ -48,31 +40,18 @@ impl<P> Default for Book<P> {
         Self {
             jobs: HashMap::new(),
             closed: VecDeque::new(),
-            beginning: 0,
-            stopping: false,
+            places: Places::default(),
         }
     }
 }
 
 impl<P> Book<P> {
-    /// Keeps a place for a job that is being begun. [`Self::begun`] or [`Self::not_begun`] follows.
+    /// Keeps a place for a job that is being begun.
     ///
     /// # Errors
     /// [`NoRoom`].
     pub(super) fn reserve(&mut self) -> Result<(), NoRoom> {
-        if self.stopping {
-            return Err(NoRoom::Stopping);
-        }
-        if self.open() + self.beginning >= OPEN_MAX {
-            return Err(NoRoom::Full);
-        }
-        self.beginning += 1;
-        Ok(())
-    }
-
-    /// Gives the place back.
-    pub(super) fn not_begun(&mut self) {
-        self.beginning = self.beginning.saturating_sub(1);
+        self.places.reserve(self.open())
     }
 
     /// A job has its permit, by a request that was sent at `sent`. `kept` is dropped when it is
@@ -84,7 +63,7 @@ impl<P> Book<P> {
         at: (Instant, String),
         kept: P,
     ) -> &Job<P> {
-        self.beginning = self.beginning.saturating_sub(1);
+        self.places.left();
         let (sent, expires_at) = at;
         let job = Job::begun(terms, sent, expires_at, kept);
         self.jobs.entry(id).insert_entry(job).into_mut()
@@ -209,21 +188,6 @@ impl<P> Book<P> {
     /// How many jobs are not over.
     pub(super) fn open(&self) -> usize {
         self.jobs.len() - self.closed.len()
-    }
-
-    /// No job begins any more.
-    pub(super) fn stop(&mut self) {
-        self.stopping = true;
-    }
-
-    /// Whether no job begins any more.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping
-    }
-
-    /// Whether the agent stops and no job is being begun.
-    pub(super) fn is_settled(&self) -> bool {
-        self.stopping && self.beginning == 0
     }
 }
 

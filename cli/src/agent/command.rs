@@ -43,6 +43,7 @@ pub(super) async fn attend(
     let open = service.book().open();
     tracing::info!(%end, open, "the program has ended; its open jobs are released as failed");
     service.end_all().await;
+    service.certain().await;
     service.protection.idle().await;
     Ok(cause.map_or(end.exit(), Exit::signal))
 }
@@ -63,7 +64,7 @@ async fn until_end(
                 child.signal(signal);
                 if asks_to_end(signal) && cause.is_none() {
                     tracing::info!(%signal, "passed on; the program has {:?} to stop", args.grace);
-                    service.book().stop();
+                    service.book().places.stop();
                     cause = Some(signal);
                     dead_by = Some(Instant::now() + args.grace);
                 }

@@ -84,7 +84,11 @@ async fn list(State(service): State<Arc<Service>>) -> Json<Value> {
 
 async fn health(State(service): State<Arc<Service>>) -> Json<Value> {
     let book = service.book();
-    let status = if book.is_stopping() { "stopping" } else { "ok" };
+    let status = if book.places.is_stopping() {
+        "stopping"
+    } else {
+        "ok"
+    };
     Json(json!({ "status": status, "openJobs": book.open() }))
 }
 

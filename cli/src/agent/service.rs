@@ -2,6 +2,7 @@
 
 mod beat;
 mod begin;
+mod doubt;
 mod end;
 mod place;
 
@@ -105,8 +106,9 @@ impl<T: Table> Service<T> {
     /// Begins no job any more, and waits until those that were beginning have begun.
     pub(super) async fn stop(&self) {
         let mut changed = self.changed.subscribe();
-        self.book().stop();
-        while !self.book().is_settled() {
+        self.book().places.stop();
+        self.changed.send_replace(());
+        while !self.book().places.is_settled() {
             changed.changed().await.ok();
         }
     }

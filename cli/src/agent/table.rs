@@ -19,6 +19,12 @@ pub(super) trait Table: Send + Sync + 'static {
         request: &AcquireRequest,
     ) -> impl Future<Output = Result<(AcquireResponse, Instant), Error>> + Send;
 
+    /// Asks once more, which does not count as one more run.
+    fn acquire_again(
+        &self,
+        request: &AcquireRequest,
+    ) -> impl Future<Output = Result<(AcquireResponse, Instant), Error>> + Send;
+
     /// Moves the end of a lease forward, and tells how far the work has come.
     fn renew(
         &self,
@@ -37,6 +43,13 @@ pub(super) trait Table: Send + Sync + 'static {
 impl Table for Locks {
     async fn acquire(&self, request: &AcquireRequest) -> Result<(AcquireResponse, Instant), Error> {
         Self::acquire(self, request).await
+    }
+
+    async fn acquire_again(
+        &self,
+        request: &AcquireRequest,
+    ) -> Result<(AcquireResponse, Instant), Error> {
+        Self::acquire_again(self, request).await
     }
 
     async fn renew(

@@ -32,6 +32,17 @@ impl Failure {
         }
     }
 
+    /// Whether it leaves open what became of the request.
+    pub(in super::super) fn leaves_open(&self) -> bool {
+        self.status.is_server_error()
+    }
+
+    /// The lock table said nothing that could be relied on.
+    pub(in super::super) fn unavailable(message: impl Into<String>) -> Self {
+        let name = ErrorName::Unavailable.as_str();
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, name, message)
+    }
+
     /// There is no job of that id.
     pub(in super::super) fn no_such_job() -> Self {
         let message = "no job has this id: it was never begun here, or ended long ago, or the agent \
@@ -57,7 +68,8 @@ impl From<NoRoom> for Failure {
     fn from(no_room: NoRoom) -> Self {
         match no_room {
             NoRoom::Full => {
-                let message = format!("{OPEN_MAX} jobs are open, the most there may be");
+                let message =
+                    format!("{OPEN_MAX} jobs are open or in doubt, the most there may be");
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "Agent.TooManyJobs", message)
             }
             NoRoom::Stopping => {

@@ -202,7 +202,7 @@ fn as_many_jobs_are_open_as_may_be_those_that_begin_counted() {
     book.reserve().unwrap();
 
     let full = book.reserve();
-    book.not_begun();
+    book.places.left();
     let room = book.reserve();
 
     assert_eq!((full, room), (Err(NoRoom::Full), Ok(())));
@@ -227,10 +227,39 @@ fn no_job_begins_once_the_agent_stops_and_those_that_were_beginning_are_waited_f
     let mut book: Book<()> = Book::default();
     book.reserve().unwrap();
 
-    book.stop();
+    book.places.stop();
 
     assert_eq!(book.reserve(), Err(NoRoom::Stopping));
-    assert!(!book.is_settled());
-    book.not_begun();
-    assert!(book.is_settled());
+    assert!(!book.places.is_settled());
+    book.places.left();
+    assert!(book.places.is_settled());
+}
+
+#[test]
+fn a_job_in_doubt_keeps_its_place_and_is_not_waited_for() {
+    let mut book: Book<()> = Book::default();
+    for _ in 0..OPEN_MAX {
+        book.reserve().unwrap();
+    }
+
+    book.places.doubted("h");
+    let doubted = (book.places.is_doubted("h"), book.places.is_doubted("other"));
+    let full = book.reserve();
+    book.places.resolved("h");
+    let room = book.reserve();
+
+    assert_eq!(doubted, (true, false));
+    assert_eq!((full, room), (Err(NoRoom::Full), Ok(())));
+}
+
+#[test]
+fn an_agent_that_stops_does_not_wait_for_what_is_in_doubt() {
+    let mut book: Book<()> = Book::default();
+    book.reserve().unwrap();
+
+    book.places.doubted("h");
+    book.places.stop();
+
+    assert!(book.places.is_settled());
+    assert_eq!(book.places.doubts(), 1);
 }

@@ -11,7 +11,7 @@ use crate::protect::keeper::InFlight;
 use crate::sys::clock::Instant;
 use crate::sys::env::secret_id;
 use axum::http::StatusCode;
-use lockstep::contract::{AcquireResponse, Grant, Granted as Permit, ReleaseOutcome};
+use lockstep::contract::{AcquireResponse, Grant, Granted as Permit};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -46,7 +46,7 @@ impl<T: Table> Service<T> {
                 job = wish.name,
                 "nobody is there to be told that the job may begin"
             );
-            self.end(&granted.job, ReleaseOutcome::Failed).await.ok();
+            self.let_go(&granted.job).await;
         }
     }
 
@@ -71,17 +71,32 @@ impl<T: Table> Service<T> {
     }
 
     /// Takes the lock. Unless it is granted, all that the job had is given back.
-    async fn take(&self, ready: Ready<T>, wish: &BeginRequest) -> Result<Begun, Failure> {
+    async fn take(
+        self: &Arc<Self>,
+        ready: Ready<T>,
+        wish: &BeginRequest,
+    ) -> Result<Begun, Failure> {
         let times = wish.times(self.lease, self.grace);
         let holder = self.site.holder_for(&wish.name);
         let acquire = wish.acquire(holder, times.seconds());
         let asked = again(&acquire.lock, TRIES, || self.locks.acquire(&acquire));
-        let (permit, sent) = match asked.await? {
-            (AcquireResponse::Granted(permit) | AcquireResponse::AlreadyHeld(permit), sent) => {
+        let (permit, sent) = match asked.await {
+            Ok((AcquireResponse::Granted(permit) | AcquireResponse::AlreadyHeld(permit), sent)) => {
                 (permit, sent)
             }
-            (refused, _) => return Ok(Begun::Not(Box::new(refused))),
+            Ok((refused, _)) => return self.not_granted(refused),
+            Err(error) => {
+                if error.name().is_retryable() {
+                    self.doubt(ready.place, acquire, times.length);
+                }
+                return Err(error.into());
+            }
         };
+        if times.stop_at(sent).left().is_zero() {
+            self.doubt(ready.place, acquire, times.length);
+            let message = "the answer came so late that the lease is all but over; ask again";
+            return Err(Failure::unavailable(message));
+        }
         let terms = Terms {
             name: wish.name.clone(),
             grant: permit.grant.clone(),
@@ -91,6 +106,21 @@ impl<T: Table> Service<T> {
         };
         let granted = self.note(ready, terms, permit, sent);
         Ok(Begun::Granted(Box::new(granted)))
+    }
+
+    /// Nobody is at work under a permit that was taken unseen: then there is something to do.
+    fn not_granted(&self, answer: AcquireResponse) -> Result<Begun, Failure> {
+        let holder = match &answer {
+            AcquireResponse::Skipped(skipped) => skipped.oldest.holder.as_deref(),
+            AcquireResponse::Duplicate(run) => Some(run.holder.as_str()),
+            _ => None,
+        };
+        if holder.is_some_and(|holder| self.book().places.is_doubted(holder)) {
+            let message = "held by a job that did not begin, since the answer to its request was \
+                           lost; its permit is being given back: ask again";
+            return Err(Failure::unavailable(message));
+        }
+        Ok(Begun::Not(Box::new(answer)))
     }
 
     /// A job is under way from here on.

@@ -1,4 +1,4 @@
-//! The places of jobs that are being begun.
+//! The places of jobs that are being begun, or that may have begun unseen.
 
 use super::Service;
 use crate::agent::book::NoRoom;
@@ -9,8 +9,16 @@ use std::sync::Arc;
 /// of the begin can keep it: an agent that counted it for ever would never stop.
 #[must_use = "dropped, it is free again"]
 pub(super) struct Place<T: Table> {
-    /// None once it is the job's.
-    service: Option<Arc<Service<T>>>,
+    service: Arc<Service<T>>,
+    /// It is somebody else's by now.
+    is_taken: bool,
+}
+
+/// The place of a job that nobody works on, and whose holder may have a permit all the same.
+#[must_use = "dropped, it is free again"]
+pub(super) struct Doubt<T: Table> {
+    service: Arc<Service<T>>,
+    holder: String,
 }
 
 impl<T: Table> Place<T> {
@@ -21,21 +29,39 @@ impl<T: Table> Place<T> {
     pub(super) fn reserve(service: &Arc<Service<T>>) -> Result<Self, NoRoom> {
         service.book().reserve()?;
         Ok(Self {
-            service: Some(Arc::clone(service)),
+            service: Arc::clone(service),
+            is_taken: false,
         })
     }
 
     /// The book has the job in it.
     pub(super) fn taken(mut self) {
-        self.service = None;
+        self.is_taken = true;
+    }
+
+    /// The job does not begin, and nobody knows whether `holder` has a permit.
+    pub(super) fn doubted(mut self, holder: &str) -> Doubt<T> {
+        self.service.book().places.doubted(holder);
+        self.is_taken = true;
+        Doubt {
+            service: Arc::clone(&self.service),
+            holder: holder.to_owned(),
+        }
     }
 }
 
 impl<T: Table> Drop for Place<T> {
     fn drop(&mut self) {
-        if let Some(service) = self.service.take() {
-            service.book().not_begun();
-            service.changed.send_replace(());
+        if !self.is_taken {
+            self.service.book().places.left();
+            self.service.changed.send_replace(());
         }
+    }
+}
+
+impl<T: Table> Drop for Doubt<T> {
+    fn drop(&mut self) {
+        self.service.book().places.resolved(&self.holder);
+        self.service.changed.send_replace(());
     }
 }

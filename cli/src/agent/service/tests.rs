@@ -1,6 +1,7 @@
 //! The service on a table in memory.
 
 mod begin;
+mod doubt;
 
 use super::*;
 use crate::agent::answer::Begun;
@@ -40,8 +41,14 @@ fn wish() -> BeginRequest {
 
 /// What a client is told that asks for a job.
 async fn begin(service: &Arc<Service<Twin>>) -> Result<Begun, Failure> {
+    begin_for(service, json!({ "name": "export", "lock": "exports" })).await
+}
+
+/// The same, for this job.
+async fn begin_for(service: &Arc<Service<Twin>>, wish: Value) -> Result<Begun, Failure> {
     let (tell, told) = oneshot::channel();
-    tokio::join!(Arc::clone(service).begin(wish(), tell), told)
+    let wish = serde_json::from_value(wish).unwrap();
+    tokio::join!(Arc::clone(service).begin(wish, tell), told)
         .1
         .unwrap()
 }
@@ -54,9 +61,14 @@ fn error(begun: &Result<Begun, Failure>) -> Value {
     })
 }
 
+/// The permit was given back, as failed.
+fn failed() -> [(String, ReleaseOutcome); 1] {
+    [("exports".into(), ReleaseOutcome::Failed)]
+}
+
 /// Waits until `holds`.
 async fn until(what: &str, holds: impl Fn() -> bool) {
-    let waited = timeout(LONG, async {
+    let waited = timeout(10 * LONG, async {
         while !holds() {
             crate::sys::clock::sleep(Duration::from_millis(20)).await;
         }

@@ -7,6 +7,7 @@ use lockstep::contract::{
     ReleaseResponse, Skipped,
 };
 use lockstep::error::Error;
+use lockstep::store::StoreError;
 use std::collections::{HashMap, VecDeque};
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -19,6 +20,12 @@ pub(in crate::agent) enum Fault {
     None,
     /// Its answer takes a second.
     Slow,
+    /// Its answer comes when the lease is over.
+    Late,
+    /// It is carried out, and its answer is lost.
+    AnswerLost,
+    /// It does not get there.
+    Silence,
     /// No answer ever comes.
     Hangs,
     /// Whoever makes it panics.
@@ -34,6 +41,8 @@ struct Inside {
     held: HashMap<String, Grant>,
     last_token: i64,
     acquires: VecDeque<Fault>,
+    /// How many more that give a permit back get no answer.
+    deaf: usize,
     asked: Vec<AcquireRequest>,
     released: Vec<(String, ReleaseOutcome)>,
 }
@@ -44,6 +53,16 @@ impl Twin {
         let twin = Self::default();
         twin.inside(|inside| inside.acquires.extend(faults));
         twin
+    }
+
+    /// The next that give one back get no answer.
+    pub(in crate::agent) fn deaf_to_releases(&self, count: usize) {
+        self.inside(|inside| inside.deaf = count);
+    }
+
+    /// How many more requests for a permit go wrong.
+    pub(in crate::agent) fn faults(&self) -> usize {
+        self.inside(|inside| inside.acquires.len())
     }
 
     /// What was asked for so far.
@@ -106,9 +125,26 @@ impl Table for Twin {
                 sleep(Duration::from_secs(1)).await;
                 Ok((answer, sent))
             }
+            // Sent when the machine started.
+            Fault::Late => {
+                let answer = self.inside(|inside| inside.acquire(request));
+                Ok((answer, Instant::default()))
+            }
+            Fault::AnswerLost => {
+                self.inside(|inside| inside.acquire(request));
+                Err(silence())
+            }
+            Fault::Silence => Err(silence()),
             Fault::Hangs => pending().await,
             Fault::Panics => panic!("as told"),
         }
+    }
+
+    async fn acquire_again(
+        &self,
+        request: &AcquireRequest,
+    ) -> Result<(AcquireResponse, Instant), Error> {
+        self.acquire(request).await
     }
 
     async fn renew(&self, _: &Grant, _: Option<String>) -> Result<HeartbeatResponse, Error> {
@@ -120,8 +156,18 @@ impl Table for Twin {
         grant: &Grant,
         outcome: ReleaseOutcome,
     ) -> Result<ReleaseResponse, Error> {
-        Ok(self.inside(|inside| inside.release(grant, outcome)))
+        self.inside(|inside| {
+            if inside.deaf > 0 {
+                inside.deaf -= 1;
+                return Err(silence());
+            }
+            Ok(inside.release(grant, outcome))
+        })
     }
+}
+
+fn silence() -> Error {
+    StoreError::Unavailable("as told".into()).into()
 }
 
 fn permit(grant: Grant) -> Granted {
