@@ -2,9 +2,9 @@
 
 use super::Agent;
 use super::client::free_port;
-use crate::support::{Inside, Started, children_of, lock, output, scratch, until_dead};
+use crate::support::{Inside, Started, children_of, lives, lock, output, scratch, until_dead};
 use lockstep::domain::RunOutcome;
-use lockstep_tests::stack::until;
+use lockstep_tests::stack::{pause, until};
 use serde_json::json;
 
 #[tokio::test]
@@ -68,6 +68,33 @@ async fn a_program_may_end_its_jobs_after_sigterm_and_is_killed_after_its_grace(
     assert_eq!(end.body["status"], "released");
     assert_eq!(agent.process.code().await, 143);
     until_dead(&[program], 1).await;
+}
+
+#[tokio::test]
+async fn a_signal_that_asks_for_something_else_than_an_end_ends_nothing() {
+    let inside = Inside::open().await;
+    for signal in ["QUIT", "HUP"] {
+        let heard = scratch("agent-heard");
+        let script = format!(
+            "trap 'echo heard > {}' {signal}; while :; do sleep 0.1; done",
+            heard.display()
+        );
+        let agent = Agent::start(&inside, &["--grace", "1s", "--", "sh", "-c", &script]).await;
+        until("the program", 10, async || {
+            !agent.process.children().is_empty()
+        })
+        .await;
+        let program = agent.process.children()[0].0;
+        // The program sets its trap first of all.
+        pause(500).await;
+
+        agent.process.signal(signal).await;
+        until("the signal", 10, async || heard.exists()).await;
+        pause(3_000).await;
+
+        assert!(lives(program), "{signal}");
+        assert_eq!(agent.get("/v1/health").await.body["status"], "ok");
+    }
 }
 
 #[tokio::test]
