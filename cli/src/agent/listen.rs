@@ -1,16 +1,14 @@
 //! Where the agent listens, and who it lets wait.
 
+mod socket;
+
 use crate::args::agent::AgentArgs;
 use crate::sys::clock::sleep;
 use axum::Router;
 use hyper::server::conn::http1::Builder;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use nix::sys::stat::{Mode, umask};
-use std::fs;
-use std::io::{Error, ErrorKind};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use socket::SocketFile;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,18 +25,8 @@ const HEAD_WITHIN: Duration = Duration::from_secs(60);
 pub(super) enum Listener {
     /// A loopback address.
     Tcp(TcpListener),
-    /// A socket that only this user can use. Its file goes with it.
-    Unix(UnixListener, SocketFile),
-}
-
-/// The file of a socket.
-#[derive(Debug)]
-pub(super) struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        fs::remove_file(&self.0).ok();
-    }
+    /// A socket that only this user can use. Its file goes with it, and before it.
+    Unix(SocketFile, UnixListener),
 }
 
 impl Listener {
@@ -49,10 +37,10 @@ impl Listener {
     pub(super) async fn bind(args: &AgentArgs) -> Result<Self, String> {
         match &args.socket {
             Some(path) => {
-                let socket = private(path);
-                let socket =
-                    socket.map_err(|error| format!("--socket {}: {error}", path.display()));
-                Ok(Self::Unix(socket?, SocketFile(path.clone())))
+                let bound = SocketFile::bind(path).await;
+                let named = |error| format!("--socket {}: {error}", path.display());
+                let (file, listener) = bound.map_err(named)?;
+                Ok(Self::Unix(file, listener))
             }
             None => {
                 let listener = TcpListener::bind(args.listen).await;
@@ -69,7 +57,7 @@ impl Listener {
                 let address = listener.local_addr();
                 address.map_or_else(|error| error.to_string(), |at| format!("http://{at}"))
             }
-            Self::Unix(_, file) => format!("unix:{}", file.0.display()),
+            Self::Unix(file, _) => format!("unix:{}", file.path().display()),
         }
     }
 
@@ -82,7 +70,7 @@ impl Listener {
                     stream.set_nodelay(true).ok();
                     tokio::spawn(answer(stream, router.clone(), place));
                 }),
-                Self::Unix(listener, _) => listener.accept().await.map(|(stream, _)| {
+                Self::Unix(_, listener) => listener.accept().await.map(|(stream, _)| {
                     tokio::spawn(answer(stream, router.clone(), place));
                 }),
             };
@@ -109,70 +97,5 @@ async fn answer(
     drop(place);
 }
 
-/// A socket of mode 0600. A file that nobody listens on any more is in nobody's use.
-fn private(path: &Path) -> Result<UnixListener, Error> {
-    if is_socket(path) && UnixStream::connect(path).is_err() {
-        fs::remove_file(path)?;
-    }
-    // Set before the file is there: nobody can come in between.
-    let before = umask(Mode::S_IXUSR | Mode::S_IRWXG | Mode::S_IRWXO);
-    let listener = UnixListener::bind(path);
-    umask(before);
-    listener.map_err(|error| match error.kind() {
-        ErrorKind::AddrInUse => Error::other("in use, or a file that is no socket"),
-        _ => error,
-    })
-}
-
-fn is_socket(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sys::env::random_id;
-    use std::os::unix::fs::PermissionsExt;
-
-    fn path() -> PathBuf {
-        std::env::temp_dir().join(format!("lockstep-agent-{}.sock", random_id()))
-    }
-
-    #[tokio::test]
-    async fn only_the_user_of_the_agent_can_use_its_socket() {
-        let path = path();
-
-        let listener = private(&path).unwrap();
-
-        let mode = fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        drop((listener, SocketFile(path.clone())));
-        assert!(!path.exists());
-    }
-
-    #[tokio::test]
-    async fn a_socket_that_somebody_listens_on_is_left_to_them() {
-        let path = path();
-        let first = private(&path).unwrap();
-
-        let second = private(&path);
-
-        assert!(second.is_err());
-        drop(first);
-        let third = private(&path);
-        assert!(third.is_ok(), "what a dead agent left behind is taken over");
-        drop(SocketFile(path));
-    }
-
-    #[tokio::test]
-    async fn a_file_that_is_no_socket_is_not_touched() {
-        let path = path();
-        fs::write(&path, "mine").unwrap();
-
-        assert!(private(&path).is_err());
-
-        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-        fs::remove_file(path).unwrap();
-    }
-}
+mod tests;
