@@ -4,7 +4,8 @@
 //! for that would keep the jobs of a dead program alive.
 //!
 //! - [`book`] and [`job`] say which job may go on, and until when: pure.
-//! - [`service`] brings that onto the lock [`table`]. [`routes`] is the API, [`listen`] where it is.
+//! - [`service`] brings that onto the lock [`table`]. [`routes`] is the API, [`listen`] where it is,
+//!   [`local`] for whom.
 //! - [`command`] is the program, where the agent starts it.
 
 mod answer;
@@ -12,6 +13,7 @@ mod book;
 mod command;
 mod job;
 mod listen;
+mod local;
 mod routes;
 mod service;
 mod table;

@@ -2,6 +2,7 @@
 
 mod socket;
 
+use super::local::{Way, local};
 use crate::args::agent::AgentArgs;
 use crate::sys::clock::sleep;
 use axum::Router;
@@ -61,8 +62,13 @@ impl Listener {
         }
     }
 
-    /// Answers whoever connects.
+    /// Answers whoever connects from this machine.
     pub(super) async fn serve(self, router: Router) {
+        let way = match &self {
+            Self::Tcp(_) => Way::Port,
+            Self::Unix(..) => Way::Socket,
+        };
+        let router = local(router, way);
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         while let Ok(place) = Arc::clone(&room).acquire_owned().await {
             let accepted = match &self {

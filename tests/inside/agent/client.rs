@@ -163,8 +163,12 @@ pub(crate) fn free_port() -> String {
     listener.local_addr().expect("its address").to_string()
 }
 
+/// A `Host` among the headers takes the place of its own.
 fn request(method: &str, path: &str, headers: &[&str], body: &str) -> String {
-    let mut text = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    if !headers.iter().any(|header| header.starts_with("Host:")) {
+        text.push_str("Host: localhost\r\n");
+    }
     for header in headers {
         text.push_str(&format!("{header}\r\n"));
     }

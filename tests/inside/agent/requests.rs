@@ -107,6 +107,33 @@ async fn what_is_no_request_of_the_api_is_refused_as_json() {
 }
 
 #[tokio::test]
+async fn a_web_page_is_not_answered() {
+    const ORIGIN: &str = "Origin: https://example.com";
+    let inside = Inside::open().await;
+    let lock = lock("agent-page");
+    let agent = Agent::start(&inside, &[]).await;
+    let on_socket = Agent::start_on_socket(&inside).await;
+    let begin = json!({ "name": "export", "lock": lock }).to_string();
+    let table = [
+        ("GET", "/v1/jobs", ["Host: example.com:7414", "Accept: */*"]),
+        ("GET", "/v1/health", ["Host: localhost", ORIGIN]),
+        ("OPTIONS", "/v1/jobs", ["Host: 127.0.0.1:7414", ORIGIN]),
+        ("POST", "/v1/jobs", ["Host: example.com:7414", JSON[0]]),
+        ("GET", "/v2/jobs", ["Host: example.com", "Accept: */*"]),
+    ];
+
+    for (method, path, headers) in table {
+        let answer = agent.send(method, path, &headers, &begin).await;
+
+        assert_eq!(answer.error(), (403, "Agent.Forbidden"), "{headers:?}");
+    }
+    let by_name = ["Host: example.com"];
+    let told = on_socket.send("GET", "/v1/health", &by_name, "").await;
+    assert_eq!(told.status, 200, "no name leads a browser to a socket");
+    assert!(inside.record(&lock).await.is_none());
+}
+
+#[tokio::test]
 async fn a_bad_progress_does_not_stand_in_the_way_of_the_next_beat() {
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;

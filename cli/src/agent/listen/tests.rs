@@ -1,10 +1,12 @@
 use super::*;
 use crate::sys::env::random_id;
+use axum::routing::get;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
 
 fn path() -> PathBuf {
     std::env::temp_dir().join(format!("lockstep-agent-{}.sock", random_id()))
@@ -71,4 +73,41 @@ async fn a_file_that_is_no_socket_is_not_touched() {
 
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     fs::remove_file(path).unwrap();
+}
+
+/// The first line of the answer to a request with these headers.
+async fn status(mut stream: impl AsyncRead + AsyncWrite + Unpin, headers: &str) -> String {
+    let request = format!("GET / HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn web_pages_are_not_answered() {
+    let router = || Router::new().route("/", get(async || "hello"));
+    let (good, forbidden) = ("HTTP/1.1 200 OK", "HTTP/1.1 403 Forbidden");
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = tcp.local_addr().unwrap();
+    let path = path();
+    let (file, unix) = SocketFile::bind(&path).await.unwrap();
+    let serving = [
+        tokio::spawn(Listener::Tcp(tcp).serve(router())),
+        tokio::spawn(Listener::Unix(file, unix).serve(router())),
+    ];
+
+    for (headers, by_port, by_socket) in [
+        ("Host: localhost\r\n", good, good),
+        ("Host: example.com\r\n", forbidden, good),
+        ("Host: localhost\r\nOrigin: null\r\n", forbidden, forbidden),
+    ] {
+        let stream = TcpStream::connect(port).await.unwrap();
+        assert_eq!(status(stream, headers).await, by_port, "{headers}");
+        let stream = UnixStream::connect(&path).await.unwrap();
+        assert_eq!(status(stream, headers).await, by_socket, "{headers}");
+    }
+    for one in serving {
+        one.abort();
+    }
 }
