@@ -26,7 +26,9 @@ pub(crate) type EndOf = oneshot::Receiver<ChildEnd>;
 pub(crate) struct Spec {
     /// The command and its arguments.
     pub(crate) command: Vec<String>,
-    /// Variables that it gets beside those of this process.
+    /// Variables of this process that it does not get: they are about another grant.
+    pub(crate) without: &'static [&'static str],
+    /// Variables that it gets beside the others of this process.
     pub(crate) environment: Vec<(String, String)>,
     /// What it reads on standard input; none is what this process reads.
     pub(crate) input: Option<Vec<u8>>,
@@ -46,6 +48,9 @@ impl Child {
     /// When no process can be started. A command that is not there shows in its end.
     pub(crate) fn start(reaper: &Reaper, spec: &Spec) -> Result<Self, Error> {
         let mut command = shim::command(&spec.command);
+        for name in spec.without {
+            command.env_remove(name);
+        }
         command.envs(spec.environment.iter().map(|(k, v)| (k, v)));
         if spec.input.is_some() {
             command.stdin(Stdio::piped());

@@ -9,6 +9,8 @@
 mod grant;
 mod work;
 
+pub(crate) use work::OF_A_GRANT;
+
 use crate::again::{Patience, again};
 use crate::args::run::RunArgs;
 use crate::child::Reaper;

@@ -117,6 +117,22 @@ async fn the_command_gets_the_grant_in_its_environment_and_the_streams_of_the_ca
 }
 
 #[tokio::test]
+async fn a_run_within_another_one_gets_nothing_of_the_grant_around_it() {
+    let inside = Inside::open().await;
+    let (outer, inner) = (lock("outer"), lock("inner"));
+    let within = crate::support::binary();
+    let script = format!(
+        "{} run --lock {inner} -- sh -c 'echo $LOCKSTEP_LOCK [$LOCKSTEP_RUN_KEY]'",
+        within.display()
+    );
+
+    let flags = ["--run-key", "outer-key"];
+    let (code, out, said) = output(inside.run(&outer, &flags, &["sh", "-c", &script])).await;
+
+    assert_eq!((code, out), (0, format!("{inner} []\n")), "{said}");
+}
+
+#[tokio::test]
 async fn a_bad_flag_or_environment_gives_one_line_that_names_it_and_starts_nothing() {
     let inside = Inside::open().await;
     let marker = scratch("never");

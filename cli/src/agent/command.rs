@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::guardian::Guardian;
 use crate::signals::{Signals, asks_to_end};
 use crate::sys::clock::{Instant, reached};
+use crate::sys::terminal;
 use nix::sys::signal::Signal;
 use std::io::Error;
 use std::sync::Arc;
@@ -32,12 +33,13 @@ pub(super) async fn attend(
     let spec = Spec {
         command: args.command.clone(),
         environment: vec![(VARIABLE.into(), url)],
-        input: None,
+        ..Spec::default()
     };
     let mut child = Child::start(&reaper, &spec)?;
     guardian.guard(child.group(), NEVER);
     let (end, cause) = until_end(args, &mut child, service, signals).await;
     guardian.drop(child.group());
+    terminal::take_back(child.group());
     kill_strays(child.group(), || Some(guardian.pid())).await;
     service.stop().await;
     let open = service.book().open();

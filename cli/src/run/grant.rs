@@ -180,7 +180,9 @@ async fn adopt(args: &RunArgs, locks: &Locks, table: &str, grant: Grant) -> Resu
         "the workflow's grant is good"
     );
     // The rest of the grant is in the environment already.
-    let environment = vec![("LOCKSTEP_TABLE".into(), table.to_owned())];
+    let mut environment = vec![("LOCKSTEP_TABLE".into(), table.to_owned())];
+    let key = grant.run_key.clone();
+    environment.extend(key.map(|key| ("LOCKSTEP_RUN_KEY".into(), key)));
     Ok(Held {
         grant,
         times,

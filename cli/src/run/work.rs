@@ -8,13 +8,16 @@ use crate::exit::Exit;
 use crate::guardian::Guardian;
 use crate::keeper::Keeper;
 use crate::locks::Locks;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::signals::{Signals, asks_to_end};
 use crate::sys::terminal;
 use lockstep::contract::ReleaseOutcome;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+
+/// What only some grants have. One that this process was itself started under is another one.
+pub(crate) const OF_A_GRANT: &[&str] = &["LOCKSTEP_RUN_KEY", progress::VARIABLE];
 
 /// What the work came to.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +101,7 @@ fn begin(
     let guardian = Guardian::start(reaper)?;
     let spec = Spec {
         command: args.command.clone(),
+        without: OF_A_GRANT,
         environment,
         input: None,
     };

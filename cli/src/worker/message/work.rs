@@ -5,7 +5,7 @@ use crate::attend::{Cause, attend};
 use crate::child::{Child, ChildEnd, Spec, kill_strays};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
-use crate::run::release;
+use crate::run::{OF_A_GRANT, release};
 use crate::sys::clock::Instant;
 use crate::worker::decide::{Fate, Kind, after_end};
 use crate::worker::extend::extend;
@@ -145,6 +145,7 @@ impl<Q: Queue> Desk<Q> {
         environment.extend(about(message));
         let spec = Spec {
             command: self.command.clone(),
+            without: OF_A_GRANT,
             environment,
             input: Some(message.body.clone()),
         };
