@@ -35,6 +35,7 @@ async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
     let flags = [&QUICK[..], &["--once-key", "id"]].concat();
     let broken = scene.send("{\"card\": \"4111-secret\"").await;
     let keyless = scene.send("{\"card\": \"4111-secret\"}").await;
+    let rounded = scene.send("{\"id\": 12345678901234567890123}").await;
 
     let (mut command, log) = scene.command(&flags, "say start");
     command.env("LOCKSTEP_LOG", "trace");
@@ -43,7 +44,7 @@ async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
     let log = worker.end().await;
 
     let mut dead = scene.queue.dead(&scene.inside.stack).await;
-    let mut expected = [broken.clone(), keyless.clone()];
+    let mut expected = [broken.clone(), keyless.clone(), rounded.clone()];
     dead.sort();
     expected.sort();
     assert_eq!((dead.as_slice(), scene.told()), (&expected[..], vec![]));
@@ -68,6 +69,11 @@ async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
         line(&keyless).contains("finds nothing"),
         "{}",
         line(&keyless)
+    );
+    assert!(
+        line(&rounded).contains("may have been rounded"),
+        "{}",
+        line(&rounded)
     );
 }
 

@@ -1,0 +1,131 @@
+use super::*;
+use std::collections::HashSet;
+
+fn key(expression: Option<&str>, body: &str) -> Result<String, Malformed> {
+    let expression = expression.map(|text| OnceKey::compile(text).unwrap());
+    once_key(expression.as_ref(), &Message::sample(body))
+}
+
+#[test]
+fn without_an_expression_the_id_of_the_message_is_the_key_and_any_body_will_do() {
+    assert_eq!(key(None, "\u{1}no JSON"), Ok("id-1".into()));
+}
+
+#[test]
+fn a_text_or_a_whole_number_is_a_key() {
+    let body = r#"{"order": {"id": "A-7", "number": 12}}"#;
+
+    assert_eq!(key(Some("order.id"), body), Ok("A-7".into()));
+    assert_eq!(key(Some("order.number"), body), Ok("12".into()));
+    let both = "join('/', [order.id, to_string(order.number)])";
+    assert_eq!(key(Some(both), body), Ok("A-7/12".into()));
+}
+
+#[test]
+fn every_whole_number_of_64_bits_is_a_key_of_its_own() {
+    for number in [
+        "0",
+        "-1",
+        "9007199254740993",
+        "-9223372036854775808",
+        "18446744073709551614",
+        "18446744073709551615",
+    ] {
+        let body = format!(r#"{{"id": {number}}}"#);
+        for expression in ["id", "to_string(id)"] {
+            assert_eq!(key(Some(expression), &body), Ok(number.into()));
+        }
+    }
+}
+
+#[test]
+fn a_number_that_would_be_rounded_is_malformed_in_whatever_part_of_the_key_it_is() {
+    for number in [
+        "12345678901234567890123",
+        "12345678901234567890124",
+        "18446744073709551616",
+        "-9223372036854775809",
+        "1700000000.123456789",
+        "1.5",
+        "100.0",
+        "1e2",
+    ] {
+        let body = format!(r#"{{"id": {number}, "kind": "refund"}}"#);
+        for expression in [
+            "id",
+            "to_string(id)",
+            "join('/', [kind, to_string(id)])",
+            "to_string(@)",
+            "to_string([kind, id])",
+            "sum([id])",
+        ] {
+            let told = key(Some(expression), &body).unwrap_err().0;
+
+            assert!(told.contains("whole number of 64 bits"), "{told}");
+            assert!(!told.contains("refund") && !told.contains(number), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_number_that_is_no_part_of_the_key_may_be_any() {
+    let body = r#"{"id": 7, "price": 9.99, "big": 12345678901234567890123}"#;
+
+    for expression in ["id", "to_string(id)", "[@][?price > `1.5`].id | [0]"] {
+        assert_eq!(key(Some(expression), body), Ok("7".into()));
+    }
+}
+
+#[test]
+fn a_key_that_no_run_key_may_be_is_hashed_and_stays_the_same() {
+    let long = format!(r#"{{"id": "{}"}}"#, "x".repeat(513));
+    for body in [r#"{"id": "größe 7"}"#, r#"{"id": "a b"}"#, &long] {
+        let found = key(Some("id"), body).unwrap();
+
+        assert!(found.starts_with("sha256:") && found.len() == 71, "{found}");
+        assert_eq!(Ok(found), key(Some("id"), body));
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_by_its_place_and_never_by_the_body() {
+    for (expression, body, wrong) in [
+        ("id", "secret", "no JSON at line 1, column 1"),
+        ("id", "{\"secret\": [1,", "ends too early at line 1"),
+        ("id", "", "ends too early at line 1, column 0"),
+        ("id", r#"{"secret": 1}"#, "finds nothing"),
+        ("id", r#"{"id": ""}"#, "finds an empty text"),
+        ("id", r#"{"id": ["secret"]}"#, "finds a list"),
+        ("id", r#"{"id": {"secret": 1}}"#, "finds an object"),
+        ("id", r#"{"id": true}"#, "finds a truth value"),
+        ("length(id)", r#"{"id": 5}"#, "expects type"),
+    ] {
+        let Malformed(told) = key(Some(expression), body).unwrap_err();
+
+        assert!(
+            told.contains(wrong) && !told.contains("secret"),
+            "{body}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_bad_expression_is_told_with_its_place_in_one_line() {
+    let problem = OnceKey::compile("order.[").unwrap_err();
+
+    assert!(
+        problem.contains("character") && problem.lines().count() == 1,
+        "{problem}"
+    );
+}
+
+#[test]
+fn keys_are_spread_over_all_shards_and_each_has_its_own() {
+    let locks: HashSet<_> = (0..2_000)
+        .map(|n| lock("orders", &format!("k{n}")))
+        .collect();
+
+    assert_eq!(locks.len(), usize::from(SHARDS));
+    assert_eq!(lock("orders", "k1"), lock("orders", "k1"));
+    assert!(locks.contains("orders/00") && locks.contains("orders/3f"));
+}
