@@ -36,7 +36,7 @@ use crate::site::Site;
 use crate::sys::env::filled;
 use crate::sys::trust;
 use decide::{Kind, Patience};
-use message::Desk;
+use message::{AtWork, Desk};
 use nix::sys::signal::Signal;
 use poll::Poll;
 use queue::{CEILING, QueueError, Sqs};
@@ -103,7 +103,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
             grace: args.grace,
         },
         command: args.command,
-        at_work: 0.into(),
+        at_work: AtWork::default(),
     };
     let poll = Poll::new(queue, Arc::new(desk), args.concurrency, hide);
     let ended = poll.serve(signals, args.grace).await;

@@ -1,6 +1,9 @@
 //! One message, from its receive to its end.
 
+mod at_work;
 mod work;
+
+pub(crate) use at_work::AtWork;
 
 use super::decide::{Fate, Kind, Next, Patience, after_answer, is_trouble};
 use super::key::{Malformed, OnceKey, lock, once_key, sha256};
@@ -22,7 +25,6 @@ use crate::sys::env::dice;
 use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale, rfc3339};
 use lockstep::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 /// How many messages may be at work under one of the locks, in all workers together.
@@ -48,8 +50,7 @@ pub(crate) struct Desk<Q> {
     pub(crate) patience: Patience,
     pub(crate) limits: Limits,
     pub(crate) command: Vec<String>,
-    /// Commands that run.
-    pub(crate) at_work: AtomicUsize,
+    pub(crate) at_work: AtWork,
 }
 
 impl<Q: Queue> Work for Desk<Q> {

@@ -14,7 +14,6 @@ use crate::worker::stopping::Orders;
 use lockstep::contract::{Granted, ReleaseOutcome};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -80,8 +79,7 @@ impl<Q: Queue> Desk<Q> {
         sent: Instant,
         orders: Orders,
     ) -> (ChildEnd, Option<Cause>, Instant) {
-        // Counted before it is started: strays are looked for when nothing is at work.
-        self.at_work.fetch_add(1, Ordering::Relaxed);
+        let at_work = self.at_work.begin().await;
         let mut started = None;
         let (end, cause, renewed) = match self.start(message, granted) {
             Ok((child, progress)) => {
@@ -118,10 +116,10 @@ impl<Q: Queue> Desk<Q> {
                 (ChildEnd::Unknown, None, sent)
             }
         };
-        self.at_work.fetch_sub(1, Ordering::Relaxed);
-        if let Some(group) = started {
-            let is_alone = || self.at_work.load(Ordering::Relaxed) == 0;
-            kill_strays(group, || is_alone().then(|| self.guardian.pid())).await;
+        drop(at_work);
+        if let (Some(group), Some(_nothing)) = (started, self.at_work.nothing()) {
+            // While others are at work, nobody can tell whose a stray is. None begins meanwhile.
+            kill_strays(group, || Some(self.guardian.pid())).await;
         }
         (end, cause, self.times.kill_at(renewed))
     }
