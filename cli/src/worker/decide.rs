@@ -6,7 +6,7 @@
 //!                   its key has succeeded     delete
 //!                   in flight elsewhere       hide: lease, then twice that, and so on
 //!                   all permits held          hide, likewise
-//!                   the table gives no answer hide, and poll less
+//!                   no answer, or refused     hide: 15 s, a minute, four, …, and receive less
 //!  command          ends with 0               release as succeeded, then delete
 //!                   fails, or is over time    release as failed, then hide: 5 s, 10 s, 20 s, …
 //!                   loses its lease           leave it: it is visible when others may take over
@@ -16,13 +16,19 @@
 use crate::attend::Cause;
 use crate::child::ChildEnd;
 use crate::worker::queue::CEILING;
-use lockstep::contract::{AcquireResponse, ErrorName, Granted, ReleaseOutcome};
+use lockstep::contract::{AcquireResponse, Granted, ReleaseOutcome};
 use std::time::Duration;
 
 /// How long a message is hidden after its first failure.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
-/// What is left of [`CEILING`] for the time between receive and decision.
-const MARGIN: Duration = Duration::from_secs(300);
+/// How long a message is hidden that trouble kept from its work, the first time.
+const FIRST_TROUBLE: Duration = Duration::from_secs(15);
+/// How long at most. Some queues have many more receives than five: there, a moment's trouble at the
+/// tenth must not cost half a day.
+const LONGEST_TROUBLE: Duration = Duration::from_secs(3_600);
+/// Longest time that a message is hidden: what is left of [`CEILING`] is for the time between receive
+/// and decision.
+const LONGEST: Duration = CEILING.saturating_sub(Duration::from_secs(300));
 
 /// What to do with a message in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,20 +88,20 @@ impl Patience {
     /// How long a message is hidden that failed when it was received for the `count`th time. `dice`,
     /// from 0 to 1, takes up to a half off: messages that failed together come back one by one.
     pub(crate) fn after_failure(&self, count: u32, dice: f64) -> Duration {
-        let bound = doubled(FIRST_BACKOFF, count).min(self.backoff_max);
+        let bound = grown(FIRST_BACKOFF, 2, count).min(self.backoff_max);
         whole(bound.mul_f64(1.0 - dice / 2.0))
     }
 
     /// How long a message is hidden whose work is in flight elsewhere. Each look counts as a receive,
     /// so they get rarer: a long run next to its duplicate must not end in the dead-letter queue.
     pub(crate) fn while_in_flight(&self, count: u32) -> Duration {
-        doubled(self.lease, count).min(CEILING.saturating_sub(MARGIN))
+        grown(self.lease, 2, count).min(LONGEST)
     }
 }
 
-/// `first` at the first receive, and twice as much at each further one.
-fn doubled(first: Duration, count: u32) -> Duration {
-    first.saturating_mul(1 << count.saturating_sub(1).min(20))
+/// `first` at the first receive, and `factor` times as much at each further one.
+fn grown(first: Duration, factor: u32, count: u32) -> Duration {
+    first.saturating_mul(factor.saturating_pow(count.saturating_sub(1)))
 }
 
 /// Whole seconds, at least one: SQS knows no parts of a second.
@@ -121,10 +127,16 @@ pub(crate) fn after_answer(answer: AcquireResponse, count: u32, patience: &Patie
     Next::Skip { fate, why }
 }
 
-/// Whether an error of the lock table would meet any other message too, so that receiving more of
-/// them only wears out their receive counts.
-pub(crate) fn is_trouble(error: ErrorName) -> bool {
-    matches!(error, ErrorName::Unavailable | ErrorName::Denied)
+/// What becomes of a message that was kept from its work by what is not its own: the table, the state
+/// of its lock, the protection of the task, this machine. `dice` takes up to a quarter off its wait.
+///
+/// It has five receives at the least, if the queue is as the manual asks, and no fault. So the first
+/// wait is short, for a moment's trouble, and those after it grow fast: together they are over an
+/// hour, and even a message with one receive left outlasts half an hour. The lease has no part in it,
+/// because nobody works on the message.
+pub(crate) fn after_trouble(count: u32, dice: f64) -> Fate {
+    let bound = grown(FIRST_TROUBLE, 4, count).min(LONGEST_TROUBLE);
+    Fate::Hide(whole(bound.mul_f64(1.0 - dice / 4.0)))
 }
 
 /// What the end of a command means. One that was stopped has not succeeded, whatever its code says.

@@ -5,7 +5,7 @@ mod work;
 
 pub(crate) use at_work::AtWork;
 
-use super::decide::{Fate, Kind, Next, Patience, after_answer, is_trouble};
+use super::decide::{Fate, Kind, Next, Patience, after_answer, after_trouble};
 use super::key::{Malformed, OnceKey, lock, once_key, sha256};
 use super::poll::{Done, Work};
 use super::queue::{Message, Queue};
@@ -75,7 +75,7 @@ impl<Q: Queue> Work for Desk<Q> {
                     id,
                     "not begun, the task is not protected (--protect=required): {refused}"
                 );
-                self.settle(&message, Fate::Hide(self.backoff(&message)))
+                self.settle(&message, after_trouble(message.receive_count, dice()))
                     .await;
                 self.report.count(Kind::GivenBack, None);
                 self.done(Kind::GivenBack, true, None)
@@ -152,9 +152,13 @@ impl<Q: Queue> Desk<Q> {
                 }
             }
             Err(error) => {
-                let fate = Fate::Hide(self.backoff(message));
+                // Whatever it is, the message has no part in it, and others may meet it too. That
+                // goes for a lock that is paused or frozen as well, one of 64: whoever pauses a
+                // queue's work pauses all of them, and if it is one alone, the next message is
+                // under another lock and ends the trouble.
+                let fate = after_trouble(message.receive_count, dice());
                 tracing::error!(id, lock = request.lock, ?fate, "not begun: {error}");
-                (Kind::GivenBack, is_trouble(error.name()), fate)
+                (Kind::GivenBack, true, fate)
             }
         };
         self.settle(message, fate).await;

@@ -105,6 +105,32 @@ async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_fa
 }
 
 #[tokio::test]
+async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_resumed() {
+    let scene = Scene::new("paused", 9).await;
+    let name = &scene.queue.name;
+    let locks: Vec<_> = (0..64).map(|shard| format!("{name}/{shard:02x}")).collect();
+    for lock in &locks {
+        scene.inside.stack.pause_lock(lock, "a move").await;
+    }
+    let worker = scene.worker(&QUICK, "say \"run $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.send("work").await;
+    worker.until_logged("not begun: ", 30).await;
+    worker.until_logged("no message is received for", 10).await;
+
+    let told = worker.log.text();
+    let line = told.lines().find(|line| line.contains("not begun: "));
+    let line = line.expect("a line");
+    let own = locks.iter().find(|lock| line.contains(lock.as_str()));
+    let own = own.expect("one of its locks");
+    scene.inside.stack.resume_lock(own, "moved").await;
+    scene.until_empty(60).await;
+    worker.end().await;
+
+    assert!(line.contains("a move"), "{line}");
+    assert_eq!(scene.told(), ["run 2"]);
+}
+
+#[tokio::test]
 async fn a_worker_without_its_table_goes_on_and_leaves_messages_to_others() {
     let scene = Scene::new("no-table", 9).await;
     let gate = Gate::open(scene.inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
@@ -115,13 +141,14 @@ async fn a_worker_without_its_table_goes_on_and_leaves_messages_to_others() {
     scene.send("work").await;
     cut.until_logged("not begun: ", 60).await;
     cut.until_logged("no message is received for", 10).await;
+    cut.process.signal("INT").await;
+    let code = cut.process.code().await;
 
     let healthy = scene.worker(&QUICK, "say done");
     until("done", 60, async || !scene.told().is_empty()).await;
     scene.until_empty(60).await;
     healthy.end().await;
-    cut.process.signal("INT").await;
 
     assert_eq!(scene.told(), ["done"]);
-    assert_eq!(cut.process.code().await, 130);
+    assert_eq!(code, 130);
 }

@@ -73,10 +73,11 @@ async fn a_worker_that_has_to_be_protected_and_cannot_be_leaves_messages_to_othe
     scene.send("work").await;
     refused.until_logged("TASK_NOT_VALID", 60).await;
     refused.until_logged("not begun, ", 60).await;
+    refused.end().await;
 
+    // The message is hidden for a while.
     let other = scene.worker(&["--backoff-max", "1s"], "say done");
     scene.until_empty(60).await;
-    refused.end().await;
     other.end().await;
 
     assert_eq!(scene.told(), ["done"]);

@@ -110,6 +110,44 @@ fn a_failure_comes_back_after_a_time_that_doubles_up_to_the_most() {
 }
 
 #[test]
+fn a_message_that_trouble_keeps_from_its_work_comes_back_after_four_times_as_long_up_to_an_hour() {
+    for (count, longest, shortest) in [
+        (0, 15, 12),
+        (1, 15, 12),
+        (2, 60, 45),
+        (3, 240, 180),
+        (4, 960, 720),
+        (5, 3_600, 2_700),
+        (u32::MAX, 3_600, 2_700),
+    ] {
+        let fates = [0.0, 1.0].map(|dice| after_trouble(count, dice));
+
+        let hidden = [longest, shortest].map(|seconds| Fate::Hide(Duration::from_secs(seconds)));
+        assert_eq!(fates, hidden, "{count}");
+    }
+}
+
+#[test]
+fn half_an_hour_of_trouble_moves_no_message_away_that_has_one_of_five_receives_left() {
+    for first in 1..=5 {
+        // It is moved away when it would be received for the sixth time.
+        let fates = (first..=5).map(|count| after_trouble(count, 1.0));
+
+        let outlasts: Duration = fates
+            .map(|fate| match fate {
+                Fate::Hide(length) => length,
+                other => panic!("{other:?}"),
+            })
+            .sum();
+
+        assert!(
+            outlasts >= Duration::from_secs(1_800),
+            "{first}: {outlasts:?}"
+        );
+    }
+}
+
+#[test]
 fn a_failure_is_hidden_for_whole_seconds_and_never_given_back_at_once() {
     let patience = Patience {
         backoff_max: Duration::from_secs(1),
@@ -154,14 +192,5 @@ fn only_a_command_that_was_let_finish_and_ended_with_0_is_deleted() {
             expected,
             "{end:?} {cause:?}"
         );
-    }
-}
-
-#[test]
-fn only_what_meets_every_message_slows_the_worker_down() {
-    for error in ErrorName::ALL {
-        let expected = [ErrorName::Unavailable, ErrorName::Denied].contains(&error);
-
-        assert_eq!(is_trouble(error), expected, "{error}");
     }
 }
