@@ -7,7 +7,7 @@ pub(crate) use at_work::AtWork;
 
 use super::decide::{Fate, Kind, Next, Patience, after_answer, after_trouble};
 use super::key::{Malformed, OnceKey, lock, once_key, sha256};
-use super::poll::{Done, Work};
+use super::poll::{Done, Probe, Work};
 use super::queue::{Message, Queue};
 use super::report::Report;
 use super::settle::settle;
@@ -54,7 +54,7 @@ pub(crate) struct Desk<Q> {
 }
 
 impl<Q: Queue> Work for Desk<Q> {
-    async fn handle(self: Arc<Self>, message: Message, mut orders: Orders) -> Done {
+    async fn handle(self: Arc<Self>, message: Message, mut orders: Orders, probe: Probe) -> Done {
         let once_key = match once_key(self.once_key.as_ref(), &message) {
             Ok(once_key) => once_key,
             Err(malformed) => return self.malformed(&message, &malformed).await,
@@ -66,19 +66,13 @@ impl<Q: Queue> Work for Desk<Q> {
         };
         match protected {
             Ok(in_flight) => {
-                let (kind, trouble) = self.under_lock(&message, once_key, orders).await;
-                self.done(kind, trouble, Some(in_flight))
+                let kind = self.under_lock(&message, once_key, orders, probe).await;
+                self.done(kind, Some(in_flight))
             }
             Err(refused) => {
-                let id = &message.id;
-                tracing::error!(
-                    id,
-                    "not begun, the task is not protected (--protect=required): {refused}"
-                );
-                self.settle(&message, after_trouble(message.receive_count, dice()))
-                    .await;
-                self.report.count(Kind::GivenBack, None);
-                self.done(Kind::GivenBack, true, None)
+                let why = format!("the task is not protected (--protect=required): {refused}");
+                let kind = self.not_begun(&message, &why, probe).await;
+                self.done(kind, None)
             }
         }
     }
@@ -87,17 +81,13 @@ impl<Q: Queue> Work for Desk<Q> {
         tracing::info!(id = message.id, "given back: the worker shuts down");
         self.settle(&message, Fate::GIVE_BACK).await;
         self.report.count(Kind::GivenBack, None);
-        self.done(Kind::GivenBack, false, None)
+        self.done(Kind::GivenBack, None)
     }
 }
 
 impl<Q: Queue> Desk<Q> {
-    fn done(&self, kind: Kind, trouble: bool, in_flight: Option<InFlight>) -> Done {
-        Done {
-            kind,
-            trouble,
-            in_flight,
-        }
+    fn done(&self, kind: Kind, in_flight: Option<InFlight>) -> Done {
+        Done { kind, in_flight }
     }
 
     async fn settle(&self, message: &Message, fate: Fate) {
@@ -125,45 +115,53 @@ impl<Q: Queue> Desk<Q> {
         );
         self.settle(message, Fate::Hide(back_in)).await;
         self.report.count(Kind::Malformed, None);
-        self.done(Kind::Malformed, false, None)
+        self.done(Kind::Malformed, None)
+    }
+
+    /// Hides a message that trouble keeps from its work: it has no part in it, and others would meet
+    /// the same.
+    async fn not_begun(&self, message: &Message, why: &str, probe: Probe) -> Kind {
+        probe.trouble();
+        let fate = after_trouble(message.receive_count, dice());
+        tracing::error!(id = message.id, ?fate, "not begun: {why}");
+        self.settle(message, fate).await;
+        self.report.count(Kind::GivenBack, None);
+        Kind::GivenBack
     }
 
     /// Takes the lock of the once key, and works if it is granted.
-    async fn under_lock(&self, message: &Message, key: String, orders: Orders) -> (Kind, bool) {
-        let id = &message.id;
+    ///
+    /// An error is never the message's own. That goes for a lock that is paused or frozen as well, one
+    /// of 64: whoever pauses a queue's work pauses all of them, and if it is one alone, the next
+    /// message is under another lock and ends the trouble.
+    async fn under_lock(
+        &self,
+        message: &Message,
+        key: String,
+        orders: Orders,
+        probe: Probe,
+    ) -> Kind {
         let request = self.request(key);
-        let (kind, trouble, fate) = match self.acquire(&request, &orders).await {
-            Ok((answer, sent)) => {
-                match after_answer(answer, message.receive_count, &self.patience) {
-                    Next::Start(granted) => {
-                        let kind = self.work(message, &granted, sent, orders).await;
-                        return (kind, false);
-                    }
-                    Next::Skip { fate, why } => {
-                        tracing::info!(
-                            id,
-                            lock = request.lock,
-                            key = request.run_key,
-                            ?fate,
-                            "skipped: {why}"
-                        );
-                        (Kind::Skipped, false, fate)
-                    }
-                }
-            }
-            Err(error) => {
-                // Whatever it is, the message has no part in it, and others may meet it too. That
-                // goes for a lock that is paused or frozen as well, one of 64: whoever pauses a
-                // queue's work pauses all of them, and if it is one alone, the next message is
-                // under another lock and ends the trouble.
-                let fate = after_trouble(message.receive_count, dice());
-                tracing::error!(id, lock = request.lock, ?fate, "not begun: {error}");
-                (Kind::GivenBack, true, fate)
-            }
+        let (answer, sent) = match self.acquire(&request, &orders).await {
+            Ok(answered) => answered,
+            Err(error) => return self.not_begun(message, &error.to_string(), probe).await,
         };
-        self.settle(message, fate).await;
-        self.report.count(kind, None);
-        (kind, trouble)
+        match after_answer(answer, message.receive_count, &self.patience) {
+            Next::Start(granted) => self.work(message, &granted, sent, orders, probe).await,
+            Next::Skip { fate, why } => {
+                probe.works();
+                tracing::info!(
+                    id = message.id,
+                    lock = request.lock,
+                    key = request.run_key,
+                    ?fate,
+                    "skipped: {why}"
+                );
+                self.settle(message, fate).await;
+                self.report.count(Kind::Skipped, None);
+                Kind::Skipped
+            }
+        }
     }
 
     fn request(&self, once_key: String) -> AcquireRequest {

@@ -1,5 +1,10 @@
 //! The loop of the worker: receives when there is room, and ends in steps.
 
+mod pace;
+mod probe;
+
+pub(crate) use probe::Probe;
+
 use super::decide::Kind;
 use super::queue::{Message, Queue, QueueError};
 use super::report::Tally;
@@ -7,8 +12,9 @@ use super::stopping::{Order, Orders, Stopping};
 use crate::protect::keeper::InFlight;
 use crate::sys::clock::{Instant, reached};
 use crate::sys::env::seed;
-use lockstep::backoff::Backoff;
 use nix::sys::signal::Signal;
+use pace::Pace;
+use probe::Shown;
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,19 +27,19 @@ use tokio::task::{JoinError, JoinSet};
 const POLL: Duration = Duration::from_secs(20);
 /// Most messages of one receive.
 const BATCH: usize = 10;
-/// Bounds of the pause after a receive that failed, or while the lock table cannot be used.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 /// How long the protection of the task outlasts the last message, so that it is not set and cleared
 /// between any two of them.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
 /// Whoever works on messages.
 pub(crate) trait Work: Send + Sync + 'static {
-    /// Works on `message` to its end, until `orders` say otherwise.
+    /// Works on `message` to its end, until `orders` say otherwise. Lets `probe` show as soon as it
+    /// can whether another message would come through.
     fn handle(
         self: Arc<Self>,
         message: Message,
         orders: Orders,
+        probe: Probe,
     ) -> impl Future<Output = Done> + Send + 'static;
 
     /// Makes `message` visible to others at once.
@@ -45,9 +51,6 @@ pub(crate) trait Work: Send + Sync + 'static {
 pub(crate) struct Done {
     /// How it counts.
     pub(crate) kind: Kind,
-    /// Whether another message would meet the same: the lock table cannot be used, or the task
-    /// cannot be protected.
-    pub(crate) trouble: bool,
     /// What counted it as in flight.
     pub(crate) in_flight: Option<InFlight>,
 }
@@ -64,13 +67,9 @@ pub(crate) struct Poll<Q, W> {
     running: JoinSet<Done>,
     receiving: Option<Receiving>,
     tally: Tally,
-    backoff: Backoff,
-    /// Receives that failed, one after the other.
-    failures: u32,
-    /// Messages that met trouble, one after the other.
-    troubles: u32,
-    /// No receive before then.
-    resume: Option<Instant>,
+    pace: Pace,
+    /// What messages show.
+    shown: (mpsc::UnboundedSender<Shown>, mpsc::UnboundedReceiver<Shown>),
     /// Whether the queue has ever answered.
     answered: bool,
     /// Keeps the task protected until then.
@@ -91,10 +90,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             running: JoinSet::new(),
             receiving: None,
             tally: Tally::default(),
-            backoff: Backoff::new(PAUSES.0, PAUSES.1, seed()),
-            failures: 0,
-            troubles: 0,
-            resume: None,
+            pace: Pace::new(seed()),
+            shown: mpsc::unbounded_channel(),
             answered: false,
             spare: None,
             stopping: None,
@@ -121,6 +118,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             tokio::select! {
                 biased;
                 Some(signal) = signals.recv() => self.told_to_end(signal, grace),
+                // Before the end of whoever showed it.
+                Some(shown) = self.shown.1.recv() => self.learn(shown),
                 Some(done) = self.running.join_next() => self.account(done),
                 answer = received(&mut self.receiving) => {
                     self.receiving = None;
@@ -128,25 +127,19 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
                 }
                 () = reached(step) => self.go_on_ending(),
                 signal = given_up(end) => return Ok(self.finish(signal).await),
-                () = reached(self.resume) => self.resume = None,
+                () = reached(self.pace.resume()) => self.pace.go_on(),
                 () = reached(idle_at) => self.unprotect().await,
             }
         }
     }
 
-    /// Receives as many messages as there is room for. While there is trouble, one is enough to see
-    /// whether it is over.
+    /// Receives as many messages as there is room for and the pace allows.
     fn receive_if_room(&mut self) {
         let room = self.concurrency.saturating_sub(self.running.len());
-        let is_due = self.stopping.is_none() && self.resume.is_none() && self.receiving.is_none();
-        if room == 0 || !is_due {
+        let most = self.pace.most(room).min(BATCH);
+        if most == 0 || self.stopping.is_some() || self.receiving.is_some() {
             return;
         }
-        let most = if self.troubles > 0 {
-            1
-        } else {
-            room.min(BATCH)
-        };
         let most = u8::try_from(most).unwrap_or(1);
         let (queue, hide) = (Arc::clone(&self.queue), self.hide);
         let receiving = async move { queue.receive(most, POLL, hide).await };
@@ -162,20 +155,21 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             }
             Err(error) => {
                 tracing::warn!(%error, "no messages could be received");
-                self.resume = Some(Instant::now() + self.backoff.wait(self.failures));
-                self.failures += 1;
+                self.pace.not_received(Instant::now());
                 return Ok(());
             }
         };
         self.answered = true;
-        self.failures = 0;
+        self.pace.received();
         for message in messages {
             let work = Arc::clone(&self.work);
             if self.stopping.is_some() {
                 self.running.spawn(work.give_back(message));
             } else {
                 let orders = Orders::of(&self.orders);
-                self.running.spawn(work.handle(message, orders));
+                let probe = Probe::new(&self.shown.0);
+                self.pace.handed_out();
+                self.running.spawn(work.handle(message, orders, probe));
             }
         }
         Ok(())
@@ -186,7 +180,6 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             tracing::error!(%error, "a message was given up; it comes back when its visibility ends");
             Done {
                 kind: Kind::Failed,
-                trouble: false,
                 in_flight: None,
             }
         });
@@ -194,13 +187,12 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         if let Some(in_flight) = done.in_flight {
             self.spare = Some((in_flight, Instant::now() + IDLE_AFTER));
         }
-        if !done.trouble {
-            self.troubles = 0;
-        } else if self.stopping.is_none() {
-            let pause = self.backoff.wait(self.troubles);
+    }
+
+    fn learn(&mut self, shown: Shown) {
+        let pause = self.pace.shown(shown, Instant::now());
+        if let Some(pause) = pause.filter(|_| self.stopping.is_none()) {
             tracing::warn!("no message is received for {pause:.1?}");
-            self.resume = Some(Instant::now() + pause);
-            self.troubles += 1;
         }
     }
 

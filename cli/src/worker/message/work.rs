@@ -9,6 +9,7 @@ use crate::run::{OF_A_GRANT, release};
 use crate::sys::clock::Instant;
 use crate::worker::decide::{Fate, Kind, after_end};
 use crate::worker::extend::extend;
+use crate::worker::poll::Probe;
 use crate::worker::queue::{Message, Queue};
 use crate::worker::stopping::Orders;
 use lockstep::contract::{Granted, ReleaseOutcome};
@@ -26,13 +27,15 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 const ATTRIBUTES_MAX: usize = 96 * 1024;
 
 impl<Q: Queue> Desk<Q> {
-    /// The command under its grant.
+    /// The command under its grant. A machine that cannot start it is trouble, not a failure of the
+    /// message: it would meet every one.
     pub(super) async fn work(
         &self,
         message: &Message,
         granted: &Granted,
         sent: Instant,
         orders: Orders,
+        probe: Probe,
     ) -> Kind {
         let (id, grant) = (&message.id, &granted.grant);
         if orders.is_stopping() {
@@ -43,6 +46,16 @@ impl<Q: Queue> Desk<Q> {
             self.report.count(Kind::GivenBack, None);
             return Kind::GivenBack;
         }
+        let at_work = self.at_work.begin().await;
+        let started = match self.start(message, granted) {
+            Ok(started) => started,
+            Err(error) => {
+                release(&self.locks, grant, ReleaseOutcome::Failed, RELEASE_TRIES).await;
+                let why = format!("no process can be started: {error}");
+                return self.not_begun(message, &why, probe).await;
+            }
+        };
+        probe.works();
         tracing::info!(
             id,
             lock = grant.lock,
@@ -51,8 +64,14 @@ impl<Q: Queue> Desk<Q> {
             receive_count = message.receive_count,
             "started"
         );
-        let begun = Instant::now();
-        let (end, cause, ends) = self.run(message, granted, sent, orders.clone()).await;
+        let (begun, group) = (Instant::now(), started.0.group());
+        let run = self.run(message, granted, sent, orders.clone(), started);
+        let (end, cause, ends) = run.await;
+        drop(at_work);
+        if let Some(_nothing) = self.at_work.nothing() {
+            // While others are at work, nobody can tell whose a stray is. None begins meanwhile.
+            kill_strays(group, || Some(self.guardian.pid())).await;
+        }
         let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));
         let (outcome, fate, kind) = after_end(end, cause, self.backoff(message));
         let seconds = took.as_secs_f64();
@@ -78,49 +97,32 @@ impl<Q: Queue> Desk<Q> {
         granted: &Granted,
         sent: Instant,
         orders: Orders,
+        (child, progress): (Child, Option<Progress>),
     ) -> (ChildEnd, Option<Cause>, Instant) {
-        let at_work = self.at_work.begin().await;
-        let mut started = None;
-        let (end, cause, renewed) = match self.start(message, granted) {
-            Ok((child, progress)) => {
-                let group = child.group();
-                started = Some(group);
-                let said = progress.as_ref().map(Progress::latest);
-                let said = said.unwrap_or_else(|| watch::channel(None).1);
-                let (tell, renewed) = watch::channel(sent);
-                let keeper = Keeper {
-                    locks: Arc::clone(&self.locks),
-                    grant: granted.grant.clone(),
-                    times: self.times,
-                    sent,
-                    progress: said.clone(),
-                    guarded: Some((self.guardian.clone(), group)),
-                };
-                let keeping = keeper.keep_and_tell(tell);
-                let extending = extend(&*self.queue, message, self.hide, renewed.clone());
-                // Whoever has lost the lease does not extend the visibility either.
-                let both = async {
-                    tokio::select! {
-                        lost = keeping => lost,
-                        never = extending => never,
-                    }
-                };
-                let (end, cause) =
-                    attend(&message.id, child, both, said, orders, self.limits).await;
-                self.guardian.drop(group);
-                let renewed = *renewed.borrow();
-                (end, cause, renewed)
-            }
-            Err(error) => {
-                tracing::error!(id = message.id, %error, "no process can be started");
-                (ChildEnd::Unknown, None, sent)
+        let group = child.group();
+        let said = progress.as_ref().map(Progress::latest);
+        let said = said.unwrap_or_else(|| watch::channel(None).1);
+        let (tell, renewed) = watch::channel(sent);
+        let keeper = Keeper {
+            locks: Arc::clone(&self.locks),
+            grant: granted.grant.clone(),
+            times: self.times,
+            sent,
+            progress: said.clone(),
+            guarded: Some((self.guardian.clone(), group)),
+        };
+        let keeping = keeper.keep_and_tell(tell);
+        let extending = extend(&*self.queue, message, self.hide, renewed.clone());
+        // Whoever has lost the lease does not extend the visibility either.
+        let both = async {
+            tokio::select! {
+                lost = keeping => lost,
+                never = extending => never,
             }
         };
-        drop(at_work);
-        if let (Some(group), Some(_nothing)) = (started, self.at_work.nothing()) {
-            // While others are at work, nobody can tell whose a stray is. None begins meanwhile.
-            kill_strays(group, || Some(self.guardian.pid())).await;
-        }
+        let (end, cause) = attend(&message.id, child, both, said, orders, self.limits).await;
+        self.guardian.drop(group);
+        let renewed = *renewed.borrow();
         (end, cause, self.times.kill_at(renewed))
     }
 

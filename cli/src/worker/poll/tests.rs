@@ -1,6 +1,7 @@
 //! The loop over a scripted queue, with work that takes as long as a test wants it to.
 
 use super::*;
+use lockstep::backoff::Backoff;
 use std::sync::Mutex;
 use tokio::sync::Notify;
 
@@ -41,13 +42,15 @@ impl Queue for Script {
     }
 }
 
-/// Work that notes what it gets, and ends when it is told or stopped.
+/// Work that notes what it gets. The id of a message says what becomes of it: `panic`; `malformed`,
+/// which shows nothing; `trouble`, which is met at once; `slow trouble`, which is met when that is
+/// told; all others come through, and end when they are told or stopped.
 #[derive(Default)]
 struct Notes {
     begun: Mutex<Vec<String>>,
     given_back: Mutex<Vec<String>>,
     go: Notify,
-    trouble: bool,
+    trouble: Notify,
 }
 
 impl Notes {
@@ -57,29 +60,36 @@ impl Notes {
 }
 
 impl Work for Notes {
-    async fn handle(self: Arc<Self>, message: Message, mut orders: Orders) -> Done {
+    async fn handle(self: Arc<Self>, message: Message, mut orders: Orders, probe: Probe) -> Done {
         self.begun.lock().unwrap().push(message.id.clone());
-        assert_ne!(message.id, "panic");
+        match message.id.as_str() {
+            "panic" => panic!("in the middle of it"),
+            "malformed" => return done(Kind::Malformed),
+            "trouble" | "slow trouble" => {
+                if message.id == "slow trouble" {
+                    self.trouble.notified().await;
+                }
+                probe.trouble();
+                return done(Kind::GivenBack);
+            }
+            _ => probe.works(),
+        }
         let stopped = async { while orders.next_order().await < Order::Stop {} };
-        let kind = tokio::select! {
-            () = self.go.notified() => Kind::Succeeded,
-            () = stopped => Kind::GivenBack,
-        };
-        Done {
-            kind,
-            trouble: self.trouble,
-            in_flight: None,
+        tokio::select! {
+            () = self.go.notified() => done(Kind::Succeeded),
+            () = stopped => done(Kind::GivenBack),
         }
     }
 
     async fn give_back(self: Arc<Self>, message: Message) -> Done {
         self.given_back.lock().unwrap().push(message.id);
-        Done {
-            kind: Kind::GivenBack,
-            trouble: false,
-            in_flight: None,
-        }
+        done(Kind::GivenBack)
     }
+}
+
+fn done(kind: Kind) -> Done {
+    let in_flight = None;
+    Done { kind, in_flight }
 }
 
 fn messages(count: usize, id: &str) -> Vec<Message> {
@@ -112,12 +122,13 @@ fn begin(
     });
     let work = Arc::new(work);
     let (signals, told) = mpsc::unbounded_channel();
-    let poll = Poll::new(
+    let mut poll = Poll::new(
         Arc::clone(&queue),
         Arc::clone(&work),
         concurrency,
         Duration::from_secs(61),
     );
+    poll.pace = Pace::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
     let ended = tokio::spawn(poll.serve(told, Duration::from_secs(2)));
     Scene {
         queue,
@@ -130,6 +141,13 @@ fn begin(
 impl Scene {
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         while !is_so(self) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Lets everybody do all that can be done.
+    async fn settled(&self) {
+        for _ in 0..100 {
             tokio::task::yield_now().await;
         }
     }
@@ -185,7 +203,7 @@ async fn a_queue_that_is_not_there_ends_the_worker_only_before_its_first_answer(
 
     let first = begin(1, vec![missing()], Notes::default());
     let later = begin(1, vec![Ok(vec![]), missing()], Notes::default());
-    later.until(|scene| scene.asked().len() == 2).await;
+    later.until(|scene| scene.asked().len() > 2).await;
     later.signals.send(Signal::SIGINT).unwrap();
 
     assert_eq!(
@@ -195,22 +213,44 @@ async fn a_queue_that_is_not_there_ends_the_worker_only_before_its_first_answer(
     assert_eq!(later.ended.await.unwrap().unwrap().0, Signal::SIGINT);
 }
 
-#[tokio::test]
-async fn while_there_is_trouble_one_message_is_received_at_a_time() {
-    let trouble = Notes {
-        trouble: true,
-        ..Notes::default()
-    };
-    let scene = begin(5, vec![Ok(messages(1, "m"))], trouble);
-    scene.until(|scene| scene.asked().len() == 2).await;
+/// A loop with room for three that has met trouble, and has received one message after that.
+async fn troubled(probe: &str) -> Scene {
+    let answers = vec![Ok(messages(3, "trouble")), Ok(messages(1, probe))];
+    let scene = begin(3, answers, Notes::default());
+    scene.until(|scene| scene.work.count() == 4).await;
+    scene
+}
 
-    scene.work.go.notify_one();
-    // The receive that was under way when trouble began.
-    scene.queue.empty.notify_one();
-    scene.until(|scene| scene.work.count() == 2).await;
+#[tokio::test]
+async fn in_trouble_nothing_more_is_received_until_one_message_has_shown_how_it_fares() {
+    let scene = troubled("slow trouble").await;
+    scene.settled().await;
+    let undecided = scene.asked();
+
+    scene.work.trouble.notify_one();
     scene.until(|scene| scene.asked().len() == 3).await;
 
-    assert_eq!(scene.asked(), [5, 4, 1]);
+    assert_eq!((undecided, scene.asked()), (vec![3, 1], vec![3, 1, 1]));
+}
+
+#[tokio::test]
+async fn a_message_that_begins_its_work_ends_trouble_long_before_it_is_done() {
+    let scene = troubled("good").await;
+
+    scene.until(|scene| scene.asked().len() == 3).await;
+
+    assert_eq!(scene.asked(), [3, 1, 2]);
+}
+
+#[tokio::test]
+async fn a_message_that_came_to_nothing_does_not_end_trouble() {
+    for id in ["malformed", "panic"] {
+        let scene = troubled(id).await;
+
+        scene.until(|scene| scene.asked().len() == 3).await;
+
+        assert_eq!(scene.asked(), [3, 1, 1], "{id}");
+    }
 }
 
 #[tokio::test]

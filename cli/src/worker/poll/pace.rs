@@ -1,0 +1,116 @@
+//! When messages are received, and how many at once.
+//!
+//! ```text
+//!                trouble              pause is over            it works
+//!  as many as  ───────────▶  none  ──────────────────▶  one  ────────────▶  as many as
+//!  there is room for          ▲                          │                  there is room for
+//!                             └──────────────────────────┘ trouble
+//! ```
+//!
+//! A receive wears a message out, so what every message would meet is tried with one. Until it has
+//! shown something there is no other. Messages that had been received when trouble began are as good:
+//! they are waited for too. Pure: the time comes from outside.
+
+use super::probe::Shown;
+use crate::sys::clock::Instant;
+use lockstep::backoff::Backoff;
+use std::time::Duration;
+
+/// Bounds of the pause after a receive that failed, or while there is trouble.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+
+/// How fast messages are received.
+#[derive(Debug)]
+pub(super) struct Pace {
+    backoff: Backoff,
+    /// Receives that failed, one after the other.
+    failures: u32,
+    /// Pauses because of trouble, one after the other.
+    troubles: u32,
+    /// Messages that were handed out and have shown nothing yet.
+    undecided: usize,
+    /// No receive before then.
+    resume: Option<Instant>,
+}
+
+impl Pace {
+    /// At first there is no trouble. `seed` spreads the pauses of workers that have the same.
+    pub(super) fn new(seed: u64) -> Self {
+        Self::with(Backoff::new(PAUSES.0, PAUSES.1, seed))
+    }
+
+    pub(super) fn with(backoff: Backoff) -> Self {
+        Self {
+            backoff,
+            failures: 0,
+            troubles: 0,
+            undecided: 0,
+            resume: None,
+        }
+    }
+
+    /// How many messages to receive now where there is room for so many.
+    pub(super) fn most(&self, room: usize) -> usize {
+        match self.troubles {
+            _ if self.resume.is_some() => 0,
+            0 => room,
+            _ if self.undecided > 0 => 0,
+            _ => room.min(1),
+        }
+    }
+
+    /// When the pause is over, if there is one.
+    pub(super) fn resume(&self) -> Option<Instant> {
+        self.resume
+    }
+
+    /// The pause is over.
+    pub(super) fn go_on(&mut self) {
+        self.resume = None;
+    }
+
+    /// The queue has answered.
+    pub(super) fn received(&mut self) {
+        self.failures = 0;
+    }
+
+    /// The queue has not answered.
+    pub(super) fn not_received(&mut self, now: Instant) {
+        self.pause(now, self.backoff.wait(self.failures));
+        self.failures += 1;
+    }
+
+    /// A message is on its way.
+    pub(super) fn handed_out(&mut self) {
+        self.undecided += 1;
+    }
+
+    /// A message that was handed out has shown something. Answers how long the pause is that begins.
+    pub(super) fn shown(&mut self, shown: Shown, now: Instant) -> Option<Duration> {
+        self.undecided = self.undecided.saturating_sub(1);
+        match shown {
+            Shown::Works => self.troubles = 0,
+            Shown::Trouble => return self.trouble(now),
+            Shown::Nothing => {}
+        }
+        None
+    }
+
+    /// What is met by many at once is one trouble: more of it within the pause makes it no longer.
+    fn trouble(&mut self, now: Instant) -> Option<Duration> {
+        if self.troubles > 0 && self.resume.is_some() {
+            return None;
+        }
+        let length = self.backoff.wait(self.troubles);
+        self.pause(now, length);
+        self.troubles += 1;
+        Some(length)
+    }
+
+    fn pause(&mut self, now: Instant, length: Duration) {
+        self.resume = self.resume.max(Some(now + length));
+    }
+}
+
+#[cfg(test)]
+mod tests;
