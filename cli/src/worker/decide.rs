@@ -134,7 +134,13 @@ pub(crate) fn after_answer(answer: AcquireResponse, count: u32, patience: &Patie
 /// wait is short, for a moment's trouble, and those after it grow fast: together they are over an
 /// hour, and even a message with one receive left outlasts half an hour. The lease has no part in it,
 /// because nobody works on the message.
-pub(crate) fn after_trouble(count: u32, dice: f64) -> Fate {
+///
+/// A worker that is `stopping` gives it back at once: others may fare better, and try the table before
+/// they receive.
+pub(crate) fn after_trouble(count: u32, dice: f64, stopping: bool) -> Fate {
+    if stopping {
+        return Fate::GIVE_BACK;
+    }
     let bound = grown(FIRST_TROUBLE, 4, count).min(LONGEST_TROUBLE);
     Fate::Hide(whole(bound.mul_f64(1.0 - dice / 4.0)))
 }

@@ -71,7 +71,7 @@ impl<Q: Queue> Work for Desk<Q> {
             }
             Err(refused) => {
                 let why = format!("the task is not protected (--protect=required): {refused}");
-                let kind = self.not_begun(&message, &why, probe).await;
+                let kind = self.not_begun(&message, &why, &orders, probe).await;
                 self.done(kind, None)
             }
         }
@@ -120,9 +120,9 @@ impl<Q: Queue> Desk<Q> {
 
     /// Hides a message that trouble keeps from its work: it has no part in it, and others would meet
     /// the same.
-    async fn not_begun(&self, message: &Message, why: &str, probe: Probe) -> Kind {
+    async fn not_begun(&self, message: &Message, why: &str, orders: &Orders, probe: Probe) -> Kind {
         probe.trouble();
-        let fate = after_trouble(message.receive_count, dice());
+        let fate = after_trouble(message.receive_count, dice(), orders.is_stopping());
         tracing::error!(id = message.id, ?fate, "not begun: {why}");
         self.settle(message, fate).await;
         self.report.count(Kind::GivenBack, None);
@@ -144,7 +144,10 @@ impl<Q: Queue> Desk<Q> {
         let request = self.request(key);
         let (answer, sent) = match self.acquire(&request, &orders).await {
             Ok(answered) => answered,
-            Err(error) => return self.not_begun(message, &error.to_string(), probe).await,
+            Err(error) => {
+                let why = error.to_string();
+                return self.not_begun(message, &why, &orders, probe).await;
+            }
         };
         match after_answer(answer, message.receive_count, &self.patience) {
             Next::Start(granted) => self.work(message, &granted, sent, orders, probe).await,

@@ -120,7 +120,7 @@ fn a_message_that_trouble_keeps_from_its_work_comes_back_after_four_times_as_lon
         (5, 3_600, 2_700),
         (u32::MAX, 3_600, 2_700),
     ] {
-        let fates = [0.0, 1.0].map(|dice| after_trouble(count, dice));
+        let fates = [0.0, 1.0].map(|dice| after_trouble(count, dice, false));
 
         let hidden = [longest, shortest].map(|seconds| Fate::Hide(Duration::from_secs(seconds)));
         assert_eq!(fates, hidden, "{count}");
@@ -128,10 +128,17 @@ fn a_message_that_trouble_keeps_from_its_work_comes_back_after_four_times_as_lon
 }
 
 #[test]
+fn a_worker_that_shuts_down_gives_a_message_that_met_trouble_back_at_once() {
+    for count in [1, 5, 20] {
+        assert_eq!(after_trouble(count, 0.5, true), Fate::GIVE_BACK, "{count}");
+    }
+}
+
+#[test]
 fn half_an_hour_of_trouble_moves_no_message_away_that_has_one_of_five_receives_left() {
     for first in 1..=5 {
         // It is moved away when it would be received for the sixth time.
-        let fates = (first..=5).map(|count| after_trouble(count, 1.0));
+        let fates = (first..=5).map(|count| after_trouble(count, 1.0, false));
 
         let outlasts: Duration = fates
             .map(|fate| match fate {

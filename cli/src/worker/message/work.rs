@@ -52,7 +52,7 @@ impl<Q: Queue> Desk<Q> {
             Err(error) => {
                 release(&self.locks, grant, ReleaseOutcome::Failed, RELEASE_TRIES).await;
                 let why = format!("no process can be started: {error}");
-                return self.not_begun(message, &why, probe).await;
+                return self.not_begun(message, &why, &orders, probe).await;
             }
         };
         probe.works();
