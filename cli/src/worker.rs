@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Reading order: [`decide`] (what becomes of a message), [`message`] (one message), [`poll`] (the
-//! loop), [`stopping`] (its end).
+//! loop, its pace and its probes), [`table`] (what is looked at before the first receive, and in
+//! trouble), [`stopping`] (the end).
 //!
 //! A message's lock is one of 64 by the hash of its once key; its run key is the once key. So a
 //! success is remembered under the key, a run in flight is a holder in the lock's record, and a
@@ -22,6 +23,7 @@ mod queue;
 mod report;
 mod settle;
 mod stopping;
+mod table;
 
 use crate::args::worker::WorkerArgs;
 use crate::attend::Limits;
@@ -36,9 +38,10 @@ use crate::site::Site;
 use crate::sys::env::filled;
 use crate::sys::trust;
 use decide::{Kind, Patience};
+use lockstep::store::dynamodb::DynamoStore;
 use message::{AtWork, Desk};
 use nix::sys::signal::Signal;
-use poll::Poll;
+use poll::{Poll, Unusable};
 use queue::{CEILING, QueueError, Sqs};
 use report::{Report, Tally};
 use std::sync::Arc;
@@ -68,7 +71,8 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     let reaper = Reaper::begin().map_err(failed)?;
     let guardian = Guardian::start(&reaper).map_err(failed)?;
     let site = Site::find().await.map_err(wrong)?;
-    let queue = Sqs::new(&trust::sdk_config().await, args.queue_url.url.clone());
+    let sdk = trust::sdk_config().await;
+    let queue = Sqs::new(&sdk, args.queue_url.url.clone());
     look(&queue).await?;
     let times = LeaseTimes::after_silence(args.lease, args.grace);
     let protection = Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), times.length);
@@ -84,6 +88,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     let desk = Desk {
         queue: Arc::clone(&queue),
         locks: Arc::new(Locks::open(&config).await),
+        table: DynamoStore::from_sdk(&sdk, config.table.clone()),
         site,
         protection: protection.clone(),
         guardian,
@@ -108,7 +113,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     let poll = Poll::new(queue, Arc::new(desk), args.concurrency, hide);
     let ended = poll.serve(signals, args.grace).await;
     protection.idle().await;
-    let (signal, tally) = ended.map_err(|error| unusable(&error))?;
+    let (signal, tally) = ended.map_err(|error| unusable(error, &config.table))?;
     sum_up(signal, &tally);
     Ok(signal)
 }
@@ -120,14 +125,21 @@ async fn look(queue: &Sqs) -> Result<(), (Exit, String)> {
         Ok(false) => tracing::warn!(
             "the queue has no dead-letter queue: a message that always fails comes back until it expires"
         ),
-        Err(error @ QueueError::Missing(_)) => return Err(unusable(&error)),
+        Err(error @ QueueError::Missing(_)) => return Err(no_queue(&error)),
         // The task role may go without sqs:GetQueueAttributes.
         Err(error) => tracing::debug!(%error, "the queue's redrive policy is not known"),
     }
     Ok(())
 }
 
-fn unusable(error: &QueueError) -> (Exit, String) {
+fn unusable(what: Unusable, table: &str) -> (Exit, String) {
+    match what {
+        Unusable::Queue(error) => no_queue(&error),
+        Unusable::Table(error) => (Exit::UNAVAILABLE, format!("--table {table}: {error}")),
+    }
+}
+
+fn no_queue(error: &QueueError) -> (Exit, String) {
     let exit = match error {
         QueueError::Missing(_) => Exit::CONFIGURATION,
         _ => Exit::UNAVAILABLE,

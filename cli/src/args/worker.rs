@@ -11,9 +11,11 @@ const AFTER_HELP: &str = "\
 A message is deleted when its command has succeeded, and not before. One that failed is visible
 again after 5s, 10s, 20s and so on up to --backoff-max, until the redrive policy of the queue
 moves it to the dead-letter queue. One whose once key has had its success is deleted and not run.
+One that the table, its lock or this machine keeps from its work is hidden for 15s, 1m, 4m and so
+on up to an hour, and no more are received until a read of the table and one message get through.
 
 Exit codes:
-  64   a flag or the environment is wrong        69   the queue cannot be used
+  64   a flag or the environment is wrong        69   the queue or the table cannot be used
   143  stopped by SIGTERM (130 by SIGINT)
 
 Environment:
@@ -47,7 +49,8 @@ pub(crate) struct WorkerArgs {
     /// First part of the locks' names [default: the queue's name]
     #[arg(long, value_name = "NAME", value_parser = lock_prefix)]
     pub(crate) lock: Option<String>,
-    /// JMESPath of what makes two messages the same work, in a JSON body [default: the message's id]
+    /// JMESPath of what makes two messages the same work, in a JSON body: a text or a whole number of
+    /// 64 bits [default: the message's id]
     #[arg(long, value_name = "JMESPATH", value_parser = OnceKey::compile)]
     pub(crate) once_key: Option<OnceKey>,
     #[command(flatten)]

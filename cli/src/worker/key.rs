@@ -96,8 +96,12 @@ fn as_run_key(key: String) -> String {
 
 /// The lock that a once key falls under: always the same one.
 pub(crate) fn lock(prefix: &str, once_key: &str) -> String {
-    let shard = Sha256::digest(once_key.as_bytes())[0] % SHARDS;
-    format!("{prefix}/{shard:02x}")
+    shard(prefix, Sha256::digest(once_key.as_bytes())[0] % SHARDS)
+}
+
+/// One of the locks of a queue.
+pub(crate) fn shard(prefix: &str, number: u8) -> String {
+    format!("{prefix}/{number:02x}")
 }
 
 /// A hash in hexadecimal digits.

@@ -6,12 +6,13 @@ mod work;
 pub(crate) use at_work::AtWork;
 
 use super::decide::{Fate, Kind, Next, Patience, after_answer, after_trouble};
-use super::key::{Malformed, OnceKey, lock, once_key, sha256};
+use super::key::{Malformed, OnceKey, lock, once_key, sha256, shard};
 use super::poll::{Done, Probe, Work};
 use super::queue::{Message, Queue};
 use super::report::Report;
 use super::settle::settle;
 use super::stopping::Orders;
+use super::table::look;
 use crate::attend::Limits;
 use crate::child::Reaper;
 use crate::guardian::Guardian;
@@ -23,7 +24,10 @@ use crate::site::Site;
 use crate::sys::clock::{Instant, sleep};
 use crate::sys::env::dice;
 use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale, rfc3339};
+use lockstep::domain::LockKey;
 use lockstep::error::Error;
+use lockstep::store::StoreError;
+use lockstep::store::dynamodb::DynamoStore;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +40,8 @@ const TRIES: u32 = 3;
 pub(crate) struct Desk<Q> {
     pub(crate) queue: Arc<Q>,
     pub(crate) locks: Arc<Locks>,
+    /// The same table, to look at.
+    pub(crate) table: DynamoStore,
     pub(crate) site: Site,
     pub(crate) protection: Protection,
     pub(crate) guardian: Guardian,
@@ -82,6 +88,14 @@ impl<Q: Queue> Work for Desk<Q> {
         self.settle(&message, Fate::GIVE_BACK).await;
         self.report.count(Kind::GivenBack, None);
         self.done(Kind::GivenBack, None)
+    }
+
+    async fn look(self: Arc<Self>) -> Result<(), StoreError> {
+        match LockKey::new(shard(&self.lock, 0)) {
+            Ok(lock) => look(&self.table, &lock).await,
+            // The flag was checked.
+            Err(_) => Ok(()),
+        }
     }
 }
 

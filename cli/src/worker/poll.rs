@@ -1,5 +1,7 @@
 //! The loop of the worker: receives when there is room, and ends in steps.
 
+mod answers;
+mod ending;
 mod pace;
 mod probe;
 
@@ -12,15 +14,17 @@ use super::stopping::{Order, Orders, Stopping};
 use crate::protect::keeper::InFlight;
 use crate::sys::clock::{Instant, reached};
 use crate::sys::env::seed;
+use ending::given_up;
+use lockstep::store::StoreError;
 use nix::sys::signal::Signal;
-use pace::Pace;
+use pace::{Pace, Step};
 use probe::Shown;
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 
 /// Longest poll that SQS knows
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>).
@@ -44,6 +48,9 @@ pub(crate) trait Work: Send + Sync + 'static {
 
     /// Makes `message` visible to others at once.
     fn give_back(self: Arc<Self>, message: Message) -> impl Future<Output = Done> + Send + 'static;
+
+    /// Looks whether the lock table answers.
+    fn look(self: Arc<Self>) -> impl Future<Output = Result<(), StoreError>> + Send + 'static;
 }
 
 /// A message that is done with.
@@ -55,7 +62,18 @@ pub(crate) struct Done {
     pub(crate) in_flight: Option<InFlight>,
 }
 
-type Receiving = Pin<Box<dyn Future<Output = Result<Vec<Message>, QueueError>> + Send>>;
+/// Why a worker cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// Its queue is not there, or refuses it.
+    Queue(QueueError),
+    /// Its lock table is not there, or refuses it.
+    Table(StoreError),
+}
+
+type Asked<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Received = Result<Vec<Message>, QueueError>;
+type Looked = Result<(), StoreError>;
 
 /// The loop.
 pub(crate) struct Poll<Q, W> {
@@ -65,13 +83,16 @@ pub(crate) struct Poll<Q, W> {
     hide: Duration,
     orders: watch::Sender<Order>,
     running: JoinSet<Done>,
-    receiving: Option<Receiving>,
+    receiving: Option<Asked<Received>>,
+    looking: Option<Asked<Looked>>,
     tally: Tally,
     pace: Pace,
     /// What messages show.
     shown: (mpsc::UnboundedSender<Shown>, mpsc::UnboundedReceiver<Shown>),
     /// Whether the queue has ever answered.
-    answered: bool,
+    has_queue: bool,
+    /// Whether the lock table has ever answered.
+    has_table: bool,
     /// Keeps the task protected until then.
     spare: Option<(InFlight, Instant)>,
     stopping: Option<Stopping>,
@@ -89,10 +110,12 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             orders: watch::Sender::default(),
             running: JoinSet::new(),
             receiving: None,
+            looking: None,
             tally: Tally::default(),
             pace: Pace::new(seed()),
             shown: mpsc::unbounded_channel(),
-            answered: false,
+            has_queue: false,
+            has_table: false,
             spare: None,
             stopping: None,
         }
@@ -101,14 +124,15 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
     /// Works until one of `signals` comes, and then as long as `grace` lets it.
     ///
     /// # Errors
-    /// [`QueueError::Missing`] or [`QueueError::Denied`], if that is the queue's first answer.
+    /// [`Unusable`], if that is the first answer of the lock table or the queue: whoever deploys finds
+    /// out, and no message is worn out. Later, it is taken for trouble that passes.
     pub(crate) async fn serve(
         mut self,
         mut signals: mpsc::UnboundedReceiver<Signal>,
         grace: Duration,
-    ) -> Result<(Signal, Tally), QueueError> {
+    ) -> Result<(Signal, Tally), Unusable> {
         loop {
-            self.receive_if_room();
+            self.go_on();
             let end = self.stopping;
             if let Some(end) = end.filter(|_| self.running.is_empty() && self.receiving.is_none()) {
                 return Ok(self.finish(end.signal).await);
@@ -121,7 +145,11 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
                 // Before the end of whoever showed it.
                 Some(shown) = self.shown.1.recv() => self.learn(shown),
                 Some(done) = self.running.join_next() => self.account(done),
-                answer = received(&mut self.receiving) => {
+                answer = answered(&mut self.looking) => {
+                    self.looking = None;
+                    self.seen(answer)?;
+                }
+                answer = answered(&mut self.receiving) => {
                     self.receiving = None;
                     self.take(answer)?;
                 }
@@ -133,129 +161,28 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         }
     }
 
-    /// Receives as many messages as there is room for and the pace allows.
-    fn receive_if_room(&mut self) {
-        let room = self.concurrency.saturating_sub(self.running.len());
-        let most = self.pace.most(room).min(BATCH);
-        if most == 0 || self.stopping.is_some() || self.receiving.is_some() {
+    /// Looks at the table, or receives as many messages as there is room for and the pace allows.
+    fn go_on(&mut self) {
+        if self.stopping.is_some() || self.receiving.is_some() || self.looking.is_some() {
             return;
         }
-        let most = u8::try_from(most).unwrap_or(1);
-        let (queue, hide) = (Arc::clone(&self.queue), self.hide);
-        let receiving = async move { queue.receive(most, POLL, hide).await };
-        self.receiving = Some(Box::pin(receiving));
-    }
-
-    /// Hands messages out. What came too late for that goes back at once.
-    fn take(&mut self, answer: Result<Vec<Message>, QueueError>) -> Result<(), QueueError> {
-        let messages = match answer {
-            Ok(messages) => messages,
-            Err(error @ (QueueError::Missing(_) | QueueError::Denied(_))) if !self.answered => {
-                return Err(error);
-            }
-            Err(error) => {
-                tracing::warn!(%error, "no messages could be received");
-                self.pace.not_received(Instant::now());
-                return Ok(());
-            }
-        };
-        self.answered = true;
-        self.pace.received();
-        for message in messages {
-            let work = Arc::clone(&self.work);
-            if self.stopping.is_some() {
-                self.running.spawn(work.give_back(message));
-            } else {
-                let orders = Orders::of(&self.orders);
-                let probe = Probe::new(&self.shown.0);
-                self.pace.handed_out();
-                self.running.spawn(work.handle(message, orders, probe));
+        let room = self.concurrency.saturating_sub(self.running.len());
+        match self.pace.step(room) {
+            Step::Wait => {}
+            Step::Look => self.looking = Some(Box::pin(Arc::clone(&self.work).look())),
+            Step::Receive(most) => {
+                let most = u8::try_from(most.min(BATCH)).unwrap_or(1);
+                let (queue, hide) = (Arc::clone(&self.queue), self.hide);
+                let receiving = async move { queue.receive(most, POLL, hide).await };
+                self.receiving = Some(Box::pin(receiving));
             }
         }
-        Ok(())
-    }
-
-    fn account(&mut self, done: Result<Done, JoinError>) {
-        let done = done.unwrap_or_else(|error| {
-            tracing::error!(%error, "a message was given up; it comes back when its visibility ends");
-            Done {
-                kind: Kind::Failed,
-                in_flight: None,
-            }
-        });
-        self.tally.add(done.kind);
-        if let Some(in_flight) = done.in_flight {
-            self.spare = Some((in_flight, Instant::now() + IDLE_AFTER));
-        }
-    }
-
-    fn learn(&mut self, shown: Shown) {
-        let pause = self.pace.shown(shown, Instant::now());
-        if let Some(pause) = pause.filter(|_| self.stopping.is_none()) {
-            tracing::warn!("no message is received for {pause:.1?}");
-        }
-    }
-
-    fn told_to_end(&mut self, signal: Signal, grace: Duration) {
-        let now = Instant::now();
-        let at_work = self.running.len();
-        match &mut self.stopping {
-            Some(end) => end.again(now),
-            None => self.stopping = Some(Stopping::begin(signal, now, grace)),
-        }
-        tracing::info!(%signal, at_work, "no more messages are received");
-        self.go_on_ending();
-    }
-
-    /// A receive goes on as long as commands may finish: if its connection were cut, the queue could
-    /// hide messages from everybody that it had sent to nobody.
-    fn go_on_ending(&mut self) {
-        let order = self.stopping.map(|end| end.order(Instant::now()));
-        let order = order.unwrap_or_default();
-        self.orders.send_if_modified(|told| {
-            let is_new = *told != order;
-            *told = order;
-            is_new
-        });
-        if order >= Order::Stop {
-            self.receiving = None;
-        }
-    }
-
-    /// Counts the last message out. If another one is in flight by now, the task stays protected.
-    async fn unprotect(&mut self) {
-        if let Some((in_flight, _)) = self.spare.take() {
-            in_flight.end().await;
-        }
-    }
-
-    async fn finish(mut self, signal: Signal) -> (Signal, Tally) {
-        let lost = self.running.len();
-        if lost > 0 {
-            tracing::error!(
-                messages = lost,
-                "not given back in time: they come back when their visibility ends"
-            );
-        }
-        self.unprotect().await;
-        (signal, self.tally)
     }
 }
 
-async fn received(receiving: &mut Option<Receiving>) -> Result<Vec<Message>, QueueError> {
-    match receiving {
-        Some(receiving) => receiving.await,
-        None => pending().await,
-    }
-}
-
-/// Returns when an end has taken longer than it may.
-async fn given_up(end: Option<Stopping>) -> Signal {
-    match end {
-        Some(end) => {
-            end.give_up_at().reached().await;
-            end.signal
-        }
+async fn answered<T>(asked: &mut Option<Asked<T>>) -> T {
+    match asked {
+        Some(asked) => asked.await,
         None => pending().await,
     }
 }

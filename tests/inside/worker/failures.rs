@@ -131,24 +131,65 @@ async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_res
 }
 
 #[tokio::test]
-async fn a_worker_without_its_table_goes_on_and_leaves_messages_to_others() {
+async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others() {
     let scene = Scene::new("no-table", 9).await;
     let gate = Gate::open(scene.inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
-    gate.close();
-    let (mut command, log) = scene.command(&QUICK, "say cut");
+    let (mut command, log) = scene.command(&QUICK, "say before");
     command.env("AWS_ENDPOINT_URL_DYNAMODB", gate.endpoint());
     let mut cut = Worker::of(command, log);
     scene.send("work").await;
+    scene.until_empty(30).await;
+
+    gate.close();
+    scene.send("work").await;
     cut.until_logged("not begun: ", 60).await;
     cut.until_logged("no message is received for", 10).await;
-    cut.process.signal("INT").await;
-    let code = cut.process.code().await;
-
-    let healthy = scene.worker(&QUICK, "say done");
-    until("done", 60, async || !scene.told().is_empty()).await;
+    // The one that is cut off tries the table without a message: this one has them all.
+    let healthy = scene.worker(&QUICK, "say \"after $LOCKSTEP_RECEIVE_COUNT\"");
+    until("the other", 60, async || scene.told().len() == 2).await;
     scene.until_empty(60).await;
     healthy.end().await;
+    cut.process.signal("INT").await;
 
-    assert_eq!(scene.told(), ["done"]);
-    assert_eq!(code, 130);
+    assert_eq!(scene.told(), ["before", "after 2"]);
+    assert_eq!(cut.process.code().await, 130);
+}
+
+#[tokio::test]
+async fn a_worker_whose_table_is_silent_at_its_start_waits_for_it_and_touches_no_message() {
+    let scene = Scene::new("silent", 9).await;
+    let gate = Gate::open(scene.inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    gate.close();
+    scene.send("work").await;
+    let (mut command, log) = scene.command(&QUICK, "say cut");
+    command.env("AWS_ENDPOINT_URL_DYNAMODB", gate.endpoint());
+    let mut cut = Worker::of(command, log);
+    cut.until_logged("no message is received for", 30).await;
+
+    let healthy = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.until_empty(30).await;
+    healthy.end().await;
+    cut.process.signal("INT").await;
+
+    assert_eq!(scene.told(), ["done 1"]);
+    assert_eq!(cut.process.code().await, 130);
+}
+
+#[tokio::test]
+async fn a_worker_whose_table_is_not_there_ends_with_69_and_touches_no_message() {
+    let scene = Scene::new("wrong-table", 9).await;
+    scene.send("work").await;
+    let (mut command, log) = scene.command(&QUICK, "say wrong");
+    command.env("LOCKSTEP_TABLE", "no-such-table");
+    let mut wrong = Worker::of(command, log);
+    let code = wrong.process.code().await;
+    let log = wrong.log.text();
+
+    let right = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.until_empty(30).await;
+    right.end().await;
+
+    assert_eq!(code, 69, "{log}");
+    assert!(log.contains("--table no-such-table: "), "{log}");
+    assert_eq!(scene.told(), ["done 1"]);
 }

@@ -1,15 +1,16 @@
 //! When messages are received, and how many at once.
 //!
 //! ```text
-//!                trouble              pause is over            it works
-//!  as many as  ───────────▶  none  ──────────────────▶  one  ────────────▶  as many as
-//!  there is room for          ▲                          │                  there is room for
-//!                             └──────────────────────────┘ trouble
+//!  first look ─▶ as many as fit ─▶ pause ─▶ look ─▶ one message ─▶ as many as fit
+//!      │  it answers        trouble  ▲        │ it answers  │  it works
+//!      │                             ├────────┘ it does not │
+//!      └─────────────────────────────┴──────────────────────┘
+//!         it does not                          trouble
 //! ```
 //!
-//! A receive wears a message out, so what every message would meet is tried with one. Until it has
-//! shown something there is no other. Messages that had been received when trouble began are as good:
-//! they are waited for too. Pure: the time comes from outside.
+//! A receive wears a message out, so the table is tried without one first, and what is left with one.
+//! Until that one has shown something there is no other. Messages that had been received when trouble
+//! began are waited for in the same way. Pure: the time comes from outside.
 
 use super::probe::Shown;
 use crate::sys::clock::Instant;
@@ -18,6 +19,17 @@ use std::time::Duration;
 
 /// Bounds of the pause after a receive that failed, or while there is trouble.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing, until something is shown or over.
+    Wait,
+    /// To look whether the table answers.
+    Look,
+    /// To receive that many messages at most.
+    Receive(usize),
+}
 
 /// How fast messages are received.
 #[derive(Debug)]
@@ -29,12 +41,14 @@ pub(super) struct Pace {
     troubles: u32,
     /// Messages that were handed out and have shown nothing yet.
     undecided: usize,
-    /// No receive before then.
+    /// Whether the table has answered since the last trouble.
+    looked: bool,
+    /// Neither look nor receive before then.
     resume: Option<Instant>,
 }
 
 impl Pace {
-    /// At first there is no trouble. `seed` spreads the pauses of workers that have the same.
+    /// At first there is no trouble, but a look. `seed` spreads the pauses of workers that have the same.
     pub(super) fn new(seed: u64) -> Self {
         Self::with(Backoff::new(PAUSES.0, PAUSES.1, seed))
     }
@@ -45,17 +59,21 @@ impl Pace {
             failures: 0,
             troubles: 0,
             undecided: 0,
+            looked: false,
             resume: None,
         }
     }
 
-    /// How many messages to receive now where there is room for so many.
-    pub(super) fn most(&self, room: usize) -> usize {
-        match self.troubles {
-            _ if self.resume.is_some() => 0,
-            0 => room,
-            _ if self.undecided > 0 => 0,
-            _ => room.min(1),
+    /// What to do next where there is room for so many messages.
+    pub(super) fn step(&self, room: usize) -> Step {
+        let trouble = self.troubles > 0;
+        if room == 0 || self.resume.is_some() || trouble && self.undecided > 0 {
+            return Step::Wait;
+        }
+        match (self.looked, trouble) {
+            (false, _) => Step::Look,
+            (true, true) => Step::Receive(1),
+            (true, false) => Step::Receive(room),
         }
     }
 
@@ -96,8 +114,15 @@ impl Pace {
         None
     }
 
+    /// The table has answered a look, or not. Answers how long the pause is that begins.
+    pub(super) fn looked(&mut self, answers: bool, now: Instant) -> Option<Duration> {
+        self.looked = answers;
+        if answers { None } else { self.trouble(now) }
+    }
+
     /// What is met by many at once is one trouble: more of it within the pause makes it no longer.
     fn trouble(&mut self, now: Instant) -> Option<Duration> {
+        self.looked = false;
         if self.troubles > 0 && self.resume.is_some() {
             return None;
         }

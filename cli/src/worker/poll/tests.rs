@@ -51,9 +51,25 @@ struct Notes {
     given_back: Mutex<Vec<String>>,
     go: Notify,
     trouble: Notify,
+    /// What looks at the table show, one after the other, and then that it answers.
+    looks: Mutex<Vec<Looked>>,
+    /// The table says nothing at all.
+    is_silent: bool,
 }
 
 impl Notes {
+    fn with_looks(mut looks: Vec<Looked>) -> Self {
+        looks.reverse();
+        Self {
+            looks: looks.into(),
+            ..Self::default()
+        }
+    }
+
+    fn looks_left(&self) -> usize {
+        self.looks.lock().unwrap().len()
+    }
+
     fn count(&self) -> usize {
         self.begun.lock().unwrap().len()
     }
@@ -85,6 +101,13 @@ impl Work for Notes {
         self.given_back.lock().unwrap().push(message.id);
         done(Kind::GivenBack)
     }
+
+    async fn look(self: Arc<Self>) -> Looked {
+        if self.is_silent {
+            pending::<()>().await;
+        }
+        self.looks.lock().unwrap().pop().unwrap_or(Ok(()))
+    }
 }
 
 fn done(kind: Kind) -> Done {
@@ -100,7 +123,7 @@ fn messages(count: usize, id: &str) -> Vec<Message> {
     vec![message; count]
 }
 
-type Ended = tokio::task::JoinHandle<Result<(Signal, Tally), QueueError>>;
+type Ended = tokio::task::JoinHandle<Result<(Signal, Tally), Unusable>>;
 
 /// A loop at work.
 struct Scene {
@@ -208,9 +231,69 @@ async fn a_queue_that_is_not_there_ends_the_worker_only_before_its_first_answer(
 
     assert_eq!(
         first.ended.await.unwrap().unwrap_err(),
-        QueueError::Missing("x".into())
+        Unusable::Queue(QueueError::Missing("x".into()))
     );
     assert_eq!(later.ended.await.unwrap().unwrap().0, Signal::SIGINT);
+}
+
+fn denied() -> StoreError {
+    StoreError::Denied("x".into())
+}
+
+#[tokio::test]
+async fn a_table_that_refuses_the_worker_ends_it_before_its_first_receive() {
+    let silent = StoreError::Unavailable("x".into());
+    for looks in [vec![Err(denied())], vec![Err(silent), Err(denied())]] {
+        let scene = begin(3, vec![], Notes::with_looks(looks));
+        let queue = Arc::clone(&scene.queue);
+
+        let ended = scene.ended.await.unwrap();
+
+        assert_eq!(ended.unwrap_err(), Unusable::Table(denied()));
+        assert!(queue.asked.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_silent_at_first_is_waited_for_and_then_tried_with_one_message() {
+    let silent = || Err(StoreError::Unavailable("x".into()));
+    let work = Notes::with_looks(vec![silent(), silent(), silent()]);
+    let scene = begin(3, vec![Ok(messages(1, "good"))], work);
+
+    scene.until(|scene| !scene.asked().is_empty()).await;
+    let looks_left = scene.work.looks_left();
+    scene.until(|scene| scene.asked().len() == 2).await;
+
+    assert_eq!((looks_left, scene.asked()), (0, vec![1, 2]));
+}
+
+#[tokio::test]
+async fn a_table_that_refuses_the_worker_later_wears_no_message_out() {
+    let work = Notes::with_looks(vec![Ok(()), Err(denied()), Err(denied())]);
+    let answers = vec![Ok(messages(3, "trouble")), Ok(messages(1, "good"))];
+    let scene = begin(3, answers, work);
+
+    scene.until(|scene| scene.asked().len() == 3).await;
+    let looks_left = scene.work.looks_left();
+
+    assert_eq!((looks_left, scene.asked()), (0, vec![3, 1, 2]));
+}
+
+#[tokio::test]
+async fn a_look_that_is_under_way_does_not_delay_the_end() {
+    let is_silent = true;
+    let work = Notes {
+        is_silent,
+        ..Notes::default()
+    };
+    let scene = begin(3, vec![], work);
+    scene.settled().await;
+
+    scene.signals.send(Signal::SIGTERM).unwrap();
+    let queue = Arc::clone(&scene.queue);
+    scene.end().await;
+
+    assert!(queue.asked.lock().unwrap().is_empty());
 }
 
 /// A loop with room for three that has met trouble, and has received one message after that.

@@ -2,32 +2,58 @@ use super::*;
 
 const NOW: Instant = Instant::from_millis(1_000);
 
-/// Whose pauses are over at once.
+/// Whose pauses are over at once, and whose table has answered.
 fn hasty() -> Pace {
-    Pace::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7))
+    let mut pace = Pace::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
+    pace.looked(true, NOW);
+    pace
 }
 
-/// In trouble that `messages` met together, after its pause.
-fn troubled(messages: usize) -> Pace {
+/// With so many messages that have shown nothing yet.
+fn with_out(messages: usize) -> Pace {
     let mut pace = hasty();
     for _ in 0..messages {
         pace.handed_out();
     }
-    for _ in 0..messages {
-        pace.shown(Shown::Trouble, NOW);
-    }
+    pace
+}
+
+/// In trouble, its pause over, and the table answers.
+fn troubled() -> Pace {
+    let mut pace = with_out(1);
+    pace.shown(Shown::Trouble, NOW);
     pace.go_on();
+    pace.looked(true, NOW);
     pace
 }
 
 #[test]
-fn without_trouble_as_many_are_received_as_there_is_room_for_whatever_the_others_are_doing() {
-    let mut pace = hasty();
-    for _ in 0..3 {
-        pace.handed_out();
-    }
+fn before_the_first_receive_the_table_has_answered() {
+    let mut pace = Pace::new(7);
+    let first = pace.step(5);
 
-    assert_eq!((pace.most(7), pace.most(0)), (7, 0));
+    let silent = pace.looked(false, NOW).is_some();
+    let paused = pace.step(5);
+    pace.go_on();
+    let again = pace.step(5);
+    pace.looked(true, NOW);
+
+    assert_eq!(
+        (first, silent, paused, again),
+        (Step::Look, true, Step::Wait, Step::Look)
+    );
+    assert_eq!(
+        pace.step(5),
+        Step::Receive(1),
+        "who had no answer tries with one"
+    );
+}
+
+#[test]
+fn without_trouble_as_many_are_received_as_there_is_room_for_whatever_the_others_are_doing() {
+    let pace = with_out(3);
+
+    assert_eq!((pace.step(7), pace.step(0)), (Step::Receive(7), Step::Wait));
 }
 
 #[test]
@@ -35,52 +61,69 @@ fn nothing_is_received_during_a_pause() {
     let mut pace = hasty();
 
     pace.not_received(NOW);
-    let during = (pace.most(5), pace.resume());
+    let during = (pace.step(5), pace.resume());
     pace.go_on();
 
-    assert_eq!((during, pace.most(5)), ((0, Some(NOW)), 5));
+    assert_eq!(
+        (during, pace.step(5)),
+        ((Step::Wait, Some(NOW)), Step::Receive(5))
+    );
+}
+
+#[test]
+fn in_trouble_the_table_is_tried_without_a_message_first() {
+    let mut pace = with_out(1);
+
+    pace.shown(Shown::Trouble, NOW);
+    pace.go_on();
+    let first = pace.step(5);
+    pace.looked(false, NOW);
+    pace.go_on();
+    let second = pace.step(5);
+
+    assert_eq!((first, second), (Step::Look, Step::Look));
 }
 
 #[test]
 fn in_trouble_one_is_received_and_no_other_before_it_has_shown_something() {
-    let mut pace = troubled(1);
-    assert_eq!((pace.most(5), pace.most(0)), (1, 0));
+    let mut pace = troubled();
+    assert_eq!((pace.step(5), pace.step(0)), (Step::Receive(1), Step::Wait));
 
     pace.handed_out();
-    let undecided = pace.most(4);
+    let undecided = pace.step(4);
     pace.shown(Shown::Trouble, NOW);
     pace.go_on();
 
-    assert_eq!((undecided, pace.most(5)), (0, 1));
+    assert_eq!((undecided, pace.step(5)), (Step::Wait, Step::Look));
 }
 
 #[test]
 fn messages_that_were_out_when_trouble_began_are_waited_for() {
-    let mut pace = hasty();
-    for _ in 0..3 {
-        pace.handed_out();
-    }
+    let mut pace = with_out(3);
 
     pace.shown(Shown::Trouble, NOW);
     pace.go_on();
-    let with_two_out = pace.most(5);
+    let with_two_out = pace.step(5);
     pace.shown(Shown::Nothing, NOW);
     pace.shown(Shown::Nothing, NOW);
 
-    assert_eq!((with_two_out, pace.most(5)), (0, 1));
+    assert_eq!((with_two_out, pace.step(5)), (Step::Wait, Step::Look));
 }
 
 #[test]
 fn only_a_message_that_came_through_ends_trouble() {
-    let mut pace = troubled(1);
+    let mut pace = troubled();
 
     pace.handed_out();
     pace.shown(Shown::Nothing, NOW);
-    let malformed = pace.most(5);
+    let malformed = pace.step(5);
     pace.handed_out();
     pace.shown(Shown::Works, NOW);
 
-    assert_eq!((malformed, pace.most(5)), (1, 5));
+    assert_eq!(
+        (malformed, pace.step(5)),
+        (Step::Receive(1), Step::Receive(5))
+    );
 }
 
 #[test]
@@ -99,9 +142,7 @@ fn what_many_meet_at_once_is_one_trouble_and_has_one_pause() {
 fn trouble_after_trouble_pauses_for_longer_and_a_minute_at_most() {
     let mut pace = Pace::new(7);
     for bound in [2, 4, 8, 16, 32, 60, 60] {
-        pace.handed_out();
-
-        let pause = pace.shown(Shown::Trouble, NOW).unwrap();
+        let pause = pace.looked(false, NOW).unwrap();
         pace.go_on();
 
         assert!(pause <= Duration::from_secs(bound), "{pause:?} {bound}");
@@ -111,8 +152,7 @@ fn trouble_after_trouble_pauses_for_longer_and_a_minute_at_most() {
 #[test]
 fn a_failed_receive_does_not_shorten_the_pause_of_trouble() {
     let mut pace = Pace::new(7);
-    pace.handed_out();
-    pace.shown(Shown::Trouble, NOW + Duration::from_secs(100));
+    pace.looked(false, NOW + Duration::from_secs(100));
     let resume = pace.resume();
 
     pace.not_received(NOW);
