@@ -1,12 +1,14 @@
 //! One message, from its receive to its end.
 
+mod about;
+mod asking;
 mod at_work;
 mod work;
 
 pub(crate) use at_work::AtWork;
 
 use super::decide::{Fate, Kind, Next, Patience, after_answer, after_trouble};
-use super::key::{Malformed, OnceKey, lock, once_key, sha256, shard};
+use super::key::{Malformed, OnceKey, once_key, sha256, shard};
 use super::poll::{Done, Probe, Work};
 use super::queue::{Message, Queue};
 use super::report::Report;
@@ -21,20 +23,13 @@ use crate::locks::Locks;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
 use crate::site::Site;
-use crate::sys::clock::{Instant, sleep};
 use crate::sys::env::dice;
-use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale, rfc3339};
+use lockstep::contract::rfc3339;
 use lockstep::domain::LockKey;
-use lockstep::error::Error;
 use lockstep::store::StoreError;
 use lockstep::store::dynamodb::DynamoStore;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How many messages may be at work under one of the locks, in all workers together.
-const PERMITS: i64 = 100;
-/// How often a lock is asked for. The holder stays the same: a grant whose answer was lost is found.
-const TRIES: u32 = 3;
 
 /// What all messages of a worker share.
 pub(crate) struct Desk<Q> {
@@ -177,52 +172,6 @@ impl<Q: Queue> Desk<Q> {
                 self.settle(message, fate).await;
                 self.report.count(Kind::Skipped, None);
                 Kind::Skipped
-            }
-        }
-    }
-
-    fn request(&self, once_key: String) -> AcquireRequest {
-        let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
-        let lease_seconds = self.times.seconds();
-        AcquireRequest {
-            lock: lock(&self.lock, &once_key),
-            holder: self.site.new_holder(),
-            permits: Some(PERMITS),
-            lease_seconds: Some(lease_seconds),
-            heartbeat_seconds: Some((lease_seconds / 3).max(1)),
-            max_run_seconds: None,
-            min_interval_seconds: None,
-            run_key: Some(once_key),
-            overlap: Overlap::Skip,
-            // A message that finds its lock full comes back: nobody has given way for good.
-            may_wait: true,
-            max_queue: None,
-            task_token: None,
-            wait_until: None,
-            stale_policy: Stale::Terminate,
-            no_progress_seconds: self.limits.no_progress.map(seconds),
-            work: None,
-        }
-    }
-
-    /// The answer, and when its request was sent.
-    async fn acquire(
-        &self,
-        request: &AcquireRequest,
-        orders: &Orders,
-    ) -> Result<(AcquireResponse, Instant), Error> {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match self.locks.acquire(request).await {
-                Ok(answer) => return Ok(answer),
-                Err(error)
-                    if error.name().is_retryable() && tries < TRIES && !orders.is_stopping() =>
-                {
-                    tracing::warn!(lock = request.lock, %error, "asking again");
-                    sleep(Duration::from_secs(1)).await;
-                }
-                Err(error) => return Err(error),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The command of a message: started under its grant, attended, settled.
 
 use super::Desk;
+use super::about::about;
 use crate::attend::{Cause, attend};
 use crate::child::{Child, ChildEnd, Spec, kill_strays};
 use crate::keeper::Keeper;
@@ -22,9 +23,6 @@ use tokio::sync::watch;
 const RELEASE_TRIES: u32 = 5;
 /// Longest wait for the lock table before a message is given back at the end of the worker.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
-/// Most bytes of the attributes in the environment: Linux takes 128 KiB for one variable
-/// (`MAX_ARG_STRLEN`, <https://man7.org/linux/man-pages/man2/execve.2.html>).
-const ATTRIBUTES_MAX: usize = 96 * 1024;
 
 impl<Q: Queue> Desk<Q> {
     /// The command under its grant. A machine that cannot start it is trouble, not a failure of the
@@ -177,58 +175,5 @@ impl<Q: Queue> Desk<Q> {
                 releasing.await;
             }
         }
-    }
-}
-
-/// What the command finds of its message in its environment.
-fn about(message: &Message) -> Vec<(String, String)> {
-    let mut pairs = vec![
-        ("LOCKSTEP_MESSAGE_ID".into(), message.id.clone()),
-        (
-            "LOCKSTEP_RECEIVE_COUNT".into(),
-            message.receive_count.to_string(),
-        ),
-    ];
-    let attributes = serde_json::to_string(&message.attributes).unwrap_or_default();
-    if attributes.len() <= ATTRIBUTES_MAX {
-        pairs.push(("LOCKSTEP_MESSAGE_ATTRIBUTES".into(), attributes));
-    } else {
-        let (id, bytes) = (&message.id, attributes.len());
-        tracing::warn!(
-            id,
-            bytes,
-            "the attributes are too long for a variable: the command does not get them"
-        );
-    }
-    pairs
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_told_of_its_message_and_gets_its_attributes_as_json() {
-        let mut message = Message::sample("body");
-        message.attributes.insert("kind".into(), "a \"b\"".into());
-
-        let pairs = about(&message);
-
-        let expected = [
-            ("LOCKSTEP_MESSAGE_ID", "id-1"),
-            ("LOCKSTEP_RECEIVE_COUNT", "1"),
-            ("LOCKSTEP_MESSAGE_ATTRIBUTES", r#"{"kind":"a \"b\""}"#),
-        ];
-        assert_eq!(pairs, expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
-    }
-
-    #[test]
-    fn attributes_that_no_variable_can_hold_are_left_out_and_the_rest_stays() {
-        let mut message = Message::sample("body");
-        message
-            .attributes
-            .insert("big".into(), "x".repeat(ATTRIBUTES_MAX));
-
-        assert_eq!(about(&message).len(), 2);
     }
 }

@@ -1,0 +1,63 @@
+//! Asks for the lock of a message.
+
+use super::Desk;
+use crate::sys::clock::{Instant, sleep};
+use crate::worker::key::lock;
+use crate::worker::queue::Queue;
+use crate::worker::stopping::Orders;
+use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale};
+use lockstep::error::Error;
+use std::time::Duration;
+
+/// How many messages may be at work under one of the locks, in all workers together.
+const PERMITS: i64 = 100;
+/// How often a lock is asked for. The holder stays the same: a grant whose answer was lost is found.
+const TRIES: u32 = 3;
+
+impl<Q: Queue> Desk<Q> {
+    pub(super) fn request(&self, once_key: String) -> AcquireRequest {
+        let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
+        let lease_seconds = self.times.seconds();
+        AcquireRequest {
+            lock: lock(&self.lock, &once_key),
+            holder: self.site.new_holder(),
+            permits: Some(PERMITS),
+            lease_seconds: Some(lease_seconds),
+            heartbeat_seconds: Some((lease_seconds / 3).max(1)),
+            max_run_seconds: None,
+            min_interval_seconds: None,
+            run_key: Some(once_key),
+            overlap: Overlap::Skip,
+            // A message that finds its lock full comes back: nobody has given way for good.
+            may_wait: true,
+            max_queue: None,
+            task_token: None,
+            wait_until: None,
+            stale_policy: Stale::Terminate,
+            no_progress_seconds: self.limits.no_progress.map(seconds),
+            work: None,
+        }
+    }
+
+    /// The answer, and when its request was sent.
+    pub(super) async fn acquire(
+        &self,
+        request: &AcquireRequest,
+        orders: &Orders,
+    ) -> Result<(AcquireResponse, Instant), Error> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.locks.acquire(request).await {
+                Ok(answer) => return Ok(answer),
+                Err(error)
+                    if error.name().is_retryable() && tries < TRIES && !orders.is_stopping() =>
+                {
+                    tracing::warn!(lock = request.lock, %error, "asking again");
+                    sleep(Duration::from_secs(1)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
