@@ -5,7 +5,11 @@ use std::fs;
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tokio::net::{UnixListener, UnixStream};
+
+/// The mask is the process's: of two threads, one would put the other's back.
+static MASK: Mutex<()> = Mutex::new(());
 
 /// The file of a socket, removed by a drop if it is still the same one.
 #[derive(Debug)]
@@ -25,10 +29,14 @@ impl SocketFile {
         if is_socket(path) && is_left_behind(path).await {
             fs::remove_file(path)?;
         }
-        // Set before the file is there: nobody can come in between.
-        let before = umask(Mode::S_IXUSR | Mode::S_IRWXG | Mode::S_IRWXO);
-        let listener = UnixListener::bind(path);
-        umask(before);
+        let listener = {
+            let _one = MASK.lock().unwrap_or_else(PoisonError::into_inner);
+            // Set before the file is there: nobody can come in between.
+            let before = umask(Mode::S_IXUSR | Mode::S_IRWXG | Mode::S_IRWXO);
+            let listener = UnixListener::bind(path);
+            umask(before);
+            listener
+        };
         let listener = listener.map_err(|error| match error.kind() {
             ErrorKind::AddrInUse => Error::other("in use, or a file that is no socket"),
             _ => error,

@@ -16,7 +16,6 @@ const TRIES: u32 = 3;
 
 impl<Q: Queue> Desk<Q> {
     pub(super) fn request(&self, once_key: String) -> AcquireRequest {
-        let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
         let lease_seconds = self.times.seconds();
         AcquireRequest {
             lock: lock(&self.lock, &once_key),
@@ -24,7 +23,9 @@ impl<Q: Queue> Desk<Q> {
             permits: Some(PERMITS),
             lease_seconds: Some(lease_seconds),
             heartbeat_seconds: Some((lease_seconds / 3).max(1)),
+            // Both are judged here: the table sees only what is there at a renewal.
             max_run_seconds: None,
+            no_progress_seconds: None,
             min_interval_seconds: None,
             run_key: Some(once_key),
             overlap: Overlap::Skip,
@@ -34,7 +35,6 @@ impl<Q: Queue> Desk<Q> {
             task_token: None,
             wait_until: None,
             stale_policy: Stale::Terminate,
-            no_progress_seconds: self.limits.no_progress.map(seconds),
             work: None,
         }
     }
