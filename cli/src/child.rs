@@ -2,11 +2,13 @@
 
 mod end;
 mod family;
+mod program;
 mod reaper;
 mod shim;
 mod strays;
 
 pub(crate) use end::ChildEnd;
+pub(crate) use program::look_for;
 pub(crate) use reaper::Reaper;
 pub(crate) use shim::{SELF, start as start_command};
 pub(crate) use strays::kill_strays;

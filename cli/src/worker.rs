@@ -27,7 +27,7 @@ mod table;
 
 use crate::args::worker::WorkerArgs;
 use crate::attend::Limits;
-use crate::child::Reaper;
+use crate::child::{Reaper, look_for};
 use crate::exit::Exit;
 use crate::guardian::Guardian;
 use crate::lease::LeaseTimes;
@@ -67,6 +67,8 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let config = args.table.config().map_err(wrong)?;
+    // Else each message would fail by it, until all are among the dead letters.
+    look_for(args.command.first().map_or("", String::as_str))?;
     let signals = ends(Signals::begin().map_err(failed)?);
     let reaper = Reaper::begin().map_err(failed)?;
     let guardian = Guardian::start(&reaper).map_err(failed)?;

@@ -16,6 +16,7 @@ on up to an hour, and no more are received until a read of the table and one mes
 
 Exit codes:
   64   a flag or the environment is wrong        69   the queue or the table cannot be used
+  126, 127  the command cannot be run, is not found
   143  stopped by SIGTERM (130 by SIGINT)
 
 Environment:

@@ -1,7 +1,7 @@
 //! Messages that fail, and tables that do not answer.
 
 use super::{Scene, Worker};
-use crate::support::Gate;
+use crate::support::{Gate, output};
 use lockstep_tests::stack::until;
 
 const QUICK: [&str; 4] = ["--backoff-max", "1s", "--lease", "5s"];
@@ -191,5 +191,22 @@ async fn a_worker_whose_table_is_not_there_ends_with_69_and_touches_no_message()
 
     assert_eq!(code, 69, "{log}");
     assert!(log.contains("--table no-such-table: "), "{log}");
+    assert_eq!(scene.told(), ["done 1"]);
+}
+
+#[tokio::test]
+async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_message() {
+    let scene = Scene::new("no-program", 9).await;
+    scene.send("work").await;
+    let queue = ["worker", "--queue-url", &scene.queue.url];
+    let flags = [&queue[..], &QUICK, &["--", "no-such-program"]].concat();
+
+    let (code, _, said) = output(scene.inside.command(&flags)).await;
+
+    let right = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.until_empty(30).await;
+    right.end().await;
+    assert_eq!(code, 127, "{said}");
+    assert!(said.contains("no-such-program is not there"), "{said}");
     assert_eq!(scene.told(), ["done 1"]);
 }
