@@ -70,6 +70,7 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, Early> {
     // Its socket goes with it.
     serving.abort();
     serving.await.ok();
+    service.locks.settle().await;
     exit
 }
 

@@ -1,10 +1,10 @@
 //! The lock table, through the very handlers that the functions run.
 
 use crate::log::StderrSink;
-use crate::news::Once;
+use crate::news::{Aside, Once};
 use crate::sys::clock::Instant;
 use crate::sys::trust;
-use lockstep::aws::{caretaker, follow_up};
+use lockstep::aws::follow_up;
 use lockstep::clock::SystemClock;
 use lockstep::config::Config;
 use lockstep::contract::{
@@ -22,12 +22,11 @@ use lockstep::telemetry::Metrics;
 use serde::Serialize;
 use serde_json::Value;
 
+type Bus = Aside<EventBridge>;
 type Acquire =
-    acquire_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Once<EventBridge>, StderrSink>;
-type Heartbeat =
-    heartbeat::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge, StderrSink>;
-type Release =
-    release_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge, StderrSink>;
+    acquire_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Once<Bus>, StderrSink>;
+type Heartbeat = heartbeat::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Bus, StderrSink>;
+type Release = release_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Bus, StderrSink>;
 
 /// The lock table. What a function does for a workflow, this does for a process: same requests,
 /// same answers, same events.
@@ -38,6 +37,7 @@ pub(crate) struct Locks {
     acquire_again: Acquire,
     heartbeat: Heartbeat,
     release: Release,
+    bus: Bus,
 }
 
 impl Locks {
@@ -45,26 +45,38 @@ impl Locks {
     pub(crate) async fn open(config: &Config) -> Self {
         let sdk = trust::sdk_config().await;
         let metrics = Metrics::new(StderrSink::open(), config.metrics_per_lock);
+        let bus = Aside::new(EventBridge::from_sdk(&sdk, config.event_bus.clone()));
+        let follow = || telling(follow_up(&sdk, config), bus.clone());
+        let caretaker = || Caretaker {
+            follow: telling(follow_up(&sdk, config), Once::new(bus.clone())),
+            tasks: Ecs::from_sdk(&sdk),
+        };
         Self {
             acquire: Acquire {
-                caretaker: quiet(caretaker(&sdk, config)),
+                caretaker: caretaker(),
                 metrics: metrics.clone(),
             },
             acquire_again: Acquire {
-                caretaker: quiet(caretaker(&sdk, config)),
+                caretaker: caretaker(),
                 metrics: Metrics::new(StderrSink::closed(), false),
             },
             heartbeat: Heartbeat {
-                follow: follow_up(&sdk, config),
+                follow: follow(),
                 tasks: Ecs::from_sdk(&sdk),
                 metrics: metrics.clone(),
             },
             release: Release {
-                follow: follow_up(&sdk, config),
+                follow: follow(),
                 tasks: Ecs::from_sdk(&sdk),
                 metrics,
             },
+            bus,
         }
+    }
+
+    /// Waits for the events that are under way, some two seconds at most.
+    pub(crate) async fn settle(&self) {
+        self.bus.settle().await;
     }
 
     /// Takes a permit, or a place in the queue, or says who has it. The lease of a permit is counted
@@ -152,17 +164,15 @@ impl Locks {
     }
 }
 
-/// The same caretaker, that tells of a thing once.
-fn quiet<S, C, E, T, V>(caretaker: Caretaker<S, C, E, T, V>) -> Caretaker<S, C, E, T, Once<V>> {
-    let Caretaker { follow, tasks } = caretaker;
-    let follow = FollowUp {
+/// The same, that tells of things by `events`.
+fn telling<S, C, E, V, W>(follow: FollowUp<S, C, E, V>, events: W) -> FollowUp<S, C, E, W> {
+    FollowUp {
         protocol: follow.protocol,
         executions: follow.executions,
-        events: Once::new(follow.events),
+        events,
         table: follow.table,
         retention: follow.retention,
-    };
-    Caretaker { follow, tasks }
+    }
 }
 
 /// A request as the handlers take it.

@@ -1,10 +1,11 @@
-//! Events that are told once.
+//! Events that are told once, and that nobody waits for.
 
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::{FencingToken, Seconds, Timestamp};
 use lockstep::events::{Event, EventKind, Events};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::task::JoinSet;
 
 /// For how long the same event is not told again.
 const QUIET: Seconds = Seconds::of(300);
@@ -55,10 +56,79 @@ impl<V: Events> Events for Once<V> {
     }
 }
 
+/// Tells aside: whoever has lost its lease learns it when the table says so, and not when an event
+/// bus has answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Aside<V> {
+    events: V,
+    under_way: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl<V> Aside<V> {
+    /// Tells through `events`.
+    pub(crate) fn new(events: V) -> Self {
+        let under_way = Arc::default();
+        Self { events, under_way }
+    }
+
+    /// Waits until all is told that is under way, as well as can be done.
+    pub(crate) async fn settle(&self) {
+        let mut left = std::mem::take(&mut *self.under_way());
+        while left.join_next().await.is_some() {}
+    }
+
+    fn under_way(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<V: Events + Clone + 'static> Events for Aside<V> {
+    async fn publish(&self, events: Vec<Event>) {
+        let own = self.events.clone();
+        let mut under_way = self.under_way();
+        while under_way.try_join_next().is_some() {}
+        under_way.spawn(async move { own.publish(events).await });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use lockstep::domain::LockKey;
+    use std::future::pending;
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+    /// A bus that answers the first of two events late, and the rest never.
+    #[derive(Clone)]
+    struct Slow(UnboundedSender<u64>);
+
+    impl Events for Slow {
+        async fn publish(&self, events: Vec<Event>) {
+            let token = events[0].token.unwrap().number();
+            if token > 1 {
+                pending::<()>().await;
+            }
+            tokio::task::yield_now().await;
+            self.0.send(token).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_has_something_to_tell_does_not_wait_for_the_bus_but_the_end_does() {
+        let (tell, mut told) = unbounded_channel();
+        let slow = Aside::new(Slow(tell));
+
+        slow.publish(vec![event(EventKind::RunStopped, 1)]).await;
+        let at_once = told.try_recv().is_ok();
+        slow.settle().await;
+
+        assert!(!at_once);
+        assert_eq!(told.try_recv(), Ok(1));
+        // Returns, although the bus never answers.
+        slow.publish(vec![event(EventKind::RunStopped, 2)]).await;
+    }
 
     fn event(kind: EventKind, token: u64) -> Event {
         Event {

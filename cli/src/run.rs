@@ -13,6 +13,7 @@ pub(crate) use work::OF_A_GRANT;
 
 use crate::again::{Patience, again};
 use crate::args::run::RunArgs;
+use crate::attend::Cause;
 use crate::child::Reaper;
 use crate::exit::Exit;
 use crate::locks::Locks;
@@ -22,11 +23,15 @@ use crate::signals::Signals;
 use crate::sys::clock::Instant;
 use crate::sys::env::filled;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Longest time for the release, however long the lease is: after that, evidence has to do.
 const RELEASE_WITHIN: Duration = Duration::from_secs(900);
+/// What a process that was told to end has for it: one request, tried again.
+const LAST_WORDS: Duration = Duration::from_secs(6);
 
 /// An end before the command has begun, and why.
 pub(crate) type Early = (Exit, String);
@@ -54,7 +59,19 @@ async fn attempt(args: &RunArgs) -> Result<Exit, Early> {
     let reaper = Reaper::begin().map_err(failed)?;
     let config = args.table.config().map_err(wrong)?;
     let locks = Arc::new(Locks::open(&config).await);
-    let held = grant::hold(args, &locks, &config.table, &mut signals).await?;
+    let exit = on_table(args, &locks, &config.table, &reaper, &mut signals).await;
+    locks.settle().await;
+    exit
+}
+
+async fn on_table(
+    args: &RunArgs,
+    locks: &Arc<Locks>,
+    table: &str,
+    reaper: &Reaper,
+    signals: &mut Signals,
+) -> Result<Exit, Early> {
+    let held = grant::hold(args, locks, table, signals).await?;
     let protection = Protection::start(
         args.protect.protect,
         filled("ECS_AGENT_URI"),
@@ -72,36 +89,55 @@ async fn attempt(args: &RunArgs) -> Result<Exit, Early> {
     };
     match protected {
         Ok(in_flight) => {
-            let worked = work::work(args, &locks, &held, &reaper, &mut signals).await;
-            give_back(&locks, &held, worked, &mut signals).await;
+            let worked = work::work(args, locks, &held, reaper, signals).await;
+            let patience = patience(worked.cause, held.times.length);
+            give_back(locks, &held, worked.outcome, patience, signals).await;
             in_flight.end().await;
             Ok(worked.exit)
         }
         Err(early) => {
-            give_back(&locks, &held, work::Worked::NONE, &mut signals).await;
+            let patience = Patience::Until(Instant::now() + LAST_WORDS);
+            give_back(locks, &held, ReleaseOutcome::Failed, patience, signals).await;
             protection.idle().await;
             Err(early)
         }
     }
 }
 
-/// A grant that was adopted is its workflow's to release. What is done has to be written down, so a
-/// table that is out of reach is waited for, as long as the lease lasts or until the next signal.
-async fn give_back(locks: &Locks, held: &Held, worked: work::Worked, signals: &mut Signals) {
+/// How long a table that gives no answer is waited for, under a lease of this `length`. What came to
+/// its end by itself has to be written down, most of all a success. Whoever was told to end has no
+/// such time, and of a lease that is lost there is little to release.
+fn patience(cause: Option<Cause>, length: Duration) -> Patience {
+    match cause {
+        Some(Cause::Lost) => Patience::Tries(1),
+        Some(Cause::Told(_)) => Patience::Until(Instant::now() + LAST_WORDS),
+        Some(Cause::TimedOut) | None => {
+            Patience::Until(Instant::now() + length.min(RELEASE_WITHIN))
+        }
+    }
+}
+
+/// Gives the permit back. One that was adopted is its workflow's to release. A signal does not cut
+/// the release off, but leaves it little time.
+async fn give_back(
+    locks: &Locks,
+    held: &Held,
+    outcome: ReleaseOutcome,
+    patience: Patience,
+    signals: &mut Signals,
+) {
     if held.hold == Hold::Adopted {
         return;
     }
-    let patience = if worked.is_lost {
-        // Of that there is little to release.
-        Patience::Tries(1)
-    } else {
-        Patience::Until(Instant::now() + held.times.length.min(RELEASE_WITHIN))
-    };
+    let mut releasing = pin!(release(locks, &held.grant, outcome, patience));
     tokio::select! {
-        () = release(locks, &held.grant, worked.outcome, patience) => {}
+        biased;
+        () = &mut releasing => {}
         signal = signals.end() => {
-            let lock = &held.grant.lock;
-            tracing::error!(lock, %signal, "the lock is not released: its lease has to run out");
+            if timeout(LAST_WORDS, releasing).await.is_err() {
+                let lock = &held.grant.lock;
+                tracing::error!(lock, %signal, "the lock is not released: its lease has to run out");
+            }
         }
     }
 }

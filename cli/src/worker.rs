@@ -112,9 +112,11 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
         command: args.command,
         at_work: AtWork::default(),
     };
+    let locks = Arc::clone(&desk.locks);
     let poll = Poll::new(queue, Arc::new(desk), args.concurrency, hide);
     let ended = poll.serve(signals, args.grace).await;
     protection.idle().await;
+    locks.settle().await;
     let (signal, tally) = ended.map_err(|error| unusable(error, &config.table))?;
     sum_up(signal, &tally);
     Ok(signal)

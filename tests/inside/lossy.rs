@@ -1,6 +1,7 @@
 //! A table whose answers are late, or lost.
 
 use crate::support::{Gate, Inside, Ledger, Started, lock, output};
+use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{pause, until};
 
 /// `lockstep run` on the other side of a gate.
@@ -117,4 +118,50 @@ async fn a_success_is_written_down_after_an_outage_at_its_end() {
     let key = ["--run-key", "tick-1"];
     let (code, out, _) = output(inside.run(&lock, &key, &["echo", "ran"])).await;
     assert_eq!((code, out.as_str()), (0, ""), "it has succeeded already");
+}
+
+#[tokio::test]
+async fn a_signal_does_not_cut_the_release_of_a_success_off() {
+    let inside = Inside::open().await;
+    let lock = lock("cut-release");
+    let script = "read -r go; exit 0";
+    let (gate, mut run) = behind_gate(&inside, &lock, &[], &["sh", "-c", script]).await;
+    run.stdin(std::process::Stdio::piped());
+    let mut run = Started::of(run);
+    inside.until_held(&lock, 1, 10).await;
+    until("the command", 10, async || !run.children().is_empty()).await;
+
+    gate.close();
+    run.close_stdin();
+    until("the command's end", 10, async || run.children().is_empty()).await;
+    pause(300).await;
+    run.signal("TERM").await;
+    pause(300).await;
+    gate.cut_connections();
+
+    assert_eq!(run.code().await, 0);
+    assert_eq!(inside.held(&lock).await, 0);
+    let entry = inside.latest_run(&lock).await.expect("an entry");
+    assert_eq!(entry.outcome(), Some(RunOutcome::Succeeded));
+}
+
+#[tokio::test]
+async fn a_lost_lease_is_learned_from_the_table_although_no_event_can_be_told() {
+    let inside = Inside::open().await;
+    let lock = lock("silent-bus");
+    let bus = Gate::open(&inside.stack.endpoint).await;
+    bus.close();
+    let mut command = inside.run(&lock, &["--lease", "9s"], &["sleep", "60"]);
+    command
+        .env("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.endpoint())
+        .stderr(std::process::Stdio::piped());
+    let mut run = Started::of(command);
+    inside.until_held(&lock, 1, 10).await;
+
+    inside.evict_all(&lock).await;
+    let said = run.rest_of_stderr().await;
+
+    assert_eq!(run.code().await, 76);
+    assert!(said.contains("the lease is lost"), "{said}");
+    assert!(!said.contains("no answer"), "{said}");
 }

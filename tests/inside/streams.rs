@@ -44,6 +44,37 @@ async fn a_log_that_nobody_reads_does_not_hold_up_renewals() {
 }
 
 #[tokio::test]
+async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
+    let inside = Inside::open().await;
+    let lock = lock("read-late");
+    let script = "trap '' TERM; head -c 1000000 /dev/zero >&2 & exec sleep 300";
+    let mut command = inside.run(&lock, &["--grace", "5m"], &["bash", "-c", script]);
+    command.stderr(Stdio::piped());
+    let mut run = Started::of(command);
+    until("the command", 20, async || {
+        let mut children = run.children().into_iter();
+        children.any(|(_, line)| line.starts_with("sleep"))
+    })
+    .await;
+
+    // A line for each, and there is room for a thousand.
+    let flood = "for i in $(seq 3000); do kill -TERM $0; sleep 0.001; done";
+    let mut bash = tokio::process::Command::new("bash");
+    let sent = bash
+        .args(["-c", flood, &run.pid.to_string()])
+        .status()
+        .await;
+    assert!(sent.expect("bash").success());
+    run.signal("USR1").await;
+    let said = run.rest_of_stderr().await;
+
+    let missing = said.lines().find(|line| line.contains("lines are missing"));
+    let line = missing.expect("a line that says it");
+    let lost: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    assert!(lost["lost"].as_u64().is_some_and(|lost| lost > 1), "{line}");
+}
+
+#[tokio::test]
 async fn a_log_that_nobody_reads_does_not_hold_up_the_guardian() {
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("unread-guardian"), Ledger::open().await);

@@ -68,16 +68,13 @@ impl Reaper {
 
     /// Waits for all that have ended.
     fn reap(&self) {
-        // A look first: while the dead one is not waited for, its id and its group's are not given
-        // to anybody else.
-        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         loop {
-            let ended = match waitid(Id::All, look) {
+            let ended: Vec<_> = match look(Id::All) {
                 Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return,
                 Ok(status) => status.pid().into_iter().collect(),
                 Err(Errno::EINTR) => continue,
                 // `nix` knows no real-time signals. It says that instead of whose end it was.
-                Err(Errno::EINVAL) => zombies(),
+                Err(Errno::EINVAL) => zombies().into_iter().filter(has_ended).collect(),
                 Err(error) => {
                     tracing::error!(%error, "children cannot be waited for");
                     return;
@@ -108,4 +105,16 @@ impl Reaper {
     fn watched(&self) -> MutexGuard<'_, HashMap<Pid, Watched>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Looks for one that has ended. While it is not waited for, its id and its group's are not given to
+/// anybody else.
+fn look(whom: Id<'_>) -> nix::Result<WaitStatus> {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(whom, flags)
+}
+
+/// A process whose first thread alone has ended looks like a zombie, too.
+fn has_ended(pid: &Pid) -> bool {
+    look(Id::Pid(*pid)) != Ok(WaitStatus::StillAlive)
 }

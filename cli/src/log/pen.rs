@@ -8,6 +8,7 @@
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write as write_some;
+use std::cell::Cell;
 use std::io::{Error, Write, stderr};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
@@ -23,6 +24,11 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 static QUEUE: OnceLock<SyncSender<Piece>> = OnceLock::new();
 /// Lines that were left out.
 static LOST: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// This thread is the one that may wait, and its own lines need no room in the queue.
+    static IS_WRITER: Cell<bool> = const { Cell::new(false) };
+}
 
 enum Piece {
     Line(Vec<u8>),
@@ -56,7 +62,7 @@ pub(super) struct Pen;
 
 impl Write for Pen {
     fn write(&mut self, line: &[u8]) -> Result<usize, Error> {
-        match QUEUE.get() {
+        match QUEUE.get().filter(|_| !IS_WRITER.get()) {
             Some(queue) => {
                 if queue.try_send(Piece::Line(line.to_vec())).is_err() {
                     LOST.fetch_add(1, Ordering::Relaxed);
@@ -73,6 +79,7 @@ impl Write for Pen {
 }
 
 fn copy(pieces: Receiver<Piece>) {
+    IS_WRITER.set(true);
     for piece in pieces {
         match piece {
             Piece::Line(line) => {

@@ -116,11 +116,16 @@ fn ours(granted: Granted, times: LeaseTimes, sent: Instant) -> Held {
 /// Leaves nothing behind: no place in the queue, and no permit that was granted meanwhile. Whoever
 /// is to end does not wait long for that: a lease runs out by itself.
 async fn step_back(locks: &Locks, request: &AcquireRequest) {
+    // Nothing has run, so the lock does not rest.
+    let request = AcquireRequest {
+        min_interval_seconds: None,
+        ..request.clone()
+    };
     let ask = async {
         let (answer, _) = match request.overlap {
-            Overlap::Queue => leave(locks, request).await?,
+            Overlap::Queue => leave(locks, &request).await?,
             // Found again if it is ours; and if it was free, it is so in a moment.
-            _ => locks.acquire_again(request).await?,
+            _ => locks.acquire_again(&request).await?,
         };
         if let AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted) = answer {
             let failed = ReleaseOutcome::Failed;

@@ -26,19 +26,16 @@ pub(crate) struct Worked {
     pub(crate) exit: Exit,
     /// What the history says.
     pub(crate) outcome: ReleaseOutcome,
-    /// Its lease was lost.
-    pub(crate) is_lost: bool,
+    /// Why it was stopped, if it was.
+    pub(crate) cause: Option<Cause>,
 }
 
 impl Worked {
-    /// No work was begun.
-    pub(crate) const NONE: Self = Self::failed(Exit::FAILED);
-
-    const fn failed(exit: Exit) -> Self {
+    fn failed(exit: Exit, cause: Option<Cause>) -> Self {
         Self {
             exit,
             outcome: ReleaseOutcome::Failed,
-            is_lost: false,
+            cause,
         }
     }
 }
@@ -78,7 +75,7 @@ pub(crate) async fn work(
         }
         Err(error) => {
             tracing::error!(%error, "no process can be started");
-            Worked::failed(Exit::CANNOT_RUN)
+            Worked::failed(Exit::CANNOT_RUN, None)
         }
     }
 }
@@ -135,20 +132,20 @@ fn silence() -> watch::Receiver<Option<String>> {
 /// have left its work half done, and its run key has to be free for another try.
 fn judge(end: ChildEnd, cause: Option<Cause>) -> Worked {
     tracing::info!(%end, ?cause, "the command has ended");
-    match cause {
-        None if end.is_success() => Worked {
-            exit: end.exit(),
-            outcome: ReleaseOutcome::Succeeded,
-            is_lost: false,
-        },
-        None => Worked::failed(end.exit()),
-        Some(Cause::Lost) => Worked {
-            is_lost: true,
-            ..Worked::failed(Exit::LEASE_LOST)
-        },
-        Some(Cause::Told(signal)) => Worked::failed(Exit::signal(signal)),
-        Some(Cause::TimedOut) => Worked::failed(Exit::TIMED_OUT),
-    }
+    let exit = match cause {
+        None if end.is_success() => {
+            return Worked {
+                exit: end.exit(),
+                outcome: ReleaseOutcome::Succeeded,
+                cause,
+            };
+        }
+        None => end.exit(),
+        Some(Cause::Lost) => Exit::LEASE_LOST,
+        Some(Cause::Told(signal)) => Exit::signal(signal),
+        Some(Cause::TimedOut) => Exit::TIMED_OUT,
+    };
+    Worked::failed(exit, cause)
 }
 
 #[cfg(test)]

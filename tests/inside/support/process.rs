@@ -3,6 +3,7 @@
 use lockstep_tests::stack::until;
 use std::fs;
 use std::process::{ExitStatus, Stdio};
+use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
 /// A process that a test started. It is killed when the test ends.
@@ -42,6 +43,14 @@ impl Started {
     /// Closes the reading end of its standard error, which is a pipe.
     pub(crate) fn close_stderr(&mut self) {
         drop(self.child.stderr.take().expect("a pipe"));
+    }
+
+    /// What it says on standard error until its end.
+    pub(crate) async fn rest_of_stderr(&mut self) -> String {
+        let mut stderr = self.child.stderr.take().expect("a pipe");
+        let mut all = Vec::new();
+        stderr.read_to_end(&mut all).await.expect("a pipe");
+        String::from_utf8_lossy(&all).into_owned()
     }
 
     /// The processes that it started and that live, but for the guardian: id and command line.

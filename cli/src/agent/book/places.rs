@@ -1,6 +1,6 @@
 //! How many jobs there is room for.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Most jobs that may be open at once.
 pub(in crate::agent) const OPEN_MAX: usize = 1_000;
@@ -19,8 +19,9 @@ pub(in crate::agent) enum NoRoom {
 pub(in crate::agent) struct Places {
     /// How many are being begun.
     beginning: usize,
-    /// The holders of those that have not begun, and may have a permit all the same.
-    doubts: BTreeSet<String>,
+    /// The holders of those that have not begun, and the locks that they may have a permit of all the
+    /// same.
+    doubts: BTreeMap<String, String>,
     is_stopping: bool,
 }
 
@@ -46,11 +47,11 @@ impl Places {
         self.beginning = self.beginning.saturating_sub(1);
     }
 
-    /// The job does not begin, and nobody knows whether `holder` has a permit. The place stays taken,
+    /// The job does not begin, and nobody knows whether `holder` has a permit of `lock`. The place stays taken,
     /// so that a table that gives no answer is not asked by more and more. [`Self::resolved`] follows.
-    pub(in crate::agent) fn doubted(&mut self, holder: &str) {
+    pub(in crate::agent) fn doubted(&mut self, holder: &str, lock: &str) {
         self.left();
-        self.doubts.insert(holder.to_owned());
+        self.doubts.insert(holder.to_owned(), lock.to_owned());
     }
 
     /// It is known, or will not be.
@@ -58,9 +59,9 @@ impl Places {
         self.doubts.remove(holder);
     }
 
-    /// Whether `holder` is in doubt.
-    pub(in crate::agent) fn is_doubted(&self, holder: &str) -> bool {
-        self.doubts.contains(holder)
+    /// Whether a permit of `lock` is in doubt.
+    pub(in crate::agent) fn is_doubted(&self, lock: &str) -> bool {
+        self.doubts.values().any(|doubted| doubted == lock)
     }
 
     /// How many holders are in doubt.

@@ -242,8 +242,8 @@ fn a_job_in_doubt_keeps_its_place_and_is_not_waited_for() {
         book.reserve().unwrap();
     }
 
-    book.places.doubted("h");
-    let doubted = (book.places.is_doubted("h"), book.places.is_doubted("other"));
+    book.places.doubted("h", "a");
+    let doubted = (book.places.is_doubted("a"), book.places.is_doubted("other"));
     let full = book.reserve();
     book.places.resolved("h");
     let room = book.reserve();
@@ -257,7 +257,7 @@ fn an_agent_that_stops_does_not_wait_for_what_is_in_doubt() {
     let mut book: Book<()> = Book::default();
     book.reserve().unwrap();
 
-    book.places.doubted("h");
+    book.places.doubted("h", "a");
     book.places.stop();
 
     assert!(book.places.is_settled());

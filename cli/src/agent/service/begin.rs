@@ -11,7 +11,7 @@ use crate::protect::keeper::InFlight;
 use crate::sys::clock::Instant;
 use crate::sys::env::secret_id;
 use axum::http::StatusCode;
-use lockstep::contract::{AcquireResponse, Grant, Granted as Permit};
+use lockstep::contract::{AcquireResponse, ErrorName, Grant, Granted as Permit};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -84,10 +84,12 @@ impl<T: Table> Service<T> {
             Ok((AcquireResponse::Granted(permit) | AcquireResponse::AlreadyHeld(permit), sent)) => {
                 (permit, sent)
             }
-            Ok((refused, _)) => return self.not_granted(refused),
+            Ok((refused, _)) => return self.not_granted(&acquire.lock, refused),
             Err(error) => {
                 if error.name().is_retryable() {
                     self.doubt(ready.place, acquire, times.length);
+                } else if error.name() == ErrorName::LockHeld {
+                    self.check_doubts(&acquire.lock)?;
                 }
                 return Err(error.into());
             }
@@ -108,19 +110,26 @@ impl<T: Table> Service<T> {
         Ok(Begun::Granted(Box::new(granted)))
     }
 
-    /// Nobody is at work under a permit that was taken unseen: then there is something to do.
-    fn not_granted(&self, answer: AcquireResponse) -> Result<Begun, Failure> {
-        let holder = match &answer {
-            AcquireResponse::Skipped(skipped) => skipped.oldest.holder.as_deref(),
-            AcquireResponse::Duplicate(run) => Some(run.holder.as_str()),
-            _ => None,
+    fn not_granted(&self, lock: &str, answer: AcquireResponse) -> Result<Begun, Failure> {
+        let by_others_at_work = match &answer {
+            AcquireResponse::Skipped(_) => true,
+            AcquireResponse::Duplicate(run) => run.ended_at.is_none(),
+            _ => false,
         };
-        if holder.is_some_and(|holder| self.book().places.is_doubted(holder)) {
-            let message = "held by a job that did not begin, since the answer to its request was \
-                           lost; its permit is being given back: ask again";
-            return Err(Failure::unavailable(message));
+        if by_others_at_work {
+            self.check_doubts(lock)?;
         }
         Ok(Begun::Not(Box::new(answer)))
+    }
+
+    /// Nobody is at work under a permit that was taken unseen: then there is something to do.
+    fn check_doubts(&self, lock: &str) -> Result<(), Failure> {
+        if self.book().places.is_doubted(lock) {
+            let message = "perhaps held by a job that did not begin, since the answer to its \
+                           request was lost; its permit is being given back: ask again";
+            return Err(Failure::unavailable(message));
+        }
+        Ok(())
     }
 
     /// A job is under way from here on.

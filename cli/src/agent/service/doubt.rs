@@ -31,7 +31,7 @@ impl<T: Table> Service<T> {
         length: Duration,
     ) {
         let own = Arc::clone(self);
-        let doubt = place.doubted(&request.holder);
+        let doubt = place.doubted(&request.holder, &request.lock);
         tokio::spawn(async move {
             own.clear_up(request, length).await;
             drop(doubt);

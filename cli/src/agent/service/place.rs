@@ -39,9 +39,9 @@ impl<T: Table> Place<T> {
         self.is_taken = true;
     }
 
-    /// The job does not begin, and nobody knows whether `holder` has a permit.
-    pub(super) fn doubted(mut self, holder: &str) -> Doubt<T> {
-        self.service.book().places.doubted(holder);
+    /// The job does not begin, and nobody knows whether `holder` has a permit of `lock`.
+    pub(super) fn doubted(mut self, holder: &str, lock: &str) -> Doubt<T> {
+        self.service.book().places.doubted(holder, lock);
         self.is_taken = true;
         Doubt {
             service: Arc::clone(&self.service),

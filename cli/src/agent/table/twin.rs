@@ -3,9 +3,10 @@
 use super::Table;
 use crate::sys::clock::{Instant, sleep};
 use lockstep::contract::{
-    AcquireRequest, AcquireResponse, Grant, Granted, HeartbeatResponse, Oldest, ReleaseOutcome,
-    ReleaseResponse, Skipped,
+    AcquireRequest, AcquireResponse, Grant, Granted, HeartbeatResponse, Oldest, Overlap,
+    ReleaseOutcome, ReleaseResponse, Skipped,
 };
+use lockstep::domain::{LockKey, Permits, Refusal};
 use lockstep::error::Error;
 use lockstep::store::StoreError;
 use std::collections::{HashMap, VecDeque};
@@ -119,7 +120,12 @@ impl Table for Twin {
     async fn acquire(&self, request: &AcquireRequest) -> Result<(AcquireResponse, Instant), Error> {
         let sent = Instant::now();
         match self.inside(|inside| inside.acquires.pop_front().unwrap_or(Fault::None)) {
-            Fault::None => Ok((self.inside(|inside| inside.acquire(request)), sent)),
+            Fault::None => match self.inside(|inside| inside.acquire(request)) {
+                AcquireResponse::Skipped(_) if request.overlap == Overlap::Fail => {
+                    Err(held(&request.lock))
+                }
+                answer => Ok((answer, sent)),
+            },
             Fault::Slow => {
                 let answer = self.inside(|inside| inside.acquire(request));
                 sleep(Duration::from_secs(1)).await;
@@ -168,6 +174,15 @@ impl Table for Twin {
 
 fn silence() -> Error {
     StoreError::Unavailable("as told".into()).into()
+}
+
+fn held(lock: &str) -> Error {
+    let refusal = Refusal::Held {
+        holders: vec![],
+        permits: Permits::ONE,
+        waiting: 0,
+    };
+    Error::of_refusal(&LockKey::new(lock).unwrap(), refusal)
 }
 
 fn permit(grant: Grant) -> Granted {

@@ -66,10 +66,13 @@ async fn who_asks_again_is_not_told_that_somebody_is_at_work_when_nobody_is() {
     until("a look that gets no answer", || table.faults() == 0).await;
 
     let meanwhile = begin(&service).await;
+    let or_fail = json!({ "name": "export", "lock": "exports", "overlap": "fail" });
+    let failed_meanwhile = begin_for(&service, or_fail).await;
     until("no doubt", || service.book().places.doubts() == 0).await;
     let after = begin(&service).await;
 
     assert_eq!(error(&meanwhile), "Lockstep.Unavailable");
+    assert_eq!(error(&failed_meanwhile), "Lockstep.Unavailable");
     assert!(matches!(after, Ok(Begun::Granted(_))), "{after:?}");
 }
 

@@ -1,6 +1,7 @@
 //! What every message would meet.
 
 use super::*;
+use tokio::time::timeout;
 
 fn denied() -> StoreError {
     StoreError::Denied("x".into())
@@ -57,8 +58,9 @@ async fn a_look_that_is_under_way_does_not_delay_the_end() {
 
     scene.signals.send(Signal::SIGTERM).unwrap();
     let queue = Arc::clone(&scene.queue);
-    scene.end().await;
+    let end = timeout(Duration::from_secs(1), scene.end()).await;
 
+    assert!(end.is_ok(), "it waited for the look");
     assert!(queue.asked.lock().unwrap().is_empty());
 }
 
