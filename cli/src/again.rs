@@ -9,26 +9,26 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a silent table is asked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
+pub(crate) enum Bound {
     /// So many times.
     Tries(u32),
     /// Until then, and once at least.
     Until(Instant),
 }
 
-impl From<u32> for Patience {
+impl From<u32> for Bound {
     fn from(tries: u32) -> Self {
         Self::Tries(tries)
     }
 }
 
-impl From<Instant> for Patience {
+impl From<Instant> for Bound {
     fn from(end: Instant) -> Self {
         Self::Until(end)
     }
 }
 
-impl Patience {
+impl Bound {
     /// Whether another request may follow the `asked`-th one.
     fn lasts(self, asked: u32) -> bool {
         match self {
@@ -38,22 +38,22 @@ impl Patience {
     }
 }
 
-/// Asks about `lock` until there is an answer, or no patience. Each request may be sent twice: a
+/// Asks about `lock` until there is an answer, or the bound is met. Each request may be sent twice: a
 /// grant is found again, and a release that was written says so.
 ///
 /// # Errors
 /// What the table says, or that it said nothing the last time either.
 pub(crate) async fn again<T, F: Future<Output = Result<T, Error>>>(
     lock: &str,
-    patience: impl Into<Patience>,
+    bound: impl Into<Bound>,
     mut ask: impl FnMut() -> F,
 ) -> Result<T, Error> {
-    let patience = patience.into();
+    let bound = bound.into();
     let mut asked = 0;
     loop {
         asked += 1;
         match ask().await {
-            Err(error) if error.name().is_retryable() && patience.lasts(asked) => {
+            Err(error) if error.name().is_retryable() && bound.lasts(asked) => {
                 tracing::warn!(lock, %error, asked, "no answer; asking again");
                 sleep(PAUSE).await;
             }
@@ -69,9 +69,9 @@ mod tests {
     use lockstep::domain::LockKey;
     use lockstep::protocol::ProtocolError;
 
-    async fn asked(patience: impl Into<Patience>, error: impl Fn() -> Error) -> u32 {
+    async fn asked(bound: impl Into<Bound>, error: impl Fn() -> Error) -> u32 {
         let mut asked = 0;
-        let answer: Result<(), _> = again("a", patience, || {
+        let answer: Result<(), _> = again("a", bound, || {
             asked += 1;
             let error = error();
             async { Err(error) }

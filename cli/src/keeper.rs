@@ -58,7 +58,7 @@ impl Keeper {
             let progress = self.progress.borrow_and_update().clone();
             let answer = tokio::select! {
                 () = stop_at.reached() => return self.out_of_reach(),
-                answer = timeout(self.times.patience(), self.locks.renew(&self.grant, progress)) => answer,
+                answer = timeout(self.times.answer_within(), self.locks.renew(&self.grant, progress)) => answer,
             };
             let Ok(answer) = answer else {
                 tracing::warn!(lock = self.grant.lock, "a renewal got no answer");

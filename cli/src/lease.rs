@@ -65,7 +65,7 @@ impl LeaseTimes {
 
     /// How long one renewal may take before another is sent: of a short lease there is no time for
     /// what a client waits by itself.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn answer_within(&self) -> Duration {
         (self.length / 8).clamp(Duration::from_millis(250), Duration::from_secs(2))
     }
 
@@ -120,7 +120,7 @@ mod tests {
         for silence in [5, 6, 15, 60, 86_400].map(Duration::from_secs) {
             let times = LeaseTimes::after_silence(silence, Duration::from_secs(600));
 
-            let next = times.beat() + times.patience() + times.again();
+            let next = times.beat() + times.answer_within() + times.again();
 
             assert!(
                 Instant::default() + next < times.stop_at(at(0)),

@@ -11,7 +11,7 @@ mod work;
 
 pub(crate) use work::OF_A_GRANT;
 
-use crate::again::{Patience, again};
+use crate::again::{Bound, again};
 use crate::args::run::RunArgs;
 use crate::attend::Cause;
 use crate::child::Reaper;
@@ -31,7 +31,7 @@ use tokio::time::timeout;
 /// Longest time for the release, however long the lease is: after that, evidence has to do.
 const RELEASE_WITHIN: Duration = Duration::from_secs(900);
 /// What a process that was told to end has for it: one request, tried again.
-const LAST_WORDS: Duration = Duration::from_secs(6);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(6);
 
 /// An end before the command has begun, and why.
 pub(crate) type Early = (Exit, String);
@@ -80,24 +80,25 @@ async fn on_table(
     let protected = tokio::select! {
         biased;
         signal = signals.end() => {
-            Err((Exit::signal(signal), format!("{signal} came before the command")))
+            let early = (Exit::signal(signal), format!("{signal} came before the command"));
+            Err((Some(Cause::Told(signal)), early))
         }
         protected = protection.begin() => protected.map_err(|refused| {
             let why = format!("the task is not protected (--protect=required): {refused}");
-            (Exit::NOT_ACQUIRED, why)
+            (None, (Exit::NOT_ACQUIRED, why))
         }),
     };
     match protected {
         Ok(in_flight) => {
             let worked = work::work(args, locks, &held, reaper, signals).await;
-            let patience = patience(worked.cause, held.times.length);
-            give_back(locks, &held, worked.outcome, patience, signals).await;
+            let bound = release_bound(worked.cause, held.times.length);
+            give_back(locks, &held, worked.outcome, bound, signals).await;
             in_flight.end().await;
             Ok(worked.exit)
         }
-        Err(early) => {
-            let patience = Patience::Until(Instant::now() + LAST_WORDS);
-            give_back(locks, &held, ReleaseOutcome::Failed, patience, signals).await;
+        Err((cause, early)) => {
+            let bound = release_bound(cause, held.times.length);
+            give_back(locks, &held, ReleaseOutcome::Failed, bound, signals).await;
             protection.idle().await;
             Err(early)
         }
@@ -107,13 +108,11 @@ async fn on_table(
 /// How long a table that gives no answer is waited for, under a lease of this `length`. What came to
 /// its end by itself has to be written down, most of all a success. Whoever was told to end has no
 /// such time, and of a lease that is lost there is little to release.
-fn patience(cause: Option<Cause>, length: Duration) -> Patience {
+fn release_bound(cause: Option<Cause>, length: Duration) -> Bound {
     match cause {
-        Some(Cause::Lost) => Patience::Tries(1),
-        Some(Cause::Told(_)) => Patience::Until(Instant::now() + LAST_WORDS),
-        Some(Cause::TimedOut) | None => {
-            Patience::Until(Instant::now() + length.min(RELEASE_WITHIN))
-        }
+        Some(Cause::Lost) => Bound::Tries(1),
+        Some(Cause::Told(_)) => Bound::Until(Instant::now() + LAST_WORDS),
+        Some(Cause::TimedOut) | None => Bound::Until(Instant::now() + length.min(RELEASE_WITHIN)),
     }
 }
 
@@ -123,13 +122,13 @@ async fn give_back(
     locks: &Locks,
     held: &Held,
     outcome: ReleaseOutcome,
-    patience: Patience,
+    bound: Bound,
     signals: &mut Signals,
 ) {
     if held.hold == Hold::Adopted {
         return;
     }
-    let mut releasing = pin!(release(locks, &held.grant, outcome, patience));
+    let mut releasing = pin!(release(locks, &held.grant, outcome, bound));
     tokio::select! {
         biased;
         () = &mut releasing => {}
@@ -147,10 +146,10 @@ pub(crate) async fn release(
     locks: &Locks,
     grant: &Grant,
     outcome: ReleaseOutcome,
-    patience: impl Into<Patience>,
+    bound: impl Into<Bound>,
 ) {
     let lock = &grant.lock;
-    match again(lock, patience, || locks.release(grant, outcome)).await {
+    match again(lock, bound, || locks.release(grant, outcome)).await {
         Ok(ReleaseResponse::Released { .. }) => {}
         Ok(ReleaseResponse::Lost { holders, .. }) => {
             tracing::warn!(lock, ?holders, "the lock was not ours any more");

@@ -1,17 +1,18 @@
 //! What holds when the guarding process does not: the guardian, and the death signal.
 
-use crate::support::{Inside, Ledger, Started, lock, signal_to, until_dead};
+use crate::support::{Inside, Ledger, Started, WRITE_ON, lock, signal_to, until_dead};
 use lockstep_tests::stack::until;
 
-/// Writes to the ledger ten times a second, and starts a child in its group.
-const WRITER: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; sleep 300 & \
-    while :; do echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN work\" >&3; read -r answer <&3; sleep 0.1; done";
+/// Starts a child in its group, and works.
+fn writer() -> String {
+    format!("sleep 300 & {WRITE_ON}")
+}
 
 #[tokio::test]
 async fn a_command_dies_with_its_guard_its_children_too() {
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("dies-with"), Ledger::open().await);
-    let mut command = inside.run(&lock, &[], &["bash", "-c", WRITER]);
+    let mut command = inside.run(&lock, &[], &["bash", "-c", &writer()]);
     command.envs([ledger.variable()]);
     let mut run = Started::of(command);
     ledger.until_told("work", 3, 20).await;
@@ -28,7 +29,7 @@ async fn a_command_dies_with_its_guard_its_children_too() {
 async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("stopped-guard"), Ledger::open().await);
-    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", WRITER]);
+    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", &writer()]);
     command.envs([ledger.variable()]);
     let mut run = Started::of(command);
     ledger.until_told("work", 3, 20).await;
@@ -39,13 +40,8 @@ async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
 
     until_dead(&[group, sleeper], 10).await;
     let last = ledger.told("work").last().expect("work").at;
-    let record = inside.record(&lock).await.expect("a record");
-    let lease = record
-        .holders
-        .values()
-        .next()
-        .expect("nobody has freed it yet");
-    assert!(last < lease.expires_at.millis(), "{last} {lease:?}");
+    let end = inside.lease_end(&lock).await;
+    assert!(last < end, "{last} {end}");
     run.signal("CONT").await;
     assert_eq!(run.code().await, 76);
     until(&format!("free {lock}"), 10, async || {
@@ -58,7 +54,7 @@ async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
 async fn a_guardian_that_dies_is_replaced_and_its_successor_knows_the_deadlines() {
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("new-guardian"), Ledger::open().await);
-    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", WRITER]);
+    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", &writer()]);
     command.envs([ledger.variable()]);
     let run = Started::of(command);
     ledger.until_told("work", 3, 20).await;
@@ -78,7 +74,7 @@ async fn a_run_is_stopped_with_76_when_the_table_is_out_of_reach() {
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("out-of-reach"), Ledger::open().await);
     let wire = crate::support::Gate::open(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
-    let mut command = inside.run(&lock, &["--lease", "6s"], &["bash", "-c", WRITER]);
+    let mut command = inside.run(&lock, &["--lease", "6s"], &["bash", "-c", &writer()]);
     command
         .envs([ledger.variable()])
         .env("AWS_ENDPOINT_URL_DYNAMODB", wire.endpoint());
@@ -91,13 +87,8 @@ async fn a_run_is_stopped_with_76_when_the_table_is_out_of_reach() {
     // Before anybody else frees it: the lease that nobody renewed any more.
     until_dead(&[group], 20).await;
     let last = ledger.told("work").last().expect("work").at;
-    let record = inside.record(&lock).await.expect("a record");
-    let lease = record
-        .holders
-        .values()
-        .next()
-        .expect("it could not be released");
-    assert!(last < lease.expires_at.millis(), "{last} {lease:?}");
+    let end = inside.lease_end(&lock).await;
+    assert!(last < end, "{last} {end}");
     assert_eq!(run.code().await, 76);
 }
 
@@ -108,7 +99,7 @@ async fn a_holder_that_was_evicted_has_its_command_stopped_with_76() {
     let mut command = inside.run(
         &lock,
         &["--lease", "5s", "--grace", "1s"],
-        &["bash", "-c", WRITER],
+        &["bash", "-c", &writer()],
     );
     command.envs([ledger.variable()]);
     let mut run = Started::of(command);

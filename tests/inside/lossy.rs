@@ -1,6 +1,6 @@
 //! A table whose answers are late, or lost.
 
-use crate::support::{Gate, Inside, Ledger, Started, lock, output};
+use crate::support::{Gate, Inside, Ledger, Started, WRITE_ON, lock, output};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{pause, until};
 
@@ -77,12 +77,10 @@ async fn who_has_waited_long_enough_gives_up_although_the_table_gives_no_answer(
 
 #[tokio::test]
 async fn a_connection_that_falls_silent_does_not_cost_a_short_lease() {
-    const WORK: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
-        while :; do echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN work\" >&3; read -r a <&3; sleep 0.1; done";
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("silent-connection"), Ledger::open().await);
     let flags = ["--lease", "6s"];
-    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["bash", "-c", WORK]).await;
+    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["bash", "-c", WRITE_ON]).await;
     run.envs([ledger.variable()]);
     let mut run = Started::of(run);
     ledger.until_told("work", 1, 20).await;

@@ -1,28 +1,21 @@
 //! A standard error that nobody reads, or that is gone.
 
-use crate::support::{Inside, Ledger, Started, lock, output, until_dead};
+use crate::support::{Inside, Ledger, Started, WRITE_ON, lock, output, until_dead};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::until;
 use std::process::Stdio;
 
-/// Fills standard error, then writes to the ledger ten times a second.
-const WRITER: &str = "head -c 1000000 /dev/zero >&2 & exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
-    while :; do echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN work\" >&3; read -r answer <&3; sleep 0.1; done";
+/// Fills standard error.
+const FILL: &str = "head -c 1000000 /dev/zero >&2 &";
 
 /// A writer under a lease of 5 s whose log nobody reads.
 async fn unread(inside: &Inside, lock: &str, ledger: &Ledger) -> Started {
-    let mut command = inside.run(lock, &["--lease", "5s"], &["bash", "-c", WRITER]);
+    let script = format!("{FILL} {WRITE_ON}");
+    let mut command = inside.run(lock, &["--lease", "5s"], &["bash", "-c", &script]);
     command.envs([ledger.variable()]).stderr(Stdio::piped());
     let run = Started::of(command);
     ledger.until_told("work", 3, 20).await;
     run
-}
-
-/// When the lease of the lock's only holder ends.
-async fn lease_end(inside: &Inside, lock: &str) -> u64 {
-    let record = inside.record(lock).await.expect("a record");
-    let lease = record.holders.values().next().expect("a holder");
-    lease.expires_at.millis()
 }
 
 #[tokio::test]
@@ -30,7 +23,7 @@ async fn a_log_that_nobody_reads_does_not_hold_up_renewals() {
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("unread"), Ledger::open().await);
     let mut run = unread(&inside, &lock, &ledger).await;
-    let first = lease_end(&inside, &lock).await;
+    let first = inside.lease_end(&lock).await;
 
     until("work after the first lease and the next", 30, async || {
         let last = ledger.told("work").last().map_or(0, |entry| entry.at);
@@ -85,7 +78,7 @@ async fn a_log_that_nobody_reads_does_not_hold_up_the_guardian() {
 
     until_dead(&[group], 10).await;
     let last = ledger.told("work").last().expect("work").at;
-    let end = lease_end(&inside, &lock).await;
+    let end = inside.lease_end(&lock).await;
     assert!(last < end, "{last} {end}");
 }
 
@@ -109,7 +102,7 @@ async fn a_log_whose_reader_is_gone_ends_nothing() {
 async fn a_group_dies_with_its_guard_although_the_log_has_no_reader() {
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("no-reader-killed"), Ledger::open().await);
-    let script = format!("sleep 300 & {WRITER}");
+    let script = format!("sleep 300 & {FILL} {WRITE_ON}");
     let mut command = inside.run(&lock, &[], &["bash", "-c", &script]);
     command.envs([ledger.variable()]).stderr(Stdio::piped());
     let mut run = Started::of(command);

@@ -5,7 +5,7 @@ mod ledger;
 mod process;
 
 pub(crate) use gate::Gate;
-pub(crate) use ledger::Ledger;
+pub(crate) use ledger::{Ledger, WRITE_ON};
 pub(crate) use process::{Started, children_of, lives, output, signal_to, until_dead};
 
 use lockstep::config::variable;
@@ -92,6 +92,13 @@ impl Inside {
     /// How many hold the lock.
     pub(crate) async fn held(&self, lock: &str) -> usize {
         self.record(lock).await.map_or(0, |r| r.holders.len())
+    }
+
+    /// When the lease of the lock's only holder ends, which nobody has freed yet: milliseconds.
+    pub(crate) async fn lease_end(&self, lock: &str) -> u64 {
+        let record = self.record(lock).await.expect("a record");
+        let lease = record.holders.values().next().expect("a holder");
+        lease.expires_at.millis()
     }
 
     /// How many wait for the lock.

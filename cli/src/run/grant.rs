@@ -1,6 +1,6 @@
 //! The grant that a command runs under: taken here, or handed down by a workflow.
 
-use super::Early;
+use super::{Early, LAST_WORDS};
 use crate::again::again;
 use crate::args::run::RunArgs;
 use crate::exit::Exit;
@@ -23,8 +23,6 @@ use tokio::time::timeout;
 
 /// How often a table that gives no answer is asked whether a grant is still good.
 const TRIES: u32 = 5;
-/// Longest time for leaving nothing behind.
-const STEP_BACK_WITHIN: Duration = Duration::from_secs(6);
 
 /// Who has to give the permit back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +132,7 @@ async fn step_back(locks: &Locks, request: &AcquireRequest) {
         Ok::<_, Error>(())
     };
     let lock = &request.lock;
-    match timeout(STEP_BACK_WITHIN, ask).await {
+    match timeout(LAST_WORDS, ask).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(lock, %error, "something of us may be left there"),
         Err(_) => tracing::warn!(lock, "no answer: something of us may be left there"),

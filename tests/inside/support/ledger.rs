@@ -25,6 +25,10 @@ pub(crate) struct Entry {
     pub(crate) taken: bool,
 }
 
+/// A script that writes `work` ten times a second.
+pub(crate) const WRITE_ON: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
+    while :; do echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN work\" >&3; read -r answer <&3; sleep 0.1; done";
+
 /// The resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
