@@ -3,7 +3,8 @@
 STACK     := tests/stack/lockstack
 FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions reaper
 TOOLS     := $(or $(LOCKSTEP_CACHE),$(HOME)/.cache/lockstep)/bin
-TESTS     := cargo test --quiet -p lockstep-tests
+# All of the workspace, always: each other choice of crates and features is another build of the SDKs.
+TESTS     := cargo test --quiet --workspace --all-features
 # Tests of the deployed stack wait most of the time, for leases and containers.
 WAITING   := -- --test-threads=4
 # The command is linked statically, so that it runs in any image. Another ARCH needs its Rust standard
@@ -15,9 +16,9 @@ STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-st
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help check fmt lint purity test test-unit test-contract test-model test-sim \
+.PHONY: help beside check fmt lint audit purity test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
-        binary local-binary test-inside
+        binary local-binary test-inside storm soak mutants verify-aws
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,20 +28,28 @@ check: fmt lint purity ## all checks that run no test
 fmt: ## is the code formatted?
 	cargo fmt --all --check
 
-lint: ## clippy without a warning; licences, advisories and sources of dependencies
+lint: ## clippy without a warning; bans, licences and sources of dependencies
+	@echo "lint: clippy on all targets, where a warning is an error"
 	cargo clippy --workspace --all-targets -- -D warnings
 	tests/checks/dependencies
+	tests/checks/advisories-test
+
+audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names a clone of RustSec's database
+	tests/checks/advisories
 
 purity: ## does the core build alone, without AWS, tokio or Lambda?
 	tests/checks/purity
 
-test: check validate test-unit test-contract test-model test-sim test-integration test-stack test-e2e test-inside ## all levels
+test: check validate test-unit test-contract test-model test-sim beside test-stack test-e2e test-inside ## all levels
 	@echo "all levels passed"
 
+# The integration tests wait for DynamoDB Local most of the time: what the next levels need is built beside them.
+beside:
+	@$(MAKE) --no-print-directory -j2 test-integration functions local-binary
+
 test-unit: ## pure code, in milliseconds
-	cargo test --quiet -p lockstep --features aws,lambda,schema,test-util --lib
-	cargo test --quiet -p lockstep-cli
-	$(TESTS) --lib
+	$(TESTS) --lib --bins
+	tests/mutants/mutants test
 
 test-contract: ## JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
@@ -56,13 +65,28 @@ test-integration: tools ## the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(TESTS) --test integration
 
 test-e2e: functions ## the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy $(TESTS) --test e2e $(WAITING)
+	tests/checks/with-stack --deploy sh -c '$(TESTS) --test e2e $(WAITING) && tests/iam/evaluate'
+
+storm: functions ## sixty batches under outages of the table, and other tests of minutes
+	tests/checks/with-stack --deploy $(TESTS) --test e2e -- --ignored --skip soak --test-threads=1
+
+soak: functions ## hundreds of runs while everything fails at random; LOCKSTEP_SEED and LOCKSTEP_RUNS
+	tests/checks/with-stack --deploy $(TESTS) --test e2e soak -- --ignored --test-threads=1 --nocapture
 
 test-inside: functions local-binary ## the `lockstep` command: real processes, signals, containers, queues
 	tests/checks/with-stack --deploy $(TESTS) --test inside $(WAITING)
 
-test-stack: tools ## the emulator against the AWS behaviour that the other levels count on
-	tests/checks/with-stack $(STACK) probe
+mutants: tools ## the mutation score of the protocol and the definitions; hours; MUTANTS="--shard 1/8" takes a part
+	tests/mutants/mutants test
+	tests/checks/with-stack tests/mutants/mutants run $(MUTANTS)
+
+test-stack: tools ## the emulator against the AWS behaviour that the other levels count on, and the account probes on it
+	tests/checks/with-stack sh -c '$(STACK) probe && tests/aws/against-stack'
+
+verify-aws: tools ## does your AWS account behave as Lockstep counts on? CONFIRM=yes runs it, SUBNETS=subnet-... with tasks
+	@tests/aws/verify $(if $(filter yes,$(CONFIRM)),--confirm) $(if $(SUBNETS),--subnets $(SUBNETS)) \
+	    $(if $(SECURITY_GROUPS),--security-groups $(SECURITY_GROUPS)) $(if $(filter yes,$(PUBLIC_IP)),--public-ip) \
+	    $(if $(IMAGE),--image $(IMAGE)) $(if $(MINUTES),--minutes $(MINUTES)) $(PROBES)
 
 tools: ## install the pinned tools of the local stack
 	@$(STACK) install

@@ -4,7 +4,7 @@
 //! for that would keep the jobs of a dead program alive.
 //!
 //! - [`book`] and [`job`] say which job may go on, and until when: pure.
-//! - [`service`] brings that onto the lock [`table`]. [`routes`] is the API, [`listen`] where it is,
+//! - [`service`] brings that onto the lock table. [`routes`] is the API, [`listen`] where it is,
 //!   [`local`] for whom.
 //! - [`command`] is the program, where the agent starts it.
 
@@ -16,10 +16,10 @@ mod listen;
 mod local;
 mod routes;
 mod service;
-mod table;
 mod wish;
 
 use crate::args::agent::AgentArgs;
+use crate::child::check_proc;
 use crate::exit::Exit;
 use crate::locks::Locks;
 use crate::protect::Protection;
@@ -28,6 +28,7 @@ use crate::signals::Signals;
 use crate::site::Site;
 use crate::sys::clock::sleep;
 use crate::sys::env::filled;
+use crate::sys::trust::sdk_config;
 use listen::Listener;
 use service::Service;
 use std::sync::Arc;
@@ -43,11 +44,15 @@ pub(crate) async fn agent(args: AgentArgs) -> Exit {
 async fn attempt(args: &AgentArgs) -> Result<Exit, Early> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
-    let mut signals = Signals::begin().map_err(failed)?;
     let config = args.table.config().map_err(wrong)?;
+    if !args.command.is_empty() {
+        check_proc()?;
+    }
+    let mut signals = Signals::begin().map_err(failed)?;
+    let sdk = sdk_config().await?;
     let listener = Listener::bind(args).await.map_err(wrong)?;
     let service = Arc::new(Service {
-        locks: Locks::open(&config).await,
+        locks: Locks::open(&sdk, &config),
         site: Site::find().await.map_err(wrong)?,
         protection: Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), args.lease),
         lease: args.lease,

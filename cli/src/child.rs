@@ -2,15 +2,20 @@
 
 mod end;
 mod family;
+mod mark;
+mod processes;
 mod program;
 mod reaper;
 mod shim;
 mod strays;
 
 pub(crate) use end::ChildEnd;
+pub(crate) use family::{Family, Kin};
+pub(crate) use mark::Mark;
+pub(crate) use processes::Processes;
 pub(crate) use program::look_for;
 pub(crate) use reaper::Reaper;
-pub(crate) use shim::{SELF, start as start_command};
+pub(crate) use shim::{SELF, check_proc, start as start_command};
 pub(crate) use strays::kill_strays;
 
 use nix::errno::Errno;
@@ -36,10 +41,10 @@ pub(crate) struct Spec {
     pub(crate) input: Option<Vec<u8>>,
 }
 
-/// A process at work, and everything that it starts in its group.
+/// A process at work, and everything that it starts.
 #[derive(Debug)]
 pub(crate) struct Child {
-    group: Pid,
+    family: Family,
     end: EndOf,
 }
 
@@ -53,7 +58,9 @@ impl Child {
         for name in spec.without {
             command.env_remove(name);
         }
+        let mark = Mark::new();
         command.envs(spec.environment.iter().map(|(k, v)| (k, v)));
+        command.envs([mark.variable()]);
         if spec.input.is_some() {
             command.stdin(Stdio::piped());
         }
@@ -64,12 +71,13 @@ impl Child {
             std::thread::spawn(move || pipe.write_all(&input).ok());
         }
         let group = process.pid;
-        Ok(Self { group, end })
+        let family = Family { group, mark };
+        Ok(Self { family, end })
     }
 
-    /// Its process group, which has the id of its first process.
-    pub(crate) fn group(&self) -> Pid {
-        self.group
+    /// What its processes have in common.
+    pub(crate) fn family(&self) -> &Family {
+        &self.family
     }
 
     /// Its end. What it left behind in its group has been killed by then.
@@ -79,10 +87,10 @@ impl Child {
 
     /// Sends `signal` to the whole group.
     pub(crate) fn signal(&self, signal: Signal) {
-        match killpg(self.group, signal) {
+        match killpg(self.family.group, signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => {
-                tracing::warn!(group = %self.group, %signal, %error, "the signal was not sent");
+                tracing::warn!(group = %self.family.group, %signal, %error, "the signal was not sent");
             }
         }
     }
@@ -94,4 +102,6 @@ pub(crate) struct Started {
     pub(crate) pid: Pid,
     /// What it reads, if that is a pipe.
     pub(crate) stdin: Option<std::process::ChildStdin>,
+    /// What it writes, if that is a pipe.
+    pub(crate) stdout: Option<std::process::ChildStdout>,
 }

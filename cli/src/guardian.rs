@@ -3,30 +3,48 @@
 //! The process that renews leases can be killed, can hang, can be stopped with SIGSTOP. None of that
 //! stops the command that it started, and its lease would go to another run. So each command has a
 //! deadline at the guardian, moved forward with every renewal. At the deadline, or when the guarding
-//! process is gone, the guardian kills the command's whole group.
+//! process is gone, the guardian kills the command with all that it started.
 //!
 //! ```text
-//!  lockstep run ──stdin──▶ guardian            guard <group> <deadline>   after every renewal
-//!       │                     │                drop <group>               when it has ended
-//!       ▼                     │ SIGKILL        (end of input)             kill all that is left
+//!  lockstep run ──stdin──▶ guardian            guard <group> <mark> <deadline>   after every renewal
+//!       │  ▲                  │                drop <group>                      when it has ended
+//!       │  └─────stdout───────┤                ping                              once a second
+//!       ▼                     │ SIGKILL        (end of input)                    kill all that is left
 //!    command ◀────────────────┘
 //! ```
+//!
+//! The guardian answers each ping with one byte. The guarding process never waits for it: a write that
+//! would block is not made. A guardian that has ended, or has not answered within [`ANSWER_WITHIN`], is
+//! replaced, and its successor gets all deadlines.
 
 mod watch;
 
 pub(crate) use watch::watch;
 
-use crate::child::{Reaper, SELF};
-use crate::sys::clock::Instant;
+use crate::child::{EndOf, Family, Mark, Reaper, SELF};
+use crate::sys::clock::{Instant, sleep};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
-use std::io::{Error, Write};
+use std::future::pending;
+use std::io::{Error, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::time::timeout;
 
 /// The hidden command that [`watch`] serves.
 pub(crate) const NAME: &str = "guardian";
+/// Time between two pings, and between two attempts to start a guardian.
+const PING_EVERY: Duration = Duration::from_secs(1);
+/// Longest time for the answer to a ping. A guardian that is stopped is replaced three seconds later at
+/// the latest.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// The guardian, as the guarding process sees it.
 #[derive(Clone, Debug)]
@@ -39,22 +57,38 @@ pub(crate) struct Guardian {
 struct Inner {
     line: ChildStdin,
     pid: Pid,
-    deadlines: BTreeMap<Pid, Instant>,
+    deadlines: BTreeMap<Pid, (Mark, Instant)>,
+    /// Whether an order did not fit into the pipe, in whole or in part.
+    is_full: bool,
+}
+
+/// What a guardian shows of itself.
+#[derive(Debug)]
+struct Signs {
+    end: EndOf,
+    answers: pipe::Receiver,
+}
+
+/// Why a guardian is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failure {
+    Ended,
+    Silent,
 }
 
 impl Guardian {
-    /// Starts a guardian. One that dies is replaced.
+    /// Starts a guardian. One that ends or does not answer is replaced.
     ///
     /// # Errors
     /// When no process can be started.
     pub(crate) fn start(reaper: &Reaper) -> Result<Self, Error> {
-        let (inner, end) = launch(reaper)?;
+        let (inner, signs) = launch(reaper)?;
         let guardian = Self {
             inner: Arc::new(Mutex::new(inner)),
             reaper: reaper.clone(),
         };
         let own = guardian.clone();
-        tokio::spawn(own.replace_when_dead(end));
+        tokio::spawn(own.replace_when_dead(signs));
         Ok(guardian)
     }
 
@@ -63,72 +97,130 @@ impl Guardian {
         self.lock().pid
     }
 
-    /// Has `group` killed at `deadline`, instead of the deadline that it had.
-    pub(crate) fn guard(&self, group: Pid, deadline: Instant) {
+    /// Has `family` killed at `deadline`, instead of the deadline that it had.
+    pub(crate) fn guard(&self, family: &Family, deadline: Instant) {
+        let Family { group, mark } = family;
         let mut inner = self.lock();
-        inner.deadlines.insert(group, deadline);
-        inner.tell(&order(group, deadline));
+        inner.deadlines.insert(*group, (mark.clone(), deadline));
+        inner.send(&order(*group, mark, deadline));
     }
 
     /// Forgets a group that has ended.
     pub(crate) fn drop(&self, group: Pid) {
         let mut inner = self.lock();
         inner.deadlines.remove(&group);
-        inner.tell(&format!("drop {group}\n"));
+        inner.send(&format!("drop {group}\n"));
     }
 
-    async fn replace_when_dead(self, mut end: crate::child::EndOf) {
+    async fn replace_when_dead(self, mut signs: Signs) {
         loop {
-            let ended = end.await;
-            tracing::warn!(?ended, "the guardian has died and is replaced");
-            match launch(&self.reaper) {
-                Ok((mut next, next_end)) => {
-                    let mut inner = self.lock();
-                    next.deadlines = std::mem::take(&mut inner.deadlines);
-                    let orders: String =
-                        next.deadlines.iter().map(|(g, d)| order(*g, *d)).collect();
-                    next.tell(&orders);
-                    *inner = next;
-                    end = next_end;
+            let failure = self.failure(&mut signs).await;
+            tracing::warn!(?failure, "the guardian is replaced");
+            let (next, next_signs) = self.launch_until_it_runs().await;
+            let old = {
+                let mut inner = self.lock();
+                let mut old = std::mem::replace(&mut *inner, next);
+                inner.deadlines = std::mem::take(&mut old.deadlines);
+                let orders = inner.deadlines.iter();
+                let orders: String = orders.map(|(g, (m, d))| order(*g, m, *d)).collect();
+                inner.send(&orders);
+                old
+            };
+            let old_signs = std::mem::replace(&mut signs, next_signs);
+            if failure == Failure::Silent {
+                kill(old.pid, Signal::SIGKILL).ok();
+                // It would take the end of its input for the end of this process.
+                tokio::spawn(async move {
+                    old_signs.end.await.ok();
+                    drop(old);
+                });
+            }
+        }
+    }
+
+    /// Returns when the guardian has ended, or owes an answer for too long.
+    async fn failure(&self, signs: &mut Signs) -> Failure {
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut signs.end => return Failure::Ended,
+                () = sleep(PING_EVERY) => {}
+            }
+            if !self.lock().send("ping\n") {
+                return Failure::Silent;
+            }
+            let mut answer = [0; 16];
+            let answered = async {
+                // Without output it cannot answer, and its end follows.
+                if let Ok(0) = signs.answers.read(&mut answer).await {
+                    pending::<()>().await;
                 }
-                Err(error) => {
-                    tracing::error!(%error, "there is no guardian any more");
-                    return;
+            };
+            tokio::select! {
+                biased;
+                _ = &mut signs.end => return Failure::Ended,
+                answered = timeout(ANSWER_WITHIN, answered) => {
+                    if answered.is_err() {
+                        return Failure::Silent;
+                    }
                 }
             }
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+    async fn launch_until_it_runs(&self) -> (Inner, Signs) {
+        loop {
+            match launch(&self.reaper) {
+                Ok(launched) => return launched,
+                Err(error) => tracing::error!(%error, "no guardian can be started, retrying"),
+            }
+            sleep(PING_EVERY).await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
-    /// A guardian that does not listen is dead, and its end is noticed by itself.
-    fn tell(&mut self, orders: &str) {
-        self.line.write_all(orders.as_bytes()).ok();
+    /// Writes without waiting, and returns whether all is written. After a write that did not fit
+    /// nothing more is written: the guardian may have half an order.
+    fn send(&mut self, orders: &str) -> bool {
+        if !self.is_full {
+            self.is_full = match self.line.write(orders.as_bytes()) {
+                Ok(written) => written < orders.len(),
+                // Any other error is its end, which is noticed by itself.
+                Err(error) => error.kind() == ErrorKind::WouldBlock,
+            };
+        }
+        !self.is_full
     }
 }
 
-fn order(group: Pid, deadline: Instant) -> String {
-    format!("guard {group} {}\n", deadline.millis())
+fn order(group: Pid, mark: &Mark, deadline: Instant) -> String {
+    format!("guard {group} {} {}\n", mark.text(), deadline.millis())
 }
 
-fn launch(reaper: &Reaper) -> Result<(Inner, crate::child::EndOf), Error> {
+fn launch(reaper: &Reaper) -> Result<(Inner, Signs), Error> {
     let mut command = Command::new(SELF);
     // A group of its own: what is sent to ours is not meant for it.
     command
         .arg(NAME)
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .process_group(0);
     let (started, end) = reaper.start(&mut command)?;
-    let line = started.stdin.ok_or_else(|| Error::other("no pipe"))?;
+    let no_pipe = || Error::other("no pipe");
+    let line = started.stdin.ok_or_else(no_pipe)?;
+    fcntl(&line, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    let answers = OwnedFd::from(started.stdout.ok_or_else(no_pipe)?);
+    let answers = pipe::Receiver::from_owned_fd(answers)?;
     let inner = Inner {
         line,
         pid: started.pid,
         deadlines: BTreeMap::new(),
+        is_full: false,
     };
-    Ok((inner, end))
+    Ok((inner, Signs { end, answers }))
 }

@@ -34,7 +34,7 @@ pub(crate) async fn jobs(args: JobsArgs) -> Exit {
 async fn attempt(args: &JobsArgs) -> Result<Exit, Early> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     let config = args.table.config().map_err(wrong)?;
-    let sdk = trust::sdk_config().await;
+    let sdk = trust::sdk_config().await?;
     let store = DynamoStore::from_sdk(&sdk, config.table);
     if let Some(lock) = &args.lock {
         let lock = LockKey::new(lock.as_str()).map_err(|_| wrong(LockKey::RULE.into()))?;

@@ -1,14 +1,19 @@
 //! Keeps a lease: renews it, and says when the command under it has to stop.
 
+use crate::child::Family;
 use crate::guardian::Guardian;
 use crate::lease::LeaseTimes;
 use crate::locks::Locks;
-use crate::sys::clock::{Instant, sleep};
+use crate::sys::clock::Instant;
 use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
-use nix::unistd::Pid;
+use lockstep::error::Error;
 use std::sync::Arc;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
+
+/// The answer to a renewal.
+type Answer = Result<HeartbeatResponse, Error>;
 
 /// Why a command may not go on under its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +37,8 @@ pub(crate) struct Keeper {
     pub(crate) sent: Instant,
     /// What the command says of its progress.
     pub(crate) progress: watch::Receiver<Option<String>>,
-    /// Who kills the command when its time is over, and which group that is.
-    pub(crate) guarded: Option<(Guardian, Pid)>,
+    /// What kills the command when its time is over, and which command that is.
+    pub(crate) guarded: Option<(Guardian, Family)>,
 }
 
 impl Keeper {
@@ -47,49 +52,79 @@ impl Keeper {
     /// The same, and tells after each renewal when its request was sent.
     pub(crate) async fn keep_and_tell(mut self, renewed: watch::Sender<Instant>) -> Lost {
         self.guard();
-        let mut next = self.sent + self.times.beat();
         loop {
             let stop_at = self.times.stop_at(self.sent);
-            tokio::select! {
-                () = stop_at.reached() => return self.out_of_reach(),
-                () = next.reached() => {}
-            }
-            let sent = Instant::now();
-            let progress = self.progress.borrow_and_update().clone();
-            let answer = tokio::select! {
-                () = stop_at.reached() => return self.out_of_reach(),
-                answer = timeout(self.times.answer_within(), self.locks.renew(&self.grant, progress)) => answer,
+            let next = self.sent + self.times.beat();
+            let renewing = async {
+                next.reached().await;
+                self.renew().await
             };
-            let Ok(answer) = answer else {
-                tracing::warn!(lock = self.grant.lock, "a renewal got no answer");
-                sleep(self.times.again()).await;
-                continue;
+            let outcome = tokio::select! {
+                biased;
+                outcome = renewing => outcome,
+                () = stop_at.reached() => return self.out_of_reach(),
             };
-            match answer {
-                Ok(HeartbeatResponse::Renewed { .. }) => {
+            match outcome {
+                Ok(sent) => {
                     self.sent = sent;
                     self.guard();
                     renewed.send_replace(sent);
-                    next = sent + self.times.beat();
                 }
-                Ok(HeartbeatResponse::Ended) => {
-                    return self.lost("its run has been released by somebody else".into());
-                }
-                Err(error) if error.name() == ErrorName::LeaseLost => {
-                    return self.lost(error.message().to_owned());
-                }
-                Err(error) => {
-                    tracing::warn!(lock = self.grant.lock, %error, "the lease was not renewed");
-                    sleep(self.times.again()).await;
+                Err(why) => return self.lost(why),
+            }
+        }
+    }
+
+    /// Renews once, and returns when the request that was answered was sent. A request that gets no
+    /// answer does not hold up the next: several may be under way, and the first answer counts.
+    ///
+    /// # Errors
+    /// Why the lease is lost.
+    async fn renew(&mut self) -> Result<Instant, String> {
+        let mut requests = JoinSet::new();
+        loop {
+            requests.spawn(self.request());
+            let again = Instant::now() + self.times.again();
+            loop {
+                let answer = tokio::select! {
+                    Some(Ok(answer)) = requests.join_next() => answer,
+                    () = again.reached() => break,
+                };
+                match answer {
+                    (Some(Ok(HeartbeatResponse::Renewed { .. })), sent) => return Ok(sent),
+                    (Some(Ok(HeartbeatResponse::Ended)), _) => {
+                        return Err("its run has been released by somebody else".into());
+                    }
+                    (Some(Err(error)), _) if error.name() == ErrorName::LeaseLost => {
+                        return Err(error.message().to_owned());
+                    }
+                    (Some(Err(error)), _) => {
+                        tracing::warn!(lock = self.grant.lock, %error, "the lease was not renewed");
+                    }
+                    (None, _) => {
+                        tracing::warn!(lock = self.grant.lock, "a renewal got no answer");
+                    }
                 }
             }
         }
     }
 
+    /// A request, with its answer if that comes in time, and when it was sent.
+    fn request(&mut self) -> impl Future<Output = (Option<Answer>, Instant)> + use<> {
+        let (locks, grant) = (Arc::clone(&self.locks), self.grant.clone());
+        let progress = self.progress.borrow_and_update().clone();
+        let within = self.times.answer_within();
+        async move {
+            let sent = Instant::now();
+            let answer = timeout(within, locks.renew(&grant, progress)).await;
+            (answer.ok(), sent)
+        }
+    }
+
     /// The guardian kills the command at the end of the lease, whatever becomes of this process.
     fn guard(&self) {
-        if let Some((guardian, group)) = &self.guarded {
-            guardian.guard(*group, self.times.kill_at(self.sent));
+        if let Some((guardian, family)) = &self.guarded {
+            guardian.guard(family, self.times.kill_at(self.sent));
         }
     }
 

@@ -58,12 +58,12 @@ impl LeaseTimes {
         self.length / 3
     }
 
-    /// Time between tries of a renewal that got no answer.
+    /// Time between two requests of a renewal, of which the first has no answer yet.
     pub(crate) fn again(&self) -> Duration {
-        (self.length / 20).clamp(Duration::from_millis(100), Duration::from_secs(2))
+        (self.length / 30).clamp(Duration::from_millis(100), Duration::from_secs(2))
     }
 
-    /// How long one renewal may take before another is sent: of a short lease there is no time for
+    /// Longest time for the answer to one request of a renewal. Of a short lease there is no time for
     /// what a client waits by itself.
     pub(crate) fn answer_within(&self) -> Duration {
         (self.length / 8).clamp(Duration::from_millis(250), Duration::from_secs(2))
@@ -112,6 +112,22 @@ mod tests {
                     "{silence:?} {grace:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn from_ten_seconds_on_an_outage_of_a_fifth_of_the_lease_costs_nothing() {
+        let answer = Duration::from_millis(80);
+        for silence in [10, 15, 60, 300, 86_400].map(Duration::from_secs) {
+            let times = LeaseTimes::after_silence(silence, Duration::from_secs(600));
+
+            // It begins with a renewal, and ends just after a request.
+            let renewed = times.beat() + silence / 5 + times.again() + answer;
+
+            assert!(
+                Instant::default() + renewed < times.stop_at(at(0)),
+                "{silence:?}"
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::log::StderrSink;
 use crate::news::{Aside, Once};
 use crate::sys::clock::Instant;
-use crate::sys::trust;
+use aws_config::SdkConfig;
 use lockstep::aws::follow_up;
 use lockstep::clock::SystemClock;
 use lockstep::config::Config;
@@ -41,15 +41,18 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// The table that `config` names, with the credentials of the environment.
-    pub(crate) async fn open(config: &Config) -> Self {
-        let sdk = trust::sdk_config().await;
+    /// The table that `config` names, with the settings of `sdk`.
+    pub(crate) fn open(sdk: &SdkConfig, config: &Config) -> Self {
         let metrics = Metrics::new(StderrSink::open(), config.metrics_per_lock);
-        let bus = Aside::new(EventBridge::from_sdk(&sdk, config.event_bus.clone()));
-        let follow = || telling(follow_up(&sdk, config), bus.clone());
+        let bus = Aside::new(EventBridge::from_sdk(sdk, config.event_bus.clone()));
+        let inside = || FollowUp {
+            executions: StepFunctions::without_tokens(sdk),
+            ..follow_up(sdk, config)
+        };
+        let follow = || telling(inside(), bus.clone());
         let caretaker = || Caretaker {
-            follow: telling(follow_up(&sdk, config), Once::new(bus.clone())),
-            tasks: Ecs::from_sdk(&sdk),
+            follow: telling(inside(), Once::new(bus.clone())),
+            tasks: Ecs::from_sdk(sdk),
         };
         Self {
             acquire: Acquire {
@@ -62,12 +65,12 @@ impl Locks {
             },
             heartbeat: Heartbeat {
                 follow: follow(),
-                tasks: Ecs::from_sdk(&sdk),
+                tasks: Ecs::from_sdk(sdk),
                 metrics: metrics.clone(),
             },
             release: Release {
                 follow: follow(),
-                tasks: Ecs::from_sdk(&sdk),
+                tasks: Ecs::from_sdk(sdk),
                 metrics,
             },
             bus,
@@ -137,6 +140,7 @@ impl Locks {
         progress: Option<String>,
     ) -> Result<HeartbeatResponse, Error> {
         let request = HeartbeatRequest {
+            redrive_count: None,
             grant: grant.clone(),
             task_token: None,
             progress,

@@ -37,9 +37,15 @@ pub(crate) fn init() {
     ] {
         wanted = wanted.with_target(quiet, steps);
     }
-    // Whole requests and answers of AWS, at trace: the bodies of messages, among others.
+    // Whole requests and answers of AWS, below info: the bodies of messages, among others. Its warnings
+    // print whole structures, and what fails shows in the answer to its request.
+    let deepest = if level > Level::INFO {
+        Level::INFO
+    } else {
+        Level::ERROR
+    };
     for deep in ["aws_", "hyper", "h2"] {
-        wanted = wanted.with_target(deep, level.min(Level::DEBUG));
+        wanted = wanted.with_target(deep, deepest);
     }
     let lines = fmt::layer().with_writer(|| Pen).log_internal_errors(false);
     let lines = if stderr().is_terminal() {
@@ -84,7 +90,13 @@ impl MetricSink for StderrSink {
     }
 }
 
-/// Says something in plain words where there is no log yet, or none any more.
+/// Says something in plain words where there is no log yet, or none any more. A standard error that is
+/// not read holds it up for a second at most.
 pub(crate) fn say(what: impl std::fmt::Display) {
-    writeln!(stderr(), "lockstep: {what}").ok();
+    print(format!("lockstep: {what}\n"));
+}
+
+/// Prints `text` in the same way.
+pub(crate) fn print(text: String) {
+    pen::write_apart(text);
 }

@@ -25,7 +25,9 @@ mod run;
 mod signals;
 mod site;
 mod sys;
+mod table;
 mod taking;
+mod unconfirmed;
 mod worker;
 
 use args::{Cli, Command};
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
     match Cli::try_parse() {
         Ok(cli) => dispatch(cli.command).into(),
         Err(error) if error.kind() == MISSING => {
-            error.print().ok();
+            log::print(error.render().to_string());
             Exit::CONFIGURATION.into()
         }
         Err(error) if error.use_stderr() => {

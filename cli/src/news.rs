@@ -139,6 +139,7 @@ mod tests {
             reason: String::new(),
             advice: String::new(),
             at: Timestamp::from_millis(0),
+            state: None,
         }
     }
 

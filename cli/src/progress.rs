@@ -3,12 +3,15 @@
 use crate::exit::Exit;
 use crate::log::say;
 use crate::sys::env::{filled, random_id, scratch_folders};
+use nix::errno::Errno;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{Error, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -17,6 +20,14 @@ use tokio::sync::watch;
 pub(crate) const VARIABLE: &str = "LOCKSTEP_PROGRESS";
 /// Most characters of a progress; the rest of a line is cut off.
 const LONGEST: usize = 256;
+
+/// What the name of a FIFO begins with.
+const PREFIX: &str = "lockstep-";
+/// Age from which on a FIFO without a reader is left behind, and not about to be opened.
+const LEFT_AFTER: Duration = Duration::from_secs(60);
+
+/// Whether this process has removed the FIFOs that were left behind.
+static SWEPT: Once = Once::new();
 
 /// A FIFO, as long as this lives, and what came out of it last.
 #[derive(Debug)]
@@ -32,8 +43,9 @@ impl Progress {
     /// When no folder takes one.
     pub(crate) fn open() -> Result<Self, Error> {
         let mut problem = Error::other("no folder");
+        SWEPT.call_once(|| scratch_folders().iter().for_each(|folder| sweep(folder)));
         for folder in scratch_folders() {
-            let path = folder.join(format!("lockstep-{}", random_id()));
+            let path = folder.join(format!("{PREFIX}{}", random_id()));
             match mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR) {
                 Ok(()) => return Self::read_from(path),
                 Err(error) => problem = error.into(),
@@ -69,6 +81,41 @@ impl Drop for Progress {
     fn drop(&mut self) {
         std::fs::remove_file(&self.path).ok();
     }
+}
+
+/// Removes the FIFOs in `folder` that processes left behind when they were killed, as far as this user
+/// may.
+fn sweep(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if is_left_behind(&path) {
+            std::fs::remove_file(&path).ok();
+        }
+    }
+}
+
+/// Whether `path` is a FIFO of this command that is old and has no reader.
+fn is_left_behind(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let id = name.and_then(|name| name.strip_prefix(PREFIX));
+    let is_id = |id: &str| id.len() == 12 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let Ok(file) = path.symlink_metadata() else {
+        return false;
+    };
+    let age = file.modified().ok().and_then(|at| at.elapsed().ok());
+    id.is_some_and(is_id)
+        && file.file_type().is_fifo()
+        && age.is_some_and(|age| age >= LEFT_AFTER)
+        // A FIFO that is open for reading can be opened for writing.
+        && open(path).is_err_and(|error| error.raw_os_error() == Some(Errno::ENXIO as i32))
+}
+
+/// Opens a FIFO for writing, without waiting for a reader.
+fn open(path: &Path) -> Result<File, Error> {
+    OpenOptions::new()
+        .write(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(path)
 }
 
 /// Tells the last whole line that was written, if it is another than before, until nobody listens
@@ -137,16 +184,14 @@ pub(crate) fn report(value: &str) -> Exit {
 /// (<https://man7.org/linux/man-pages/man7/pipe.7.html>). It does not wait for a reader that is gone.
 fn write(path: &Path, value: &str) -> Result<(), Error> {
     let value = plain(value).ok_or_else(|| Error::other("the progress is empty"))?;
-    let mut fifo = OpenOptions::new()
-        .write(true)
-        .custom_flags(nix::libc::O_NONBLOCK)
-        .open(path)?;
+    let mut fifo = open(path)?;
     fifo.write_all(format!("{value}\n").as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     #[test]
     fn a_line_is_brought_into_the_form_that_the_contract_takes() {
@@ -156,10 +201,37 @@ mod tests {
         assert_eq!(plain("  "), None);
     }
 
-    fn writer(path: &Path) -> std::fs::File {
-        let mut options = OpenOptions::new();
-        options.write(true).custom_flags(nix::libc::O_NONBLOCK);
-        options.open(path).unwrap()
+    fn writer(path: &Path) -> File {
+        open(path).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_old_fifo_without_a_reader_is_swept_and_no_other_file_is() {
+        let folder = std::env::temp_dir().join(format!("sweep-{}", random_id()));
+        std::fs::create_dir(&folder).unwrap();
+        let fifo = |name: &str, is_old: bool| {
+            let path = folder.join(name);
+            mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+            let mut options = OpenOptions::new();
+            let both = options.read(true).write(true).open(&path).unwrap();
+            if is_old {
+                both.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            }
+            (path, both)
+        };
+        let (left, reader) = fifo("lockstep-0123456789ab", true);
+        drop(reader);
+        let (read, _reader) = fifo("lockstep-0123456789ac", true);
+        let (young, reader) = fifo("lockstep-0123456789ad", false);
+        drop(reader);
+        let (other, reader) = fifo("other-0123456789ab", true);
+        drop(reader);
+
+        sweep(&folder);
+
+        assert!(!left.exists());
+        assert!(read.exists() && young.exists() && other.exists());
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ pub(crate) use work::OF_A_GRANT;
 use crate::again::{Bound, again};
 use crate::args::run::RunArgs;
 use crate::attend::Cause;
-use crate::child::Reaper;
+use crate::child::{Reaper, check_proc};
 use crate::exit::Exit;
 use crate::locks::Locks;
 use crate::protect::Protection;
@@ -22,6 +22,8 @@ use crate::run::grant::{Held, Hold};
 use crate::signals::Signals;
 use crate::sys::clock::Instant;
 use crate::sys::env::filled;
+use crate::sys::trust::sdk_config;
+use crate::taking::LAST_WORDS;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use std::pin::pin;
 use std::sync::Arc;
@@ -30,8 +32,6 @@ use tokio::time::timeout;
 
 /// Longest time for the release, however long the lease is: after that, evidence has to do.
 const RELEASE_WITHIN: Duration = Duration::from_secs(900);
-/// What a process that was told to end has for it: one request, tried again.
-pub(crate) const LAST_WORDS: Duration = Duration::from_secs(6);
 
 /// An end before the command has begun, and why.
 pub(crate) type Early = (Exit, String);
@@ -54,11 +54,17 @@ pub(crate) async fn run(args: RunArgs) -> Exit {
 async fn attempt(args: &RunArgs) -> Result<Exit, Early> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     args.check().map_err(wrong)?;
+    let config = args.table.config().map_err(wrong)?;
+    check_proc()?;
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let mut signals = Signals::begin().map_err(failed)?;
     let reaper = Reaper::begin().map_err(failed)?;
-    let config = args.table.config().map_err(wrong)?;
-    let locks = Arc::new(Locks::open(&config).await);
+    let sdk = tokio::select! {
+        biased;
+        signal = signals.end() => return Err(grant::told(signal)),
+        sdk = sdk_config() => sdk?,
+    };
+    let locks = Arc::new(Locks::open(&sdk, &config));
     let exit = on_table(args, &locks, &config.table, &reaper, &mut signals).await;
     locks.settle().await;
     exit
@@ -150,7 +156,7 @@ pub(crate) async fn release(
 ) {
     let lock = &grant.lock;
     match again(lock, bound, || locks.release(grant, outcome)).await {
-        Ok(ReleaseResponse::Released { .. }) => {}
+        Ok(ReleaseResponse::Released { .. } | ReleaseResponse::Ending { .. }) => {}
         Ok(ReleaseResponse::Lost { holders, .. }) => {
             tracing::warn!(lock, ?holders, "the lock was not ours any more");
         }

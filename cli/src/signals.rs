@@ -5,8 +5,10 @@ use std::io::Error;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// What is passed on to the command.
-const HEARD: [Signal; 7] = [
+/// What is passed on to the command: all but those that report a fault of this process or its limits,
+/// those of its children and its pipes, and SIGTTIN and SIGTTOU, which a terminal sends to its own readers
+/// and writers.
+const HEARD: [Signal; 15] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -14,7 +16,17 @@ const HEARD: [Signal; 7] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
     Signal::SIGWINCH,
+    Signal::SIGALRM,
+    Signal::SIGVTALRM,
+    Signal::SIGPROF,
+    Signal::SIGIO,
+    Signal::SIGURG,
+    Signal::SIGPWR,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
 ];
+/// The real-time signals that programs can use. They have no names here, and cannot be sent on.
+const REAL_TIME: std::ops::RangeInclusive<i32> = 34..=64;
 
 /// Signals, in the order in which they came.
 #[derive(Debug)]
@@ -32,6 +44,14 @@ impl Signals {
             let tell = tell.clone();
             tokio::spawn(async move {
                 while stream.recv().await.is_some() && tell.send(heard).is_ok() {}
+            });
+        }
+        for number in REAL_TIME {
+            let mut stream = signal(SignalKind::from_raw(number))?;
+            tokio::spawn(async move {
+                while stream.recv().await.is_some() {
+                    tracing::warn!(number, "a real-time signal is not passed on");
+                }
             });
         }
         Ok(Self(told))

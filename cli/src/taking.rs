@@ -1,16 +1,19 @@
 //! Takes a lock: at once, not at all, or after a wait in line.
 
-use crate::locks::Locks;
-use crate::sys::clock::{Instant, sleep};
+use crate::again::again;
+use crate::sys::clock::{Instant, reached, sleep};
+use crate::table::Table;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time, rfc3339,
 };
 use lockstep::domain::DEAD_AFTER;
 use lockstep::error::Error;
+use lockstep::store::StoreError;
 use nix::sys::signal::Signal;
 use std::pin::pin;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Longest time between two looks while waiting. A permit that is handed to a waiter lies idle that
 /// long at most.
@@ -19,6 +22,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const TELL_EVERY: Duration = Duration::from_secs(60);
 /// How often a table that gives no answer is asked before the first answer.
 const TRIES: u32 = 5;
+
+/// What a process that is to end has for the table: one request, tried again.
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(6);
 
 /// What came of the wish for a lock.
 #[derive(Clone, Debug)]
@@ -29,18 +35,23 @@ pub(crate) enum Taken {
     Skipped(String),
     /// It is not ours, and why.
     Refused(String),
+    /// The table has given no answer, and why. A permit may have been granted all the same.
+    Silent(String),
+    /// The same, until the wait was over and beyond. Nothing more is to be asked.
+    SilentTooLong(String),
     /// This process is to end. A place in the queue may be left, or a permit whose grant got no
     /// answer.
     Told(Signal),
 }
 
 /// Takes the lock that `request` asks for, and waits for it as long as the request says, or until
-/// `told` that this process is to end. That drops no request: what was granted would be nobody's.
+/// `told` that this process is to end. That drops no request: what was granted would be lost sight of.
+/// The end of `patience` cuts a request off, and the table has [`LAST_WORDS`] to answer another one.
 ///
 /// # Errors
 /// What the table or the protocol refuses for good.
 pub(crate) async fn take(
-    locks: &Locks,
+    locks: &impl Table,
     request: &AcquireRequest,
     patience: Option<Duration>,
     told: impl Future<Output = Signal>,
@@ -50,33 +61,25 @@ pub(crate) async fn take(
     let mut news = News::default();
     let mut failures = 0;
     loop {
-        let over = gives_up.is_some_and(|end| end.left().is_zero());
-        let answer = if over {
-            leave(locks, request).await
-        } else if news.is_in_line() {
-            locks.acquire_again(request).await
-        } else {
-            locks.acquire(request).await
+        let answer = tokio::select! {
+            biased;
+            () = reached(gives_up) => return give_up(locks, request, news.is_in_line()).await,
+            answer = ask(locks, request, news.is_in_line()) => answer,
         };
         let pause = match answer {
             Ok((AcquireResponse::Queued(queued), _)) => {
                 failures = 0;
                 news.tell(&queued);
                 let dead = queued.oldest.expires_at.as_deref().and_then(dead_in);
-                let left = gives_up.map_or(LOOK_EVERY, Instant::left);
-                let pause = dead.unwrap_or(LOOK_EVERY).min(LOOK_EVERY).min(left);
+                let pause = dead.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
                 pause.max(Duration::from_millis(20))
             }
             Ok((answer, sent)) => return Ok(taken(answer, sent)),
             Err(error) if error.name().is_retryable() => {
                 failures += 1;
-                if failures >= TRIES && over {
-                    let why = format!("waited long enough, and now: {error}");
-                    return Ok(Taken::Refused(why));
-                }
-                // A waiter has a place to lose; whoever has not begun yet gives up sooner.
+                // A waiter has a place to lose; one that has not begun yet gives up sooner.
                 if failures >= TRIES && !news.is_in_line() {
-                    return Err(error);
+                    return Ok(Taken::Silent(error.to_string()));
                 }
                 tracing::warn!(lock = request.lock, %error, "asking again");
                 LOOK_EVERY
@@ -86,20 +89,60 @@ pub(crate) async fn take(
         tokio::select! {
             biased;
             signal = &mut told => return Ok(Taken::Told(signal)),
+            () = reached(gives_up) => {}
             () = sleep(pause) => {}
         }
     }
 }
 
+async fn ask(
+    locks: &impl Table,
+    request: &AcquireRequest,
+    is_in_line: bool,
+) -> Result<(AcquireResponse, Instant), Error> {
+    if is_in_line {
+        locks.acquire_again(request).await
+    } else {
+        locks.acquire(request).await
+    }
+}
+
+/// Leaves the queue at the end of the wait, which also finds a permit that was granted unseen. Without
+/// an answer within [`LAST_WORDS`], what there is ends with its lease. `has_answered` says whether the
+/// table ever answered.
+async fn give_up(
+    locks: &impl Table,
+    request: &AcquireRequest,
+    has_answered: bool,
+) -> Result<Taken, Error> {
+    let end = Instant::now() + LAST_WORDS;
+    let leave = ask_to_leave(request);
+    let asked = again(&request.lock, end, || locks.acquire(&leave));
+    let error = match timeout(LAST_WORDS, asked).await {
+        Ok(Ok((answer, sent))) => return Ok(taken(answer, sent)),
+        Ok(Err(error)) if !error.name().is_retryable() => return refused(error),
+        Ok(Err(error)) => error,
+        Err(_) => StoreError::Unavailable(format!("no answer within {LAST_WORDS:?}")).into(),
+    };
+    let left = "a place in the queue or a permit may be left until its lease ends";
+    Ok(if has_answered {
+        Taken::Refused(format!("--max-wait is over, and now: {error}; {left}"))
+    } else {
+        let why = format!("--max-wait is over, and the lock table has never answered: {error}");
+        Taken::SilentTooLong(format!("{why}; {left}"))
+    })
+}
+
 /// What an answer means that is not a place in the queue.
 fn taken(answer: AcquireResponse, sent: Instant) -> Taken {
-    use AcquireResponse::{AlreadyHeld, Duplicate, GaveUp, Granted, Queued, Skipped};
+    use AcquireResponse::{AlreadyHeld, Duplicate, Finished, GaveUp, Granted, Queued, Skipped};
     match answer {
         Granted(granted) | AlreadyHeld(granted) => Taken::Granted(Box::new(granted), sent),
         Skipped(skipped) => Taken::Skipped(skipped.message),
         Duplicate(run) => Taken::Skipped(run.message),
         GaveUp(gone) => Taken::Refused(gone.message),
         Queued(queued) => Taken::Refused(queued.message),
+        Finished(run) => Taken::Refused(run.message),
     }
 }
 
@@ -121,19 +164,12 @@ impl News {
     }
 }
 
-/// Gives up a place in the queue.
-///
-/// # Errors
-/// As acquire-lock.
-pub(crate) async fn leave(
-    locks: &Locks,
-    request: &AcquireRequest,
-) -> Result<(AcquireResponse, Instant), Error> {
-    let leave = AcquireRequest {
+/// The request that gives up a place in the queue.
+pub(crate) fn ask_to_leave(request: &AcquireRequest) -> AcquireRequest {
+    AcquireRequest {
         wait_until: Some(rfc3339(SystemClock.now())),
         ..request.clone()
-    };
-    locks.acquire(&leave).await
+    }
 }
 
 /// What is an answer to the wish, and what is a failure.

@@ -27,7 +27,7 @@ mod table;
 
 use crate::args::worker::WorkerArgs;
 use crate::attend::Limits;
-use crate::child::{Reaper, look_for};
+use crate::child::{Reaper, check_proc, look_for};
 use crate::exit::Exit;
 use crate::guardian::Guardian;
 use crate::lease::LeaseTimes;
@@ -67,13 +67,14 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let config = args.table.config().map_err(wrong)?;
+    check_proc()?;
     // Else each message would fail by it, until all are among the dead letters.
     look_for(args.command.first().map_or("", String::as_str))?;
     let signals = ends(Signals::begin().map_err(failed)?);
     let reaper = Reaper::begin().map_err(failed)?;
     let guardian = Guardian::start(&reaper).map_err(failed)?;
     let site = Site::find().await.map_err(wrong)?;
-    let sdk = trust::sdk_config().await;
+    let sdk = trust::sdk_config().await?;
     let queue = Sqs::new(&sdk, args.queue_url.url.clone());
     look(&queue).await?;
     let times = LeaseTimes::after_silence(args.lease, args.grace);
@@ -89,7 +90,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     );
     let desk = Desk {
         queue: Arc::clone(&queue),
-        locks: Arc::new(Locks::open(&config).await),
+        locks: Arc::new(Locks::open(&sdk, &config)),
         table: DynamoStore::from_sdk(&sdk, config.table.clone()),
         site,
         protection: protection.clone(),

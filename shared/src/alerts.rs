@@ -3,7 +3,7 @@
 use crate::contract::{Skipped, held_by, rfc3339};
 use crate::domain::{FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp};
 use crate::error::Error;
-use crate::events::{Event, EventKind};
+use crate::events::{Event, EventKind, WaitingState};
 
 /// Whom an event is about, and when it happened.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +107,33 @@ impl About<'_> {
         )
     }
 
+    /// A run is not stopped, though its policy asks for it.
+    #[must_use]
+    pub fn not_stopped(&self, why: &str) -> Event {
+        self.event(
+            EventKind::EvidenceMissing,
+            format!("the run is not stopped: {why}"),
+            "name the lock in the input or the definition of the workflow, and stop or evict the run",
+        )
+    }
+
+    /// A permit was passed on by a container. The reaper wakes its new holder.
+    #[must_use]
+    pub fn handed_over(&self) -> Event {
+        let reason = "its turn has come, and a container has passed the permit on";
+        self.event(EventKind::PermitHandedOver, reason, "nothing")
+    }
+
+    /// A waiter was taken out of the queue by a container. The reaper ends its `state`.
+    #[must_use]
+    pub fn sent_away(&self, state: WaitingState) -> Event {
+        let reason = "it waits in vain, and a container has taken it out of the queue";
+        Event {
+            state: Some(state),
+            ..self.event(EventKind::WaiterSentAway, reason, "nothing")
+        }
+    }
+
     fn event(&self, kind: EventKind, reason: impl Into<String>, advice: &str) -> Event {
         Event {
             kind,
@@ -116,6 +143,7 @@ impl About<'_> {
             reason: reason.into(),
             advice: advice.into(),
             at: self.at,
+            state: None,
         }
     }
 }

@@ -54,9 +54,10 @@ pub fn follow_up(
     config: &Config,
 ) -> FollowUp<DynamoStore, SystemClock, StepFunctions, EventBridge> {
     let table = DynamoStore::from_sdk(sdk, config.table.clone());
+    let executions = StepFunctions::from_sdk(sdk, table.clone());
     FollowUp {
         protocol: Protocol::new(table, SystemClock, SystemClock.now().millis()),
-        executions: StepFunctions::from_sdk(sdk),
+        executions,
         events: EventBridge::from_sdk(sdk, config.event_bus.clone()),
         table: config.table.clone(),
         retention: config.run_retention,

@@ -1,6 +1,9 @@
 //! The only place that reads the wall clock or waits.
 
 use crate::domain::Timestamp;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Time as the protocol sees it.
@@ -10,6 +13,20 @@ pub trait Clock: Send + Sync {
 
     /// Returns after `length`.
     fn sleep(&self, length: Duration) -> impl Future<Output = ()> + Send;
+}
+
+/// What `work` comes to, unless `clock` passes `most` first: then it is dropped where it stands.
+pub async fn within<C: Clock, T>(
+    clock: &C,
+    most: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let (mut work, mut limit) = (pin!(work), pin!(clock.sleep(most)));
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => limit.as_mut().poll(context).map(|()| None),
+    })
+    .await
 }
 
 /// The machine's own clock.

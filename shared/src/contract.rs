@@ -18,9 +18,10 @@ mod running;
 mod trigger;
 mod work;
 
-pub use acquire::{AcquireRequest, CheckedAcquire};
+pub use acquire::{AcquireRequest, CheckedAcquire, Redrive};
 pub use acquired::{
-    AcquireResponse, Duplicate, EnvironmentVariable, GaveUp, Granted, Oldest, Queued, Skipped,
+    AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
+    Skipped,
 };
 pub use answer::{held_by, stale_since};
 pub use error_name::ErrorName;

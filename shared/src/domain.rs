@@ -28,15 +28,19 @@ mod transition;
 mod update;
 mod work;
 
+#[cfg(test)]
+mod tests;
+
 pub use command::{
-    Acquire, Command, Death, Evict, Freeze, NoteTask, Order, Recover, Release, Renew, WhenFull,
+    Acquire, Command, Death, Evict, Freeze, MarkEnding, NoteTask, Order, Recover, Release, Renew,
+    Settle, Stop, StopReason, Suspect, WhenFull,
 };
 pub use decide::{decide, refused_by_run};
 pub use fast::{Fast, fast};
 pub use guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 pub use holder::{HolderId, TaskToken};
 pub use key::LockKey;
-pub use lease::{Call, Lease};
+pub use lease::{Call, Ending, EndingCause, Lease, LeaseVersion};
 pub use permits::Permits;
 pub use record::{LockRecord, Mode, QUEUE_MAX};
 pub use refusal::Refusal;

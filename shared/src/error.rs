@@ -5,6 +5,7 @@ use crate::domain::{LockKey, Refusal};
 use crate::executions::ExecutionsError;
 use crate::protocol::ProtocolError;
 use crate::store::StoreError;
+use crate::tasks::TasksError;
 
 /// A failure of a function: a name for the workflow, and a message for whoever operates it.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,16 @@ impl Error {
                 format!("lock {lock}: other runs wrote it in between, again and again; try again"),
             ),
         }
+    }
+
+    /// The failure of a redriven run whose last attempt has not stopped yet.
+    #[must_use]
+    pub fn still_stopping(lock: &LockKey, tasks: &[String]) -> Self {
+        let tasks = tasks.join(", ");
+        let text = format!(
+            "lock {lock}: the last attempt of this run has not stopped yet: {tasks}; try again"
+        );
+        Self::new(ErrorName::LockHeld, text)
     }
 
     /// The failure that a refusal is, where the caller did not ask for it as data.
@@ -131,6 +142,16 @@ impl From<StoreError> for Error {
             StoreError::Denied(_) => ErrorName::Denied,
             StoreError::TooLarge(_) => ErrorName::InvalidRequest,
             StoreError::Corrupt { .. } => ErrorName::Corrupt,
+        };
+        Self::new(name, error.to_string())
+    }
+}
+
+impl From<TasksError> for Error {
+    fn from(error: TasksError) -> Self {
+        let name = match error {
+            TasksError::Unavailable(_) => ErrorName::Unavailable,
+            TasksError::Denied(_) => ErrorName::Denied,
         };
         Self::new(name, error.to_string())
     }

@@ -10,7 +10,7 @@ pub mod memory;
 pub use detail::EventDetail;
 pub use kind::EventKind;
 
-use crate::domain::{FencingToken, HolderId, LockKey, Timestamp};
+use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Timestamp};
 
 /// The source of all events.
 pub const SOURCE: &str = "lockstep";
@@ -32,6 +32,17 @@ pub struct Event {
     pub advice: String,
     /// When.
     pub at: Timestamp,
+    /// The state that waits for what the event reports, where only a function can end it.
+    pub state: Option<WaitingState>,
+}
+
+/// A state that a container cannot end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingState {
+    /// Its task token, sealed.
+    pub task_token: TaskToken,
+    /// The run key that is taken, if that is why it waits in vain.
+    pub run_key: Option<RunKey>,
 }
 
 /// Where events go.

@@ -3,16 +3,20 @@
 mod arn;
 #[cfg(feature = "test-util")]
 pub mod memory;
+mod ownership;
+#[cfg(feature = "aws")]
+pub mod seal;
 mod standing;
 mod state;
 #[cfg(feature = "aws")]
 pub mod stepfunctions;
 
 pub use arn::ExecutionArn;
+pub use ownership::names;
 pub use standing::{Execution, Standing, standing};
-pub use state::{ExecutionEnd, ExecutionState};
+pub use state::{ExecutionDescription, ExecutionEnd, ExecutionState};
 
-use crate::domain::TaskToken;
+use crate::domain::{LockKey, TaskToken};
 
 /// What Lockstep asks of Step Functions.
 pub trait Executions: Send + Sync {
@@ -28,12 +32,24 @@ pub trait Executions: Send + Sync {
     /// What has become of `execution`; `None` when Step Functions does not know it.
     ///
     /// DescribeExecution is eventually consistent: an execution may be unknown for a moment after
-    /// its start, and may still run for a moment after its end. After 90 days it is unknown for
+    /// its start, and may still run for a moment after its end, or be over for a moment after its
+    /// redrive. After 90 days it is unknown for
     /// good (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
     fn look(
         &self,
         execution: &ExecutionArn,
-    ) -> impl Future<Output = Result<Option<ExecutionState>, ExecutionsError>> + Send;
+    ) -> impl Future<Output = Result<Option<ExecutionDescription>, ExecutionsError>> + Send;
+
+    /// Whether the input or the definition of `execution` names `lock`, as [`names`] finds it. Not
+    /// where Step Functions does not know the execution.
+    ///
+    /// The definition is the one that the execution was started with
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachineForExecution.html>).
+    fn names_lock(
+        &self,
+        execution: &ExecutionArn,
+        lock: &LockKey,
+    ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send;
 
     /// Stops `execution`, with an `error` and a `cause` that its history keeps. One that has ended
     /// or does not exist needs no stopping.
@@ -47,14 +63,33 @@ pub trait Executions: Send + Sync {
         cause: &str,
     ) -> impl Future<Output = Result<(), ExecutionsError>> + Send;
 
-    /// Ends the state that waits with `token`; `output`, as JSON, is what it answers. `false` when
-    /// nothing waits with that token any more
+    /// The token as a record of `lock` may carry it: legible to nothing but the functions.
+    fn seal(
+        &self,
+        lock: &LockKey,
+        token: &TaskToken,
+    ) -> impl Future<Output = Result<TaskToken, ExecutionsError>> + Send;
+
+    /// Ends the state that waits with `token`, which a record of `lock` carries or could carry;
+    /// `output`, as JSON, is what the state answers
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_SendTaskSuccess.html>).
     fn end_state(
         &self,
+        lock: &LockKey,
         token: &TaskToken,
         output: &str,
-    ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send;
+    ) -> impl Future<Output = Result<StateEnd, ExecutionsError>> + Send;
+}
+
+/// What became of a state that was to be ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateEnd {
+    /// It has ended with the output.
+    Ended,
+    /// Nothing waits with that token any more.
+    NotWaiting,
+    /// The token is sealed, and only a function can open it.
+    Sealed,
 }
 
 /// What can go wrong with Step Functions.
@@ -79,8 +114,16 @@ impl<E: Executions> Executions for &E {
     fn look(
         &self,
         execution: &ExecutionArn,
-    ) -> impl Future<Output = Result<Option<ExecutionState>, ExecutionsError>> + Send {
+    ) -> impl Future<Output = Result<Option<ExecutionDescription>, ExecutionsError>> + Send {
         (**self).look(execution)
+    }
+
+    fn names_lock(
+        &self,
+        execution: &ExecutionArn,
+        lock: &LockKey,
+    ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send {
+        (**self).names_lock(execution, lock)
     }
 
     fn stop(
@@ -92,11 +135,20 @@ impl<E: Executions> Executions for &E {
         (**self).stop(execution, error, cause)
     }
 
+    fn seal(
+        &self,
+        lock: &LockKey,
+        token: &TaskToken,
+    ) -> impl Future<Output = Result<TaskToken, ExecutionsError>> + Send {
+        (**self).seal(lock, token)
+    }
+
     fn end_state(
         &self,
+        lock: &LockKey,
         token: &TaskToken,
         output: &str,
-    ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send {
-        (**self).end_state(token, output)
+    ) -> impl Future<Output = Result<StateEnd, ExecutionsError>> + Send {
+        (**self).end_state(lock, token, output)
     }
 }

@@ -12,9 +12,10 @@ use crate::domain::{
     Command, Death, Dismissal, Effect, HolderId, Lease, LockKey, Outcome, Recover, Refusal,
     Seconds, TaskToken, Waiter,
 };
-use crate::events::Events;
-use crate::executions::{ExecutionArn, ExecutionState, Executions};
+use crate::events::{Events, WaitingState};
+use crate::executions::{ExecutionArn, ExecutionState, Executions, StateEnd};
 use crate::protocol::Protocol;
+use crate::recovery::LAG_MAX;
 use crate::store::LockStore;
 use std::collections::VecDeque;
 
@@ -40,7 +41,7 @@ pub struct FollowUp<S, C, E, V> {
 impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
     /// Does what `effects` ask for, and what that leads to. Nothing here can fail the caller.
     ///
-    /// [`Effect::Stop`] is left to [`crate::recovery::Caretaker`]: it takes more rights.
+    /// [`Effect::Stop`] is left to [`crate::recovery::Caretaker`]: it takes more permissions.
     pub async fn perform(&self, lock: &LockKey, effects: Vec<Effect>) {
         let mut left = VecDeque::from(effects);
         for _ in 0..STEPS_MAX {
@@ -67,7 +68,8 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
         self.is_gone(lock, holder, lease).await;
     }
 
-    /// Where nothing waits any more, its execution says whether it will come back for the grant.
+    /// Where no state waits any more, DescribeExecution decides. A waiter that has taken its grant up
+    /// since has confirmed it: then the permit is not passed on, for it may have started a task.
     async fn wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Effect> {
         if self.is_gone(lock, holder, lease).await {
             return self.pass_on(lock, holder, lease).await;
@@ -85,15 +87,31 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
             let granted = Granted::of(lock, holder, lease, &self.table);
             let output = AcquireResponse::Granted(granted).to_json();
             match self.end_state(lock, token, &output).await {
-                Some(true) => {
+                Some(StateEnd::Ended) => {
                     tracing::info!(%lock, %holder, token = %lease.token, "woken");
                     return false;
                 }
+                Some(StateEnd::Sealed) => {
+                    self.have_woken(lock, holder, lease).await;
+                    return false;
+                }
                 None => return false,
-                Some(false) => {}
+                Some(StateEnd::NotWaiting) => {}
             }
         }
         true
+    }
+
+    /// Has the reaper send a wake-up that a container cannot send: the event names the lock, and the
+    /// reaper reads the rest.
+    async fn have_woken(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
+        let about = About {
+            lock,
+            holder,
+            token: Some(lease.token),
+            at: self.protocol.clock().now(),
+        };
+        self.events.publish(vec![about.handed_over()]).await;
     }
 
     async fn pass_on(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Effect> {
@@ -101,17 +119,29 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
             return Vec::new();
         };
         let evidence = match self.executions.look(&execution).await {
-            Ok(Some(ExecutionState::Ended(end))) => {
-                format!("the execution was {} before its turn came", end.as_str())
-            }
+            // A description may lag behind a redrive that the waiter has reported. One that ended
+            // after the grant may have been woken before, and its task may run: its end is evidence
+            // for the reaper. So may one that ended a moment ago: it may have been redriven since.
+            Ok(Some(seen)) => match seen.state {
+                ExecutionState::Ended(end)
+                    if seen.redrives >= lease.redrives
+                        && seen
+                            .stopped_at
+                            .is_some_and(|at| at.plus(LAG_MAX) <= lease.token.granted_at()) =>
+                {
+                    format!("the execution was {} before its turn came", end.as_str())
+                }
+                ExecutionState::Ended(_) | ExecutionState::Running => return Vec::new(),
+            },
             // Not known may mean too new: the sweep decides when the lease has run out.
-            Ok(Some(ExecutionState::Running) | None) | Err(_) => return Vec::new(),
+            Ok(None) | Err(_) => return Vec::new(),
         };
         let recover = Command::Recover(Recover {
             holder: holder.clone(),
             token: lease.token,
-            ends: lease.expires_at,
-            death: Death::Seen,
+            seen: lease.version(),
+            death: Death::Unconfirmed,
+            succeeded: false,
             evidence: evidence.clone(),
             retention: self.retention,
         });
@@ -141,7 +171,9 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
             token: None,
             at: self.protocol.clock().now(),
         };
-        let (answer, event) = match (why, waiter.terms.run_key.clone()) {
+        let run_key = waiter.terms.run_key.clone();
+        let run_key = run_key.filter(|_| matches!(why, Dismissal::Duplicate(_)));
+        let (answer, event) = match (why, run_key.clone()) {
             (Dismissal::Duplicate(run), Some(run_key)) => {
                 let answer = AcquireResponse::Duplicate(Duplicate::of(lock, &run_key, &run));
                 let taken = Refusal::Duplicate { run_key, run };
@@ -156,21 +188,28 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
             (Dismissal::Evicted, _) => (AcquireResponse::GaveUp(GaveUp::evicted(lock)), None),
         };
         if let Some(token) = &waiter.task_token {
-            self.end_state(lock, token, &answer.to_json()).await;
+            let end = self.end_state(lock, token, &answer.to_json()).await;
+            if end == Some(StateEnd::Sealed) && token.as_sealed().is_some() {
+                let state = WaitingState {
+                    task_token: token.clone(),
+                    run_key,
+                };
+                self.events.publish(vec![about.sent_away(state)]).await;
+            }
         }
         if let Some(event) = event {
             self.events.publish(vec![event]).await;
         }
     }
 
-    /// Whether a state waited with `token`; nothing where that could not be learnt.
-    async fn end_state(&self, lock: &LockKey, token: &TaskToken, output: &str) -> Option<bool> {
-        match self.executions.end_state(token, output).await {
-            Ok(waited) => {
-                if !waited {
+    /// What became of the state that waits with `token`; nothing where that could not be learnt.
+    async fn end_state(&self, lock: &LockKey, token: &TaskToken, output: &str) -> Option<StateEnd> {
+        match self.executions.end_state(lock, token, output).await {
+            Ok(end) => {
+                if end == StateEnd::NotWaiting {
                     tracing::info!(%lock, "nothing waits with this task token any more");
                 }
-                Some(waited)
+                Some(end)
             }
             Err(error) => {
                 tracing::warn!(%lock, %error, "a waiting state could not be ended");

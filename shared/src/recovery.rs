@@ -1,90 +1,71 @@
-//! From evidence to action: what to do about a holder whose heartbeat is overdue.
+//! From evidence to action: what to do about a holder that may be dead, stale or ending.
 //!
-//! [`judge`] is a pure function. [`caretaker`] gathers the evidence for it and does what it says.
+//! [`judge`] is a pure function. [`Check`] is one check of a holder as a state machine: it yields
+//! each request and takes each answer. [`caretaker`] carries them.
 //!
 //! May depend on: domain, the states of executions and tasks.
 
 mod caretaker;
+mod check;
+mod evidence;
 #[cfg(test)]
 mod tests;
 
-pub use caretaker::{Caretaker, Looked};
+pub use caretaker::Caretaker;
+pub use check::{Alert, Answer, Check, Inspection, Request, Step};
+pub use evidence::{
+    Evidence, ExecutionEvent, ExecutionSight, Hint, LAG_MAX, Ownership, TaskSight, TasksSight,
+};
 
 use crate::contract::stale_since;
-use crate::domain::{Death, Lease, Seconds, StalePolicy, Staleness, Timestamp};
-use crate::executions::{ExecutionEnd, ExecutionState};
+use crate::domain::{
+    Death, EndingCause, HolderId, Lease, Seconds, StalePolicy, Staleness, StopReason, Timestamp,
+};
+use crate::executions::{ExecutionDescription, ExecutionEnd, ExecutionState};
 use crate::tasks::Task;
 
-/// How long a waiter may leave the permit that it was handed before it goes to the next.
+/// How long a waiter may leave the grant of its hand-over unconfirmed before it counts as silent.
 ///
-/// Its waiting state registers again every few minutes and finds the grant. A run that has gone on
-/// without its waiting state never will.
-const UNCALLED_MAX: Seconds = Seconds::of(3900);
+/// Its waiting state registers again and finds the grant: at the latest after the longest attempt
+/// of a wait, which is a year in 4,000 attempts, and the pauses of its retries. A run that has gone
+/// on without its waiting state never registers.
+const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
 
-/// What was learnt of a holder's execution.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExecutionSight {
-    /// The holder is no execution: there is nobody to ask.
-    NotOne,
-    /// Step Functions says so.
-    Seen(ExecutionState),
-    /// Step Functions does not know it: it ended long ago.
-    Unknown,
-    /// It could not be learnt, and why.
-    Hidden(String),
-}
+/// How long ListTasks may not show a task that was started: it is eventually consistent
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
+pub const LIST_LAG: Seconds = Seconds::of(10);
 
-/// What was learnt of a holder's tasks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TasksSight {
-    /// The run named no place to look at.
-    NotNamed,
-    /// ECS lists these.
-    Seen(Vec<Task>),
-    /// It could not be learnt, and why.
-    Hidden(String),
-}
-
-/// What was learnt of the task that a holder is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TaskSight {
-    /// The holder is no task: there is nobody to ask.
-    NotOne,
-    /// ECS says so.
-    Seen(Task),
-    /// ECS does not know it: it stopped long ago, or began a moment ago.
-    Unknown,
-    /// It could not be learnt, and why.
-    Hidden(String),
-}
-
-/// What is known of a holder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Evidence {
-    /// Of its execution.
-    pub execution: ExecutionSight,
-    /// Of itself, where it is a task and not an execution.
-    pub task: TaskSight,
-    /// Of the tasks of its execution.
-    pub tasks: TasksSight,
-}
+/// How long after the end of its lease a holder may be left that nothing can be learnt of: a cluster is
+/// gone, a family has more tasks than are read, a right is missing. Then its lock freezes.
+const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 
 /// What to do about a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing: it is well, or it is being stopped.
     Leave,
-    /// Tell it once more that its turn has come.
+    /// Send the wake-up of its hand-over once more.
     Wake,
+    /// Mark it as a suspect: it is silent while its execution runs.
+    Suspect,
+    /// Take the run that waits to replace it out of the queue: that one is dead.
+    DropReplacer {
+        /// Which run.
+        replacer: HolderId,
+    },
     /// Free its permit.
     Recover {
         /// What shows that it may be freed.
         death: Death,
+        /// Whether the same evidence shows that its work had succeeded.
+        succeeded: bool,
         /// The same in words.
         evidence: String,
     },
     /// Stop what still runs of it; its permit is free once that is seen to have stopped.
     Stop {
+        /// What has to be written before anything is stopped.
+        commit: Commitment,
         /// Whether its execution runs.
         execution: bool,
         /// The tasks that run.
@@ -97,24 +78,48 @@ pub enum Action {
         /// Why.
         why: String,
     },
-    /// Tell somebody that nothing could be learnt, and try again.
+    /// Raise the alert that it is not stopped, and try again.
+    Refrain {
+        /// Why not.
+        why: String,
+    },
+    /// Raise the alert that there is no evidence, and try again.
     Alert {
         /// Why not.
         why: String,
     },
 }
 
+/// What has to be written before the work of a holder is stopped. A heartbeat that comes first
+/// makes that write fail, one that comes later is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commitment {
+    /// That its execution is over and its work is being stopped.
+    Ending,
+    /// That the holder is stopped, and why.
+    Stop(StopReason),
+    /// Nothing: the stop is committed.
+    Done,
+}
+
 /// What to do about the holder of `lease`.
 ///
 /// ```text
 ///  execution   tasks      lease                    action
-///  ended       none run                            recover
+///  just ended  none seen                           note that it is ending
+///  ended       none run                            recover, as succeeded if their work had
 ///  ended       some run                            stop the tasks
 ///  unknown                expired                  as if it had ended
-///  runs                   another replaces it      stop both
-///  runs                   its turn was not taken   wake it; after an hour the next
-///  runs                   expired                  by stale policy: stop both, recover, freeze
-///  hidden                 expired                  alert
+///  runs        none run   ending                   recover
+///  runs                   its stop is committed    stop both
+///  runs                   another replaces it      stop both; if that one is dead, drop it
+///                         and has given up         as if no other replaced it
+///                         and is hidden            leave it
+///  runs                   hand-over unconfirmed    wake it; after two hours it counts as silent
+///  runs                   expired                  mark it as a suspect
+///  runs                   suspect for long enough  by stale policy: stop both, recover, freeze
+///  runs, and is not shown to belong to the lock     instead of a stop: freeze, or leave it with an alert
+///  hidden                 expired                  alert; after an hour freeze
 ///
 ///  not one, but a task:
 ///             stopped                             recover
@@ -128,9 +133,13 @@ pub enum Action {
 #[must_use]
 pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     match &evidence.execution {
-        ExecutionSight::Seen(ExecutionState::Ended(end)) => {
-            ended(lease, &evidence.tasks, &in_words(*end), now)
-        }
+        ExecutionSight::Seen(seen) => match seen.state {
+            ExecutionState::Ended(_) if evidence.is_unlisted() && is_recent(seen, now) => {
+                unsettled(lease)
+            }
+            ExecutionState::Ended(end) => ended(lease, &evidence.tasks, &in_words(end), now),
+            ExecutionState::Running => owned(evidence, running(lease, evidence, now)),
+        },
         // One that began a moment ago may not be known yet: DescribeExecution is eventually
         // consistent (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
         ExecutionSight::Unknown if !lease.is_dead(now) => Action::Leave,
@@ -138,9 +147,7 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
             let words = "Step Functions does not know the execution any more";
             ended(lease, &evidence.tasks, words, now)
         }
-        ExecutionSight::Seen(ExecutionState::Running) => running(lease, &evidence.tasks, now),
-        ExecutionSight::Hidden(why) if lease.is_dead(now) => Action::Alert { why: why.clone() },
-        ExecutionSight::Hidden(_) => Action::Leave,
+        ExecutionSight::Hidden(why) => hidden(lease, why, now),
         ExecutionSight::NotOne => not_an_execution(&evidence.task, lease.is_dead(now)),
     }
 }
@@ -173,7 +180,46 @@ fn not_an_execution(task: &TaskSight, dead: bool) -> Action {
             (Death::Expired, words.into())
         }
     };
-    Action::Recover { death, evidence }
+    Action::Recover {
+        death,
+        succeeded: false,
+        evidence,
+    }
+}
+
+/// Whether the execution has ended so recently that ECS may not list its last task yet.
+fn is_recent(seen: &ExecutionDescription, now: Timestamp) -> bool {
+    seen.stopped_at.is_some_and(|at| now < at.plus(LIST_LAG))
+}
+
+/// The holder keeps its permit until a later check: the next run that asks, or the sweep.
+fn unsettled(lease: &Lease) -> Action {
+    if lease.ending.is_some() {
+        return Action::Leave;
+    }
+    Action::Stop {
+        commit: Commitment::Ending,
+        execution: false,
+        tasks: Vec::new(),
+        why: "the execution has just ended, and ECS may not list its task yet".into(),
+    }
+}
+
+/// Whether the holder is dead cannot be learnt: it is left with an alert, and after [`HIDDEN_MAX`] its
+/// lock freezes.
+fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
+    if !lease.is_dead(now) {
+        return Action::Leave;
+    }
+    if now < lease.expires_at.plus(HIDDEN_MAX) {
+        return Action::Alert {
+            why: why.to_owned(),
+        };
+    }
+    let stale = stale_since(Staleness::Expired(lease.expires_at));
+    Action::Freeze {
+        why: format!("{stale}, and whether it is dead cannot be learnt: {why}"),
+    }
 }
 
 fn ended(lease: &Lease, tasks: &TasksSight, execution: &str, now: Timestamp) -> Action {
@@ -181,71 +227,198 @@ fn ended(lease: &Lease, tasks: &TasksSight, execution: &str, now: Timestamp) -> 
         TasksSight::NotNamed => {
             return Action::Recover {
                 death: Death::Seen,
+                succeeded: false,
                 evidence: execution.to_owned(),
             };
         }
-        TasksSight::Hidden(why) if lease.is_dead(now) => {
-            return Action::Alert { why: why.clone() };
-        }
-        TasksSight::Hidden(_) => return Action::Leave,
+        TasksSight::Hidden(why) => return hidden(lease, why, now),
         TasksSight::Seen(tasks) => tasks,
     };
     let alive = at_work(tasks);
     if alive.is_empty() {
-        let count = tasks.len();
-        let tasks = if count == 0 {
-            "none of its tasks runs".into()
-        } else {
-            format!("{count} task(s) stopped")
-        };
-        return Action::Recover {
-            death: Death::Seen,
-            evidence: format!("{execution}; {tasks}"),
-        };
+        return stopped(lease, tasks, execution);
     }
     Action::Stop {
+        // The note is asked for again where it stands: these tasks are to be stopped only if the
+        // lease has not been renewed since they were listed.
+        commit: match lease.is_stopped() {
+            true => Commitment::Done,
+            false => Commitment::Ending,
+        },
         execution: false,
         tasks: alive,
         why: format!("{execution}, but its task still runs"),
     }
 }
 
-fn running(lease: &Lease, tasks: &TasksSight, now: Timestamp) -> Action {
-    let tasks = match tasks {
-        TasksSight::Seen(tasks) => at_work(tasks),
-        TasksSight::NotNamed | TasksSight::Hidden(_) => Vec::new(),
+/// None of its tasks runs any more.
+fn stopped(lease: &Lease, tasks: &[Task], execution: &str) -> Action {
+    let succeeded = work_succeeded(lease, tasks);
+    let tasks = match tasks.len() {
+        _ if succeeded => "its work had succeeded".into(),
+        0 => "none of its tasks runs".into(),
+        count => format!("{count} task(s) stopped"),
     };
-    let stop = |why| Action::Stop {
+    Action::Recover {
+        death: Death::Seen,
+        succeeded,
+        evidence: format!("{execution}; {tasks}"),
+    }
+}
+
+fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
+    let (tasks, all_stopped) = match &evidence.tasks {
+        TasksSight::Seen(tasks) => {
+            let alive = at_work(tasks);
+            let stopped = (alive.is_empty() && !tasks.is_empty()).then_some(tasks);
+            (alive, stopped)
+        }
+        TasksSight::NotNamed | TasksSight::Hidden(_) => (Vec::new(), None),
+    };
+    let cause = lease.ending.map(|ending| ending.cause);
+    // A redrive that the holder has not reported yet goes on with its grant.
+    let redriven =
+        matches!(&evidence.execution, ExecutionSight::Seen(seen) if seen.redrives > lease.redrives);
+    if let (Some(EndingCause::Over), Some(tasks), false) = (cause, all_stopped, redriven) {
+        return stopped(lease, tasks, "the execution has cut its work off");
+    }
+    let stop = |commit, why| Action::Stop {
+        commit,
         execution: true,
         tasks: tasks.clone(),
         why,
     };
-    if let Some(by) = &lease.replaced_by {
-        return stop(format!("replaced by {by}"));
+    if lease.is_stopped() {
+        let why = lease.replaced_by.as_ref().map_or_else(
+            || stale_since(Staleness::Expired(lease.expires_at)),
+            |by| format!("replaced by {by}"),
+        );
+        return stop(Commitment::Done, why);
     }
-    if lease.call.is_some() {
-        let granted = lease.token.granted_at();
-        return if lease.is_dead(now) && now >= granted.plus(UNCALLED_MAX) {
-            Action::Recover {
-                death: Death::Expired,
-                evidence: "its turn came, and it did not take it up for an hour".into(),
+    if let Some(by) = lease.replaced_by.as_ref().filter(|_| !evidence.gave_up) {
+        return match &evidence.replacer {
+            ExecutionSight::Seen(seen) if seen.state != ExecutionState::Running => {
+                Action::DropReplacer {
+                    replacer: by.clone(),
+                }
             }
-        } else {
-            Action::Wake
+            // It may be dead.
+            ExecutionSight::Hidden(_) => Action::Leave,
+            // One that began a moment ago may not be known yet.
+            ExecutionSight::Seen(_) | ExecutionSight::Unknown | ExecutionSight::NotOne => {
+                let commit = Commitment::Stop(StopReason::Replaced);
+                stop(commit, format!("replaced by {by}"))
+            }
         };
     }
+    let unconfirmed_until = lease.token.granted_at().plus(UNCONFIRMED_MAX);
+    if lease.call.is_some() && !(lease.is_dead(now) && now >= unconfirmed_until) {
+        return Action::Wake;
+    }
+    silent(lease, now, stop)
+}
+
+/// The action, unless it stops an execution that is not shown to belong to the lock: then a silent
+/// holder freezes the lock, as under `hold`.
+fn owned(evidence: &Evidence, action: Action) -> Action {
+    let Action::Stop {
+        commit,
+        execution: true,
+        why,
+        ..
+    } = &action
+    else {
+        return action;
+    };
+    match &evidence.ownership {
+        Ownership::NotAsked | Ownership::Proven => action,
+        Ownership::Hidden(hidden) => Action::Refrain {
+            why: format!("{why}, but whether it belongs to the lock cannot be learnt: {hidden}"),
+        },
+        Ownership::Unproven => {
+            let why = format!("{why}, but neither its input nor its definition names the lock");
+            match commit {
+                Commitment::Stop(StopReason::Silent) => Action::Freeze { why },
+                _ => Action::Refrain { why },
+            }
+        }
+    }
+}
+
+/// Of a holder whose execution runs: silence is not death, so it is marked first, and has time to
+/// clear the mark.
+fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Action) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;
     }
+    match lease.suspect {
+        None => return Action::Suspect,
+        Some(at) if now < lease.suspicion_ends(at) => return Action::Leave,
+        Some(_) => {}
+    }
     let why = stale_since(Staleness::Expired(lease.expires_at));
     match lease.stale {
-        StalePolicy::Terminate => stop(why),
+        StalePolicy::Terminate => stop(Commitment::Stop(StopReason::Silent), why),
         StalePolicy::Yield => Action::Recover {
             death: Death::Expired,
+            succeeded: false,
             evidence: format!("{why}; it runs on without its permit"),
         },
         StalePolicy::Hold => Action::Freeze { why },
     }
+}
+
+/// The end of a run that lost its permit and went on without.
+struct Over {
+    succeeded: bool,
+    evidence: String,
+}
+
+/// The end of such a run, if it is over: by the same rules as for a holder.
+fn over(
+    lease: &Lease,
+    execution: &ExecutionSight,
+    tasks: &TasksSight,
+    now: Timestamp,
+) -> Option<Over> {
+    let evidence = Evidence {
+        execution: execution.clone(),
+        task: TaskSight::NotOne,
+        tasks: tasks.clone(),
+        replacer: ExecutionSight::NotOne,
+        gave_up: false,
+        ownership: Ownership::NotAsked,
+    };
+    // Its silence is no sign of its end: it has nothing left to renew.
+    if execution.is_running() {
+        return None;
+    }
+    match judge(lease, &evidence, now) {
+        Action::Recover {
+            succeeded,
+            evidence,
+            ..
+        } => Some(Over {
+            succeeded,
+            evidence,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether the tasks show that the work of the run succeeded: of the last attempt, every task ended
+/// by itself, and the container that is the run exited with 0.
+#[must_use]
+pub fn work_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
+    let container = lease.work.as_ref().and_then(|work| work.container.as_ref());
+    let last = tasks.iter().filter_map(|task| task.started_at).max();
+    let (Some(container), Some(last)) = (container, last) else {
+        return false;
+    };
+    let mut of_last_attempt = tasks
+        .iter()
+        .filter(|task| task.stopped_at.is_none_or(|at| at >= last));
+    of_last_attempt.all(|task| task.succeeded(container))
 }
 
 fn at_work(tasks: &[Task]) -> Vec<String> {

@@ -129,25 +129,24 @@ pub struct DuePage {
 pub enum Commit {
     /// It is written. The record after it, where the change asked for it.
     Committed(Option<LockRecord>),
-    /// A guard did not hold. What was found comes with the answer; no read was needed. Where it was
-    /// a waiter that changed, nothing is found.
+    /// A guard did not hold. The items whose guards failed come with the answer, without a read; of
+    /// a waiter that changed, nothing comes.
     Conflict(Found),
     /// Another write was under way.
     Busy,
 }
 
-/// What a failed guard tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What failed guards return. Of an item whose guard held nothing is known: it may well be there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Found {
     /// The record, where its guard failed; `Some(None)` where there is none.
     pub record: Option<Option<LockRecord>>,
-    /// What is known of the runs in the change: the run, where its guard failed; `None` where its
-    /// guard held, or there is none.
+    /// The runs whose guards failed; `None` for one that does not exist.
     pub runs: BTreeMap<RunId, Option<Run>>,
 }
 
 /// What can go wrong below the protocol.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum StoreError {
     /// The table asks for fewer requests.
     #[error("the lock table throttles: {0}")]
@@ -233,5 +232,20 @@ impl<S: LockStore> LockStore for &S {
         after: Option<&DueLock>,
     ) -> impl Future<Output = Result<DuePage, StoreError>> + Send {
         (**self).due(shard, until, after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The index of a deployed table has been written by it.
+    #[test]
+    fn the_shard_of_a_lock_never_changes() {
+        for (lock, expected) in [("orders", 4), ("nightly-import", 6), ("a", 2), ("b", 6)] {
+            let lock = LockKey::new(lock).expect("a valid key");
+
+            assert_eq!(shard(&lock), expected, "{lock}");
+        }
     }
 }

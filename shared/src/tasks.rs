@@ -14,7 +14,7 @@ use crate::domain::{TaskEnd, Timestamp, Work};
 
 /// An ECS task, as far as Lockstep looks at it
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
     /// Its ARN.
     pub arn: String,
@@ -26,6 +26,9 @@ pub struct Task {
     pub containers: Vec<Container>,
     /// Why it stopped, in the words of ECS.
     pub stopped_reason: Option<String>,
+    /// Whether it stopped because an essential container exited, and not because it was stopped or
+    /// could not start: [`Task::is_own_end`].
+    pub ended_by_itself: bool,
     /// When its containers began to run.
     pub started_at: Option<Timestamp>,
     /// When it was over.
@@ -60,6 +63,31 @@ impl Task {
         }
     }
 
+    /// Whether it ended by itself and its `container` exited with 0. A container that is stopped may
+    /// exit with 0 as well, so a task that was stopped has not succeeded.
+    #[must_use]
+    pub fn succeeded(&self, container: &str) -> bool {
+        let mut named = self.containers.iter().filter(|of| of.name == container);
+        let code = named.next().and_then(|container| container.exit_code);
+        self.stopped && self.ended_by_itself && code == Some(0)
+    }
+
+    /// Whether a task with this `stopCode`, `executionStoppedAt` and `stoppingAt` ended by itself
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
+    ///
+    /// StopTask may reach ECS between the exit of the container and the report of it. Then the code
+    /// is `UserInitiated`, and the times show that the container had exited before.
+    #[must_use]
+    pub fn is_own_end(
+        stop_code: Option<&str>,
+        exited: Option<Timestamp>,
+        stopping: Option<Timestamp>,
+    ) -> bool {
+        let exited_first =
+            matches!((exited, stopping), (Some(exited), Some(stopping)) if exited < stopping);
+        stop_code == Some("EssentialContainerExited") || exited_first
+    }
+
     /// Whether a task with this `lastStatus` is over. On its way down it is not, and a status that
     /// came after this was written is no evidence
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html>).
@@ -71,7 +99,7 @@ impl Task {
 
 /// A container of a task
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Container.html>).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Container {
     /// Its name in the task definition.
     pub name: String,
@@ -210,6 +238,7 @@ mod tests {
             stopped: true,
             containers,
             stopped_reason: Some("Essential container in task exited".into()),
+            ended_by_itself: true,
             started_at: None,
             stopped_at: None,
         }
@@ -223,6 +252,49 @@ mod tests {
             (end.runtime_id.as_deref(), end.exit_code),
             (Some("b"), Some(137))
         );
+    }
+
+    #[test]
+    fn a_task_succeeds_by_its_own_end_and_the_exit_code_of_the_container_that_is_the_run() {
+        let ended = |code| stopped(vec![container("log", Some(137)), container("app", code)]);
+        let told_to_stop = Task {
+            ended_by_itself: false,
+            ..ended(Some(0))
+        };
+        let at_work = Task {
+            stopped: false,
+            ..ended(Some(0))
+        };
+
+        assert!(ended(Some(0)).succeeded("app"));
+        for (task, why) in [
+            (ended(Some(1)), "it failed"),
+            (ended(None), "it never ran"),
+            (told_to_stop, "it was stopped"),
+            (at_work, "it runs"),
+        ] {
+            assert!(!task.succeeded("app"), "{why}");
+        }
+        assert!(!ended(Some(0)).succeeded("other"));
+    }
+
+    #[test]
+    fn a_task_whose_container_exited_before_it_was_stopped_ended_by_itself() {
+        let at = |second: u64| Some(Timestamp::from_millis(second * 1000));
+        let cases = [
+            (Some("EssentialContainerExited"), at(5), at(6), true),
+            (Some("EssentialContainerExited"), None, None, true),
+            (Some("UserInitiated"), at(5), at(6), true),
+            (Some("UserInitiated"), at(6), at(5), false),
+            (Some("UserInitiated"), at(5), at(5), false),
+            (Some("UserInitiated"), None, at(5), false),
+            (Some("TaskFailedToStart"), None, at(5), false),
+            (None, None, None, false),
+        ];
+        for (code, exited, stopping, own) in cases {
+            let seen = Task::is_own_end(code, exited, stopping);
+            assert_eq!(seen, own, "{code:?} {exited:?} {stopping:?}");
+        }
     }
 
     #[test]

@@ -76,6 +76,24 @@ async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
     assert_eq!(functions.record("nightly").await, before);
 }
 
+/// The workflow that sends them may be of the next version, after a rollback of the functions: a
+/// heartbeat that is refused for that would end a batch that works.
+#[tokio::test]
+async fn heartbeat_and_release_ignore_fields_that_they_do_not_know() {
+    let functions = Functions::new();
+    let mut grant = functions.granted("nightly", ARN).await;
+    grant["shard"] = json!(7);
+    let task = json!({ "task": "t", "cluster": "c", "minutes": 5 });
+    let beat = json!({ "grant": grant, "deadline": "soon" });
+    let release = json!({ "grant": grant, "outcome": "succeeded", "by": { "whom": task } });
+
+    let renewed = functions.heartbeat(beat).await.unwrap();
+    let released = functions.release(release).await.unwrap();
+
+    assert_eq!(renewed["status"], "renewed");
+    assert_eq!(released["status"], "released");
+}
+
 /// What can be wrong with a receipt.
 fn grant_cases() -> Vec<Case<'static>> {
     vec![
@@ -138,11 +156,5 @@ fn grant_cases() -> Vec<Case<'static>> {
             vec!["grant.token", "string \"1\""],
         ),
         ("grant.runKey", json!(""), vec!["grant.runKey", "1 to 512"]),
-        (
-            "grant.owner",
-            json!("me"),
-            vec!["grant", "unknown field `owner`"],
-        ),
-        ("extra", json!(1), vec!["unknown field `extra`"]),
     ]
 }

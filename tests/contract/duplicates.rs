@@ -1,10 +1,12 @@
 //! A run key whose run is in flight: whoever brings it again is a duplicate only of a run that lives.
 
+use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::scene::{ask_with, execution};
 use lockstep::domain::RunOutcome;
 use lockstep::executions::ExecutionEnd;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Seconds after which the first heartbeat of a lease of a minute is late, and the lease is not
 /// over.
@@ -69,7 +71,7 @@ async fn a_duplicate_of_a_run_that_lives_is_told_so_and_the_run_is_left_alone() 
 }
 
 #[tokio::test]
-async fn a_duplicate_of_a_run_whose_heartbeat_is_in_time_does_not_ask_about_it() {
+async fn a_run_of_the_same_key_is_checked_although_its_heartbeat_is_in_time() {
     let functions = Functions::new();
     functions.granted_with(message("a")).await;
     functions.end("a", ExecutionEnd::Failed);
@@ -77,8 +79,8 @@ async fn a_duplicate_of_a_run_whose_heartbeat_is_in_time_does_not_ask_about_it()
 
     let answer = functions.acquire(message("b")).await.unwrap();
 
-    assert_eq!(answer["status"], "duplicate");
-    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+    assert_eq!(answer["status"], "granted");
+    assert_eq!(answer["takenFrom"], execution("a"));
 }
 
 #[tokio::test]
@@ -93,4 +95,19 @@ async fn a_duplicate_of_a_success_asks_about_nobody() {
 
     assert_eq!(answer["status"], "duplicate");
     assert_eq!(functions.record("nightly").await, before);
+}
+
+/// The failed guard of the run key brings the run that has succeeded.
+#[tokio::test]
+async fn a_duplicate_of_a_success_is_answered_without_a_read() {
+    let functions = Functions::new();
+    let grant = functions.granted_with(message("a")).await;
+    functions.succeed(&grant).await;
+    let table = Faulty::slow(&functions, Duration::from_secs(1));
+    let before = functions.now();
+
+    let answer = functions.acquire_on(table, message("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "duplicate");
+    assert_eq!(functions.now(), before);
 }

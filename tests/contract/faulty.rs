@@ -7,6 +7,7 @@ use lockstep::domain::{
 };
 use lockstep::store::memory::MemoryStore;
 use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError, shard};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub(crate) struct Faulty<'a> {
     read_takes: Duration,
     /// The sweep's index still names this lock.
     old_entry: Option<LockKey>,
+    /// The shards of that index that were read, in order.
+    shards: Mutex<Vec<u8>>,
 }
 
 impl<'a> Faulty<'a> {
@@ -33,7 +36,13 @@ impl<'a> Faulty<'a> {
             writes: AtomicU32::new(u32::MAX),
             read_takes: Duration::ZERO,
             old_entry: None,
+            shards: Mutex::default(),
         }
+    }
+
+    /// The shards of the sweep's index that were read, in order.
+    pub(crate) fn shards(&self) -> Vec<u8> {
+        self.shards.lock().unwrap().clone()
     }
 
     /// The record of `lock` is of a version that nobody can read.
@@ -122,6 +131,7 @@ impl LockStore for Faulty<'_> {
         until: Timestamp,
         after: Option<&DueLock>,
     ) -> Result<DuePage, StoreError> {
+        self.shards.lock().unwrap().push(of);
         let mut page = self.table.due(of, until, after).await?;
         let old = self.old_entry.iter().filter(|lock| shard(lock) == of);
         page.locks.extend(old.map(|lock| DueLock {

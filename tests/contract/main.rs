@@ -10,6 +10,7 @@ mod bad_waiting;
 mod closed;
 mod cut_off;
 mod duplicates;
+mod ending;
 mod faulty;
 mod functions;
 mod inside;

@@ -231,10 +231,5 @@ fn cases() -> Vec<Case<'static>> {
             json!("arn:aws:ecs:eu-west-1:999999999999:cluster/batch"),
             vec!["protect.cluster", "999999999999", of_cluster],
         ),
-        (
-            "protect.minutes",
-            json!(5),
-            vec!["protect", "unknown field `minutes`"],
-        ),
     ]
 }

@@ -29,6 +29,24 @@ async fn an_execution_that_ended_frees_what_it_held_and_lets_the_next_in() {
     assert_eq!(outcome, Some(RunOutcome::Recovered));
 }
 
+/// Its heartbeat was under way when it ended, as after a redrive that is not described yet.
+#[tokio::test]
+async fn an_execution_that_seems_to_have_renewed_since_its_end_is_checked_once_more() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let grant = functions.granted_with(ask("a")).await;
+    functions.end("a", ExecutionEnd::Aborted);
+    functions.wait(1);
+    functions.beat(&grant, "beat-a").await;
+
+    let event = execution_event("a", "ABORTED", nightly());
+    let report = functions.reap(event).await.unwrap();
+
+    assert_eq!(report["freed"], 1);
+    let outcome = functions.run_of(&grant).unwrap().outcome();
+    assert_eq!(outcome, Some(RunOutcome::Recovered));
+}
+
 #[tokio::test]
 async fn all_permits_of_one_execution_are_freed() {
     let functions = Functions::new();
@@ -154,4 +172,27 @@ async fn an_execution_that_runs_is_no_news() {
         report["ignored"].as_str().unwrap().contains("not ended"),
         "{report}"
     );
+}
+
+/// ECS may not list the task yet that the execution has started.
+#[tokio::test]
+async fn an_execution_that_ended_without_a_task_is_checked_once_more_on_its_event() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let place = json!({ "cluster": "batches", "container": "app" });
+    functions
+        .granted_with(ask_with("a", json!({ "work": place })))
+        .await;
+    functions.wait(1);
+    functions.end("a", ExecutionEnd::Aborted);
+
+    let early = functions.acquire(ask("b")).await.unwrap();
+    let report = functions
+        .reap(execution_event("a", "ABORTED", nightly()))
+        .await
+        .unwrap();
+
+    assert_eq!(early["status"], "skipped");
+    assert_eq!(report["freed"], 1, "{report}");
+    assert!(functions.holders("nightly").await.is_empty());
 }

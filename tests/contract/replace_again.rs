@@ -31,7 +31,7 @@ async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_
 }
 
 #[tokio::test]
-async fn a_replaced_run_that_goes_on_renewing_is_stopped_by_the_sweep() {
+async fn a_replaced_run_whose_stop_failed_is_refused_its_heartbeat_and_stopped_by_the_sweep() {
     let functions = Functions::new();
     functions.start(&["a", "b"]);
     let grant = functions.granted_with(ask_with("a", json!({}))).await;
@@ -41,11 +41,12 @@ async fn a_replaced_run_that_goes_on_renewing_is_stopped_by_the_sweep() {
         .fail_next(ExecutionsCall::Stop, throttled);
     functions.acquire(replacing("b", "token-b")).await.unwrap();
     functions.wait(50);
-    functions.beat(&grant, "beat-a").await;
+    let beat = functions.heartbeat(json!({ "grant": grant })).await;
     functions.wait(12);
 
     functions.sweep().await;
 
+    assert_eq!(beat.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
     assert_eq!(functions.executions.stops()[0].error, "Lockstep.Replaced");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
 }

@@ -37,6 +37,7 @@ pub(crate) fn waiting(name: &str, token: &str) -> Value {
 /// Where the tasks of these tests run.
 pub(crate) fn work() -> Work {
     Work {
+        container: None,
         cluster: CLUSTER.into(),
         family: None,
     }
@@ -54,6 +55,7 @@ pub(crate) fn task(name: &str, version: u64, stopped: bool) -> Task {
             exit_code: stopped.then_some(137),
             reason: stopped.then(|| "OutOfMemoryError: killed".into()),
         }],
+        ended_by_itself: false,
         stopped_reason: None,
         started_at: None,
         stopped_at: None,
@@ -113,7 +115,13 @@ impl Functions {
 
     /// The execution called so has ended.
     pub(crate) fn end(&self, name: &str, end: ExecutionEnd) {
-        self.executions.set(&arn(name), ExecutionState::Ended(end));
+        self.executions.end(&arn(name), end, self.now());
+    }
+
+    /// The same, but DescribeExecution reports it only after so many more calls.
+    pub(crate) fn end_late(&self, name: &str, end: ExecutionEnd, looks: u32) {
+        let ended = ExecutionState::Ended(end);
+        self.executions.set_late(&arn(name), ended, looks);
     }
 
     /// A task of `name`'s run is as given from now on.
@@ -125,6 +133,14 @@ impl Functions {
 
     pub(crate) async fn sweep(&self) -> Value {
         self.reap(json!({ "sweep": true })).await.unwrap()
+    }
+
+    /// Lets a lease of `seconds` end, and then the time in which its holder may clear the mark of
+    /// a suspect that the sweep sets.
+    pub(crate) async fn silent_for_long(&self, seconds: u64) {
+        self.wait(seconds + 2);
+        self.sweep().await;
+        self.wait(22.max(seconds / 3 + 2));
     }
 
     /// A heartbeat of `grant` from the state of `token`.

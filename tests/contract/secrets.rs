@@ -105,7 +105,7 @@ async fn no_task_token_shows_in_a_log_line_an_event_or_an_error() {
         "queued",
         "released",
         "woken",
-        "looked after",
+        "checked a holder",
         "protection is as it was",
         "could not be ended",
     ] {

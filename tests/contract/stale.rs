@@ -132,7 +132,7 @@ async fn a_sweep_takes_the_permit_of_a_holder_that_stopped_renewing_under_yield(
         .granted_with(ask_with("a", json!({ "stalePolicy": "yield" })))
         .await;
     functions.beat(&grant, "beat-a").await;
-    functions.wait(62);
+    functions.silent_for_long(60).await;
 
     let report = functions.sweep().await;
 

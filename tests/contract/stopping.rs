@@ -1,7 +1,7 @@
 //! acquire-lock meets a holder that is stale, or of whom nothing can be learnt.
 
 use crate::functions::Functions;
-use crate::scene::{CLUSTER, ask, ask_with, execution, task};
+use crate::scene::{CLUSTER, arn, ask, ask_with, execution, task};
 use lockstep::events::EventKind;
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::executions::{ExecutionEnd, ExecutionsError};
@@ -14,11 +14,12 @@ fn with_work(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_stale_holder_whose_policy_is_to_terminate_is_stopped_and_the_caller_is_granted() {
+async fn a_holder_that_stays_silent_and_whose_policy_is_to_terminate_is_stopped_and_the_caller_is_granted()
+ {
     let functions = Functions::new();
     functions.start(&["a", "b"]);
     functions.granted_with(ask("a")).await;
-    functions.wait(62);
+    functions.silent_for_long(60).await;
 
     let answer = functions.acquire(ask("b")).await.unwrap();
 
@@ -41,7 +42,7 @@ async fn a_stale_holder_keeps_its_permit_until_its_task_has_stopped() {
     functions.start(&["a", "b"]);
     functions.granted_with(with_work("a")).await;
     functions.put_task("a", task("t", 1, false));
-    functions.wait(62);
+    functions.silent_for_long(60).await;
 
     let early = functions.acquire(ask("b")).await.unwrap();
     functions.put_task("a", task("t", 2, true));
@@ -67,7 +68,7 @@ async fn a_holder_that_could_not_be_stopped_is_not_told_of_as_stopped() {
     functions
         .executions
         .fail_every(ExecutionsCall::Stop, denied);
-    functions.wait(62);
+    functions.silent_for_long(60).await;
 
     let answer = functions.acquire(ask("b")).await.unwrap();
 
@@ -77,6 +78,23 @@ async fn a_holder_that_could_not_be_stopped_is_not_told_of_as_stopped() {
         !told.iter().any(|e| e.kind == EventKind::RunStopped),
         "{told:?}"
     );
+}
+
+/// The caller of acquire-lock chooses the name of the holder.
+#[tokio::test]
+async fn an_execution_that_does_not_name_the_lock_is_not_stopped_and_the_lock_is_frozen() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.executions.disown(&arn("a"));
+    functions.granted_with(ask("a")).await;
+    functions.silent_for_long(60).await;
+
+    let answer = functions.acquire(ask("b")).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    assert_eq!(functions.executions.stops(), []);
+    let event = functions.event(EventKind::LockFrozen);
+    assert!(event.reason.contains("names the lock"), "{}", event.reason);
 }
 
 #[tokio::test]

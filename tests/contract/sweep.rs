@@ -143,7 +143,7 @@ async fn a_waiter_that_could_not_be_woken_is_woken_before_its_lease_is_over() {
 }
 
 #[tokio::test]
-async fn a_turn_that_nobody_took_up_for_an_hour_goes_to_the_next() {
+async fn a_waiter_that_never_confirms_its_grant_is_stopped_after_the_longest_wait() {
     let functions = Functions::new();
     functions.start(&["a", "b", "c"]);
     let grant = functions.granted_with(ask("a")).await;
@@ -151,13 +151,14 @@ async fn a_turn_that_nobody_took_up_for_an_hour_goes_to_the_next() {
         functions.acquire(waiting(name, token)).await.unwrap();
     }
     functions.succeed(&grant).await;
-    functions.wait(3600);
+    functions.wait(7_900);
     functions.sweep().await;
-    assert_eq!(functions.holders("nightly").await, [execution("b")]);
-    functions.wait(400);
+    assert!(functions.executions.stops().is_empty());
+    functions.silent_for_long(100).await;
 
     functions.sweep().await;
 
+    assert_eq!(functions.executions.stops().len(), 1);
     assert_eq!(functions.holders("nightly").await, [execution("c")]);
     assert_eq!(functions.output("token-c").unwrap()["status"], "granted");
 }

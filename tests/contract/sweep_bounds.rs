@@ -3,7 +3,7 @@
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
 use crate::scene::ask;
-use lockstep::store::shard;
+use lockstep::store::{SHARDS, shard};
 use serde_json::json;
 use std::time::Duration;
 
@@ -44,19 +44,14 @@ async fn a_record_that_cannot_be_read_does_not_stop_the_sweep() {
 }
 
 #[tokio::test]
-async fn a_sweep_looks_at_400_locks_and_the_next_one_at_the_rest() {
-    let functions = dead(403).await;
+async fn a_sweep_checks_every_lock_that_is_due_however_many() {
+    let functions = dead(1003).await;
 
-    let first = functions.sweep().await;
-    let second = functions.sweep().await;
+    let report = functions.sweep().await;
 
     assert_eq!(
-        (&first["locks"], &first["more"]),
-        (&json!(400), &json!(true))
-    );
-    assert_eq!(
-        (&second["locks"], &second["more"]),
-        (&json!(3), &json!(false))
+        (&report["locks"], &report["freed"], &report["more"]),
+        (&json!(1003), &json!(1003), &json!(false))
     );
 }
 
@@ -134,4 +129,22 @@ async fn an_entry_of_the_index_that_is_old_does_no_harm() {
         functions.record("nightly").await.unwrap().holders,
         before.unwrap().holders
     );
+}
+
+#[tokio::test]
+async fn a_sweep_reads_every_shard_and_begins_with_another_one_each_minute() {
+    let functions = Functions::new();
+    for minute in 0..=SHARDS {
+        let table = Faulty::slow(&functions, Duration::ZERO);
+
+        functions
+            .reap_on(&table, json!({ "sweep": true }))
+            .await
+            .unwrap();
+
+        // The test begins at a minute of the first shard.
+        let expected: Vec<_> = (0..SHARDS).map(|shard| (minute + shard) % SHARDS).collect();
+        assert_eq!(table.shards(), expected, "minute {minute}");
+        functions.wait(60);
+    }
 }

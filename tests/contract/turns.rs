@@ -2,8 +2,8 @@
 
 use crate::functions::{Functions, task_token};
 use crate::queue::two_wait;
-use crate::scene::{arn, ask, execution, waiting};
-use lockstep::events::EventKind;
+use crate::scene::{arn, ask, ask_with, execution, execution_event, waiting};
+use lockstep::events::{EventDetail, EventKind};
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::executions::{ExecutionEnd, ExecutionsError};
 use serde_json::json;
@@ -30,6 +30,7 @@ async fn a_waiter_whose_execution_ended_is_passed_over() {
     let grant = two_wait(&functions).await;
     functions.end("b", ExecutionEnd::Aborted);
     functions.executions.close(&task_token("token-b"));
+    functions.wait(30);
 
     functions.succeed(&grant).await;
 
@@ -42,6 +43,42 @@ async fn a_waiter_whose_execution_ended_is_passed_over() {
         "{}",
         event.reason
     );
+}
+
+/// It may have been redriven since, which DescribeExecution does not show yet.
+#[tokio::test]
+async fn a_waiter_whose_execution_ended_a_moment_ago_keeps_its_turn_until_its_event() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+    functions.end("b", ExecutionEnd::Aborted);
+    functions.executions.close(&task_token("token-b"));
+    functions.wait(29);
+
+    functions.succeed(&grant).await;
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+    let aborted = execution_event("b", "ABORTED", json!("{\"lock\":\"nightly\"}"));
+    functions.reap(aborted).await.unwrap();
+
+    assert_eq!(functions.holders("nightly").await, [execution("c")]);
+}
+
+/// DescribeExecution still shows the end from before the redrive.
+#[tokio::test]
+async fn a_waiter_that_has_reported_its_redrive_is_not_passed_over_for_the_end_before() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+    functions.end("b", ExecutionEnd::Aborted);
+    let mut again = waiting("b", "token-b2");
+    again["redriveCount"] = 1.into();
+    functions.acquire(again).await.unwrap();
+    functions.executions.close(&task_token("token-b2"));
+    let aborted = execution_event("b", "ABORTED", json!("{\"lock\":\"nightly\"}"));
+    functions.reap(aborted).await.unwrap();
+
+    functions.succeed(&grant).await;
+    functions.sweep().await;
+
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
 }
 
 #[tokio::test]
@@ -75,6 +112,60 @@ async fn a_second_release_wakes_the_waiter_that_the_first_could_not_wake() {
     assert_eq!(woken_before, None);
     assert_eq!(second["alreadyReleased"], true);
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_waiter_that_a_container_lets_in_is_woken_by_the_reaper() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+    functions.executions.set_inside(true);
+
+    functions.succeed(&grant).await;
+    let event = functions.event(EventKind::PermitHandedOver);
+    let woken_before = functions.output("token-b");
+    functions.executions.set_inside(false);
+    let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
+    let of_bus = json!({
+        "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail
+    });
+    let report = functions.reap(of_bus).await.unwrap();
+
+    assert_eq!(report["locks"], 1);
+    assert_eq!(event.holder.unwrap().as_str(), execution("b"));
+    assert_eq!(woken_before, None);
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
+    for (more, status) in [
+        (json!({ "waitUntil": "2026-03-01T06:00:30Z" }), "gaveUp"),
+        (json!({ "runKey": "tick-1" }), "duplicate"),
+    ] {
+        let functions = Functions::new();
+        let first = functions
+            .granted_with(ask_with("a", json!({ "runKey": "tick-1" })))
+            .await;
+        functions.executions.seal_tokens();
+        let mut ask = waiting("b", "token-b");
+        ask.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        functions.acquire(ask).await.unwrap();
+        functions.wait(40);
+        functions.executions.set_inside(true);
+
+        functions.succeed(&first).await;
+        functions.executions.set_inside(false);
+        let event = functions.event(EventKind::WaiterSentAway);
+        let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
+        let of_bus = json!({
+            "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail
+        });
+        functions.reap(of_bus).await.unwrap();
+
+        assert_eq!(functions.output("token-b").unwrap()["status"], status);
+    }
 }
 
 #[tokio::test]
@@ -129,6 +220,7 @@ async fn more_dead_waiters_than_one_call_passes_over_are_passed_over_by_the_swee
         .acquire(waiting("alive", "token-alive"))
         .await
         .unwrap();
+    functions.wait(30);
 
     functions.succeed(&grant).await;
     let at_first = functions.output("token-alive");

@@ -41,6 +41,13 @@ fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
             let work = input.json()["work"]["runTask"].clone();
             input.with("work", serde_json::json!({ "runTask": work }))
         }),
+        case("work.runTask.Group", &|mut input| {
+            input.run_task()["Group"] = "nightly".into();
+            input
+        }),
+        case("work.runTask.Overrides", &|input| {
+            input.env("REPORT", &"x".repeat(7_500))
+        }),
         case("leaseSecond", &|input| input.with("leaseSecond", 30)),
         case("leaseSeconds", &|input| input.with("leaseSeconds", 2)),
         case("leaseSeconds", &|input| input.with("leaseSeconds", "60")),
@@ -65,6 +72,9 @@ fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
         }),
         case("permits", &|input| input.with("permits", 0)),
         case("runKey", &|input| input.with("runKey", "")),
+        case("runKey", &|input| {
+            input.with("runKey", "<aws.scheduler.execution-id>")
+        }),
         case("onSkip", &|input| input.with("onSkip", "maybe")),
     ]
 }

@@ -5,14 +5,56 @@
 use crate::support::{at_work, in_queue, is_usable, runs_after};
 use crate::{ran_alone, stack};
 use lockstep::domain::{Run, RunOutcome};
-use lockstep_tests::stack::{Event, Stack, ending, now, runs, unique};
+use lockstep_tests::judge::Expected;
+use lockstep_tests::stack::{Event, Habit, Stack, ending, now, runs, unique};
+
+/// A lock of its own for each way to die, with the habits that AWS has there.
+async fn lock_with(stack: &Stack, name: &str, habits: &[Habit]) -> String {
+    let lock = unique(name);
+    for habit in habits {
+        stack.switch_on(*habit, &lock).await;
+    }
+    lock
+}
+
+/// Every way to die again, with STOPPED late, time-outs that stop nothing and reads that lag.
+mod on_a_degraded_aws {
+    use super::{Habit, killed, out_of_memory, outlived, stopped};
+
+    #[tokio::test]
+    async fn a_stopped_execution_is_recovered_and_the_next_waiter_runs() {
+        stopped(&Habit::degraded()).await;
+    }
+
+    #[tokio::test]
+    async fn a_killed_container_fails_its_run_and_the_next_waiter_runs() {
+        killed(&Habit::degraded()).await;
+    }
+
+    #[tokio::test]
+    async fn a_container_out_of_memory_leaves_its_reason_and_the_next_waiter_runs() {
+        out_of_memory(&Habit::degraded()).await;
+    }
+
+    #[tokio::test]
+    async fn a_task_that_outlives_its_execution_is_stopped_before_the_next_run_starts() {
+        outlived(&Habit::degraded()).await;
+    }
+}
 
 #[tokio::test]
 async fn a_stopped_execution_is_recovered_and_the_next_waiter_runs() {
-    let (stack, lock) = (stack().await, unique("stopped"));
+    stopped(&[]).await;
+}
+
+async fn stopped(habits: &[Habit]) {
+    let stack = stack().await;
+    let lock = lock_with(&stack, "stopped", habits).await;
     let input = stack.batch_input(&lock).seconds(0.5);
     let first = at_work(&stack, &input.clone().seconds(60.0)).await;
     let next = in_queue(&stack, &input, 1).await;
+    // A run that dies while ECS does not list its task yet is taken for one without a task.
+    stack.wait_task(&first.task, "RUNNING", 15).await;
     let killed = now();
     stack.abort(&first.arn).await;
     assert_eq!(stack.wait(&first.arn, 10).await.status, "ABORTED");
@@ -29,11 +71,19 @@ async fn a_stopped_execution_is_recovered_and_the_next_waiter_runs() {
     let task = entry.task.expect("the task");
     assert_eq!(task.exit_code, Some(143), "{task:?}");
     is_usable(&stack, &input).await;
+    stack
+        .judge(&lock, &Expected::permits(1).stops(&first.arn))
+        .await;
 }
 
 #[tokio::test]
 async fn a_killed_container_fails_its_run_and_the_next_waiter_runs() {
-    let (stack, lock) = (stack().await, unique("killed"));
+    killed(&[]).await;
+}
+
+async fn killed(habits: &[Habit]) {
+    let stack = stack().await;
+    let lock = lock_with(&stack, "killed", habits).await;
     let input = stack.batch_input(&lock).seconds(0.5);
     let first = at_work(&stack, &input.clone().seconds(60.0)).await;
     let next = in_queue(&stack, &input, 1).await;
@@ -49,11 +99,19 @@ async fn a_killed_container_fails_its_run_and_the_next_waiter_runs() {
     assert_eq!(ending(&entry).0, RunOutcome::Failed, "{entry:?}");
     assert_eq!(entry.task.expect("the task").exit_code, Some(137));
     is_usable(&stack, &input).await;
+    stack
+        .judge(&lock, &Expected::permits(1).stops(&first.arn))
+        .await;
 }
 
 #[tokio::test]
 async fn a_container_out_of_memory_leaves_its_reason_and_the_next_waiter_runs() {
-    let (stack, lock) = (stack().await, unique("memory"));
+    out_of_memory(&[]).await;
+}
+
+async fn out_of_memory(habits: &[Habit]) {
+    let stack = stack().await;
+    let lock = lock_with(&stack, "memory", habits).await;
     let input = stack.batch_input(&lock).seconds(0.5);
     let greedy = input.clone().seconds(60.0).env("BATCH_MEMORY_MB", "900");
     let first = at_work(&stack, &greedy).await;
@@ -71,14 +129,23 @@ async fn a_container_out_of_memory_leaves_its_reason_and_the_next_waiter_runs() 
     let reason = task.reason.unwrap_or_default();
     assert!(reason.starts_with("OutOfMemoryError"), "{reason}");
     is_usable(&stack, &input).await;
+    stack
+        .judge(&lock, &Expected::permits(1).stops(&first.arn))
+        .await;
 }
 
 #[tokio::test]
 async fn a_task_that_outlives_its_execution_is_stopped_before_the_next_run_starts() {
-    let (stack, lock) = (stack().await, unique("outlives"));
+    outlived(&[]).await;
+}
+
+async fn outlived(habits: &[Habit]) {
+    let stack = stack().await;
+    let lock = lock_with(&stack, "outlives", habits).await;
     let input = stack.batch_input(&lock).seconds(0.5);
     let long = input.clone().seconds(60.0);
     let first = at_work(&stack, &long).await;
+    stack.wait_task(&first.task, "RUNNING", 15).await;
     let group = stack.task(&first.task).await["group"].clone();
     let group = group.as_str().expect("a group").to_owned();
     // Step Functions knows nothing of this one, so it is left when the execution is stopped.
@@ -102,6 +169,9 @@ async fn a_task_that_outlives_its_execution_is_stopped_before_the_next_run_start
     let entry = stack.whole_entry(&lock, first.token, 10).await;
     assert_eq!(ending(&entry).0, RunOutcome::Recovered, "{entry:?}");
     is_usable(&stack, &input).await;
+    stack
+        .judge(&lock, &Expected::permits(1).stops(&first.arn))
+        .await;
 }
 
 /// The history's entry of a run that died, with the task and the container that it died with.

@@ -86,7 +86,7 @@ async fn a_late_release_cannot_touch_the_next_holder() {
 #[tokio::test]
 async fn a_run_over_its_time_is_stopped_and_frees_the_lock() {
     let (stack, lock) = (stack().await, unique("overrun"));
-    let input = stack.batch_input(&lock).with("maxRunSeconds", 4);
+    let input = stack.batch_input(&lock).with("maxRunSeconds", 8);
     let ended = stack.run(&input.clone().seconds(60.0), 40).await;
     assert_eq!(ended.status, "FAILED", "{ended:?}");
     let expected = ["States.Timeout", "Lockstep.LeaseLost"];
@@ -95,7 +95,7 @@ async fn a_run_over_its_time_is_stopped_and_frees_the_lock() {
     let run = &runs(&records)[0];
     let worked = run.sigterm.expect("a SIGTERM") - run.start;
     eprintln!(
-        "figure: {} after {worked} ms of work, maxRunSeconds 4",
+        "figure: {} after {worked} ms of work, maxRunSeconds 8",
         ended.error
     );
     let free = stack.wait_free(&lock, 15).await;

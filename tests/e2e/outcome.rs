@@ -1,5 +1,6 @@
 //! What the caller gives reaches the batch, and what the batch gives reaches the caller.
 
+use crate::support::at_work;
 use crate::{ran_alone, stack};
 use lockstep_tests::stack::{Event, Stack, runs, unique};
 use serde_json::{Value, json};
@@ -15,6 +16,29 @@ async fn a_failing_batch_fails_the_execution_with_its_own_error_and_frees_the_lo
     assert_eq!(cause["Containers"][0]["ExitCode"], 1, "{cause}");
     assert_eq!(stack.held(&lock).await, 0, "the lock after a failure");
     assert!(stack.run(&input, 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
+}
+
+/// runTask.sync succeeds with a task whose containers exited with 0, however it came to its end.
+#[tokio::test]
+async fn a_batch_that_is_stopped_and_exits_with_zero_has_not_succeeded() {
+    let (stack, lock) = (stack().await, unique("scaled-in"));
+    let input = stack.batch_input(&lock).with("runKey", "once");
+    let first = at_work(
+        &stack,
+        &input.clone().seconds(60.0).env("BATCH_SIGTERM_EXIT", "0"),
+    )
+    .await;
+    stack.wait_task(&first.task, "RUNNING", 15).await;
+
+    stack.stop_task(&first.task).await;
+
+    let stopped = stack.wait(&first.arn, 60).await;
+    assert_eq!(stopped.status, "FAILED", "{stopped:?}");
+    assert_eq!(stopped.error, "Lockstep.WorkStopped");
+    assert!(stopped.cause.contains("scaled in"), "{}", stopped.cause);
+    let again = stack.run(&input.seconds(0.5), 30).await;
+    assert!(again.ran(), "its run key is free: {again:?}");
     ran_alone(&stack, &lock, 2).await;
 }
 

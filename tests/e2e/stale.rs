@@ -62,9 +62,8 @@ async fn under_yield_a_hung_run_goes_on_without_its_permit() {
     let tokens: Vec<_> = runs(&records).iter().map(|run| run.token()).collect();
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
     let entry = stack.whole_entry(&lock, first.token, 10).await;
-    let (outcome, evidence) = ending(&entry);
-    assert_eq!(outcome, RunOutcome::Lost, "{entry:?}");
-    assert!(evidence.contains("runs on"), "{evidence}");
+    // It lost its permit, and reported its own end all the same.
+    assert_eq!(entry.outcome(), Some(RunOutcome::Succeeded), "{entry:?}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What the tests share: the stack, a run at work, and what must be true of every lock.
 
+use lockstep_tests::judge::Expected;
 use lockstep_tests::stack::{BatchInput, Ended, Event, Record, Stack, overlaps, runs};
 use std::ops::Deref;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -54,7 +55,7 @@ pub(crate) struct AtWork {
 /// Starts the first run of a lock and waits until its container works.
 pub(crate) async fn at_work(stack: &Stack, input: &BatchInput) -> AtWork {
     let arn = stack.start(input).await;
-    let records = stack.wait_for(input.lock(), Event::Start, 1, 30).await;
+    let records = stack.wait_for(input.lock(), Event::Start, 1, 60).await;
     let run = runs(&records).remove(0);
     assert_eq!(run.env["LOCKSTEP_HOLDER"], arn, "who works");
     AtWork {
@@ -104,5 +105,9 @@ pub(crate) async fn ran_alone(stack: &Stack, lock: &str, count: usize) -> Vec<Re
     let runs = runs(&records);
     assert_eq!(runs.len(), count, "container runs of {lock}: {runs:?}");
     assert_eq!(overlaps(&records, 1), 0, "overlaps of {lock}: {runs:?}");
+    let holders = runs.iter().map(|run| &run.env["LOCKSTEP_HOLDER"]);
+    // Whose work the test ended is its own affair; see `Stack::judge` for those that say it.
+    let anybody = holders.fold(Expected::permits(1), |expected, one| expected.stops(one));
+    stack.judge(lock, &anybody).await;
     records
 }

@@ -1,7 +1,7 @@
 //! The example workflows, as they are in statemachines/examples.
 
 use crate::{ran_alone, stack};
-use lockstep_tests::stack::{Event, Stack, now, pause, unique};
+use lockstep_tests::stack::{Event, Stack, deadline, now, pause, unique};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn runs_and_skips(stack: &Stack, workflow: &str) -> String {
     let (machine, lock) = (stack.fixture(workflow), unique("report"));
     let input = json!({ "lock": lock, "month": "2026-03" });
     let first = stack.start_machine(machine, &input).await;
-    let deadline = now() + 20_000;
+    let deadline = deadline(20);
     while stack.held(&lock).await == 0 {
         assert!(now() < deadline, "{first} takes no lock");
         pause(50).await;

@@ -14,6 +14,7 @@ mod examples;
 mod first_process;
 mod fleet;
 mod frozen;
+mod handed_over;
 mod image;
 mod lines;
 mod protected;

@@ -151,6 +151,7 @@ async fn a_bad_flag_or_environment_gives_one_line_that_names_it_and_starts_nothi
         (vec!["--lock", "b"], "--lock"),
         (vec!["--sleep"], "--sleep"),
         (vec!["--table", ""], "LOCKSTEP_TABLE"),
+        (vec!["--table", "lock table"], "--table"),
     ] {
         let (code, _, said) = output(inside.run(&lock, &flags, &touch)).await;
 

@@ -1,7 +1,7 @@
 //! What holds when the guarding process does not: the guardian, and the death signal.
 
 use crate::support::{Inside, Ledger, Started, WRITE_ON, lock, signal_to, until_dead};
-use lockstep_tests::stack::until;
+use lockstep_tests::stack::{now, until};
 
 /// Starts a child in its group, and works.
 fn writer() -> String {
@@ -66,6 +66,51 @@ async fn a_guardian_that_dies_is_replaced_and_its_successor_knows_the_deadlines(
     run.signal("STOP").await;
 
     until_dead(&[group], 10).await;
+    run.signal("KILL").await;
+}
+
+#[tokio::test]
+async fn a_guardian_that_is_stopped_is_replaced_and_holds_up_neither_renewals_nor_sigterm() {
+    let inside = Inside::open().await;
+    let (lock, ledger) = (lock("stopped-guardian"), Ledger::open().await);
+    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", &writer()]);
+    command.envs([ledger.variable()]);
+    let mut run = Started::of(command);
+    ledger.until_told("work", 3, 20).await;
+    let group = run.children()[0].0;
+
+    let first = run.stop_guardian().await;
+    let stopped = now();
+
+    until_dead(&[first], 10).await;
+    until("work after two leases", 30, async || {
+        let last = ledger.told("work").last().map_or(0, |entry| entry.at);
+        last > stopped + 10_000
+    })
+    .await;
+    run.signal("TERM").await;
+    assert_eq!(run.code().await, 143);
+    until_dead(&[group], 5).await;
+}
+
+#[tokio::test]
+async fn the_successor_of_a_stopped_guardian_knows_the_deadlines() {
+    let inside = Inside::open().await;
+    let (lock, ledger) = (lock("stopped-successor"), Ledger::open().await);
+    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", &writer()]);
+    command.envs([ledger.variable()]);
+    let run = Started::of(command);
+    ledger.until_told("work", 3, 20).await;
+    let group = run.children()[0].0;
+
+    let first = run.stop_guardian().await;
+    until_dead(&[first], 10).await;
+    run.signal("STOP").await;
+
+    until_dead(&[group], 10).await;
+    let last = ledger.told("work").last().expect("work").at;
+    let end = inside.lease_end(&lock).await;
+    assert!(last < end, "{last} {end}");
     run.signal("KILL").await;
 }
 

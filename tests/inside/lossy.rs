@@ -2,7 +2,7 @@
 
 use crate::support::{Gate, Inside, Ledger, Started, WRITE_ON, lock, output};
 use lockstep::domain::RunOutcome;
-use lockstep_tests::stack::{pause, until};
+use lockstep_tests::stack::{now, pause, until};
 
 /// `lockstep run` on the other side of a gate.
 async fn behind_gate(
@@ -73,6 +73,96 @@ async fn who_has_waited_long_enough_gives_up_although_the_table_gives_no_answer(
 
     assert_eq!(waiter.code().await, 75);
     drop(active);
+}
+
+#[tokio::test]
+async fn a_run_that_never_had_an_answer_gives_its_grant_back_and_ends_with_69() {
+    let inside = Inside::open().await;
+    let lock = lock("unseen-grant");
+    // From then on there is a record, and one request takes a permit.
+    output(inside.run(&lock, &[], &["true"])).await;
+    let flags = ["--lease", "10m"];
+    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["echo", "ran"]).await;
+    run.stderr(std::process::Stdio::piped());
+    gate.hold_answers();
+    let mut run = Started::of(run);
+    inside.until_held(&lock, 1, 20).await;
+
+    // Five requests of six seconds are given up. After that connections work.
+    pause(38_000).await;
+    gate.cut_connections();
+
+    assert_eq!(run.code().await, 69, "{}", run.rest_of_stderr().await);
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_wait_for_a_table_that_never_answers_ends_in_time_and_with_69() {
+    let inside = Inside::open().await;
+    let lock = lock("max-wait-silent");
+    let flags = ["--overlap", "wait", "--max-wait", "4s"];
+    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["echo", "ran"]).await;
+    run.stderr(std::process::Stdio::piped());
+    gate.close();
+    let begun = now();
+    let mut run = Started::of(run);
+
+    let code = run.code().await;
+    let took = now() - begun;
+
+    let said = run.rest_of_stderr().await;
+    assert_eq!(code, 69, "{said}");
+    assert!(said.contains("--max-wait is over"), "{said}");
+    assert!((4_000..12_000).contains(&took), "{took} ms");
+}
+
+#[tokio::test]
+async fn a_permit_that_was_granted_unseen_before_the_wait_is_over_is_used() {
+    let inside = Inside::open().await;
+    let lock = lock("max-wait-unseen");
+    output(inside.run(&lock, &[], &["true"])).await;
+    let flags = ["--overlap", "wait", "--max-wait", "3s", "--lease", "10m"];
+    let (gate, run) = behind_gate(&inside, &lock, &flags, &["true"]).await;
+    gate.hold_answers();
+    let mut run = Started::of(run);
+    inside.until_held(&lock, 1, 20).await;
+
+    pause(3_500).await;
+    gate.cut_connections();
+
+    assert_eq!(run.code().await, 0);
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn an_outage_of_a_fifth_of_the_lease_costs_nothing() {
+    let inside = Inside::open().await;
+    let (lock, ledger) = (lock("short-outage"), Ledger::open().await);
+    let flags = ["--lease", "15s"];
+    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["bash", "-c", WRITE_ON]).await;
+    run.envs([ledger.variable()]);
+    let mut run = Started::of(run);
+    ledger.until_told("work", 1, 20).await;
+    let first = inside.lease_end(&lock).await;
+    until("a renewal", 20, async || {
+        inside.lease_end(&lock).await > first
+    })
+    .await;
+
+    // The next renewal is due after a third of the lease in the record, 13 s long.
+    pause(4_000).await;
+    gate.close();
+    pause(3_000).await;
+    gate.cut_connections();
+
+    let renewed = now();
+    let told = async || {
+        let last = ledger.told("work").last().map_or(0, |entry| entry.at);
+        last > renewed + 10_000
+    };
+    until("work after the outage", 30, told).await;
+    run.signal("TERM").await;
+    assert_eq!(run.code().await, 143);
 }
 
 #[tokio::test]

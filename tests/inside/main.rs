@@ -8,10 +8,12 @@
 mod adopted;
 mod agent;
 mod containers;
+mod descendants;
 mod exits;
 mod jobs;
 mod lifeline;
 mod lossy;
+mod not_started;
 mod processes;
 mod progress;
 mod secure;

@@ -1,6 +1,6 @@
 //! Signals, groups, zombies, and what a command leaves behind.
 
-use crate::support::{Inside, Started, lives, lock, output, scratch, until_dead};
+use crate::support::{Inside, Started, ids, lives, lock, output, scratch, until_dead};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::until;
 use std::fs;
@@ -8,20 +8,6 @@ use std::path::PathBuf;
 
 fn text(path: &PathBuf) -> String {
     fs::read_to_string(path).unwrap_or_default()
-}
-
-/// Waits until the command has written the ids of processes, and reads them.
-async fn ids(path: &PathBuf, count: usize) -> Vec<u32> {
-    let read = || -> Vec<u32> {
-        let text = text(path);
-        let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
-        whole
-            .split_whitespace()
-            .map(|id| id.parse().expect("an id"))
-            .collect()
-    };
-    until("ids of processes", 20, async || read().len() == count).await;
-    read()
 }
 
 #[tokio::test]
@@ -97,6 +83,43 @@ async fn signals_that_do_not_end_are_passed_on_and_the_command_works_on() {
 
     assert_eq!(run.code().await, 7);
     assert!(text(&notes).ends_with("usr1\n"));
+}
+
+#[tokio::test]
+async fn timers_input_power_and_job_control_are_passed_on_too() {
+    let inside = Inside::open().await;
+    let (lock, notes) = (lock("all-signals"), scratch("all-signals"));
+    let signals = ["ALRM", "VTALRM", "PROF", "IO", "PWR", "USR2"];
+    let traps: String = signals
+        .map(|name| format!("trap 'echo {name} >> {0}' {name}; ", notes.display()))
+        .concat();
+    let script = format!(
+        "{traps} echo begun >> {}; while :; do sleep 0.1; done",
+        notes.display()
+    );
+    let mut run = Started::of(inside.run(&lock, &[], &["bash", "-c", &script]));
+    until("traps", 20, async || text(&notes) == "begun\n").await;
+
+    for signal in signals {
+        run.signal(signal).await;
+        let what = format!("SIG{signal}");
+        until(&what, 5, async || {
+            text(&notes).ends_with(&format!("{signal}\n"))
+        })
+        .await;
+    }
+    let stat = PathBuf::from(format!("/proc/{}/stat", run.children()[0].0));
+    run.signal("TSTP").await;
+    until("SIGTSTP", 5, async || text(&stat).contains(") T ")).await;
+    run.signal("CONT").await;
+    // A real-time signal is not passed on. It ends nothing either.
+    run.signal("RTMIN+3").await;
+    run.signal("USR2").await;
+
+    let both = async || text(&notes).ends_with("USR2\nUSR2\n");
+    until("SIGCONT and SIGUSR2", 5, both).await;
+    run.signal("TERM").await;
+    assert_eq!(run.code().await, 143);
 }
 
 #[tokio::test]

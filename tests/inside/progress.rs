@@ -74,3 +74,28 @@ async fn progress_outside_of_a_run_is_an_error_of_one_line() {
     assert_eq!((code, said.lines().count()), (64, 1), "{said}");
     assert!(said.contains("LOCKSTEP_PROGRESS"), "{said}");
 }
+
+#[tokio::test]
+async fn the_fifo_of_a_run_that_was_killed_is_removed_by_a_later_run() {
+    let inside = Inside::open().await;
+    let folder = crate::support::scratch("fifos");
+    std::fs::create_dir(&folder).expect("a folder");
+    let fifos = || std::fs::read_dir(&folder).expect("a folder").count();
+    let mut killed = inside.run(&lock("fifo-killed"), &[], &["sleep", "300"]);
+    killed.env("TMPDIR", &folder);
+    let mut killed = Started::of(killed);
+    until("a FIFO", 20, async || fifos() == 1).await;
+    killed.signal("KILL").await;
+    killed.code().await;
+    // Younger ones may be about to be opened.
+    let mut age = tokio::process::Command::new("bash");
+    age.args(["-c", "touch -d '2 minutes ago' \"$0\"/*"])
+        .arg(&folder);
+    assert!(age.status().await.expect("bash").success());
+
+    let mut later = inside.run(&lock("fifo-later"), &[], &["true"]);
+    later.env("TMPDIR", &folder);
+    let (code, _, said) = output(later).await;
+
+    assert_eq!((code, fifos()), (0, 0), "{said}");
+}

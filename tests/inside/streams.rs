@@ -1,6 +1,6 @@
 //! A standard error that nobody reads, or that is gone.
 
-use crate::support::{Inside, Ledger, Started, WRITE_ON, lock, output, until_dead};
+use crate::support::{Inside, Ledger, Started, WRITE_ON, lock, output, scratch, until_dead};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::until;
 use std::process::Stdio;
@@ -117,6 +117,41 @@ async fn a_group_dies_with_its_guard_although_the_log_has_no_reader() {
     let mut all: Vec<_> = children.iter().map(|(pid, _)| *pid).collect();
     all.push(group);
     until_dead(&all, 5).await;
+}
+
+/// A standard error that is full, and whose reader stays and does not read.
+fn full() -> (std::io::PipeReader, Stdio) {
+    use std::io::Write;
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    // A pipe has 64 KiB, and takes more in whole pages alone.
+    writer.write_all(&[0; 65_536]).expect("room");
+    (reader, Stdio::from(writer))
+}
+
+#[tokio::test]
+async fn a_full_standard_error_holds_up_no_exit_code() {
+    let inside = Inside::open().await;
+    let lock = lock("full-stderr");
+    let fifo = scratch("no-such-fifo");
+    let mut progress = inside.command(&["progress", "1"]);
+    progress.env("LOCKSTEP_PROGRESS", &fifo);
+    for (mut command, expected) in [
+        (inside.run(&lock, &[], &["no-such-command"]), 127),
+        (inside.run(&lock, &[], &["/tmp"]), 126),
+        (inside.command(&["run", "--sleep"]), 64),
+        (inside.command(&[]), 64),
+        (inside.command(&["progress", "1"]), 64),
+        (progress, 1),
+    ] {
+        let (_reader, stderr) = full();
+        command.stderr(stderr);
+        let mut run = Started::of(command);
+
+        let code = tokio::time::timeout(std::time::Duration::from_secs(10), run.code()).await;
+
+        assert_eq!(code.ok(), Some(expected));
+    }
+    assert_eq!(inside.held(&lock).await, 0);
 }
 
 #[tokio::test]

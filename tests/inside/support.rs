@@ -6,7 +6,7 @@ mod process;
 
 pub(crate) use gate::Gate;
 pub(crate) use ledger::{Ledger, WRITE_ON};
-pub(crate) use process::{Started, children_of, lives, output, signal_to, until_dead};
+pub(crate) use process::{Started, children_of, ids, lives, output, signal_to, until_dead};
 
 use lockstep::config::variable;
 use lockstep::domain::{LockKey, LockRecord, Run, RunId};

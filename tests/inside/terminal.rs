@@ -52,3 +52,16 @@ async fn a_terminal_is_given_back_after_the_command() {
 
     assert!(succeeded && out.contains("got hello"), "{out}");
 }
+
+#[tokio::test]
+async fn ctrl_z_does_not_stop_a_command_under_its_lease() {
+    let inside = Inside::open().await;
+    // The command types Ctrl-Z for its own group, as a terminal does for the foreground.
+    let script = "kill -TSTP 0; sleep 0.5; echo went on";
+    let run = inside.run(&lock("ctrl-z"), &["--lease", "5s"], &["sh", "-c", script]);
+
+    let (succeeded, out) = on_terminal(&inside, &format!("{} 2>&1", quoted(&run))).await;
+
+    assert!(succeeded && out.contains("went on"), "{out}");
+    assert!(out.contains("Ctrl-Z does not stop"), "{out}");
+}

@@ -136,9 +136,9 @@ impl Fixture {
     pub(crate) async fn recovery(&self, name: &str, token: FencingToken) -> Command {
         let record = self.record().await;
         let lease = record.lease(&holder(name), token).expect("it holds");
-        let ends = lease.expires_at;
+        let seen = lease.version();
         match recover(name, token) {
-            Command::Recover(recover) => Command::Recover(Recover { ends, ..recover }),
+            Command::Recover(recover) => Command::Recover(Recover { seen, ..recover }),
             other => other,
         }
     }

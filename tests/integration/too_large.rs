@@ -113,6 +113,7 @@ fn large(number: u64) -> Acquire {
     let mut acquire = acquire(&format!("large-{number}"));
     acquire.terms.permits = Permits::new(100).unwrap();
     acquire.terms.work = Some(Work {
+        container: None,
         cluster: "c".repeat(6000),
         family: None,
     });

@@ -2,16 +2,28 @@
 
 use crate::effect::{begin, over, waits_as};
 use crate::names;
-use crate::state::{Answer, End, Phase, Slot, State, Who};
+use crate::state::{Answer, End, Phase, Slot, State, Who, Work};
+use crate::watch::Rule;
 use crate::world::World;
 use lockstep::domain::{Command, FencingToken, Outcome, Refusal, RunOutcome, WhenFull};
+use lockstep::protocol::ProtocolError;
 
 impl World {
     pub(crate) fn deliver(&self, state: &mut State, slot: Slot, command: &Command, answer: Answer) {
         self.note(&answer);
-        for effect in answer.effects {
-            self.perform(state, effect);
-        }
+        let result = match answer {
+            Ok(done) => {
+                for effect in done.effects {
+                    self.perform(state, effect);
+                }
+                Ok(done.outcome)
+            }
+            Err(ProtocolError::Refused(refusal)) => Err(refusal),
+            Err(ProtocolError::Contended | ProtocolError::Store(_)) => {
+                state.broken.insert(Rule::Failed);
+                return;
+            }
+        };
         match (command, slot) {
             (Command::Acquire(acquire), _) => {
                 let Some(who) = self.who(&acquire.terms.holder) else {
@@ -23,11 +35,12 @@ impl World {
                     None => slot == Slot::Own(who) && state.executions[who].phase == Phase::Asking,
                 };
                 if heard {
-                    self.told(state, who, answer.result);
+                    self.told(state, who, result);
                 }
             }
-            (Command::Renew(_), Slot::Own(who)) => self.beaten(state, who, &answer.result),
+            (Command::Renew(_), Slot::Own(who)) => self.beaten(state, who, &result),
             (Command::Release(_), Slot::Own(who)) => over(state, who, End::Worked),
+            (Command::MarkEnding(_), Slot::Own(who)) => self.die(state, who),
             _ => {}
         }
     }
@@ -57,7 +70,7 @@ impl World {
         execution.attempt += 1;
         let attempt = Some(execution.attempt);
         let command = self.acquire(who, self.plans[who].when_full, attempt);
-        self.make(state, Slot::Own(who), command);
+        Self::make(state, Slot::Own(who), command);
     }
 
     /// Asks for the first time: a run that may wait tries without, as the state machine does.
@@ -67,12 +80,7 @@ impl World {
         }
         state.executions[who].phase = Phase::Asking;
         let command = self.acquire(who, WhenFull::Refuse, None);
-        self.make(state, Slot::Own(who), command);
-    }
-
-    pub(crate) fn make(&self, state: &mut State, slot: Slot, command: Command) {
-        let call = self.call(state, command);
-        state.calls.insert(slot, call);
+        Self::make(state, Slot::Own(who), command);
     }
 
     fn beaten(&self, state: &mut State, who: Who, result: &Result<Outcome, Refusal>) {
@@ -87,14 +95,40 @@ impl World {
                 | Outcome::Frozen { expires_at, .. },
             ) => {
                 execution.belief = Some((token, *expires_at));
-                // A run that was started again begins its work only now.
-                execution.works = true;
+                if execution.resuming {
+                    self.resume(state, who, token);
+                }
             }
-            Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.works => {
+            // The run is finished: it has nothing to resume.
+            Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.resuming => {
+                over(state, who, End::Worked);
+            }
+            Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.works() => {
                 execution.belief = None;
             }
-            // The heartbeat fails, the work is stopped, the permit is given back.
+            // The heartbeat fails the execution: Step Functions stops the work, and nothing is
+            // released.
+            _ if self.plans[who].visible => self.die(state, who),
+            // A container stops its own work first.
             _ => self.give_back(state, who, token, RunOutcome::Failed),
+        }
+    }
+
+    /// A run that was started again has its grant: it goes on once the work of its last attempt
+    /// has ended, and not where that has succeeded.
+    fn resume(&self, state: &mut State, who: Who, token: FencingToken) {
+        let execution = &mut state.executions[who];
+        match execution.work {
+            Work::Runs | Work::Stopping if self.own_ends => execution.work = Work::Stopping,
+            Work::Runs | Work::Stopping => {}
+            Work::Succeeded => {
+                execution.resuming = false;
+                self.give_back(state, who, token, RunOutcome::Succeeded);
+            }
+            Work::None | Work::Stopped | Work::Failed => {
+                execution.resuming = false;
+                execution.begin_work();
+            }
         }
     }
 
@@ -107,21 +141,30 @@ impl World {
         outcome: RunOutcome,
     ) {
         let execution = &mut state.executions[who];
+        execution.end_work(match outcome {
+            RunOutcome::Succeeded => Work::Succeeded,
+            _ => Work::Stopped,
+        });
         execution.phase = Phase::Releasing(token);
         execution.had = None;
-        execution.works = false;
         execution.belief = None;
         let command = self.release(who, token, outcome);
-        self.make(state, Slot::Own(who), command);
+        Self::make(state, Slot::Own(who), command);
     }
 
-    fn note(&self, answer: &Answer) {
-        let name = match &answer.result {
-            Ok(outcome) => names::outcome(outcome),
-            Err(refusal) => names::refusal(refusal),
-        };
+    pub(crate) fn note(&self, answer: &Answer) {
         let mut reached = self.reached.lock().expect("no step panics");
-        reached.insert(name);
-        reached.extend(answer.effects.iter().map(names::effect));
+        match answer {
+            Ok(done) => {
+                reached.insert(names::outcome(&done.outcome));
+                reached.extend(done.effects.iter().map(names::effect));
+            }
+            Err(ProtocolError::Refused(refusal)) => {
+                reached.insert(names::refusal(refusal));
+            }
+            Err(ProtocolError::Contended | ProtocolError::Store(_)) => {
+                reached.insert("failed");
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The configurations: small worlds, each with one thing that may go wrong in every way.
 
+mod combined;
+mod evidence;
 mod lease;
 mod mutants;
 mod operator;

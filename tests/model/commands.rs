@@ -1,29 +1,31 @@
 //! What the executions, the reaper and the operator say.
 
 use crate::state::Who;
-use crate::world::{LEASE, World, at};
+use crate::world::{World, at};
 use lockstep::domain::{
-    Acquire, Command, Death, Evict, FencingToken, HolderId, Lease, Order, Permits, Recover,
-    Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull,
+    Acquire, Command, Death, Evict, FencingToken, HolderId, Lease, MarkEnding, Order, Permits,
+    Recover, Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull, Work,
 };
 
-const RETENTION: Seconds = Seconds::of(1000);
+pub(crate) const RETENTION: Seconds = Seconds::of(1000);
 
 impl World {
     pub(crate) fn acquire(&self, who: Who, when_full: WhenFull, state: Option<u8>) -> Command {
         let plan = &self.plans[who];
         let terms = Terms {
+            parent: None,
+            redrives: 0,
             holder: self.holder(who).clone(),
             permits: Permits::new(plan.permits.unwrap_or(self.permits).into())
                 .expect("valid permits"),
-            lease: Seconds::of(LEASE),
+            lease: Seconds::of(plan.lease),
             heartbeat: Seconds::of(1),
             max_run: plan.max_run.map(Seconds::of),
             no_progress: None,
             stale: plan.stale,
             min_interval: plan.min_interval.map(Seconds::of),
             run_key: self.run_key(who),
-            work: None,
+            work: plan.visible.then(work),
             retention: RETENTION,
         };
         Command::Acquire(Acquire {
@@ -39,11 +41,12 @@ impl World {
         Some(RunKey::new(key).expect("a valid run key"))
     }
 
-    pub(crate) fn renew(&self, who: Who, token: FencingToken) -> Command {
+    pub(crate) fn renew(&self, who: Who, token: FencingToken, redrives: u8) -> Command {
         let beat = self.plans[who]
             .beat
             .then(|| task_token(format!("beat-{who}")));
         Command::Renew(Renew {
+            redrives: Some(redrives.into()),
             holder: self.holder(who).clone(),
             token,
             beat,
@@ -62,14 +65,27 @@ impl World {
         })
     }
 
-    pub(crate) fn recover(&self, who: Who, lease: &Lease, death: Death) -> Command {
+    /// Frees the permit of a waiter that was over before it took its turn up.
+    pub(crate) fn unconfirmed(&self, who: Who, lease: &Lease) -> Command {
         Command::Recover(Recover {
             holder: self.holder(who).clone(),
             token: lease.token,
-            ends: lease.expires_at,
-            death,
-            evidence: "seen".into(),
+            seen: lease.version(),
+            death: Death::Unconfirmed,
+            succeeded: false,
+            evidence: "gone".into(),
             retention: RETENTION,
+        })
+    }
+
+    /// The report that the work is being stopped.
+    pub(crate) fn stopping(&self, who: Who, token: FencingToken) -> Command {
+        let holder = self.holder(who).clone();
+        let seen = None;
+        Command::MarkEnding(MarkEnding {
+            holder,
+            token,
+            seen,
         })
     }
 
@@ -84,6 +100,15 @@ impl World {
     pub(crate) fn evict(&self, who: Who) -> Command {
         let (holder, order) = (self.holder(who).clone(), self.order());
         Command::Evict(Evict { holder, order })
+    }
+}
+
+/// Where the tasks of an execution are found.
+fn work() -> Work {
+    Work {
+        cluster: "c".into(),
+        family: None,
+        container: Some("main".into()),
     }
 }
 

@@ -1,6 +1,11 @@
-//! Faults that the model must find: a decision on a doctored look, or a write under a weaker guard.
+//! Faults that the model must find: a decision on a doctored look, a write under a weaker guard, or
+//! a check that takes in too little.
 
-use lockstep::domain::{Assign, Change, Clause, Command, Snapshot, Update};
+use lockstep::domain::{Assign, Change, Clause, Command, LockRecord, Update};
+use lockstep::protocol::Reply;
+use lockstep::recovery::{Answer, TasksSight};
+use lockstep::store::Commit;
+use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutant {
@@ -13,37 +18,100 @@ pub(crate) enum Mutant {
     TicketUnguarded,
     /// A recovery empties the queue.
     QueueDropped,
+    /// A hand-over leaves the side item of its waiter.
+    SideItemKept,
+    /// A release that cannot hand over does not have the sweep look.
+    DueForgotten,
+    /// A stop is committed whatever has become of the lease since.
+    StopUnguarded,
+    /// Work is stopped whatever has become of the lease since.
+    EndingUnguarded,
+    /// A check takes no notice of tasks.
+    TasksUnseen,
+    /// Recovery records no success.
+    ExitCodeUnread,
+    /// A container that was stopped and exits with 0 has succeeded.
+    StoppedSucceeds,
 }
 
 impl Mutant {
     /// Doctors what a decision sees.
-    pub(crate) fn look(self, seen: &mut Snapshot, command: &mut Command) {
-        let Some(record) = &mut seen.record else {
-            return;
+    pub(crate) fn reply(self, command: &Command, reply: &mut Reply) {
+        let record = match reply {
+            Reply::Record(record) => record.as_mut(),
+            Reply::Commit(Commit::Conflict(found)) => {
+                found.record.as_mut().and_then(Option::as_mut)
+            }
+            _ => None,
         };
-        match (self, command) {
-            (Self::TokenUnchecked, Command::Release(release)) => {
-                if let Some(lease) = record.holders.get(&release.holder) {
-                    release.token = lease.token;
+        match (self, command, record) {
+            (Self::QueueUnseen, Command::Acquire(_), Some(record)) => record.queue.clear(),
+            (Self::StopUnguarded, Command::Stop(stop), Some(record)) => {
+                if let Some(lease) = record.holders.get_mut(&stop.holder) {
+                    lease.expires_at = stop.seen.expires_at;
+                    lease.suspect = Some(stop.seen.expires_at);
                 }
             }
-            (Self::QueueUnseen, Command::Acquire(_)) => record.queue.clear(),
             _ => {}
         }
     }
 
-    /// Doctors the guard of what was decided.
-    pub(crate) fn write(self, command: &Command, seen: &Snapshot, change: &mut Change) {
-        match (self, command, &mut change.update) {
-            (Self::TicketUnguarded, ..) => {
-                let ticket = |clause: &Clause| matches!(clause, Clause::TicketIs(..));
-                change.guard.0.retain(|clause| !ticket(clause));
-            }
-            (Self::QueueDropped, Command::Recover(_), Update::Assign(assigns)) => {
-                let queue = seen.record.iter().flat_map(|record| record.queue.keys());
-                assigns.extend(queue.cloned().map(Assign::DropTicket));
+    /// Doctors a command of a check.
+    pub(crate) fn command(self, command: &mut Command) {
+        match (self, command) {
+            (Self::EndingUnguarded, Command::MarkEnding(mark)) => mark.seen = None,
+            (Self::ExitCodeUnread, Command::Recover(recover)) => recover.succeeded = false,
+            _ => {}
+        }
+    }
+
+    /// Doctors what a check sees.
+    pub(crate) fn sight(self, answer: &mut Answer) {
+        let Answer::Tasks(TasksSight::Seen(tasks)) = answer else {
+            return;
+        };
+        match self {
+            Self::TasksUnseen => tasks.clear(),
+            Self::StoppedSucceeds => {
+                let stopped = tasks.iter_mut().filter(|task| task.stopped);
+                stopped.for_each(|task| task.ended_by_itself = true);
             }
             _ => {}
         }
+    }
+
+    /// Doctors the guard of what was decided, or what it writes over `record`.
+    pub(crate) fn write<'a>(
+        self,
+        command: &Command,
+        record: Option<&LockRecord>,
+        change: &'a Change,
+    ) -> Cow<'a, Change> {
+        let mut change = Cow::Borrowed(change);
+        match (self, command) {
+            (Self::TokenUnchecked, Command::Release(_)) => {
+                let lease = |clause: &Clause| matches!(clause, Clause::LeaseIs(..));
+                change.to_mut().guard.0.retain(|clause| !lease(clause));
+                change.to_mut().runs.clear();
+            }
+            (Self::TicketUnguarded, _) => {
+                let ticket = |clause: &Clause| matches!(clause, Clause::TicketIs(..));
+                change.to_mut().guard.0.retain(|clause| !ticket(clause));
+            }
+            (Self::QueueDropped, Command::Recover(_)) => {
+                if let Update::Assign(assigns) = &mut change.to_mut().update {
+                    let queue = record.into_iter().flat_map(|record| record.queue.keys());
+                    assigns.extend(queue.cloned().map(Assign::DropTicket));
+                }
+            }
+            (Self::SideItemKept, _) => change.to_mut().waiter = None,
+            (Self::DueForgotten, Command::Release(_)) => {
+                if let Update::Assign(assigns) = &mut change.to_mut().update {
+                    assigns.retain(|assign| !matches!(assign, Assign::Due(Some(_))));
+                }
+            }
+            _ => {}
+        }
+        change
     }
 }

@@ -1,10 +1,13 @@
 //! What can happen next. The order is fixed: a trace is a list of indices.
 
 use crate::action::Action;
-use crate::state::{LATE, Phase, Slot, Stage, State, Who};
+use crate::inspect::Doing;
+use crate::services::{News, Sight, describes};
+use crate::state::{End, Execution, LATE, Phase, Slot, Stage, State, Who, Work};
 use crate::watch_queue::queued;
 use crate::world::{World, at};
-use lockstep::domain::{Lease, LockRecord, Mode, StalePolicy, Timestamp};
+use lockstep::domain::{Lease, LockRecord, Mode, Timestamp};
+use lockstep::recovery::LIST_LAG;
 
 impl World {
     pub(crate) fn possible(&self, state: &State) -> Vec<Action> {
@@ -15,12 +18,17 @@ impl World {
         for who in 0..self.plans.len() {
             self.of_execution(state, who, &mut actions);
         }
+        self.of_reaper(state, &mut actions);
         if let Some(record) = state.record() {
-            self.of_reaper(state, record, &mut actions);
+            self.of_checks(state, record, &mut actions);
+            self.of_sweep(state, record, &mut actions);
             self.of_operator(state, record, &mut actions);
         }
         if state.tick < self.ticks && !state.is_over() {
             actions.push(Action::Tick);
+        }
+        if state.left.leaps > 0 && !state.is_over() {
+            actions.extend(self.next_time(state).map(Action::Leap));
         }
         if actions.is_empty() {
             actions.extend(self.next_time(state).map(Action::WaitUntil));
@@ -28,26 +36,30 @@ impl World {
         actions
     }
 
+    /// Whether nothing happens any more.
+    pub(crate) fn at_rest(&self, state: &State) -> bool {
+        let quiet = state.calls.is_empty() && state.checks.is_empty();
+        quiet && self.possible(state).is_empty()
+    }
+
     fn of_call(&self, state: &State, slot: Slot, stage: &Stage, actions: &mut Vec<Action>) {
-        actions.push(Action::Step(slot, false));
-        let reads_clock = matches!(stage, Stage::Register | Stage::Fast | Stage::Look(_));
-        if self.skew && reads_clock {
-            actions.push(Action::Step(slot, true));
-        }
-        let begins = matches!(stage, Stage::Register | Stage::Fast);
+        let clocks: &[bool] = match stage {
+            Stage::Begin | Stage::Asks(_) if self.skew => &[false, true],
+            _ => &[false],
+        };
+        actions.extend(clocks.iter().map(|slow| Action::Step(slot, *slow)));
         if let Slot::Own(who) = slot
-            && begins
+            && *stage == Stage::Begin
             && state.left.copies > 0
             && has_room(state, who)
         {
             actions.push(Action::Copy(slot));
         }
-        let may_end = matches!(stage, Stage::Fast | Stage::Write(_) | Stage::Answer(_));
-        if state.left.losses > 0 && may_end {
-            actions.push(Action::Lose(slot, false));
-            if self.skew && reads_clock {
-                actions.push(Action::Lose(slot, true));
-            }
+        if state.left.losses > 0 {
+            actions.extend(clocks.iter().map(|slow| Action::Lose(slot, *slow)));
+        }
+        if state.left.resends > 0 {
+            actions.push(Action::Resend(slot));
         }
     }
 
@@ -68,21 +80,40 @@ impl World {
                 if state.left.beats > 0 && !calls {
                     actions.push(Action::Beat(who));
                 }
-                if execution.works && (!calls || has_room(state, who)) {
+                let room = !calls || has_room(state, who);
+                if execution.work == Work::Runs && !execution.resuming && room {
                     actions.push(Action::Finish(who));
+                    if state.left.cuts > 0 {
+                        actions.push(Action::CutOff(who));
+                    }
+                }
+                if execution.resuming && !execution.works() && !calls {
+                    actions.push(Action::GoOn(who));
                 }
             }
             Phase::Waiting if self.may_time_out(state, who) => actions.push(Action::TimeOut(who)),
-            Phase::Over(_) if execution.works => actions.push(Action::WorkStops(who)),
-            Phase::Over(_) if state.left.redrives > 0 && execution.had.is_some() => {
+            Phase::Over(End::Died) if state.left.redrives > 0 && execution.had.is_some() => {
                 // At once, and when no heartbeat from before can be under way.
                 actions.extend([1, 16].map(|later| Action::Redrive(who, later)));
             }
             _ => {}
         }
+        self.of_work(execution, who, actions);
         let lives = !matches!(execution.phase, Phase::Idle | Phase::Over(_));
         if lives && state.left.crashes > 0 {
             actions.push(Action::Crash(who));
+        }
+    }
+
+    /// The work of an execution that does not wait for it, or that was ordered to stop.
+    fn of_work(&self, execution: &Execution, who: Who, actions: &mut Vec<Action>) {
+        let alone = matches!(execution.phase, Phase::Over(_)) || execution.resuming;
+        if execution.work == Work::Stopping || (execution.work == Work::Runs && alone) {
+            actions.push(Action::WorkEnds(who, Work::Stopped));
+        }
+        if execution.work == Work::Runs && alone && self.own_ends {
+            let own = [Work::Failed, Work::Succeeded];
+            actions.extend(own.map(|end| Action::WorkEnds(who, end)));
         }
     }
 
@@ -99,29 +130,48 @@ impl World {
         stuck || (state.left.timeouts > 0 && has_room(state, who))
     }
 
-    fn of_reaper(&self, state: &State, record: &LockRecord, actions: &mut Vec<Action>) {
-        let now = at(state.tick);
+    /// The checks of holders. One that would do nothing must not keep time from passing.
+    fn of_checks(&self, state: &State, record: &LockRecord, actions: &mut Vec<Action>) {
         for (holder, lease) in &record.holders {
             let who = self.who(holder).expect("a known holder");
-            if state.calls.contains_key(&Slot::Reaper(who)) {
+            if state.checks.contains_key(&who) {
                 continue;
             }
-            let execution = &state.executions[who];
-            let over = matches!(execution.phase, Phase::Over(_));
-            let visible = self.plans[who].visible;
-            if visible && over && !execution.works {
-                actions.push(Action::Reap(who));
-            } else if lease.is_dead(now) && (!visible || lease.stale == StalePolicy::Yield) {
-                actions.push(Action::Expire(who));
-            } else if !over
-                && lease.stale == StalePolicy::Hold
-                && lease.staleness(now).is_some()
-                && record.mode == Mode::Open
-                && state.left.looks > 0
-            {
-                actions.push(Action::Freeze(who));
+            let early = state.left.early > 0;
+            if early || self.is_worth_a_check(state, who, lease.clone(), None) {
+                actions.push(Action::Check(who));
+            }
+            let all = [News::ExecutionEnded, News::TaskStopped];
+            for news in all.into_iter().filter(|_| state.left.news > 0) {
+                if self.hint(state, who, news).is_some() {
+                    actions.push(Action::CheckOnNews(who, news));
+                }
             }
         }
+    }
+
+    fn of_reaper(&self, state: &State, actions: &mut Vec<Action>) {
+        for (who, inspecting) in &state.checks {
+            actions.push(Action::CheckOn(*who, false));
+            let asks = match &inspecting.doing {
+                Doing::Asks(request) => describes(request),
+                Doing::Executes(_) | Doing::Acts(_) => false,
+            };
+            if self.skew && !asks {
+                actions.push(Action::CheckOn(*who, true));
+            }
+            if state.left.dims > 0 && asks {
+                let dim = [Sight::Late, Sight::Blind];
+                actions.extend(dim.map(|sight| Action::CheckDimly(*who, sight)));
+            }
+            if state.left.losses > 0 {
+                actions.push(Action::CheckDies(*who));
+            }
+        }
+    }
+
+    fn of_sweep(&self, state: &State, record: &LockRecord, actions: &mut Vec<Action>) {
+        let now = at(state.tick);
         if record.due.is_none_or(|due| due > now) || state.calls.contains_key(&Slot::Sweep(0)) {
             return;
         }
@@ -161,8 +211,19 @@ impl World {
             later.find(|time| lease.is_dead(Timestamp::from_millis(*time)))
         };
         let ends = record.holders.values().filter_map(dead);
+        let marks = record.holders.values().filter_map(|lease| {
+            let marked = lease.suspect?;
+            Some(lease.suspicion_ends(marked).millis())
+        });
         let waits = self.plans.iter().filter_map(|plan| plan.waits_until);
+        let died = state
+            .executions
+            .iter()
+            .filter_map(|execution| execution.died_at);
+        let listed = died.map(|tick| at(tick).plus(LIST_LAG).millis());
         let times = ends
+            .chain(marks)
+            .chain(listed)
             .chain([record.not_before.millis()])
             .chain(record.due.map(|due| due.millis()))
             .chain(waits.map(|until| at(until).millis()));

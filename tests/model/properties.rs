@@ -1,7 +1,7 @@
 //! What must hold, and the checker's view of the model.
 
 use crate::action::Action;
-use crate::state::{End, Phase, State, Taken};
+use crate::state::{End, Execution, Phase, State, Taken};
 use crate::watch::Rule;
 use crate::world::{Plan, World, at};
 use lockstep::domain::{CLOCK_SKEW, LockRecord};
@@ -40,13 +40,32 @@ impl Model for World {
             Property::always(RECORD, |_, state| kept(state, Rule::Record)),
             Property::always(DUE, |_, state| kept(state, Rule::NotDue)),
             Property::always(SUCCESS_ONCE, |_, state| kept(state, Rule::SuccessTwice)),
-            // Both hold at the end of a run only: two paths that meet cannot hide a failure.
-            Property::eventually(FREE, |_, state: &State| {
-                state.is_over() && state.record().is_some_and(LockRecord::is_idle)
+            Property::always(ANSWERED, |_, state| kept(state, Rule::Failed)),
+            Property::always(ANSWERED_SO, |_, state| kept(state, Rule::GrantDenied)),
+            Property::always(LIVE, |_, state| kept(state, Rule::LiveStopped)),
+            Property::always(WORK_ONCE, |world: &World, state: &State| {
+                let all = world.plans.iter().zip(&state.executions);
+                let keyed = all.filter(|(plan, _)| plan.run_key.is_some());
+                keyed.map(|(_, execution)| execution.done).sum::<u8>() <= 1
             }),
-            Property::eventually(SERVED, |world: &World, state: &State| {
-                state.is_over() && world.served(state)
+            Property::always(AT_WORK, |_, state| kept(state, Rule::FreedAtWork)),
+            Property::always(PASSED_ON, |_, state| kept(state, Rule::PassedOnAtWork)),
+            Property::always(TRUE_SUCCESS, |_, state| kept(state, Rule::FalseSuccess)),
+            Property::always(SUCCESS_SEEN, |_, state| kept(state, Rule::SuccessDropped)),
+            Property::always(STRANDED, |world: &World, state: &State| {
+                !world.strands(state)
             }),
+            Property::always(FREE, |world: &World, state: &State| {
+                let idle = state.record().is_some_and(LockRecord::is_idle);
+                !world.at_rest(state) || (state.is_over() && idle)
+            }),
+            Property::always(SERVED, |world: &World, state: &State| {
+                !world.at_rest(state) || world.served(state)
+            }),
+            Property::always(TIDY, |world: &World, state: &State| {
+                !world.at_rest(state) || is_tidy(state)
+            }),
+            Property::sometimes(ENDS, World::at_rest),
         ]
     }
 }
@@ -61,6 +80,20 @@ pub(crate) const TICKET_ONCE: &str = "no ticket is given out twice";
 pub(crate) const RECORD: &str = "every record keeps its rules";
 pub(crate) const DUE: &str = "the sweep looks in time while somebody holds or waits";
 pub(crate) const SUCCESS_ONCE: &str = "a run key has one success";
+pub(crate) const ANSWERED: &str = "every call comes to an outcome or a refusal";
+pub(crate) const ANSWERED_SO: &str = "a grant that a call makes is answered as one";
+pub(crate) const LIVE: &str =
+    "nobody stops work under a live lease, but for a run that replaces it";
+pub(crate) const WORK_ONCE: &str = "the work of a run key succeeds once, whatever is recorded";
+pub(crate) const AT_WORK: &str =
+    "no permit is freed while its work goes on, but by its policy, its lease's end or an operator";
+pub(crate) const PASSED_ON: &str =
+    "a grant that was not taken up is passed on only if no work has begun under it";
+pub(crate) const TRUE_SUCCESS: &str = "a run counts as succeeded only if its work has";
+pub(crate) const SUCCESS_SEEN: &str = "recovery records work that succeeded as succeeded";
+pub(crate) const STRANDED: &str = "a free permit and a waiter do not stay apart";
+pub(crate) const TIDY: &str = "no side item and no task token is left behind";
+pub(crate) const ENDS: &str = "a path comes to its end";
 pub(crate) const FREE: &str = "the lock becomes free";
 pub(crate) const SERVED: &str = "whoever waits and lives gets its turn";
 
@@ -68,11 +101,29 @@ impl World {
     /// A holder relies on its lease by its own clock, which may be slow.
     fn believers(&self, state: &State) -> usize {
         let counted = state.executions.iter();
-        let counted = counted.filter(|execution| execution.lost_to() != Some(Taken::ByOperator));
+        let by_time = |by| by == Taken::ByTime;
+        let counted = counted.filter(|execution| execution.lost_to().is_none_or(by_time));
         let beliefs = counted.filter_map(|execution| execution.belief);
         beliefs
             .filter(|(_, end)| at(state.tick) < end.plus(CLOCK_SKEW))
             .count()
+    }
+
+    /// Whether somebody waits for a permit that is free, and nothing is on its way: no call, no
+    /// check, and no sweep that is due. Whose key or name is still held by a run that is ending
+    /// waits for that.
+    fn strands(&self, state: &State) -> bool {
+        let now = at(state.tick);
+        let Some(record) = state.record().filter(|record| record.can_grant(now)) else {
+            return false;
+        };
+        let quiet = state.calls.is_empty() && state.checks.is_empty();
+        let due = record.due.is_some_and(|due| due <= now);
+        let ending = record.holders.values().any(|lease| lease.ending.is_some());
+        let waits = |(who, execution): (usize, &Execution)| {
+            execution.phase == Phase::Waiting && record.queue.contains_key(&self.names[who].1)
+        };
+        quiet && !due && !ending && state.executions.iter().enumerate().any(waits)
     }
 
     fn served(&self, state: &State) -> bool {
@@ -92,8 +143,16 @@ impl World {
 fn workers(state: &State) -> usize {
     let executions = state.executions.iter();
     executions
-        .filter(|execution| execution.works && execution.lost_to().is_none())
+        .filter(|execution| execution.works() && execution.lost_to().is_none())
         .count()
+}
+
+/// A call of a waiting state that was cut off may leave one side item, which its TTL deletes.
+fn is_tidy(state: &State) -> bool {
+    let runs = state.table.runs.values();
+    let mut leases = runs.filter_map(|run| run.lease.as_ref());
+    state.table.waiters.len() <= usize::from(state.cut_off)
+        && leases.all(|lease| lease.beat.is_none() && lease.call.is_none())
 }
 
 fn kept(state: &State, rule: Rule) -> bool {

@@ -1,12 +1,13 @@
 //! What the world looks like between two steps.
 
+use crate::inspect::Doing;
 use crate::watch::Rule;
-use lockstep::domain::{
-    Change, Command, Effect, Fast, FencingToken, HolderId, LockRecord, Outcome, Refusal, Run,
-    RunId, Timestamp,
-};
+use lockstep::domain::{Command, FencingToken, HolderId, LockRecord, Timestamp};
+use lockstep::protocol::{Attempt, Done, ProtocolError};
+use lockstep::recovery::Check;
 use lockstep::store::memory::LockItems;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Which execution: an index.
 pub(crate) type Who = usize;
@@ -19,7 +20,11 @@ pub(crate) struct State {
     pub(crate) table: LockItems,
     pub(crate) executions: Vec<Execution>,
     pub(crate) calls: BTreeMap<Slot, Call>,
+    /// The reaper's check of each holder.
+    pub(crate) checks: BTreeMap<Who, Inspecting>,
     pub(crate) left: Budget,
+    /// How many calls of waiting states were cut off behind one of their requests.
+    pub(crate) cut_off: u8,
     /// The latest grant that the table has ever seen.
     pub(crate) last_grant: Option<(HolderId, FencingToken)>,
     pub(crate) broken: BTreeSet<Rule>,
@@ -35,8 +40,24 @@ pub(crate) struct Execution {
     pub(crate) had: Option<FencingToken>,
     /// The lease that it believes to have.
     pub(crate) belief: Option<(FencingToken, Timestamp)>,
-    /// Whether its work goes on.
-    pub(crate) works: bool,
+    /// The latest copy of its work.
+    pub(crate) work: Work,
+    /// How many copies of its work have begun: a redrive begins another.
+    pub(crate) copies: u8,
+    /// How often it was started again, which its heartbeats report.
+    pub(crate) redrives: u8,
+    /// How often its work has succeeded, whatever is recorded of it.
+    pub(crate) done: u8,
+    /// The same, after an operator took its permit.
+    pub(crate) done_evicted: u8,
+    /// Whether it was started again and has not begun its work anew.
+    pub(crate) resuming: bool,
+    /// Whether it had a permit when it last died: `stopDate` is after the time of the grant.
+    pub(crate) died_granted: bool,
+    /// When it last died, where an event may report it.
+    pub(crate) died_at: Option<u64>,
+    /// The grant whose stop was committed while there was a reason for it.
+    pub(crate) sentenced: Option<FencingToken>,
     /// The grant that an operator or a policy took from it: it may work on without a permit.
     pub(crate) taken: Option<(FencingToken, Taken)>,
 }
@@ -48,6 +69,49 @@ pub(crate) enum Taken {
     ByOperator,
     /// The end of its lease.
     ByTime,
+    /// Its own heartbeat: it runs on without its permit, as its stale policy says.
+    Yielded,
+    /// The function that handed the permit over to it, and did not learn that it took it up.
+    Unconfirmed,
+}
+
+/// What an execution's lock guards: a task that runs and ends by itself, or is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Work {
+    None,
+    Runs,
+    /// It was ordered to stop, and goes on.
+    Stopping,
+    Stopped,
+    /// It failed by itself.
+    Failed,
+    Succeeded,
+}
+
+impl Budget {
+    /// Nothing goes wrong.
+    pub(crate) const NONE: Self = Self {
+        losses: 0,
+        resends: 0,
+        copies: 0,
+        crashes: 0,
+        beats: 0,
+        timeouts: 0,
+        orders: 0,
+        looks: 0,
+        leaps: 0,
+        dims: 0,
+        news: 0,
+        early: 0,
+        cuts: 0,
+        redrives: 0,
+    };
+}
+
+impl Work {
+    pub(crate) const fn ended(self) -> bool {
+        matches!(self, Self::Stopped | Self::Failed | Self::Succeeded)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +121,8 @@ pub(crate) enum Phase {
     Waiting,
     Working(FencingToken),
     Releasing(FencingToken),
+    /// It reports that its work is being stopped.
+    Reporting,
     Over(End),
 }
 
@@ -80,8 +146,6 @@ pub(crate) enum Slot {
     Own(Who),
     /// A call that nobody waits for any more: the caller timed out, ended, or a copy was delivered.
     Late(Who, u8),
-    /// The reaper's, about one holder.
-    Reaper(Who),
     /// The sweep's, or what an earlier call left to do.
     Sweep(u8),
     Operator,
@@ -89,51 +153,38 @@ pub(crate) enum Slot {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Call {
-    pub(crate) command: Command,
+    pub(crate) command: Arc<Command>,
     pub(crate) stage: Stage,
+}
+
+/// A check of a holder, and what it does next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Inspecting {
+    pub(crate) check: Check,
+    pub(crate) doing: Doing,
 }
 
 /// How far a call is: other calls come in between.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
-    /// About to write the side item.
-    Register,
-    /// About to write without a look.
-    Fast,
-    /// About to read the record; what is known of runs.
-    Load(BTreeMap<RunId, Option<Run>>),
-    /// Has seen the record; about to read the rest and to decide.
-    Look(Box<Seen>),
-    /// Has decided; about to write.
-    Write(Box<Decided>),
-    /// Written; about to do what is left and to answer.
-    Answer(Box<Answer>),
+    /// Delivered; the function begins with its next step.
+    Begin,
+    /// A request to the table is under way.
+    Asks(Attempt),
+    /// Over at the table; about to do what is left and to answer.
+    Acts(Box<Answer>),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Seen {
-    pub(crate) record: Option<LockRecord>,
-    pub(crate) runs: BTreeMap<RunId, Option<Run>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Decided {
-    pub(crate) change: Change,
-    pub(crate) blind: Option<Fast>,
-    pub(crate) answer: Answer,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Answer {
-    pub(crate) result: Result<Outcome, Refusal>,
-    pub(crate) effects: Vec<Effect>,
-}
+/// What a call came to.
+pub(crate) type Answer = Result<Done, ProtocolError>;
 
 /// What may still happen. Each count keeps the number of states finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Budget {
-    /// A caller stops waiting for its call, or a function dies behind its write.
+    /// A function dies behind one of its requests.
     pub(crate) losses: u8,
+    /// The reply to a write is lost on the wire, and the SDK sends the write again.
+    pub(crate) resends: u8,
     /// A call is delivered twice.
     pub(crate) copies: u8,
     /// An execution ends without a word.
@@ -144,13 +195,53 @@ pub(crate) struct Budget {
     pub(crate) timeouts: u8,
     /// Words of an operator.
     pub(crate) orders: u8,
-    /// The sweep finds nothing to do and looks again later, or freezes the lock.
+    /// The sweep finds nothing to do and looks again later.
     pub(crate) looks: u8,
+    /// Time passes to the next moment at which something is due, although others could act.
+    pub(crate) leaps: u8,
+    /// What a check learns is late by one change, or nothing.
+    pub(crate) dims: u8,
+    /// Events of an end that come, at any time behind it.
+    pub(crate) news: u8,
+    /// Checks that begin before they have a reason.
+    pub(crate) early: u8,
+    /// An execution cuts its work off.
+    pub(crate) cuts: u8,
     /// An execution that is over goes on.
     pub(crate) redrives: u8,
 }
 
 impl Execution {
+    /// Whether its work goes on.
+    pub(crate) fn works(&self) -> bool {
+        matches!(self.work, Work::Runs | Work::Stopping)
+    }
+
+    /// Begins its work, unless it goes on.
+    pub(crate) fn begin_work(&mut self) {
+        if !self.works() {
+            self.work = Work::Runs;
+            self.copies += 1;
+        }
+    }
+
+    /// Its work comes to an end.
+    pub(crate) fn end_work(&mut self, end: Work) {
+        if !self.works() {
+            return;
+        }
+        self.work = end;
+        let count = match self.lost_to() {
+            Some(Taken::ByOperator) => &mut self.done_evicted,
+            _ => &mut self.done,
+        };
+        *count += u8::from(end == Work::Succeeded);
+    }
+
+    pub(crate) fn succeeded(&self) -> bool {
+        self.done + self.done_evicted > 0
+    }
+
     /// Who took the permit that it works under.
     pub(crate) fn lost_to(&self) -> Option<Taken> {
         let (token, by) = self.taken?;
@@ -171,6 +262,6 @@ impl State {
     /// Whether nothing is left to happen that somebody asked for.
     pub(crate) fn is_over(&self) -> bool {
         let ended = |execution: &Execution| matches!(execution.phase, Phase::Over(_));
-        self.calls.is_empty() && self.executions.iter().all(ended)
+        self.calls.is_empty() && self.checks.is_empty() && self.executions.iter().all(ended)
     }
 }

@@ -1,10 +1,14 @@
 //! What an action does.
 
 use crate::action::Action;
-use crate::effect::leave_alone;
-use crate::state::{LATE, Phase, Slot, State, Who};
+use crate::effect::{cut_off, leave_alone};
+use crate::services::Sight;
+use crate::state::{LATE, Phase, Slot, State, Who, Work};
+use crate::watch::Rule;
 use crate::world::{World, at};
-use lockstep::domain::{Command, Death, Freeze, RunOutcome, Seconds, Timestamp};
+use lockstep::domain::{Command, FencingToken, Lease, Outcome, RunOutcome, Timestamp};
+use lockstep::protocol::Done;
+use std::sync::Arc;
 
 impl World {
     /// Says whether anything has changed.
@@ -14,7 +18,7 @@ impl World {
             Action::WaitUntil(tick) => state.tick = tick,
             Action::Start(who) => self.ask(state, who),
             Action::Step(slot, slow) => {
-                let now = clock(state, slow);
+                let now = own_clock(state, slot, slow);
                 self.step(state, slot, now);
             }
             Action::Copy(slot) => {
@@ -24,13 +28,22 @@ impl World {
             Action::Lose(slot, slow) => {
                 state.left.losses -= 1;
                 let now = clock(state, slow);
-                return self.lose(state, slot, now);
+                self.lose(state, slot, now);
+            }
+            Action::Resend(slot) => {
+                state.left.resends -= 1;
+                return self.resend(state, slot);
             }
             Action::Crash(who) => {
                 state.left.crashes -= 1;
                 self.die(state, who);
             }
-            Action::WorkStops(who) => state.executions[who].works = false,
+            Action::Leap(tick) => {
+                state.left.leaps -= 1;
+                state.tick = tick;
+            }
+            Action::WorkEnds(who, end) => self.work_ends(state, who, end),
+            Action::CutOff(who) => self.cut_off(state, who),
             Action::Beat(who) => {
                 state.left.beats -= 1;
                 self.beat(state, who);
@@ -46,85 +59,158 @@ impl World {
                 leave_alone(state, who);
                 self.wait(state, who);
             }
-            Action::Reap(who) => self.reap(state, who, Death::Seen),
-            Action::Expire(who) => self.reap(state, who, Death::Expired),
-            Action::Freeze(who) => {
-                state.left.looks -= 1;
-                self.freeze(state, who);
-            }
-            Action::Sweep => self.make(state, Slot::Sweep(0), Command::HandOver),
+            Action::Check(_)
+            | Action::CheckOnNews(..)
+            | Action::CheckOn(..)
+            | Action::CheckDimly(..)
+            | Action::CheckDies(_) => return self.act_as_reaper(state, action),
+            Action::Sweep => Self::make(state, Slot::Sweep(0), Command::HandOver),
             Action::LookAgain => {
                 state.left.looks -= 1;
-                self.make(state, Slot::Sweep(0), Command::Reschedule);
+                Self::make(state, Slot::Sweep(0), Command::Reschedule);
             }
-            Action::Pause | Action::Resume | Action::Evict(_) => {
-                state.left.orders = state.left.orders.saturating_sub(1);
-                let command = match action {
-                    Action::Pause => Command::Pause(self.order()),
-                    Action::Evict(who) => self.evict(who),
-                    _ => Command::Resume(self.order()),
-                };
-                self.make(state, Slot::Operator, command);
-            }
+            Action::Pause | Action::Resume | Action::Evict(_) => self.give_order(state, action),
             Action::Redrive(who, later) => self.redrive(state, who, later),
+            Action::GoOn(who) => {
+                state.tick += 1;
+                self.beat(state, who);
+            }
+        }
+        true
+    }
+
+    fn give_order(&self, state: &mut State, action: Action) {
+        state.left.orders = state.left.orders.saturating_sub(1);
+        let command = match action {
+            Action::Pause => Command::Pause(self.order()),
+            Action::Evict(who) => self.evict(who),
+            _ => Command::Resume(self.order()),
+        };
+        Self::make(state, Slot::Operator, command);
+    }
+
+    fn act_as_reaper(&self, state: &mut State, action: Action) -> bool {
+        match action {
+            Action::Check(who) => self.check(state, who),
+            Action::CheckOnNews(who, news) => {
+                state.left.news -= 1;
+                let hint = self.hint(state, who, news);
+                if let Some(lease) = self.lease(state, who) {
+                    self.inspect(state, who, lease, hint);
+                }
+            }
+            Action::CheckOn(who, slow) => {
+                let now = clock(state, slow);
+                return self.check_on(state, who, now, Sight::Clear);
+            }
+            Action::CheckDimly(who, sight) => {
+                state.left.dims -= 1;
+                return self.check_on(state, who, at(state.tick), sight);
+            }
+            Action::CheckDies(who) => {
+                state.left.losses -= 1;
+                self.check_on(state, who, at(state.tick), Sight::Clear);
+                state.checks.remove(&who);
+            }
+            _ => return false,
         }
         true
     }
 
     fn step(&self, state: &mut State, slot: Slot, now: Timestamp) {
-        let Some(command) = state.calls.get(&slot).map(|call| call.command.clone()) else {
+        let Some(command) = state.calls.get(&slot).map(|call| Arc::clone(&call.command)) else {
             return;
         };
-        if let Some(answer) = self.advance(state, slot, now) {
+        let mut answer = self.advance(state, slot, now);
+        while self.quick_calls && answer.is_none() {
+            answer = self.advance(state, slot, now);
+        }
+        if let Some(answer) = answer {
             self.deliver(state, slot, &command, answer);
         }
     }
 
-    /// The last step of the call is done and nobody hears of it. Who waits for it calls again.
-    fn lose(&self, state: &mut State, slot: Slot, now: Timestamp) -> bool {
-        let Some(command) = state.calls.get(&slot).map(|call| call.command.clone()) else {
-            return false;
-        };
-        if self.advance(state, slot, now).is_none() {
+    /// A write is done twice, and the call hears of the second time only.
+    fn resend(&self, state: &mut State, slot: Slot) -> bool {
+        let (now, last) = (clock(state, false), last_token(state));
+        if !self.write_unheard(state, slot, now) {
             return false;
         }
-        if let Slot::Own(who) = slot
-            && matches!(
-                state.executions[who].phase,
-                Phase::Asking | Phase::Releasing(_)
-            )
-        {
-            self.make(state, slot, command);
+        let granted = last_token(state) != last;
+        let Some(command) = state.calls.get(&slot).map(|call| Arc::clone(&call.command)) else {
+            return false;
+        };
+        if let Some(answer) = self.advance(state, slot, now) {
+            let denied = |done: &Done| matches!(done.outcome, Outcome::AlreadyHeld { .. });
+            if granted && answer.as_ref().is_ok_and(denied) {
+                state.broken.insert(Rule::GrantDenied);
+            }
+            self.deliver(state, slot, &command, answer);
         }
         true
     }
 
+    /// The request of the call is done, and the function dies. A caller that waits for it calls
+    /// again.
+    fn lose(&self, state: &mut State, slot: Slot, now: Timestamp) {
+        let Some(command) = state.calls.get(&slot).map(|call| Arc::clone(&call.command)) else {
+            return;
+        };
+        let before = state.calls.get(&slot).cloned();
+        self.advance(state, slot, now);
+        state.calls.extend(before.map(|call| (slot, call)));
+        cut_off(state, slot);
+        if let Slot::Own(who) = slot
+            && matches!(
+                state.executions[who].phase,
+                Phase::Asking | Phase::Releasing(_) | Phase::Reporting
+            )
+        {
+            Self::make(state, slot, command);
+        }
+    }
+
     fn beat(&self, state: &mut State, who: Who) {
         if let Phase::Working(token) = state.executions[who].phase {
-            let command = self.renew(who, token);
-            self.make(state, Slot::Own(who), command);
+            let command = self.renew(who, token, state.executions[who].redrives);
+            Self::make(state, Slot::Own(who), command);
         }
     }
 
-    fn reap(&self, state: &mut State, who: Who, death: Death) {
-        let lease = state
-            .record()
-            .and_then(|record| record.holders.get(self.holder(who)));
-        if let Some(lease) = lease.cloned() {
-            let command = self.recover(who, &lease, death);
-            self.make(state, Slot::Reaper(who), command);
+    fn lease(&self, state: &State, who: Who) -> Option<Lease> {
+        let record = state.record()?;
+        record.holders.get(self.holder(who)).cloned()
+    }
+
+    fn check(&self, state: &mut State, who: Who) {
+        if let Some(lease) = self.lease(state, who) {
+            let early = !self.is_worth_a_check(state, who, lease.clone(), None);
+            state.left.early -= u8::from(early);
+            self.inspect(state, who, lease, None);
         }
     }
 
-    fn freeze(&self, state: &mut State, who: Who) {
-        if let Some(token) = state.token_of(self.holder(who)) {
-            let command = Command::Freeze(Freeze {
-                holder: self.holder(who).clone(),
-                token,
-                note: "stale".into(),
-                retention: Seconds::of(1000),
-            });
-            self.make(state, Slot::Reaper(who), command);
+    /// The work ends although its execution did not wait for that. One that still runs gives its
+    /// permit back.
+    fn work_ends(&self, state: &mut State, who: Who, end: Work) {
+        let execution = &mut state.executions[who];
+        execution.end_work(end);
+        if let (Phase::Working(token), false) = (execution.phase, execution.resuming) {
+            leave_alone(state, who);
+            self.give_back(state, who, token, RunOutcome::Failed);
+        }
+    }
+
+    fn cut_off(&self, state: &mut State, who: Who) {
+        state.left.cuts -= 1;
+        leave_alone(state, who);
+        let execution = &mut state.executions[who];
+        if let Phase::Working(token) = execution.phase {
+            execution.phase = Phase::Reporting;
+            execution.belief = None;
+            execution.work = Work::Stopping;
+            let command = self.stopping(who, token);
+            Self::make(state, Slot::Own(who), command);
         }
     }
 
@@ -136,9 +222,16 @@ impl World {
         state.left.redrives -= 1;
         state.tick += later;
         leave_alone(state, who);
-        state.executions[who].phase = Phase::Working(token);
+        let execution = &mut state.executions[who];
+        execution.phase = Phase::Working(token);
+        execution.redrives += 1;
+        execution.resuming = true;
         self.beat(state, who);
     }
+}
+
+fn last_token(state: &State) -> Option<FencingToken> {
+    state.record().map(|record| record.last_token)
 }
 
 fn copy(state: &mut State, slot: Slot) {
@@ -152,6 +245,16 @@ fn copy(state: &mut State, slot: Slot) {
     if let (Some(free), Some(call)) = (free, state.calls.get(&slot).cloned()) {
         state.calls.insert(free, call);
     }
+}
+
+/// The heartbeats of a run that was started again never fall into the millisecond of one that was
+/// under way before.
+fn own_clock(state: &State, slot: Slot, slow: bool) -> Timestamp {
+    let redrives = match slot {
+        Slot::Own(who) => state.executions[who].redrives,
+        Slot::Late(..) | Slot::Sweep(_) | Slot::Operator => 0,
+    };
+    Timestamp::from_millis(clock(state, slow).millis() + u64::from(redrives))
 }
 
 /// What a clock shows: the true time, or a second less.

@@ -1,10 +1,9 @@
 //! Watches every write of the table: what each step may do to leases, tickets and numbers.
 
-use crate::state::{Phase, State, Taken, Who};
-use crate::world::{World, at};
+use crate::state::State;
+use crate::world::World;
 use lockstep::domain::{
-    CLOCK_SKEW, Change, Command, Death, FencingToken, HolderId, Lease, LockRecord, RunId,
-    RunOutcome, StalePolicy,
+    CLOCK_SKEW, Change, Command, FencingToken, HolderId, LockRecord, RunId, RunOutcome,
 };
 use lockstep::store::Commit;
 use lockstep::store::memory::LockItems;
@@ -20,6 +19,13 @@ pub(crate) enum Rule {
     Record,
     NotDue,
     SuccessTwice,
+    Failed,
+    GrantDenied,
+    LiveStopped,
+    FreedAtWork,
+    PassedOnAtWork,
+    FalseSuccess,
+    SuccessDropped,
 }
 
 impl World {
@@ -33,6 +39,7 @@ impl World {
             self.watch_leases(state, command, old, &after);
             self.watch_queue(state, command, &before, old, &after);
             self.watch_record(state, &before, &after);
+            self.watch_success(state, &before);
         }
         commit
     }
@@ -47,52 +54,15 @@ impl World {
         for (holder, lease) in &old.holders {
             if new.lease(holder, lease.token).is_none() {
                 let who = self.who(holder).expect("a known holder");
-                if !self.may_end(state, command, who, lease) {
-                    state.broken.insert(Rule::LeaseTaken);
-                }
-                let by = match command {
-                    Command::Evict(_) => Some(Taken::ByOperator),
-                    Command::Renew(_) => Some(Taken::ByTime),
-                    Command::Recover(recover) if recover.death == Death::Expired => {
-                        Some(Taken::ByTime)
-                    }
-                    _ => None,
-                };
-                let execution = &mut state.executions[who];
-                execution.taken = by.map(|by| (lease.token, by)).or(execution.taken);
+                self.watch_end(state, command, who, lease);
             }
         }
         for (holder, lease) in &new.holders {
             if old.lease(holder, lease.token).is_none() {
                 watch_grant(state, command, holder, lease.token);
             }
-        }
-    }
-
-    /// Whether `command` may end the lease of `who`.
-    fn may_end(&self, state: &State, command: &Command, who: Who, lease: &Lease) -> bool {
-        let holder = self.holder(who);
-        let own = |named: &HolderId, token: FencingToken| named == holder && token == lease.token;
-        let execution = &state.executions[who];
-        match command {
-            Command::Release(release) => own(&release.holder, release.token),
-            Command::Renew(renew) => {
-                own(&renew.holder, renew.token) && lease.stale == StalePolicy::Yield
-            }
-            Command::Recover(recover) if own(&recover.holder, recover.token) => match recover.death
-            {
-                // A redriven run counts as at work from its first heartbeat on.
-                Death::Seen => {
-                    !execution.works
-                        && matches!(execution.phase, Phase::Over(_) | Phase::Working(_))
-                }
-                Death::Expired => {
-                    let silent = !self.plans[who].visible || lease.stale == StalePolicy::Yield;
-                    silent && lease.is_dead(at(state.tick))
-                }
-            },
-            Command::Evict(evict) => evict.holder == *holder,
-            _ => false,
+            let who = self.who(holder).expect("a known holder");
+            self.watch_sentence(state, who, old, lease);
         }
     }
 

@@ -1,7 +1,7 @@
 //! One configuration: who runs, what they ask for, and what may go wrong.
 
 use crate::mutant::Mutant;
-use crate::state::{Budget, Execution, Phase, State, Who};
+use crate::state::{Budget, Execution, Phase, State, Who, Work};
 use lockstep::domain::{HolderId, StalePolicy, Timestamp, WaiterId, WhenFull};
 use lockstep::store::memory::LockItems;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) beat: bool,
     /// Whether it is an execution whose end can be seen. Otherwise only its lease tells.
     pub(crate) visible: bool,
+    /// How long its lease is, in seconds.
+    pub(crate) lease: u32,
 }
 
 /// One configuration.
@@ -37,6 +39,14 @@ pub(crate) struct World {
     pub(crate) ticks: u64,
     /// Whether a clock may be a second slow.
     pub(crate) skew: bool,
+    /// Whether others come between the pieces of evidence that a check gathers.
+    pub(crate) slow_evidence: bool,
+    /// Whether a call is one step that no other comes in between.
+    pub(crate) quick_calls: bool,
+    /// Whether a check is one step that no other comes in between.
+    pub(crate) quick_checks: bool,
+    /// Whether work that nobody waits for may come to an end of its own before it is stopped.
+    pub(crate) own_ends: bool,
     pub(crate) budget: Budget,
     pub(crate) mutant: Mutant,
     pub(crate) names: Vec<(HolderId, WaiterId)>,
@@ -44,9 +54,10 @@ pub(crate) struct World {
     pub(crate) reached: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
-/// Length of a lease, in seconds.
-pub(crate) const LEASE: u32 = 2;
+/// Usual length of a lease, in seconds.
+const LEASE: u32 = 2;
 const NAMES: [&str; 3] = ["a", "b", "c"];
+const EXECUTION: &str = "arn:aws:states:r:0:execution:m:";
 
 /// True time as a point.
 pub(crate) const fn at(tick: u64) -> Timestamp {
@@ -65,6 +76,7 @@ impl Plan {
         permits: None,
         beat: false,
         visible: true,
+        lease: LEASE,
     };
     pub(crate) const QUEUE: Self = Self {
         when_full: WhenFull::Queue { most: 2 },
@@ -82,16 +94,24 @@ impl Plan {
 
 impl World {
     pub(crate) fn new(permits: u8, plans: &[Plan], budget: Budget) -> Self {
-        let holders = NAMES.map(|name| HolderId::new(name).expect("a valid holder"));
-        let names = holders.map(|holder| (holder.clone(), WaiterId::of(&holder)));
+        let names = plans.iter().zip(NAMES).map(|(plan, name)| {
+            let prefix = if plan.visible { EXECUTION } else { "" };
+            let holder = HolderId::new(format!("{prefix}{name}")).expect("a valid holder");
+            let id = WaiterId::of(&holder);
+            (holder, id)
+        });
         Self {
             permits,
             plans: plans.to_vec(),
             ticks: 0,
             skew: false,
+            slow_evidence: false,
+            quick_calls: false,
+            quick_checks: false,
+            own_ends: false,
             budget,
             mutant: Mutant::None,
-            names: names[..plans.len()].to_vec(),
+            names: names.collect(),
             reached: Arc::default(),
         }
     }
@@ -102,7 +122,15 @@ impl World {
             attempt: 0,
             had: None,
             belief: None,
-            works: false,
+            work: Work::None,
+            copies: 0,
+            redrives: 0,
+            done: 0,
+            done_evicted: 0,
+            resuming: false,
+            died_at: None,
+            died_granted: false,
+            sentenced: None,
             taken: None,
         };
         State {
@@ -110,7 +138,9 @@ impl World {
             table: LockItems::default(),
             executions: vec![idle; self.plans.len()],
             calls: BTreeMap::new(),
+            checks: BTreeMap::new(),
             left: self.budget,
+            cut_off: 0,
             last_grant: None,
             broken: BTreeSet::new(),
         }

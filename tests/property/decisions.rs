@@ -1,26 +1,17 @@
 //! Rules of one decision.
 
+use crate::case::cases;
 use lockstep::domain::{
-    Change, Command, Effect, FencingToken, Outcome, RunGuard, RunWrite, Snapshot, Timestamp,
-    Update, decide, fast,
+    Change, Command, Effect, FencingToken, Outcome, RunGuard, RunWrite, Update, decide, fast,
 };
 use lockstep::store::Commit;
-use lockstep::store::memory::LockItems;
-use lockstep_tests::generate::{at, command, items, record};
+use lockstep_tests::generate::{command, record};
 use lockstep_tests::seeds::check;
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, prop_assert, prop_assert_eq};
 use proptest::test_runner::TestCaseError;
 use std::cell::Cell;
 use std::collections::BTreeSet;
-
-/// A lock with all its items, and a command that meets it.
-#[derive(Clone, Debug)]
-struct Case {
-    items: LockItems,
-    command: Command,
-    now: Timestamp,
-}
 
 #[test]
 fn where_the_guard_holds_the_fast_write_is_what_decide_says() {
@@ -179,49 +170,6 @@ fn an_update_between_two_records_turns_one_into_the_other() {
         prop_assert_eq!(update.apply(Some(&old)), Some(new));
         Ok(())
     });
-}
-
-impl Case {
-    /// All that the protocol could know when it decides.
-    fn seen(&self) -> Snapshot {
-        let record = self.items.record.clone();
-        let waiter = self.command.waiter_to_read(record.as_ref());
-        Snapshot {
-            runs: self.items.runs.clone(),
-            waiter: waiter.map(|id| (id.clone(), self.items.waiters.get(&id).cloned())),
-            record,
-        }
-    }
-
-    /// Carries out another command at the same time.
-    fn write(&mut self, command: &Command) {
-        let other = Self {
-            command: command.clone(),
-            ..self.clone()
-        };
-        let decided = decide(&other.seen(), command, self.now);
-        let change = decided
-            .ok()
-            .and_then(|d| d.change(self.items.record.as_ref()));
-        if let Some(change) = change {
-            self.items.commit(&change);
-        }
-        if let Command::Acquire(acquire) = command {
-            let waiter = acquire.waiter(self.now);
-            self.items.waiters.entry(waiter.id()).or_insert(waiter);
-        }
-    }
-}
-
-fn cases() -> impl Strategy<Value = Case> {
-    let now = (0..125_000_u64).prop_map(at);
-    (items(), now).prop_flat_map(|(items, now)| {
-        command(items.record.clone()).prop_map(move |command| Case {
-            items: items.clone(),
-            command,
-            now,
-        })
-    })
 }
 
 fn kind(command: &Command) -> usize {

@@ -3,7 +3,7 @@
 use lockstep::clock::ManualClock;
 use lockstep::domain::{
     Command, Death, Effect, FencingToken, HolderId, Lease, LockKey, LockRecord, Outcome, Refusal,
-    Release, RunKey, RunOutcome, Timestamp,
+    Release, RunKey, RunOutcome, StopReason, Timestamp,
 };
 use lockstep::protocol::{Done, Protocol, ProtocolError};
 use lockstep::store::LockStore;
@@ -14,7 +14,7 @@ use lockstep_tests::seeds::check;
 use proptest::prelude::prop_assert;
 use proptest::test_runner::TestCaseError;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// By how much clocks may differ at most, in milliseconds.
 const SKEW: u64 = 1000;
@@ -27,6 +27,8 @@ struct Onlooker {
     last: Option<FencingToken>,
     /// Until when each holder that was granted a permit believes to have it.
     beliefs: BTreeMap<(HolderId, FencingToken), Timestamp>,
+    /// Whose stop is committed.
+    stopped: BTreeSet<(HolderId, FencingToken)>,
     succeeded: BTreeMap<RunKey, Timestamp>,
     grants: Grants,
 }
@@ -143,8 +145,20 @@ impl Onlooker {
                 };
             }
             (Command::Renew(renew), Err(ProtocolError::Refused(Refusal::LeaseLost { .. }))) => {
-                let belief = self.beliefs.remove(&(renew.holder.clone(), renew.token));
-                prop_assert!(belief.is_none_or(|end| end <= now), "a live lease was lost");
+                let grant = (renew.holder.clone(), renew.token);
+                let belief = self.beliefs.remove(&grant);
+                let stopped = self.stopped.contains(&grant);
+                let lives = belief.is_some_and(|end| end > now) && !stopped;
+                prop_assert!(!lives, "a live lease was lost");
+            }
+            // From then on it is being stopped, for a run that replaces it if its lease lives.
+            (Command::Stop(stop), Ok(done)) if done.outcome == Outcome::Done => {
+                let grant = (stop.holder.clone(), stop.token);
+                let belief = self.beliefs.get(&grant);
+                let lives = belief.is_some_and(|end| *end > now);
+                let replaced = stop.reason == StopReason::Replaced;
+                prop_assert!(!lives || replaced, "a live holder was stopped as silent");
+                self.stopped.insert(grant);
             }
             (Command::Renew(renew), Err(_)) => {
                 self.beliefs.remove(&(renew.holder.clone(), renew.token));
@@ -159,7 +173,7 @@ impl Onlooker {
                 self.remember_success(release, belief.is_some(), &done.outcome);
             }
             // A holder that was seen dead believes nothing, and an operator is believed.
-            (Command::Recover(recover), Ok(_)) if recover.death == Death::Seen => {
+            (Command::Recover(recover), Ok(_)) if recover.death != Death::Expired => {
                 self.beliefs
                     .remove(&(recover.holder.clone(), recover.token));
             }

@@ -1,4 +1,7 @@
 //! Rules that hold for any lock, command and history.
 
+mod case;
 mod decisions;
 mod histories;
+mod leases;
+mod rules;

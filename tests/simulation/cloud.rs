@@ -2,17 +2,21 @@
 
 mod ecs;
 mod executions;
+mod run_task;
 mod step_functions;
 mod tasks;
 
 pub(crate) use ecs::SimTasks;
-pub(crate) use executions::{abort, begin, begin_again, close_state, end, has_failed, open_state};
+pub(crate) use executions::{OpenState, abort, begin, begin_again, end, has_failed, short};
+pub(crate) use run_task::{RunTask, TaskRequest, begin_task};
 pub(crate) use step_functions::SimExecutions;
-pub(crate) use tasks::{Batch, await_task, place, run_task, stop_task};
+pub(crate) use tasks::{Batch, stop_task};
 
 use crate::engine::JobId;
+use crate::invoke::Failure;
 use crate::slot::Slot;
-use lockstep::domain::{FencingToken, HolderId, LockKey, TaskToken, Work};
+use crate::workflow::Story;
+use lockstep::domain::{FencingToken, HolderId, LockKey, TaskToken};
 use lockstep::executions::{ExecutionArn, ExecutionEnd};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,6 +27,8 @@ pub(crate) struct Cloud {
     pub(crate) executions: BTreeMap<ExecutionArn, ExecutionRow>,
     pub(crate) states: BTreeMap<TaskToken, WaitingState>,
     pub(crate) tasks: BTreeMap<String, TaskRow>,
+    /// How many states have waited for a task token.
+    pub(crate) tokens: u64,
 }
 
 /// An execution.
@@ -32,35 +38,79 @@ pub(crate) struct ExecutionRow {
     pub(crate) ended: Option<(u64, ExecutionEnd)>,
     /// When it was last started again after its end.
     pub(crate) redriven: Option<u64>,
+    /// The end that it was last redriven from.
+    pub(crate) end_before: Option<(u64, ExecutionEnd)>,
     pub(crate) job: JobId,
-    /// Whether its work has succeeded: a redrive does not repeat it.
-    pub(crate) worked: bool,
+    pub(crate) story: Story,
+    /// Whether it is ended from outside while it releases.
+    pub(crate) dies_releasing: bool,
 }
 
 /// A state that waits for its task token.
 pub(crate) struct WaitingState {
     pub(crate) execution: ExecutionArn,
-    pub(crate) answer: Slot<Value>,
+    pub(crate) answer: Slot<Result<Value, Failure>>,
 }
 
 /// An ECS task.
 pub(crate) struct TaskRow {
     pub(crate) lock: LockKey,
     pub(crate) holder: HolderId,
+    /// The token that its container was started with.
     pub(crate) token: FencingToken,
-    pub(crate) group: String,
-    pub(crate) work: Work,
+    pub(crate) request: TaskRequest,
     pub(crate) status: TaskStatus,
     pub(crate) version: u64,
+    /// When RunTask was called.
+    pub(crate) requested: u64,
     /// Since when lists show it.
     pub(crate) listed: u64,
     pub(crate) started: Option<u64>,
     pub(crate) stopped: Option<u64>,
+    /// When its container exited.
+    pub(crate) exited: Option<u64>,
+    /// When ECS began to stop it, and under which `stopCode`.
+    pub(crate) stopping: Option<(u64, &'static str)>,
     pub(crate) exit_code: Option<i64>,
+    /// What it was like before, and until when.
+    pub(crate) before: Vec<(u64, TaskSnapshot)>,
     /// Tells the container to stop.
     pub(crate) signal: Slot<()>,
     /// Tells whoever waits for the end.
     pub(crate) over: Slot<i64>,
+}
+
+/// What DescribeTasks shows of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaskSnapshot {
+    pub(crate) status: TaskStatus,
+    pub(crate) version: u64,
+    pub(crate) started: Option<u64>,
+    pub(crate) stopped: Option<u64>,
+    pub(crate) exited: Option<u64>,
+    pub(crate) stopping: Option<(u64, &'static str)>,
+    pub(crate) exit_code: Option<i64>,
+}
+
+impl TaskRow {
+    /// The task as it is now.
+    pub(crate) const fn snapshot(&self) -> TaskSnapshot {
+        TaskSnapshot {
+            status: self.status,
+            version: self.version,
+            started: self.started,
+            stopped: self.stopped,
+            exited: self.exited,
+            stopping: self.stopping,
+            exit_code: self.exit_code,
+        }
+    }
+
+    /// The task as it was at `time`.
+    pub(crate) fn snapshot_at(&self, time: u64) -> TaskSnapshot {
+        let before = self.before.iter().find(|(until, _)| time < *until);
+        before.map_or_else(|| self.snapshot(), |(_, snapshot)| *snapshot)
+    }
 }
 
 /// Where a task is in its life.
@@ -69,6 +119,8 @@ pub(crate) enum TaskStatus {
     Pending,
     Running,
     Stopping,
+    /// Its containers have ended; its network interface is still there.
+    Deprovisioning,
     Stopped,
 }
 
@@ -78,8 +130,14 @@ impl TaskStatus {
             Self::Pending => "PENDING",
             Self::Running => "RUNNING",
             Self::Stopping => "STOPPING",
+            Self::Deprovisioning => "DEPROVISIONING",
             Self::Stopped => "STOPPED",
         }
+    }
+
+    /// Whether its container works or may still begin to.
+    pub(crate) const fn is_live(self) -> bool {
+        matches!(self, Self::Pending | Self::Running | Self::Stopping)
     }
 }
 
@@ -91,12 +149,12 @@ impl Cloud {
         Some(row.is_some_and(|row| row.ended.is_none()))
     }
 
-    /// The tasks of `holder` that are not over.
+    /// The tasks of `holder` whose containers are not over.
     pub(crate) fn live_tasks<'a>(
         &'a self,
         holder: &'a HolderId,
     ) -> impl Iterator<Item = (&'a String, &'a TaskRow)> {
-        let live = |row: &TaskRow| row.holder == *holder && row.status != TaskStatus::Stopped;
+        let live = |row: &TaskRow| row.holder == *holder && row.status.is_live();
         self.tasks.iter().filter(move |(_, row)| live(row))
     }
 

@@ -2,12 +2,13 @@
 
 use crate::clock::SimClock;
 use crate::cloud::{SimExecutions, SimTasks};
-use crate::invoke::Function;
+use crate::invoke::Failure;
+use crate::resource;
 use crate::store::SimStore;
 use crate::world::World;
-use lockstep::domain::Seconds;
-use lockstep::error::Error;
-use lockstep::events::{Event, Events};
+use lockstep::domain::{FencingToken, HolderId, LockKey, Seconds};
+use lockstep::events::{Event, EventKind, Events};
+use lockstep::executions::ExecutionArn;
 use lockstep::followup::FollowUp;
 use lockstep::protocol::Protocol;
 use lockstep::recovery::Caretaker;
@@ -18,6 +19,55 @@ use std::sync::Arc;
 /// How long an ended run is remembered: longer than any simulation.
 pub(crate) const RETENTION: Seconds = Seconds::of(14 * 86_400);
 
+/// The functions that a workflow here can call, and the reaper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Acquire,
+    Heartbeat,
+    Release,
+    Reaper,
+    /// One step of the work of a user's own workflow.
+    Work,
+}
+
+impl Function {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Acquire,
+        Self::Heartbeat,
+        Self::Release,
+        Self::Reaper,
+        Self::Work,
+    ];
+
+    /// Its name in the template of the stack.
+    pub(crate) const fn logical_id(self) -> &'static str {
+        match self {
+            Self::Acquire => "AcquireLockFunction",
+            Self::Heartbeat => "HeartbeatFunction",
+            Self::Release => "ReleaseLockFunction",
+            Self::Reaper => "ReaperFunction",
+            Self::Work => "WorkFunction",
+        }
+    }
+
+    pub(crate) fn arn(self) -> String {
+        let name = self.logical_id();
+        format!("arn:aws:lambda:eu-west-1:1:function:{name}")
+    }
+
+    pub(crate) fn of_arn(arn: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|function| function.arn() == arn)
+    }
+
+    /// After how long Lambda ends it, in milliseconds: as in the template of the stack.
+    pub(crate) const fn timeout(self) -> u64 {
+        match self {
+            Self::Acquire | Self::Heartbeat | Self::Release => 10_000,
+            Self::Reaper | Self::Work => 60_000,
+        }
+    }
+}
+
 type Follow = FollowUp<SimStore, SimClock, SimExecutions, SimEvents>;
 type Care = Caretaker<SimStore, SimClock, SimExecutions, SimTasks, SimEvents>;
 
@@ -26,10 +76,11 @@ pub(crate) async fn call(
     world: &Arc<World>,
     function: Function,
     event: Value,
-) -> Result<Value, Error> {
+) -> Result<Value, Failure> {
+    let inside = is_inside(&event);
     let answer = match function {
         Function::Acquire => {
-            let caretaker = caretaker(world);
+            let caretaker = caretaker(world, inside);
             let deps = acquire_lock::Deps {
                 caretaker,
                 metrics: metrics(),
@@ -38,7 +89,7 @@ pub(crate) async fn call(
         }
         Function::Heartbeat => {
             let deps = heartbeat::Deps {
-                follow: follow(world),
+                follow: follow(world, inside),
                 tasks: SimTasks(Arc::clone(world)),
                 metrics: metrics(),
             };
@@ -46,39 +97,68 @@ pub(crate) async fn call(
         }
         Function::Release => {
             let deps = release_lock::Deps {
-                follow: follow(world),
+                follow: follow(world, inside),
                 tasks: SimTasks(Arc::clone(world)),
                 metrics: metrics(),
             };
             release_lock::handle(&deps, event).await.map(to_value)
         }
         Function::Reaper => {
-            let caretaker = caretaker(world);
+            let caretaker = caretaker(world, inside);
             let deps = reaper::Deps {
                 caretaker,
                 metrics: metrics(),
             };
             reaper::handle(&deps, event).await.map(to_value)
         }
+        Function::Work => return work(world, &event),
     };
-    Ok(answer?.expect("an answer is JSON"))
+    let answer = answer
+        .map_err(|error| Failure::of_function(&error.name().to_string(), &error.to_string()))?;
+    Ok(answer.expect("an answer is JSON"))
 }
 
-/// What a function does after a commit.
-pub(crate) fn follow(world: &Arc<World>) -> Follow {
+/// One step of the work of a user's own workflow: a write to the guarded resource.
+fn work(world: &World, event: &Value) -> Result<Value, Failure> {
+    let lock = event["grant"]["lock"].as_str().unwrap_or_default();
+    let lock = LockKey::new(lock)
+        .map_err(|error| Failure::of_function("Work.NoLock", &error.to_string()))?;
+    let token = event["grant"]["token"].as_u64().unwrap_or_default();
+    let holder = event["grant"]["holder"].as_str().unwrap_or_default();
+    let who = holder.rsplit(':').next().unwrap_or_default();
+    if resource::write(world, &lock, FencingToken::from_number(token), who) {
+        Ok(Value::Null)
+    } else {
+        Err(Failure::of_function("Work.Refused", "the token is too old"))
+    }
+}
+
+/// Whether a request comes from a process, which runs the handlers itself.
+fn is_inside(event: &Value) -> bool {
+    let holders = [&event["holder"], &event["grant"]["holder"]];
+    let holder = holders.into_iter().find_map(Value::as_str);
+    let holder = holder.and_then(|text| HolderId::new(text).ok());
+    holder.is_some_and(|holder| ExecutionArn::of_holder(&holder).is_none())
+}
+
+/// What a function, or a process inside, does after a commit.
+pub(crate) fn follow(world: &Arc<World>, inside: bool) -> Follow {
     let seed = world.number(0..=u64::MAX);
     FollowUp {
         protocol: Protocol::new(SimStore(Arc::clone(world)), SimClock::any(world), seed),
-        executions: SimExecutions(Arc::clone(world)),
+        executions: SimExecutions {
+            world: Arc::clone(world),
+            inside,
+        },
         events: SimEvents(Arc::clone(world)),
         table: "locks".into(),
         retention: RETENTION,
     }
 }
 
-fn caretaker(world: &Arc<World>) -> Care {
+fn caretaker(world: &Arc<World>, inside: bool) -> Care {
     Caretaker {
-        follow: follow(world),
+        follow: follow(world, inside),
         tasks: SimTasks(Arc::clone(world)),
     }
 }
@@ -98,6 +178,13 @@ impl Events for SimEvents {
                 "event",
                 format_args!("{} of {of}: {}", event.kind, event.reason),
             );
+            let count = match event.kind {
+                EventKind::PermitHandedOver => "hand-overs by a process",
+                EventKind::WaiterSentAway => "sent away by a process",
+                _ => continue,
+            };
+            self.0.count(count);
+            crate::reaper::left_by_a_process(&self.0, &event);
         }
         self.0.linger(5..=30).await;
     }

@@ -1,48 +1,86 @@
 //! Invocations of functions: late, lost, cut off, run twice.
 
 use crate::engine::locked;
-use crate::functions;
+use crate::functions::{self, Function};
 use crate::slot::{First, Slot, race};
+use crate::witness;
+use crate::workflow;
 use crate::world::World;
-use lockstep::contract::ErrorName;
-use serde_json::Value;
+use lockstep::domain::{FencingToken, HolderId};
+use lockstep::executions::ExecutionArn;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Function {
-    Acquire,
-    Heartbeat,
-    Release,
-    Reaper,
+/// An error as a workflow sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) error: String,
+    pub(crate) cause: String,
 }
 
-/// The error that a workflow sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure(pub(crate) String);
-
-/// How long a workflow waits for an answer, in milliseconds.
-const TIMEOUT: u64 = 15_000;
-
 impl Failure {
-    /// Whether a workflow tries again.
-    pub(crate) fn is_transient(&self) -> bool {
-        let ours = ErrorName::ALL.iter().find(|name| name.as_str() == self.0);
-        ours.is_none_or(|name| name.is_retryable())
+    pub(crate) fn new(error: &str, cause: &str) -> Self {
+        Self {
+            error: error.to_owned(),
+            cause: cause.to_owned(),
+        }
+    }
+
+    /// The failure of a function, as Lambda reports it.
+    pub(crate) fn of_function(error: &str, message: &str) -> Self {
+        let cause = json!({ "errorType": error, "errorMessage": message });
+        Self::new(error, &cause.to_string())
+    }
+
+    /// `$states.errorOutput`.
+    pub(crate) fn as_output(&self) -> Value {
+        json!({ "Error": self.error, "Cause": self.cause })
     }
 }
 
-/// Invokes a function once, from the caller's point of view.
+/// The errors of Lambda itself. Most definitions name the first ones only.
+const LOST: [&str; 6] = [
+    "Lambda.SdkClientException",
+    "Lambda.ServiceException",
+    "Lambda.TooManyRequestsException",
+    "Lambda.ResourceConflictException",
+    "Lambda.EC2UnexpectedException",
+    "Lambda.KMSThrottlingException",
+];
+
+/// How a function ends that is cut off: with its process, or by a panic, which the runtime reports
+/// under the name of a type.
+const CUT_OFF: [&str; 4] = [
+    "Runtime.ExitError",
+    "Runtime.ExitError",
+    "&'static str",
+    "alloc::string::String",
+];
+
+/// Invokes a function once, from the caller's point of view. The caller bounds the time.
 pub(crate) async fn invoke(
     world: &Arc<World>,
     function: Function,
     event: Value,
 ) -> Result<Value, Failure> {
+    match function {
+        Function::Release => announce_release(world, &event),
+        Function::Acquire => announce_waiter(world, &event),
+        _ => {}
+    }
     world.linger(1..=10).await;
+    if let Some(error) = world.weather.of_function(function, world.now()) {
+        world.has_fault();
+        world.count(match error {
+            "Lambda.TooManyRequestsException" => "invocations throttled",
+            _ => "invocations during a deployment",
+        });
+        return Err(Failure::new(error, "simulated"));
+    }
     if world.fault(15) {
         world.count("invocations lost");
         world.linger(100..=2000).await;
-        return Err(Failure("Lambda.SdkClientException".into()));
+        return Err(Failure::new(world.pick(&LOST), "simulated"));
     }
     if world.fault(30) {
         world.linger(100..=6000).await;
@@ -52,40 +90,96 @@ pub(crate) async fn invoke(
         world.count("invocations run twice");
         start(world, function, event);
     }
-    let answer = match race(answer.wait(), world.sleep(TIMEOUT)).await {
-        First::Left(answer) => answer,
-        First::Right(()) => Err(Failure("States.Timeout".into())),
-    };
+    let answer = answer.wait().await;
     world.linger(1..=5).await;
     if world.fault(15) {
         world.count("function answers lost");
-        return Err(Failure("Lambda.Unknown".into()));
+        return Err(Failure::new("Lambda.Unknown", "simulated"));
     }
     answer
 }
 
-/// The function runs on whatever becomes of its caller. It may be cut off anywhere.
+/// The function runs on whatever becomes of its caller, up to its time-out. It may be cut off
+/// anywhere.
 fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Value, Failure>> {
     let answer = Slot::new();
+    let queues = matches!(event["overlap"].as_str(), Some("queue" | "replace"));
+    let waits = event.get("holder").filter(|_| queues);
+    let event_holder = waits.and_then(Value::as_str).map(str::to_owned);
+    let waits = event_holder.clone();
     let (machine, inner) = (Arc::clone(world), answer.clone());
     let job = world.spawn(async move {
-        let result = functions::call(&machine, function, event).await;
-        inner.put(result.map_err(|error| Failure(error.name().to_string())));
+        let called = machine.now();
+        witness::asked(&machine, function, &event);
+        let call = functions::call(&machine, function, event.clone());
+        let result = match race(call, machine.sleep(function.timeout())).await {
+            First::Left(result) => result,
+            First::Right(()) => Err(Failure::of_function("Sandbox.Timedout", "simulated")),
+        };
+        witness::answered(&machine, function, &event, called, &result);
+        let broke_off = |failure: &Failure| BROKE_OFF.contains(&failure.error.as_str());
+        if result.as_ref().is_err_and(broke_off) {
+            registered_in_vain(&machine, &waits);
+        }
+        if let Err(failure) = &result
+            && failure.error == "Lockstep.LeaseLost"
+        {
+            machine.count("leases lost");
+        }
+        inner.put(result);
     });
     if world.fault(20) {
         world.count("functions cut off");
+        registered_in_vain(world, &event_holder);
         let (machine, inner) = (Arc::clone(world), answer.clone());
         world.spawn(async move {
             machine.linger(0..=120).await;
             machine.engine.kill(job);
-            inner.put(Err(Failure("Lambda.Unknown".into())));
+            let error = machine.pick(&CUT_OFF);
+            inner.put(Err(Failure::of_function(error, "simulated")));
         });
     }
     answer
 }
 
-/// Says that `holder` asks to release its grant, before it does.
-pub(crate) fn announce_release(world: &World, grant: &crate::answer::Grant) {
-    let key = (grant.holder.clone(), grant.token);
+/// The failures of acquire-lock that may come between the registration of a waiting state and its
+/// place in the queue.
+const BROKE_OFF: [&str; 3] = [
+    "Lockstep.Unavailable",
+    "Lockstep.Contended",
+    "Sandbox.Timedout",
+];
+
+/// Notes that a waiting state may have been registered without a place in the queue.
+fn registered_in_vain(world: &World, holder: &Option<String>) {
+    let holder = holder.as_ref().and_then(|name| HolderId::new(name).ok());
+    locked(&world.audit).late_registrations.extend(holder);
+}
+
+/// Counts the runs that register again because their waiting state timed out.
+fn announce_waiter(world: &World, event: &Value) {
+    if let (Some(holder), Some(_)) = (event["holder"].as_str(), event.get("taskToken"))
+        && !locked(&world.audit).waiters.insert(holder.to_owned())
+    {
+        world.count("registered again");
+    }
+}
+
+/// Notes that the holder asks to release its grant, before it does.
+fn announce_release(world: &Arc<World>, event: &Value) {
+    let holder = event["grant"]["holder"].as_str();
+    let holder = holder.and_then(|holder| HolderId::new(holder).ok());
+    let token = event["grant"]["token"].as_u64();
+    // A run that reports the stop of its work releases nothing.
+    let token = token.filter(|_| event["outcome"] != "stopping");
+    let (Some(holder), Some(token)) = (holder, token) else {
+        return;
+    };
+    let arn = ExecutionArn::of_holder(&holder);
+    witness::releases(world, &holder, event["outcome"] == "succeeded");
+    let key = (holder, FencingToken::from_number(token));
     locked(&world.audit).releases.insert(key);
+    if let Some(arn) = arn {
+        workflow::is_releasing(world, &arn);
+    }
 }

@@ -9,6 +9,7 @@
 //! - `LOCKSTEP_SEEDS=100000` lives through so many instead of 1000.
 
 mod answer;
+mod asl;
 mod audit;
 mod clock;
 mod cloud;
@@ -27,5 +28,7 @@ mod seeds;
 mod self_check;
 mod slot;
 mod store;
+mod weather;
+mod witness;
 mod workflow;
 mod world;

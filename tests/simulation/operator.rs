@@ -78,7 +78,7 @@ fn order(note: &str) -> Order {
 }
 
 async fn carry_out(world: &Arc<World>, lock: &LockKey, command: Command) {
-    let follow = follow(world);
+    let follow = follow(world, false);
     let done = follow.protocol.execute(lock, &command).await;
     let what = match &command {
         Command::Pause(_) => "pauses",

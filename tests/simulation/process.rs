@@ -3,10 +3,14 @@
 
 use crate::answer::{Answer, Grant};
 use crate::engine::locked;
-use crate::invoke::{Failure, Function, announce_release, invoke};
+use crate::functions::Function;
+use crate::invoke::{self, Failure};
 use crate::resource;
+use crate::slot::{First, race};
+use crate::witness::{RunFacts, Terms};
 use crate::world::World;
-use lockstep::domain::LockKey;
+use lockstep::contract::ErrorName;
+use lockstep::domain::{HolderId, LockKey};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -27,6 +31,10 @@ pub(crate) struct Plan {
 /// What a process does, from its start to its end.
 pub(crate) async fn live(world: Arc<World>, plan: Plan) {
     locked(&world.audit).processes += 1;
+    let holder = HolderId::new(plan.name.as_str()).expect("a name is a holder");
+    let terms = Terms::read(&plan.ask).expect("the request names a lock");
+    let facts = RunFacts::of(terms);
+    locked(&world.witness).runs.insert(holder, facts);
     world.note(&plan.name, format_args!("starts for {}", plan.lock));
     if let Some(grant) = acquire(&world, &plan).await {
         work(&world, &plan, &grant).await;
@@ -43,8 +51,8 @@ async fn acquire(world: &Arc<World>, plan: &Plan) -> Option<Grant> {
                 Some(Answer::Queued) => world.linger(1000..=8000).await,
                 _ => return None,
             },
-            Err(failure) if failure.is_transient() => world.linger(100..=3000).await,
-            Err(Failure(name)) => {
+            Err(failure) if is_transient(&failure) => world.linger(100..=3000).await,
+            Err(Failure { error: name, .. }) => {
                 world.note(&plan.name, format_args!("fails with {name}"));
                 return None;
             }
@@ -87,28 +95,39 @@ async fn work(world: &Arc<World>, plan: &Plan, grant: &Grant) {
 /// Whether the process may go on.
 async fn beat(world: &Arc<World>, plan: &Plan, grant: &Grant, done: u64) -> bool {
     let progress = format!("{done} writes");
-    let answer = invoke(
-        world,
-        Function::Heartbeat,
-        grant.beat(None, Some(&progress)),
-    )
-    .await;
+    let answer = invoke(world, Function::Heartbeat, grant.beat(&progress)).await;
     match answer {
         Ok(_) => true,
-        Err(failure) if failure.is_transient() => true,
-        Err(Failure(name)) => {
-            world.count("leases lost");
+        Err(failure) if is_transient(&failure) => true,
+        Err(Failure { error: name, .. }) => {
             world.note(&plan.name, format_args!("stops: {name}"));
             false
         }
     }
 }
 
+/// How long a process waits for an answer, in milliseconds.
+const TIMEOUT: u64 = 15_000;
+
+async fn invoke(world: &Arc<World>, function: Function, event: Value) -> Result<Value, Failure> {
+    let answer = invoke::invoke(world, function, event);
+    match race(answer, world.sleep(TIMEOUT)).await {
+        First::Left(answer) => answer,
+        First::Right(()) => Err(Failure::new("no answer in time", "")),
+    }
+}
+
+/// Whether a process asks again: it knows the names of Lockstep, and those that are worth a retry.
+fn is_transient(failure: &Failure) -> bool {
+    let mut names = ErrorName::ALL.iter();
+    let ours = names.find(|name| name.as_str() == failure.error);
+    ours.is_none_or(|name| name.is_retryable())
+}
+
 async fn release(world: &Arc<World>, grant: &Grant) {
-    announce_release(world, grant);
     for _ in 0..20 {
         match invoke(world, Function::Release, grant.release("succeeded")).await {
-            Err(failure) if failure.is_transient() => world.linger(200..=4000).await,
+            Err(failure) if is_transient(&failure) => world.linger(200..=4000).await,
             _ => return,
         }
     }

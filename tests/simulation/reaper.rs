@@ -2,10 +2,12 @@
 
 use crate::cloud::TaskRow;
 use crate::engine::locked;
-use crate::invoke::{Function, invoke};
+use crate::functions::Function;
+use crate::invoke::invoke;
 use crate::world::World;
 use lockstep::contract::rfc3339;
 use lockstep::domain::{LockKey, Timestamp};
+use lockstep::events::{Event, EventDetail};
 use lockstep::executions::ExecutionArn;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -14,41 +16,66 @@ use std::sync::Arc;
 const SWEEP: u64 = 60_000;
 
 /// Tells of an execution that has begun or ended. Step Functions does so as well as it can.
-pub(crate) fn execution_changed(
-    world: &Arc<World>,
-    arn: &ExecutionArn,
-    lock: &LockKey,
-    status: &str,
-) {
-    let input = json!({ "lock": lock.as_str() }).to_string();
+pub(crate) fn execution_changed(world: &Arc<World>, arn: &ExecutionArn, status: &str) {
+    let cloud = locked(&world.cloud);
+    let Some(row) = cloud.executions.get(arn) else {
+        return;
+    };
     let event = json!({
         "source": "aws.states",
         "detail-type": "Step Functions Execution Status Change",
-        "detail": { "executionArn": arn.as_str(), "status": status, "input": input },
+        "detail": {
+            "executionArn": arn.as_str(),
+            "status": status,
+            "input": row.story.input.to_string(),
+            "redriveCount": row.story.redrives,
+            "stopDate": row.ended.map(|(at, _)| at),
+        },
     });
+    drop(cloud);
     deliver(world, event, "execution event");
 }
 
 /// The event of a task as it is now.
 pub(crate) fn task_event(arn: &str, row: &TaskRow) -> Value {
     let time = |at: Option<u64>| at.map(|at| rfc3339(Timestamp::from_millis(at)));
+    let overrides = &row.request.overrides.container_overrides;
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|container| {
+            let environment = container.environment.iter();
+            let environment = environment.map(|v| json!({ "name": v.name, "value": v.value }));
+            json!({ "name": container.name, "environment": environment.collect::<Vec<_>>() })
+        })
+        .collect();
     json!({
         "source": "aws.ecs",
         "detail-type": "ECS Task State Change",
         "detail": {
             "taskArn": arn,
-            "clusterArn": row.work.cluster,
-            "group": row.group,
+            "clusterArn": format!("arn:aws:ecs:eu-west-1:1:cluster/{}", row.request.cluster),
+            "group": row.request.group(),
             "lastStatus": row.status.name(),
             "version": row.version,
+            "stopCode": row.stopping.map(|(_, code)| code),
+            "stoppingAt": time(row.stopping.map(|(at, _)| at)),
+            "executionStoppedAt": time(row.exited),
             "startedAt": time(row.started),
             "stoppedAt": time(row.stopped),
             "containers": [{ "name": "job", "runtimeId": arn, "exitCode": row.exit_code }],
-            "overrides": { "containerOverrides": [{ "environment": [
-                { "name": "LOCKSTEP_FENCING_TOKEN", "value": row.token.to_string() },
-            ] }] },
+            "overrides": { "containerOverrides": overrides },
         },
     })
+}
+
+/// The event of what a process leaves to the reaper.
+pub(crate) fn left_by_a_process(world: &Arc<World>, event: &Event) {
+    let event = json!({
+        "source": "lockstep",
+        "detail-type": event.kind.detail_type(),
+        "detail": EventDetail::from(event),
+    });
+    deliver(world, event, "event of a process");
 }
 
 /// Sends an event on its way to the reaper.

@@ -1,8 +1,9 @@
 //! What the work writes to: a resource that refuses tokens smaller than the largest it has seen.
 
 use crate::engine::locked;
+use crate::witness::Excuse;
 use crate::world::World;
-use lockstep::domain::{FencingToken, HolderId, LockKey, LockRecord, Permits, RunOutcome};
+use lockstep::domain::{FencingToken, HolderId, LockKey, LockRecord, Permits};
 use lockstep::executions::ExecutionArn;
 
 /// One write of the work of a grant; whether the resource takes it.
@@ -37,8 +38,11 @@ pub(crate) fn write(world: &World, lock: &LockKey, token: FencingToken, who: &st
         ));
     }
     if !held {
-        match excuse(world, &holder, over) {
-            Some(why) => zombie(world, record.as_ref(), who, why, taken),
+        match excuse(world, &holder) {
+            Some(why) => {
+                why.count(world, &holder);
+                zombie(world, record.as_ref(), who, why.name(), taken);
+            }
             None => {
                 world.break_promise(format!("{lock}: {who} works under {token} after {over:?}"))
             }
@@ -47,29 +51,45 @@ pub(crate) fn write(world: &World, lock: &LockKey, token: FencingToken, who: &st
     taken
 }
 
+/// How long a redriven execution may work before its first heartbeat has stopped it, in
+/// milliseconds: half of it is the time that a container takes to stop.
+const REDRIVEN: u64 = 60_000;
+
+/// How long the last call of an execution's states may go on after its end, in milliseconds.
+const LAST_STEP: u64 = 15_000;
+
 /// Why work may go on without its permit.
-fn excuse(world: &World, holder: &HolderId, over: Option<RunOutcome>) -> Option<&'static str> {
-    let arn = ExecutionArn::of_holder(holder);
-    let cloud = locked(&world.cloud);
-    let row = arn.and_then(|arn| cloud.executions.get(&arn));
-    let redriven = row.is_some_and(|row| row.redriven.is_some());
-    match over? {
-        // The lease ran out under a policy that lets it work on, or nobody could be asked.
-        RunOutcome::Lost => Some("zombies: lost"),
-        RunOutcome::Evicted => Some("zombies: evicted"),
-        // Its task was started in the very moment in which its execution died.
-        RunOutcome::Recovered | RunOutcome::Replaced if !redriven => Some("zombies: unseen start"),
-        // It does not know yet that its grant is gone.
-        RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Replaced if redriven => {
-            Some("zombies: redriven")
-        }
-        _ => None,
+fn excuse(world: &World, holder: &HolderId) -> Option<Excuse> {
+    let now = world.now();
+    if locked(&world.audit).evictions.contains(holder) {
+        return Some(Excuse::Evicted);
     }
+    let cloud = locked(&world.cloud);
+    let witness = locked(&world.witness);
+    let run = witness.runs.get(holder)?;
+    let Some(arn) = ExecutionArn::of_holder(holder) else {
+        return (!run.has_lease(now)).then_some(Excuse::Process);
+    };
+    let row = cloud.executions.get(&arn)?;
+    let ended = row.ended.map(|(at, _)| at);
+    let cases = [
+        (run.has_yielded(now), Excuse::Yielded),
+        (
+            row.redriven
+                .is_some_and(|at| now < at + REDRIVEN || run.answered < at),
+            Excuse::Redriven,
+        ),
+        (
+            row.story.is_own() && ended.is_some_and(|at| now < at + LAST_STEP),
+            Excuse::LastStep,
+        ),
+    ];
+    let case = cases.into_iter().find(|(holds, _)| *holds);
+    case.map(|(_, excuse)| excuse)
 }
 
 /// Work without a permit: explained, counted, and refused once somebody else has written.
-fn zombie(world: &World, record: Option<&LockRecord>, who: &str, why: &'static str, taken: bool) {
-    world.count(why);
+fn zombie(world: &World, record: Option<&LockRecord>, who: &str, why: &str, taken: bool) {
     if !taken {
         world.count("zombies refused");
     }

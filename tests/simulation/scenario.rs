@@ -4,6 +4,7 @@ mod requests;
 
 use crate::cloud;
 use crate::process;
+use crate::witness;
 use crate::workflow::{self, Order};
 use crate::world::World;
 use crate::{operator, reaper};
@@ -50,6 +51,7 @@ pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
     }
     world.spawn(reaper::sweep(Arc::clone(world)));
     let locks: Vec<_> = locks.into_iter().map(|guarded| guarded.lock).collect();
+    world.spawn(witness::watch(Arc::clone(world), locks.clone()));
     for lock in &locks {
         world.spawn(operator::look_after(Arc::clone(world), lock.clone()));
     }
@@ -73,15 +75,20 @@ fn come(world: &Arc<World>, at: u64, order: Order) {
     world.spawn(async move {
         later.sleep(at).await;
         let arn = order.arn.clone();
-        workflow::start(&later, order.clone());
+        workflow::start(&later, &order);
         let Some(after) = crash else { return };
         later.sleep(after).await;
         let how = later.pick(&[ExecutionEnd::Aborted, ExecutionEnd::TimedOut]);
         later.count("executions ended from outside");
         cloud::abort(&later, &arn, how);
         if redrive {
-            later.linger(2000..=90_000).await;
-            workflow::redrive(&later, order);
+            // Half of them are redriven while the old task is still being stopped.
+            if later.chance(500) {
+                later.linger(500..=10_000).await;
+            } else {
+                later.linger(10_000..=90_000).await;
+            }
+            workflow::redrive(&later, &arn);
         }
     });
 }

@@ -2,6 +2,7 @@
 
 use crate::engine::locked;
 use crate::run::{Report, live_through};
+use crate::witness::Excuse;
 use crate::world::Tally;
 use lockstep::config::variable;
 use std::sync::Mutex;
@@ -15,32 +16,57 @@ const SEEDS: u64 = 1000;
 const SHOWN: usize = 3;
 
 /// How many of each there must be in a thousand worlds, or the worlds test too little.
-const AT_LEAST: [(&str, u64); 25] = [
+const AT_LEAST: [(&str, u64); 39] = [
     ("grants", 8000),
     ("hand-overs", 2500),
     ("woken", 2000),
+    ("hand-overs by a process", 200),
+    ("sent away by a process", 8),
     ("went first", 400),
     ("registered again", 800),
     ("recoveries", 600),
     ("replaced", 300),
-    ("reinstated", 40),
+    ("reinstated", 20),
+    ("redriven", 700),
     ("ended while releasing", 300),
-    ("lost", 400),
-    ("evicted", 200),
+    ("lost", 350),
+    ("evicted", 250),
     ("duplicates", 800),
-    ("gave up", 150),
-    ("leases lost", 600),
+    ("gave up", 120),
+    ("leases lost", 400),
+    ("successes of run keys", 1200),
     ("processes paused", 300),
     ("processes gone", 100),
-    ("zombies refused", 700),
+    ("zombies refused", 400),
+    ("stops: replaced", 250),
+    ("stops: the execution has ended", 1000),
+    ("looks at a queue", 2000),
     ("lost answers", 2000),
-    ("late writes", 400),
-    ("busy", 1000),
+    ("late writes", 350),
+    ("busy", 800),
     ("functions cut off", 2500),
-    ("wake-ups lost", 500),
-    ("wake-ups late", 500),
-    ("wake-ups twice", 400),
+    ("wake-ups lost", 400),
+    ("wake-ups late", 400),
+    ("wake-ups twice", 250),
     ("events lost", 2500),
+    ("invocations during a deployment", 1000),
+    ("invocations throttled", 3000),
+    ("requests to a table that is away", 10_000),
+    ("states scheduled late", 250),
+    ("old answers of ECS", 400),
+    ("tasks that stop late", 350),
+    ("tasks left behind by a time-out", 80),
+];
+
+/// How many runs may be excused in a thousand worlds, by reason.
+const AT_MOST: [(Excuse, u64); 7] = [
+    (Excuse::LateRegistration, 400),
+    (Excuse::Evicted, 450),
+    (Excuse::Yielded, 250),
+    (Excuse::Redriven, 20),
+    (Excuse::RedrivenMeanwhile, 5),
+    (Excuse::Process, 500),
+    (Excuse::LastStep, 5),
 ];
 
 #[test]
@@ -69,6 +95,15 @@ fn no_seed_breaks_a_promise() {
         assert!(
             times >= least,
             "{what}: {times} times, but {least} expected"
+        );
+    }
+    for (excuse, most) in AT_MOST {
+        let times = total.tally.get(excuse.name()).copied().unwrap_or_default();
+        let most = (most * seeds).div_ceil(SEEDS);
+        let name = excuse.name();
+        assert!(
+            times <= most,
+            "{name}: {times} runs, but at most {most} may be"
         );
     }
 }

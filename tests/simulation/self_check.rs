@@ -2,6 +2,7 @@
 //! write that breaks it.
 
 mod table;
+mod witness;
 
 use crate::engine::locked;
 use crate::resource;

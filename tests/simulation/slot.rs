@@ -2,7 +2,7 @@
 
 use crate::engine::locked;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
@@ -62,31 +62,29 @@ pub(crate) async fn race<A, B>(
     .await
 }
 
-/// Waits until both have succeeded, or one has failed; the other one is dropped then.
-pub(crate) async fn both<E>(
-    left: impl Future<Output = Result<(), E>>,
-    right: impl Future<Output = Result<(), E>>,
-) -> Result<(), E> {
-    let (mut left, mut right) = (pin!(left), pin!(right));
-    let (mut left_done, mut right_done) = (false, false);
+/// One of several that are waited for.
+pub(crate) type Branch<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Waits until all have succeeded, or one has failed; the others are dropped then.
+pub(crate) async fn all_or_first_failure<T, E>(
+    mut all: Vec<Branch<'_, Result<T, E>>>,
+) -> Result<Vec<T>, E> {
+    let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
     poll_fn(|context| {
-        if !left_done && let Poll::Ready(end) = left.as_mut().poll(context) {
-            if end.is_err() {
-                return Poll::Ready(end);
+        for (future, done) in all.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let Poll::Ready(end) = future.as_mut().poll(context)
+            {
+                match end {
+                    Ok(value) => *done = Some(value),
+                    Err(failure) => return Poll::Ready(Err(failure)),
+                }
             }
-            left_done = true;
         }
-        if !right_done && let Poll::Ready(end) = right.as_mut().poll(context) {
-            if end.is_err() {
-                return Poll::Ready(end);
-            }
-            right_done = true;
+        if done.iter().any(Option::is_none) {
+            return Poll::Pending;
         }
-        if left_done && right_done {
-            Poll::Ready(Ok(()))
-        } else {
-            Poll::Pending
-        }
+        Poll::Ready(Ok(done.iter_mut().filter_map(Option::take).collect()))
     })
     .await
 }

@@ -1,6 +1,9 @@
 //! The lock table as a network and a loaded service make it look.
 
 use crate::audit;
+use crate::engine::locked;
+use crate::weather::TableTrouble;
+use crate::witness;
 use crate::world::World;
 use lockstep::domain::{
     Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
@@ -15,6 +18,20 @@ impl SimStore {
     /// The way to the table: some time, and sometimes a failure before anything is done.
     async fn reach(&self) -> Result<(), StoreError> {
         let world = &self.0;
+        match world.weather.of_table(world.now()) {
+            Some(TableTrouble::Away) => {
+                world.has_fault();
+                world.count("requests to a table that is away");
+                world.linger(5..=3000).await;
+                return Err(StoreError::Unavailable("the table is away".into()));
+            }
+            Some(TableTrouble::Throttled) => {
+                world.has_fault();
+                world.count("throttled");
+                return Err(StoreError::Throttled("simulated".into()));
+            }
+            None => {}
+        }
         if world.fault(10) {
             world.count("slow requests");
             world.linger(200..=4000).await;
@@ -122,6 +139,7 @@ async fn write(world: &Arc<World>, lock: &LockKey, change: &Change) -> Result<Co
     if matches!(answer, Commit::Committed(_)) {
         let after = world.store.load(lock).await?;
         audit::committed(world, lock, change, before.as_ref(), after.as_ref());
+        witness::commits(world, before.as_ref(), after.as_ref());
     }
     Ok(answer)
 }
@@ -140,6 +158,8 @@ fn write_late(world: &Arc<World>, lock: LockKey, change: Change) {
 }
 
 fn register_late(world: &Arc<World>, lock: LockKey, waiter: Waiter) {
+    let late = waiter.terms.holder.clone();
+    locked(&world.audit).late_registrations.insert(late);
     let sender = Arc::clone(world);
     world.spawn(async move {
         sender.linger(0..=5000).await;

@@ -1,108 +1,153 @@
-//! An execution of exclusive-run: acquire, wait for the turn, work beside heartbeats, release.
+//! Executions: of exclusive-run as it is deployed, and of workflows that call the functions
+//! themselves.
 
-mod acquire;
-mod exclusive;
-
-use crate::answer::Grant;
-use crate::cloud::{self, Batch};
+use crate::asl::{Frame, Machine, Place, Run};
+use crate::cloud::{self, ExecutionRow};
 use crate::engine::locked;
+use crate::invoke::Failure;
+use crate::witness::{RunFacts, Terms};
 use crate::world::World;
 use lockstep::domain::{HolderId, LockKey};
 use lockstep::executions::{ExecutionArn, ExecutionEnd};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What an execution was started with.
-#[derive(Clone, Debug)]
+/// What an execution is started with.
+#[derive(Clone)]
 pub(crate) struct Order {
     pub(crate) arn: ExecutionArn,
     pub(crate) lock: LockKey,
-    /// The request to acquire-lock, without what only a waiting state adds.
-    pub(crate) ask: Value,
-    /// What a waiting state adds.
-    pub(crate) turn: Value,
-    pub(crate) may_wait: bool,
-    /// How long the waiting state waits before it registers again, in milliseconds.
-    pub(crate) wait_interval: u64,
-    pub(crate) batch: Batch,
-    /// Whether the work is an ECS task, or states of the workflow itself.
-    pub(crate) as_task: bool,
+    pub(crate) machine: &'static Machine,
+    pub(crate) input: Value,
     /// Whether it is ended from outside while it releases.
     pub(crate) dies_releasing: bool,
 }
 
 impl Order {
     pub(crate) fn name(&self) -> &str {
-        self.arn.as_str().rsplit(':').next().unwrap_or_default()
+        cloud::short(&self.arn)
     }
 }
 
-/// How an execution comes to its end.
-pub(crate) type End = Result<(), String>;
+/// An execution as StartExecution and RedriveExecution know it.
+#[derive(Clone)]
+pub(crate) struct Story {
+    machine: &'static Machine,
+    pub(crate) input: Value,
+    place: Place,
+    pub(crate) redrives: u64,
+}
+
+impl Story {
+    /// Whether the states themselves are the work.
+    pub(crate) fn is_own(&self) -> bool {
+        std::ptr::eq(self.machine, Machine::own_workflow())
+    }
+}
 
 /// Starts an execution.
-pub(crate) fn start(world: &Arc<World>, order: Order) {
-    let (arn, lock) = (order.arn.clone(), order.lock.clone());
-    let what = if order.may_wait {
-        "may wait"
-    } else {
-        "does not wait"
-    };
-    world.note(order.name(), format_args!("starts for {lock}, {what}"));
-    let run = Arc::clone(world);
-    let job = world.spawn(async move {
-        let end = run_through(&run, &order).await;
-        conclude(&run, &order, end);
-    });
-    cloud::begin(world, &arn, &lock, job);
-}
-
-async fn run_through(world: &Arc<World>, order: &Order) -> End {
-    match acquire::acquire(world, order).await? {
-        Some(grant) => exclusive::run(world, order, &grant).await,
-        None => Ok(()),
-    }
-}
-
-fn conclude(world: &Arc<World>, order: &Order, end: End) {
-    if let Err(error) = &end {
-        world.note(order.name(), format_args!("fails with {error}"));
-    }
-    let how = match end {
-        Ok(()) => ExecutionEnd::Succeeded,
-        Err(_) => ExecutionEnd::Failed,
-    };
-    cloud::end(world, &order.arn, how);
-}
-
-/// Starts an execution that has failed again, behind its acquire step, with the grant that it had.
-pub(crate) fn redrive(world: &Arc<World>, order: Order) {
+pub(crate) fn start(world: &Arc<World>, order: &Order) {
+    let input = &order.input;
+    world.note(order.name(), format_args!("starts with {input}"));
     let holder = HolderId::new(order.arn.as_str()).expect("an ARN is a holder");
-    let Some(grant) = last_grant(world, &order.lock, &holder) else {
-        return;
+    let terms = Terms::read(input).expect("the input names a lock");
+    let facts = RunFacts::of(terms);
+    locked(&world.witness).runs.insert(holder, facts);
+    let story = Story {
+        machine: order.machine,
+        input: input.clone(),
+        place: Frame::starting_at(&order.machine.start_at, input.clone()),
+        redrives: 0,
     };
-    if world.is_calm() || !cloud::has_failed(world, &order.arn) {
-        return;
-    }
-    let (arn, run) = (order.arn.clone(), Arc::clone(world));
-    let job = world.spawn(async move {
-        let end = exclusive::run(&run, &order, &grant).await;
-        conclude(&run, &order, end);
-    });
-    cloud::begin_again(world, &arn, job);
+    let job = carry_out(world, &order.arn, world.now(), &story);
+    let row = ExecutionRow {
+        lock: order.lock.clone(),
+        started: world.now(),
+        ended: None,
+        redriven: None,
+        end_before: None,
+        job,
+        story,
+        dies_releasing: order.dies_releasing,
+    };
+    cloud::begin(world, &order.arn, row);
 }
 
-fn last_grant(world: &World, lock: &LockKey, holder: &HolderId) -> Option<Grant> {
-    let audit = locked(&world.audit);
-    let grants = audit.books.get(lock)?.grants.iter().rev();
-    let (token, entry) = grants
-        .into_iter()
-        .find(|(_, entry)| entry.holder == *holder)?;
-    let receipt = lockstep::contract::Grant::of(lock, holder, *token, entry.lease.run_key.as_ref());
-    Some(Grant {
-        holder: holder.clone(),
-        token: *token,
-        beat: entry.lease.heartbeat.millis(),
-        receipt: serde_json::to_value(receipt).expect("a receipt is JSON"),
+/// Redrives an execution that has not succeeded: it goes on from the state that did not succeed,
+/// with the variables of that time. One that failed by a Fail state fails again.
+pub(crate) fn redrive(world: &Arc<World>, arn: &ExecutionArn) {
+    if world.is_calm() || !cloud::has_failed(world, arn) {
+        return;
+    }
+    let cloud = locked(&world.cloud);
+    let Some(row) = cloud.executions.get(arn) else {
+        return;
+    };
+    let (mut story, started) = (row.story.clone(), row.started);
+    drop(cloud);
+    story.redrives += 1;
+    let job = carry_out(world, arn, started, &story);
+    cloud::begin_again(world, arn, job, story);
+}
+
+fn carry_out(world: &Arc<World>, arn: &ExecutionArn, started: u64, story: &Story) -> u64 {
+    let run = Run {
+        world: Arc::clone(world),
+        arn: arn.clone(),
+        machine: story.machine,
+        input: story.input.clone(),
+        started,
+        redrives: story.redrives,
+        root: Arc::clone(&story.place),
+    };
+    world.spawn(async move {
+        let end = run.carry_out().await;
+        conclude(&run, end);
     })
+}
+
+fn conclude(run: &Run, end: Result<Value, Failure>) {
+    let (world, name) = (&run.world, cloud::short(&run.arn));
+    let how = match end {
+        Ok(output) => {
+            match output["status"].as_str() {
+                Some("skipped") => world.count("skipped"),
+                Some("duplicate") => world.count("duplicates"),
+                Some("gaveUp") => world.count("gave up"),
+                _ => {}
+            }
+            world.note(name, format_args!("succeeds with {output}"));
+            ExecutionEnd::Succeeded
+        }
+        Err(Failure { error, cause }) => {
+            if error.is_empty() {
+                world.break_promise(format!("{name} failed without an error: {cause}"));
+            }
+            world.note(name, format_args!("fails with {error}: {cause}"));
+            ExecutionEnd::Failed
+        }
+    };
+    cloud::end(world, &run.arn, how);
+}
+
+/// The execution asks to release its grant: the moment in which most is under way. Some are ended
+/// from outside just then.
+pub(crate) fn is_releasing(world: &Arc<World>, arn: &ExecutionArn) {
+    let mut cloud = locked(&world.cloud);
+    let row = cloud.executions.get_mut(arn);
+    let doomed = row.is_some_and(|row| std::mem::take(&mut row.dies_releasing));
+    drop(cloud);
+    if !doomed || world.is_calm() {
+        return;
+    }
+    let (later, arn) = (Arc::clone(world), arn.clone());
+    world.spawn(async move {
+        later.linger(0..=60).await;
+        later.count("ended while releasing");
+        cloud::abort(&later, &arn, ExecutionEnd::Aborted);
+        if later.chance(600) {
+            later.linger(2000..=90_000).await;
+            redrive(&later, &arn);
+        }
+    });
 }

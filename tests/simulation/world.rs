@@ -3,14 +3,17 @@
 use crate::audit::Audit;
 use crate::cloud::Cloud;
 use crate::engine::{Engine, JobId, locked};
+use crate::weather::Weather;
+use crate::witness::Witness;
 use fastrand::Rng;
 use lockstep::domain::Timestamp;
 use lockstep::store::memory::MemoryStore;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Arguments, Write};
 use std::future::Future;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// When every simulation begins: 2026-03-01T00:00:00Z.
 pub(crate) const START: u64 = 1_772_323_200_000;
@@ -24,12 +27,24 @@ pub(crate) struct World {
     pub(crate) store: MemoryStore,
     pub(crate) cloud: Mutex<Cloud>,
     pub(crate) audit: Mutex<Audit>,
+    pub(crate) witness: Mutex<Witness>,
     /// No fault begins from here on.
     pub(crate) calm_from: u64,
+    /// What goes wrong for a while and for everybody.
+    pub(crate) weather: Weather,
+    /// Whether Step Functions stops the task of a state that timed out.
+    pub(crate) timeouts_stop: bool,
+    /// Whether Step Functions evaluates TimeoutSeconds anew with each attempt of a state.
+    pub(crate) timeouts_anew: bool,
     /// How many times more often than usual things go wrong.
     rough: u64,
+    /// When the latest fault began.
+    fault_at: AtomicU64,
+    over: AtomicBool,
     random: Mutex<Rng>,
     tally: Mutex<Tally>,
+    /// What was counted, and of whom.
+    counted: Mutex<BTreeSet<(&'static str, String)>>,
     trace: Mutex<String>,
     broken: Mutex<Option<String>>,
 }
@@ -37,15 +52,28 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn of_seed(seed: u64, trouble: u64) -> Self {
         let mut random = Rng::with_seed(seed);
+        let rough = [0, 1, 1, 1, 1, 4][random.usize(0..6)];
+        let weather = if rough == 0 || trouble == 0 {
+            Weather::default()
+        } else {
+            Weather::of(&mut random, START, START + trouble)
+        };
         Self {
             engine: Engine::starting_at(START),
             store: MemoryStore::default(),
             cloud: Mutex::default(),
             audit: Mutex::default(),
+            witness: Mutex::default(),
             calm_from: START + trouble,
-            rough: [0, 1, 1, 1, 1, 4][random.usize(0..6)],
+            weather,
+            timeouts_stop: random.bool(),
+            timeouts_anew: random.bool(),
+            rough,
+            fault_at: AtomicU64::new(START),
+            over: AtomicBool::new(false),
             random: Mutex::new(random),
             tally: Mutex::default(),
+            counted: Mutex::default(),
             trace: Mutex::default(),
             broken: Mutex::default(),
         }
@@ -85,7 +113,21 @@ impl World {
 
     /// The same for what goes wrong: nothing does, once the world is calm.
     pub(crate) fn fault(&self, permille: u64) -> bool {
-        self.chance(permille * self.rough) && !self.is_calm()
+        let goes_wrong = self.chance(permille * self.rough) && !self.is_calm();
+        if goes_wrong {
+            self.has_fault();
+        }
+        goes_wrong
+    }
+
+    /// Something goes wrong now.
+    pub(crate) fn has_fault(&self) {
+        self.fault_at.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// When something went wrong for the last time.
+    pub(crate) fn last_fault(&self) -> u64 {
+        self.fault_at.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_calm(&self) -> bool {
@@ -100,6 +142,14 @@ impl World {
     /// One more of `what`.
     pub(crate) fn count(&self, what: &'static str) {
         *locked(&self.tally).entry(what).or_default() += 1;
+    }
+
+    /// One more of `what`, unless it was counted of `whom` before.
+    pub(crate) fn count_once(&self, what: &'static str, whom: &str) {
+        let first = locked(&self.counted).insert((what, whom.to_owned()));
+        if first {
+            self.count(what);
+        }
     }
 
     /// One line of the trace: when, who, what.
@@ -126,6 +176,17 @@ impl World {
 
     pub(crate) fn tally(&self) -> Tally {
         locked(&self.tally).clone()
+    }
+
+    /// Ends everything that is under way, for good.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.engine.end();
+    }
+
+    /// Whether the world has been ended: nothing begins any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
     }
 
     /// Runs until `end`, or until a promise is broken.

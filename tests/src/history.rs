@@ -2,7 +2,7 @@
 
 use crate::generate::{Act, HOLDERS, KEYS, acquire, act, holder, order, run_key};
 use lockstep::domain::{
-    Acquire, Command, FencingToken, HolderId, LockRecord, RunId, RunKey, Timestamp,
+    Acquire, Command, FencingToken, HolderId, Lease, LockRecord, RunId, RunKey,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy};
@@ -79,8 +79,8 @@ impl Grants {
         let (token, key) = grant.unwrap_or((FencingToken::from_number(1), None));
         let key = if wrong_key { Some(run_key(0)) } else { key };
         let lease = record.and_then(|record| record.lease(&who, token));
-        let ends = lease.map_or(Timestamp::from_millis(0), |lease| lease.expires_at);
-        act.command(who, token, key, ends)
+        let seen = lease.map(Lease::version).unwrap_or_default();
+        act.command(who, token, key, seen)
     }
 
     /// The run key of a grant.

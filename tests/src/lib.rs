@@ -5,6 +5,7 @@ use std::path::PathBuf;
 pub mod dynamodb_local;
 pub mod generate;
 pub mod history;
+pub mod judge;
 pub mod schemas;
 pub mod seeds;
 pub mod stack;

@@ -36,11 +36,12 @@ pub(super) async fn attend(
         ..Spec::default()
     };
     let mut child = Child::start(&reaper, &spec)?;
-    guardian.guard(child.group(), NEVER);
+    let family = child.family().clone();
+    guardian.guard(&family, NEVER);
     let (end, cause) = until_end(args, &mut child, service, signals).await;
-    guardian.drop(child.group());
-    terminal::take_back(child.group());
-    kill_strays(child.group(), || Some(guardian.pid())).await;
+    guardian.drop(family.group);
+    terminal::take_back(family.group);
+    kill_strays(&family, || Some(guardian.pid())).await;
     service.stop().await;
     let open = service.book().open();
     tracing::info!(%end, open, "the program has ended; its open jobs are released as failed");

@@ -15,11 +15,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 /// Most connections at once: a long poll and a beat for each job, and some more.
 const CONNECTIONS_MAX: usize = 4_096;
-/// How long a client may take to send the head of a request, and to send the next one.
-const HEAD_WITHIN: Duration = Duration::from_secs(60);
+/// How long a client may take to send the head of a request.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+/// Longest time for a whole connection: the request, the longest wait for a job, retries of the lock
+/// table, and a client that is slow to read the answer.
+const CONNECTION_WITHIN: Duration = Duration::from_secs(300);
 
 /// A place to listen.
 #[derive(Debug)]
@@ -88,6 +92,8 @@ impl Listener {
     }
 }
 
+/// Answers one request. A connection that stays open for the next one would have to be closed while it is
+/// idle, and a beat that is sent at that moment is lost.
 async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     router: Router,
@@ -96,9 +102,12 @@ async fn answer(
     let connection = Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
+        .keep_alive(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection broke");
+    match timeout(CONNECTION_WITHIN, connection).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "a connection broke"),
+        Err(_) => tracing::debug!("a connection took too long and is closed"),
     }
     drop(place);
 }

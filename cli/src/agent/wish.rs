@@ -111,12 +111,16 @@ impl BeginRequest {
                 WhenHeld::Fail => Overlap::Fail,
             },
             may_wait: false,
+            wait_for_ending: false,
             max_queue: None,
             task_token: None,
             wait_until: None,
             stale_policy: Stale::Terminate,
             no_progress_seconds: self.no_progress_seconds,
             work: None,
+            parent: None,
+            redrive_count: None,
+            redrive: None,
         }
     }
 }

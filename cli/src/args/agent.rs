@@ -17,6 +17,7 @@ ends with it. Without one, it runs beside the program, in the same task.
 Exit codes:
   the command's own; 128+n if signal n ended it
   64   a flag or the environment is wrong; the address is in use
+  69   there are no credentials
   126, 127  the command cannot be run, is not found
   143  stopped by SIGTERM (130 by SIGINT)
 

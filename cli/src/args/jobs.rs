@@ -11,6 +11,9 @@ Exit codes:
   64   a flag or the environment is wrong
   69   the lock table, or with --lost ECS, could not be asked
 
+A record that has lost its place in the sweep's index (no shard, no dueAt) is not listed. --lock reads
+it.
+
 Examples:
   lockstep jobs                          who holds which lock
   lockstep jobs --lost --json            what died, and what will happen

@@ -10,7 +10,7 @@ const AFTER_HELP: &str = "\
 Exit codes:
   the command's own; 128+n if signal n ended it
   0    the command succeeded; or skipped or a duplicate (see --skip-code)
-  64   a flag or the environment is wrong        69   the lock table cannot be used
+  64   a flag or the environment is wrong        69   the lock table cannot be used, no credentials
   75   not acquired                              76   the lease was lost
   124  over --max-run, or no progress            126, 127  the command cannot be run, is not found
   143  stopped by SIGTERM (130 by SIGINT)
@@ -22,7 +22,8 @@ Environment:
   LOCKSTEP_LOG     error, warn, info (default), debug or trace
 
 The command gets LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE,
-LOCKSTEP_RUN_KEY and LOCKSTEP_PROGRESS (a FIFO that takes lines; see `lockstep progress`).
+LOCKSTEP_RUN_KEY, LOCKSTEP_PROGRESS (a FIFO that takes lines; see `lockstep progress`) and
+LOCKSTEP_MARK (by which its processes are found).
 
 Example:
   lockstep run --lock nightly-report --lease 60s --overlap skip -- ./report --all";
@@ -125,11 +126,15 @@ impl RunArgs {
                 OverlapArg::Wait => Overlap::Queue,
             },
             may_wait: false,
+            wait_for_ending: false,
             max_queue: self.max_queue.map(i64::from),
             task_token: None,
             wait_until: None,
             stale_policy: Stale::Terminate,
             work: None,
+            parent: None,
+            redrive_count: None,
+            redrive: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Flags that several commands have.
 
 use crate::protect::Mode;
-use crate::sys::env::variable;
+use crate::sys::env::{filled, variable};
 use clap::Args;
 use lockstep::config::{Config, Key};
 
@@ -28,7 +28,33 @@ impl TableArg {
             let chosen = self.table.clone().filter(|_| name == Key::Table.name());
             chosen.or_else(|| variable(name))
         });
-        config.map_err(|error| format!("{error} (or --table)"))
+        let config = config.map_err(|error| format!("{error} (or --table)"))?;
+        if !is_table(&config.table) {
+            let name = &config.table;
+            return Err(format!(
+                "LOCKSTEP_TABLE (or --table) is {name:?}, but must be {TABLE_RULE}"
+            ));
+        }
+        if filled("AWS_REGION").is_none() {
+            return Err("AWS_REGION is missing: the region of the lock table".into());
+        }
+        Ok(config)
+    }
+}
+
+/// What the name of a table has to be
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>).
+const TABLE_RULE: &str = "3 to 255 of A-Z a-z 0-9 _ . -, or the ARN of a table";
+
+fn is_table(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    let is_name = |name: &str| (3..=255).contains(&name.len()) && name.chars().all(is_part);
+    match name.strip_prefix("arn:") {
+        Some(rest) => {
+            let name = rest.rsplit_once(":table/").map(|(_, name)| name);
+            name.is_some_and(is_name)
+        }
+        None => is_name(name),
     }
 }
 
@@ -39,4 +65,30 @@ pub(crate) struct ProtectArg {
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true,
           default_value = "off", default_missing_value = "best-effort")]
     pub(crate) protect: Mode,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_table;
+
+    #[test]
+    fn a_table_has_a_name_or_an_arn() {
+        for good in [
+            "locks",
+            "a.b_c-D9",
+            "arn:aws:dynamodb:eu-west-1:111122223333:table/locks",
+        ] {
+            assert!(is_table(good), "{good}");
+        }
+        for bad in [
+            "ab",
+            "lock table",
+            "locks!",
+            "arn:aws:dynamodb:eu-west-1:111122223333:table/",
+            "arn:aws:sqs:eu-west-1:111122223333:locks",
+        ] {
+            assert!(!is_table(bad), "{bad}");
+        }
+        assert!(!is_table(&"a".repeat(256)));
+    }
 }

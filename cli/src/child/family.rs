@@ -1,58 +1,132 @@
-//! The children of this process, as `/proc` tells of them.
+//! The processes of one command, wherever they have gone.
 
+use super::mark::Mark;
+use super::processes::Processes;
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Those that live.
-pub(super) fn living() -> Vec<Pid> {
-    children(|state| !matches!(state, ZOMBIE | "X"))
+/// What the processes of one command have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Family {
+    /// The group that they begin in, which has the id of the first of them.
+    pub(crate) group: Pid,
+    /// The mark in their environment.
+    pub(crate) mark: Mark,
 }
 
-/// Those that have ended and are not waited for yet.
-pub(super) fn zombies() -> Vec<Pid> {
-    children(|state| state == ZOMBIE)
+/// A family, and which processes were seen in it: those that leave its group, lose their parent and
+/// change their environment are known from before.
+#[derive(Clone, Debug)]
+pub(crate) struct Kin {
+    family: Family,
+    /// Processes by id, with the times of their start.
+    seen: BTreeMap<Pid, u64>,
 }
 
-const ZOMBIE: &str = "Z";
+impl Kin {
+    /// A family of which no process was seen yet.
+    pub(crate) fn new(family: Family) -> Self {
+        let seen = BTreeMap::new();
+        Self { family, seen }
+    }
 
-fn children(wanted: impl Fn(&str) -> bool) -> Vec<Pid> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let ids = entries.flatten().filter_map(|entry| {
-        let id: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        let (state, parent) = state_and_parent(&stat)?;
-        (parent == std::process::id() && wanted(state)).then_some(Pid::from_raw(id))
+    /// The group that they begin in.
+    pub(crate) fn group(&self) -> Pid {
+        self.family.group
+    }
+
+    /// Notes those among `processes` that belong to the group, descend from it, or were seen before.
+    pub(crate) fn note(&mut self, processes: &Processes) {
+        let group = processes.of_group(self.family.group);
+        let roots = group.chain(self.known(processes)).collect();
+        self.seen = started(processes.with_descendants(roots), processes);
+    }
+
+    /// Sends SIGKILL to all of the family among `processes`, and returns them. A process that was
+    /// started meanwhile is in the next list of processes.
+    pub(crate) fn kill(&mut self, processes: &Processes) -> BTreeSet<Pid> {
+        let group = processes.of_group(self.family.group);
+        let mut roots: BTreeSet<_> = group.chain(self.known(processes)).collect();
+        roots.extend(marked(&self.family.mark, processes));
+        let found = processes.with_descendants(roots);
+        self.seen = started(found.clone(), processes);
+        for id in &found {
+            kill(*id, Signal::SIGKILL).ok();
+        }
+        found
+    }
+
+    fn known(&self, processes: &Processes) -> impl Iterator<Item = Pid> {
+        let seen = self.seen.iter();
+        let known = seen.filter(|(id, started)| {
+            let process = processes.living(**id);
+            process.is_some_and(|process| process.started == **started)
+        });
+        known.map(|(id, _)| *id)
+    }
+}
+
+/// All that have `mark`, but for this process.
+pub(super) fn marked(mark: &Mark, processes: &Processes) -> impl Iterator<Item = Pid> {
+    let others = processes.all_living().filter(|id| *id != Pid::this());
+    others.filter(|id| mark.is_on(*id))
+}
+
+fn started(ids: BTreeSet<Pid>, processes: &Processes) -> BTreeMap<Pid, u64> {
+    let started = ids.into_iter().filter_map(|id| {
+        let process = processes.living(id)?;
+        Some((id, process.started))
     });
-    ids.collect()
-}
-
-/// The name of a command stands in brackets and may have any character, then come state and parent
-/// (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
-fn state_and_parent(stat: &str) -> Option<(&str, u32)> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    Some((fields.next()?, fields.next()?.parse().ok()?))
+    started.collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::state_and_parent;
+    use super::*;
+    use std::process::Command;
+
+    fn family(group: i32) -> Family {
+        Family {
+            group: Pid::from_raw(group),
+            mark: Mark::new(),
+        }
+    }
 
     #[test]
-    fn state_and_parent_are_found_whatever_the_name_is() {
-        let found = [
-            "71 (sleep) S 7 71 71 0",
-            "71 (a) S 9 (b) R 7 71 71 0",
-            "71 (sleep) Z 70 71 71 0",
-            "71 (sl",
-        ]
-        .map(state_and_parent);
+    fn a_process_that_left_its_group_and_its_parent_is_found_by_its_mark() {
+        // No group of this id exists.
+        let family = family(i32::MAX);
+        let mut daemon = Command::new("setsid");
+        daemon
+            .args(["--fork", "sleep", "300"])
+            .envs([family.mark.variable()]);
+        daemon.status().unwrap();
+        let mut kin = Kin::new(family);
 
-        assert_eq!(
-            found,
-            [Some(("S", 7)), Some(("R", 7)), Some(("Z", 70)), None]
-        );
+        let found = kin.kill(&Processes::now());
+
+        assert_eq!(found.len(), 1, "{found:?}");
+        while !kin.kill(&Processes::now()).is_empty() {}
+    }
+
+    #[test]
+    fn a_process_without_its_mark_is_found_if_it_was_seen_below_its_parent() {
+        use std::os::unix::process::CommandExt;
+        let mut shell = Command::new("sh");
+        let script = "env -i setsid sleep 301 & sleep 300";
+        let mut shell = shell.args(["-c", script]).process_group(0).spawn().unwrap();
+        let mut kin = Kin::new(family(i32::try_from(shell.id()).unwrap()));
+        let mut rounds = 0;
+        while kin.seen.len() < 3 && rounds < 1_000_000 {
+            kin.note(&Processes::now());
+            rounds += 1;
+        }
+
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        let found = kin.kill(&Processes::now());
+
+        assert_eq!(found.len(), 2, "{found:?}");
     }
 }

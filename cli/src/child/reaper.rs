@@ -1,7 +1,8 @@
 //! Waits for every child of this process, as the first process of a container has to.
 
-use super::family::zombies;
+use super::processes::Processes;
 use super::{ChildEnd, EndOf, Started};
+use crate::sys::terminal;
 use nix::errno::Errno;
 use nix::sys::prctl::set_child_subreaper;
 use nix::sys::signal::{Signal, killpg};
@@ -44,6 +45,7 @@ impl Reaper {
         tokio::spawn(async move {
             while told.recv().await.is_some() {
                 own.reap();
+                own.resume();
             }
         });
         Ok(reaper)
@@ -61,6 +63,7 @@ impl Reaper {
         let started = Started {
             pid: Pid::from_raw(i32::try_from(process.id()).unwrap_or(i32::MAX)),
             stdin: process.stdin.take(),
+            stdout: process.stdout.take(),
         };
         watched.insert(started.pid, Watched { process, tell });
         Ok((started, end))
@@ -74,7 +77,10 @@ impl Reaper {
                 Ok(status) => status.pid().into_iter().collect(),
                 Err(Errno::EINTR) => continue,
                 // `nix` knows no real-time signals. It says that instead of whose end it was.
-                Err(Errno::EINVAL) => zombies().into_iter().filter(has_ended).collect(),
+                Err(Errno::EINVAL) => {
+                    let zombies = Processes::now();
+                    zombies.zombies_of(Pid::this()).filter(has_ended).collect()
+                }
                 Err(error) => {
                     tracing::error!(%error, "children cannot be waited for");
                     return;
@@ -85,6 +91,18 @@ impl Reaper {
             }
             for pid in ended {
                 self.bury(pid);
+            }
+        }
+    }
+
+    /// Lets a command go on that the terminal has stopped (Ctrl-Z). A shell would offer its prompt, and
+    /// this process could not stop with the command: the lease would not be renewed.
+    fn resume(&self) {
+        let groups: Vec<_> = self.watched().keys().copied().collect();
+        for group in groups.into_iter().filter(|group| is_stopped(*group)) {
+            if terminal::is_of(group) {
+                tracing::warn!("Ctrl-Z does not stop work under a lease; Ctrl-C ends it");
+                killpg(group, Signal::SIGCONT).ok();
             }
         }
     }
@@ -112,6 +130,12 @@ impl Reaper {
 fn look(whom: Id<'_>) -> nix::Result<WaitStatus> {
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     waitid(whom, flags)
+}
+
+/// Whether the child `pid` was stopped by Ctrl-Z since this was asked last.
+fn is_stopped(pid: Pid) -> bool {
+    let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
+    waitid(Id::Pid(pid), flags) == Ok(WaitStatus::Stopped(pid, Signal::SIGTSTP))
 }
 
 /// A process whose first thread alone has ended looks like a zombie, too.

@@ -3,14 +3,18 @@
 //! `lockstep` starts itself in the child. What has to be set there before the command begins would
 //! be unsafe code between fork and exec; here it is a few plain calls.
 
+use super::program::{find, is_foreign};
 use crate::exit::Exit;
 use crate::log::say;
 use crate::sys::terminal;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
-use nix::unistd::{Pid, getppid};
-use std::io::ErrorKind;
+use nix::unistd::{Pid, execv, getppid};
+use std::ffi::CString;
+use std::io::{Error, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 /// This very program, even where its file was replaced or is not on the path.
@@ -42,10 +46,38 @@ pub(crate) fn start(parent: i32, command: &[String]) -> Exit {
     let [program, arguments @ ..] = command else {
         return Exit::CONFIGURATION;
     };
-    let error = Command::new(program).args(arguments).exec();
+    let error = match find(program) {
+        Ok(file) if is_foreign(&file) => exec_alone(&file, command),
+        _ => Command::new(program).args(arguments).exec(),
+    };
     say(format!("{program}: {error}"));
     match error.kind() {
         ErrorKind::NotFound => Exit::NOT_FOUND,
         _ => Exit::CANNOT_RUN,
     }
+}
+
+/// Becomes `command`, if the kernel takes its `file`.
+///
+/// The C library hands a file that the kernel refuses to a shell, which then fails in its own way. This
+/// call does not. It is kept for such files, as it leaves SIGPIPE ignored.
+fn exec_alone(file: &Path, command: &[String]) -> Error {
+    let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
+    let file = text(file.as_os_str().as_bytes());
+    let words: Vec<_> = command.iter().map(|word| text(word.as_bytes())).collect();
+    match execv(&file, &words) {
+        Err(errno) => errno.into(),
+    }
+}
+
+/// Whether commands can be started at all.
+///
+/// # Errors
+/// The exit code, and why not: [`SELF`] is below `/proc`.
+pub(crate) fn check_proc() -> Result<(), (Exit, String)> {
+    if Path::new(SELF).exists() {
+        return Ok(());
+    }
+    let why = "no command can be started: /proc is not mounted".into();
+    Err((Exit::CANNOT_RUN, why))
 }

@@ -1,44 +1,53 @@
-//! Processes that left their group, and lost their parent.
+//! Processes that outlived their command.
 
-use super::family::living;
+use super::family::{Family, marked};
+use super::processes::Processes;
 use crate::sys::clock::{Instant, sleep};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgid};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Time between two looks, in which the dead are waited for.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Longest time for them to die: who sits in the kernel, in a write to a file system that hangs,
-/// does not until that is over.
+/// Time between two lists of processes, in which the dead are waited for.
+const LIST_EVERY: Duration = Duration::from_millis(5);
+/// Longest time for them to die: a process that is inside the kernel, such as in a write to a file
+/// system that hangs, ends when that call does.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Kills what a command has left behind outside its group, such as a daemon, and waits until it and
-/// what is left of the group is gone: work that goes on after its lock was released is not guarded.
-/// Whoever loses its parent by that shows up in one of the next looks.
+/// Kills what the command of `family` left behind, such as a daemon, and waits until it is gone: work
+/// that goes on after its lock was released is not guarded.
 ///
-/// `group` was the command's. `spare` is the child of this process that is to live, and nothing as soon
-/// as other commands are at work: then nobody can tell whose a stray is.
-pub(crate) async fn kill_strays(group: Pid, spare: impl Fn() -> Option<Pid>) {
+/// These are the processes with the family's mark and all that descends from them. `guardian` is the
+/// child of this process that stays, while no other command is at work: then every other descendant of
+/// this process is killed too. While others are at work it is none.
+pub(crate) async fn kill_strays(family: &Family, guardian: impl Fn() -> Option<Pid>) {
     let end = Instant::now() + GONE_WITHIN;
-    let mut told = BTreeSet::new();
-    while let Some(spare) = spare() {
-        let mut strays = living();
-        strays.retain(|child| *child != spare);
+    let mut logged = BTreeSet::new();
+    loop {
+        let strays = strays(family, guardian(), &Processes::now());
         if strays.is_empty() {
             return;
         }
         for stray in &strays {
-            let has_left = getpgid(Some(*stray)).is_ok_and(|of| of != group);
+            let has_left = getpgid(Some(*stray)).is_ok_and(|of| of != family.group);
             kill(*stray, Signal::SIGKILL).ok();
-            if has_left && told.insert(*stray) {
+            if has_left && logged.insert(*stray) {
                 tracing::warn!(%stray, "the command left a process behind, which is killed");
             }
         }
         if end.left().is_zero() {
-            tracing::error!(?strays, "what the command left behind does not die");
+            tracing::error!(?strays, "orphan processes survive SIGKILL");
             return;
         }
-        sleep(LOOK_EVERY).await;
+        sleep(LIST_EVERY).await;
     }
+}
+
+fn strays(family: &Family, guardian: Option<Pid>, processes: &Processes) -> BTreeSet<Pid> {
+    let mut roots: BTreeSet<_> = marked(&family.mark, processes).collect();
+    if let Some(guardian) = guardian {
+        let own = processes.children_of(Pid::this());
+        roots.extend(own.filter(|child| *child != guardian));
+    }
+    processes.with_descendants(roots)
 }

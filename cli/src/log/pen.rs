@@ -56,6 +56,20 @@ pub(crate) fn flush() {
     }
 }
 
+/// Writes `text` where there is no queue yet, or none any more, and waits a second at most for a pipe
+/// that is full.
+pub(super) fn write_apart(text: String) {
+    let (done, is_done) = sync_channel(1);
+    let thread = std::thread::Builder::new().name("last words".into());
+    let writing = thread.spawn(move || {
+        put(&stderr(), text.as_bytes());
+        done.send(()).ok();
+    });
+    if writing.is_ok() {
+        is_done.recv_timeout(FLUSH_WITHIN).ok();
+    }
+}
+
 /// Standard error, for whole lines. A write never waits and never fails.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pen;

@@ -1,6 +1,6 @@
 //! The grant that a command runs under: taken here, or handed down by a workflow.
 
-use super::{Early, LAST_WORDS};
+use super::Early;
 use crate::again::again;
 use crate::args::run::RunArgs;
 use crate::exit::Exit;
@@ -10,11 +10,11 @@ use crate::signals::Signals;
 use crate::site::Site;
 use crate::sys::clock::Instant;
 use crate::sys::env::filled;
-use crate::taking::{Taken, leave, take};
+use crate::taking::{LAST_WORDS, Taken, take};
+use crate::unconfirmed::{Sleep, give_back};
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{
-    AcquireRequest, AcquireResponse, ErrorName, Grant, Granted, HeartbeatResponse, Overlap,
-    ReleaseOutcome, parse_time,
+    AcquireRequest, ErrorName, Grant, Granted, HeartbeatResponse, parse_time,
 };
 use lockstep::error::Error;
 use nix::sys::signal::Signal;
@@ -23,6 +23,12 @@ use tokio::time::timeout;
 
 /// How often a table that gives no answer is asked whether a grant is still good.
 const TRIES: u32 = 5;
+
+/// Longest time that a run which has got no answer asks for what it may have been granted, so that the
+/// lock is free before its lease ends.
+const GIVE_BACK_WITHIN: Duration = Duration::from_secs(15);
+const MAY_BE_LEFT: &str =
+    "could not confirm that the permit or queue place was released; it ends with its lease";
 
 /// Who has to give the permit back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,14 +89,23 @@ pub(crate) async fn hold(
         Taken::Granted(granted, sent) => Ok(ours(*granted, times, sent)),
         Taken::Skipped(why) => Err((Exit::code(args.skip_code), why)),
         Taken::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
+        Taken::Silent(why) => {
+            tokio::select! {
+                biased;
+                _ = signals.end() => {}
+                () = step_back(locks, &request, args.lease.min(GIVE_BACK_WITHIN)) => {}
+            }
+            Err((Exit::UNAVAILABLE, why))
+        }
+        Taken::SilentTooLong(why) => Err((Exit::UNAVAILABLE, why)),
         Taken::Told(signal) => {
-            step_back(locks, &request).await;
+            step_back(locks, &request, LAST_WORDS).await;
             Err(told(signal))
         }
     }
 }
 
-fn told(signal: Signal) -> Early {
+pub(super) fn told(signal: Signal) -> Early {
     let why = format!("{signal} came before the lock");
     (Exit::signal(signal), why)
 }
@@ -111,31 +126,14 @@ fn ours(granted: Granted, times: LeaseTimes, sent: Instant) -> Held {
     }
 }
 
-/// Leaves nothing behind: no place in the queue, and no permit that was granted meanwhile. Whoever
-/// is to end does not wait long for that: a lease runs out by itself.
-async fn step_back(locks: &Locks, request: &AcquireRequest) {
-    // Nothing has run, so the lock does not rest.
-    let request = AcquireRequest {
-        min_interval_seconds: None,
-        ..request.clone()
-    };
-    let ask = async {
-        let (answer, _) = match request.overlap {
-            Overlap::Queue => leave(locks, &request).await?,
-            // Found again if it is ours; and if it was free, it is so in a moment.
-            _ => locks.acquire_again(&request).await?,
-        };
-        if let AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted) = answer {
-            let failed = ReleaseOutcome::Failed;
-            super::release(locks, &granted.grant, failed, 1).await;
-        }
-        Ok::<_, Error>(())
-    };
+/// Leaves nothing behind: no place in the queue, and no permit that was granted meanwhile or unseen. It
+/// ends with its lease if the table does not answer `within` this time.
+async fn step_back(locks: &Locks, request: &AcquireRequest, within: Duration) {
     let lock = &request.lock;
-    match timeout(LAST_WORDS, ask).await {
+    match timeout(within, give_back(locks, request, within, &Sleep)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(lock, %error, "something of us may be left there"),
-        Err(_) => tracing::warn!(lock, "no answer: something of us may be left there"),
+        Ok(Err(error)) => tracing::warn!(lock, %error, "{MAY_BE_LEFT}"),
+        Err(_) => tracing::warn!(lock, "no answer: {MAY_BE_LEFT}"),
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn work(
 ) -> Worked {
     match begin(args, held, reaper) {
         Ok((child, guardian, progress)) => {
-            let group = child.group();
+            let family = child.family().clone();
             let said = progress.as_ref().map_or_else(silence, Progress::latest);
             let keeper = Keeper {
                 locks: Arc::clone(locks),
@@ -58,7 +58,7 @@ pub(crate) async fn work(
                 times: held.times,
                 sent: held.sent,
                 progress: said.clone(),
-                guarded: Some((guardian.clone(), group)),
+                guarded: Some((guardian.clone(), family.clone())),
             };
             let limits = Limits {
                 max_run: args.max_run,
@@ -68,9 +68,9 @@ pub(crate) async fn work(
             let (lock, grace) = (&held.grant.lock, args.grace);
             let heard = Heard { signals, grace };
             let (end, cause) = attend(lock, child, keeper.keep(), said, heard, limits).await;
-            guardian.drop(group);
-            terminal::take_back(group);
-            kill_strays(group, || Some(guardian.pid())).await;
+            guardian.drop(family.group);
+            terminal::take_back(family.group);
+            kill_strays(&family, || Some(guardian.pid())).await;
             judge(end, cause)
         }
         Err(error) => {

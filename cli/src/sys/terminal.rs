@@ -18,6 +18,11 @@ pub(crate) fn take_back(group: Pid) {
     pass(group, getpgrp());
 }
 
+/// Whether there is a terminal, and `group` is the one that reads it.
+pub(crate) fn is_of(group: Pid) -> bool {
+    stdin().is_terminal() && tcgetpgrp(stdin()) == Ok(group)
+}
+
 /// A process in the background that does this is stopped by SIGTTOU unless it blocks that
 /// (<https://man7.org/linux/man-pages/man3/tcsetpgrp.3.html>).
 fn pass(from: Pid, to: Pid) {

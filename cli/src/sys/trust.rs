@@ -1,15 +1,58 @@
-//! Whose certificates are trusted.
+//! Whose certificates are trusted, and whether there are credentials.
 
+use crate::exit::Exit;
 use aws_config::SdkConfig;
+use aws_credential_types::provider::ProvideCredentials;
+use aws_credential_types::provider::error::CredentialsError;
 use aws_smithy_http_client::tls::{TlsContext, TrustStore};
 use aws_smithy_types::base64;
 use lockstep::aws::sdk_config_trusting;
 use rustls_native_certs::load_native_certs;
+use std::error::Error;
+use std::time::Duration;
+use tokio::time::timeout;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
-/// The settings that all clients of AWS share.
-pub(crate) async fn sdk_config() -> SdkConfig {
-    sdk_config_trusting(roots()).await
+/// Longest time for the credentials. A source that is slow is asked again by the first request.
+const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
+
+/// The settings that all clients of AWS share, if there are credentials.
+///
+/// # Errors
+/// The exit code, and why there are no credentials: no request could be signed, however often it is
+/// retried.
+pub(crate) async fn sdk_config() -> Result<SdkConfig, (Exit, String)> {
+    let sdk = sdk_config_trusting(roots()).await;
+    let Some(credentials) = sdk.credentials_provider() else {
+        return Err(none("no source of them is configured"));
+    };
+    match timeout(CREDENTIALS_WITHIN, credentials.provide_credentials()).await {
+        Ok(Err(error)) => match why_none(&error) {
+            Some(why) => Err(none(&why)),
+            None => Ok(sdk),
+        },
+        Ok(Ok(_)) | Err(_) => Ok(sdk),
+    }
+}
+
+fn none(why: &str) -> (Exit, String) {
+    let why = format!("the lock table cannot be used: no AWS credentials ({why})");
+    (Exit::UNAVAILABLE, why)
+}
+
+/// Why there are none, unless that may pass.
+fn why_none(error: &CredentialsError) -> Option<String> {
+    match error {
+        CredentialsError::CredentialsNotLoaded(_) => {
+            Some("neither environment, profile, task role nor instance role has any".into())
+        }
+        CredentialsError::InvalidConfiguration(_) => {
+            let cause = error.source().map(ToString::to_string);
+            let cause = cause.unwrap_or_else(|| error.to_string());
+            Some(cause.lines().next().unwrap_or_default().to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// The certificates of the image or, where it has none, those that this program brings along.

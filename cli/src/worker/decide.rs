@@ -123,6 +123,7 @@ pub(crate) fn after_answer(answer: AcquireResponse, count: u32, patience: &Patie
         // Not asked for.
         AcquireResponse::Queued(queued) => (later, queued.message),
         AcquireResponse::GaveUp(gone) => (later, gone.message),
+        AcquireResponse::Finished(run) => (later, run.message),
     };
     Next::Skip { fate, why }
 }

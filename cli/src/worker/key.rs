@@ -14,6 +14,11 @@ use std::fmt::{self, Write};
 /// that is in flight under it is in that item: so each stays small, and few write to the same one.
 const SHARDS: u8 = 64;
 
+/// Longest expression for a once key, in bytes.
+const LENGTH_MAX: usize = 1_024;
+/// Deepest nesting of one: open brackets, and all `!` and `&`.
+const DEPTH_MAX: usize = 64;
+
 /// An expression that finds the once key in a body.
 #[derive(Clone)]
 pub(crate) struct OnceKey(Expression<'static>);
@@ -28,6 +33,7 @@ impl OnceKey {
     /// # Errors
     /// What is wrong with it, in one line.
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
+        check_depth(text)?;
         let problem = |error: jmespath::JmespathError| {
             format!("{} at character {}", error.reason, error.offset + 1)
         };
@@ -69,6 +75,29 @@ impl fmt::Debug for OnceKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0.as_str())
     }
+}
+
+/// Reading an expression, applying it and dropping it go as deep as it is nested, and a stack has an end.
+///
+/// # Errors
+/// Which bound it is over, in one line.
+fn check_depth(text: &str) -> Result<(), String> {
+    if text.len() > LENGTH_MAX {
+        return Err(format!("is over {LENGTH_MAX} bytes long"));
+    }
+    let (mut open, mut prefixes) = (0_usize, 0_usize);
+    for c in text.chars() {
+        match c {
+            '[' | '(' | '{' => open += 1,
+            ']' | ')' | '}' => open = open.saturating_sub(1),
+            '!' | '&' => prefixes += 1,
+            _ => {}
+        }
+        if open + prefixes > DEPTH_MAX {
+            return Err(format!("is nested deeper than {DEPTH_MAX} levels"));
+        }
+    }
+    Ok(())
 }
 
 /// The once key of `message`: what `expression` finds, or its id.

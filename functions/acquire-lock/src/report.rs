@@ -29,8 +29,10 @@ pub(crate) async fn refusal<S, C, E, T, V, K>(
         let full = [(Metric::QueueFull, 1.0)];
         deps.metrics.report(&request.lock, now, &full);
     }
-    // A run that goes on to wait has not given way, and of one that fails its workflow tells.
-    let waits = request.may_wait || request.acquire.task_token.is_some();
+    // A run that goes on to wait has not given way, and a run that fails is reported by its workflow.
+    let waits = request.may_wait
+        || request.acquire.task_token.is_some()
+        || request.wait_for_ending && refusal.frees_a_permit();
     let fails = request.overlap == Overlap::Fail;
     if (waits || fails) && matches!(refusal, Refusal::Held { .. } | Refusal::TooSoon { .. }) {
         return;
@@ -55,7 +57,13 @@ pub(crate) async fn response<S, C, E, T, V, K>(
     K: MetricSink,
 {
     let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
-    if !(request.may_wait && matches!(response, AcquireResponse::Skipped(_))) {
+    let goes_on = match response {
+        AcquireResponse::Skipped(skipped) => {
+            request.may_wait || request.wait_for_ending && skipped.ending
+        }
+        _ => false,
+    };
+    if !goes_on {
         deps.metrics.report(lock, now, &metrics(response));
     }
     log(lock, holder.as_str(), response);
@@ -81,7 +89,7 @@ fn metrics(response: &AcquireResponse) -> Vec<(Metric, f64)> {
             let freed = granted.taken_from.iter().map(|_| (Metric::Recovered, 1.0));
             one(Metric::Acquired).into_iter().chain(freed).collect()
         }
-        AcquireResponse::AlreadyHeld(_) => vec![],
+        AcquireResponse::AlreadyHeld(_) | AcquireResponse::Finished(_) => vec![],
         AcquireResponse::Skipped(_) => one(Metric::Skipped),
         AcquireResponse::Duplicate(_) => one(Metric::Duplicate),
         AcquireResponse::Queued(_) => one(Metric::Queued),
@@ -112,6 +120,9 @@ fn log(lock: &LockKey, holder: &str, response: &AcquireResponse) {
         }
         AcquireResponse::GaveUp(answer) => {
             tracing::info!(%lock, holder, reason = answer.message, "gave up");
+        }
+        AcquireResponse::Finished(answer) => {
+            tracing::info!(%lock, holder, reason = answer.message, "finished");
         }
     }
 }

@@ -5,6 +5,6 @@ use lockstep::{aws::sdk_config, executions::stepfunctions::StepFunctions, teleme
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lockstep::lambda::RuntimeError> {
     init_log();
-    let executions = StepFunctions::from_sdk(&sdk_config().await);
+    let executions = StepFunctions::without_tokens(&sdk_config().await);
     lockstep::lambda::serve(|event| check_running_executions::handle(&executions, event)).await
 }

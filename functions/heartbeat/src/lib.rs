@@ -36,7 +36,10 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, 
     event: Value,
 ) -> Result<HeartbeatResponse, Error> {
     let follow = &deps.follow;
-    let beat = HeartbeatRequest::read(event, follow.retention)?;
+    let mut beat = HeartbeatRequest::read(event, follow.retention)?;
+    if let Some(token) = &mut beat.renew.beat {
+        *token = follow.executions.seal(&beat.lock, token).await?;
+    }
     let CheckedHeartbeat { lock, renew, .. } = &beat;
     let command = renew.clone().into();
     let result = follow.protocol.execute(lock, &command).await;
@@ -70,7 +73,7 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, 
         }
         Outcome::Ended => {
             tracing::info!(%lock, %holder, %token, "nothing left to renew");
-            end_own_state(&follow.executions, renew.beat.as_ref()).await?;
+            end_own_state(&follow.executions, lock, renew.beat.as_ref()).await?;
             Ok(HeartbeatResponse::Ended)
         }
         other => unreachable!("a heartbeat never comes to {other:?}"),
@@ -127,9 +130,10 @@ fn about<'a>(lock: &'a LockKey, renew: &'a Renew, at: Timestamp) -> About<'a> {
 /// know of. It ends that state itself, or the workflow would wait for one more interval.
 async fn end_own_state<E: Executions>(
     executions: &E,
+    lock: &LockKey,
     beat: Option<&TaskToken>,
 ) -> Result<(), Error> {
     let Some(beat) = beat else { return Ok(()) };
-    executions.end_state(beat, "{}").await?;
+    executions.end_state(lock, beat, "{}").await?;
     Ok(())
 }

@@ -6,6 +6,7 @@ mod tend;
 
 use lockstep::clock::Clock;
 use lockstep::contract::Trigger;
+use lockstep::domain::Seconds;
 use lockstep::error::Error;
 use lockstep::events::Events;
 use lockstep::executions::{ExecutionState, Executions};
@@ -29,17 +30,20 @@ pub struct Deps<S, C, E, T, V, K> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Locks that were looked at.
+    /// Locks that were checked.
     pub locks: usize,
-    /// Holders that were looked after.
+    /// Holders that were checked.
     pub holders: usize,
     /// Permits that were freed.
     pub freed: usize,
-    /// Locks that could not be looked at; the next sweep tries again.
+    /// Locks that could not be checked; the next sweep tries again.
     pub failed: usize,
     /// Whether locks are left for the next sweep.
     pub more: bool,
-    /// Why nothing was looked at.
+    /// After how long the evidence is settled, where it was not.
+    #[serde(skip)]
+    pub(crate) settles_in: Option<Seconds>,
+    /// Why nothing was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<String>,
 }
@@ -66,16 +70,27 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, 
         Trigger::TaskChanged { .. } => ignored("the task has not stopped"),
         Trigger::ExecutionChanged {
             execution,
-            state: ExecutionState::Ended(end),
-            lock: Some(lock),
-        } => deps.execution_ended(&lock, &execution, end).await?,
-        Trigger::ExecutionChanged {
-            state: ExecutionState::Running,
-            ..
-        } => ignored("the execution has not ended"),
-        Trigger::ExecutionChanged { .. } => {
-            ignored("the execution's input names no lock; the sweep finds what it may have held")
-        }
+            seen,
+            lock,
+        } => match (seen.state, lock) {
+            (ExecutionState::Running, _) => ignored("the execution has not ended"),
+            (ExecutionState::Ended(end), Some(lock)) => {
+                deps.execution_ended(&lock, &execution, end, seen).await?
+            }
+            (ExecutionState::Ended(_), None) => ignored(
+                "the execution's input names no lock; the sweep finds what it may have held",
+            ),
+        },
+        Trigger::HandedOver { lock } => Report {
+            locks: 1,
+            ..deps.tend(&lock).await?
+        },
+        Trigger::SentAway {
+            lock,
+            waiter,
+            task_token,
+            run_key,
+        } => deps.sent_away(&lock, &waiter, &task_token, run_key).await?,
         Trigger::Ignored { reason } => ignored(&reason),
     };
     tracing::info!(?report, "done");

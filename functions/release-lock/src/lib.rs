@@ -38,11 +38,12 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, 
 ) -> Result<ReleaseResponse, Error> {
     let CheckedRelease {
         lock,
-        release,
+        holder,
+        token,
+        command,
         protect,
     } = ReleaseRequest::read(event, deps.follow.retention)?;
-    let (holder, token) = (release.holder.clone(), release.token);
-    let done = deps.follow.protocol.execute(&lock, &release.into()).await;
+    let done = deps.follow.protocol.execute(&lock, &command).await;
     let done = done.map_err(|error| Error::of_command(&lock, error))?;
     deps.follow.perform(&lock, done.effects).await;
     // Also of a run that had lost its permit: its work is over.
@@ -64,8 +65,12 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, 
                 protection,
             })
         }
+        Outcome::Done => {
+            tracing::info!(%lock, %holder, %token, "ending");
+            Ok(ReleaseResponse::Ending { protection })
+        }
         Outcome::Lost { holders } => {
-            tracing::warn!(%lock, %holder, %token, "not the holder any more; nothing changed");
+            tracing::warn!(%lock, %holder, %token, "lease already lost at release");
             let holders = holders
                 .iter()
                 .map(|(holder, _)| holder.to_string())

@@ -1,11 +1,12 @@
 //! acquire-lock: take a permit.
 
-use super::parse::{self, InvalidRequest, parse_time, quoted, seconds, text};
+use super::grant::Grant;
+use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, seconds, text};
 use super::policy::{Overlap, Stale};
 use super::work::WorkPlace;
 use crate::domain::{
-    Acquire, Command, HolderId, LockKey, Permits, QUEUE_MAX, RunKey, Seconds, TaskToken, Terms,
-    Timestamp, WhenFull,
+    Acquire, Command, HolderId, LockKey, Permits, QUEUE_MAX, Renew, RunKey, Seconds, TaskToken,
+    Terms, Timestamp, WhenFull,
 };
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -14,6 +15,10 @@ use serde::{Deserialize, Serialize};
 /// Longest run, minimum interval: one year, which is as long as a Standard execution may last
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
 const YEAR: u32 = 31_536_000;
+
+/// Longest rest of a lock after a grant, in seconds: 31 days. One that was chosen by mistake keeps every
+/// run of the lock away.
+const REST_MAX: u32 = 2_678_400;
 /// Shortest lease. A beat needs a second to be retried and one more for the clocks' difference.
 const LEASE_MIN: u32 = 3;
 /// Longest lease.
@@ -53,7 +58,7 @@ pub struct AcquireRequest {
     pub max_run_seconds: Option<i64>,
     /// No other grant of the lock within this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 31_536_000)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_678_400)))]
     pub min_interval_seconds: Option<i64>,
     /// Idempotency key of the trigger: one success per key within the retention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,10 +67,14 @@ pub struct AcquireRequest {
     /// What to do when the lock is full. Default `skip`.
     #[serde(default)]
     pub overlap: Overlap,
-    /// With `overlap` `skip`: the caller goes on to wait when it is told `skipped`, so it is not
+    /// With `overlap` `skip`: the caller goes on to wait when the answer is `skipped`, so it is not
     /// counted and reported as a run that was skipped. Default false.
     #[serde(default)]
     pub may_wait: bool,
+    /// The caller waits when the answer is `skipped` with `ending`, so that is not counted and
+    /// reported as a run that was skipped. Default false.
+    #[serde(default)]
+    pub wait_for_ending: bool,
     /// Most waiters in the queue, with `overlap` `queue` only. Default 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 500)))]
@@ -88,6 +97,32 @@ pub struct AcquireRequest {
     /// Where the run's ECS tasks are found, so that they can be seen to run and be stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkPlace>,
+    /// The execution that started the holder's execution. A holder of the same parent is an earlier
+    /// attempt of the caller: whether it still runs is checked at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub parent: Option<String>,
+    /// How often the holder's execution has been redriven: `Execution.RedriveCount` of the Context
+    /// object. What is seen of the execution from before that redrive is void then. Default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
+    pub redrive_count: Option<i64>,
+    /// For a redriven execution: resume the grant that it had. The answer is `alreadyHeld` once no
+    /// task of its last attempt runs, `finished` if the work of that attempt had succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redrive: Option<Redrive>,
+}
+
+/// Resume the grant of a redriven execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Redrive {
+    /// The receipt of the grant.
+    pub grant: Grant,
+    /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+    pub count: i64,
 }
 
 /// A checked [`AcquireRequest`].
@@ -99,8 +134,12 @@ pub struct CheckedAcquire {
     pub acquire: Acquire,
     /// What to answer when the lock is full.
     pub overlap: Overlap,
-    /// Whether the caller goes on to wait when it is told `skipped`.
+    /// Whether the caller goes on to wait when the answer is `skipped`.
     pub may_wait: bool,
+    /// Whether the caller waits when the answer is `skipped` with `ending`.
+    pub wait_for_ending: bool,
+    /// The grant that a redriven execution resumes.
+    pub resume: Option<Renew>,
 }
 
 impl CheckedAcquire {
@@ -120,13 +159,20 @@ impl AcquireRequest {
         let when_full = self.when_full()?;
         self.check_waiting()?;
         let lock = text("lock", &self.lock, LockKey::new)?;
+        let terms = self.terms(retention)?;
+        let resume = self
+            .redrive
+            .clone()
+            .map(|redrive| redrive.check(&lock, &terms));
         let hidden = |_| InvalidRequest::new("taskToken", "(hidden)", TaskToken::RULE);
         Ok(CheckedAcquire {
             lock,
             overlap: self.overlap,
             may_wait: self.may_wait,
+            wait_for_ending: self.wait_for_ending,
+            resume: resume.transpose()?,
             acquire: Acquire {
-                terms: self.terms(retention)?,
+                terms,
                 when_full,
                 wait_until: self.wait_until()?,
                 task_token: self
@@ -158,12 +204,25 @@ impl AcquireRequest {
             max_run: year("maxRunSeconds", self.max_run_seconds)?,
             no_progress: year("noProgressSeconds", self.no_progress_seconds)?,
             stale: self.stale_policy.into(),
-            min_interval: year("minIntervalSeconds", self.min_interval_seconds)?,
+            min_interval: self
+                .min_interval_seconds
+                .map(|value| seconds("minIntervalSeconds", value, 1, REST_MAX))
+                .transpose()?,
             run_key: run_key
                 .map(|key| text("runKey", key, RunKey::new))
                 .transpose()?,
             work,
             retention,
+            parent: self
+                .parent
+                .as_ref()
+                .map(|parent| text("parent", parent, HolderId::new))
+                .transpose()?,
+            redrives: self
+                .redrive_count
+                .map(|count| redrives("redriveCount", count, 0))
+                .transpose()?
+                .unwrap_or_default(),
         })
     }
 
@@ -205,6 +264,34 @@ impl AcquireRequest {
     fn wait_until(&self) -> Result<Option<Timestamp>, InvalidRequest> {
         let given = self.wait_until.as_ref();
         given.map(|time| parse_time("waitUntil", time)).transpose()
+    }
+}
+
+impl Redrive {
+    fn check(self, lock: &LockKey, terms: &Terms) -> Result<Renew, InvalidRequest> {
+        let grant = self.grant.check()?;
+        let count = redrives("redrive.count", self.count, 1)?;
+        for (field, given, expected) in [
+            ("redrive.grant.lock", grant.lock.as_str(), lock.as_str()),
+            (
+                "redrive.grant.holder",
+                grant.holder.as_str(),
+                terms.holder.as_str(),
+            ),
+        ] {
+            if given != expected {
+                let rule = format!("that of the request, {expected}");
+                return Err(InvalidRequest::new(field, quoted(given), rule));
+            }
+        }
+        Ok(Renew {
+            holder: grant.holder,
+            token: grant.token,
+            beat: None,
+            progress: None,
+            redrives: Some(count),
+            retention: terms.retention,
+        })
     }
 }
 

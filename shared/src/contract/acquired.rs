@@ -22,6 +22,8 @@ pub enum AcquireResponse {
     Queued(Queued),
     /// The caller waited until its `waitUntil` and has left the queue.
     GaveUp(GaveUp),
+    /// The work of a redriven execution had succeeded: nothing is left to do.
+    Finished(Finished),
 }
 
 /// A permit.
@@ -86,6 +88,11 @@ pub struct Skipped {
     pub held: usize,
     /// How many wait for one.
     pub queue_length: usize,
+    /// Whether a permit is about to become free: a holder that no waiter waits for is being stopped.
+    /// A caller that waits a while finds the lock free.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub ending: bool,
     /// Earliest time of the next grant, when the lock is free but rests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<String>,
@@ -123,6 +130,17 @@ pub struct GaveUp {
     /// Who holds it; nothing while nobody does.
     #[serde(flatten)]
     pub oldest: Oldest,
+    /// The same in a sentence.
+    pub message: String,
+}
+
+/// A run whose work had succeeded before its execution was redriven.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Finished {
+    /// The lock.
+    pub lock: String,
     /// The same in a sentence.
     pub message: String,
 }

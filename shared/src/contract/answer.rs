@@ -1,7 +1,8 @@
 //! From what the protocol says to what the caller reads.
 
 use super::acquired::{
-    AcquireResponse, Duplicate, EnvironmentVariable, GaveUp, Granted, Oldest, Queued, Skipped,
+    AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
+    Skipped,
 };
 use super::grant::Grant;
 use super::parse::rfc3339;
@@ -98,6 +99,20 @@ impl GaveUp {
     }
 }
 
+impl Finished {
+    /// The answer to a redriven execution whose work had succeeded.
+    #[must_use]
+    pub fn of(lock: &LockKey) -> Self {
+        Self {
+            lock: lock.to_string(),
+            message: format!(
+                "the work of this run under lock {lock} succeeded before its execution was \
+                 redriven; nothing is left to do"
+            ),
+        }
+    }
+}
+
 impl AcquireResponse {
     /// The answer as JSON, for the state that waits for it.
     ///
@@ -113,6 +128,8 @@ impl Skipped {
     /// The answer to a caller that found all permits held.
     #[must_use]
     pub fn full(lock: &LockKey, queue_length: usize, holders: &[(HolderId, Lease)]) -> Self {
+        let ending = holders.iter().filter(|(_, lease)| lease.ending.is_some());
+        let ending = ending.count();
         let clear = holders
             .first()
             .map_or_else(String::new, |(holder, _)| how_to_clear(holder));
@@ -121,6 +138,7 @@ impl Skipped {
             oldest: Oldest::of(holders),
             held: holders.len(),
             queue_length,
+            ending: ending > queue_length,
             not_before: None,
             message: format!("lock {lock} is {}{clear}", held_by(holders)),
         }
@@ -135,6 +153,7 @@ impl Skipped {
             oldest: Oldest::default(),
             held: 0,
             queue_length: 0,
+            ending: false,
             message: format!(
                 "lock {lock} is free, but rests until {at}: its last grant asked for that \
                  distance (minIntervalSeconds)"

@@ -29,11 +29,14 @@ pub enum ErrorName {
     Denied,
     /// An item is not readable by this version. It was not touched.
     Corrupt,
+    /// The task of the run was stopped from outside: that its container exited with 0 shows no
+    /// success. Only the state machine raises it.
+    WorkStopped,
 }
 
 impl ErrorName {
     /// Every name there is.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::InvalidRequest,
         Self::LockHeld,
         Self::QueueFull,
@@ -45,6 +48,7 @@ impl ErrorName {
         Self::Unavailable,
         Self::Denied,
         Self::Corrupt,
+        Self::WorkStopped,
     ];
 
     /// The name as a workflow sees it.
@@ -62,6 +66,7 @@ impl ErrorName {
             Self::Unavailable => "Lockstep.Unavailable",
             Self::Denied => "Lockstep.Denied",
             Self::Corrupt => "Lockstep.Corrupt",
+            Self::WorkStopped => "Lockstep.WorkStopped",
         }
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The receipt of a grant. Pass it back unchanged with every heartbeat and with the release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Grant {
     /// The lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]

@@ -1,7 +1,7 @@
 //! heartbeat: move the end of a lease forward.
 
 use super::grant::Grant;
-use super::parse::{InvalidRequest, parse, quoted};
+use super::parse::{InvalidRequest, parse, quoted, redrives};
 use super::protect::{Protection, ServiceTask};
 use crate::domain::{Command, LockKey, Renew, Seconds, TaskToken};
 use crate::tasks::TaskArn;
@@ -10,9 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Move the end of a lease forward.
+///
+/// A machine makes this request, of this version or of the next: fields that are not known are
+/// ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct HeartbeatRequest {
     /// The receipt of the grant.
     pub grant: Grant,
@@ -24,6 +27,11 @@ pub struct HeartbeatRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub progress: Option<String>,
+    /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object. A
+    /// count above the last one shows that the execution goes on after its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
+    pub redrive_count: Option<i64>,
     /// The task of an ECS service to protect until the lease ends, in whole minutes. It is a wish:
     /// a refusal does not fail the heartbeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +86,10 @@ impl HeartbeatRequest {
             check_progress(progress)?;
         }
         let protect = request.protect.as_ref().map(ServiceTask::check);
+        let count = request.redrive_count;
+        let redrives = count.map(|count| redrives("redriveCount", count, 0));
         let renew = Renew {
+            redrives: redrives.transpose()?,
             holder: grant.holder,
             token: grant.token,
             progress: request.progress,

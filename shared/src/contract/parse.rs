@@ -134,3 +134,13 @@ fn shorten(text: &str) -> String {
     let _ = write!(short, "… ({total} characters)");
     short
 }
+/// A number of redrives
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>: at most 1,000).
+pub(crate) fn redrives(field: &str, count: i64, least: u32) -> Result<u32, InvalidRequest> {
+    let in_range = u32::try_from(count).ok();
+    let in_range = in_range.filter(|count| (least..=1000).contains(count));
+    in_range.ok_or_else(|| {
+        let rule = format!("a whole number of redrives from {least} to 1000");
+        InvalidRequest::new(field, count, rule)
+    })
+}

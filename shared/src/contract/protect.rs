@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// protected (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ServiceTask {
     /// Name or ARN of the cluster that the task runs in.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]

@@ -3,16 +3,21 @@
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse};
 use super::protect::{Protection, ServiceTask};
-use crate::domain::{Command, LockKey, Release, RunOutcome, Seconds};
+use crate::domain::{
+    Command, FencingToken, HolderId, LockKey, MarkEnding, Release, RunOutcome, Seconds,
+};
 use crate::tasks::TaskArn;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Give a permit back.
+///
+/// A machine makes this request, of this version or of the next: fields that are not known are
+/// ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ReleaseRequest {
     /// The receipt of the grant.
     pub grant: Grant,
@@ -29,8 +34,12 @@ pub struct ReleaseRequest {
 pub struct CheckedRelease {
     /// The lock.
     pub lock: LockKey,
+    /// Who held.
+    pub holder: HolderId,
+    /// Under which grant.
+    pub token: FencingToken,
     /// What is asked of the protocol.
-    pub release: Release,
+    pub command: Command,
     /// The task to protect no longer, if any.
     pub protect: Option<TaskArn>,
 }
@@ -44,6 +53,9 @@ pub enum ReleaseOutcome {
     Succeeded,
     /// It did not.
     Failed,
+    /// It is cut off and may still be stopping: the lock stays held until its tasks are seen to have
+    /// stopped.
+    Stopping,
 }
 
 /// What came of a release.
@@ -62,7 +74,15 @@ pub enum ReleaseResponse {
         #[serde(skip_serializing_if = "Option::is_none")]
         protection: Option<Protection>,
     },
-    /// The permit was not the caller's any more; nothing was changed.
+    /// The work is being stopped; the permit is free when that is done.
+    #[serde(rename_all = "camelCase")]
+    Ending {
+        /// What came of the wish to protect a task no longer; none where there was no such wish.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        protection: Option<Protection>,
+    },
+    /// The permit was not the caller's any more. A success keeps the run key taken all the same, if
+    /// no other run has taken it meanwhile.
     #[serde(rename_all = "camelCase")]
     Lost {
         /// Who holds the lock now.
@@ -85,19 +105,28 @@ impl ReleaseRequest {
         let request = parse::<Self>(json)?;
         let grant = request.grant.check()?;
         let protect = request.protect.as_ref().map(ServiceTask::check);
-        let release = Release {
-            holder: grant.holder,
-            token: grant.token,
+        let (holder, token) = (grant.holder, grant.token);
+        let release = |outcome| Release {
+            holder: holder.clone(),
+            token,
             run_key: grant.run_key,
-            outcome: match request.outcome {
-                ReleaseOutcome::Succeeded => RunOutcome::Succeeded,
-                ReleaseOutcome::Failed => RunOutcome::Failed,
-            },
+            outcome,
             retention,
+        };
+        let command = match request.outcome {
+            ReleaseOutcome::Succeeded => release(RunOutcome::Succeeded).into(),
+            ReleaseOutcome::Failed => release(RunOutcome::Failed).into(),
+            ReleaseOutcome::Stopping => Command::MarkEnding(MarkEnding {
+                holder: holder.clone(),
+                token,
+                seen: None,
+            }),
         };
         Ok(CheckedRelease {
             lock: grant.lock,
-            release,
+            holder,
+            token,
+            command,
             protect: protect.transpose()?,
         })
     }

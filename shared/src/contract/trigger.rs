@@ -5,9 +5,10 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use super::parse::{InvalidRequest, parse, quoted};
-use crate::domain::{FencingToken, LockKey, Work};
-use crate::executions::{ExecutionArn, ExecutionState};
+use super::parse::{InvalidRequest, parse, quoted, text};
+use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Work};
+use crate::events::{EventKind, SOURCE};
+use crate::executions::{ExecutionArn, ExecutionDescription};
 use crate::tasks::Task;
 use serde::Deserialize;
 use serde_json::Value;
@@ -37,9 +38,25 @@ pub enum Trigger {
         /// Which.
         execution: ExecutionArn,
         /// What became of it.
-        state: ExecutionState,
+        seen: ExecutionDescription,
         /// The lock that its input names, if it does.
         lock: Option<LockKey>,
+    },
+    /// A container has passed a permit on to a workflow, which it cannot wake.
+    HandedOver {
+        /// The lock. Everything else is read.
+        lock: LockKey,
+    },
+    /// A container has taken a workflow out of the queue, whose state it cannot end.
+    SentAway {
+        /// The lock.
+        lock: LockKey,
+        /// Who waited.
+        waiter: HolderId,
+        /// The task token of its state, sealed.
+        task_token: TaskToken,
+        /// The run key that is taken, if that is why.
+        run_key: Option<RunKey>,
     },
     /// Nothing that Lockstep has a part in.
     Ignored {
@@ -55,6 +72,23 @@ pub enum Trigger {
 struct Envelope {
     source: String,
     detail_type: String,
+}
+
+/// An event of Lockstep's own.
+#[derive(Deserialize)]
+struct Own {
+    detail: OwnDetail,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OwnDetail {
+    lock: String,
+    #[serde(default)]
+    holder: String,
+    #[serde(default)]
+    task_token: String,
+    run_key: Option<String>,
 }
 
 /// What asks for a sweep without an event.
@@ -86,14 +120,34 @@ impl Trigger {
             ("aws.states", "Step Functions Execution Status Change") => execution::read(json),
             // Of a rule with a rate or a cron expression.
             ("aws.events" | "aws.scheduler", "Scheduled Event") => Ok(Self::Sweep),
+            (SOURCE, kind) if kind == EventKind::PermitHandedOver.detail_type() => {
+                let Own { detail } = parse(json)?;
+                let lock = text("detail.lock", &detail.lock, LockKey::new)?;
+                Ok(Self::HandedOver { lock })
+            }
+            (SOURCE, kind) if kind == EventKind::WaiterSentAway.detail_type() => sent_away(json),
             _ => {
                 let rule = "\"ECS Task State Change\" of aws.ecs, \"Step Functions Execution \
-                            Status Change\" of aws.states, or \"Scheduled Event\"";
+                            Status Change\" of aws.states, \"Lockstep Permit Handed Over\" or \
+                            \"Lockstep Waiter Sent Away\" of lockstep, or \"Scheduled Event\"";
                 let value = format!("{} of {}", quoted(&detail_type), quoted(&source));
                 Err(InvalidRequest::new("detail-type", value, rule))
             }
         }
     }
+}
+
+fn sent_away(json: Value) -> Result<Trigger, InvalidRequest> {
+    let Own { detail } = parse(json)?;
+    let run_key = detail.run_key.as_deref();
+    Ok(Trigger::SentAway {
+        lock: text("detail.lock", &detail.lock, LockKey::new)?,
+        waiter: text("detail.holder", &detail.holder, HolderId::new)?,
+        task_token: text("detail.taskToken", &detail.task_token, TaskToken::of_record)?,
+        run_key: run_key
+            .map(|key| text("detail.runKey", key, RunKey::new))
+            .transpose()?,
+    })
 }
 
 fn sweep(json: Value) -> Result<Trigger, InvalidRequest> {

@@ -18,6 +18,12 @@ pub struct WorkPlace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub family: Option<String>,
+    /// The container whose exit code is the end of the whole run. With it, a run whose container
+    /// exited with 0 has succeeded, whatever became of its workflow. Leave it out where the run is
+    /// more than one task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
+    pub container: Option<String>,
 }
 
 impl WorkPlace {
@@ -26,9 +32,13 @@ impl WorkPlace {
         if let Some(family) = &self.family {
             plain("work.family", family, 255)?;
         }
+        if let Some(container) = &self.container {
+            plain("work.container", container, 255)?;
+        }
         Ok(Work {
             cluster: self.cluster.clone(),
             family: self.family.clone(),
+            container: self.container.clone(),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What a caller asks of a lock.
 
 use super::holder::{HolderId, TaskToken};
+use super::lease::LeaseVersion;
 use super::record::LockRecord;
 use super::run::{RunId, RunKey, RunOutcome};
 use super::terms::{Terms, Waiter};
@@ -22,6 +23,14 @@ pub enum Command {
     Recover(Recover),
     /// Give a free permit to the first waiter.
     HandOver,
+    /// Mark a holder that is silent while its execution runs.
+    Suspect(Suspect),
+    /// Commit the stop of a holder, before its work is stopped.
+    Stop(Stop),
+    /// Note that the work of a holder is being stopped.
+    MarkEnding(MarkEnding),
+    /// Record how the work of a run ended that had lost its permit and went on without.
+    Settle(Settle),
     /// Freeze the lock because of a stale holder.
     Freeze(Freeze),
     /// Give out no permit until [`Command::Resume`].
@@ -30,6 +39,8 @@ pub enum Command {
     Resume(Order),
     /// Take a permit or a place in the queue away.
     Evict(Evict),
+    /// Take a place in the queue away, and never a permit.
+    DropWaiter(Evict),
     /// Remember the task that a run ended with.
     NoteTask(NoteTask),
     /// Say anew when the sweep has to look at the lock.
@@ -75,6 +86,8 @@ pub struct Renew {
     pub beat: Option<TaskToken>,
     /// How far the work has come.
     pub progress: Option<String>,
+    /// How often the holder's execution has been redriven, where the caller reports it.
+    pub redrives: Option<u32>,
     /// How long the run is remembered if this heartbeat ends it.
     pub retention: Seconds,
 }
@@ -101,6 +114,8 @@ pub enum Death {
     Seen,
     /// The lease ran out: the holder cannot be asked, or its stale policy lets it run on.
     Expired,
+    /// The execution was over before its holder confirmed the grant that was handed over to it.
+    Unconfirmed,
 }
 
 /// Free the permit of a dead holder.
@@ -110,12 +125,72 @@ pub struct Recover {
     pub holder: HolderId,
     /// Under which grant.
     pub token: FencingToken,
-    /// The end of the lease when the evidence was looked for: a heartbeat since then is a sign of
-    /// life.
-    pub ends: Timestamp,
+    /// The lease when the evidence was gathered: a heartbeat since then is a sign of life.
+    pub seen: LeaseVersion,
     /// What shows it.
     pub death: Death,
+    /// Whether the same evidence shows that the work had succeeded.
+    pub succeeded: bool,
     /// The same in words.
+    pub evidence: String,
+    /// How long the run is remembered.
+    pub retention: Seconds,
+}
+
+/// Mark a holder that is silent while its execution runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Suspect {
+    /// Who holds.
+    pub holder: HolderId,
+    /// Under which grant.
+    pub token: FencingToken,
+    /// The lease when the evidence was gathered.
+    pub seen: LeaseVersion,
+}
+
+/// Commit the stop of a holder. From then on its heartbeats are refused.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stop {
+    /// Who holds.
+    pub holder: HolderId,
+    /// Under which grant.
+    pub token: FencingToken,
+    /// The lease when the evidence was gathered.
+    pub seen: LeaseVersion,
+    /// Why.
+    pub reason: StopReason,
+}
+
+/// Why a holder that runs is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StopReason {
+    /// Its lease is over, and it has not cleared the mark of a suspect.
+    Silent,
+    /// Another run replaces it, and waits for its place.
+    Replaced,
+}
+
+/// Note that the work of a holder is being stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MarkEnding {
+    /// Who holds.
+    pub holder: HolderId,
+    /// Under which grant.
+    pub token: FencingToken,
+    /// The lease when the evidence was gathered; `None` where the holder itself reports it.
+    pub seen: Option<LeaseVersion>,
+}
+
+/// Record how the work of a run ended that had lost its permit and went on without.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Settle {
+    /// Its run key.
+    pub run_key: RunKey,
+    /// Its grant.
+    pub token: FencingToken,
+    /// Whether its work succeeded.
+    pub succeeded: bool,
+    /// What shows it, in words.
     pub evidence: String,
     /// How long the run is remembered.
     pub retention: Seconds,
@@ -210,6 +285,7 @@ impl Command {
                 (!held).then_some(RunId::Token(release.token))
             }
             Self::NoteTask(note) => Some(RunId::Token(note.token)),
+            Self::Settle(settle) => Some(RunId::Key(settle.run_key.clone())),
             _ => None,
         }
     }
@@ -224,7 +300,15 @@ impl Command {
             | Self::Freeze(_)
             | Self::Pause(_)
             | Self::NoteTask(_)
+            | Self::Suspect(_)
+            | Self::Stop(_)
+            | Self::MarkEnding(_)
+            | Self::Settle(_)
             | Self::Reschedule => None,
+            Self::DropWaiter(evict) => {
+                let id = WaiterId::of(&evict.holder);
+                record.queue.contains_key(&id).then_some(id)
+            }
             Self::Evict(evict) if !record.holders.contains_key(&evict.holder) => {
                 let id = WaiterId::of(&evict.holder);
                 record.queue.contains_key(&id).then_some(id)

@@ -7,6 +7,8 @@ mod recover;
 mod reinstate;
 mod release;
 mod renew;
+mod settle;
+mod stop;
 #[cfg(test)]
 #[cfg(feature = "test-util")]
 mod tests;
@@ -37,10 +39,15 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::Release(release) => Ok(release::decide(seen, release, now)),
         Command::Recover(recover) => Ok(recover::decide(seen, recover, now)),
         Command::HandOver => Ok(hand_over(seen, now)),
+        Command::Suspect(suspect) => Ok(stop::suspect(seen, suspect, now)),
+        Command::Stop(stop) => Ok(stop::commit(seen, stop, now)),
+        Command::MarkEnding(mark) => Ok(stop::mark_ending(seen, mark, now)),
+        Command::Settle(settle) => Ok(settle::decide(seen, settle, now)),
         Command::Freeze(freeze) => Ok(recover::freeze(seen, freeze, now)),
         Command::Pause(order) => Ok(operator::pause(seen, order, now)),
         Command::Resume(order) => Ok(operator::resume(seen, order, now)),
         Command::Evict(evict) => Ok(operator::evict(seen, evict, now)),
+        Command::DropWaiter(evict) => Ok(operator::drop_waiter(seen, evict, now)),
         Command::NoteTask(note) => Ok(recover::note_task(seen, note)),
         Command::Reschedule => Ok(reschedule(seen, now)),
     }
@@ -90,13 +97,15 @@ pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> 
     })
 }
 
-/// The entries of a run that ends: its own, and the marker of its run key.
-pub(crate) fn end_run(run: &Run) -> Vec<(RunGuard, RunWrite)> {
+/// The entries of a run that ends: its own, and the marker of its run key. A run that `runs_on`
+/// without its permit keeps the key.
+pub(crate) fn end_run(run: &Run, runs_on: bool) -> Vec<(RunGuard, RunWrite)> {
     let marker = run.run_key.clone().map(|key| RunWrite {
         id: RunId::Key(key),
         run: Run {
             task: None,
-            lease: None,
+            end: run.end.clone().filter(|_| !runs_on),
+            lease: run.lease.clone().filter(|_| runs_on),
             ..run.clone()
         },
     });

@@ -66,7 +66,7 @@ pub fn fast(command: &Command, now: Timestamp) -> Option<Fast> {
         // A waiting state has met a full lock just before: its place is the likely write.
         Command::Acquire(acquire) if acquire.task_token.is_some() => match acquire.when_full {
             WhenFull::Queue { most } if !acquire.has_given_up(now) => {
-                Some(enqueue(acquire, most, now))
+                Some(fast_enqueue(acquire, most, now))
             }
             _ => None,
         },
@@ -120,19 +120,41 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> Fast {
     }
 }
 
-/// A place at the end of the queue. Arrivals only append, so they need not know of each other.
-pub(super) fn enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> Fast {
+/// A place at the end of the queue of a full lock. Arrivals only append, so they need not know of
+/// each other. A write that frees a permit of a full lock brings the sweep's time forward.
+fn fast_enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> Fast {
+    append(acquire, most, now, vec![Clause::AtCapacity])
+}
+
+/// The same in `record`, whatever it is that makes the caller wait; nothing where the sweep's time
+/// has to be brought forward, which takes the record's version.
+pub(super) fn enqueue(
+    acquire: &Acquire,
+    most: usize,
+    record: &LockRecord,
+    now: Timestamp,
+) -> Option<Fast> {
+    if !record.has_room() {
+        return Some(fast_enqueue(acquire, most, now));
+    }
+    let next_grant = record.not_before.max(now);
+    record.due.filter(|due| *due <= next_grant)?;
+    let clauses = vec![Clause::MustWait(now), Clause::DueNotAfter(next_grant)];
+    Some(append(acquire, most, now, clauses))
+}
+
+fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> Fast {
     let terms = &acquire.terms;
     let id = WaiterId::of(&terms.holder);
-    let guard = vec![
+    let mut guard = vec![
         Clause::Readable,
         Clause::NotFrozen,
         Clause::PermitsAre(terms.permits),
         Clause::NotHeldBy(terms.holder.clone()),
         Clause::NotQueued(id.clone()),
         Clause::QueueBelow(most.min(QUEUE_MAX)),
-        Clause::MustWait(now),
     ];
+    guard.extend(why);
     let change = Change {
         guard: Guard(guard),
         update: Update::Assign(vec![Assign::Enqueue(id.clone()), Assign::DueUnlessSet(now)]),
@@ -147,12 +169,17 @@ pub(super) fn enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> Fast {
 }
 
 fn fast_renew(renew: &Renew, now: Timestamp) -> Fast {
+    let holder = &renew.holder;
+    let redrives = renew.redrives.into_iter();
+    let mut guard = vec![
+        Clause::Readable,
+        Clause::LeaseIs(holder.clone(), renew.token),
+        Clause::NotSpent(holder.clone(), now),
+        Clause::NotEnding(holder.clone()),
+    ];
+    guard.extend(redrives.map(|count| Clause::RedrivesAre(holder.clone(), count)));
     let change = Change {
-        guard: Guard(vec![
-            Clause::Readable,
-            Clause::LeaseIs(renew.holder.clone(), renew.token),
-            Clause::NotSpent(renew.holder.clone(), now),
-        ]),
+        guard: Guard(guard),
         update: Update::Assign(vec![Assign::ExtendLease(
             renew.holder.clone(),
             now,
@@ -186,7 +213,7 @@ fn fast_release(release: &Release, now: Timestamp) -> Fast {
             Clause::QueueEmpty,
         ]),
         update: Update::Assign(vec![Assign::DropLease(holder.clone()), Assign::Due(None)]),
-        runs: end_run(&run),
+        runs: end_run(&run, false),
         waiter: None,
         read_back: false,
     };

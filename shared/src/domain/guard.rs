@@ -41,6 +41,8 @@ pub enum Clause {
     /// No grant can be made at this time: all permits are held, others wait, or the lock rests or
     /// is closed.
     MustWait(Timestamp),
+    /// As many hold a permit as may, or more.
+    AtCapacity,
     /// The next grant may be made at this time.
     SpacingPassed(Timestamp),
     /// This token is above the last one.
@@ -53,6 +55,10 @@ pub enum Clause {
     RunKeyIs(HolderId, Option<RunKey>),
     /// No heartbeat state waits to be ended.
     NoBeat(HolderId),
+    /// The work of the holder is not being stopped.
+    NotEnding(HolderId),
+    /// The holder has reported so many redrives of its execution.
+    RedrivesAre(HolderId, u32),
     /// The holder has neither used up its time nor made no progress for too long.
     NotSpent(HolderId, Timestamp),
     /// The holder's lease is exactly as it was seen.
@@ -136,6 +142,9 @@ impl Clause {
             Self::OnlyHolder => record.holders.len() == 1,
             Self::RunKeyIs(holder, key) => lease(holder).is_some_and(|l| l.run_key == *key),
             Self::NoBeat(holder) => lease(holder).is_some_and(|l| l.beat.is_none()),
+            Self::AtCapacity => !record.has_room(),
+            Self::NotEnding(holder) => lease(holder).is_some_and(|l| l.ending.is_none()),
+            Self::RedrivesAre(holder, count) => lease(holder).is_some_and(|l| l.redrives == *count),
             Self::NotSpent(holder, now) => {
                 lease(holder).is_some_and(|l| l.is_spent(*now).is_none())
             }

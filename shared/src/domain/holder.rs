@@ -35,9 +35,9 @@ impl fmt::Display for HolderId {
     }
 }
 
-/// The Step Functions task token of the heartbeat state: whoever has it can end that state.
+/// The Step Functions task token of a state that waits: SendTaskSuccess ends the state with it.
 ///
-/// It is a secret, so `Debug` does not show it.
+/// It is a secret, so `Debug` does not show it, and a record carries it sealed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskToken(String);
 
@@ -46,6 +46,12 @@ impl TaskToken {
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_SendTaskSuccess.html>).
     pub const RULE: &'static str = "1 to 2048 visible ASCII characters, as Step Functions gives it";
 
+    /// What the text of a sealed token begins with. Task tokens are base64.
+    const SEALED: &'static str = "sealed:";
+
+    /// Longest text of a token in a record, in characters: 2048 bytes sealed, in base64.
+    const OF_RECORD_MAX: usize = 3072;
+
     /// Takes `token` if it keeps [`Self::RULE`].
     ///
     /// # Errors
@@ -53,7 +59,33 @@ impl TaskToken {
     pub fn new(token: impl Into<String>) -> Result<Self, Invalid> {
         let token = token.into();
         text::check(&token, 2048, text::visible, Self::RULE)?;
+        // One that is copied from a record is no token of the caller's.
+        match token.starts_with(Self::SEALED) {
+            true => Err(Invalid { rule: Self::RULE }),
+            false => Ok(Self(token)),
+        }
+    }
+
+    /// A sealed token.
+    #[must_use]
+    pub fn sealed(text: &str) -> Self {
+        Self(format!("{}{text}", Self::SEALED))
+    }
+
+    /// Takes a token as a record has it: sealed, or as Step Functions gave it.
+    ///
+    /// # Errors
+    /// [`Invalid`] with the rule.
+    pub fn of_record(token: impl Into<String>) -> Result<Self, Invalid> {
+        let token = token.into();
+        text::check(&token, Self::OF_RECORD_MAX, text::visible, Self::RULE)?;
         Ok(Self(token))
+    }
+
+    /// What was sealed, if it is sealed.
+    #[must_use]
+    pub fn as_sealed(&self) -> Option<&str> {
+        self.0.strip_prefix(Self::SEALED)
     }
 
     /// The secret itself, for the call that needs it and for the item that keeps it.

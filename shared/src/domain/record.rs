@@ -133,19 +133,26 @@ impl LockRecord {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
-    /// When the sweep would best look: at the first end of a lease, or when the next grant may be
-    /// made to a waiter.
+    /// When the sweep has something to do: about the first holder that needs a check, or when the
+    /// next grant may be made to a waiter.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        let first_end = self.holders.values().map(|lease| lease.expires_at).min();
+        let first_check = self.holders.values().map(Lease::next_check).min();
         let waits = !self.queue.is_empty() && self.has_room();
         let next_grant = waits.then_some(self.not_before);
-        [first_end, next_grant].into_iter().flatten().min()
+        [first_check, next_grant].into_iter().flatten().min()
     }
 
     /// Moves [`Self::due`] forward to `at` if that is earlier.
     pub(crate) fn due_by(&mut self, at: Timestamp) {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    /// Moves [`Self::due`] forward to when the sweep may let a waiter in.
+    pub(crate) fn due_for_waiters(&mut self, now: Timestamp) {
+        if !self.queue.is_empty() && self.has_room() {
+            self.due_by(self.not_before.max(now));
+        }
     }
 
     /// Who runs `key` at present.

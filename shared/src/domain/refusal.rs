@@ -77,3 +77,19 @@ pub enum Refusal {
         why: Staleness,
     },
 }
+
+impl Refusal {
+    /// Whether a permit is about to become free that no waiter waits for: the work of its holder is
+    /// being stopped.
+    #[must_use]
+    pub fn frees_a_permit(&self) -> bool {
+        let Self::Held {
+            holders, waiting, ..
+        } = self
+        else {
+            return false;
+        };
+        let ending = holders.iter().filter(|(_, lease)| lease.ending.is_some());
+        ending.count() > *waiting
+    }
+}

@@ -3,7 +3,7 @@
 use super::holder::HolderId;
 use super::lease::Lease;
 use super::text::{self, Invalid};
-use super::time::Timestamp;
+use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::TaskEnd;
 
@@ -95,7 +95,8 @@ pub struct Run {
     /// The task that it ended with, when known.
     pub task: Option<TaskEnd>,
     /// What a redrive of the execution puts back: the lease of a run that had a heartbeat state
-    /// and did not succeed.
+    /// and did not succeed. On an open marker of a run key: the lease of a run that lost its permit
+    /// and went on without.
     pub lease: Option<Box<Lease>>,
 }
 
@@ -125,6 +126,14 @@ impl Run {
         self.end
             .as_ref()
             .is_some_and(|end| end.outcome == RunOutcome::Succeeded && now < end.retain_until)
+    }
+
+    /// Whether this marker of a run key is kept by a run that lost its permit and went on without:
+    /// until its end is known, and at most for `retention` after its lease.
+    #[must_use]
+    pub fn runs_on(&self, retention: Seconds, now: Timestamp) -> bool {
+        let lease = self.lease.as_ref().filter(|_| self.end.is_none());
+        lease.is_some_and(|lease| now < lease.expires_at.plus(retention))
     }
 
     /// Whether the holder itself ended this run.

@@ -35,6 +35,10 @@ pub struct Terms {
     pub work: Option<Work>,
     /// How long an ended run is remembered.
     pub retention: Seconds,
+    /// The execution that started the caller's execution, if it is known.
+    pub parent: Option<HolderId>,
+    /// How often the caller's execution has been redriven, as far as the caller reports it.
+    pub redrives: u32,
 }
 
 impl Terms {
@@ -56,6 +60,10 @@ impl Terms {
             beat: None,
             call: None,
             replaced_by: None,
+            suspect: None,
+            ending: None,
+            redrives: self.redrives,
+            parent: self.parent.clone(),
         }
     }
 }

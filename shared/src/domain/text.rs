@@ -8,13 +8,25 @@ pub struct Invalid {
     pub rule: &'static str,
 }
 
-/// Checks that `value` has 1 to `max` bytes, each of them `allowed`.
+/// EventBridge Scheduler replaces `<aws.scheduler.scheduled-time>` and its like in the input of a
+/// schedule, and leaves a name that it does not know as it is
+/// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html>).
+/// Left so, it would be the same in every run.
+const PLACEHOLDER: &str = "<aws.";
+const PLACEHOLDER_RULE: &str =
+    "a value without <aws.: EventBridge Scheduler has not replaced this attribute";
+
+/// Checks that `value` has 1 to `max` bytes, each of them `allowed`, and no placeholder among them.
 pub(crate) fn check(
     value: &str,
     max: usize,
     allowed: fn(u8) -> bool,
     rule: &'static str,
 ) -> Result<(), Invalid> {
+    if value.contains(PLACEHOLDER) {
+        let rule = PLACEHOLDER_RULE;
+        return Err(Invalid { rule });
+    }
     let fits = (1..=max).contains(&value.len()) && value.bytes().all(allowed);
     if fits { Ok(()) } else { Err(Invalid { rule }) }
 }

@@ -11,7 +11,7 @@ pub const CLOCK_SKEW: Seconds = Seconds::of(1);
 pub const DEAD_AFTER: Seconds = Seconds::of(2 * CLOCK_SKEW.get());
 
 /// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
@@ -62,6 +62,12 @@ impl Seconds {
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
+    }
+
+    /// This length and `other`.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
     }
 
     /// The same length in milliseconds.

@@ -24,6 +24,23 @@ pub struct Snapshot {
     pub waiter: Option<(WaiterId, Option<Waiter>)>,
 }
 
+impl Snapshot {
+    /// Whether the record and a run were read on both sides of a write: a run whose end is not in
+    /// the history has its lease in the record.
+    #[must_use]
+    pub fn is_torn(&self) -> bool {
+        let held = |run: &Run| {
+            let record = self.record.as_ref();
+            record.is_some_and(|record| record.lease(&run.holder, run.token).is_some())
+        };
+        let mut open = self.runs.iter().filter_map(|(id, run)| match id {
+            RunId::Token(_) if run.end.is_none() => Some(run),
+            _ => None,
+        });
+        open.any(|run| !held(run))
+    }
+}
+
 /// What a command came to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {

@@ -7,6 +7,9 @@ pub struct Work {
     pub cluster: String,
     /// Family of the task definition. It narrows the search; none searches the whole cluster.
     pub family: Option<String>,
+    /// The container whose exit code is the end of the whole run; `None` where the run is more than
+    /// its tasks.
+    pub container: Option<String>,
 }
 
 /// The ECS task that a run died or ended with.

@@ -25,6 +25,12 @@ pub struct EventDetail {
     pub advice: String,
     /// When it happened.
     pub at: String,
+    /// The sealed task token of a state that the reaper is to end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_token: Option<String>,
+    /// The run key that is taken, if that is why the state ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_key: Option<String>,
 }
 
 /// Longest text of an event, in characters. Ten events of this length stay below the 256 KB of
@@ -33,6 +39,8 @@ const TEXT_MAX: usize = 1000;
 
 impl From<&Event> for EventDetail {
     fn from(event: &Event) -> Self {
+        let state = event.state.as_ref();
+        let key = state.and_then(|state| state.run_key.as_ref());
         Self {
             lock: event.lock.to_string(),
             holder: event.holder.as_ref().map(ToString::to_string),
@@ -40,6 +48,8 @@ impl From<&Event> for EventDetail {
             reason: event.reason.chars().take(TEXT_MAX).collect(),
             advice: event.advice.chars().take(TEXT_MAX).collect(),
             at: rfc3339(event.at),
+            task_token: state.map(|state| state.task_token.reveal().to_owned()),
+            run_key: key.map(|key| key.as_str().to_owned()),
         }
     }
 }
@@ -60,6 +70,7 @@ mod tests {
             reason: reason.into(),
             advice: "look".into(),
             at: Timestamp::from_millis(1_767_225_600_000),
+            state: None,
         }
     }
 

@@ -119,6 +119,7 @@ mod tests {
             reason: "100 wait".into(),
             advice: "wait".into(),
             at: Timestamp::from_millis(1500),
+            state: None,
         }
     }
 

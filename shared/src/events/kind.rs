@@ -31,11 +31,15 @@ pub enum EventKind {
     LockResumed,
     /// Whether a run is dead could not be learnt.
     EvidenceMissing,
+    /// A container passed a permit on to a workflow that waits for it.
+    PermitHandedOver,
+    /// A container took a workflow out of the queue that waited in vain.
+    WaiterSentAway,
 }
 
 impl EventKind {
     /// All kinds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::RunSkipped,
         Self::RunDuplicate,
         Self::QueueFull,
@@ -49,6 +53,8 @@ impl EventKind {
         Self::LockPaused,
         Self::LockResumed,
         Self::EvidenceMissing,
+        Self::PermitHandedOver,
+        Self::WaiterSentAway,
     ];
 
     /// The `detail-type` that a rule matches on.
@@ -68,6 +74,8 @@ impl EventKind {
             Self::LockPaused => "Lockstep Lock Paused",
             Self::LockResumed => "Lockstep Lock Resumed",
             Self::EvidenceMissing => "Lockstep Evidence Missing",
+            Self::PermitHandedOver => "Lockstep Permit Handed Over",
+            Self::WaiterSentAway => "Lockstep Waiter Sent Away",
         }
     }
 }

@@ -3,8 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Execution, ExecutionArn, ExecutionEnd, ExecutionState, Executions, ExecutionsError};
-use crate::domain::{TaskToken, Timestamp};
+use super::{
+    Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Executions,
+    ExecutionsError, StateEnd,
+};
+use crate::domain::{LockKey, TaskToken, Timestamp};
 use crate::faults::{Faults, lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -19,9 +22,15 @@ pub struct MemoryExecutions {
 #[derive(Debug, Default)]
 struct Inner {
     known: BTreeMap<ExecutionArn, (Timestamp, ExecutionState)>,
+    ended_at: BTreeMap<ExecutionArn, Timestamp>,
+    /// States that show only once [`Executions::look`] has been called so often.
+    late: BTreeMap<ExecutionArn, (u32, ExecutionState)>,
     stops: Vec<StopOfExecution>,
     gone: BTreeSet<TaskToken>,
     ended: Vec<(TaskToken, String)>,
+    inside: bool,
+    seals: bool,
+    strangers: BTreeSet<ExecutionArn>,
 }
 
 /// A call of [`Executions`], to let it fail.
@@ -31,6 +40,8 @@ pub enum ExecutionsCall {
     Running,
     /// [`Executions::look`].
     Look,
+    /// [`Executions::names_lock`].
+    NamesLock,
     /// [`Executions::stop`].
     Stop,
     /// [`Executions::end_state`].
@@ -75,6 +86,19 @@ impl MemoryExecutions {
         known.1 = state;
     }
 
+    /// `execution` ended so at that time.
+    pub fn end(&self, execution: &ExecutionArn, end: ExecutionEnd, at: Timestamp) {
+        self.set(execution, ExecutionState::Ended(end));
+        lock(&self.inner).ended_at.insert(execution.clone(), at);
+    }
+
+    /// `execution` is in `state`, which [`Executions::look`] reports after `looks` more calls:
+    /// DescribeExecution is eventually consistent.
+    pub fn set_late(&self, execution: &ExecutionArn, state: ExecutionState, looks: u32) {
+        let late = (looks, state);
+        lock(&self.inner).late.insert(execution.clone(), late);
+    }
+
     /// `execution` does not exist from now on.
     pub fn forget(&self, execution: &ExecutionArn) {
         lock(&self.inner).known.remove(execution);
@@ -83,6 +107,21 @@ impl MemoryExecutions {
     /// Nothing waits with `token` any more.
     pub fn close(&self, token: &TaskToken) {
         lock(&self.inner).gone.insert(token.clone());
+    }
+
+    /// Neither the input nor the definition of `execution` names a lock.
+    pub fn disown(&self, execution: &ExecutionArn) {
+        lock(&self.inner).strangers.insert(execution.clone());
+    }
+
+    /// Task tokens are sealed from now on, with no key.
+    pub fn seal_tokens(&self) {
+        lock(&self.inner).seals = true;
+    }
+
+    /// Whether the calls come from a container from now on: it ends no state.
+    pub fn set_inside(&self, inside: bool) {
+        lock(&self.inner).inside = inside;
     }
 
     /// The next such call fails.
@@ -136,10 +175,40 @@ impl Executions for MemoryExecutions {
     async fn look(
         &self,
         execution: &ExecutionArn,
-    ) -> Result<Option<ExecutionState>, ExecutionsError> {
+    ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
         self.faults.strike(&ExecutionsCall::Look)?;
+        let mut inner = lock(&self.inner);
+        let seen = inner.known.get(execution).map(|(_, state)| *state);
+        let state = match inner.late.remove(execution) {
+            Some((0, state)) => {
+                inner
+                    .known
+                    .entry(execution.clone())
+                    .and_modify(|known| known.1 = state);
+                Some(state)
+            }
+            Some((looks, state)) => {
+                inner.late.insert(execution.clone(), (looks - 1, state));
+                seen
+            }
+            None => seen,
+        };
+        let ended = |state: &ExecutionState| *state != ExecutionState::Running;
+        let stopped_at = inner.ended_at.get(execution).copied();
+        Ok(state.map(|state| ExecutionDescription {
+            stopped_at: stopped_at.filter(|_| ended(&state)),
+            ..state.into()
+        }))
+    }
+
+    async fn names_lock(
+        &self,
+        execution: &ExecutionArn,
+        _: &LockKey,
+    ) -> Result<bool, ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::NamesLock)?;
         let inner = lock(&self.inner);
-        Ok(inner.known.get(execution).map(|(_, state)| *state))
+        Ok(inner.known.contains_key(execution) && !inner.strangers.contains(execution))
     }
 
     async fn stop(
@@ -161,13 +230,33 @@ impl Executions for MemoryExecutions {
         Ok(())
     }
 
-    async fn end_state(&self, token: &TaskToken, output: &str) -> Result<bool, ExecutionsError> {
+    async fn seal(&self, _: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {
+        match lock(&self.inner).seals {
+            true => Ok(TaskToken::sealed(token.reveal())),
+            false => Ok(token.clone()),
+        }
+    }
+
+    async fn end_state(
+        &self,
+        _: &LockKey,
+        token: &TaskToken,
+        output: &str,
+    ) -> Result<StateEnd, ExecutionsError> {
         self.faults.strike(&ExecutionsCall::EndState)?;
         let mut inner = lock(&self.inner);
+        if inner.inside {
+            return Ok(StateEnd::Sealed);
+        }
+        let token = match token.as_sealed() {
+            Some(sealed) => TaskToken::of_record(sealed).expect("a token was sealed"),
+            None => token.clone(),
+        };
         let waits = inner.gone.insert(token.clone());
         if waits {
-            inner.ended.push((token.clone(), output.to_owned()));
+            inner.ended.push((token, output.to_owned()));
+            return Ok(StateEnd::Ended);
         }
-        Ok(waits)
+        Ok(StateEnd::NotWaiting)
     }
 }

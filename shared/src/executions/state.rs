@@ -1,6 +1,19 @@
 //! Whether an execution still runs.
 
+use crate::domain::Timestamp;
 use std::fmt;
+
+/// What DescribeExecution shows of an execution
+/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ExecutionDescription {
+    /// Whether it runs.
+    pub state: ExecutionState,
+    /// How often it has been redriven: of two descriptions, the one with more is newer.
+    pub redrives: u32,
+    /// When it ended, if it has.
+    pub stopped_at: Option<Timestamp>,
+}
 
 /// Whether an execution still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +36,17 @@ pub enum ExecutionEnd {
     TimedOut,
     /// Somebody stopped it.
     Aborted,
+}
+
+impl From<ExecutionState> for ExecutionDescription {
+    /// The description of an execution that was never redriven.
+    fn from(state: ExecutionState) -> Self {
+        Self {
+            state,
+            redrives: 0,
+            stopped_at: None,
+        }
+    }
 }
 
 impl ExecutionState {

@@ -1,12 +1,20 @@
 //! Step Functions itself.
 
 mod error;
+mod vault;
 
 use self::error::translate;
-use super::{Execution, ExecutionArn, ExecutionState, Executions, ExecutionsError};
-use crate::domain::{TaskToken, Timestamp};
+use self::vault::Vault;
+use super::{
+    Execution, ExecutionArn, ExecutionDescription, ExecutionState, Executions, ExecutionsError,
+    StateEnd, names,
+};
+use crate::domain::{LockKey, TaskToken, Timestamp};
+use crate::store::dynamodb::DynamoStore;
 use aws_sdk_sfn::Client;
 use aws_sdk_sfn::error::ProvideErrorMetadata;
+use aws_sdk_sfn::operation::describe_execution::DescribeExecutionOutput;
+use aws_sdk_sfn::primitives::DateTime;
 use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData};
 
 /// Most pages of the list that one check reads; a page has up to 1000 executions.
@@ -22,14 +30,27 @@ const CAUSE_MAX: usize = 32_768;
 #[derive(Clone, Debug)]
 pub struct StepFunctions {
     client: Client,
+    /// What task tokens are sealed with; nothing in a container.
+    vault: Option<Vault>,
 }
 
 impl StepFunctions {
-    /// Step Functions as `sdk` reaches it. Its retry policy rides out throttling.
+    /// Step Functions as `sdk` reaches it from a function. Its retry policy rides out throttling.
+    /// Task tokens are sealed with the key of the lock table.
     #[must_use]
-    pub fn from_sdk(sdk: &aws_config::SdkConfig) -> Self {
+    pub fn from_sdk(sdk: &aws_config::SdkConfig, table: DynamoStore) -> Self {
         Self {
             client: Client::new(sdk),
+            vault: Some(Vault::new(table)),
+        }
+    }
+
+    /// The same from a container, which ends no state.
+    #[must_use]
+    pub fn without_tokens(sdk: &aws_config::SdkConfig) -> Self {
+        Self {
+            client: Client::new(sdk),
+            vault: None,
         }
     }
 }
@@ -56,15 +77,39 @@ impl Executions for StepFunctions {
     async fn look(
         &self,
         execution: &ExecutionArn,
-    ) -> Result<Option<ExecutionState>, ExecutionsError> {
+    ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
         let call = self.client.describe_execution();
         // Without input and output it needs no right to the key that they may be encrypted with.
         let call = call
             .execution_arn(execution.as_str())
             .included_data(IncludedData::MetadataOnly);
         match call.send().await {
-            Ok(seen) => state(seen.status()).map(Some),
+            Ok(seen) => description(&seen).map(Some),
             Err(error) if error.code() == Some("ExecutionDoesNotExist") => Ok(None),
+            Err(error) => Err(translate(&error)),
+        }
+    }
+
+    async fn names_lock(
+        &self,
+        execution: &ExecutionArn,
+        lock: &LockKey,
+    ) -> Result<bool, ExecutionsError> {
+        let named = |text: Option<&str>| {
+            let json = text.and_then(|text| serde_json::from_str(text).ok());
+            json.is_some_and(|json| names(&json, lock))
+        };
+        let call = self.client.describe_execution();
+        match call.execution_arn(execution.as_str()).send().await {
+            Ok(seen) if named(seen.input()) => return Ok(true),
+            Ok(_) => {}
+            Err(error) if error.code() == Some("ExecutionDoesNotExist") => return Ok(false),
+            Err(error) => return Err(translate(&error)),
+        }
+        let call = self.client.describe_state_machine_for_execution();
+        match call.execution_arn(execution.as_str()).send().await {
+            Ok(machine) => Ok(named(Some(machine.definition()))),
+            Err(error) if error.code() == Some("ExecutionDoesNotExist") => Ok(false),
             Err(error) => Err(translate(&error)),
         }
     }
@@ -87,21 +132,46 @@ impl Executions for StepFunctions {
             Some("ExecutionDoesNotExist") => Ok(()),
             // The API does not say what it answers for an execution that has ended, so ask for that.
             Some("ValidationException") => match self.look(execution).await? {
-                Some(ExecutionState::Running) => Err(translate(&failure)),
-                Some(ExecutionState::Ended(_)) | None => Ok(()),
+                Some(seen) if seen.state == ExecutionState::Running => Err(translate(&failure)),
+                Some(_) | None => Ok(()),
             },
             _ => Err(translate(&failure)),
         }
     }
 
-    async fn end_state(&self, token: &TaskToken, output: &str) -> Result<bool, ExecutionsError> {
+    async fn seal(&self, lock: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {
+        match &self.vault {
+            Some(vault) => Ok(vault.key().await?.seal(lock, token)),
+            None => Err(ExecutionsError::Denied(
+                "only a function keeps task tokens".into(),
+            )),
+        }
+    }
+
+    async fn end_state(
+        &self,
+        lock: &LockKey,
+        token: &TaskToken,
+        output: &str,
+    ) -> Result<StateEnd, ExecutionsError> {
+        let opened = match (&self.vault, token.as_sealed()) {
+            (None, _) => return Ok(StateEnd::Sealed),
+            (Some(_), None) => Some(token.clone()),
+            (Some(vault), Some(_)) => vault.key().await?.open(lock, token),
+        };
+        let Some(token) = opened else {
+            tracing::warn!(%lock, "a task token was not sealed for this lock with this key");
+            return Ok(StateEnd::NotWaiting);
+        };
         let call = self.client.send_task_success();
         let call = call.task_token(token.reveal()).output(output);
         match call.send().await {
-            Ok(_) => Ok(true),
+            Ok(_) => Ok(StateEnd::Ended),
             Err(error) => match error.code() {
                 // The state has ended: timed out and retried, or its execution is over.
-                Some("TaskTimedOut" | "TaskDoesNotExist" | "InvalidToken") => Ok(false),
+                Some("TaskTimedOut" | "TaskDoesNotExist" | "InvalidToken") => {
+                    Ok(StateEnd::NotWaiting)
+                }
                 _ => Err(translate(&error)),
             },
         }
@@ -109,12 +179,25 @@ impl Executions for StepFunctions {
 }
 
 fn execution(item: &ExecutionListItem) -> Option<Execution> {
-    let millis = u64::try_from(item.start_date.to_millis().ok()?).ok()?;
     let arn = ExecutionArn::new(item.execution_arn.clone()).ok()?;
     Some(Execution {
         arn,
-        started_at: Timestamp::from_millis(millis),
+        started_at: time(&item.start_date)?,
     })
+}
+
+fn description(seen: &DescribeExecutionOutput) -> Result<ExecutionDescription, ExecutionsError> {
+    let redrives = seen.redrive_count().unwrap_or(0);
+    Ok(ExecutionDescription {
+        state: state(seen.status())?,
+        redrives: u32::try_from(redrives).unwrap_or(0),
+        stopped_at: seen.stop_date().and_then(time),
+    })
+}
+
+fn time(time: &DateTime) -> Option<Timestamp> {
+    let millis = u64::try_from(time.to_millis().ok()?).ok()?;
+    Some(Timestamp::from_millis(millis))
 }
 
 fn state(status: &ExecutionStatus) -> Result<ExecutionState, ExecutionsError> {

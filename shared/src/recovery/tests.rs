@@ -1,17 +1,23 @@
 //! One test for each rule of the table above [`judge`].
 
 mod alive;
+mod checks;
 mod dead;
 mod inside;
+mod lag;
 mod unclaimed;
 mod unclear;
 
-use super::{Action, Evidence, ExecutionSight, TaskSight, TasksSight, UNCALLED_MAX, judge};
-use crate::domain::{
-    Call, Death, FencingToken, HolderId, Lease, Permits, Seconds, StalePolicy, Terms, Timestamp,
+use super::{
+    Action, Commitment, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight,
+    UNCONFIRMED_MAX, judge,
 };
-use crate::executions::{ExecutionEnd, ExecutionState};
-use crate::tasks::Task;
+use crate::domain::{
+    Call, Death, Ending, EndingCause, FencingToken, HolderId, Lease, Permits, Seconds, StalePolicy,
+    StopReason, Terms, Timestamp, Work,
+};
+use crate::executions::{ExecutionDescription, ExecutionEnd, ExecutionState};
+use crate::tasks::{Container, Task};
 
 /// When the lease of these tests is granted, for a minute.
 const GRANTED: u64 = 1_772_344_800_000;
@@ -26,15 +32,25 @@ const STALE: [StalePolicy; 3] = [
     StalePolicy::Yield,
     StalePolicy::Hold,
 ];
-const RUNNING: ExecutionSight = ExecutionSight::Seen(ExecutionState::Running);
+const RUNNING: ExecutionSight = ExecutionSight::Seen(ExecutionDescription {
+    state: ExecutionState::Running,
+    redrives: 0,
+    stopped_at: None,
+});
 
 fn after(seconds: u32) -> Timestamp {
     Timestamp::from_millis(GRANTED).plus(Seconds::of(seconds))
 }
 
 fn lease() -> Lease {
-    let terms = Terms {
-        holder: holder("a"),
+    terms("a").lease(FencingToken::from_number(GRANTED), after(0))
+}
+
+fn terms(name: &str) -> Terms {
+    Terms {
+        redrives: 0,
+        parent: None,
+        holder: holder(name),
         permits: Permits::ONE,
         lease: Seconds::of(60),
         heartbeat: Seconds::of(20),
@@ -45,8 +61,13 @@ fn lease() -> Lease {
         run_key: None,
         work: None,
         retention: Seconds::of(86_400),
-    };
-    terms.lease(FencingToken::from_number(GRANTED), after(0))
+    }
+}
+
+/// The same lease, with the mark of a suspect from two seconds after its end on.
+fn suspect(lease: Lease) -> Lease {
+    let suspect = Some(lease.expires_at.plus(Seconds::of(2)));
+    Lease { suspect, ..lease }
 }
 
 fn holder(name: &str) -> HolderId {
@@ -63,6 +84,7 @@ fn task(name: &str, stopped: bool) -> Task {
         stopped,
         containers: vec![],
         stopped_reason: None,
+        ended_by_itself: false,
         started_at: None,
         stopped_at: None,
     }
@@ -73,11 +95,14 @@ fn look(execution: ExecutionSight, tasks: TasksSight) -> Evidence {
         execution,
         task: TaskSight::NotOne,
         tasks,
+        replacer: ExecutionSight::NotOne,
+        gave_up: false,
+        ownership: Ownership::NotAsked,
     }
 }
 
 fn ended(end: ExecutionEnd) -> ExecutionSight {
-    ExecutionSight::Seen(ExecutionState::Ended(end))
+    ExecutionSight::Seen(ExecutionState::Ended(end).into())
 }
 
 fn hidden() -> ExecutionSight {
@@ -88,7 +113,9 @@ fn hidden() -> ExecutionSight {
 #[track_caller]
 fn recovered(action: Action, expected: Death) -> String {
     match action {
-        Action::Recover { death, evidence } if death == expected => evidence,
+        Action::Recover {
+            death, evidence, ..
+        } if death == expected => evidence,
         other => panic!("not a recovery on {expected:?}: {other:?}"),
     }
 }

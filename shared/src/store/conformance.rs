@@ -33,7 +33,7 @@ pub async fn run_all<S: LockStore>(store: &S, unique: &str) {
     records::arrivals_that_do_not_know_of_each_other_get_one_ticket_each(&bench).await;
     runs::every_run_guard_is_judged_as_the_domain_judges_it(&bench).await;
     runs::a_failed_run_guard_brings_its_run_and_writes_nothing(&bench).await;
-    runs::a_failed_record_guard_writes_no_run(&bench).await;
+    runs::a_failed_record_guard_writes_no_run_and_brings_none(&bench).await;
     runs::two_failed_guards_bring_both(&bench).await;
     runs::a_record_and_its_runs_are_created_together(&bench).await;
     history::a_run_is_written_without_a_look_at_the_record(&bench).await;

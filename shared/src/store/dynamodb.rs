@@ -6,6 +6,7 @@
 //!                sk = run#act/<version>   an operator's act, in the history
 //!                sk = run#key/<run key>   the marker of a run key
 //!                sk = waiter#<short name> who waits in the queue
+//!  pk = #token-key sk = key               what task tokens are sealed with, for the functions
 //!  index `due`:  shard, dueAt             records with holders or waiters, for the sweep
 //! ```
 //!
@@ -19,6 +20,7 @@ mod history;
 mod index;
 mod item;
 mod reader;
+mod token_key;
 mod transaction;
 
 use super::{Commit, DueLock, DuePage, Found, HistoryPage, LockStore, StoreError};

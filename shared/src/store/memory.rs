@@ -36,10 +36,10 @@ impl LockItems {
         }
         for (guard, write) in &change.runs {
             let run = self.runs.get(&write.id);
-            let stands = guard.holds(run);
-            failed |= !stands;
-            let run = run.filter(|_| !stands).cloned();
-            found.runs.insert(write.id.clone(), run);
+            if !guard.holds(run) {
+                failed = true;
+                found.runs.insert(write.id.clone(), run.cloned());
+            }
         }
         if let Some(drop) = &change.waiter {
             failed |= !drop.holds(self.waiters.get(&drop.id));
@@ -56,6 +56,14 @@ impl LockItems {
             self.waiters.remove(&drop.id);
         }
         Commit::Committed(self.record.clone().filter(|_| change.read_back))
+    }
+
+    /// Writes the side item of a waiter, unless a newer one of that waiter is there.
+    pub fn register(&mut self, waiter: &Waiter) {
+        let known = self.waiters.get(&waiter.id());
+        if known.is_none_or(|known| known.since <= waiter.since) {
+            self.waiters.insert(waiter.id(), waiter.clone());
+        }
     }
 }
 
@@ -119,11 +127,7 @@ impl LockStore for MemoryStore {
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {
         let mut locks = self.lock();
-        let waiters = &mut locks.entry(lock.clone()).or_default().waiters;
-        let known = waiters.get(&waiter.id());
-        if known.is_none_or(|known| known.since <= waiter.since) {
-            waiters.insert(waiter.id(), waiter.clone());
-        }
+        locks.entry(lock.clone()).or_default().register(waiter);
         Ok(())
     }
 
@@ -154,5 +158,36 @@ impl LockStore for MemoryStore {
         locks.truncate(DUE_PAGE);
         let next = locks.last().filter(|_| more).cloned();
         Ok(DuePage { locks, next })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{HolderId, Permits};
+    use crate::faults::now;
+
+    #[test]
+    fn a_table_in_memory_does_what_every_store_does() {
+        let store = MemoryStore::default();
+
+        now(super::super::conformance::run_all(&store, "memory"));
+    }
+
+    #[test]
+    fn an_item_that_is_put_there_is_there() {
+        let store = MemoryStore::default();
+        let lock = LockKey::new("nightly").expect("a valid key");
+        let record = LockRecord::new(Permits::ONE);
+        let token = FencingToken::from_number(7);
+        let holder = HolderId::new("a").expect("a valid holder");
+        let run = Run::started(holder, token, None);
+
+        store.put(lock.clone(), record.clone());
+        store.put_run(lock.clone(), RunId::Token(token), run.clone());
+
+        let items = store.items(&lock);
+        assert_eq!(items.record, Some(record));
+        assert_eq!(items.runs.get(&RunId::Token(token)), Some(&run));
     }
 }

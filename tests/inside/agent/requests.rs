@@ -204,3 +204,35 @@ async fn slow_and_silent_clients_do_not_hold_up_others() {
     assert_eq!(begun.status, 201, "{begun:?}");
     drop(slow);
 }
+
+#[tokio::test]
+async fn a_client_has_ten_seconds_for_its_request_and_none_for_another_one() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let inside = Inside::open().await;
+    let agent = Agent::start(&inside, &[]).await;
+    let half = "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Le";
+    let whole = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let begun = lockstep_tests::stack::now();
+
+    let mut closed = Vec::new();
+    for (sent, least, most) in [
+        ("", 9_000, 14_000),
+        (half, 9_000, 14_000),
+        (whole, 0, 5_000),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(&agent.place)
+            .await
+            .expect("a connection");
+        stream.write_all(sent.as_bytes()).await.expect("sent");
+        closed.push(tokio::spawn(async move {
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).await.ok();
+            let took = lockstep_tests::stack::now() - begun;
+            assert!((least..most).contains(&took), "{sent:?}: {took} ms");
+        }));
+    }
+
+    for one in closed {
+        one.await.expect("closed in time");
+    }
+}

@@ -4,7 +4,7 @@ use super::image::{docker, image};
 use super::work::{Common, Work};
 use super::{Said, Task};
 use crate::support::Inside;
-use lockstep_tests::stack::{Stack, now, pause};
+use lockstep_tests::stack::{Stack, deadline, now, pause};
 use serde_json::{Value, json};
 use std::ops::Deref;
 
@@ -119,7 +119,7 @@ impl Fleet {
 
     /// Waits until the command of a task has said `event`.
     pub(super) async fn until_said(&self, task: &Task, event: &str, seconds: u64) -> Said {
-        let deadline = now() + seconds * 1000;
+        let deadline = deadline(seconds);
         loop {
             let said = self.said(task).await;
             if let Some(found) = said.into_iter().find(|said| said.event == event) {

@@ -3,7 +3,7 @@
 use super::image::LOCKSTEP;
 use super::{Fleet, Task, Work};
 use crate::support::lock;
-use lockstep_tests::stack::{BatchInput, Failure, now, pause};
+use lockstep_tests::stack::{BatchInput, deadline, now, pause};
 
 /// Input of an exclusive run whose container begins with `lockstep run --`.
 async fn guarded_inside(fleet: &Fleet, lock: &str) -> BatchInput {
@@ -24,7 +24,7 @@ async fn tasks(fleet: &Fleet, lock: &str) -> Vec<Task> {
 }
 
 async fn next_task(fleet: &Fleet, lock: &str, known: &[Task]) -> Task {
-    let deadline = now() + 30_000;
+    let deadline = deadline(30);
     loop {
         let found = tasks(fleet, lock)
             .await
@@ -75,16 +75,19 @@ async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_
     let (other, _) = fleet
         .at_work(&Work::guarded(&lock, &[]).seconds(300.0))
         .await;
-    // The workflow's own heartbeat does not get through, so nothing but the container can notice.
-    let heartbeat = fleet.stack().output("HeartbeatFunctionArn").to_owned();
-    fleet
-        .stack()
-        .fail_next(&heartbeat, 1000, Failure::Service, &lock)
-        .await;
 
     let redrive = fleet.stack().sfn.redrive_execution().execution_arn(&arn);
     redrive.send().await.expect("a redrive");
-    let second = next_task(&fleet, &lock, &[first]).await;
+    let failed = fleet.stack().wait(&arn, 60).await;
+    assert_eq!(failed.error, "Lockstep.LeaseLost", "{failed:?}");
+    assert_eq!(tasks(&fleet, &lock).await, [first], "no second task");
+    // A workflow that starts its task without asking again: the container has to notice.
+    let names = ["LOCKSTEP_LOCK", "LOCKSTEP_HOLDER", "LOCKSTEP_FENCING_TOKEN"];
+    let old = Work::entered_by(&[LOCKSTEP, "run", "--"]).seconds(300.0);
+    let old = names
+        .into_iter()
+        .fold(old, |work, name| work.env(name, start.value(name)));
+    let second = fleet.start(&old).await;
     let ended = fleet.ended(&second, 40).await;
 
     let lines = fleet.lines(&second).await;
@@ -109,7 +112,6 @@ async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_
         holders.len() == 1 && holders[0].as_str().starts_with(&other.arn),
         "{holders:?}"
     );
-    assert_eq!(fleet.stack().wait(&arn, 60).await.status, "FAILED");
     eprintln!(
         "figure: redriven with token {}: exit 76, nothing started",
         start.token()

@@ -1,7 +1,7 @@
 //! Services, their tasks, and what the container agent was asked.
 
 use super::{Fleet, Task, Work};
-use lockstep_tests::stack::{now, pause, unique};
+use lockstep_tests::stack::{deadline, now, pause, unique};
 use serde_json::{Value, json};
 
 /// A service of the fixture's cluster.
@@ -64,7 +64,7 @@ impl Fleet {
 
     /// Waits until a service has a task that is none of `known`.
     pub(super) async fn another_task(&self, service: &Service, known: &[&Task]) -> Task {
-        let deadline = now() + 30_000;
+        let deadline = deadline(30);
         loop {
             let tasks = self.tasks_of(service).await;
             let mut new = tasks.into_iter().filter(|task| !known.contains(&task));

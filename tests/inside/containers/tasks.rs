@@ -1,7 +1,7 @@
 //! One task, and how it ended.
 
 use super::Fleet;
-use lockstep_tests::stack::{Stack, now, pause};
+use lockstep_tests::stack::{Stack, deadline, now, pause};
 use serde_json::Value;
 
 /// A task that was started.
@@ -58,7 +58,7 @@ impl Fleet {
 
     /// Waits for the end of a task.
     pub(super) async fn ended(&self, task: &Task, seconds: u64) -> Ended {
-        let deadline = now() + seconds * 1000;
+        let deadline = deadline(seconds);
         loop {
             if let Some(ended) = self.end_of(task).await {
                 return ended;

@@ -2,6 +2,9 @@
 
 use lockstep_tests::stack::until;
 use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -70,6 +73,30 @@ impl Started {
         self.find_guardian().is_some()
     }
 
+    /// Stops its guardian, and fills the pipe to it. Returns the guardian.
+    pub(crate) async fn stop_guardian(&self) -> u32 {
+        let guardian = self.guardian();
+        signal_to(guardian, "STOP").await;
+        let link = |pid, fd: &str| fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok();
+        let pipe = link(guardian, "0");
+        let files = fs::read_dir(format!("/proc/{}/fd", self.pid)).expect("open files");
+        let own = files
+            .flatten()
+            .find(|file| fs::read_link(file.path()).ok() == pipe);
+        let mut options = fs::OpenOptions::new();
+        // O_NONBLOCK, for this opening of the pipe alone.
+        options.write(true).custom_flags(0o4000);
+        let mut pipe = options.open(own.expect("a pipe").path()).expect("the pipe");
+        loop {
+            // Empty orders, which change nothing.
+            match pipe.write(&[b'\n'; 4096]) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return guardian,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
     fn find_guardian(&self) -> Option<u32> {
         let mut all = children_of(self.pid).into_iter();
         let found = all.find(|(_, command)| command.contains(" guardian"));
@@ -111,6 +138,20 @@ pub(crate) fn lives(pid: u32) -> bool {
 pub(crate) async fn until_dead(pids: &[u32], seconds: u64) {
     let what = format!("end of {pids:?}");
     until(&what, seconds, async || !pids.iter().any(|pid| lives(*pid))).await;
+}
+
+/// Waits until the command has written the ids of processes, and reads them.
+pub(crate) async fn ids(path: &Path, count: usize) -> Vec<u32> {
+    let read = || -> Vec<u32> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+        whole
+            .split_whitespace()
+            .map(|id| id.parse().expect("an id"))
+            .collect()
+    };
+    until("ids of processes", 20, async || read().len() == count).await;
+    read()
 }
 
 /// The living children of a process: id and command line.

@@ -2,7 +2,7 @@
 
 use super::{Scene, Sign};
 use crate::support::{lives, until_dead};
-use lockstep_tests::stack::until;
+use lockstep_tests::stack::{now, until};
 
 /// Longer than any test: what comes back before its end was given back.
 const LONG: [&str; 4] = ["--lease", "1h", "--grace", "2s"];
@@ -106,4 +106,26 @@ async fn a_worker_that_is_stopped_loses_its_command_before_another_runs_the_mess
     assert!(!was_alive);
     assert!(scene.ledger.entries().iter().all(|entry| entry.taken));
     assert_eq!(scene.told().last().map(String::as_str), Some("again"));
+}
+
+#[tokio::test]
+async fn a_worker_whose_guardian_is_stopped_renews_works_on_and_hears_sigterm() {
+    let scene = Scene::new("stopped-guardian", 9).await;
+    let flags = ["--lease", "5s", "--grace", "2s"];
+    let writer = "say start; while :; do say work; sleep 0.05; done";
+    let worker = scene.worker(&flags, writer);
+    scene.send("work").await;
+    scene.ledger.until_told("work", 3, 30).await;
+
+    let guardian = worker.process.stop_guardian().await;
+    let stopped = now();
+
+    until_dead(&[guardian], 10).await;
+    until("work after two leases", 30, async || {
+        let last = scene.ledger.told("work").last().map_or(0, |entry| entry.at);
+        last > stopped + 10_000
+    })
+    .await;
+    let log = worker.end().await;
+    assert_eq!(scene.ledger.told("start").len(), 1, "{log}");
 }

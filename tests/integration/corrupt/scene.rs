@@ -27,6 +27,7 @@ impl Scene {
         tick.terms.no_progress = Some(Seconds::of(600));
         tick.terms.stale = StalePolicy::Hold;
         tick.terms.work = Some(Work {
+            container: None,
             cluster: "batches".into(),
             family: Some("report".into()),
         });

@@ -18,6 +18,7 @@ fn event(number: usize) -> Event {
         reason: "its execution ended".into(),
         advice: "nothing to do".into(),
         at: Timestamp::from_millis(1_767_225_600_000),
+        state: None,
     }
 }
 

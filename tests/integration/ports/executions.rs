@@ -1,11 +1,13 @@
 //! Step Functions, as its client reads it.
 
 use super::scripted::{Asked, Scripted, refusal};
-use lockstep::domain::TaskToken;
+use lockstep::domain::{LockKey, TaskToken};
 use lockstep::executions::stepfunctions::StepFunctions;
 use lockstep::executions::{
-    ExecutionArn, ExecutionEnd, ExecutionState, Executions, ExecutionsError,
+    ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Executions, ExecutionsError,
+    StateEnd,
 };
+use lockstep::store::dynamodb::DynamoStore;
 use serde_json::{Value, json};
 
 const MACHINE: &str = "arn:aws:states:eu-west-1:1:stateMachine:report";
@@ -14,17 +16,25 @@ fn arn() -> ExecutionArn {
     ExecutionArn::new("arn:aws:states:eu-west-1:1:execution:report:a".into()).unwrap()
 }
 
+fn table(scripted: &Scripted) -> DynamoStore {
+    DynamoStore::from_sdk(&scripted.sdk, "locks".into())
+}
+
+fn lock() -> LockKey {
+    LockKey::new("nightly").unwrap()
+}
+
 /// What `ask` comes to when these are the answers, and what was asked.
 async fn on<T>(
     answers: Vec<(u16, Value)>,
     ask: impl AsyncFnOnce(StepFunctions) -> T,
 ) -> (T, Vec<Asked>) {
     let scripted = Scripted::new(answers).await;
-    let told = ask(StepFunctions::from_sdk(&scripted.sdk)).await;
+    let told = ask(StepFunctions::from_sdk(&scripted.sdk, table(&scripted))).await;
     (told, scripted.asked().await)
 }
 
-async fn look(answer: (u16, Value)) -> Result<Option<ExecutionState>, ExecutionsError> {
+async fn look(answer: (u16, Value)) -> Result<Option<ExecutionDescription>, ExecutionsError> {
     on(vec![answer], async |sfn| sfn.look(&arn()).await).await.0
 }
 
@@ -81,7 +91,7 @@ async fn a_look_asks_for_the_status_alone() {
 
     assert_eq!(
         state,
-        Ok(Some(ExecutionState::Ended(ExecutionEnd::TimedOut)))
+        Ok(Some(ExecutionState::Ended(ExecutionEnd::TimedOut).into()))
     );
     let body = json!({ "executionArn": arn().as_str(), "includedData": "METADATA_ONLY" });
     assert_eq!(asked, [("DescribeExecution".into(), body)]);
@@ -142,20 +152,73 @@ async fn what_has_ended_or_is_not_there_needs_no_stopping() {
 #[tokio::test]
 async fn a_state_is_ended_with_its_output_and_a_closed_one_is_not() {
     let token = TaskToken::new("AQC-1").unwrap();
-    let end = async |sfn: StepFunctions| sfn.end_state(&token, "{\"status\":\"granted\"}").await;
+    let end = async |sfn: StepFunctions| {
+        sfn.end_state(&lock(), &token, "{\"status\":\"granted\"}")
+            .await
+    };
 
     let (ended, asked) = on(vec![(200, json!({}))], end).await;
 
-    assert_eq!(ended, Ok(true));
+    assert_eq!(ended, Ok(StateEnd::Ended));
     let body = json!({ "taskToken": "AQC-1", "output": "{\"status\":\"granted\"}" });
     assert_eq!(asked, [("SendTaskSuccess".into(), body)]);
     for code in ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"] {
         let (ended, _) = on(vec![refusal(code, "closed")], end).await;
-        assert_eq!(ended, Ok(false), "{code}");
+        assert_eq!(ended, Ok(StateEnd::NotWaiting), "{code}");
     }
     let (refused, _) = on(vec![refusal("InvalidOutput", "no JSON")], end).await;
     assert!(
         matches!(refused, Err(ExecutionsError::Denied(_))),
         "{refused:?}"
     );
+}
+
+#[tokio::test]
+async fn a_sealed_token_is_opened_with_the_key_of_the_table_which_is_read_once() {
+    let token = TaskToken::new("AQC-1").unwrap();
+    let key = json!({ "tokenKey": { "B": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=" } });
+    let answers = vec![
+        (200, json!({})),
+        (200, json!({ "Attributes": key })),
+        (200, json!({})),
+    ];
+
+    let ((sealed, ended, other), asked) = on(answers, async |sfn| {
+        let sealed = sfn.seal(&lock(), &token).await.unwrap();
+        let ended = sfn.end_state(&lock(), &sealed, "{}").await;
+        let order = LockKey::new("orders").unwrap();
+        (
+            sealed.clone(),
+            ended,
+            sfn.end_state(&order, &sealed, "{}").await,
+        )
+    })
+    .await;
+
+    assert!(!sealed.reveal().contains("AQC"), "{}", sealed.reveal());
+    assert_eq!(
+        (ended, other),
+        (Ok(StateEnd::Ended), Ok(StateEnd::NotWaiting))
+    );
+    let calls: Vec<_> = asked.iter().map(|(call, _)| call.as_str()).collect();
+    assert_eq!(calls, ["GetItem", "UpdateItem", "SendTaskSuccess"]);
+    assert_eq!(asked[2].1["taskToken"], "AQC-1");
+}
+
+#[tokio::test]
+async fn a_container_ends_no_state_and_seals_no_token() {
+    let scripted = Scripted::new(Vec::new()).await;
+    let inside = StepFunctions::without_tokens(&scripted.sdk);
+    let token = TaskToken::new("AQC-1").unwrap();
+
+    assert_eq!(
+        inside.end_state(&lock(), &token, "{}").await,
+        Ok(StateEnd::Sealed)
+    );
+    let refused = inside.seal(&lock(), &token).await;
+    assert!(
+        matches!(refused, Err(ExecutionsError::Denied(_))),
+        "{refused:?}"
+    );
+    assert_eq!(scripted.asked().await, []);
 }

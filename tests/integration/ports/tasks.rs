@@ -14,6 +14,7 @@ fn arn(name: &str) -> String {
 
 fn work(family: Option<&str>) -> Work {
     Work {
+        container: None,
         cluster: "batch".into(),
         family: family.map(str::to_owned),
     }

@@ -180,10 +180,11 @@ impl Worker {
     fn recovery(&self, holder: HolderId, lease: &Lease) -> Command {
         match recover("", lease.token) {
             Command::Recover(recovery) => {
-                let ends = lease.expires_at;
+                let seen = lease.version();
                 Command::Recover(lockstep::domain::Recover {
+                    succeeded: false,
                     holder,
-                    ends,
+                    seen,
                     ..recovery
                 })
             }

@@ -24,7 +24,7 @@ fn no_lost_answer_and_no_second_delivery_gives_a_permit_twice() {
 
     check(
         world,
-        27747,
+        27866,
         &[
             "AlreadyHeld",
             "Ended",
@@ -54,13 +54,13 @@ fn a_holder_that_dies_is_recovered_whatever_heartbeat_is_still_under_way() {
 
     check(
         world,
-        62674,
+        111687,
         &[
             "AlreadyHeld",
+            "Done",
             "Ended",
             "Freed",
             "Granted",
-            "Lost",
             "Released",
             "Released already",
             "Renewed",
@@ -80,25 +80,55 @@ fn clocks_that_differ_by_a_second_do_no_harm() {
         ..Budget::default()
     };
     let world = World {
-        ticks: 2,
+        ticks: 1,
         skew: true,
         ..World::new(1, &[BEATS, Plan::REFUSE], budget)
     };
 
     check(
         world,
-        94933,
+        109710,
         &[
+            "Done",
             "Ended",
             "Freed",
             "Granted",
-            "Lost",
             "Released",
+            "Released already",
             "Renewed",
             "Unchanged",
             "refused: Held",
             "refused: LeaseLost",
             "then: end the heartbeat",
+        ],
+    );
+}
+
+#[test]
+fn a_write_that_is_sent_twice_is_done_once_and_answered_as_done() {
+    let budget = Budget {
+        resends: 2,
+        beats: 1,
+        ..Budget::default()
+    };
+    let world = World {
+        ticks: 1,
+        ..World::new(1, &[BEATS, Plan::QUEUE], budget)
+    };
+
+    check(
+        world,
+        3274,
+        &[
+            "Ended",
+            "Granted",
+            "Queued",
+            "Released",
+            "Renewed",
+            "Unchanged",
+            "refused: Held",
+            "then: end the heartbeat",
+            "then: wake",
         ],
     );
 }

@@ -33,7 +33,7 @@ fn who_waits_long_enough_gives_up_and_stops_nobody() {
 
     check(
         world,
-        4966,
+        6380,
         &[
             "AlreadyHeld",
             "Done",
@@ -45,6 +45,7 @@ fn who_waits_long_enough_gives_up_and_stops_nobody() {
             "Released already",
             "Unchanged",
             "then: dismiss who gave up",
+            "then: hand over",
             "then: wake",
             "then: wake again",
         ],
@@ -61,7 +62,7 @@ fn the_next_turn_waits_for_its_distance() {
 
     check(
         world,
-        21065,
+        24908,
         &[
             "Done",
             "Freed",
@@ -89,15 +90,47 @@ fn a_full_queue_turns_away() {
 
     check(
         world,
-        22397,
+        62135,
         &[
             "AlreadyHeld",
+            "Done",
             "Freed",
             "Granted",
             "Queued",
             "Released",
             "Released already",
+            "Unchanged",
             "refused: QueueFull",
+            "then: hand over",
+            "then: wake",
+            "then: wake again",
+        ],
+    );
+}
+
+/// Two functions wake a waiter. It takes the grant up by the first wake-up, starts its task, and dies
+/// before its first heartbeat: the second must not pass the permit on.
+#[test]
+fn a_waiter_that_is_woken_twice_and_dies_unconfirmed_keeps_its_permit_until_its_work_is_over() {
+    let budget = Budget {
+        crashes: 1,
+        ..Budget::default()
+    };
+    let world = World::new(1, &[Plan::REFUSE, Plan::QUEUE], budget);
+
+    check(
+        world,
+        721,
+        &[
+            "AlreadyHeld",
+            "Done",
+            "Freed",
+            "Granted",
+            "Queued",
+            "Released",
+            "Released already",
+            "Unchanged",
+            "refused: Held",
             "then: wake",
             "then: wake again",
         ],

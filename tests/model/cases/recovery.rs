@@ -24,8 +24,10 @@ fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it() {
 
     check(
         world,
-        93702,
+        115120,
         &[
+            "AlreadyHeld",
+            "Done",
             "Ended",
             "Freed",
             "Granted",
@@ -49,19 +51,21 @@ fn a_silent_holder_that_dies_blocks_no_waiter() {
     };
     let world = World {
         ticks: 4,
-        skew: true,
         ..World::new(1, &[HIDDEN, Plan::QUEUE], budget)
     };
 
     check(
         world,
-        73807,
+        31681,
         &[
+            "AlreadyHeld",
+            "Done",
             "Freed",
             "Granted",
             "Lost",
             "Queued",
             "Released",
+            "Released already",
             "Unchanged",
             "refused: Held",
             "then: wake",
@@ -77,13 +81,14 @@ fn a_sweep_that_found_nothing_comes_back() {
         ..Budget::default()
     };
     let world = World {
+        quick_checks: true,
         ticks: 4,
         ..World::new(1, &[HIDDEN, Plan::QUEUE], budget)
     };
 
     check(
         world,
-        91708,
+        63399,
         &[
             "Done",
             "Freed",
@@ -91,6 +96,7 @@ fn a_sweep_that_found_nothing_comes_back() {
             "Lost",
             "Queued",
             "Released",
+            "Released already",
             "Unchanged",
             "refused: Held",
             "then: wake",
@@ -113,9 +119,10 @@ fn a_renewal_that_nobody_heard_of_shortens_no_lease() {
 
     check(
         world,
-        154255,
+        214913,
         &[
             "AlreadyHeld",
+            "Done",
             "Ended",
             "Freed",
             "Granted",

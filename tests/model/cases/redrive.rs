@@ -18,26 +18,31 @@ fn a_redriven_run_has_its_old_grant_or_none_beside_a_waiter() {
         beats: 1,
         ..Budget::default()
     };
-    let world = World::new(1, &[BEATS, Plan::QUEUE], budget);
+    let world = World {
+        quick_checks: true,
+        ..World::new(1, &[BEATS, Plan::QUEUE], budget)
+    };
 
     check(
         world,
-        12107,
+        24661,
         &[
             "AlreadyHeld",
+            "Done",
             "Ended",
             "Freed",
             "Granted",
-            "Lost",
             "Queued",
             "Reinstated",
             "Released",
+            "Released already",
             "Renewed",
             "Unchanged",
             "refused: Held",
             "refused: LeaseLost",
             "then: end the heartbeat",
             "then: wake",
+            "then: wake again",
         ],
     );
 }
@@ -51,22 +56,23 @@ fn a_redriven_run_has_its_old_grant_or_none_beside_an_arrival() {
         ..Budget::default()
     };
     let world = World {
+        quick_checks: true,
         ticks: 1,
         ..World::new(1, &[BEATS, Plan::REFUSE], budget)
     };
 
     check(
         world,
-        31947,
+        64059,
         &[
+            "Done",
             "Ended",
             "Freed",
             "Granted",
-            "Lost",
             "Reinstated",
             "Released",
+            "Released already",
             "Renewed",
-            "Unchanged",
             "refused: Held",
             "refused: LeaseLost",
             "then: end the heartbeat",

@@ -11,17 +11,20 @@ fn who_replaces_goes_first_although_the_order_to_stop_is_lost() {
         beats: 1,
         ..Budget::default()
     };
-    let world = World::new(1, &[Plan::REFUSE, Plan::QUEUE, Plan::REPLACE], budget);
+    let world = World {
+        quick_checks: true,
+        ..World::new(1, &[Plan::REFUSE, Plan::QUEUE, Plan::REPLACE], budget)
+    };
 
     check(
         world,
-        33457,
+        77110,
         &[
             "AlreadyHeld",
+            "Done",
             "Ended",
             "Freed",
             "Granted",
-            "Lost",
             "Queued",
             "Released",
             "Released already",
@@ -38,26 +41,27 @@ fn who_replaces_goes_first_although_the_order_to_stop_is_lost() {
 
 #[test]
 fn who_replaces_stops_one_holder_of_two() {
-    let budget = Budget {
-        timeouts: 1,
-        ..Budget::default()
+    let budget = Budget::default();
+    let world = World {
+        quick_checks: true,
+        ..World::new(2, &[Plan::REFUSE, Plan::QUEUE, Plan::REPLACE], budget)
     };
-    let world = World::new(2, &[Plan::REFUSE, Plan::QUEUE, Plan::REPLACE], budget);
 
     check(
         world,
-        160346,
+        3460,
         &[
-            "AlreadyHeld",
+            "Done",
             "Freed",
             "Granted",
-            "Lost",
             "Queued",
             "Released",
+            "Released already",
             "Unchanged",
             "refused: Held",
             "then: stop",
             "then: wake",
+            "then: wake again",
         ],
     );
 }
@@ -65,22 +69,26 @@ fn who_replaces_stops_one_holder_of_two() {
 #[test]
 fn two_that_replace_one_holder_come_one_after_the_other() {
     let budget = Budget::default();
-    let world = World::new(1, &[Plan::REFUSE, Plan::REPLACE, Plan::REPLACE], budget);
+    let world = World {
+        quick_checks: true,
+        ..World::new(1, &[Plan::REFUSE, Plan::REPLACE, Plan::REPLACE], budget)
+    };
 
     check(
         world,
-        5022,
+        5610,
         &[
-            "AlreadyHeld",
+            "Done",
             "Freed",
             "Granted",
-            "Lost",
             "Queued",
             "Released",
+            "Released already",
             "Unchanged",
             "refused: Held",
             "then: stop",
             "then: wake",
+            "then: wake again",
         ],
     );
 }

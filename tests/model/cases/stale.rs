@@ -34,14 +34,17 @@ fn who_yields_works_on_beside_the_next() {
 
     check(
         world,
-        11458,
+        15261,
         &[
+            "Done",
             "Ended",
+            "Freed",
             "Granted",
             "Lost",
             "Queued",
             "Released",
             "Renewed",
+            "Unchanged",
             "Yielded",
             "refused: Held",
             "refused: Stale",
@@ -63,8 +66,9 @@ fn who_yields_may_run_out() {
 
     check(
         world,
-        31487,
+        37239,
         &[
+            "Done",
             "Ended",
             "Freed",
             "Granted",
@@ -95,10 +99,12 @@ fn a_frozen_lock_grants_nothing_until_an_operator_opens_it() {
 
     check(
         world,
-        37897,
+        21333,
         &[
+            "AlreadyHeld",
             "Done",
             "Ended",
+            "Freed",
             "Frozen",
             "Granted",
             "Queued",

@@ -13,6 +13,10 @@ pub(crate) struct Audit {
     pub(crate) evictions: BTreeSet<HolderId>,
     /// Who may go first in the queue.
     pub(crate) replacers: BTreeSet<WaiterId>,
+    /// Who has registered with a task token.
+    pub(crate) waiters: BTreeSet<String>,
+    /// Whose registration was late, was run twice or was cut off.
+    pub(crate) late_registrations: BTreeSet<HolderId>,
     /// How many processes are alive.
     pub(crate) processes: u32,
 }

@@ -3,14 +3,13 @@
 
 use super::{Book, Verdict, Write};
 use crate::cloud::Cloud;
+use crate::engine::locked;
+use crate::witness::{self, Excuse};
 use crate::world::World;
 use lockstep::domain::{CLOCK_SKEW, HolderId, Lease, RunId, RunOutcome, RunWrite, StalePolicy};
 
-/// For how long a task may have been on its way before others can see it, in milliseconds.
-const UNSEEN: u64 = 5_000;
-
-/// For how long an execution may have been running again before others can see it.
-const REDRIVEN: u64 = 15_000;
+/// How old the evidence of a write may be, in milliseconds: it is gathered by some calls before.
+const EVIDENCE: u64 = 10_000;
 
 pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
     let holders = write.before.iter().flat_map(|before| &before.holders);
@@ -26,36 +25,41 @@ pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
         .try_for_each(|(_, run)| rewrite(write, book, run))
 }
 
-/// What the history says of a grant that is over stays, except that a redriven execution may have
-/// ended its work after all.
+/// What the history says of a grant that is over stays, unless the work came to its own end after
+/// all: that is told, and a success stays one.
 fn rewrite(write: &Write<'_>, book: &mut Book, run: &RunWrite) -> Verdict {
     let (RunId::Token(token), Some(outcome)) = (&run.id, run.run.outcome()) else {
         return Ok(());
     };
-    let newest = book
-        .grants
-        .last_key_value()
-        .is_some_and(|(last, _)| last == token);
     let Some(entry) = book.grants.get_mut(token) else {
         return Ok(());
     };
     let Some((at, before)) = entry.over.filter(|(_, before)| *before != outcome) else {
         return Ok(());
     };
-    let released = write
-        .audit
-        .releases
-        .contains(&(entry.holder.clone(), *token));
-    if outcome != RunOutcome::Succeeded || !released || !newest {
+    let told = matches!(outcome, RunOutcome::Succeeded | RunOutcome::Failed);
+    if !told || before == RunOutcome::Succeeded {
         return Err(format!(
             "token {token} was {before:?} and is {outcome:?} now"
         ));
     }
+    let success = outcome == RunOutcome::Succeeded;
+    witness::ends_as(write.world, write.cloud, &entry.holder, success)?;
     entry.over = Some((at, outcome));
-    if let Some(key) = &run.run.run_key {
+    // Another run may have the key by now: then its marker stays.
+    let marked = write
+        .change
+        .runs
+        .iter()
+        .any(|(_, run)| matches!(run.id, RunId::Key(_)));
+    if let Some(key) = run.run.run_key.as_ref().filter(|_| success && marked) {
         book.successes.insert(key.clone(), *token);
     }
-    write.world.count("succeeded after all");
+    write.world.count(if success {
+        "succeeded after all"
+    } else {
+        "failed after all"
+    });
     Ok(())
 }
 
@@ -70,6 +74,10 @@ fn end(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -> 
         "auditor",
         format_args!("{} of {name} is over: {outcome:?}", lease.token),
     );
+    if matches!(outcome, RunOutcome::Succeeded | RunOutcome::Failed) {
+        let success = outcome == RunOutcome::Succeeded;
+        witness::ends_as(world, write.cloud, holder, success)?;
+    }
     if !is_true(write, holder, lease, outcome) {
         return Err(format!(
             "{holder} under {} was {outcome:?} without a reason",
@@ -77,13 +85,7 @@ fn end(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -> 
         ));
     }
     if let (RunOutcome::Succeeded, Some(key)) = (outcome, &lease.run_key) {
-        let earlier = book.successes.insert(key.clone(), lease.token);
-        if let Some(earlier) = earlier.filter(|earlier| *earlier != lease.token) {
-            return Err(format!(
-                "{key:?} had two successes: {earlier} and {}",
-                lease.token
-            ));
-        }
+        book.successes.insert(key.clone(), lease.token);
     }
     if let Some(entry) = book.grants.get_mut(&lease.token) {
         entry.over = Some((world.now(), outcome));
@@ -101,13 +103,17 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
     } = write;
     match outcome {
         RunOutcome::Succeeded | RunOutcome::Failed => {
-            world.count("releases");
-            audit.releases.contains(&(holder.clone(), lease.token))
+            // The end of its work may be seen before its own release comes.
+            let released = audit.releases.contains(&(holder.clone(), lease.token));
+            world.count(if released { "releases" } else { "ends seen" });
+            let seen = outcome == RunOutcome::Succeeded && has_succeeded(world, holder);
+            released || seen || is_over(world, cloud, holder) || is_cut_off(world, cloud, holder)
         }
         RunOutcome::Recovered | RunOutcome::Replaced => {
             let replaced = outcome == RunOutcome::Replaced;
             world.count(if replaced { "replaced" } else { "recoveries" });
-            is_over(world, cloud, holder) && (!replaced || lease.replaced_by.is_some())
+            let over = is_over(world, cloud, holder) || is_cut_off(world, cloud, holder);
+            over && (!replaced || lease.replaced_by.is_some())
         }
         RunOutcome::Lost => {
             world.count("lost");
@@ -122,18 +128,34 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
     }
 }
 
-/// The execution has ended and none of its tasks works, as far as anybody could see.
+/// The execution has ended and none of its tasks works. What nobody could see in time is excused
+/// and counted.
 fn is_over(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
     let now = world.now();
     let arn = lockstep::executions::ExecutionArn::of_holder(holder);
-    let row = arn.and_then(|arn| cloud.executions.get(&arn));
-    let ended = row.is_some_and(|row| {
-        row.ended.is_some() || row.redriven.is_some_and(|at| now < at + REDRIVEN)
-    });
-    let at_work = cloud
-        .live_tasks(holder)
-        .any(|(_, row)| row.listed + UNSEEN < now);
-    ended && !at_work
+    let Some(row) = arn.and_then(|arn| cloud.executions.get(&arn)) else {
+        return false;
+    };
+    if row.ended.is_none() {
+        let redriven = row.redriven.is_some_and(|at| now < at + EVIDENCE);
+        redriven.then(|| Excuse::RedrivenMeanwhile.count(world, holder));
+        return redriven;
+    }
+    cloud.live_tasks(holder).next().is_none()
+}
+
+/// The work of `holder` has succeeded, as its container and its states show it.
+fn has_succeeded(world: &World, holder: &HolderId) -> bool {
+    let witness = locked(&world.witness);
+    let run = witness.runs.get(holder);
+    run.is_some_and(|run| run.succeeded)
+}
+
+/// The execution runs, and has reported that its work is being stopped; none of its tasks works.
+fn is_cut_off(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
+    let witness = locked(&world.witness);
+    let reported = witness.runs.get(holder).is_some_and(|run| run.stopping);
+    reported && cloud.live_tasks(holder).next().is_none()
 }
 
 /// Silence alone frees a permit only where the policy says so, or where nobody can be asked.

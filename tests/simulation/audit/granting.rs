@@ -1,6 +1,7 @@
 //! Promises about grants: capacity, tokens, distance, order, run keys.
 
 use super::{Book, GrantEntry, Verdict, Write};
+use crate::witness;
 use lockstep::domain::{FencingToken, HolderId, Lease, LockRecord, Mode, RunOutcome, WaiterId};
 
 pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
@@ -52,6 +53,8 @@ fn begin(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -
     may_be_granted(write, lease)?;
     in_turn(write, book, holder)?;
     one_run_per_key(write, book, holder, lease)?;
+    let evictions = &write.audit.evictions;
+    witness::granted(world, write.cloud, evictions, write.lock, holder)?;
     let entry = GrantEntry {
         holder: holder.clone(),
         lease: lease.clone(),

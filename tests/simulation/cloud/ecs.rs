@@ -2,10 +2,14 @@
 
 use super::{TaskRow, TaskStatus, stop_task};
 use crate::engine::locked;
+use crate::witness;
 use crate::world::World;
 use lockstep::domain::{Timestamp, Work};
 use lockstep::tasks::{Container, ProtectionAnswer, Task, TaskArn, Tasks, TasksError};
 use std::sync::Arc;
+
+/// How far DescribeTasks may be behind the events, in milliseconds.
+const LAG: u64 = 5000;
 
 /// ECS as its API shows it.
 #[derive(Clone)]
@@ -20,30 +24,43 @@ impl SimTasks {
         }
         Ok(())
     }
+
+    /// Which time the answer shows: ECS is eventually consistent.
+    fn shown(&self) -> u64 {
+        let now = self.0.now();
+        if self.0.fault(100) {
+            self.0.count("old answers of ECS");
+            return now - self.0.number(0..=LAG);
+        }
+        now
+    }
 }
 
 impl Tasks for SimTasks {
-    async fn of_group(&self, _: &Work, group: &str) -> Result<Vec<Task>, TasksError> {
+    async fn of_group(&self, work: &Work, group: &str) -> Result<Vec<Task>, TasksError> {
         self.reach().await?;
-        let now = self.0.now();
+        let (now, shown) = (self.0.now(), self.shown());
         let cloud = locked(&self.0.cloud);
         let of_group = cloud
             .tasks
             .iter()
-            .filter(|(_, row)| row.group == group && row.listed <= now);
-        Ok(of_group.map(|(arn, row)| seen(arn, row)).collect())
+            .filter(|(_, row)| is_at(row, work) && row.request.group() == group)
+            .filter(|(_, row)| row.listed <= now);
+        Ok(of_group.map(|(arn, row)| seen(arn, row, shown)).collect())
     }
 
     async fn look(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
         self.reach().await?;
+        let shown = self.shown();
         let cloud = locked(&self.0.cloud);
         let found = cloud.tasks.get_key_value(task.as_str());
-        Ok(found.map(|(arn, row)| seen(arn, row)))
+        Ok(found.map(|(arn, row)| seen(arn, row, shown)))
     }
 
     async fn stop(&self, _: &str, arn: &str, why: &str) -> Result<(), TasksError> {
         self.reach().await?;
         self.0.count("tasks stopped by Lockstep");
+        witness::stops_task(&self.0, arn);
         stop_task(&self.0, arn, why);
         Ok(())
     }
@@ -58,7 +75,15 @@ impl Tasks for SimTasks {
     }
 }
 
-fn seen(arn: &str, row: &TaskRow) -> Task {
+/// ListTasks takes a cluster by its name or its ARN, and narrows by family.
+fn is_at(row: &TaskRow, work: &Work) -> bool {
+    let cluster = work.cluster.rsplit('/').next();
+    let family = work.family.as_deref();
+    cluster == Some(&row.request.cluster) && family.is_none_or(|name| name == row.request.family())
+}
+
+fn seen(arn: &str, row: &TaskRow, at: u64) -> Task {
+    let row = row.snapshot_at(at);
     let container = Container {
         name: "job".into(),
         runtime_id: row.started.map(|at| format!("{at}-1")),
@@ -73,6 +98,11 @@ fn seen(arn: &str, row: &TaskRow) -> Task {
         stopped_reason: row
             .stopped
             .map(|_| "Essential container in task exited".into()),
+        ended_by_itself: Task::is_own_end(
+            row.stopping.map(|(_, code)| code),
+            row.exited.map(Timestamp::from_millis),
+            row.stopping.map(|(at, _)| Timestamp::from_millis(at)),
+        ),
         started_at: row.started.map(Timestamp::from_millis),
         stopped_at: row.stopped.map(Timestamp::from_millis),
     }

@@ -1,17 +1,18 @@
 //! ECS: tasks start late, work, die, and take their time to stop.
 
-use super::{TaskRow, TaskStatus};
+use super::TaskStatus;
 use crate::engine::locked;
 use crate::reaper;
 use crate::resource;
 use crate::slot::{First, Slot, race};
+use crate::witness;
 use crate::world::World;
-use lockstep::domain::{FencingToken, HolderId, LockKey, Work};
-use lockstep::tasks::task_group;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What the container of a task does.
-#[derive(Clone, Debug)]
+/// What the container of a task does, as its command says it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Batch {
     /// How long it works, in milliseconds.
     pub(crate) length: u64,
@@ -23,54 +24,11 @@ pub(crate) struct Batch {
     pub(crate) deaf: bool,
 }
 
-/// Starts a task. Lists show it after a while.
-pub(crate) fn run_task(
-    world: &Arc<World>,
-    lock: &LockKey,
-    holder: &HolderId,
-    token: FencingToken,
-    batch: Batch,
-) -> String {
-    let lag = if world.fault(100) { 1500 } else { 0 };
-    let mut cloud = locked(&world.cloud);
-    let arn = format!(
-        "arn:aws:ecs:eu-west-1:1:task/batch/{:04}",
-        cloud.tasks.len()
-    );
-    let row = TaskRow {
-        lock: lock.clone(),
-        holder: holder.clone(),
-        token,
-        group: task_group(lock, holder),
-        work: place(),
-        status: TaskStatus::Pending,
-        version: 1,
-        listed: world.now() + lag,
-        started: None,
-        stopped: None,
-        exit_code: None,
-        signal: Slot::new(),
-        over: Slot::new(),
-    };
-    let signal = row.signal.clone();
-    cloud.tasks.insert(arn.clone(), row);
-    drop(cloud);
-    world.spawn(live(Arc::clone(world), arn.clone(), batch, signal));
-    arn
-}
-
-/// Where all tasks of this world run.
-pub(crate) fn place() -> Work {
-    Work {
-        cluster: "batch".into(),
-        family: Some("job".into()),
-    }
-}
-
 /// Tells a task to stop.
 pub(crate) fn stop_task(world: &World, arn: &str, why: &str) {
-    let cloud = locked(&world.cloud);
-    if let Some(row) = cloud.tasks.get(arn) {
+    let mut cloud = locked(&world.cloud);
+    if let Some(row) = cloud.tasks.get_mut(arn) {
+        row.stopping.get_or_insert((world.now(), "UserInitiated"));
         row.signal.put(());
         let name = short(arn);
         drop(cloud);
@@ -78,33 +36,56 @@ pub(crate) fn stop_task(world: &World, arn: &str, why: &str) {
     }
 }
 
-/// Waits until a task is over; its exit code.
-pub(crate) async fn await_task(world: &World, arn: &str) -> i64 {
-    let over = locked(&world.cloud)
-        .tasks
-        .get(arn)
-        .map(|row| row.over.clone());
-    match over {
-        Some(over) => over.wait().await,
-        None => 1,
-    }
-}
-
-async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
+/// The life of a task.
+pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
     world.linger(500..=4000).await;
     change(&world, &arn, TaskStatus::Running, None);
     let worked = race(work(&world, &arn, &batch), signal.wait()).await;
     let exit_code = match worked {
-        First::Left(code) => code,
+        First::Left(code) => {
+            if code == 0 {
+                has_succeeded(&world, &arn);
+            }
+            code
+        }
         First::Right(()) => {
             change(&world, &arn, TaskStatus::Stopping, None);
             // It works on until it is killed: the worst that a container can do.
             let rest = race(work(&world, &arn, &batch), world.sleep(batch.stopping)).await;
             matches!(rest, First::Right(())).then(|| world.count("tasks killed"));
-            143
+            // One that handles SIGTERM may exit with 0, its work half done.
+            if world.fault(150) { 0 } else { 143 }
         }
     };
+    exits(&world, &arn);
+    // ECS learns of the exit a moment later. A StopTask in between sets the stop code.
+    world.linger(0..=1000).await;
+    change(&world, &arn, TaskStatus::Deprovisioning, Some(exit_code));
+    if world.fault(100) {
+        world.count("tasks that stop late");
+        world.linger(10_000..=60_000).await;
+    } else {
+        world.linger(0..=2000).await;
+    }
     change(&world, &arn, TaskStatus::Stopped, Some(exit_code));
+}
+
+fn exits(world: &World, arn: &str) {
+    let now = world.now();
+    if let Some(row) = locked(&world.cloud).tasks.get_mut(arn) {
+        row.exited = Some(now);
+    }
+}
+
+/// The container comes to its end by itself, and well.
+fn has_succeeded(world: &World, arn: &str) {
+    let row = locked(&world.cloud)
+        .tasks
+        .get(arn)
+        .map(|row| row.holder.clone());
+    if let Some(holder) = row {
+        witness::succeeded(world, &holder);
+    }
 }
 
 /// Writes to the guarded resource about once a second.
@@ -131,16 +112,22 @@ fn change(world: &Arc<World>, arn: &str, status: TaskStatus, exit_code: Option<i
     let Some(row) = cloud.tasks.get_mut(arn) else {
         return;
     };
+    let before = (now, row.snapshot());
+    row.before.push(before);
     row.status = status;
     row.version += 1;
+    row.exit_code = exit_code;
+    if exit_code.is_some() {
+        row.stopping
+            .get_or_insert((now, "EssentialContainerExited"));
+    }
     match status {
         TaskStatus::Running => row.started = Some(now),
         TaskStatus::Stopped => {
             row.stopped = Some(now);
-            row.exit_code = exit_code;
             row.over.put(exit_code.unwrap_or(1));
         }
-        TaskStatus::Pending | TaskStatus::Stopping => {}
+        TaskStatus::Pending | TaskStatus::Stopping | TaskStatus::Deprovisioning => {}
     }
     let holder = row.holder.clone();
     let event = reaper::task_event(arn, row);

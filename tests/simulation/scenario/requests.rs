@@ -1,7 +1,8 @@
 //! Who comes, and what for.
 
 use super::{Guarded, TROUBLE};
-use crate::cloud::{self, Batch};
+use crate::asl::Machine;
+use crate::cloud::Batch;
 use crate::engine::locked;
 use crate::process::Plan;
 use crate::workflow::Order;
@@ -14,43 +15,67 @@ use serde_json::{Value, json};
 pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order {
     let arn = format!("arn:aws:states:eu-west-1:1:execution:report:run-{number}");
     let arn = ExecutionArn::new(arn).expect("a valid ARN");
+    let mut input = terms(world, guarded);
     let overlap = world.pick(&[
         "skip", "fail", "queue", "queue", "queue", "queue", "replace",
     ]);
-    let may_wait = matches!(overlap, "queue" | "replace");
-    let as_task = world.chance(700);
-    let mut ask = terms(world, guarded, arn.as_str());
-    ask["overlap"] = overlap.into();
-    ask["stalePolicy"] = world
+    input["overlap"] = overlap.into();
+    input["stalePolicy"] = world
         .pick(&["terminate", "terminate", "terminate", "yield", "hold"])
         .into();
-    if as_task {
-        let place = cloud::place();
-        ask["work"] = json!({ "cluster": place.cluster, "family": place.family });
-    }
-    let mut turn = json!({});
     if overlap == "queue" && world.chance(200) {
-        turn["maxQueue"] = world.number(1..=4).into();
+        input["maxQueue"] = world.number(1..=4).into();
     }
-    if may_wait && world.chance(250) {
-        let end = world.now() + world.number(60_000..=TROUBLE);
-        let end = Timestamp::from_millis(end);
-        turn["waitUntil"] = rfc3339(end).into();
+    if matches!(overlap, "queue" | "replace") {
+        input["waitIntervalSeconds"] = world.number(20..=300).into();
+        if world.chance(250) {
+            input["waitSeconds"] = world.number(20..=300).into();
+        }
     }
     if overlap == "replace" {
         let holder = HolderId::new(arn.as_str()).expect("a valid holder");
         locked(&world.audit).replacers.insert(WaiterId::of(&holder));
     }
+    let batch = batch(world);
+    let machine = if world.chance(700) {
+        input["work"] = guarded_task(&batch);
+        options(world, &mut input);
+        Machine::exclusive_run()
+    } else {
+        input["batch"] = json!({ "length": batch.length, "exitCode": batch.exit_code });
+        Machine::own_workflow()
+    };
     Order {
         arn,
         lock: guarded.lock.clone(),
-        ask,
-        turn,
-        may_wait,
-        wait_interval: world.number(20_000..=300_000),
-        batch: batch(world),
-        as_task,
+        machine,
+        input,
         dies_releasing: world.fault(80),
+    }
+}
+
+/// The work as a user of exclusive-run writes it. The command says what the container does.
+fn guarded_task(batch: &Batch) -> Value {
+    let command = serde_json::to_string(batch).expect("a batch is JSON");
+    json!({
+        "container": "job",
+        "runTask": {
+            "Cluster": "batch",
+            "TaskDefinition": "arn:aws:ecs:eu-west-1:1:task-definition/job:3",
+            "LaunchType": "FARGATE",
+            "Overrides": { "ContainerOverrides": [{ "Name": "job", "Command": [command] }] },
+        },
+    })
+}
+
+/// What some users of exclusive-run ask for beside the lock.
+fn options(world: &World, input: &mut Value) {
+    if world.chance(100) {
+        input["onSkip"] = "fail".into();
+    }
+    if world.chance(30) {
+        let start = world.now() + world.number(0..=TROUBLE);
+        input["notBefore"] = rfc3339(Timestamp::from_millis(start)).into();
     }
 }
 
@@ -65,7 +90,8 @@ fn batch(world: &World) -> Batch {
 
 pub(super) fn process(world: &World, guarded: &Guarded, number: u64) -> Plan {
     let name = format!("process-{number}");
-    let mut ask = terms(world, guarded, &name);
+    let mut ask = terms(world, guarded);
+    ask["holder"] = name.as_str().into();
     ask["overlap"] = world.pick(&["skip", "queue", "queue"]).into();
     let lease = ask["leaseSeconds"].as_u64().unwrap_or(60) * 1000;
     let fate = world.number(0..=3);
@@ -80,11 +106,15 @@ pub(super) fn process(world: &World, guarded: &Guarded, number: u64) -> Plan {
 }
 
 /// The request that all kinds of holders have in common.
-fn terms(world: &World, guarded: &Guarded, holder: &str) -> Value {
-    let lease = world.number(10..=60);
+fn terms(world: &World, guarded: &Guarded) -> Value {
+    // Some take a lease for long runs, which beats seldom.
+    let lease = if world.chance(80) {
+        world.number(600..=3600)
+    } else {
+        world.number(10..=120)
+    };
     let mut ask = json!({
         "lock": guarded.lock.as_str(),
-        "holder": holder,
         "permits": guarded.permits,
         "leaseSeconds": lease,
         "heartbeatSeconds": lease / 3,

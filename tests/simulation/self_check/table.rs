@@ -1,10 +1,11 @@
 //! Writes by hand, for the auditor to look at.
 
 use crate::audit;
-use crate::world::World;
+use crate::world::{START, World};
 use lockstep::domain::{
     Change, FencingToken, Guard, HolderId, Lease, LockKey, LockRecord, Permits, Run, RunEnd,
-    RunGuard, RunId, RunKey, RunOutcome, RunWrite, Seconds, StalePolicy, Terms, Update,
+    RunGuard, RunId, RunKey, RunOutcome, RunWrite, Seconds, StalePolicy, Terms, Timestamp, Update,
+    Waiter,
 };
 
 /// A world in which records are written by hand.
@@ -73,8 +74,25 @@ pub(super) fn holder(name: &str) -> HolderId {
     .unwrap()
 }
 
+/// A waiter that registered when the world began.
+pub(super) fn waiter(holder: &HolderId) -> Waiter {
+    Waiter {
+        terms: terms(holder),
+        task_token: None,
+        wait_until: None,
+        since: Timestamp::from_millis(START),
+    }
+}
+
 fn lease(holder: &HolderId, token: u64) -> Lease {
-    let terms = Terms {
+    let token = FencingToken::from_number(token);
+    terms(holder).lease(token, token.granted_at())
+}
+
+fn terms(holder: &HolderId) -> Terms {
+    Terms {
+        redrives: 0,
+        parent: None,
         holder: holder.clone(),
         permits: Permits::ONE,
         lease: Seconds::of(30),
@@ -86,9 +104,7 @@ fn lease(holder: &HolderId, token: u64) -> Lease {
         run_key: Some(RunKey::new("tick").unwrap()),
         work: None,
         retention: Seconds::of(3600),
-    };
-    let token = FencingToken::from_number(token);
-    terms.lease(token, token.granted_at())
+    }
 }
 
 fn ended(holder: &HolderId, token: u64, outcome: RunOutcome) -> RunWrite {

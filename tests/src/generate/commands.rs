@@ -1,9 +1,12 @@
 //! Random commands.
 
-use super::{HOLDERS, RETENTION, at, coin, holder, key, length, stale, task_token, time};
+use super::{
+    HOLDERS, KEYS, RETENTION, coin, holder, key, length, run_key, stale, task_token, time,
+};
 use lockstep::domain::{
-    Acquire, Command, Death, Evict, FencingToken, Freeze, HolderId, LockRecord, Order, Permits,
-    Recover, Release, Renew, RunKey, RunOutcome, Seconds, Terms, Timestamp, WhenFull,
+    Acquire, Command, Death, Evict, FencingToken, Freeze, HolderId, LeaseVersion, LockRecord,
+    MarkEnding, Order, Permits, Recover, Release, Renew, RunKey, RunOutcome, Seconds, Settle, Stop,
+    StopReason, Suspect, Terms, WhenFull,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -18,6 +21,8 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
     );
     let terms = (0..HOLDERS, 1..=3_i64, length(), limits, key(), stale()).prop_map(
         |(who, permits, lease, (max_run, no_progress, min_interval), run_key, stale)| Terms {
+            parent: None,
+            redrives: 0,
             holder: holder(who),
             permits: Permits::new(permits).expect("a valid capacity"),
             lease,
@@ -51,30 +56,41 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
 /// What is said under a grant.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
-    /// A heartbeat: its state, and its progress.
-    Renew(Option<u8>, Option<u8>),
+    /// A heartbeat: its state, its progress, and how often the execution was redriven.
+    Renew(Option<u8>, Option<u8>, Option<u32>),
     /// The end of the run.
     Release(RunOutcome),
-    /// The run was found dead.
-    Recover(Death),
+    /// The run was found dead, and whether its work had succeeded.
+    Recover(Death, bool),
+    /// The run is silent.
+    Suspect,
+    /// The run is to be stopped.
+    Stop(StopReason),
+    /// The work of the run is being stopped; whether the evidence for it has a time.
+    MarkEnding(bool),
+    /// The run went on without its permit, and is over; whether its work succeeded.
+    Settle(bool),
     /// The lock is to be frozen because of the run.
     Freeze,
-    /// An operator takes the permit away.
+    /// An operator takes the permit or the place in the queue away.
     Evict,
+    /// The place in the queue is taken away.
+    DropWaiter,
 }
 
 impl Act {
-    /// The command about `holder` under the grant `token`, whose lease was seen to end at `ends`.
+    /// The command about `holder` under the grant `token`, whose lease was seen at the version `seen`.
     #[must_use]
     pub fn command(
         self,
         holder: HolderId,
         token: FencingToken,
         key: Option<RunKey>,
-        ends: Timestamp,
+        seen: LeaseVersion,
     ) -> Command {
         match self {
-            Self::Renew(number, progress) => Command::Renew(Renew {
+            Self::Renew(number, progress, redrives) => Command::Renew(Renew {
+                redrives,
                 holder,
                 token,
                 beat: number.map(task_token),
@@ -88,11 +104,35 @@ impl Act {
                 outcome,
                 retention: RETENTION,
             }),
-            Self::Recover(death) => Command::Recover(Recover {
+            Self::Recover(death, succeeded) => Command::Recover(Recover {
+                succeeded,
                 holder,
                 token,
-                ends,
+                seen,
                 death,
+                evidence: "seen".into(),
+                retention: RETENTION,
+            }),
+            Self::Suspect => Command::Suspect(Suspect {
+                holder,
+                token,
+                seen,
+            }),
+            Self::Stop(reason) => Command::Stop(Stop {
+                holder,
+                token,
+                seen,
+                reason,
+            }),
+            Self::MarkEnding(timed) => Command::MarkEnding(MarkEnding {
+                holder,
+                token,
+                seen: timed.then_some(seen),
+            }),
+            Self::Settle(succeeded) => Command::Settle(Settle {
+                run_key: key.unwrap_or_else(|| run_key(0)),
+                token,
+                succeeded,
                 evidence: "seen".into(),
                 retention: RETENTION,
             }),
@@ -106,6 +146,10 @@ impl Act {
                 holder,
                 order: order(),
             }),
+            Self::DropWaiter => Command::DropWaiter(Evict {
+                holder,
+                order: order(),
+            }),
         }
     }
 }
@@ -114,13 +158,25 @@ impl Act {
 pub fn act() -> impl Strategy<Value = Act> {
     let outcome = prop_oneof![Just(RunOutcome::Succeeded), Just(RunOutcome::Failed)];
     let progress = option::weighted(0.2, 5..9_u8);
+    let redrives = option::weighted(0.3, 0..3_u32);
+    let death = prop_oneof![
+        Just(Death::Seen),
+        Just(Death::Expired),
+        Just(Death::Unconfirmed)
+    ];
+    let reason = prop_oneof![Just(StopReason::Silent), Just(StopReason::Replaced)];
     prop_oneof![
-        4 => (option::of(0..3_u8), progress).prop_map(|(beat, row)| Act::Renew(beat, row)),
+        4 => (option::of(0..3_u8), progress, redrives)
+            .prop_map(|(beat, row, count)| Act::Renew(beat, row, count)),
         4 => outcome.prop_map(Act::Release),
-        1 => Just(Act::Recover(Death::Seen)),
-        1 => Just(Act::Recover(Death::Expired)),
+        3 => (death, coin()).prop_map(|(death, succeeded)| Act::Recover(death, succeeded)),
+        1 => Just(Act::Suspect),
+        1 => reason.prop_map(Act::Stop),
+        1 => coin().prop_map(Act::MarkEnding),
+        1 => coin().prop_map(Act::Settle),
         1 => Just(Act::Freeze),
         1 => Just(Act::Evict),
+        1 => Just(Act::DropWaiter),
     ]
 }
 
@@ -150,10 +206,20 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
         let own = leases.cycle().nth(who).filter(|_| dice > 0);
         match own {
             Some((holder, lease)) => {
-                let key = lease.run_key.clone();
-                act.command(holder.clone(), lease.token, key, lease.expires_at)
+                // A caller may have mixed up its receipts.
+                let key = match dice {
+                    1 => None,
+                    2 => Some(run_key(who % KEYS)),
+                    _ => lease.run_key.clone(),
+                };
+                act.command(holder.clone(), lease.token, key, lease.version())
             }
-            None => act.command(holder(who), FencingToken::from_number(1), None, at(0)),
+            None => act.command(
+                holder(who),
+                FencingToken::from_number(1),
+                None,
+                LeaseVersion::default(),
+            ),
         }
     });
     let other = prop_oneof![

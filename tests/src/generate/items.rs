@@ -2,13 +2,13 @@
 
 use super::{HOLDERS, KEYS, at, holder, key, length, run_key, stale, task_token, time};
 use lockstep::domain::{
-    Call, FencingToken, HolderId, Lease, LockRecord, Mode, Permits, Run, RunEnd, RunId, RunOutcome,
-    Terms, Ticket, Timestamp, Waiter, WaiterId,
+    Call, Ending, EndingCause, FencingToken, HolderId, Lease, LockRecord, Mode, Permits, Run,
+    RunEnd, RunId, RunOutcome, Terms, Ticket, Timestamp, Waiter, WaiterId,
 };
 use lockstep::store::memory::LockItems;
 use proptest::collection::vec;
 use proptest::option;
-use proptest::prelude::{Just, Strategy};
+use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 use std::collections::BTreeMap;
 
@@ -87,9 +87,25 @@ fn lease() -> impl Strategy<Value = Lease> {
         option::weighted(0.3, (length(), time())),
     );
     let states = (option::of(0..3_u8), option::weighted(0.2, 0..4_u8));
-    let whose = (key(), option::weighted(0.1, 0..HOLDERS));
-    (time(), length(), bounds, stale(), states, whose).prop_map(
-        |(expires_at, length, (run_until, progress), stale, (beat, call), (run_key, by))| Lease {
+    let whose = (
+        key(),
+        option::weighted(0.1, 0..HOLDERS),
+        option::weighted(0.2, 0..HOLDERS),
+    );
+    let doubts = (
+        option::weighted(0.2, time()),
+        option::weighted(0.2, (time(), any::<bool>())),
+        0..3_u32,
+    );
+    (time(), length(), bounds, stale(), states, (whose, doubts)).prop_map(
+        |(
+            expires_at,
+            length,
+            (run_until, progress),
+            stale,
+            (beat, call),
+            ((run_key, by, parent), (suspect, ending, redrives)),
+        )| Lease {
             token: FencingToken::NONE,
             expires_at,
             length,
@@ -106,6 +122,16 @@ fn lease() -> impl Strategy<Value = Lease> {
                 task_token: Some(task_token(number)),
             }),
             replaced_by: by.map(holder),
+            suspect,
+            ending: ending.map(|(since, stopped)| Ending {
+                since,
+                cause: match stopped {
+                    true => EndingCause::Stopped,
+                    false => EndingCause::Over,
+                },
+            }),
+            redrives,
+            parent: parent.map(holder),
         },
     )
 }

@@ -1,7 +1,7 @@
 //! The ends of containers that could not tell it: killed, out of memory, lost.
 
 use super::records::{Event, Record};
-use super::{Stack, runs};
+use super::{Stack, runs, until};
 use serde_json::{Value, json};
 
 impl Stack {
@@ -35,6 +35,14 @@ impl Stack {
         self.call("ecs", target, ask).await["tasks"][0].clone()
     }
 
+    /// StopTask, from outside.
+    pub async fn stop_task(&self, task: &str) {
+        let cluster = self.fixture("ClusterArn");
+        let ask = json!({ "cluster": cluster, "task": task, "reason": "scaled in" });
+        let target = "AmazonEC2ContainerServiceV20141113.StopTask";
+        self.call("ecs", target, ask).await;
+    }
+
     /// When the containers of a stopped task ended, in epoch milliseconds.
     pub async fn stopped_at(&self, task: &str) -> Option<u64> {
         let told = self.task(task).await;
@@ -47,15 +55,26 @@ impl Stack {
 
     /// Kills the first container of a task from outside, as a lost host would: SIGKILL, no warning.
     pub async fn kill_container(&self, task: &str) {
-        let told = self.task(task).await;
-        let id = told["containers"][0]["runtimeId"].as_str();
-        let id = id.unwrap_or_else(|| panic!("task {task} has no container yet: {told}"));
+        let known = async || self.task(task).await["containers"][0]["runtimeId"].is_string();
+        until("container of a task", 15, known).await;
+        assert!(self.try_kill_container(task).await, "{task} has ended");
+    }
+
+    /// The same of a task that may have ended. Whether its container was killed.
+    pub async fn try_kill_container(&self, task: &str) -> bool {
+        let described = self.task(task).await;
+        let Some(id) = described["containers"][0]["runtimeId"].as_str() else {
+            return false;
+        };
         let engine = self.setting("DOCKER_HOST");
         let docker = tokio::process::Command::new("docker")
             .env("DOCKER_HOST", engine)
             .args(["kill", "--signal", "KILL", id])
             .output();
-        let done = docker.await.expect("the docker client runs");
-        assert!(done.status.success(), "docker kill {id}: {done:?}");
+        docker
+            .await
+            .expect("the docker client runs")
+            .status
+            .success()
     }
 }

@@ -1,6 +1,6 @@
 //! Lockstep's own events, as a rule of a user's would deliver them to a queue.
 
-use super::{Stack, now, unique};
+use super::{Stack, deadline, now, unique};
 use serde_json::{Value, json};
 
 /// A queue that gets the events of one lock.
@@ -32,7 +32,7 @@ impl Stack {
 impl Feed {
     /// The first event of `detail_type`; waits for it.
     pub async fn wait(&mut self, stack: &Stack, detail_type: &str, seconds: u64) -> Value {
-        let deadline = now() + seconds * 1000;
+        let deadline = deadline(seconds);
         loop {
             let known = self.seen.iter();
             let mut known = known.filter(|event| event["detail-type"] == detail_type);

@@ -1,6 +1,6 @@
 //! Executions and functions: start, wait, stop, call.
 
-use super::{BatchInput, Stack, json_api, now, pause, unique};
+use super::{BatchInput, Stack, deadline, json_api, now, pause, unique};
 use aws_sdk_sfn::Client;
 use aws_sdk_sfn::config::timeout::TimeoutConfig;
 use aws_sdk_sfn::config::{Builder, Credentials, Region};
@@ -121,7 +121,10 @@ impl Stack {
 
     /// Waits for an execution's end, at most `seconds`.
     pub async fn wait(&self, arn: &str, seconds: u64) -> Ended {
-        let deadline = now() + seconds * 1000;
+        self.wait_until(arn, deadline(seconds)).await
+    }
+
+    async fn wait_until(&self, arn: &str, deadline: u64) -> Ended {
         loop {
             let describe = self.sfn.describe_execution().execution_arn(arn);
             let told = describe.send().await.expect("an execution's description");
@@ -142,7 +145,7 @@ impl Stack {
                     stopped: millis(told.stop_date),
                 };
             }
-            assert!(now() < deadline, "{arn} runs after {seconds} s");
+            assert!(now() < deadline, "{arn} still runs");
             pause(100).await;
         }
     }
@@ -154,11 +157,10 @@ impl Stack {
 
     /// Waits for the end of all `arns`, at most `seconds`.
     pub async fn wait_all(&self, arns: &[String], seconds: u64) -> Vec<Ended> {
-        let deadline = now() + seconds * 1000;
+        let deadline = deadline(seconds);
         let mut all = Vec::new();
         for arn in arns {
-            let left = deadline.saturating_sub(now()) / 1000;
-            all.push(self.wait(arn, left).await);
+            all.push(self.wait_until(arn, deadline).await);
         }
         all
     }
@@ -167,6 +169,19 @@ impl Stack {
     pub async fn abort(&self, arn: &str) {
         let stop = self.sfn.stop_execution().execution_arn(arn);
         stop.send().await.expect("an execution stops");
+    }
+
+    /// Aborts an execution, unless it has ended by itself.
+    pub async fn abort_if_running(&self, arn: &str) {
+        let stop = self.sfn.stop_execution().execution_arn(arn);
+        // An execution that has ended refuses, which is as good.
+        let _ended = stop.send().await;
+    }
+
+    /// Redrives an execution that failed, timed out or was aborted.
+    pub async fn redrive(&self, arn: &str) {
+        let redrive = self.sfn.redrive_execution().execution_arn(arn);
+        redrive.send().await.expect("an execution is redriven");
     }
 
     /// The events of an execution's history. The emulator has none of states inside a Parallel.

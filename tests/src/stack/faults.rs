@@ -4,7 +4,7 @@
 //! are shared by all tests, so an order can be narrowed to what mentions a text, such as the
 //! test's own lock.
 
-use super::{Stack, json_api, now, pause};
+use super::{Stack, deadline, json_api, now, pause};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,12 +17,27 @@ pub enum Failure {
     Throttle,
     /// Lambda itself fails: `ServiceException`.
     Service,
+    /// The function panics: its error type is a type of Rust.
+    Panic,
+    /// The state sees this name, such as `Lambda.ResourceConflictException`.
+    Named(&'static str),
+}
+
+impl Failure {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Throttle => "throttle",
+            Self::Service => "service",
+            Self::Panic => "panic",
+            Self::Named(name) => name,
+        }
+    }
 }
 
 /// A fault that happened.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Fired {
-    /// `kill`, `fail` or `events`.
+    /// `kill`, `fail`, `events`, or the name of a habit.
     pub fault: String,
     /// The function that it struck; empty for events.
     #[serde(default)]
@@ -47,11 +62,16 @@ impl Stack {
 
     /// Fails the next `times` invocations of `function` whose event mentions `text`.
     pub async fn fail_next(&self, function: &str, times: u32, failure: Failure, text: &str) {
-        let with = match failure {
-            Failure::Throttle => "throttle",
-            Failure::Service => "service",
-        };
+        let with = failure.name();
         let order = json!({ "fail": function, "times": times, "with": with, "mentioning": text });
+        self.order(order).await;
+    }
+
+    /// Fails all invocations of `function` for so many seconds whose event mentions `text`.
+    pub async fn fail_for(&self, function: &str, seconds: u32, failure: Failure, text: &str) {
+        let with = failure.name();
+        let order =
+            json!({ "fail": function, "seconds": seconds, "with": with, "mentioning": text });
         self.order(order).await;
     }
 
@@ -82,7 +102,7 @@ impl Stack {
 
     /// Waits until `count` faults struck that were narrowed to `text`.
     pub async fn wait_fired(&self, text: &str, count: usize, seconds: u64) {
-        let deadline = now() + seconds * 1000;
+        let deadline = deadline(seconds);
         loop {
             let fired = self.fired().await;
             let own = fired.iter().filter(|fault| fault.mentioning == text);
@@ -99,7 +119,7 @@ impl Stack {
         self.faults("DELETE", Value::Null).await;
     }
 
-    async fn order(&self, order: Value) {
+    pub(super) async fn order(&self, order: Value) {
         self.faults("POST", order).await;
     }
 

@@ -48,11 +48,23 @@ impl Stack {
 
     /// Creates a state machine whose input is a request of acquire-lock without a holder.
     pub async fn small_machine(&self, functions: &Functions, turn: Turn) -> String {
+        self.machine(&definition(functions, turn)).await
+    }
+
+    /// The same, whose work takes five minutes.
+    pub async fn long_machine(&self) -> String {
+        let mut definition = definition(&self.functions(), Turn::Skip);
+        let work = &mut definition["States"][WORK];
+        *work = json!({ "Type": "Wait", "Seconds": 300, "Next": work["Next"] });
+        self.machine(&definition).await
+    }
+
+    async fn machine(&self, definition: &Value) -> String {
         let machine = self
             .sfn
             .create_state_machine()
             .name(unique("small"))
-            .definition(definition(functions, turn).to_string())
+            .definition(definition.to_string())
             .role_arn(self.fixture("WorkflowRoleArn"));
         let machine = machine.send().await.expect("a state machine");
         machine.state_machine_arn

@@ -1,7 +1,7 @@
 //! What the history of a lock tells of its runs.
 
 use super::operator::key;
-use super::{Stack, now, pause};
+use super::{Stack, deadline, now, pause};
 use lockstep::domain::{FencingToken, HolderId, Run, RunId, RunOutcome, WaiterId};
 use lockstep::store::LockStore;
 
@@ -25,7 +25,7 @@ impl Stack {
 
     /// The run of a grant, once the history has its end and its task.
     pub async fn whole_entry(&self, lock: &str, token: u64, seconds: u64) -> Run {
-        let deadline = now() + seconds * 1000;
+        let deadline = deadline(seconds);
         loop {
             let run = self.entry(lock, token).await;
             match run {

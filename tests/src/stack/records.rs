@@ -1,6 +1,6 @@
 //! What containers recorded of themselves.
 
-use super::{Stack, now, pause};
+use super::{Stack, deadline, now, pause};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
@@ -123,7 +123,7 @@ impl Stack {
         count: usize,
         seconds: u64,
     ) -> Vec<Record> {
-        let deadline = now() + seconds * 1000;
+        let deadline = deadline(seconds);
         loop {
             let records = self.records(lock).await;
             let seen = records.iter().filter(|r| r.event == event).count();

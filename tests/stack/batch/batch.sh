@@ -4,8 +4,11 @@
 #   BATCH_SECONDS         how long it works (default 2; 0.5 works too)
 #   BATCH_EXIT            its exit code (default 0)
 #   BATCH_IGNORE_SIGTERM  1: it works on, so that only SIGKILL ends it
+#   BATCH_SIGTERM_EXIT    what it exits with on SIGTERM (default 143)
 #   BATCH_MEMORY_MB       it takes and keeps so much memory before it works (default 0); beyond the
 #                         container's limit the kernel ends it
+#   BATCH_STEP            seconds between two looks at the time and at signals (default 0.05): longer ones
+#                         are light, for many batches at once
 #   BATCH_ECHO            prefix of the variables that it reports (default LOCKSTEP_)
 
 now() { # epoch milliseconds, in $at; busybox date knows no %N
@@ -32,7 +35,7 @@ take_memory() { # take_memory MB: variables of this shell, so that nobody else i
 
 on_sigterm() {
   say sigterm
-  [ "${BATCH_IGNORE_SIGTERM:-0}" = 1 ] || exit 143
+  [ "${BATCH_IGNORE_SIGTERM:-0}" = 1 ] || exit "${BATCH_SIGTERM_EXIT:-143}"
 }
 
 id=$(hostname)
@@ -45,7 +48,7 @@ say start ",\"env\":{$seen}"
 take_memory "${BATCH_MEMORY_MB:-0}"
 end=$((at + length))
 while now; [ "$at" -lt "$end" ]; do
-  sleep 0.05 # the trap runs between two steps
+  sleep "${BATCH_STEP:-0.05}" # the trap runs between two steps
 done
 say end
 exit "${BATCH_EXIT:-0}"

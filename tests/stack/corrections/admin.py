@@ -4,9 +4,10 @@ import urllib.parse
 
 from ministack import app
 
-from . import agent, agent_hosts, agent_orders, faults
+from . import agent, agent_hosts, agent_orders, dynamodb, faults, faults_invoke, habits
 
-_REFUSALS = (faults.Refused, agent_orders.Refused, ValueError, TypeError, AttributeError, KeyError)
+_REFUSALS = (faults.Refused, faults_invoke.Refused, habits.Refused, agent_orders.Refused, dynamodb.Elsewhere,
+             ValueError, TypeError, AttributeError, KeyError)
 
 
 def _faults(method, request, _):

@@ -31,6 +31,7 @@ from ministack.services import ecs
 _stock_run_kwargs = ecs._build_run_kwargs
 _stock_mark_stopped = ecs._mark_task_stopped
 _LAST_LINES_SECONDS = 3
+_ENGINE_SECONDS = 120
 
 
 def _build_run_kwargs(container, definition, env, ports, network, host_mode, task_id, *more):
@@ -86,14 +87,15 @@ def _thread_prefix(task_id):
 
 
 def _mark_task_stopped(task_arn, task, *more, **named):
-    for thread in threading.enumerate():
-        if thread.name.startswith(_thread_prefix(task_arn.rpartition("/")[2])):
-            thread.join(_LAST_LINES_SECONDS)
-    _note_ends(task)
+    note_ends(task)
     return _stock_mark_stopped(task_arn, task, *more, **named)
 
 
-def _note_ends(task):
+def note_ends(task):
+    """Wait for the last lines of a task whose containers ended, and note when and why they did."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(_thread_prefix(task["taskArn"].rpartition("/")[2])):
+            thread.join(_LAST_LINES_SECONDS)
     client = ecs._get_docker()
     ends = []
     for index, container_id in enumerate(list(task.get("_docker_ids") or [])):
@@ -110,5 +112,7 @@ def _note_ends(task):
 
 
 def apply():
+    # Dozens of containers that start at once keep the engine busy for longer than the 10 s as shipped.
+    ecs._DOCKER_TIMEOUT = _ENGINE_SECONDS
     ecs._build_run_kwargs = _build_run_kwargs
     ecs._mark_task_stopped = _mark_task_stopped

@@ -15,6 +15,7 @@ from ministack.services import ecs, eventbridge
 from . import ecs_tasks
 
 _log = logging.getLogger("lockstack.ecs_events")
+on_change = []  # called with each task that has changed, as it is sent
 
 
 def _announcing(mark):
@@ -29,11 +30,12 @@ def _announcing(mark):
 def _announcing_stop(mark):
     def wrapper(task_arn, task, *more, **named):
         changed = mark(task_arn, task, *more, **named)
-        if changed:
+        if changed and "_left" not in task:
             leaving = copy.deepcopy(ecs._sanitize(task))
             leaving.update(lastStatus="DEPROVISIONING", version=task["version"] - 1)
             leaving.pop("stoppedAt", None)
             send(leaving)
+        if changed:
             send(task)
         return changed
     return wrapper
@@ -50,7 +52,10 @@ def _announcing_start(run_task):
 
 
 def send(task):
-    detail = {**ecs._sanitize(task), "updatedAt": ecs._iso()}
+    shown = ecs._sanitize(task)
+    for listener in on_change:
+        listener(shown)
+    detail = {**shown, "updatedAt": ecs._iso()}
     try:
         eventbridge._put_events({"Entries": [{
             "Source": "aws.ecs", "DetailType": "ECS Task State Change", "Resources": [task["taskArn"]],

@@ -49,11 +49,13 @@ def _counting(change_service):
     return wrapper
 
 
+def worded(reason):
+    return "Essential container in task exited" if reason == "Essential container exited" else reason
+
+
 def _wording(mark_stopped):
     def wrapper(task_arn, task, reason, stop_code, **named):
-        if reason == "Essential container exited":
-            reason = "Essential container in task exited"
-        return mark_stopped(task_arn, task, reason, stop_code, **named)
+        return mark_stopped(task_arn, task, worded(reason), stop_code, **named)
     return wrapper
 
 

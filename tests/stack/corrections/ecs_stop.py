@@ -1,8 +1,8 @@
 """StopTask.
 
 AWS: each container gets SIGTERM and, after its stopTimeout (default 30 s), SIGKILL. The task
-  keeps RUNNING with desiredStatus STOPPED meanwhile; then it has stopCode UserInitiated, the
-  given reason and the containers' real exit codes. A task that is still starting stops, too.
+  keeps RUNNING with desiredStatus STOPPED meanwhile, stopCode UserInitiated and the given
+  reason; then it has the containers' real exit codes. A task that is still starting stops, too.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html
 ministack 1.5.33: reports STOPPED with exit code 0 first and stops the containers afterwards,
@@ -33,6 +33,7 @@ def stop_task(data):
             task["_stop_reason"] = data.get("reason", "Task stopped by user")
             task["_stop_code"] = data.get("_stopCode", "UserInitiated")
             task["desiredStatus"] = "STOPPED"
+            task["stopCode"], task["stoppedReason"] = task["_stop_code"], task["_stop_reason"]
             task["stoppingAt"] = ecs._iso()
             ecs._bump_task_version(task)
     if first:

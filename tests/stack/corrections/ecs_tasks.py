@@ -48,9 +48,10 @@ def _run_task_state(resource, data):
         while ecs._tasks[started["taskArn"]]["lastStatus"] != "STOPPED":
             scope.pause(0.05)
     except scope.Stopped:
-        scope.in_thread(ecs._stop_task, {
-            "cluster": started["clusterArn"], "task": started["taskArn"],
-            "reason": "Task stopped by AWS Step Functions"})
+        if not scope.abandoned():
+            scope.in_thread(ecs._stop_task, {
+                "cluster": started["clusterArn"], "task": started["taskArn"],
+                "reason": "Task stopped by AWS Step Functions"})
         raise
     described = ecs._describe_tasks({"cluster": started["clusterArn"], "tasks": [started["taskArn"]]})
     task = pascal_case(json.loads(described[2])["tasks"][0])

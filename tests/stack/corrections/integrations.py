@@ -23,7 +23,8 @@ def _nested_sync(resource, data):
     try:
         _wait(child)
     except scope.Stopped:
-        sfn._stop_execution({"executionArn": child["executionArn"]})
+        if not scope.abandoned():
+            sfn._stop_execution({"executionArn": child["executionArn"]})
         raise
     parse = json.loads if resource.endswith(".sync:2") else str
     description = {

@@ -1,7 +1,7 @@
 """Functions.
 
-AWS: a state whose function is throttled fails with Lambda.TooManyRequestsException, and with
-  Lambda.ServiceException when Lambda itself fails.
+AWS: a state whose function Lambda refuses to invoke fails with Lambda. and the name of Lambda's
+  exception: TooManyRequestsException when it is throttled, ServiceException when Lambda itself fails.
   https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html#bp-lambda-serviceexception
 ministack 1.5.33: names both Lambda.Unknown.
 
@@ -14,6 +14,7 @@ Not differences of behaviour but of speed: a warm invocation on AWS takes a few 
 import hashlib
 import json
 import os
+import re
 import socketserver
 import threading
 
@@ -23,7 +24,6 @@ from ministack.services import stepfunctions as sfn
 
 from . import scope
 
-_NAMES = {"TooManyRequestsException": "Lambda.TooManyRequestsException", "ServiceException": "Lambda.ServiceException"}
 _WAIT_SECONDS = 60  # then it is throttled: two functions that wait for each other must not wait for ever
 _stock_call = sfn._call_lambda
 _stock_execute = lambda_svc._execute_function_dispatch
@@ -45,9 +45,10 @@ def _call_lambda(function, event):
 
 def _service_error(cause):
     try:
-        return _NAMES.get(json.loads(cause).get("__type"), "Lambda.Unknown")
+        name = json.loads(cause).get("__type")
     except (ValueError, AttributeError):
-        return "Lambda.Unknown"
+        name = None
+    return f"Lambda.{name}" if name else "Lambda.Unknown"
 
 
 def _execute(function, config, event, *more):
@@ -104,6 +105,13 @@ def environment_of(access_key):
         if port and server and server.server_address[1] == port:
             return worker
     return None
+
+
+def function_of(headers):
+    """The name of the function whose environment sent a request; None when it was none."""
+    key = re.search(r"Credential=([^/]+)/", headers.get("authorization", ""))
+    worker = environment_of(key.group(1)) if key else None
+    return worker.func_name if worker else None
 
 
 def apply():

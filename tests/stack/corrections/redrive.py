@@ -3,6 +3,9 @@
 AWS: an execution that failed, timed out or was aborted goes on from the state that did not
   succeed, with its input and variables, under its ARN; of a Parallel only the branches that did
   not succeed. https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
+AWS: the context object has Execution.RedriveCount, 0 in an execution that was not redriven, and
+  Execution.RedriveTime in one that was.
+  https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
 AWS: DescribeExecution and the status events tell redriveCount, redriveDate and redriveStatus.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
 ministack 1.5.33: has none of it. A Map state begins anew here, and the states of the second
@@ -42,6 +45,7 @@ def enter_state(data, context):
     here = scope.current()
     if here is None or not context:
         return
+    context.get("Execution", {}).setdefault("RedriveCount", 0)
     name = context["State"]["Name"]
     here.point = Point(name, data, context.get("variables", {}))
     if here.resume and here.resume.name != name:
@@ -106,7 +110,8 @@ def _go_on(execution):
     context = {
         "QueryLanguage": definition.get("QueryLanguage", "JSONPath"),
         "Execution": {"Id": execution["executionArn"], "Name": execution["name"], "StartTime": execution["startDate"],
-                      "Input": json.loads(execution["input"]), "RedriveCount": execution["redriveCount"]},
+                      "Input": json.loads(execution["input"]), "RedriveCount": execution["redriveCount"],
+                      "RedriveTime": sfn.now_iso()},
         "StateMachine": {"Id": execution["stateMachineArn"], "Name": machine["name"]},
         "variables": copy.deepcopy(point.variables)}
     scope.current().resume = point
@@ -127,7 +132,7 @@ def _told(execution):
             "redriveStatus": "REDRIVABLE" if redrivable else "NOT_REDRIVABLE"}
 
 
-def _describe_execution(request):
+def describe_execution(request):
     status, headers, body = _stock_describe(request)
     if status >= 400:
         return status, headers, body
@@ -153,6 +158,6 @@ async def _handle_request(method, path, headers, body, query_params):
 
 def apply():
     sfn.handle_request = _handle_request
-    sfn._describe_execution = _describe_execution
+    sfn._describe_execution = describe_execution
     sfn._fail_state_error = _fail_state_error
     eventbridge._put_events = _put_events

@@ -32,6 +32,7 @@ class Scope:
         self.resume = None  # the state that it goes on from, when redriven
         self.done = False  # used by Parallel: the branch has its result
         self.result = None
+        self.abandoned = False  # what it waits for goes on when it is cancelled: a habit of habits.py
         self._cancelled = threading.Event()
         self._listeners = []
         if parent:
@@ -73,6 +74,12 @@ class Scope:
 
 def current():
     return _current.get()
+
+
+def abandoned():
+    """Whether what this thread waits for goes on although nothing waits for it any more."""
+    here = current()
+    return bool(here and here.abandoned)
 
 
 def enter(scope):

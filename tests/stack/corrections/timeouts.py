@@ -13,7 +13,7 @@ import threading
 
 from ministack.services import stepfunctions as sfn
 
-from . import scope
+from . import habits, scope
 
 _stock_matches = sfn._error_matches
 
@@ -21,13 +21,25 @@ _stock_matches = sfn._error_matches
 def _with_limits(execute):
     def wrapper(state, raw_input, execution, context):
         state = dict(state)
-        for field in ("TimeoutSeconds", "HeartbeatSeconds"):
-            if isinstance(state.get(field), str):
-                state[field] = sfn._jsonata_state_field(state, field, "number", raw_input, context)
-            elif f"{field}Path" in state:
-                state[field] = sfn._resolve_path_or_ctx(state[f"{field}Path"], raw_input, context)
+        try:
+            _evaluate_limits(state, raw_input, context)
+        except scope.TaskError as error:
+            catcher = sfn._find_matching_catcher(state.get("Catch", []), error.error)
+            if not catcher:
+                raise
+            told = {"Error": error.error, "Cause": error.cause}
+            language = sfn._state_query_language(state, context)
+            return sfn._apply_catcher(catcher, raw_input, context, language, told), catcher["Next"]
         return execute(state, raw_input, execution, context)
     return wrapper
+
+
+def _evaluate_limits(state, raw_input, context):
+    for field in ("TimeoutSeconds", "HeartbeatSeconds"):
+        if isinstance(state.get(field), str):
+            state[field] = sfn._jsonata_state_field(state, field, "number", raw_input, context)
+        elif f"{field}Path" in state:
+            state[field] = sfn._resolve_path_or_ctx(state[f"{field}Path"], raw_input, context)
 
 
 def _error_matches(names, error):
@@ -56,6 +68,10 @@ def _invoke_with_timeout(resource, data, limit):
         with scope.telling(lambda: outcome.put((None, scope.Stopped()))):
             result, error = outcome.get(timeout=min(limit, threading.TIMEOUT_MAX))
     except queue.Empty:
+        abandons = ".sync" in resource and habits.find("sync-timeout-stops-nothing", data)
+        if abandons:
+            habits.note(abandons)
+            attempt.abandoned = True
         attempt.cancel()
         raise scope.TaskError("States.Timeout", "") from None
     finally:

@@ -16,9 +16,9 @@ while True:
 """
 
 
-def waiting_for(url, **fields):
+def waiting_for(url, more=None, **fields):
     return {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken", "End": True,
-            "Arguments": {"QueueUrl": url, "MessageBody": {"token": TOKEN}}, **fields}
+            "Arguments": {"QueueUrl": url, "MessageBody": {"token": TOKEN, **(more or {})}}, **fields}
 
 
 class Callbacks(Probe):

@@ -64,10 +64,11 @@ class StopTask(Probe):
     def test_stop_timeout_ends_in_sigkill(self):
         task = batches.run_task(batches.task_definition(), SECONDS=30, IGNORE_SIGTERM=1)
         self.wait_for_start(task)
-        client("ecs").stop_task(cluster=batches.cluster(), task=task)
+        client("ecs").stop_task(cluster=batches.cluster(), task=task, reason="in time")
         time.sleep(0.7)
         meanwhile = batches.describe(task)
         self.assertEqual(("RUNNING", "STOPPED"), (meanwhile["lastStatus"], meanwhile["desiredStatus"]))
+        self.assertEqual(("UserInitiated", "in time"), (meanwhile["stopCode"], meanwhile["stoppedReason"]))
         self.assertEqual(137, batches.reaches(task, "STOPPED", 8)["containers"][0]["exitCode"])
 
     def test_starting_task_is_stopped_with_its_container(self):

@@ -85,6 +85,30 @@ class Faults(Probe):
         self.assertIsNone(output(self.call_state(name))["Payload"])
         self.assertEqual(4, len(fired(name)))
 
+    def test_state_sees_the_error_that_was_ordered(self):
+        name = recorder()
+        for ordered, error in (("Lambda.ResourceConflictException",) * 2, ("Lambda.EC2ThrottledException",) * 2,
+                               ("Sandbox.Timedout",) * 2,
+                               ("panic", "alloc::boxed::Box<dyn core::any::Any + core::marker::Send>")):
+            faults("POST", fail=name, times=1, **{"with": ordered})
+            description = self.call_state(name)
+            self.assert_failed(description, error)
+            cause = json.loads(description["cause"])
+            self.assertEqual("panicked" in str(cause), ordered == "panic", cause)
+        self.assertIsNone(output(self.call_state(name))["Payload"])
+        faults("POST", fail=name, times=1, **{"with": "Lambda.ResourceConflictException"})
+        with self.assertRaises(client("lambda").exceptions.ResourceConflictException):
+            self.call_once(name)
+        faults("POST", fail=name, times=1, **{"with": "panic"})
+        self.assertIn("errorType", invoke(name))
+
+    def test_invocations_fail_for_as_long_as_ordered(self):
+        name = recorder()
+        faults("POST", fail=name, seconds=2)
+        for _ in range(2):
+            self.assert_failed(self.call_state(name), "Lambda.TooManyRequestsException")
+        wait_for(lambda: self.call_state(name)["status"] == "SUCCEEDED", "end of the throttling", 6)
+
     def test_throttled_event_is_delivered_later(self):
         name, mark = recorder(), unique()
         rule_to(function_arn(name), {"source": ["probe"], "detail": {"mark": [mark]}})
@@ -100,10 +124,11 @@ class Faults(Probe):
         client("events").put_rule(Name=rule, ScheduleExpression="rate(1 hour)")
         client("events").put_targets(Rule=rule, Targets=[{"Id": "t", "Arn": function_arn(name)}])
         faults("POST", fire=function_arn(name))
-        wait_for(lambda: len(recorded(name)) == 1, "first call", 5)
+        wait_for(lambda: len(recorded(name)) == 1, "first call", 15)
         faults("POST", fire=rule)
-        wait_for(lambda: len(recorded(name)) == 2, "second call", 5)
+        wait_for(lambda: len(recorded(name)) == 2, "second call", 15)
 
     def test_unknown_order_is_refused(self):
-        for order in ({"kill": "no-such-function"}, {"fire": "no-such-rule"}, {"melt": 1}, {"events": "maybe"}):
+        for order in ({"kill": "no-such-function"}, {"fire": "no-such-rule"}, {"melt": 1}, {"events": "maybe"}, {"fail": recorder(), "with": "smoke"},
+                      {"fail": recorder(), "times": 0}):
             self.assertEqual(400, faults("POST", **order)[0], order)

@@ -35,6 +35,39 @@ class Redrive(Probe):
         self.assertLess(max(result["branches"][0], result["at"]), stopped_at)
         self.assertEqual((1, "NOT_REDRIVABLE"), (told["redriveCount"], told["redriveStatus"]))
 
+    def test_context_counts_redrives_and_arguments_are_made_anew(self):
+        """Variables stay, and the state that is entered again sees how often that was."""
+        count = "$states.context.Execution.RedriveCount"
+        url = queue()
+        told = {"count": f"{{% {count} %}}", "time": "{% $exists($states.context.Execution.RedriveTime) %}",
+                "made": "{% $made %}"}
+        arn = start(machine(jsonata({
+            "First": {"Type": "Pass", "Assign": {"made": f"{{% {count} & ' ' & $string($millis()) %}}"}, "Next": "Ask"},
+            "Ask": {"Type": "Parallel", "End": True, "Branches": [{"StartAt": "Token", "States": {
+                "Token": waiting_for(url, more=told, Output=told)}}]}})))
+        first = receive(url)
+        self.states.stop_execution(executionArn=arn)
+        ended(arn)
+        self.states.redrive_execution(executionArn=arn)
+        second = receive(url)
+        self.states.send_task_success(taskToken=second["token"], output="1")
+        self.assertEqual([(0, False), (1, True)], [(one["count"], one["time"]) for one in (first, second)])
+        self.assertEqual(first["made"], second["made"])
+        self.assertNotEqual(first["token"], second["token"])
+        self.assertEqual({"count": 1, "time": True, "made": first["made"]}, output(ended(arn))[0])
+
+    def test_error_in_arguments_is_caught_by_its_name(self):
+        for field in ("Arguments", "TimeoutSeconds"):
+            state = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Next": "Wrong",
+                     "Arguments": {"FunctionName": "none"}, field: "{% $error('not twice') %}",
+                     "Catch": [{"ErrorEquals": ["States.Timeout"], "Next": "Wrong"},
+                               {"ErrorEquals": ["States.QueryEvaluationError"], "Next": "Caught",
+                                "Output": "{% $states.errorOutput %}"}]}
+            told = output(run(jsonata({"Call": state, "Caught": {"Type": "Pass", "End": True},
+                                       "Wrong": {"Type": "Fail", "Error": "Probe.Wrong"}})))
+            self.assertEqual("States.QueryEvaluationError", told["Error"], field)
+            self.assertIn("not twice", told["Cause"], field)
+
     def test_failed_execution_fails_at_the_same_state(self):
         url = queue()
         arn = machine(jsonata({"Fail": {"Type": "Fail", "Error": "Probe.Failed", "Cause": "on purpose"}}))

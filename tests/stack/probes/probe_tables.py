@@ -113,3 +113,19 @@ class TableRoles(Probe):
                                   (["dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"], ["allowed"] * 3),
                                   (["dynamodb:TransactWriteItems"], [self.DENIED] * 3)):
             self.assertEqual(expected, calls_as(role_that_may((actions, all_of)), calls), actions)
+
+    def test_leading_keys_are_the_condition(self):
+        """A Deny by partition key, as the templates of tasks have it, narrows a role to its own locks.
+        https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html"""
+        table, actions = self.table(), ["dynamodb:GetItem", "dynamodb:DeleteItem"]
+        role = role_that_may((actions, f"{TABLES}/{table}"))
+        others = {"ForAnyValue:StringNotLike": {"dynamodb:LeadingKeys": "orders/*"}}
+        client("iam").put_role_policy(
+            RoleName=role.rpartition("/")[2], PolicyName="own-locks-only", PolicyDocument=json.dumps({
+                "Version": "2012-10-17", "Statement": [{
+                    "Effect": "Deny", "Action": actions, "Resource": f"{TABLES}/{table}", "Condition": others}]}))
+        own, other = ({"TableName": table, "Key": {"pk": {"S": key}}} for key in ("orders/00", "invoices"))
+        calls = [["dynamodb", "get_item", own], ["dynamodb", "get_item", other],
+                 ["dynamodb", "transact_write_items", {"TransactItems": [{"Delete": own}]}],
+                 ["dynamodb", "transact_write_items", {"TransactItems": [{"Delete": own}, {"Delete": other}]}]]
+        self.assertEqual(["allowed", self.DENIED] * 2, calls_as(role, calls))

@@ -84,7 +84,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         use ErrorName::{
             Contended, Corrupt, Denied, InvalidRequest, LeaseLost, LockFrozen, LockHeld,
-            LockPaused, PermitsMismatch, QueueFull, Unavailable,
+            LockPaused, PermitsMismatch, QueueFull, Unavailable, WorkStopped,
         };
         let status = match error.name() {
             InvalidRequest => StatusCode::BAD_REQUEST,
@@ -93,7 +93,7 @@ impl From<Error> for Failure {
             }
             LeaseLost => StatusCode::GONE,
             Contended | Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Denied | Corrupt => StatusCode::INTERNAL_SERVER_ERROR,
+            Denied | Corrupt | WorkStopped => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.name().as_str(), error.message())
     }

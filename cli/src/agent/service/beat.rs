@@ -4,8 +4,8 @@ use super::Service;
 use crate::agent::answer::{Beaten, Failure};
 use crate::agent::book::Beat;
 use crate::agent::job::Phase;
-use crate::agent::table::Table;
 use crate::sys::clock::Instant;
+use crate::table::Table;
 use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
 
 impl<T: Table> Service<T> {

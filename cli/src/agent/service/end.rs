@@ -4,7 +4,7 @@ use super::{Service, TRIES};
 use crate::again::again;
 use crate::agent::answer::{Ended, Failure};
 use crate::agent::job::{Ending, Phase};
-use crate::agent::table::Table;
+use crate::table::Table;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use lockstep::error::Error;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl<T: Table> Service<T> {
         let released = again(&grant.lock, TRIES, || self.locks.release(grant, outcome));
         Ok(match released.await? {
             ReleaseResponse::Released { held_seconds, .. } => Some(held_seconds),
-            ReleaseResponse::Lost { .. } => None,
+            ReleaseResponse::Lost { .. } | ReleaseResponse::Ending { .. } => None,
         })
     }
 

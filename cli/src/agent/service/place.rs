@@ -2,7 +2,7 @@
 
 use super::Service;
 use crate::agent::book::NoRoom;
-use crate::agent::table::Table;
+use crate::table::Table;
 use std::sync::Arc;
 
 /// A place for a job that is being begun. It is given back by a drop, so that nothing that becomes

@@ -5,9 +5,9 @@ mod doubt;
 
 use super::*;
 use crate::agent::answer::Begun;
-use crate::agent::table::twin::{Fault, Twin};
 use crate::agent::wish::BeginRequest;
 use crate::protect::Mode;
+use crate::table::twin::{Fault, Twin};
 use lockstep::contract::ReleaseOutcome;
 use serde_json::{Value, json};
 use std::sync::Arc;

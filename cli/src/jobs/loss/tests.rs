@@ -24,6 +24,10 @@ fn lease() -> Lease {
         beat: None,
         call: None,
         replaced_by: None,
+        suspect: None,
+        ending: None,
+        redrives: 0,
+        parent: None,
     }
 }
 
@@ -58,6 +62,7 @@ fn task(stopped: bool) -> Task {
         version: 3,
         stopped,
         containers: vec![container("sidecar", Some(0)), container("app", Some(137))],
+        ended_by_itself: false,
         stopped_reason: Some("Scaling activity".into()),
         started_at: None,
         stopped_at: Some(LATE),

@@ -80,6 +80,7 @@ fn a_full_lock_is_waited_for() {
         oldest: Oldest::default(),
         held: 100,
         queue_length: 0,
+        ending: false,
         not_before: None,
         message: "full".into(),
     });

@@ -129,3 +129,18 @@ fn keys_are_spread_over_all_shards_and_each_has_its_own() {
     assert_eq!(lock("orders", "k1"), lock("orders", "k1"));
     assert!(locks.contains("orders/00") && locks.contains("orders/3f"));
 }
+
+#[test]
+fn an_expression_that_is_nested_too_deep_is_refused_in_one_line() {
+    let parts = ["[", "(", "{a:", "!", "a[?", "&"];
+    let too_deep = parts.map(|part| part.repeat(70)).into_iter();
+
+    for text in too_deep.chain(["[".repeat(3_000), "a.".repeat(3_000)]) {
+        let problem = OnceKey::compile(&text).unwrap_err();
+
+        assert!(problem.starts_with("is "), "{problem}");
+    }
+    let longest = format!("{}a", "a.".repeat(500));
+    assert!(OnceKey::compile(&longest).is_ok());
+    assert!(OnceKey::compile("join('-', [tenant, to_string(items[0].id)])").is_ok());
+}

@@ -31,11 +31,15 @@ impl<Q: Queue> Desk<Q> {
             overlap: Overlap::Skip,
             // A message that finds its lock full comes back: nobody has given way for good.
             may_wait: true,
+            wait_for_ending: false,
             max_queue: None,
             task_token: None,
             wait_until: None,
             stale_policy: Stale::Terminate,
             work: None,
+            parent: None,
+            redrive_count: None,
+            redrive: None,
         }
     }
 

@@ -62,14 +62,14 @@ impl<Q: Queue> Desk<Q> {
             receive_count = message.receive_count,
             "started"
         );
-        let (begun, group) = (Instant::now(), started.0.group());
+        let (begun, family) = (Instant::now(), started.0.family().clone());
         let run = self.run(message, granted, sent, orders.clone(), started);
         let (end, cause, ends) = run.await;
         drop(at_work);
-        if let Some(_nothing) = self.at_work.nothing() {
-            // While others are at work, nobody can tell whose a stray is. None begins meanwhile.
-            kill_strays(group, || Some(self.guardian.pid())).await;
-        }
+        // While others are at work, a stray without a mark may be theirs. None begins meanwhile.
+        let nothing = self.at_work.nothing();
+        kill_strays(&family, || nothing.as_ref().map(|_| self.guardian.pid())).await;
+        drop(nothing);
         let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));
         let (outcome, fate, kind) = after_end(end, cause, self.backoff(message));
         let seconds = took.as_secs_f64();
@@ -97,7 +97,7 @@ impl<Q: Queue> Desk<Q> {
         orders: Orders,
         (child, progress): (Child, Option<Progress>),
     ) -> (ChildEnd, Option<Cause>, Instant) {
-        let group = child.group();
+        let family = child.family().clone();
         let said = progress.as_ref().map(Progress::latest);
         let said = said.unwrap_or_else(|| watch::channel(None).1);
         let (tell, renewed) = watch::channel(sent);
@@ -107,7 +107,7 @@ impl<Q: Queue> Desk<Q> {
             times: self.times,
             sent,
             progress: said.clone(),
-            guarded: Some((self.guardian.clone(), group)),
+            guarded: Some((self.guardian.clone(), family.clone())),
         };
         let keeping = keeper.keep_and_tell(tell);
         let extending = extend(&*self.queue, message, self.hide, renewed.clone());
@@ -119,7 +119,7 @@ impl<Q: Queue> Desk<Q> {
             }
         };
         let (end, cause) = attend(&message.id, child, both, said, orders, self.limits).await;
-        self.guardian.drop(group);
+        self.guardian.drop(family.group);
         let renewed = *renewed.borrow();
         (end, cause, self.times.kill_at(renewed))
     }

@@ -1,9 +1,9 @@
 //! Step Functions Execution Status Change.
 
-use super::super::parse::{InvalidRequest, parse, quoted, text};
+use super::super::parse::{InvalidRequest, parse, parse_time, quoted, text};
 use super::Trigger;
-use crate::domain::LockKey;
-use crate::executions::{ExecutionArn, ExecutionState};
+use crate::domain::{LockKey, Timestamp};
+use crate::executions::{ExecutionArn, ExecutionDescription, ExecutionState};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,6 +21,9 @@ struct Detail {
     status: String,
     /// JSON as text; left out where it is too large for an event.
     input: Option<Value>,
+    /// In milliseconds since 1970; null while it runs.
+    stop_date: Option<Value>,
+    redrive_count: Option<u32>,
 }
 
 pub(super) fn read(json: Value) -> Result<Trigger, InvalidRequest> {
@@ -36,9 +39,19 @@ pub(super) fn read(json: Value) -> Result<Trigger, InvalidRequest> {
     })?;
     Ok(Trigger::ExecutionChanged {
         execution,
-        state,
+        seen: ExecutionDescription {
+            state,
+            redrives: detail.redrive_count.unwrap_or(0),
+            stopped_at: detail.stop_date.as_ref().and_then(time),
+        },
         lock: detail.input.as_ref().and_then(lock),
     })
+}
+
+/// A time in another form is no reason to lose the event.
+fn time(value: &Value) -> Option<Timestamp> {
+    let millis = value.as_u64().map(Timestamp::from_millis);
+    millis.or_else(|| parse_time("detail.stopDate", value.as_str()?).ok())
 }
 
 /// The lock that the input of an execution names. Other workflows have inputs of their own, so one

@@ -27,9 +27,12 @@ struct Detail {
     #[serde(default)]
     containers: Vec<SeenContainer>,
     stopped_reason: Option<String>,
-    // Only told to people, so that a time in another form is no reason to lose the event.
+    stop_code: Option<String>,
+    // A time in another form is no reason to lose the event.
     started_at: Option<Value>,
     stopped_at: Option<Value>,
+    execution_stopped_at: Option<Value>,
+    stopping_at: Option<Value>,
     overrides: Option<Overrides>,
 }
 
@@ -75,6 +78,7 @@ pub(super) fn read(json: Value) -> Result<Trigger, InvalidRequest> {
         work: Work {
             cluster: detail.cluster_arn.clone(),
             family: None,
+            container: None,
         },
         token: detail.token(),
         task: detail.into(),
@@ -100,6 +104,11 @@ impl From<Detail> for Task {
             version: detail.version,
             containers: detail.containers.into_iter().map(Into::into).collect(),
             stopped_reason: detail.stopped_reason,
+            ended_by_itself: Self::is_own_end(
+                detail.stop_code.as_deref(),
+                time(detail.execution_stopped_at.as_ref()),
+                time(detail.stopping_at.as_ref()),
+            ),
             started_at: time(detail.started_at.as_ref()),
             stopped_at: time(detail.stopped_at.as_ref()),
         }

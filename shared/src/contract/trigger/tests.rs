@@ -39,6 +39,25 @@ fn the_clock_and_an_operator_ask_for_a_sweep() {
 }
 
 #[test]
+fn a_hand_over_names_its_lock_and_nothing_else_counts() {
+    let event = |lock: &str| {
+        json!({
+            "detail-type": "Lockstep Permit Handed Over",
+            "source": "lockstep",
+            "detail": { "lock": lock, "holder": "somebody-else", "token": 7 }
+        })
+    };
+
+    let lock = LockKey::new("nightly").unwrap();
+    assert_eq!(
+        Trigger::read(event("nightly")),
+        Ok(Trigger::HandedOver { lock })
+    );
+    let refused = Trigger::read(event("a b")).unwrap_err().to_string();
+    assert!(refused.contains("detail.lock"), "{refused}");
+}
+
+#[test]
 fn what_is_needed_and_missing_or_wrong_is_named() {
     let execution = || execution_event("FAILED", &json!("{}"));
     for (event, path, value, named) in [

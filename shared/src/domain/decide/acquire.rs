@@ -20,8 +20,11 @@ pub(super) fn decide(
         .record
         .clone()
         .unwrap_or_else(|| LockRecord::new(terms.permits));
-    if let Some(lease) = record.holders.get(&terms.holder) {
-        return Ok(held_already(&record, &terms.holder, lease, now));
+    // Under a committed stop the old grant is no answer: the caller may wait for its end.
+    let held = record.holders.get(&terms.holder);
+    let is_free = held.is_none();
+    if let Some(lease) = held.filter(|lease| !lease.is_stopped()) {
+        return Ok(held_already(&record, acquire, lease, now));
     }
     let id = WaiterId::of(&terms.holder);
     let waits = record.queue.contains_key(&id);
@@ -42,8 +45,8 @@ pub(super) fn decide(
     if waits {
         return Ok(wait_on(&record, seen, acquire, &id, now));
     }
-    if record.queue.is_empty() && record.can_grant(now) {
-        refuse_running(&record, terms)?;
+    if record.queue.is_empty() && record.can_grant(now) && is_free {
+        refuse_running(&record, seen, terms, now)?;
         return Ok(granted(&record, seen, acquire, None, now));
     }
     match acquire.when_full {
@@ -57,32 +60,56 @@ pub(super) fn decide(
         WhenFull::Queue { most } => {
             let mut transition = join(&record, &id, now);
             // Without a record, or with a new capacity, the numbers have to be known.
-            let plain = seen.record.is_some() && has == terms.permits;
-            transition.blind = plain.then(|| enqueue(acquire, most, now));
+            let plain = seen.record.is_some() && has == terms.permits && is_free;
+            transition.blind = enqueue(acquire, most, &record, now).filter(|_| plain);
             Ok(transition)
         }
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
-        WhenFull::Replace => Ok(replace(&record, &terms.holder, &id)),
+        WhenFull::Replace => Ok(replace(&record, &terms.holder, &id, now)),
     }
 }
 
 /// The same holder again: the same grant. A lease that ran out meanwhile starts anew under the
-/// same token, because nobody has taken it over.
+/// same token, because no other run has taken it over. A waiter that finds the grant of its
+/// hand-over confirms it by that.
 fn held_already(
     record: &LockRecord,
-    holder: &HolderId,
+    acquire: &Acquire,
     lease: &Lease,
     now: Timestamp,
 ) -> Transition {
-    if lease.is_live(now) || lease.is_spent(now).is_some() {
-        return Transition::unchanged(Outcome::AlreadyHeld {
-            lease: lease.clone(),
-        });
+    let redriven = acquire.terms.redrives > lease.redrives;
+    let lease = &match redriven {
+        true => lease.redriven(acquire.terms.redrives, now),
+        false => lease.clone(),
+    };
+    let good = lease.is_live(now) || lease.is_spent(now).is_some();
+    let (lease, next) = match good && lease.call.is_none() && !redriven {
+        true => (lease.clone(), None),
+        false => {
+            let lease = match good {
+                // The time that the hand-over took to reach its waiter is none of the run's.
+                true if lease.is_spent(now).is_some() => Lease {
+                    call: None,
+                    ..lease.excused(now)
+                },
+                true => Lease {
+                    call: None,
+                    ..lease.clone()
+                },
+                false => lease.renewed(now, None, None),
+            };
+            let mut next = record.clone();
+            let holder = acquire.terms.holder.clone();
+            next.holders.insert(holder, lease.clone());
+            (lease, Some(next))
+        }
+    };
+    let outcome = Outcome::AlreadyHeld { lease };
+    match next {
+        Some(next) => Transition::to(next, outcome),
+        None => Transition::unchanged(outcome),
     }
-    let lease = lease.renewed(now, None, None);
-    let mut next = record.clone();
-    next.holders.insert(holder.clone(), lease.clone());
-    Transition::to(next, Outcome::AlreadyHeld { lease })
 }
 
 /// A waiter asks again: it keeps its place, takes the turn that has come, or gives up.
@@ -94,7 +121,9 @@ fn wait_on(
     now: Timestamp,
 ) -> Transition {
     let is_first = record.first_waiter().is_some_and(|(first, _)| first == id);
-    if is_first && record.can_grant(now) && record.holder_of(&acquire.terms).is_none() {
+    let key_is_free = refuse_running(record, seen, &acquire.terms, now).is_ok();
+    let is_free = !record.holders.contains_key(&acquire.terms.holder);
+    if is_first && record.can_grant(now) && key_is_free && is_free {
         return granted(record, seen, acquire, Some(id), now);
     }
     if acquire.has_given_up(now) {
@@ -127,8 +156,13 @@ fn granted(
         .terms
         .lease(FencingToken::next(record.last_token, now), now);
     let mut draft = Draft::of(record);
-    if let Some(id) = waited_as {
-        draft.leave_queue(id, None);
+    match waited_as {
+        Some(id) => draft.leave_queue(id, None),
+        // A waiting state has registered before it was known that the lock is free.
+        None if acquire.task_token.is_some() => {
+            draft.drop_side_item(&WaiterId::of(&acquire.terms.holder));
+        }
+        None => {}
     }
     draft.grant(seen, &acquire.terms, lease.clone(), now);
     if draft.next.can_grant(now) && !draft.next.queue.is_empty() {
@@ -142,13 +176,14 @@ fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
     next.last_ticket = next.last_ticket.behind();
     next.queue.insert(id.clone(), next.last_ticket);
     next.due = next.due.or(Some(now));
+    next.due_for_waiters(now);
     let outcome = queued(&next, id);
     Transition::to(next, outcome)
 }
 
-/// Goes first in the queue, and has the oldest holder that nobody replaces yet stopped. One holder
-/// makes room for one: the others of a semaphore work on.
-fn replace(record: &LockRecord, by: &HolderId, id: &WaiterId) -> Transition {
+/// Goes first in the queue, and has the oldest holder that no other run replaces yet stopped. One
+/// holder makes room for one: the others of a semaphore work on.
+fn replace(record: &LockRecord, by: &HolderId, id: &WaiterId, now: Timestamp) -> Transition {
     let mut next = record.clone();
     next.front_ticket = next.front_ticket.ahead();
     next.queue.insert(id.clone(), next.front_ticket);
@@ -163,6 +198,7 @@ fn replace(record: &LockRecord, by: &HolderId, id: &WaiterId) -> Transition {
         effects.push(Effect::Stop(holder, lease));
     }
     next.due = next.due.or(Some(next.not_before));
+    next.due_for_waiters(now);
     let outcome = queued(&next, id);
     Transition {
         effects,
@@ -223,12 +259,28 @@ pub(super) fn refuse_succeeded(seen: &Snapshot, terms: &Terms, now: Timestamp) -
     Some(Refusal::Duplicate { run_key, run })
 }
 
-/// Another run of the same key is under way.
-fn refuse_running(record: &LockRecord, terms: &Terms) -> Result<(), Refusal> {
-    let (Some((holder, lease)), Some(run_key)) = (record.holder_of(terms), &terms.run_key) else {
+/// Another run of the same key is under way, with its permit or without. Of one that is ending it
+/// is not known yet whether it leaves the key free.
+fn refuse_running(
+    record: &LockRecord,
+    seen: &Snapshot,
+    terms: &Terms,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    let Some(run_key) = &terms.run_key else {
         return Ok(());
     };
-    let run = Run::started(holder.clone(), lease.token, Some(run_key.clone()));
+    let run = match record.holder_of(terms) {
+        Some((_, lease)) if lease.ending.is_some() => return Err(no_permit(record, now)),
+        Some((holder, lease)) => Run::started(holder.clone(), lease.token, Some(run_key.clone())),
+        None => {
+            let marker = seen.runs.get(&RunId::Key(run_key.clone()));
+            match marker.filter(|run| run.runs_on(terms.retention, now)) {
+                Some(run) => run.clone(),
+                None => return Ok(()),
+            }
+        }
+    };
     Err(Refusal::Duplicate {
         run_key: run_key.clone(),
         run: Box::new(run),

@@ -3,8 +3,8 @@
 use super::{end_run, start_run};
 use crate::domain::{
     Clause, Dismissal, Effect, FencingToken, Guard, HolderId, Lease, LockRecord, Outcome, Run,
-    RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, Terms, Timestamp,
-    Transition, Waiter, WaiterDrop, WaiterId,
+    RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot, StalePolicy, Terms,
+    Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
 };
 
 /// A transition in the making.
@@ -44,7 +44,7 @@ impl<'a> Draft<'a> {
             end: Some(end),
             ..Run::started(holder.clone(), lease.token, lease.run_key.clone())
         };
-        self.runs.extend(end_run(&run));
+        self.runs.extend(end_run(&run, runs_on));
         if self.next.is_idle() {
             self.next.due = None;
         }
@@ -62,11 +62,11 @@ impl<'a> Draft<'a> {
         let marker = start_run(terms, lease.token);
         next.holders.insert(terms.holder.clone(), lease);
         if let Some(marker) = marker {
-            self.mark(seen, marker, now);
+            self.mark(seen, marker, terms.retention, now);
         }
     }
 
-    fn mark(&mut self, seen: &Snapshot, marker: RunWrite, now: Timestamp) {
+    fn mark(&mut self, seen: &Snapshot, marker: RunWrite, retention: Seconds, now: Timestamp) {
         let ending = self
             .runs
             .iter_mut()
@@ -76,8 +76,9 @@ impl<'a> Draft<'a> {
             ending.run = marker.run;
             return;
         }
-        // A marker that is open although nobody holds its key was left behind.
-        let left = seen.runs.get(&marker.id).filter(|run| run.end.is_none());
+        // A marker that is open although no run keeps its key was left behind.
+        let left = seen.runs.get(&marker.id);
+        let left = left.filter(|run| run.end.is_none() && !run.runs_on(retention, now));
         let guard = left.map_or(RunGuard::NotTaken(now), |run| {
             RunGuard::RunningUnder(run.token)
         });
@@ -87,6 +88,7 @@ impl<'a> Draft<'a> {
     /// Takes a waiter out of the queue. `seen` is its side item where it must not have changed.
     pub(super) fn leave_queue(&mut self, id: &WaiterId, seen: Option<&Waiter>) {
         self.next.queue.remove(id);
+        self.spare_replaced_by(id);
         self.waiter = Some(WaiterDrop {
             id: id.clone(),
             task_token: seen.map(|waiter| waiter.task_token.clone()),
@@ -94,6 +96,26 @@ impl<'a> Draft<'a> {
         if self.next.is_idle() {
             self.next.due = None;
         }
+    }
+
+    /// A holder is not stopped for a run that waits no longer, unless its stop is committed.
+    fn spare_replaced_by(&mut self, id: &WaiterId) {
+        for (holder, lease) in &mut self.next.holders {
+            let by_this = lease.replaced_by.as_ref().map(WaiterId::of).as_ref() == Some(id);
+            if by_this && !lease.is_stopped() {
+                let before = Box::new(lease.clone());
+                self.narrow.push(Clause::LeaseSame(holder.clone(), before));
+                lease.replaced_by = None;
+            }
+        }
+    }
+
+    /// Drops the side item of a caller that got its answer without a place in the queue.
+    pub(super) fn drop_side_item(&mut self, id: &WaiterId) {
+        self.waiter = Some(WaiterDrop {
+            id: id.clone(),
+            task_token: None,
+        });
     }
 
     /// Lets the first waiter in if a permit is free: with its grant, or with the reason why it goes
@@ -117,6 +139,14 @@ impl<'a> Draft<'a> {
             Some(waiter)
                 if waiter.terms.permits != self.next.permits && !self.next.holders.is_empty() =>
             {
+                return;
+            }
+            // Whether its key is taken shows when the run before it has ended; so does whether its
+            // own name is free again.
+            Some(waiter) if self.waits_for_ending(waiter) => return,
+            // Its own grant ends with this write, which cannot end and begin one under the same name.
+            Some(waiter) if self.before.holders.contains_key(&waiter.terms.holder) => {
+                self.effects.push(Effect::HandOver);
                 return;
             }
             Some(waiter) => match self.why_not(seen, waiter, now) {
@@ -147,6 +177,12 @@ impl<'a> Draft<'a> {
         }
     }
 
+    fn waits_for_ending(&self, waiter: &Waiter) -> bool {
+        let own = self.next.holders.get(&waiter.terms.holder);
+        let of_key = self.next.holder_of(&waiter.terms);
+        own.is_some() || of_key.is_some_and(|(_, lease)| lease.ending.is_some())
+    }
+
     fn why_not(&self, seen: &Snapshot, waiter: &Waiter, now: Timestamp) -> Option<Dismissal> {
         if waiter.has_given_up(now) {
             return Some(Dismissal::GaveUp);
@@ -160,11 +196,13 @@ impl<'a> Draft<'a> {
         let ending = self.runs.iter().find(|(_, write)| write.id == id);
         let ending = ending.map(|(_, write)| &write.run);
         let done = ending.or(seen.runs.get(&id));
-        let done = done.filter(|run| run.is_success(now))?;
+        let retention = waiter.terms.retention;
+        let done = done.filter(|run| run.is_success(now) || run.runs_on(retention, now))?;
         Some(Dismissal::Duplicate(Box::new(done.clone())))
     }
 
-    pub(super) fn finish(self, outcome: Outcome, now: Timestamp) -> Transition {
+    pub(super) fn finish(mut self, outcome: Outcome, now: Timestamp) -> Transition {
+        self.next.due_for_waiters(now);
         let narrow = self.narrow_guard(now);
         Transition {
             runs: self.runs,

@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::ended;
 use crate::domain::{
     Dismissal, Effect, Evict, HolderId, LockRecord, Mode, Order, Outcome, Permits, Run, RunEnd,
-    RunGuard, RunId, RunOutcome, RunWrite, Snapshot, Timestamp, Transition, WaiterId,
+    RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, Timestamp, Transition, WaiterId,
 };
 
 /// The entry of an act that makes `next`, whose version it is known by.
@@ -40,6 +40,12 @@ pub(super) fn resume(seen: &Snapshot, order: &Order, now: Timestamp) -> Transiti
     };
     let mut draft = Draft::of(record);
     draft.next.mode = Mode::Open;
+    // The operator has decided that the holder may go on: what made it stale counts anew.
+    for lease in draft.next.holders.values_mut() {
+        if lease.stale == StalePolicy::Hold && lease.staleness(now).is_some() {
+            *lease = lease.excused(now);
+        }
+    }
     draft.let_in(seen, now);
     let mut transition = draft.finish(Outcome::Done, now);
     let entry = entry(&transition, order, RunOutcome::Resumed, now);
@@ -68,10 +74,18 @@ pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transitio
         let outcome = Some(RunOutcome::Evicted);
         return draft.finish(Outcome::Freed { outcome }, now);
     }
+    drop_waiter(seen, evict, now)
+}
+
+/// The place in the queue goes, and never a permit: a waiter whose turn has come in between keeps
+/// its grant.
+pub(super) fn drop_waiter(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transition {
     let id = WaiterId::of(&evict.holder);
-    if !record.queue.contains_key(&id) {
+    let queued = seen.record.as_ref();
+    let Some(record) = queued.filter(|record| record.queue.contains_key(&id)) else {
         return Transition::unchanged(Outcome::Unchanged);
-    }
+    };
+    let mut draft = Draft::of(record);
     let known = seen.waiter.as_ref().filter(|(seen, _)| *seen == id);
     let item = known.and_then(|(_, item)| item.as_ref());
     draft.leave_queue(&id, item);

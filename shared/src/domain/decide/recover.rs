@@ -17,20 +17,26 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
         return Transition::unchanged(Outcome::Unchanged);
     };
     // A run that was started again since: what was seen is not true any more.
-    if lease.expires_at != recover.ends {
+    if lease.version() != recover.seen {
         return Transition::unchanged(Outcome::Unchanged);
     }
-    let (outcome, evidence) = match (&lease.replaced_by, recover.death) {
-        // It has shown up again.
-        (_, Death::Expired) if !lease.is_dead(now) => {
+    let evidence = recover.evidence.clone();
+    let (outcome, evidence) = match (recover.death, &lease.replaced_by) {
+        // It has renewed its lease.
+        (Death::Expired, _) if !lease.is_dead(now) => {
             return Transition::unchanged(Outcome::Unchanged);
         }
-        (Some(by), Death::Seen) => {
-            let evidence = format!("replaced by {by}; {}", recover.evidence);
+        // It has confirmed its grant, and may have started a task since.
+        (Death::Unconfirmed, _) if lease.call.is_none() => {
+            return Transition::unchanged(Outcome::Unchanged);
+        }
+        (Death::Expired, _) => (RunOutcome::Lost, evidence),
+        (Death::Seen, _) if recover.succeeded => (RunOutcome::Succeeded, evidence),
+        (Death::Seen, Some(by)) => {
+            let evidence = format!("replaced by {by}; {evidence}");
             (RunOutcome::Replaced, evidence)
         }
-        (None, Death::Seen) => (RunOutcome::Recovered, recover.evidence.clone()),
-        (_, Death::Expired) => (RunOutcome::Lost, recover.evidence.clone()),
+        (Death::Seen | Death::Unconfirmed, _) => (RunOutcome::Recovered, evidence),
     };
     let mut draft = Draft::of(record);
     let end = ended(outcome, Some(evidence), recover.retention, now);

@@ -1,13 +1,13 @@
 //! A redriven execution goes on under the grant that it had.
 
 use crate::domain::{
-    LockRecord, Mode, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
+    Lease, LockRecord, Mode, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
     Timestamp, Transition,
 };
 
 /// How long after the end of a run its heartbeats may be late ones, that were under way when it
 /// ended: longer than a call of the function can take.
-const LATE_BEATS: Seconds = Seconds::of(15);
+pub(super) const LATE_BEATS: Seconds = Seconds::of(15);
 
 /// Puts the lease of an ended run back, if nobody was granted since and the permit is free.
 ///
@@ -17,7 +17,8 @@ const LATE_BEATS: Seconds = Seconds::of(15);
 /// grant can be put back under it: no larger one was ever given out. Once it is not, the run has
 /// been overtaken and its token is too old for any resource that checks it.
 ///
-/// A heartbeat right after the end is no redrive: it must not bring a released lock back.
+/// A heartbeat right after the end is no redrive, unless it counts more redrives than the grant
+/// knew: it must not bring a released lock back.
 pub(super) fn reinstate(
     record: &LockRecord,
     run: &Run,
@@ -29,17 +30,20 @@ pub(super) fn reinstate(
         Some(RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost)
     );
     let lease = run.lease.as_ref().filter(|_| over)?;
-    let ended = run.end.as_ref().map(|end| end.at.plus(LATE_BEATS));
-    if ended.is_none_or(|settled| now < settled) {
+    let redriven = renew.redrives.is_some_and(|count| count > lease.redrives);
+    let settled = run.end.as_ref()?.at.plus(LATE_BEATS);
+    if now < settled && !redriven {
         return None;
     }
     let free = record.mode == Mode::Open && record.has_room() && record.queue.is_empty();
     if !free || record.last_token != renew.token || record.holders.contains_key(&renew.holder) {
         return None;
     }
-    let lease = lease
-        .restarted(now)
-        .renewed(now, renew.beat.clone(), renew.progress.as_deref());
+    let lease = Lease {
+        redrives: renew.redrives.unwrap_or(lease.redrives),
+        ..lease.restarted(now)
+    };
+    let lease = lease.renewed(now, renew.beat.clone(), renew.progress.as_deref());
     let outcome = Outcome::Reinstated {
         expires_at: lease.expires_at,
     };

@@ -3,8 +3,8 @@
 use super::draft::Draft;
 use super::ended;
 use crate::domain::{
-    Effect, HolderId, Lease, LockRecord, Outcome, Release, Run, RunGuard, RunId, RunOutcome,
-    RunWrite, Snapshot, StalePolicy, Timestamp, Transition,
+    Effect, LockRecord, Outcome, Release, Run, RunGuard, RunId, RunOutcome, RunWrite, Snapshot,
+    StalePolicy, Timestamp, Transition,
 };
 
 pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Transition {
@@ -16,7 +16,7 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
         let own = seen.runs.get(&RunId::Token(release.token));
         let own = own.filter(|run| run.holder == release.holder);
-        if let Some(late) = own.and_then(|run| late_success(seen, release, run, now)) {
+        if let Some(late) = own.and_then(|run| late_end(seen, release, run, now)) {
             return late;
         }
         let own = own.filter(|run| run.was_released());
@@ -24,7 +24,7 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         let holders = holders.unwrap_or_default();
         return match own.and_then(|run| run.end.as_ref()) {
             Some(end) => Transition {
-                effects: wake_again(&holders),
+                effects: left_behind(seen.record.as_ref(), now),
                 ..Transition::unchanged(Outcome::Released {
                     since,
                     at: end.at,
@@ -48,56 +48,94 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     draft.finish(outcome, now)
 }
 
-/// A redriven execution whose work is done releases a grant that was recovered in between, while
-/// its heartbeat is about to put that grant back. Nobody was granted since, so its work was
-/// exclusive all the time: it has succeeded, and there is nothing left to put back.
-fn late_success(
-    seen: &Snapshot,
-    release: &Release,
-    run: &Run,
-    now: Timestamp,
-) -> Option<Transition> {
-    let record = seen.record.as_ref()?;
-    let newest = record.last_token == release.token;
-    let lease = run.lease.as_ref()?;
-    let may_come_back = match run.outcome() {
-        Some(RunOutcome::Failed | RunOutcome::Recovered) => true,
-        Some(RunOutcome::Lost) => lease.stale != StalePolicy::Yield,
-        _ => false,
-    };
-    if release.outcome != RunOutcome::Succeeded || !newest || !may_come_back {
+/// A run whose grant is over reports the end of its work all the same.
+///
+/// - A success takes the run key for good, if no other run has taken it meanwhile. Where no run was
+///   granted since, the work was exclusive all the time, so it counts as released.
+/// - A run that lost its permit and went on without has kept its key: a failure gives it back.
+fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Option<Transition> {
+    let before = run.end.as_ref()?;
+    let lease = run.lease.as_ref();
+    let runs_on = before.outcome == RunOutcome::Lost
+        && lease.is_some_and(|lease| lease.stale == StalePolicy::Yield);
+    let succeeded = release.outcome == RunOutcome::Succeeded;
+    if before.outcome == RunOutcome::Succeeded || !(succeeded || runs_on) {
         return None;
     }
+    // Another run has the key by now: the history keeps one success of it.
+    let key = run.run_key.clone().map(RunId::Key);
+    let marker = key.and_then(|key| seen.runs.get(&key));
+    if marker.is_some_and(|marker| marker.token != release.token) {
+        return None;
+    }
+    let end = ended(release.outcome, None, release.retention, now);
     let run = Run {
-        end: Some(ended(release.outcome, None, release.retention, now)),
+        end: Some(end),
         lease: None,
         ..run.clone()
     };
-    let marker = run.run_key.clone().map(RunId::Key);
-    let ids = std::iter::once(RunId::Token(release.token)).chain(marker);
-    let runs = ids.map(|id| {
-        let run = run.clone();
-        (RunGuard::EndedUnder(release.token), RunWrite { id, run })
-    });
-    Some(Transition {
-        runs: runs.collect(),
-        // The version tells a heartbeat that is about to put the grant back.
-        ..Transition::to(
-            record.clone(),
-            Outcome::Released {
-                since: release.token.granted_at(),
-                at: now,
-                already: false,
-            },
-        )
+    let id = RunId::Token(release.token);
+    let entry = RunWrite {
+        id,
+        run: run.clone(),
+    };
+    let mut runs = vec![(RunGuard::EndedAt(release.token, before.at), entry)];
+    runs.extend(late_marker(seen, release, run, runs_on));
+    let record = seen.record.as_ref();
+    let newest = record.filter(|record| record.last_token == release.token && lease.is_some());
+    Some(match newest.filter(|_| !runs_on) {
+        // The version stops a heartbeat that is about to put the grant back.
+        Some(record) => Transition {
+            runs,
+            ..Transition::to(
+                record.clone(),
+                Outcome::Released {
+                    since: release.token.granted_at(),
+                    at: now,
+                    already: false,
+                },
+            )
+        },
+        None => Transition {
+            runs,
+            ..Transition::unchanged(Outcome::Lost {
+                holders: record.map(LockRecord::oldest_first).unwrap_or_default(),
+            })
+        },
     })
 }
 
-/// A release that comes twice may have been cut off between its write and the wake-up of the waiter
-/// that it let in. Waking a state twice is harmless.
-fn wake_again(holders: &[(HolderId, Lease)]) -> Vec<Effect> {
-    let uncalled = holders.iter().filter(|(_, lease)| lease.call.is_some());
-    uncalled
-        .map(|(holder, lease)| Effect::WakeAgain(holder.clone(), lease.clone()))
-        .collect()
+/// The write to the marker of the run's key.
+fn late_marker(
+    seen: &Snapshot,
+    release: &Release,
+    run: Run,
+    runs_on: bool,
+) -> Option<(RunGuard, RunWrite)> {
+    let id = RunId::Key(run.run_key.clone()?);
+    let marker = seen.runs.get(&id);
+    let open = marker.map_or(runs_on, |marker| marker.end.is_none());
+    let guard = match open {
+        true => RunGuard::OpenFor(release.token),
+        false => RunGuard::EndedUnder(release.token),
+    };
+    let run = Run { task: None, ..run };
+    Some((guard, RunWrite { id, run }))
+}
+
+/// A release that comes twice may have been cut off behind its write: before it sent the wake-up of
+/// the waiter that it let in, or before it let in the next. Both may be done twice.
+fn left_behind(record: Option<&LockRecord>, now: Timestamp) -> Vec<Effect> {
+    let Some(record) = record else {
+        return Vec::new();
+    };
+    let holders = record.oldest_first().into_iter();
+    let unconfirmed = holders.filter(|(_, lease)| lease.call.is_some());
+    let mut effects: Vec<_> = unconfirmed
+        .map(|(holder, lease)| Effect::WakeAgain(holder, lease))
+        .collect();
+    if record.can_grant(now) && !record.queue.is_empty() {
+        effects.push(Effect::HandOver);
+    }
+    effects
 }

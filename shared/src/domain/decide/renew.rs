@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::ended;
 use super::operator::act;
-use super::reinstate::reinstate;
+use super::reinstate::{LATE_BEATS, reinstate};
 use crate::domain::{
     Effect, Lease, LockRecord, Mode, Outcome, Refusal, Renew, RunId, RunOutcome, Snapshot,
     StalePolicy, Staleness, Timestamp, Transition,
@@ -21,7 +21,10 @@ pub(super) fn decide(
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
         return without_lease(seen, renew, now);
     };
-    let next = lease.renewed(now, renew.beat.clone(), renew.progress.as_deref());
+    if lease.is_stopped() {
+        return Err(lost(seen, renew));
+    }
+    let next = alive(lease, renew, now).renewed(now, renew.beat.clone(), renew.progress.as_deref());
     match (next.is_spent(now), lease.stale) {
         (None, _) => Ok(renewed(record, renew, next)),
         (Some(why), StalePolicy::Terminate) => Err(Refusal::Stale {
@@ -30,6 +33,25 @@ pub(super) fn decide(
         }),
         (Some(why), StalePolicy::Yield) => Ok(yielded(seen, record, renew, &next, why, now)),
         (Some(why), StalePolicy::Hold) => Ok(frozen(record, renew, next, why, now)),
+    }
+}
+
+/// The lease of a holder that is alive. One that was noted as ending has been redriven since: its
+/// heartbeat counts more redrives, or comes too late to have been under way at the end.
+fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
+    if let Some(redrives) = renew.redrives.filter(|count| *count > lease.redrives) {
+        return lease.redriven(redrives, now);
+    }
+    // The time that a hand-over took to reach its waiter is none of the run's.
+    if lease.call.is_some() && lease.is_spent(now).is_some() {
+        return lease.excused(now);
+    }
+    let ending = lease
+        .ending
+        .filter(|ending| now < ending.since.plus(LATE_BEATS));
+    Lease {
+        ending,
+        ..lease.clone()
     }
 }
 
@@ -111,15 +133,16 @@ fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Trans
         return Ok(Transition::unchanged(Outcome::Ended));
     }
     let back = run.and_then(|run| reinstate(seen.record.as_ref()?, run, renew, now));
-    back.ok_or_else(|| Refusal::LeaseLost {
+    back.ok_or_else(|| lost(seen, renew))
+}
+
+fn lost(seen: &Snapshot, renew: &Renew) -> Refusal {
+    let holders = seen.record.as_ref().map(LockRecord::oldest_first);
+    Refusal::LeaseLost {
         holder: renew.holder.clone(),
         token: renew.token,
-        holders: seen
-            .record
-            .as_ref()
-            .map(LockRecord::oldest_first)
-            .unwrap_or_default(),
-    })
+        holders: holders.unwrap_or_default(),
+    }
 }
 
 /// Why a holder is stale, as a phrase that follows its name.

@@ -1,6 +1,9 @@
 //! The rules of the protocol, one by one.
 
+mod admission;
 mod grants;
+mod guards;
+mod keys;
 mod operator;
 mod queue;
 mod recovery;
@@ -8,3 +11,5 @@ mod redrive;
 mod replace;
 mod scene;
 mod stale;
+mod stop;
+mod waking;

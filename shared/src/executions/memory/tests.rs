@@ -25,7 +25,10 @@ fn a_stopped_execution_is_aborted_and_no_longer_runs() {
     now(executions.stop(&arn("a"), "Lockstep.LeaseLost", "hung")).unwrap();
 
     let state = now(executions.look(&arn("a"))).unwrap();
-    assert_eq!(state, Some(ExecutionState::Ended(ExecutionEnd::Aborted)));
+    assert_eq!(
+        state,
+        Some(ExecutionState::Ended(ExecutionEnd::Aborted).into())
+    );
     assert_eq!(now(executions.running(&machine)), Ok(vec![running("b")]));
     assert_eq!(executions.stops()[0].error, "Lockstep.LeaseLost");
 }
@@ -40,7 +43,7 @@ fn a_stop_changes_nothing_about_what_has_ended_or_is_not_there() {
         assert_eq!(now(executions.stop(&arn(name), "e", "c")), Ok(()));
     }
 
-    assert_eq!(now(executions.look(&arn("a"))), Ok(Some(succeeded)));
+    assert_eq!(now(executions.look(&arn("a"))), Ok(Some(succeeded.into())));
     assert_eq!(now(executions.look(&arn("b"))), Ok(None));
 }
 
@@ -49,12 +52,17 @@ fn a_state_ends_once_and_a_closed_one_never() {
     let executions = MemoryExecutions::default();
     let token = |name: &str| TaskToken::new(name).unwrap();
     executions.close(&token("gone"));
+    let lock = LockKey::new("lock").unwrap();
 
-    let end = |name| now(executions.end_state(&token(name), "{\"n\":1}"));
+    let end = |name| now(executions.end_state(&lock, &token(name), "{\"n\":1}"));
 
     assert_eq!(
         [end("a"), end("a"), end("gone")],
-        [Ok(true), Ok(false), Ok(false)]
+        [
+            Ok(StateEnd::Ended),
+            Ok(StateEnd::NotWaiting),
+            Ok(StateEnd::NotWaiting)
+        ]
     );
     assert_eq!(executions.ended(), [token("a")]);
     assert_eq!(executions.output(&token("a")).as_deref(), Some("{\"n\":1}"));
@@ -70,6 +78,6 @@ fn a_call_that_fails_leaves_no_trace() {
     assert_eq!(now(executions.stop(&arn("a"), "e", "c")), Err(down));
 
     let state = now(executions.look(&arn("a")));
-    assert_eq!(state, Ok(Some(ExecutionState::Running)));
+    assert_eq!(state, Ok(Some(ExecutionState::Running.into())));
     assert_eq!(executions.stops(), []);
 }

@@ -33,9 +33,10 @@ fn a_late_heartbeat_alone_is_no_reason_to_act() {
 fn terminate_stops_the_execution_and_the_tasks_that_run() {
     let tasks = TasksSight::Seen(vec![task("over", true), task("alive", false)]);
 
-    let action = judge(&lease(), &look(RUNNING, tasks), after(62));
+    let action = judge(&suspect(lease()), &look(RUNNING, tasks), after(82));
 
     let Action::Stop {
+        commit: Commitment::Stop(StopReason::Silent),
         execution: true,
         tasks,
         why,
@@ -50,13 +51,110 @@ fn terminate_stops_the_execution_and_the_tasks_that_run() {
 #[test]
 fn terminate_stops_the_execution_also_when_its_tasks_cannot_be_seen() {
     for tasks in [TasksSight::NotNamed, TasksSight::Hidden("denied".into())] {
-        let action = judge(&lease(), &look(RUNNING, tasks), after(62));
+        let action = judge(&suspect(lease()), &look(RUNNING, tasks), after(82));
 
         assert!(
             matches!(&action, Action::Stop { execution: true, tasks, .. } if tasks.is_empty()),
             "{action:?}"
         );
     }
+}
+
+#[test]
+fn silence_is_only_marked_at_first_whatever_the_stale_policy() {
+    for stale in STALE {
+        let lease = Lease { stale, ..lease() };
+
+        let early = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(61));
+        let late = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(62));
+
+        assert_eq!((early, late), (Action::Leave, Action::Suspect), "{stale:?}");
+    }
+}
+
+#[test]
+fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() {
+    for (heartbeat, patience) in [(3, 10), (20, 20)] {
+        let lease = Lease {
+            heartbeat: Seconds::of(heartbeat),
+            ..suspect(lease())
+        };
+        let evidence = look(RUNNING, TasksSight::NotNamed);
+
+        let early = judge(&lease, &evidence, after(62 + patience - 1));
+        let late = judge(&lease, &evidence, after(62 + patience));
+
+        assert_eq!(early, Action::Leave, "{heartbeat}");
+        assert!(matches!(late, Action::Stop { .. }), "{heartbeat}: {late:?}");
+    }
+}
+
+#[test]
+fn a_run_whose_stop_is_committed_is_stopped_further() {
+    let lease = Lease {
+        ending: Some(Ending {
+            since: after(82),
+            cause: EndingCause::Stopped,
+        }),
+        ..suspect(lease())
+    };
+
+    let action = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(90));
+
+    let commit = Commitment::Done;
+    assert!(
+        matches!(&action, Action::Stop { commit: by, execution: true, .. } if *by == commit),
+        "{action:?}"
+    );
+}
+
+#[test]
+fn a_run_that_has_cut_its_work_off_is_recovered_when_its_tasks_have_stopped() {
+    let lease = Lease {
+        ending: Some(Ending {
+            since: after(5),
+            cause: EndingCause::Over,
+        }),
+        ..lease()
+    };
+    let seen = |stopped| look(RUNNING, TasksSight::Seen(vec![task("t", stopped)]));
+
+    let early = judge(&lease, &seen(false), after(6));
+    let late = judge(&lease, &seen(true), after(6));
+
+    assert_eq!(early, Action::Leave);
+    recovered(late, Death::Seen);
+}
+
+#[test]
+fn a_run_is_not_stopped_for_one_that_may_be_dead() {
+    let lease = Lease {
+        replaced_by: Some(holder("b")),
+        ..lease()
+    };
+    let evidence = Evidence {
+        replacer: ExecutionSight::Hidden("throttled".into()),
+        ..look(RUNNING, TasksSight::NotNamed)
+    };
+
+    assert_eq!(judge(&lease, &evidence, after(1)), Action::Leave);
+}
+
+#[test]
+fn a_run_is_not_stopped_for_one_that_is_dead() {
+    let lease = Lease {
+        replaced_by: Some(holder("b")),
+        ..lease()
+    };
+    let evidence = Evidence {
+        replacer: ended(ExecutionEnd::Aborted),
+        ..look(RUNNING, TasksSight::NotNamed)
+    };
+
+    let action = judge(&lease, &evidence, after(1));
+
+    let replacer = holder("b");
+    assert_eq!(action, Action::DropReplacer { replacer });
 }
 
 #[test]
@@ -68,7 +166,7 @@ fn yield_takes_the_permit_and_lets_the_run_go_on() {
     let tasks = TasksSight::Seen(vec![task("alive", false)]);
 
     let words = recovered(
-        judge(&lease, &look(RUNNING, tasks), after(62)),
+        judge(&suspect(lease), &look(RUNNING, tasks), after(82)),
         Death::Expired,
     );
 
@@ -82,7 +180,11 @@ fn hold_freezes_the_lock() {
         ..lease()
     };
 
-    let action = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(62));
+    let action = judge(
+        &suspect(lease),
+        &look(RUNNING, TasksSight::NotNamed),
+        after(82),
+    );
 
     assert!(matches!(action, Action::Freeze { .. }), "{action:?}");
 }
@@ -101,6 +203,7 @@ fn a_replaced_run_is_stopped_although_it_renews_whatever_its_stale_policy() {
         let action = judge(&lease, &look(RUNNING, tasks), after(1));
 
         let Action::Stop {
+            commit: Commitment::Stop(StopReason::Replaced),
             execution: true,
             tasks,
             why,

@@ -37,6 +37,7 @@ fn a_task_that_outlives_its_execution_is_stopped_before_the_permit_is_free() {
         let action = judge(&lease(), &evidence, after(62));
 
         let Action::Stop {
+            commit: Commitment::Ending,
             execution: false,
             tasks,
             ..
@@ -45,6 +46,55 @@ fn a_task_that_outlives_its_execution_is_stopped_before_the_permit_is_free() {
             panic!("{action:?}");
         };
         assert_eq!(tasks, ["alive"]);
+    }
+}
+
+#[test]
+fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
+    let work = |container: &str| Lease {
+        work: Some(Work {
+            cluster: "batch".into(),
+            family: None,
+            container: Some(container.into()),
+        }),
+        ..lease()
+    };
+    let over = |name: &str, code, by_itself, from: u32, to: u32| Task {
+        ended_by_itself: by_itself,
+        started_at: Some(after(from)),
+        stopped_at: Some(after(to)),
+        containers: vec![Container {
+            name: "app".into(),
+            runtime_id: None,
+            exit_code: Some(code),
+            reason: None,
+        }],
+        ..task(name, true)
+    };
+    let good = over("good", 0, true, 1, 9);
+    let attempts = vec![over("before", 1, true, 0, 1), over("after", 0, true, 2, 9)];
+    let beside = vec![good.clone(), over("beside", 1, true, 2, 8)];
+    let cases = [
+        (work("app"), vec![good.clone()], true),
+        (work("app"), vec![over("failed", 1, true, 1, 9)], false),
+        (work("app"), vec![over("stopped", 0, false, 1, 9)], false),
+        // Of two attempts the last one counts, of two tasks at once both.
+        (work("app"), attempts, true),
+        (work("app"), beside, false),
+        (work("other"), vec![good.clone()], false),
+        // The run is more than its tasks.
+        (lease(), vec![good], false),
+    ];
+    for (lease, tasks, expected) in cases {
+        let names: Vec<_> = tasks.iter().map(|task| task.arn.clone()).collect();
+        let evidence = look(ended(ExecutionEnd::Aborted), TasksSight::Seen(tasks));
+
+        let action = judge(&lease, &evidence, after(20));
+
+        assert!(
+            matches!(action, Action::Recover { succeeded, .. } if succeeded == expected),
+            "{names:?}: {action:?}"
+        );
     }
 }
 
@@ -59,6 +109,14 @@ fn tasks_that_cannot_be_seen_keep_the_permit_and_call_somebody_once_the_lease_is
     assert_eq!(early, Action::Leave);
     let why = "throttled".into();
     assert_eq!(late, Action::Alert { why });
+    let bound = 60 + 3_600;
+    let still = judge(&lease(), &evidence, after(bound - 1));
+    assert!(matches!(still, Action::Alert { .. }), "{still:?}");
+    let frozen = judge(&lease(), &evidence, after(bound));
+    assert!(
+        matches!(&frozen, Action::Freeze { why } if why.contains("throttled")),
+        "{frozen:?}"
+    );
 }
 
 #[test]
@@ -71,4 +129,104 @@ fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_
 
     assert_eq!(early, Action::Leave);
     recovered(late, Death::Expired);
+}
+
+/// Between the note and the next check the execution may have been redriven.
+#[test]
+fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() {
+    let noted = |cause| Lease {
+        ending: Some(Ending {
+            since: after(1),
+            cause,
+        }),
+        ..lease()
+    };
+    let tasks = TasksSight::Seen(vec![task("alive", false)]);
+    let evidence = look(ended(ExecutionEnd::Aborted), tasks);
+    let commitment = |cause| match judge(&noted(cause), &evidence, after(2)) {
+        Action::Stop { commit, .. } => commit,
+        other => panic!("{other:?}"),
+    };
+
+    let over = commitment(EndingCause::Over);
+    let stopped = commitment(EndingCause::Stopped);
+
+    assert_eq!(over, Commitment::Ending);
+    assert_eq!(stopped, Commitment::Done, "no heartbeat renews it any more");
+}
+
+#[test]
+fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
+    let end = |seconds| {
+        ExecutionSight::Seen(ExecutionDescription {
+            stopped_at: Some(after(seconds)),
+            ..ExecutionState::Ended(ExecutionEnd::Aborted).into()
+        })
+    };
+    let none = || TasksSight::Seen(vec![]);
+    let noted = Lease {
+        ending: Some(Ending {
+            since: after(20),
+            cause: EndingCause::Over,
+        }),
+        ..lease()
+    };
+    let early = judge(&lease(), &look(end(20), none()), after(29));
+    let again = judge(&noted, &look(end(20), none()), after(29));
+    let late = judge(&noted, &look(end(20), none()), after(30));
+    let stopped = TasksSight::Seen(vec![task("done", true)]);
+    let listed = judge(&lease(), &look(end(20), stopped.clone()), after(21));
+    // Of the attempt before, maybe.
+    let mut redriven = look(end(20), stopped);
+    if let ExecutionSight::Seen(seen) = &mut redriven.execution {
+        seen.redrives = 1;
+    }
+    let of_redriven = judge(&noted, &redriven, after(29));
+    let of_redriven_late = judge(&noted, &redriven, after(30));
+
+    let note = matches!(&early, Action::Stop { commit: Commitment::Ending, execution: false, tasks, .. } if tasks.is_empty());
+    assert!(note, "{early:?}");
+    assert_eq!(again, Action::Leave);
+    recovered(late, Death::Seen);
+    recovered(listed, Death::Seen);
+    assert_eq!(of_redriven, Action::Leave);
+    recovered(of_redriven_late, Death::Seen);
+}
+
+#[test]
+fn the_evidence_of_a_recovery_says_what_became_of_the_tasks() {
+    let work = Lease {
+        work: Some(Work {
+            cluster: "batch".into(),
+            family: None,
+            container: Some("app".into()),
+        }),
+        ..lease()
+    };
+    let succeeded = Task {
+        ended_by_itself: true,
+        started_at: Some(after(1)),
+        stopped_at: Some(after(9)),
+        containers: vec![Container {
+            name: "app".into(),
+            runtime_id: None,
+            exit_code: Some(0),
+            reason: None,
+        }],
+        ..task("t", true)
+    };
+    let failed = || task("t", true);
+    let cases = [
+        (vec![], "none of its tasks runs"),
+        (vec![failed()], "1 task(s) stopped"),
+        (vec![failed(), failed()], "2 task(s) stopped"),
+        (vec![succeeded], "its work had succeeded"),
+    ];
+    for (tasks, expected) in cases {
+        let evidence = look(ended(ExecutionEnd::Aborted), TasksSight::Seen(tasks));
+
+        let words = recovered(judge(&work, &evidence, after(20)), Death::Seen);
+
+        assert_eq!(words, format!("the execution is ABORTED; {expected}"));
+    }
 }

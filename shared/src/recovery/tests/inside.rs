@@ -4,6 +4,9 @@ use super::*;
 
 fn look_at(task: TaskSight) -> Evidence {
     Evidence {
+        replacer: ExecutionSight::NotOne,
+        gave_up: false,
+        ownership: Ownership::NotAsked,
         execution: ExecutionSight::NotOne,
         task,
         tasks: TasksSight::NotNamed,

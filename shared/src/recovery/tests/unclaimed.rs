@@ -1,4 +1,4 @@
-//! Turns that their waiters have not taken up.
+//! Hand-overs that their waiters have not confirmed.
 
 use super::*;
 
@@ -8,8 +8,8 @@ fn called() -> Lease {
 }
 
 #[test]
-fn a_turn_that_was_not_taken_up_is_offered_again() {
-    for seconds in [1, 61, UNCALLED_MAX.get() - 1] {
+fn a_hand_over_that_is_not_confirmed_is_sent_again() {
+    for seconds in [1, 61, UNCONFIRMED_MAX.get() - 1] {
         let action = judge(
             &called(),
             &look(RUNNING, TasksSight::NotNamed),
@@ -21,32 +21,32 @@ fn a_turn_that_was_not_taken_up_is_offered_again() {
 }
 
 #[test]
-fn a_turn_that_was_not_taken_up_for_an_hour_goes_to_the_next_whatever_the_stale_policy() {
+fn a_run_that_has_not_confirmed_for_longer_than_any_wait_is_silent_like_any_other() {
     for stale in STALE {
         let lease = Lease { stale, ..called() };
         let evidence = look(RUNNING, TasksSight::NotNamed);
 
-        let action = judge(&lease, &evidence, after(UNCALLED_MAX.get()));
+        let action = judge(&lease, &evidence, after(UNCONFIRMED_MAX.get()));
 
-        recovered(action, Death::Expired);
+        assert_eq!(action, Action::Suspect, "{stale:?}");
     }
 }
 
 #[test]
-fn a_turn_under_a_longer_lease_is_kept_until_the_lease_is_over() {
+fn a_hand_over_under_a_longer_lease_is_kept_until_the_lease_is_over() {
     let lease = Lease {
         expires_at: after(86_400),
         ..called()
     };
     let evidence = look(RUNNING, TasksSight::NotNamed);
 
-    let action = judge(&lease, &evidence, after(UNCALLED_MAX.get()));
+    let action = judge(&lease, &evidence, after(UNCONFIRMED_MAX.get()));
 
     assert_eq!(action, Action::Wake);
 }
 
 #[test]
-fn a_turn_whose_execution_has_ended_goes_to_the_next_at_once() {
+fn a_hand_over_whose_execution_has_ended_goes_to_the_next_at_once() {
     let evidence = look(ended(ExecutionEnd::TimedOut), TasksSight::NotNamed);
 
     recovered(judge(&called(), &evidence, after(1)), Death::Seen);

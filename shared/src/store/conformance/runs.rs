@@ -67,7 +67,8 @@ pub(super) async fn a_failed_run_guard_brings_its_run_and_writes_nothing<S: Lock
     let in_front = bench.commit(&lock, &in_front).await;
     let behind = bench.commit(&lock, &behind).await;
 
-    let expected = conflict(None, &[(&taken, Some(running(1000))), (&free, None)]);
+    // The guard of the free run held: nothing is known of it.
+    let expected = conflict(None, &[(&taken, Some(running(1000)))]);
     assert_eq!(in_front, expected);
     assert_eq!(behind, expected);
     assert_eq!(bench.load(&lock).await, before);
@@ -75,17 +76,32 @@ pub(super) async fn a_failed_run_guard_brings_its_run_and_writes_nothing<S: Lock
     assert_eq!(bench.load_run(&lock, &taken).await, Some(running(1000)));
 }
 
-pub(super) async fn a_failed_record_guard_writes_no_run<S: LockStore>(bench: &Bench<'_, S>) {
-    let lock = bench.lock("record-conflict");
-    let id = RunId::Key(run_key("tick"));
-    bench.given(&lock, &held()).await;
-    let mut change = touch(RunGuard::NotTaken(at(NOW)), write(&id, running(1000)));
-    change.guard.0.push(Clause::VersionIs(1));
+pub(super) async fn a_failed_record_guard_writes_no_run_and_brings_none<S: LockStore>(
+    bench: &Bench<'_, S>,
+) {
+    let there = ended(RunOutcome::Failed, NOW);
+    let held_guards = [
+        (None, RunGuard::NotTaken(at(NOW))),
+        (Some(running(1000)), RunGuard::OpenFor(token(1000))),
+        (Some(there), RunGuard::EndedUnder(token(1000))),
+    ];
+    for (number, (run, guard)) in (0..).zip(held_guards) {
+        let lock = bench.lock(&format!("record-conflict-{number}"));
+        let id = RunId::Key(run_key("tick"));
+        bench.given(&lock, &held()).await;
+        if let Some(run) = &run {
+            let given = touch(RunGuard::NotTaken(at(0)), write(&id, run.clone()));
+            bench.commit(&lock, &given).await;
+        }
+        let record = bench.load(&lock).await;
+        let mut change = touch(guard, write(&id, running(2000)));
+        change.guard.0.push(Clause::VersionIs(1));
 
-    let done = bench.commit(&lock, &change).await;
+        let done = bench.commit(&lock, &change).await;
 
-    assert_eq!(done, conflict(Some(Some(held())), &[(&id, None)]));
-    assert_eq!(bench.load_run(&lock, &id).await, None);
+        assert_eq!(done, conflict(Some(record), &[]), "{guard:?} on {run:?}");
+        assert_eq!(bench.load_run(&lock, &id).await, run, "{guard:?}");
+    }
 }
 
 pub(super) async fn two_failed_guards_bring_both<S: LockStore>(bench: &Bench<'_, S>) {

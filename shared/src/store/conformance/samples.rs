@@ -1,9 +1,9 @@
 //! Values that the cases share.
 
 use crate::domain::{
-    Call, Change, Clause, FencingToken, Guard, HolderId, Lease, LockRecord, Permits, Run, RunEnd,
-    RunId, RunKey, RunOutcome, RunWrite, Seconds, StalePolicy, TaskEnd, TaskToken, Terms, Ticket,
-    Timestamp, Update, Waiter, WaiterId, Work,
+    Call, Change, Clause, Ending, EndingCause, FencingToken, Guard, HolderId, Lease, LockRecord,
+    Permits, Run, RunEnd, RunId, RunKey, RunOutcome, RunWrite, Seconds, StalePolicy, TaskEnd,
+    TaskToken, Terms, Ticket, Timestamp, Update, Waiter, WaiterId, Work,
 };
 use crate::store::{Commit, Found};
 
@@ -75,6 +75,8 @@ pub(super) fn terms(name: &str) -> Terms {
         run_key: None,
         work: None,
         retention: Seconds::of(86_400),
+        parent: None,
+        redrives: 0,
     }
 }
 
@@ -89,7 +91,10 @@ pub(super) fn full_terms(name: &str) -> Terms {
         work: Some(Work {
             cluster: "batches".into(),
             family: Some("report".into()),
+            container: Some("app".into()),
         }),
+        parent: Some(holder("parent")),
+        redrives: 1,
         ..terms(name)
     }
 }
@@ -108,6 +113,12 @@ pub(super) fn full_lease(number: u64) -> Lease {
             task_token: Some(task_token("call")),
         }),
         replaced_by: Some(holder("z")),
+        suspect: Some(at(3000)),
+        ending: Some(Ending {
+            since: at(3500),
+            cause: EndingCause::Over,
+        }),
+        redrives: 2,
         ..full_terms("b").lease(token(number), at(number))
     }
 }

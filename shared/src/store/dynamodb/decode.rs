@@ -4,12 +4,13 @@
 //! version may add some under the same schema number.
 
 use super::item::{
-    Attributes, FROZEN, OPEN, OUTCOMES, PAUSED, RECORD, SCHEMA, STALE, run_name, waiter_name,
+    Attributes, ENDINGS, FROZEN, OPEN, OUTCOMES, PAUSED, RECORD, SCHEMA, STALE, run_name,
+    waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
-    Call, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode, Permits, Run, RunEnd,
-    RunId, RunKey, StalePolicy, TaskEnd, TaskToken, Terms, Ticket, Waiter, WaiterId, Work,
+    Call, Ending, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode, Permits, Run,
+    RunEnd, RunId, RunKey, StalePolicy, TaskEnd, TaskToken, Terms, Ticket, Waiter, WaiterId, Work,
 };
 use crate::store::StoreError;
 
@@ -81,6 +82,8 @@ pub(super) fn waiter(
         run_key: key(&reader)?,
         work: work(&reader)?,
         retention: reader.length("retentionMs")?,
+        parent: holder_if_any(&reader, "parent")?,
+        redrives: redrives(&reader)?,
     };
     Ok(Waiter {
         terms,
@@ -129,8 +132,6 @@ fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
         let task_token = task_token(&reader.map("call")?)?;
         Ok(Call { task_token })
     });
-    let replaced = reader.has("replacedBy");
-    let replaced_by = replaced.then(|| holder(reader, "replacedBy"));
     Ok(Lease {
         token: FencingToken::from_number(reader.number("token")?),
         expires_at: reader.time("expiresAt")?,
@@ -145,8 +146,33 @@ fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
         work: work(reader)?,
         beat: task_token(reader)?,
         call: call.transpose()?,
-        replaced_by: replaced_by.transpose()?,
+        replaced_by: holder_if_any(reader, "replacedBy")?,
+        suspect: reader.time_if_any("suspectAt")?,
+        ending: ending(reader)?,
+        redrives: redrives(reader)?,
+        parent: holder_if_any(reader, "parent")?,
     })
+}
+
+fn ending(reader: &Reader<'_>) -> Result<Option<Ending>, StoreError> {
+    let Some(word) = reader.text_if_any("ending")? else {
+        return Ok(None);
+    };
+    let known = ENDINGS.iter().find(|(_, known)| *known == word);
+    let (cause, _) =
+        known.ok_or_else(|| reader.corrupt("ending", "is not one of over, stopped"))?;
+    Ok(Some(Ending {
+        since: reader.time("endingAt")?,
+        cause: *cause,
+    }))
+}
+
+fn redrives(reader: &Reader<'_>) -> Result<u32, StoreError> {
+    if !reader.has("redrives") {
+        return Ok(0);
+    }
+    let count = u32::try_from(reader.number("redrives")?);
+    count.map_err(|_| reader.corrupt("redrives", "is above 4294967295"))
 }
 
 fn mode(reader: &Reader<'_>) -> Result<Mode, StoreError> {
@@ -173,7 +199,12 @@ fn stale(reader: &Reader<'_>) -> Result<StalePolicy, StoreError> {
 fn work(reader: &Reader<'_>) -> Result<Option<Work>, StoreError> {
     let family = reader.text_if_any("family")?.map(str::to_owned);
     let cluster = reader.text_if_any("cluster")?.map(str::to_owned);
-    Ok(cluster.map(|cluster| Work { cluster, family }))
+    let container = reader.text_if_any("container")?.map(str::to_owned);
+    Ok(cluster.map(|cluster| Work {
+        cluster,
+        family,
+        container,
+    }))
 }
 
 fn permits(reader: &Reader<'_>) -> Result<Permits, StoreError> {
@@ -185,13 +216,18 @@ fn holder(reader: &Reader<'_>, name: &str) -> Result<HolderId, StoreError> {
     keep_rule(reader, name, HolderId::new(reader.text(name)?))
 }
 
+fn holder_if_any(reader: &Reader<'_>, name: &str) -> Result<Option<HolderId>, StoreError> {
+    let there = reader.has(name);
+    there.then(|| holder(reader, name)).transpose()
+}
+
 fn key(reader: &Reader<'_>) -> Result<Option<RunKey>, StoreError> {
     let key = reader.text_if_any("runKey")?.map(RunKey::new);
     key.map(|key| keep_rule(reader, "runKey", key)).transpose()
 }
 
 fn task_token(reader: &Reader<'_>) -> Result<Option<TaskToken>, StoreError> {
-    let token = reader.text_if_any("taskToken")?.map(TaskToken::new);
+    let token = reader.text_if_any("taskToken")?.map(TaskToken::of_record);
     token
         .map(|token| keep_rule(reader, "taskToken", token))
         .transpose()

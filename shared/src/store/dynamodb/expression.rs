@@ -132,7 +132,9 @@ impl Parts<'_> {
                     let value = e.text(beat.reveal());
                     self.put(e, &["holders", holder, "taskToken"], &value);
                 }
-                self.remove.push(e.path(&["holders", holder, "call"]));
+                for name in ["call", "suspectAt"] {
+                    self.remove.push(e.path(&["holders", holder, name]));
+                }
             }
             Assign::DropLease(holder) => {
                 self.remove.push(e.path(&["holders", holder.as_str()]));

@@ -66,6 +66,10 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
         Clause::TicketIs(id, ticket) => integer_is(e, &["queue", id.as_str()], ticket.number()),
         Clause::FrontIs(ticket) => integer_is(e, &["frontTicket"], ticket.number()),
         Clause::MustWait(now) => must_wait(*now, e),
+        Clause::AtCapacity => {
+            let (holders, permits) = (e.path(&["holders"]), e.path(&["permits"]));
+            format!("size({holders}) >= {permits}")
+        }
         Clause::OnlyHolder => {
             let (holders, one) = (e.path(&["holders"]), e.number(1));
             format!("size({holders}) = {one}")
@@ -87,7 +91,14 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
         }
         Clause::LeaseIs(holder, token) => lease::lease_is(holder, *token, e),
         Clause::RunKeyIs(holder, key) => lease::run_key_is(holder, key.as_ref(), e),
-        Clause::NoBeat(holder) => lease::no_beat(holder, e),
+        Clause::NoBeat(holder) => lease::lacks(holder, "taskToken", e),
+        Clause::NotEnding(holder) => lease::lacks(holder, "ending", e),
+        Clause::RedrivesAre(holder, 0) => lease::lacks(holder, "redrives", e),
+        Clause::RedrivesAre(holder, count) => number_is(
+            e,
+            &["holders", holder.as_str(), "redrives"],
+            u64::from(*count),
+        ),
         Clause::NotSpent(holder, now) => lease::not_spent(holder, *now, e),
         Clause::VersionIs(version) => number_is(e, &["version"], *version),
     }

@@ -1,8 +1,8 @@
 //! Records, runs and waiters as items: names, keys, values.
 
 use crate::domain::{
-    Lease, LockKey, LockRecord, Mode, Run, RunId, RunOutcome, Seconds, StalePolicy, Timestamp,
-    Waiter, WaiterId, Work,
+    EndingCause, Lease, LockKey, LockRecord, Mode, Run, RunId, RunOutcome, Seconds, StalePolicy,
+    Timestamp, Waiter, WaiterId, Work,
 };
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -40,6 +40,12 @@ pub(super) const STALE: [(StalePolicy, &str); 3] = [
     (StalePolicy::Terminate, "terminate"),
     (StalePolicy::Yield, "yield"),
     (StalePolicy::Hold, "hold"),
+];
+
+/// Why a holder is ending, as it is written.
+pub(super) const ENDINGS: [(EndingCause, &str); 2] = [
+    (EndingCause::Over, "over"),
+    (EndingCause::Stopped, "stopped"),
 ];
 
 pub(super) fn number(number: u64) -> AttributeValue {
@@ -111,7 +117,7 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 
 /// The attributes of a lease, those that it has not as well. Lengths are in milliseconds because
 /// DynamoDB adds numbers but does not multiply them: a renewal is `expiresAt = now + leaseMs`.
-pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 15] {
+pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 21] {
     let millis = |time: Option<Timestamp>| time.map(|time| number(time.millis()));
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
@@ -120,7 +126,8 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
     let run_key = lease.run_key.as_ref().map(|key| text(key.as_str()));
     let beat = lease.beat.as_ref().map(|token| text(token.reveal()));
     let replaced_by = lease.replaced_by.as_ref().map(|by| text(by.as_str()));
-    let [cluster, family] = work_values(lease.work.as_ref());
+    let ending = lease.ending.map(|ending| ending_word(ending.cause));
+    let [cluster, family, container] = work_values(lease.work.as_ref());
     [
         ("token", Some(number(lease.token.number()))),
         ("expiresAt", Some(number(lease.expires_at.millis()))),
@@ -135,14 +142,21 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         ("taskToken", beat),
         ("call", call),
         ("replacedBy", replaced_by),
+        ("suspectAt", millis(lease.suspect)),
+        ("endingAt", millis(lease.ending.map(|ending| ending.since))),
+        ("ending", ending.map(text)),
+        ("redrives", redrives(lease.redrives)),
+        ("parent", lease.parent.as_ref().map(|by| text(by.as_str()))),
         cluster,
         family,
+        container,
     ]
 }
 
-/// A waiter as an item. `ttl` only cleans up: an execution lasts a year at most.
+/// A waiter as an item. `ttl` only cleans up after registrations that arrive late: a waiting state
+/// registers anew every two hours at the latest.
 pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
-    const GONE_AFTER: u64 = 400 * 86_400;
+    const GONE_AFTER: u64 = 86_400;
     let terms = &waiter.terms;
     let mut item = waiter_key(lock, &waiter.id());
     item.extend(named([
@@ -172,9 +186,19 @@ pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
             "waitUntil",
             waiter.wait_until.map(|end| number(end.millis())),
         ),
+        (
+            "parent",
+            terms.parent.as_ref().map(|parent| text(parent.as_str())),
+        ),
+        ("redrives", redrives(terms.redrives)),
     ]));
     item.extend(given(work_values(terms.work.as_ref())));
     item
+}
+
+/// The attribute is missing where nothing was redriven.
+fn redrives(count: u32) -> Option<AttributeValue> {
+    (count > 0).then(|| number(count.into()))
 }
 
 /// The mode's word, and the note that goes with it.
@@ -240,16 +264,23 @@ pub(super) fn outcome_word(outcome: RunOutcome) -> &'static str {
     word.map_or("", |(_, word)| word)
 }
 
+fn ending_word(cause: EndingCause) -> &'static str {
+    let word = ENDINGS.iter().find(|(known, _)| *known == cause);
+    word.map_or("", |(_, word)| word)
+}
+
 fn stale_word(stale: StalePolicy) -> Option<&'static str> {
     let word = STALE.iter().skip(1).find(|(known, _)| *known == stale);
     word.map(|(_, word)| *word)
 }
 
-fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 2] {
+fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 3] {
     let family = work.and_then(|work| work.family.as_deref());
+    let container = work.and_then(|work| work.container.as_deref());
     [
         ("cluster", work.map(|work| text(&work.cluster))),
         ("family", family.map(text)),
+        ("container", container.map(text)),
     ]
 }
 

@@ -163,11 +163,10 @@ fn found_in(
         found.record = Some(record_in(lock, reason.item())?);
     }
     for (reason, (_, write)) in rest.iter().zip(&change.runs) {
-        let run = match error::is_failed_guard(reason) {
-            true => run_in(lock, &write.id, reason.item())?,
-            false => None,
-        };
-        found.runs.insert(write.id.clone(), run);
+        if error::is_failed_guard(reason) {
+            let run = run_in(lock, &write.id, reason.item())?;
+            found.runs.insert(write.id.clone(), run);
+        }
     }
     Ok(Commit::Conflict(found))
 }

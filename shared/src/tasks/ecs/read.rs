@@ -15,6 +15,11 @@ pub(super) fn task(seen: &aws_sdk_ecs::types::Task) -> Result<Task, TasksError> 
         stopped: Task::is_over(status),
         containers: seen.containers().iter().map(container).collect(),
         stopped_reason: seen.stopped_reason().map(str::to_owned),
+        ended_by_itself: Task::is_own_end(
+            seen.stop_code().map(|code| code.as_str()),
+            seen.execution_stopped_at().and_then(time),
+            seen.stopping_at().and_then(time),
+        ),
         started_at: seen.started_at().and_then(time),
         stopped_at: seen.stopped_at().and_then(time),
     })

@@ -5,6 +5,7 @@ use crate::faults::now;
 
 fn work(cluster: &str, family: Option<&str>) -> Work {
     Work {
+        container: None,
         cluster: cluster.into(),
         family: family.map(str::to_owned),
     }
@@ -21,6 +22,7 @@ fn task(version: u64) -> Task {
         stopped: false,
         containers: Vec::new(),
         stopped_reason: None,
+        ended_by_itself: false,
         started_at: None,
         stopped_at: None,
     }

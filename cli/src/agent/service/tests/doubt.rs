@@ -1,7 +1,8 @@
 //! Permits that nobody works under.
 
 use super::*;
-use crate::agent::table::twin::Fault::{AnswerLost, Hangs, Late, Silence};
+use crate::table::twin::Fault::{AnswerLost, Hangs, Late, Silence};
+use crate::unconfirmed::insist;
 
 /// A table that has granted what nobody hears of. The answers to these requests are lost too.
 fn lost<const N: usize>(more: [Fault; N]) -> Twin {
@@ -95,7 +96,11 @@ async fn nothing_is_asked_for_longer_than_its_lease() {
     let service = service(&Twin::default()).await;
     let silence = || async { Err::<(), _>(Failure::unavailable("as told")) };
 
-    let asked = timeout(LONG, service.insist(Instant::now(), silence)).await;
+    let asked = timeout(
+        LONG,
+        insist(Instant::now(), Failure::leaves_open, &*service, silence),
+    )
+    .await;
 
     assert!(matches!(asked, Ok(Err(_))), "{asked:?}");
 }

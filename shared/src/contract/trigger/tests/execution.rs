@@ -1,8 +1,8 @@
 //! Step Functions Execution Status Change.
 
 use crate::contract::Trigger;
-use crate::domain::LockKey;
-use crate::executions::{ExecutionArn, ExecutionEnd, ExecutionState};
+use crate::domain::{LockKey, Timestamp};
+use crate::executions::{ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState};
 use serde_json::{Value, json};
 
 const EXECUTION: &str = "arn:aws:states:us-east-1:123456789012:execution:exclusive-run:e1";
@@ -26,6 +26,7 @@ pub(super) fn execution_event(status: &str, input: &Value) -> Value {
             "status": status,
             "startDate": 1_551_225_146_847_i64,
             "stopDate": 1_551_225_151_881_i64,
+            "redriveCount": 2,
             "input": input,
             "inputDetails": { "included": !input.is_null() },
             "output": null,
@@ -49,7 +50,11 @@ fn an_execution_tells_what_became_of_it_and_its_lock() {
 
         let changed = Trigger::ExecutionChanged {
             execution: ExecutionArn::new(EXECUTION.into()).unwrap(),
-            state,
+            seen: ExecutionDescription {
+                state,
+                redrives: 2,
+                stopped_at: Some(Timestamp::from_millis(1_551_225_151_881)),
+            },
             lock: Some(LockKey::new("nightly").unwrap()),
         };
         assert_eq!(trigger, changed);

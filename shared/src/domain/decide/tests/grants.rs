@@ -1,7 +1,9 @@
 //! Who gets a free permit, and under which token.
 
 use super::scene::{Scene, at, holder, with_key};
-use crate::domain::{FencingToken, Outcome, Refusal, RunOutcome, Seconds, WhenFull};
+use crate::domain::{
+    Command, FencingToken, MarkEnding, Outcome, Refusal, RunOutcome, Seconds, WhenFull,
+};
 
 #[test]
 fn an_expired_lease_is_not_taken_over_without_evidence() {
@@ -136,4 +138,39 @@ fn every_grant_that_ends_leaves_an_entry_in_the_history() {
 
     assert_eq!(scene.ended(a), Some(RunOutcome::Succeeded));
     assert_eq!(scene.ended(b), Some(RunOutcome::Failed));
+}
+
+#[test]
+fn a_grant_beside_which_nobody_waits_leaves_nothing_to_do() {
+    let mut scene = Scene::new(2);
+
+    let done = scene.acquire("a", WhenFull::Refuse, 0).unwrap();
+
+    assert!(done.effects.is_empty(), "{:?}", done.effects);
+    assert_eq!(done.waiter, None, "no state has registered");
+}
+
+#[test]
+fn a_key_that_is_not_free_yet_is_no_rest_of_the_lock() {
+    let mut scene = Scene::new(2);
+    let mut terms = with_key(scene.terms("a"), "tick");
+    terms.min_interval = Some(Seconds::of(60));
+    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+    let mark = Command::MarkEnding(MarkEnding {
+        holder: holder("a"),
+        token: scene.token("a"),
+        seen: None,
+    });
+    scene.carry_out(&mark, 1).unwrap();
+
+    let [resting, held] = [59, 60].map(|second| {
+        let terms = with_key(scene.terms("b"), "tick");
+        scene.ask(terms, WhenFull::Refuse, second)
+    });
+
+    assert!(
+        matches!(resting, Err(Refusal::TooSoon { .. })),
+        "{resting:?}"
+    );
+    assert!(matches!(held, Err(Refusal::Held { .. })), "{held:?}");
 }

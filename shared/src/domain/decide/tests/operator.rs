@@ -2,7 +2,8 @@
 
 use super::scene::{Scene, holder, order};
 use crate::domain::{
-    Command, Dismissal, Effect, Mode, Outcome, Refusal, RunId, RunOutcome, WhenFull,
+    Command, Dismissal, Effect, Mode, Outcome, Refusal, RunId, RunOutcome, Seconds, StalePolicy,
+    WhenFull,
 };
 
 #[test]
@@ -131,4 +132,31 @@ fn a_frozen_lock_opens_when_an_operator_resumes_it() {
 
     assert!(matches!(frozen, Err(Refusal::Frozen { .. })), "{frozen:?}");
     assert!(scene.acquire("b", WhenFull::Refuse, 4).is_ok());
+}
+
+#[test]
+fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
+    // The policy, the time of the run, and whether it begins anew at 110 s.
+    let cases = [
+        (StalePolicy::Hold, 100, true),
+        (StalePolicy::Hold, 1000, false),
+        (StalePolicy::Terminate, 100, false),
+    ];
+    for (stale, most, anew) in cases {
+        let mut scene = Scene::new(1);
+        let mut terms = scene.terms("a");
+        terms.max_run = Some(Seconds::of(most));
+        terms.stale = stale;
+        terms.lease = Seconds::of(300);
+        scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+        let pause = Command::Pause(order("upgrade"));
+        scene.carry_out(&pause, 1).unwrap();
+        let before = scene.record().holders[&holder("a")].clone();
+
+        let resume = Command::Resume(order("done"));
+        scene.carry_out(&resume, 110).unwrap();
+
+        let after = &scene.record().holders[&holder("a")];
+        assert_eq!(*after != before, anew, "{stale:?}, {most} s");
+    }
 }

@@ -49,9 +49,10 @@ fn a_lease_that_is_only_expired_is_dead_two_seconds_after_its_end_and_not_before
 fn a_recovery_under_an_old_token_does_not_touch_the_successor() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let recover = Command::Recover(crate::domain::Recover {
+        succeeded: false,
         holder: holder("a"),
         token: scene.token("a"),
-        ends: scene.ends("a"),
+        seen: scene.seen("a"),
         death: Death::Seen,
         evidence: "ended".into(),
         retention: RETENTION,
@@ -70,9 +71,10 @@ fn a_run_that_beats_again_is_not_recovered_on_what_was_seen_before() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let token = scene.token("a");
     let recover = Command::Recover(crate::domain::Recover {
+        succeeded: false,
         holder: holder("a"),
         token,
-        ends: scene.ends("a"),
+        seen: scene.seen("a"),
         death: Death::Seen,
         evidence: "the execution is ABORTED".into(),
         retention: RETENTION,

@@ -1,7 +1,7 @@
 //! An execution that goes on after it was over.
 
-use super::scene::{Scene, with_key};
-use crate::domain::{Death, Outcome, Refusal, RunOutcome, WhenFull};
+use super::scene::{RETENTION, Scene, holder, with_key};
+use crate::domain::{Command, Death, Outcome, Refusal, Renew, RunOutcome, WhenFull};
 
 /// A run with a heartbeat state that was found dead.
 fn dead() -> (Scene, crate::domain::FencingToken) {
@@ -30,6 +30,30 @@ fn a_redriven_run_gets_its_grant_back_if_nobody_was_granted_since() {
     assert_eq!(scene.ended(token), Some(RunOutcome::Succeeded));
     let marker = scene.marker("tick").unwrap();
     assert_eq!(marker.outcome(), Some(RunOutcome::Succeeded));
+}
+
+#[test]
+fn a_redriven_run_that_asks_once_more_voids_what_was_seen_before() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    let seen = scene.seen("a");
+    let terms = crate::domain::Terms {
+        redrives: 1,
+        ..scene.terms("a")
+    };
+
+    let again = scene.ask(terms.clone(), WhenFull::Refuse, 0).unwrap();
+    let third = scene.ask(terms, WhenFull::Refuse, 1).unwrap();
+
+    let held = |decision: &crate::domain::Transition| {
+        let Outcome::AlreadyHeld { lease } = &decision.outcome else {
+            panic!("{decision:?}");
+        };
+        (lease.token, lease.redrives)
+    };
+    assert_eq!((held(&again), held(&third)), ((token, 1), (token, 1)));
+    assert_ne!(scene.seen("a"), seen);
+    assert!(third.next.is_none(), "nothing has changed since");
 }
 
 #[test]
@@ -107,4 +131,55 @@ fn a_redriven_run_that_is_done_before_its_first_heartbeat_leaves_nothing_to_put_
     let marker = scene.marker("tick").unwrap();
     assert_eq!(marker.outcome(), Some(RunOutcome::Succeeded));
     assert!(scene.record().is_idle());
+}
+
+#[test]
+fn a_heartbeat_brings_a_grant_back_fifteen_seconds_after_the_end_and_not_before() {
+    for (second, back) in [(19, false), (20, true)] {
+        let (mut scene, token) = dead();
+
+        let beat = scene.renew("a", token, second);
+
+        assert_eq!(beat.is_ok(), back, "{second}: {beat:?}");
+    }
+}
+
+#[test]
+fn a_grant_that_is_back_counts_the_redrives_that_brought_it() {
+    for (reported, expected) in [(Some(2), 2), (None, 0)] {
+        let (mut scene, token) = dead();
+        let renew = Command::Renew(Renew {
+            holder: holder("a"),
+            token,
+            beat: None,
+            progress: None,
+            redrives: reported,
+            retention: RETENTION,
+        });
+
+        scene.carry_out(&renew, 100).unwrap();
+
+        assert_eq!(scene.record().holders[&holder("a")].redrives, expected);
+    }
+}
+
+#[test]
+fn the_history_keeps_the_lease_of_a_run_that_may_be_redriven() {
+    use RunOutcome::{Failed, Succeeded};
+    for (outcome, beats, kept) in [
+        (Failed, true, true),
+        (Succeeded, true, false),
+        (Failed, false, false),
+    ] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        let token = scene.token("a");
+        if beats {
+            scene.renew("a", token, 1).unwrap();
+        }
+
+        scene.release("a", outcome, 5).unwrap();
+
+        let lease = &scene.history(token).unwrap().lease;
+        assert_eq!(lease.is_some(), kept, "{outcome:?}, {beats}");
+    }
 }

@@ -1,7 +1,7 @@
 //! A run that takes the place of the holder.
 
 use super::scene::{Scene, holder};
-use crate::domain::{Death, Effect, RunOutcome, WhenFull};
+use crate::domain::{Death, Effect, QUEUE_MAX, Refusal, RunOutcome, WaiterId, WhenFull};
 
 #[test]
 fn a_run_that_replaces_has_the_oldest_holder_stopped_and_goes_first() {
@@ -78,4 +78,43 @@ fn a_free_permit_is_taken_without_stopping_anybody() {
 
     assert!(done.effects.is_empty());
     assert_eq!(scene.holders(), ["new", "old"]);
+}
+
+#[test]
+fn a_run_that_asks_again_to_replace_has_its_own_holder_stopped() {
+    let mut scene = Scene::held_by(2, &[("old", 0), ("before", 1)]);
+    scene.acquire("new", WhenFull::Replace, 3).unwrap();
+
+    let again = scene.acquire("new", WhenFull::Replace, 4).unwrap();
+    let waits = scene.queue("new", 5).unwrap();
+
+    let [Effect::Stop(stopped, _)] = &again.effects[..] else {
+        panic!("{:?}", again.effects)
+    };
+    assert_eq!(*stopped, holder("old"));
+    assert!(waits.effects.is_empty(), "it only waits: {waits:?}");
+}
+
+#[test]
+fn a_queue_at_its_most_takes_no_run_that_replaces() {
+    let mut scene = Scene::held_by(1, &[("old", 0)]);
+    let record = scene.items.record.as_mut().unwrap();
+    for number in 0..QUEUE_MAX {
+        record.last_ticket = record.last_ticket.behind();
+        let id = WaiterId::new(format!("{number:016x}")).unwrap();
+        record.queue.insert(id, record.last_ticket);
+    }
+
+    let full = scene.acquire("new", WhenFull::Replace, 1);
+
+    assert!(
+        matches!(
+            full,
+            Err(Refusal::QueueFull {
+                most: QUEUE_MAX,
+                ..
+            })
+        ),
+        "{full:?}"
+    );
 }

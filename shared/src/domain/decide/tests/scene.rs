@@ -1,9 +1,9 @@
 //! A lock, and callers that speak one after the other at seconds of their choice.
 
 use crate::domain::{
-    Acquire, Command, Death, Evict, FencingToken, HolderId, LockRecord, Order, Outcome, Permits,
-    Recover, Refusal, Release, Renew, Run, RunId, RunKey, RunOutcome, Seconds, Snapshot,
-    StalePolicy, TaskToken, Terms, Timestamp, Transition, WhenFull, decide,
+    Acquire, Command, Death, Evict, FencingToken, HolderId, Lease, LeaseVersion, LockRecord, Order,
+    Outcome, Permits, Recover, Refusal, Release, Renew, Run, RunId, RunKey, RunOutcome, Seconds,
+    Snapshot, StalePolicy, TaskToken, Terms, Timestamp, Transition, WhenFull, decide,
 };
 use crate::store::Commit;
 use crate::store::memory::LockItems;
@@ -51,6 +51,8 @@ impl Scene {
 
     pub(super) fn terms(&self, name: &str) -> Terms {
         Terms {
+            redrives: 0,
+            parent: None,
             holder: holder(name),
             permits: self.permits,
             lease: Seconds::of(60),
@@ -97,6 +99,7 @@ impl Scene {
 
     pub(super) fn renew(&mut self, name: &str, token: FencingToken, second: u64) -> Decision {
         let renew = Renew {
+            redrives: None,
             holder: holder(name),
             token,
             beat: Some(beat("beat")),
@@ -108,9 +111,10 @@ impl Scene {
 
     pub(super) fn recover(&mut self, name: &str, death: Death, second: u64) -> Decision {
         let recover = Recover {
+            succeeded: false,
             holder: holder(name),
             token: self.token(name),
-            ends: self.ends(name),
+            seen: self.seen(name),
             death,
             evidence: "the execution is ABORTED".into(),
             retention: RETENTION,
@@ -176,9 +180,10 @@ impl Scene {
         lease.map_or(FencingToken::NONE, |lease| lease.token)
     }
 
-    pub(super) fn ends(&self, name: &str) -> Timestamp {
+    /// The version of the lease of `name`.
+    pub(super) fn seen(&self, name: &str) -> LeaseVersion {
         let lease = self.record().holders.get(&holder(name));
-        lease.map_or(at(0), |lease| lease.expires_at)
+        lease.map(Lease::version).unwrap_or_default()
     }
 
     fn run_key(&self, name: &str) -> Option<RunKey> {

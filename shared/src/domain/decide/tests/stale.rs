@@ -3,7 +3,7 @@
 use super::scene::{Decision, RETENTION, Scene, holder};
 use crate::domain::{
     Command, Freeze, Mode, Outcome, Refusal, Renew, RunOutcome, Seconds, StalePolicy, Staleness,
-    WhenFull,
+    Suspect, WhenFull,
 };
 
 /// A run that must be over after 100 seconds and make progress every 50.
@@ -19,6 +19,7 @@ fn bounded(stale: StalePolicy) -> Scene {
 
 fn report(scene: &mut Scene, progress: &str, second: u64) -> Decision {
     let renew = Renew {
+        redrives: None,
         holder: holder("a"),
         token: scene.token("a"),
         beat: None,
@@ -107,7 +108,7 @@ fn a_stale_run_that_holds_freezes_the_lock_and_keeps_its_permit() {
 }
 
 #[test]
-fn a_holder_that_has_shown_up_again_does_not_freeze_the_lock() {
+fn only_a_holder_that_stays_silent_for_its_time_freezes_the_lock() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let token = scene.token("a");
     let freeze = Command::Freeze(Freeze {
@@ -119,9 +120,17 @@ fn a_holder_that_has_shown_up_again_does_not_freeze_the_lock() {
     scene.renew("a", token, 70).unwrap();
 
     let late = scene.carry_out(&freeze, 71).unwrap();
-    let silent = scene.carry_out(&freeze, 132).unwrap();
+    let suspect = Command::Suspect(Suspect {
+        holder: holder("a"),
+        token,
+        seen: scene.seen("a"),
+    });
+    scene.carry_out(&suspect, 132).unwrap();
+    let early = scene.carry_out(&freeze, 151).unwrap();
+    let silent = scene.carry_out(&freeze, 152).unwrap();
 
     assert_eq!(late.outcome, Outcome::Unchanged);
+    assert_eq!(early.outcome, Outcome::Unchanged);
     assert!(
         matches!(silent.outcome, Outcome::Frozen { .. }),
         "{silent:?}"

@@ -17,7 +17,14 @@ pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expressio
     for name in ["expiresAt", "leaseMs", "beatMs"] {
         clauses.push(is_type(e, &["holders", holder, name], "N"));
     }
-    for name in ["runUntil", "noProgressMs", "stallsAt"] {
+    for name in [
+        "runUntil",
+        "noProgressMs",
+        "stallsAt",
+        "suspectAt",
+        "endingAt",
+        "redrives",
+    ] {
         clauses.push(missing_or(e, &["holders", holder, name], "N"));
     }
     let texts = [
@@ -26,7 +33,10 @@ pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expressio
         "progress",
         "cluster",
         "family",
+        "container",
         "replacedBy",
+        "ending",
+        "parent",
     ];
     for name in texts {
         clauses.push(missing_or(e, &["holders", holder, name], "S"));
@@ -64,8 +74,9 @@ pub(super) fn run_key_is(holder: &HolderId, key: Option<&RunKey>, e: &mut Expres
     }
 }
 
-pub(super) fn no_beat(holder: &HolderId, e: &mut Expression) -> String {
-    let path = ["holders", holder.as_str(), "taskToken"];
+/// The holder is there, and its lease has no attribute `name`.
+pub(super) fn lacks(holder: &HolderId, name: &str, e: &mut Expression) -> String {
+    let path = ["holders", holder.as_str(), name];
     all(&[is_type(e, &path[..2], "M"), missing(e, &path)])
 }
 

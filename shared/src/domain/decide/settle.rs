@@ -1,0 +1,43 @@
+//! The end of a run that lost its permit and went on without.
+
+use super::ended;
+use crate::domain::{
+    Outcome, Run, RunGuard, RunId, RunOutcome, RunWrite, Settle, Snapshot, Timestamp, Transition,
+};
+
+/// Closes the marker of the run's key: the key stays taken if the work succeeded, and is free if it
+/// did not.
+pub(super) fn decide(seen: &Snapshot, settle: &Settle, now: Timestamp) -> Transition {
+    let marker = seen.runs.get(&RunId::Key(settle.run_key.clone()));
+    let open = marker.filter(|run| run.token == settle.token && run.end.is_none());
+    let lease = open.and_then(|run| run.lease.as_ref());
+    let record = seen.record.as_ref();
+    let held = record.is_some_and(|record| record.holder_under(settle.token).is_some());
+    let (Some(run), Some(lease), false) = (open, lease, held) else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let outcome = match settle.succeeded {
+        true => RunOutcome::Succeeded,
+        false => RunOutcome::Lost,
+    };
+    let evidence = Some(settle.evidence.clone());
+    let run = Run {
+        end: Some(ended(outcome, evidence, settle.retention, now)),
+        lease: None,
+        ..run.clone()
+    };
+    let marker = RunWrite {
+        id: RunId::Key(settle.run_key.clone()),
+        run: run.clone(),
+    };
+    let mut runs = vec![(RunGuard::RunningUnder(settle.token), marker)];
+    // The history may have forgotten the run by now.
+    if settle.succeeded && now < lease.expires_at.plus(settle.retention) {
+        let id = RunId::Token(settle.token);
+        runs.push((RunGuard::EndedUnder(settle.token), RunWrite { id, run }));
+    }
+    Transition {
+        runs,
+        ..Transition::unchanged(Outcome::Done)
+    }
+}

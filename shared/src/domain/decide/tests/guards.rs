@@ -1,0 +1,315 @@
+//! What a write without a second look asks of the record: each clause stands between the write and a
+//! record on which `decide` says something else.
+
+use super::scene::{Scene, at, holder, order};
+use crate::domain::fast::enqueue;
+use crate::domain::{
+    Acquire, Clause, Command, Ending, EndingCause, FencingToken, Guard, LockRecord, Mode, Permits,
+    Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Ticket, Transition, WaiterId, WhenFull,
+    fast,
+};
+
+/// A way in which a record may have changed.
+type Change = (&'static str, fn(&mut LockRecord));
+
+const NOW: u64 = 100;
+const RETENTION: Seconds = Seconds::of(86_400);
+
+/// Each of the changes breaks one clause of the guard, and each clause is broken by one of them; all
+/// but `Readable`, which a record in memory always keeps.
+fn assert_bound(guard: &Guard, record: &LockRecord, changes: &[Change]) {
+    assert!(guard.holds(Some(record)), "{guard:?} on {record:?}");
+    assert!(guard.0.contains(&Clause::Readable), "{guard:?}");
+    for (name, change) in changes {
+        let mut changed = record.clone();
+        change(&mut changed);
+        let broken = guard.0.iter().filter(|clause| {
+            let alone = Guard(vec![(*clause).clone()]);
+            !alone.holds(Some(&changed))
+        });
+        let broken: Vec<_> = broken.collect();
+        assert_eq!(broken.len(), 1, "{name} breaks {broken:?}");
+    }
+    assert_eq!(guard.0.len(), changes.len() + 1, "{guard:?}");
+}
+
+fn acquire(scene: &Scene, name: &str, when_full: WhenFull) -> Acquire {
+    let task_token = TaskToken::new(format!("{name}-waits")).unwrap();
+    Acquire {
+        terms: scene.terms(name),
+        task_token: (when_full != WhenFull::Refuse).then_some(task_token),
+        when_full,
+        wait_until: None,
+    }
+}
+
+fn fast_guard(command: &Command) -> Guard {
+    fast(command, at(NOW)).unwrap().change.guard
+}
+
+fn pause(record: &mut LockRecord) {
+    record.mode = Mode::Paused { note: "x".into() };
+}
+
+fn freeze(record: &mut LockRecord) {
+    record.mode = Mode::Frozen { note: "x".into() };
+}
+
+fn resize(record: &mut LockRecord) {
+    record.permits = Permits::new(3).unwrap();
+}
+
+fn hold(record: &mut LockRecord, name: &str) {
+    let lease = record.holders.values().next().unwrap().clone();
+    record.holders.insert(holder(name), lease);
+}
+
+fn enter(record: &mut LockRecord, name: &str) {
+    record.last_ticket = record.last_ticket.behind();
+    let id = WaiterId::of(&holder(name));
+    record.queue.insert(id, record.last_ticket);
+}
+
+fn move_lease(record: &mut LockRecord) {
+    let held = record.holders.get_mut(&holder("a")).unwrap();
+    held.expires_at = held.expires_at.plus(Seconds::of(1));
+}
+
+#[test]
+fn a_grant_without_a_look_needs_an_open_lock_with_room_for_this_run_and_nobody_else() {
+    let scene = Scene::held_by(2, &[("a", 50)]);
+    let guard = fast_guard(&Command::Acquire(acquire(&scene, "b", WhenFull::Refuse)));
+
+    assert_bound(
+        &guard,
+        scene.record(),
+        &[
+            ("a pause", pause),
+            ("other permits", resize),
+            ("a holder more", |record| {
+                record.permits = Permits::new(2).unwrap();
+                hold(record, "c");
+            }),
+            ("the same holder", |record| {
+                let lease = record.holders.remove(&holder("a")).unwrap();
+                record.holders.insert(holder("b"), lease);
+            }),
+            ("a waiter", |record| enter(record, "c")),
+            ("a rest", |record| {
+                record.not_before = at(NOW).plus(Seconds::of(1))
+            }),
+            ("a grant at the same time", |record| {
+                record.last_token = FencingToken::next(FencingToken::NONE, at(NOW));
+            }),
+            ("a sweep that is late", |record| {
+                record.due = Some(at(NOW + 61))
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_renewal_without_a_look_needs_the_grant_as_it_was_and_a_run_that_may_go_on() {
+    let mut scene = Scene::new(1);
+    let mut terms = scene.terms("a");
+    terms.max_run = Some(Seconds::of(200));
+    scene.ask(terms, WhenFull::Refuse, 50).unwrap();
+    let guard = fast_guard(&Command::Renew(Renew {
+        holder: holder("a"),
+        token: scene.token("a"),
+        beat: None,
+        progress: None,
+        redrives: Some(0),
+        retention: RETENTION,
+    }));
+
+    assert_bound(
+        &guard,
+        scene.record(),
+        &[
+            ("another grant", |record| {
+                let held = record.holders.get_mut(&holder("a")).unwrap();
+                held.token = FencingToken::from_number(held.token.number() + 1);
+            }),
+            ("a run over its time", |record| {
+                let held = record.holders.get_mut(&holder("a")).unwrap();
+                held.run_until = Some(at(NOW));
+            }),
+            ("a stop", |record| {
+                let held = record.holders.get_mut(&holder("a")).unwrap();
+                held.ending = Some(Ending {
+                    since: at(NOW),
+                    cause: EndingCause::Stopped,
+                });
+            }),
+            ("a redrive", |record| {
+                record.holders.get_mut(&holder("a")).unwrap().redrives = 1;
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_release_without_a_look_needs_nothing_to_end_but_the_lease() {
+    let scene = Scene::held_by(2, &[("a", 50)]);
+    let guard = fast_guard(&Command::Release(Release {
+        holder: holder("a"),
+        token: scene.token("a"),
+        run_key: None,
+        outcome: RunOutcome::Succeeded,
+        retention: RETENTION,
+    }));
+
+    assert_bound(
+        &guard,
+        scene.record(),
+        &[
+            ("another grant", |record| {
+                let held = record.holders.get_mut(&holder("a")).unwrap();
+                held.token = FencingToken::from_number(held.token.number() + 1);
+            }),
+            ("a run key", |record| {
+                let held = record.holders.get_mut(&holder("a")).unwrap();
+                held.run_key = RunKey::new("tick").ok();
+            }),
+            ("a heartbeat state", |record| {
+                let held = record.holders.get_mut(&holder("a")).unwrap();
+                held.beat = TaskToken::new("beat").ok();
+            }),
+            ("another holder", |record| hold(record, "c")),
+            ("a waiter", |record| enter(record, "c")),
+        ],
+    );
+}
+
+#[test]
+fn a_place_without_a_look_is_one_in_the_queue_of_a_full_lock() {
+    let scene = Scene::held_by(1, &[("a", 50)]);
+    let asked = acquire(&scene, "b", WhenFull::Queue { most: 1 });
+    let guard = fast_guard(&Command::Acquire(asked.clone()));
+
+    // A queue of one is full when the asker is in it, so the bound is tried on its own.
+    let mut full = scene.record().clone();
+    enter(&mut full, "c");
+    assert!(!guard.holds(Some(&full)), "the queue is full");
+    let roomy = acquire(&scene, "b", WhenFull::Queue { most: 2 });
+    let guard = fast_guard(&Command::Acquire(roomy));
+
+    assert_bound(
+        &guard,
+        scene.record(),
+        &[
+            ("a stale holder", freeze),
+            ("other permits, and all held", |record| {
+                record.permits = Permits::new(2).unwrap();
+                hold(record, "c");
+            }),
+            ("the same holder", |record| {
+                let lease = record.holders.remove(&holder("a")).unwrap();
+                record.holders.insert(holder("b"), lease);
+            }),
+            ("the same waiter", |record| enter(record, "b")),
+            ("two waiters", |record| {
+                enter(record, "c");
+                enter(record, "d");
+            }),
+            ("a permit", |record| record.holders.clear()),
+        ],
+    );
+}
+
+#[test]
+fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
+    let mut scene = Scene::held_by(2, &[("a", 50)]);
+    scene.carry_out(&Command::Pause(order("x")), 60).unwrap();
+    let mut record = scene.record().clone();
+    record.due = Some(at(NOW));
+    let asked = acquire(&scene, "b", WhenFull::Queue { most: 2 });
+
+    let guard = enqueue(&asked, 2, &record, at(NOW)).unwrap().change.guard;
+
+    for (name, change) in [
+        (
+            "an open lock",
+            (|record| record.mode = Mode::Open) as fn(&mut LockRecord),
+        ),
+        ("a sweep that is late", |record| {
+            record.due = Some(at(NOW + 1))
+        }),
+    ] {
+        let mut changed = record.clone();
+        change(&mut changed);
+        assert!(
+            guard.holds(Some(&record)) && !guard.holds(Some(&changed)),
+            "{name}"
+        );
+    }
+    record.due = Some(at(NOW + 1));
+    assert_eq!(enqueue(&asked, 2, &record, at(NOW)), None);
+}
+
+fn hand_over(outcome: RunOutcome) -> (LockRecord, Transition) {
+    let mut scene = Scene::held_by(1, &[("a", 50)]);
+    scene.queue("b", 60).unwrap();
+    let before = scene.record().clone();
+    let done = scene.release("a", outcome, NOW).unwrap();
+    (before, done)
+}
+
+#[test]
+fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
+    let (before, done) = hand_over(RunOutcome::Succeeded);
+    let guard = done.narrow.unwrap();
+
+    let mut arrived = before.clone();
+    enter(&mut arrived, "c");
+    arrived.version += 1;
+    assert!(guard.holds(Some(&arrived)), "an arrival is let in between");
+    assert_bound(
+        &guard,
+        &before,
+        &[
+            ("a pause", pause),
+            ("other permits", resize),
+            ("a run that goes first", |record| {
+                record.front_ticket = record.front_ticket.ahead();
+            }),
+            ("a rest", |record| {
+                record.not_before = at(NOW).plus(Seconds::of(1))
+            }),
+            ("another time of the sweep", |record| {
+                record.due = Some(at(1))
+            }),
+            ("a heartbeat", move_lease),
+            ("another ticket", |record| {
+                let id = WaiterId::of(&holder("b"));
+                record.queue.insert(id, Ticket::from_number(9));
+            }),
+            ("the waiter as a holder", |record| hold(record, "b")),
+            ("a grant at the same time", |record| {
+                record.last_token = FencingToken::next(FencingToken::NONE, at(NOW));
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_decision_without_a_narrow_guard_needs_the_version_that_was_seen() {
+    let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
+    let before = scene.record().clone();
+    let done = scene.evict("a", NOW).unwrap();
+
+    let guard = done.change(Some(&before)).unwrap().guard;
+
+    assert_bound(
+        &guard,
+        &before,
+        &[("a write", |record| record.version += 1)],
+    );
+    let first = scene.acquire("c", WhenFull::Refuse, NOW).unwrap();
+    assert_eq!(
+        first.change(None).unwrap().guard,
+        Guard(vec![Clause::Absent]),
+        "the first write of a lock needs that there is none"
+    );
+}

@@ -1,0 +1,93 @@
+//! What a command has to read before it can be decided.
+
+use super::{at, holder, terms};
+use crate::domain::{
+    Acquire, Command, Evict, FencingToken, HolderId, LockRecord, Order, Permits, Renew, Seconds,
+    Terms, WaiterId, WhenFull,
+};
+
+const TOKEN: FencingToken = FencingToken::from_number(7);
+const RETENTION: Seconds = Seconds::of(86_400);
+
+/// A lock that `terms` hold, with `first` and `second` in its queue.
+fn queued(terms: &Terms) -> LockRecord {
+    let mut record = LockRecord::new(Permits::ONE);
+    record.last_token = TOKEN;
+    let lease = terms.lease(TOKEN, at(100));
+    record.holders.insert(terms.holder.clone(), lease);
+    for name in ["first", "second"] {
+        record.last_ticket = record.last_ticket.behind();
+        record.queue.insert(id(name), record.last_ticket);
+    }
+    record
+}
+
+fn id(name: &str) -> WaiterId {
+    WaiterId::of(&holder(name))
+}
+
+fn evict(name: &str) -> Evict {
+    Evict {
+        holder: holder(name),
+        order: order(),
+    }
+}
+
+fn order() -> Order {
+    Order {
+        actor: HolderId::new("operator").unwrap(),
+        note: "upgrade".into(),
+        retention: RETENTION,
+    }
+}
+
+#[test]
+fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
+    let renew = Command::Renew(Renew {
+        holder: holder("a"),
+        token: TOKEN,
+        beat: None,
+        progress: None,
+        redrives: None,
+        retention: RETENTION,
+    });
+    let acquire = Command::Acquire(Acquire {
+        terms: terms("second"),
+        when_full: WhenFull::Queue { most: 5 },
+        task_token: None,
+        wait_until: None,
+    });
+    let plain = terms("a");
+    let timed = Terms {
+        max_run: Some(Seconds::of(300)),
+        ..terms("a")
+    };
+    let watched = Terms {
+        no_progress: Some(Seconds::of(90)),
+        ..terms("a")
+    };
+    let cases = [
+        (&plain, Command::HandOver, Some("first")),
+        (&plain, Command::Resume(order()), Some("first")),
+        (&plain, Command::Pause(order()), None),
+        (&plain, Command::Reschedule, None),
+        (&plain, acquire, None),
+        (&plain, Command::Evict(evict("a")), Some("first")),
+        (&plain, Command::Evict(evict("second")), Some("second")),
+        (&plain, Command::Evict(evict("stranger")), None),
+        (&plain, Command::DropWaiter(evict("second")), Some("second")),
+        (&plain, Command::DropWaiter(evict("a")), None),
+        // A heartbeat lets a waiter in where it ends its own lease.
+        (&plain, renew.clone(), None),
+        (&timed, renew.clone(), Some("first")),
+        (&watched, renew, Some("first")),
+    ];
+    for (held, command, expected) in cases {
+        let record = queued(held);
+
+        let read = command.waiter_to_read(Some(&record));
+
+        assert_eq!(read, expected.map(id), "{command:?}");
+        assert_eq!(command.waiter_to_read(None), None, "{command:?}");
+    }
+}

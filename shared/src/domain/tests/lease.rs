@@ -1,0 +1,164 @@
+//! When a lease is live, overdue, stale; and what its copies keep.
+
+use super::{at, holder, terms};
+use crate::domain::{
+    Call, Ending, EndingCause, FencingToken, Lease, Seconds, Staleness, TaskToken, Terms, Timestamp,
+};
+
+/// A lease that was granted at 100 s, with everything in it that a copy may drop.
+fn marked() -> Lease {
+    let terms = Terms {
+        max_run: Some(Seconds::of(300)),
+        no_progress: Some(Seconds::of(90)),
+        ..terms("a")
+    };
+    Lease {
+        beat: TaskToken::new("beat").ok(),
+        call: Some(Call {
+            task_token: TaskToken::new("waits").ok(),
+        }),
+        replaced_by: Some(holder("b")),
+        suspect: Some(at(165)),
+        ending: Some(Ending {
+            since: at(170),
+            cause: EndingCause::Over,
+        }),
+        progress: Some("rows 1".into()),
+        ..terms.lease(FencingToken::next(FencingToken::NONE, at(100)), at(100))
+    }
+}
+
+fn plain(length: u32, heartbeat: u32) -> Lease {
+    let terms = Terms {
+        lease: Seconds::of(length),
+        heartbeat: Seconds::of(heartbeat),
+        ..terms("a")
+    };
+    terms.lease(FencingToken::next(FencingToken::NONE, at(100)), at(100))
+}
+
+fn just_before(time: Timestamp) -> Timestamp {
+    Timestamp::from_millis(time.millis() - 1)
+}
+
+#[test]
+fn a_lease_is_live_up_to_its_end_and_dead_two_seconds_after_it() {
+    let lease = plain(60, 20);
+
+    assert!(lease.is_live(just_before(at(160))) && !lease.is_live(at(160)));
+    assert!(!lease.is_dead(just_before(at(162))) && lease.is_dead(at(162)));
+    assert_eq!(lease.renewed_at(), at(100));
+}
+
+#[test]
+fn a_heartbeat_is_overdue_five_seconds_late_or_after_a_minute_or_at_the_end_of_the_lease() {
+    for (length, heartbeat, last_in_time) in [(60, 20, 125), (900, 300, 165), (22, 20, 121)] {
+        let lease = plain(length, heartbeat);
+        let last = if length == 22 {
+            Timestamp::from_millis(121_999)
+        } else {
+            at(last_in_time)
+        };
+
+        assert!(!lease.is_overdue(last), "{length} {heartbeat}");
+        let next = Timestamp::from_millis(last.millis() + 1);
+        assert!(lease.is_overdue(next), "{length} {heartbeat}");
+    }
+}
+
+#[test]
+fn a_silent_holder_has_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() {
+    for (heartbeat, time) in [(20, 20), (2, 10)] {
+        let lease = Lease {
+            suspect: Some(at(200)),
+            ..plain(60, heartbeat)
+        };
+        let end = at(200 + time);
+
+        assert_eq!(lease.staleness(just_before(end)), None, "{heartbeat}");
+        let expired = Some(Staleness::Expired(at(160)));
+        assert_eq!(lease.staleness(end), expired, "{heartbeat}");
+        assert_eq!(lease.next_check(), end);
+    }
+    assert_eq!(plain(60, 20).staleness(at(1000)), None, "it was not marked");
+    let live = Lease {
+        suspect: Some(at(100)),
+        ..plain(60, 20)
+    };
+    assert_eq!(live.staleness(at(161)), None, "it is not dead yet");
+}
+
+#[test]
+fn a_run_is_spent_at_the_end_of_its_time_or_of_its_patience() {
+    let lease = marked();
+
+    assert_eq!(lease.is_spent(just_before(at(190))), None);
+    assert_eq!(lease.is_spent(at(190)), Some(Staleness::Stalled(at(190))));
+    assert_eq!(lease.is_spent(at(400)), Some(Staleness::Overran(at(400))));
+}
+
+#[test]
+fn a_heartbeat_clears_call_and_suspicion_and_keeps_a_stop_and_a_replacer() {
+    let renewed = marked().renewed(at(150), None, None);
+
+    let expected = Lease {
+        expires_at: at(210),
+        call: None,
+        suspect: None,
+        ..marked()
+    };
+    assert_eq!(renewed, expected);
+}
+
+#[test]
+fn only_progress_that_differs_puts_a_stall_off() {
+    let same = marked().renewed(at(150), None, Some("rows 1"));
+    let other = marked().renewed(at(150), TaskToken::new("next").ok(), Some("rows 2"));
+
+    assert_eq!(same.stalls_at, Some(at(190)));
+    assert_eq!(other.stalls_at, Some(at(240)));
+    assert_eq!(other.progress.as_deref(), Some("rows 2"));
+    assert_eq!(other.beat, TaskToken::new("next").ok());
+}
+
+#[test]
+fn a_run_that_is_started_again_has_its_whole_time_and_nothing_against_it() {
+    let restarted = marked().restarted(at(1000));
+
+    let expected = Lease {
+        expires_at: at(1060),
+        run_until: Some(at(1300)),
+        stalls_at: Some(at(1090)),
+        call: None,
+        suspect: None,
+        replaced_by: None,
+        ending: None,
+        ..marked()
+    };
+    assert_eq!(restarted, expected);
+}
+
+#[test]
+fn an_excused_run_has_its_whole_time_and_keeps_what_others_decided() {
+    let excused = marked().excused(at(1000));
+
+    let expected = Lease {
+        replaced_by: marked().replaced_by,
+        ending: marked().ending,
+        call: marked().call,
+        ..marked().restarted(at(1000))
+    };
+    assert_eq!(excused, expected);
+}
+
+#[test]
+fn no_task_token_is_in_a_lease_without_secrets() {
+    let kept = marked().without_secrets();
+
+    let expected = Lease {
+        beat: None,
+        call: None,
+        ..marked()
+    };
+    assert_eq!(kept, expected);
+}

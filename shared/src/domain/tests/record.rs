@@ -1,0 +1,197 @@
+//! The rules of a record, and what is read off it.
+
+use super::{at, holder, terms};
+use crate::domain::{
+    Assign, FencingToken, Lease, LockRecord, Mode, Permits, QUEUE_MAX, RunKey, Ticket, Update,
+    WaiterId,
+};
+
+fn lease(token: u64) -> Lease {
+    terms("a").lease(FencingToken::from_number(token), at(100))
+}
+
+/// A lock of two permits with two holders, and two waiters.
+fn record() -> LockRecord {
+    let mut record = LockRecord::new(Permits::new(2).unwrap());
+    record.last_token = FencingToken::from_number(9);
+    record.holders = [(holder("b"), lease(7)), (holder("a"), lease(9))].into();
+    record.last_ticket = Ticket::from_number(2);
+    record.queue = [
+        (waiter(2), Ticket::from_number(1)),
+        (waiter(1), Ticket::from_number(2)),
+    ]
+    .into();
+    record
+}
+
+fn waiter(number: usize) -> WaiterId {
+    WaiterId::new(format!("{number:016x}")).unwrap()
+}
+
+/// A change that breaks a rule.
+type Change = fn(&mut LockRecord);
+
+#[test]
+fn a_record_that_breaks_a_rule_is_told_by_the_rule() {
+    let broken: [(&str, Change); 9] = [
+        ("holders exceed permits", |r| r.permits = Permits::ONE),
+        ("two holders share a fencing token", |r| {
+            r.holders.insert(holder("b"), lease(9));
+        }),
+        ("a token is above lastToken", |r| {
+            r.last_token = FencingToken::from_number(8);
+        }),
+        ("lastToken is above 2^53 - 1", |r| {
+            r.last_token = FencingToken::from_number(1 << 53);
+        }),
+        ("the queue is longer than 500", |r| {
+            r.queue = (0..=500)
+                .map(|n| (waiter(n), Ticket::from_number(n as i64)))
+                .collect();
+        }),
+        ("two waiters share a ticket", |r| {
+            r.queue.insert(waiter(3), Ticket::from_number(2));
+        }),
+        ("a ticket is above lastTicket", |r| {
+            r.last_ticket = Ticket::from_number(1);
+        }),
+        ("a ticket is below frontTicket", |r| {
+            r.front_ticket = Ticket::from_number(2);
+        }),
+        ("two holders share a run key", |r| {
+            for lease in r.holders.values_mut() {
+                lease.run_key = RunKey::new("tick").ok();
+            }
+        }),
+    ];
+    assert_eq!(record().check_invariants(), Ok(()));
+    for (rule, damage) in broken {
+        let mut record = record();
+        damage(&mut record);
+
+        assert_eq!(record.check_invariants(), Err(rule));
+    }
+}
+
+#[test]
+fn a_record_at_its_bounds_is_whole() {
+    let mut record = record();
+    record.last_token = FencingToken::from_number(9_007_199_254_740_991);
+    record.queue = (1..=500)
+        .map(|n| (waiter(n), Ticket::from_number(n as i64)))
+        .collect();
+    record.last_ticket = Ticket::from_number(500);
+
+    assert_eq!(QUEUE_MAX, 500);
+    assert_eq!(record.check_invariants(), Ok(()));
+}
+
+#[test]
+fn holders_are_listed_by_their_grants_and_waiters_by_their_tickets() {
+    let record = record();
+
+    let names: Vec<_> = record.oldest_first().into_iter().map(|(h, _)| h).collect();
+    assert_eq!(names, [holder("b"), holder("a")]);
+    assert_eq!(
+        record.first_waiter(),
+        Some((&waiter(2), Ticket::from_number(1)))
+    );
+    assert_eq!(record.position(&waiter(2)), Some(1));
+    assert_eq!(record.position(&waiter(1)), Some(2));
+    assert_eq!(record.position(&waiter(3)), None);
+}
+
+#[test]
+fn a_grant_is_found_by_holder_and_token_together() {
+    let record = record();
+
+    assert!(
+        record
+            .lease(&holder("a"), FencingToken::from_number(9))
+            .is_some()
+    );
+    assert_eq!(
+        record.lease(&holder("a"), FencingToken::from_number(7)),
+        None
+    );
+    let under = record.holder_under(FencingToken::from_number(7));
+    assert_eq!(under.map(|(found, _)| found), Some(&holder("b")));
+}
+
+#[test]
+fn the_sweep_looks_when_a_holder_needs_it_or_a_waiter_may_come_in() {
+    let mut waiting = record();
+    waiting.not_before = at(50);
+    assert_eq!(waiting.next_due(), Some(at(160)), "the lock is full");
+
+    waiting.holders.remove(&holder("a"));
+    assert_eq!(waiting.next_due(), Some(at(50)), "a permit is free");
+
+    waiting.queue.clear();
+    assert_eq!(waiting.next_due(), Some(at(160)), "nobody waits for it");
+
+    waiting.holders.clear();
+    assert_eq!(waiting.next_due(), None);
+}
+
+#[test]
+fn the_time_of_the_sweep_moves_forward_and_never_back() {
+    let mut record = record();
+    record.due_for_waiters(at(70));
+    assert_eq!(record.due, None, "the lock is full");
+
+    record.holders.remove(&holder("a"));
+    record.not_before = at(80);
+    record.due_for_waiters(at(70));
+    assert_eq!(record.due, Some(at(80)), "the next grant is later than now");
+
+    record.due_by(at(90));
+    assert_eq!(record.due, Some(at(80)));
+    record.due_for_waiters(at(75));
+    record.due_by(at(60));
+    assert_eq!(record.due, Some(at(60)));
+}
+
+#[test]
+fn an_update_assigns_what_differs_and_nothing_else() {
+    let note = String::from("upgrade");
+    let mode = Mode::Paused { note };
+    let changes: [(Change, Assign); 7] = [
+        (
+            |r| r.permits = Permits::new(3).unwrap(),
+            Assign::Permits(Permits::new(3).unwrap()),
+        ),
+        (
+            |r| r.last_token = FencingToken::from_number(10),
+            Assign::LastToken(FencingToken::from_number(10)),
+        ),
+        (|r| r.not_before = at(80), Assign::NotBefore(at(80))),
+        (
+            |r| {
+                r.mode = Mode::Paused {
+                    note: "upgrade".into(),
+                }
+            },
+            Assign::Mode(mode),
+        ),
+        (
+            |r| r.last_ticket = Ticket::from_number(3),
+            Assign::LastTicket(Ticket::from_number(3)),
+        ),
+        (
+            |r| r.front_ticket = Ticket::from_number(-1),
+            Assign::FrontTicket(Ticket::from_number(-1)),
+        ),
+        (|r| r.due = Some(at(70)), Assign::Due(Some(at(70)))),
+    ];
+    let old = record();
+    assert_eq!(Update::between(&old, &old), Update::Assign(Vec::new()));
+    for (change, assign) in changes {
+        let mut new = old.clone();
+        change(&mut new);
+
+        let update = Update::between(&old, &new);
+
+        assert_eq!(update, Update::Assign(vec![assign]));
+    }
+}

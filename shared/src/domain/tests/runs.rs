@@ -1,0 +1,141 @@
+//! What is remembered of a run, and what a write asks of it.
+
+use super::{at, holder, terms};
+use crate::domain::decide::end_run;
+use crate::domain::{
+    Ending, EndingCause, FencingToken, Lease, Permits, Refusal, Run, RunEnd, RunGuard, RunId,
+    RunKey, RunOutcome, TaskEnd,
+};
+
+const TOKEN: FencingToken = FencingToken::from_number(7);
+const OTHER: FencingToken = FencingToken::from_number(8);
+
+fn run(token: FencingToken, outcome: Option<RunOutcome>) -> Run {
+    let end = outcome.map(|outcome| RunEnd {
+        outcome,
+        at: at(200),
+        retain_until: at(300),
+        evidence: None,
+    });
+    Run {
+        end,
+        ..Run::started(holder("a"), token, RunKey::new("tick").ok())
+    }
+}
+
+#[test]
+fn a_guard_of_a_run_names_its_grant_and_whether_it_has_ended() {
+    use RunOutcome::{Failed, Succeeded};
+    let runs = [
+        None,
+        Some(run(TOKEN, None)),
+        Some(run(TOKEN, Some(Failed))),
+        Some(run(OTHER, None)),
+        Some(run(OTHER, Some(Succeeded))),
+    ];
+    let cases = [
+        (
+            RunGuard::NotTaken(at(299)),
+            [true, false, true, false, false],
+        ),
+        (
+            RunGuard::NotTaken(at(300)),
+            [true, false, true, false, true],
+        ),
+        (
+            RunGuard::RunningUnder(TOKEN),
+            [false, true, false, false, false],
+        ),
+        (RunGuard::OpenFor(TOKEN), [true, true, false, false, false]),
+        (
+            RunGuard::EndedUnder(TOKEN),
+            [false, false, true, false, false],
+        ),
+        (
+            RunGuard::EndedAt(TOKEN, at(200)),
+            [false, false, true, false, false],
+        ),
+        (RunGuard::EndedAt(TOKEN, at(201)), [false; 5]),
+    ];
+    for (guard, expected) in cases {
+        let holds = runs.each_ref().map(|run| guard.holds(run.as_ref()));
+
+        assert_eq!(holds, expected, "{guard:?}");
+    }
+}
+
+#[test]
+fn only_a_run_that_reported_its_end_was_released() {
+    use RunOutcome::{Evicted, Failed, Lost, Recovered, Replaced, Succeeded};
+    let of = |outcome| run(TOKEN, outcome).was_released();
+
+    let released = [Succeeded, Failed].map(|outcome| of(Some(outcome)));
+    let taken = [Lost, Recovered, Evicted, Replaced].map(|outcome| of(Some(outcome)));
+
+    assert_eq!(released, [true; 2]);
+    assert_eq!(taken, [false; 4]);
+    assert!(!of(None), "it runs");
+}
+
+#[test]
+fn the_marker_of_a_run_that_ends_has_the_end_or_the_lease_and_never_the_task() {
+    let ended = Run {
+        task: Some(TaskEnd {
+            arn: "arn:aws:ecs:x:1:task/c/1".into(),
+            version: 1,
+            runtime_id: None,
+            exit_code: Some(1),
+            reason: None,
+        }),
+        lease: Some(Box::new(terms("a").lease(TOKEN, at(100)))),
+        ..run(TOKEN, Some(RunOutcome::Lost))
+    };
+    for runs_on in [false, true] {
+        let writes = end_run(&ended, runs_on);
+
+        let (guards, writes): (Vec<_>, Vec<_>) = writes.into_iter().unzip();
+        assert_eq!(guards, [RunGuard::OpenFor(TOKEN); 2]);
+        let [entry, marker] = &writes[..] else {
+            panic!("{writes:?}");
+        };
+        assert_eq!((&entry.id, &entry.run), (&RunId::Token(TOKEN), &ended));
+        assert_eq!(
+            Some(&marker.id),
+            ended.run_key.clone().map(RunId::Key).as_ref()
+        );
+        assert_eq!(marker.run.task, None);
+        assert_eq!(marker.run.end.is_none(), runs_on);
+        assert_eq!(marker.run.lease.is_some(), runs_on);
+    }
+}
+
+#[test]
+fn a_refusal_frees_a_permit_where_more_holders_end_than_runs_wait() {
+    let held = |ending: u64, waiting| {
+        let lease = |number| Lease {
+            ending: (number < ending).then_some(Ending {
+                since: at(150),
+                cause: EndingCause::Over,
+            }),
+            ..terms("a").lease(FencingToken::from_number(number), at(100))
+        };
+        let holders = (0..2).map(|number| (holder(&format!("a{number}")), lease(number)));
+        Refusal::Held {
+            holders: holders.collect(),
+            permits: Permits::new(2).unwrap(),
+            waiting,
+        }
+    };
+    let resting = Refusal::TooSoon { not_before: at(1) };
+    let cases = [
+        (held(0, 0), false),
+        (held(1, 0), true),
+        (held(1, 1), false),
+        (held(2, 1), true),
+        (held(2, 2), false),
+        (resting, false),
+    ];
+    for (refusal, expected) in cases {
+        assert_eq!(refusal.frees_a_permit(), expected, "{refusal:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Task tokens at rest: sealed with a key that only the functions read.
+//!
+//! A container reads and writes the records of its locks, and a record carries the task tokens of
+//! workflows that wait. Sealed, they are of no use to it: SendTaskSuccess takes the token itself.
+
+use crate::domain::{LockKey, TaskToken};
+use aws_smithy_types::base64;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
+
+/// The length of the key, in bytes.
+pub const KEY_LEN: usize = 32;
+
+/// Seals task tokens and opens them, each for one lock.
+///
+/// The same token of the same lock is always sealed to the same text, so that sealed tokens can be
+/// compared: the nonce is a keyed hash of both. AES-GCM asks for a nonce that no other message has
+/// (<https://nvlpubs.nist.gov/nistpubs/Legacy/SP/nistspecialpublication800-38d.pdf>, section 8.2).
+pub struct Seal {
+    cipher: LessSafeKey,
+    nonces: hmac::Key,
+}
+
+impl Seal {
+    /// The seal of a key.
+    #[must_use]
+    pub fn new(key: &[u8; KEY_LEN]) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, key);
+        let cipher = hmac::sign(&key, b"lockstep task tokens: cipher");
+        let nonces = hmac::sign(&key, b"lockstep task tokens: nonces");
+        let cipher = UnboundKey::new(&AES_256_GCM, cipher.as_ref());
+        Self {
+            cipher: LessSafeKey::new(cipher.expect("SHA-256 gives as many bytes as the key has")),
+            nonces: hmac::Key::new(hmac::HMAC_SHA256, nonces.as_ref()),
+        }
+    }
+
+    /// The token as it may be kept in a record of `lock`.
+    #[must_use]
+    pub fn seal(&self, lock: &LockKey, token: &TaskToken) -> TaskToken {
+        let mut hash = hmac::Context::with_key(&self.nonces);
+        // No name of a lock has this byte in it.
+        for part in [lock.as_str(), "\0", token.reveal()] {
+            hash.update(part.as_bytes());
+        }
+        let mut sealed = hash.sign().as_ref()[..NONCE_LEN].to_vec();
+        let nonce = Nonce::try_assume_unique_for_key(&sealed).expect("a nonce of that length");
+        let mut text = token.reveal().as_bytes().to_vec();
+        let sealing = self
+            .cipher
+            .seal_in_place_append_tag(nonce, aad(lock), &mut text);
+        sealing.expect("a task token is far shorter than a message may be");
+        sealed.append(&mut text);
+        TaskToken::sealed(&base64::encode(sealed))
+    }
+
+    /// The token that was sealed for `lock`; `None` where it was sealed for another lock, with
+    /// another key, or was changed since. A token that was never sealed is as it is.
+    #[must_use]
+    pub fn open(&self, lock: &LockKey, token: &TaskToken) -> Option<TaskToken> {
+        let Some(sealed) = token.as_sealed() else {
+            return Some(token.clone());
+        };
+        let mut sealed = base64::decode(sealed).ok()?;
+        let (nonce, text) = sealed.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let text = self.cipher.open_in_place(nonce, aad(lock), text).ok()?;
+        TaskToken::new(str::from_utf8(text).ok()?).ok()
+    }
+}
+
+/// A sealed token is of no use in the record of another lock.
+fn aad(lock: &LockKey) -> Aad<&[u8]> {
+    Aad::from(lock.as_str().as_bytes())
+}
+
+impl std::fmt::Debug for Seal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Seal(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(name: &str) -> LockKey {
+        LockKey::new(name).unwrap()
+    }
+
+    fn token() -> TaskToken {
+        TaskToken::new("AQCEAAAAKgAAAAMAAAAA+/=").unwrap()
+    }
+
+    #[test]
+    fn a_sealed_token_is_opened_for_its_lock_with_its_key_only() {
+        let seal = Seal::new(&[7; KEY_LEN]);
+
+        let sealed = seal.seal(&lock("orders"), &token());
+
+        assert!(!sealed.reveal().contains("AQCE"), "it is legible");
+        assert_eq!(seal.open(&lock("orders"), &sealed), Some(token()));
+        assert_eq!(seal.open(&lock("order"), &sealed), None);
+        let other = Seal::new(&[8; KEY_LEN]);
+        assert_eq!(other.open(&lock("orders"), &sealed), None);
+    }
+
+    #[test]
+    fn a_token_is_sealed_to_the_same_text_each_time_and_to_another_for_another_lock() {
+        let seal = Seal::new(&[7; KEY_LEN]);
+        let sealed = |name| seal.seal(&lock(name), &token());
+
+        assert_eq!(sealed("orders"), sealed("orders"));
+        assert_ne!(sealed("orders"), sealed("reports"));
+    }
+
+    #[test]
+    fn a_sealed_token_that_was_changed_is_not_opened() {
+        let seal = Seal::new(&[7; KEY_LEN]);
+        let sealed = seal.seal(&lock("orders"), &token());
+        let text = sealed.as_sealed().unwrap();
+        let other = if text.ends_with("A=") { "B=" } else { "A=" };
+
+        for changed in [
+            "",
+            "AAAA",
+            &text[4..],
+            &format!("{}{other}", &text[..text.len() - 2]),
+        ] {
+            let changed = TaskToken::sealed(changed);
+
+            assert_eq!(
+                seal.open(&lock("orders"), &changed),
+                None,
+                "{}",
+                changed.reveal()
+            );
+        }
+    }
+
+    #[test]
+    fn a_token_of_a_record_from_before_they_were_sealed_is_as_it_is() {
+        let seal = Seal::new(&[7; KEY_LEN]);
+
+        assert_eq!(seal.open(&lock("orders"), &token()), Some(token()));
+    }
+
+    #[test]
+    fn the_longest_token_can_be_sealed_and_kept() {
+        let seal = Seal::new(&[7; KEY_LEN]);
+        let token = TaskToken::new("x".repeat(2048)).unwrap();
+
+        let sealed = seal.seal(&lock(&"l".repeat(128)), &token);
+
+        let kept = TaskToken::of_record(sealed.reveal());
+        assert_eq!(kept, Ok(sealed));
+    }
+}

@@ -1,0 +1,42 @@
+//! The key of the task tokens, read once in the life of a function's environment.
+
+use crate::executions::ExecutionsError;
+use crate::executions::seal::{KEY_LEN, Seal};
+use crate::store::StoreError;
+use crate::store::dynamodb::DynamoStore;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::sync::{Arc, OnceLock};
+
+/// Where the key of the task tokens is kept: an item of the lock table that only the functions may
+/// read.
+#[derive(Clone, Debug)]
+pub(super) struct Vault {
+    table: DynamoStore,
+    seal: Arc<OnceLock<Seal>>,
+}
+
+impl Vault {
+    pub(super) fn new(table: DynamoStore) -> Self {
+        let seal = Arc::default();
+        Self { table, seal }
+    }
+
+    /// What seals. The first call reads the key, or makes one where there is none yet.
+    pub(super) async fn key(&self) -> Result<&Seal, ExecutionsError> {
+        if let Some(seal) = self.seal.get() {
+            return Ok(seal);
+        }
+        let mut fresh = [0; KEY_LEN];
+        let filled = SystemRandom::new().fill(&mut fresh);
+        filled.map_err(|_| ExecutionsError::Unavailable("no random bytes for a key".into()))?;
+        let key = self
+            .table
+            .token_key(fresh)
+            .await
+            .map_err(|error| match error {
+                StoreError::Denied(_) => ExecutionsError::Denied(error.to_string()),
+                _ => ExecutionsError::Unavailable(error.to_string()),
+            })?;
+        Ok(self.seal.get_or_init(|| Seal::new(&key)))
+    }
+}

@@ -1,0 +1,315 @@
+//! One command on its way to its outcome, as a pure state machine.
+//!
+//! ```text
+//!             Register ─▶ Fast ─────────┐
+//!                          │ ▲ busy     │ conflict
+//!                          │ BackOff    ▼
+//!             committed ◀──┤          Read ⟲ until nothing is missing
+//!                          │            │ decide ──────────▶ refused, or nothing to write
+//!                          │            ▼
+//!                          │          Enqueue ─▶ Write
+//!                          └────────────────────┤ conflict, busy: BackOff ─▶ Read
+//!                                               ▼
+//!                          Forget, where a state has registered and does not wait
+//! ```
+
+mod exchange;
+mod seen;
+
+pub use exchange::{Next, Reply, Request};
+
+use self::seen::{Missing, Seen};
+use super::{Done, ProtocolError, RETRIES_MAX};
+use crate::domain::{
+    Change, Command, Fast, FencingToken, Guard, Outcome, Refusal, Snapshot, Timestamp, Transition,
+    Update, Waiter, WaiterDrop, WaiterId, decide, fast, refused_by_run,
+};
+use crate::store::{Commit, StoreError};
+use std::sync::Arc;
+
+/// One command on its way to its outcome.
+///
+/// It does no I/O and reads no clock: [`Attempt::request`] names what the table is asked next, and
+/// [`Attempt::reply`] takes the answer and the time at which it came. A write is made of the time
+/// before it, however long its request is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Attempt {
+    context: Context,
+    stage: Box<Stage>,
+}
+
+/// What an attempt knows at every stage.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Context {
+    command: Arc<Command>,
+    /// Whether the side item is written.
+    registered: bool,
+    /// The token of the grant that the latest such write was to make.
+    proposed: Option<FencingToken>,
+}
+
+/// The request that is under way, and what its reply is needed for.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an attempt has one of them, in a box"
+)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    Register(Waiter),
+    Fast(Fast),
+    Read(Seen, Missing),
+    /// The place in the queue is decided: its side item goes first.
+    Enqueue(Waiter, Decided),
+    Write(Decided),
+    /// Then it goes on with what a conflict brought, or on the fast path.
+    BackOff(Option<Seen>),
+    /// A state has registered and has its answer without a place in the queue: its side item would
+    /// stay behind, with its task token. How often the table was busy.
+    Forget(Change, Box<Result<Done, ProtocolError>>, u32),
+}
+
+/// A decision that is about to be written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Decided {
+    change: Change,
+    /// Where it is written without knowing the record's numbers.
+    blind: Option<Fast>,
+    done: Done,
+}
+
+impl Attempt {
+    /// An attempt at `command` that begins at `now`.
+    #[must_use]
+    pub fn new(command: impl Into<Arc<Command>>, now: Timestamp) -> Self {
+        let command = command.into();
+        let waiter = command.waits_already(now);
+        let context = Context {
+            command,
+            registered: waiter.is_some(),
+            proposed: None,
+        };
+        match waiter {
+            Some(waiter) => context.at(Stage::Register(waiter)),
+            None => context.begin(now),
+        }
+    }
+
+    /// The command.
+    #[must_use]
+    pub fn command(&self) -> &Command {
+        &self.context.command
+    }
+
+    /// What the table is asked next.
+    #[must_use]
+    pub fn request(&self) -> Request<'_> {
+        match &*self.stage {
+            Stage::Register(waiter) | Stage::Enqueue(waiter, _) => Request::Register(waiter),
+            Stage::Fast(fast) => Request::Commit(&fast.change),
+            Stage::Read(_, Missing::Record) => Request::Load,
+            Stage::Read(_, Missing::Run(id)) => Request::LoadRun(id),
+            Stage::Read(_, Missing::Waiter(id)) => Request::LoadWaiter(id),
+            Stage::Write(decided) => Request::Commit(&decided.change),
+            Stage::Forget(change, ..) => Request::Commit(change),
+            Stage::BackOff(_) => Request::BackOff,
+        }
+    }
+
+    /// Goes on with the reply to [`Self::request`] that came at `now`.
+    ///
+    /// A reply to another request is dropped, and the request stands: all of them can be made
+    /// twice.
+    #[must_use]
+    pub fn reply(self, reply: Reply, now: Timestamp) -> Next {
+        let Self { mut context, stage } = self;
+        match (*stage, reply) {
+            (Stage::Register(_), Reply::Registered) => Next::Ask(context.begin(now)),
+            (Stage::Fast(fast), Reply::Commit(commit)) => context.wrote_fast(&fast, commit, now),
+            (Stage::Read(mut seen, missing), reply) => {
+                if seen.learn(&missing, reply) {
+                    return context.go_on(seen, now);
+                }
+                Next::Ask(context.at(Stage::Read(seen, missing)))
+            }
+            (Stage::Enqueue(_, decided), Reply::Registered) => {
+                context.registered = true;
+                Next::Ask(context.at(Stage::Write(decided)))
+            }
+            (Stage::Write(decided), Reply::Commit(commit)) => context.wrote(decided, commit),
+            (Stage::Forget(change, result, busy), Reply::Commit(Commit::Busy))
+                if busy < RETRIES_MAX =>
+            {
+                Next::Ask(context.at(Stage::Forget(change, result, busy + 1)))
+            }
+            // Where the guard did not hold, the state has registered anew.
+            (Stage::Forget(_, result, _), Reply::Commit(_)) => Next::Over(result),
+            (Stage::BackOff(Some(seen)), Reply::BackedOff) => context.go_on(seen, now),
+            (Stage::BackOff(None), Reply::BackedOff) => Next::Ask(context.begin(now)),
+            (stage, _) => Next::Ask(context.at(stage)),
+        }
+    }
+}
+
+impl Context {
+    fn at(self, stage: Stage) -> Attempt {
+        Attempt {
+            context: self,
+            stage: Box::new(stage),
+        }
+    }
+
+    /// The fast path, if the command has one.
+    fn begin(mut self, now: Timestamp) -> Attempt {
+        match fast(&self.command, now) {
+            Some(fast) => {
+                self.proposed = fast.outcome(None).and_then(|outcome| outcome.token());
+                self.at(Stage::Fast(fast))
+            }
+            None => self.at(Stage::Read(Seen::default(), Missing::Record)),
+        }
+    }
+
+    fn wrote_fast(self, fast: &Fast, commit: Commit, now: Timestamp) -> Next {
+        match commit {
+            Commit::Committed(after) => match fast.outcome(after.as_ref()) {
+                Some(outcome) => self.over(Done {
+                    outcome,
+                    effects: Vec::new(),
+                }),
+                None => self.go_on(Seen::default(), now),
+            },
+            Commit::Conflict(found) => self.go_on(Seen::of(found), now),
+            Commit::Busy => Next::Ask(self.at(Stage::BackOff(None))),
+        }
+    }
+
+    /// Decides as soon as nothing is missing.
+    fn go_on(self, seen: Seen, now: Timestamp) -> Next {
+        match seen.missing(&self.command) {
+            // A run that is in the way may settle it without the record.
+            Some(Missing::Record) => {
+                match refused_by_run(&seen.clone().snapshot(), &self.command, now) {
+                    Some(refusal) => self.refused(refusal),
+                    None => Next::Ask(self.at(Stage::Read(seen, Missing::Record))),
+                }
+            }
+            Some(missing) => Next::Ask(self.at(Stage::Read(seen, missing))),
+            None => self.decide(&seen.snapshot(), now),
+        }
+    }
+
+    fn decide(mut self, seen: &Snapshot, now: Timestamp) -> Next {
+        if seen.is_torn() {
+            return Next::Ask(self.at(Stage::BackOff(Some(Seen::default()))));
+        }
+        let transition = match decide(seen, &self.command, now) {
+            Ok(transition) => transition,
+            Err(refusal) => return self.refused(refusal),
+        };
+        if let Err(error) = check(&transition) {
+            return Next::over(Err(error.into()));
+        }
+        let change = transition.change(seen.record.as_ref());
+        let blind = transition.blind;
+        let done = Done {
+            outcome: transition.outcome,
+            effects: transition.effects,
+        };
+        let Some(change) = change else {
+            return self.over(done);
+        };
+        if let Outcome::Granted { lease } = &done.outcome {
+            self.proposed = Some(lease.token);
+        }
+        let place = matches!(done.outcome, Outcome::Queued { .. }) && !self.registered;
+        let waiter = match &*self.command {
+            Command::Acquire(acquire) if place => Some(acquire.waiter(now)),
+            _ => None,
+        };
+        let decided = Decided {
+            change,
+            blind,
+            done,
+        };
+        Next::Ask(self.at(match waiter {
+            Some(waiter) => Stage::Enqueue(waiter, decided),
+            None => Stage::Write(decided),
+        }))
+    }
+
+    fn wrote(self, decided: Decided, commit: Commit) -> Next {
+        match commit {
+            Commit::Committed(after) => {
+                let Decided {
+                    blind, mut done, ..
+                } = decided;
+                // A write that was made blind knows its numbers only now.
+                let numbers = blind.and_then(|fast| fast.outcome(after.as_ref()));
+                done.outcome = numbers.unwrap_or(done.outcome);
+                self.over(done)
+            }
+            Commit::Conflict(newer) => Next::Ask(self.at(Stage::BackOff(Some(Seen::of(newer))))),
+            // What was seen may be old by now: start from what the table has.
+            Commit::Busy => Next::Ask(self.at(Stage::BackOff(Some(Seen::default())))),
+        }
+    }
+
+    /// A grant that this very attempt wrote, while the reply to the write was lost on the way and
+    /// the SDK sent it again, is a grant and not an old one.
+    fn over(self, mut done: Done) -> Next {
+        if let Outcome::AlreadyHeld { lease } = &done.outcome
+            && Some(lease.token) == self.proposed
+        {
+            let lease = lease.clone();
+            done.outcome = Outcome::Granted { lease };
+        }
+        match (&done.outcome, &*self.command) {
+            (Outcome::AlreadyHeld { .. } | Outcome::GaveUp { .. }, _) => self.forget(Ok(done)),
+            // With a task token, the grant itself has deleted it.
+            (Outcome::Granted { .. }, Command::Acquire(acquire))
+                if acquire.task_token.is_none() =>
+            {
+                self.forget(Ok(done))
+            }
+            _ => Next::over(Ok(done)),
+        }
+    }
+
+    fn refused(self, refusal: Refusal) -> Next {
+        self.forget(Err(ProtocolError::Refused(refusal)))
+    }
+
+    fn forget(self, result: Result<Done, ProtocolError>) -> Next {
+        let waiter = match &*self.command {
+            Command::Acquire(acquire) if self.registered => acquire,
+            _ => return Next::over(result),
+        };
+        let drop = WaiterDrop {
+            id: WaiterId::of(&waiter.terms.holder),
+            task_token: Some(waiter.task_token.clone()),
+        };
+        let change = Change {
+            guard: Guard(Vec::new()),
+            update: Update::Keep,
+            runs: Vec::new(),
+            waiter: Some(drop),
+            read_back: false,
+        };
+        Next::Ask(self.at(Stage::Forget(change, Box::new(result), 0)))
+    }
+}
+
+/// What is about to be written must be a record that this version would read back.
+fn check(transition: &Transition) -> Result<(), StoreError> {
+    let broken = transition
+        .next
+        .as_ref()
+        .and_then(|next| next.check_invariants().err());
+    broken.map_or(Ok(()), |rule| {
+        Err(StoreError::Corrupt {
+            item: "next record".into(),
+            attribute: "holders".into(),
+            problem: format!("would break a rule: {rule}"),
+        })
+    })
+}

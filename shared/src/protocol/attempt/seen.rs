@@ -1,0 +1,66 @@
+//! What is known of a lock, and what has to be read before a command can be decided.
+
+use super::Reply;
+use crate::domain::{Command, RunId, Snapshot, Waiter, WaiterId};
+use crate::store::Found;
+
+/// What is known of the lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Seen {
+    pub(super) found: Found,
+    waiter: Option<(WaiterId, Option<Waiter>)>,
+}
+
+/// What has to be read before the command can be decided.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Missing {
+    Record,
+    Run(RunId),
+    Waiter(WaiterId),
+}
+
+impl Seen {
+    pub(super) fn of(found: Found) -> Self {
+        Self {
+            found,
+            waiter: None,
+        }
+    }
+
+    /// What `command` needs and is not known.
+    pub(super) fn missing(&self, command: &Command) -> Option<Missing> {
+        let Some(record) = &self.found.record else {
+            return Some(Missing::Record);
+        };
+        let run = command.run_to_read(record.as_ref());
+        let run = run.filter(|id| !self.found.runs.contains_key(id));
+        let waiter = command.waiter_to_read(record.as_ref());
+        let known = self.waiter.as_ref().map(|(id, _)| id);
+        let waiter = waiter.filter(|id| known != Some(id));
+        run.map(Missing::Run).or(waiter.map(Missing::Waiter))
+    }
+
+    /// Takes up what was read; whether it is what was missing.
+    pub(super) fn learn(&mut self, missing: &Missing, reply: Reply) -> bool {
+        match (missing, reply) {
+            (Missing::Record, Reply::Record(record)) => self.found.record = Some(record),
+            (Missing::Run(id), Reply::Run(run)) => {
+                self.found.runs.insert(id.clone(), run);
+            }
+            (Missing::Waiter(id), Reply::Waiter(waiter)) => {
+                self.waiter = Some((id.clone(), waiter));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    pub(super) fn snapshot(self) -> Snapshot {
+        let runs = self.found.runs.into_iter();
+        Snapshot {
+            record: self.found.record.flatten(),
+            runs: runs.filter_map(|(id, run)| Some((id, run?))).collect(),
+            waiter: self.waiter,
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! An attempt meets other writes between any two of its requests, and replies that fail or are lost.
+
+mod bench;
+mod conflicts;
+mod replies;
+mod retries;
+mod side_items;

@@ -1,0 +1,180 @@
+//! One lock as plain items, and attempts that can be held up before any request.
+
+use crate::domain::{
+    Acquire, Command, Death, FencingToken, HolderId, Order, Permits, Recover, Release, Renew, Run,
+    RunId, RunKey, RunOutcome, Seconds, StalePolicy, TaskToken, Terms, Timestamp, WhenFull,
+};
+use crate::protocol::{Attempt, Done, Next, ProtocolError, Reply, Request};
+use crate::store::Commit;
+use crate::store::memory::LockItems;
+
+const RETENTION: Seconds = Seconds::of(86_400);
+
+/// One lock.
+#[derive(Default)]
+pub(super) struct Bench {
+    pub(super) items: LockItems,
+}
+
+pub(super) type Answer = Result<Done, ProtocolError>;
+
+impl Bench {
+    /// Carries `command` out with nothing in between.
+    pub(super) fn run(&mut self, command: Command, second: u64) -> Answer {
+        self.finish(Attempt::new(command, at(second)), second)
+    }
+
+    pub(super) fn finish(&mut self, mut attempt: Attempt, second: u64) -> Answer {
+        for _ in 0..100 {
+            let reply = attempt.request().to(&mut self.items);
+            match attempt.reply(reply, at(second)) {
+                Next::Ask(next) => attempt = next,
+                Next::Over(answer) => return *answer,
+            }
+        }
+        panic!("the attempt has no end");
+    }
+
+    /// Carries `command` out up to the write that was decided on the record, which is not sent.
+    pub(super) fn decided(&mut self, command: Command, second: u64) -> Attempt {
+        let mut attempt = Attempt::new(command, at(second));
+        let mut conflicts = 0;
+        loop {
+            let request = attempt.request();
+            let reads = matches!(request, Request::Load | Request::LoadRun(_));
+            if matches!(request, Request::Commit(_)) && conflicts > 0 {
+                return attempt;
+            }
+            let reply = request.to(&mut self.items);
+            let conflict = matches!(reply, Reply::Commit(Commit::Conflict(_)));
+            conflicts += u32::from(conflict || reads);
+            match attempt.reply(reply, at(second)) {
+                Next::Ask(next) => attempt = next,
+                Next::Over(answer) => panic!("it decided no write: {answer:?}"),
+            }
+        }
+    }
+
+    /// Carries `command` out up to the read of a run, which is not sent.
+    pub(super) fn before_the_run(&mut self, command: Command, second: u64) -> Attempt {
+        let mut attempt = Attempt::new(command, at(second));
+        while !matches!(attempt.request(), Request::LoadRun(_)) {
+            let reply = attempt.request().to(&mut self.items);
+            match attempt.reply(reply, at(second)) {
+                Next::Ask(next) => attempt = next,
+                Next::Over(answer) => panic!("it read no run: {answer:?}"),
+            }
+        }
+        attempt
+    }
+
+    pub(super) fn token(&self, name: &str) -> FencingToken {
+        let record = self.items.record.as_ref().expect("a record");
+        record.holders[&holder(name)].token
+    }
+
+    pub(super) fn entry(&self, token: FencingToken) -> Option<RunOutcome> {
+        self.items.runs.get(&RunId::Token(token))?.outcome()
+    }
+
+    pub(super) fn marker(&self, key: &str) -> Option<&Run> {
+        self.items.runs.get(&RunId::Key(run_key(key)))
+    }
+
+    pub(super) fn holders(&self) -> Vec<&str> {
+        let record = self.items.record.iter();
+        let holders = record.flat_map(|record| record.holders.keys());
+        holders.map(HolderId::as_str).collect()
+    }
+}
+
+/// A run of the key `tick` with a heartbeat state, found dead at second 5.
+pub(super) fn dead() -> (Bench, FencingToken) {
+    let mut bench = Bench::default();
+    let mut take = acquire("a");
+    take.terms.run_key = Some(run_key("tick"));
+    bench.run(Command::Acquire(take), 0).expect("a grant");
+    let token = bench.token("a");
+    bench.run(renew("a", token), 1).expect("a renewal");
+    let lease = bench.items.record.as_ref().expect("a record").holders[&holder("a")].clone();
+    let recover = Command::Recover(Recover {
+        succeeded: false,
+        holder: holder("a"),
+        token,
+        seen: lease.version(),
+        death: Death::Seen,
+        evidence: "the execution is ABORTED".into(),
+        retention: RETENTION,
+    });
+    bench.run(recover, 5).expect("a recovery");
+    (bench, token)
+}
+
+pub(super) fn acquire(name: &str) -> Acquire {
+    Acquire {
+        terms: Terms {
+            redrives: 0,
+            parent: None,
+            holder: holder(name),
+            permits: Permits::ONE,
+            lease: Seconds::of(60),
+            heartbeat: Seconds::of(20),
+            max_run: None,
+            no_progress: None,
+            stale: StalePolicy::Terminate,
+            min_interval: None,
+            run_key: None,
+            work: None,
+            retention: RETENTION,
+        },
+        when_full: WhenFull::Refuse,
+        task_token: None,
+        wait_until: None,
+    }
+}
+
+pub(super) fn renew(name: &str, token: FencingToken) -> Command {
+    progress(name, token, None)
+}
+
+/// A heartbeat that reports how far the work has come, which has no fast path.
+pub(super) fn progress(name: &str, token: FencingToken, row: Option<&str>) -> Command {
+    Command::Renew(Renew {
+        redrives: None,
+        holder: holder(name),
+        token,
+        beat: TaskToken::new("beat").ok(),
+        progress: row.map(str::to_owned),
+        retention: RETENTION,
+    })
+}
+
+pub(super) fn release(name: &str, token: FencingToken) -> Command {
+    Command::Release(Release {
+        holder: holder(name),
+        token,
+        run_key: Some(run_key("tick")),
+        outcome: RunOutcome::Succeeded,
+        retention: RETENTION,
+    })
+}
+
+pub(super) fn order(note: &str) -> Order {
+    Order {
+        actor: holder("operator"),
+        note: note.into(),
+        retention: RETENTION,
+    }
+}
+
+pub(super) fn at(second: u64) -> Timestamp {
+    Timestamp::from_millis(1_000_000 + second * 1000)
+}
+
+pub(super) fn holder(name: &str) -> HolderId {
+    HolderId::new(name).expect("a valid holder")
+}
+
+pub(super) fn run_key(key: &str) -> RunKey {
+    RunKey::new(key).expect("a valid run key")
+}

@@ -1,0 +1,79 @@
+//! How often a table that is busy is asked.
+
+use super::bench::{acquire, at};
+use crate::clock::ManualClock;
+use crate::domain::{
+    Change, Command, FencingToken, LockKey, LockRecord, Outcome, Run, RunId, Timestamp, Waiter,
+    WaiterId,
+};
+use crate::faults::now;
+use crate::protocol::{Protocol, ProtocolError, RETRIES_MAX};
+use crate::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A table that is busy for so many writes, and takes any after them.
+struct Busy(AtomicU32);
+
+impl LockStore for Busy {
+    async fn commit(&self, _: &LockKey, _: &Change) -> Result<Commit, StoreError> {
+        let step = |left: u32| left.checked_sub(1);
+        match self
+            .0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, step)
+        {
+            Ok(_) => Ok(Commit::Busy),
+            Err(_) => Ok(Commit::Committed(None)),
+        }
+    }
+
+    async fn load(&self, _: &LockKey) -> Result<Option<LockRecord>, StoreError> {
+        unreachable!("a grant is written without a look")
+    }
+
+    async fn load_run(&self, _: &LockKey, _: &RunId) -> Result<Option<Run>, StoreError> {
+        unreachable!("a grant is written without a look")
+    }
+
+    async fn history(
+        &self,
+        _: &LockKey,
+        _: Option<FencingToken>,
+        _: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        unreachable!("a grant reads no history")
+    }
+
+    async fn register(&self, _: &LockKey, _: &Waiter) -> Result<(), StoreError> {
+        unreachable!("no state waits")
+    }
+
+    async fn load_waiter(&self, _: &LockKey, _: &WaiterId) -> Result<Option<Waiter>, StoreError> {
+        unreachable!("a grant reads no waiter")
+    }
+
+    async fn due(&self, _: u8, _: Timestamp, _: Option<&DueLock>) -> Result<DuePage, StoreError> {
+        unreachable!("a grant is no sweep")
+    }
+}
+
+#[test]
+fn a_busy_table_is_asked_again_up_to_the_bound_and_no_more() {
+    let lock = LockKey::new("nightly").expect("a valid key");
+    for (busy, contended) in [(0, false), (RETRIES_MAX, false), (RETRIES_MAX + 1, true)] {
+        let store = Busy(AtomicU32::new(busy));
+        let protocol = Protocol::new(store, ManualClock::at(at(0)), 1);
+
+        let answer = now(protocol.execute(&lock, &Command::Acquire(acquire("a"))));
+
+        match answer {
+            Ok(done) => {
+                assert!(matches!(done.outcome, Outcome::Granted { .. }), "{done:?}");
+                assert!(!contended, "busy {busy} times");
+            }
+            Err(error) => {
+                assert_eq!(error, ProtocolError::Contended);
+                assert!(contended, "busy {busy} times");
+            }
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! One check of a holder, as a state machine without I/O: it yields requests and takes answers.
+//!
+//! ```text
+//!  describe the execution ─▶ its task ─▶ its tasks ─▶ its replacer ─▶ judge ◀─▶ prove ownership
+//!                                                                      │
+//!    leave ◀───────────────────────────────────────────────────────────┤
+//!    write: recover, freeze, suspect, drop the replacer ◀──────────────┤
+//!    commit the stop ─▶ StopExecution ─▶ StopTask … ─▶ once more from the start ◀┘
+//!         │ a heartbeat came first
+//!         └─▶ load the lease ─▶ once more from the start
+//! ```
+
+mod commands;
+mod exchange;
+
+pub use exchange::{Alert, Answer, Inspection, Request, Step};
+
+use super::{Action, Evidence, ExecutionSight, Hint, Ownership, judge};
+use crate::domain::{
+    Command, Ending, EndingCause, HolderId, Lease, LockKey, Outcome, RunOutcome, Seconds,
+    Timestamp, WaiterId,
+};
+use crate::executions::{ExecutionArn, ExecutionState};
+use crate::tasks::{TaskArn, task_group};
+use std::collections::VecDeque;
+
+/// One check of a holder.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Check {
+    lock: LockKey,
+    holder: HolderId,
+    lease: Lease,
+    hint: Option<Hint>,
+    retention: Seconds,
+    evidence: Evidence,
+    phase: Phase,
+    /// What is left to ask before the phase is over.
+    queue: VecDeque<Request>,
+    /// Whether the stop was carried out: what is seen after it is judged once more, and no more.
+    stopped: bool,
+    /// Whether the end of the execution is older than the lease.
+    doubted: bool,
+    /// Whether the lease was read again: it has changed once since the check began.
+    reloaded: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Gather,
+    /// The stop is being committed.
+    Commit(StopPlan),
+    /// The calls that stop the work are under way; whether one was accepted.
+    Stop(StopPlan, bool),
+    Recover(String),
+    Freeze,
+    Reload,
+    /// What is left has no influence.
+    Finish(Inspection),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct StopPlan {
+    execution: bool,
+    tasks: Vec<String>,
+    why: String,
+}
+
+impl Check {
+    /// A check of `holder`, whose lease was read as `lease`. `hint` is what an event reports. An
+    /// ended run is remembered for `retention`.
+    #[must_use]
+    pub fn new(
+        lock: LockKey,
+        holder: HolderId,
+        lease: Lease,
+        hint: Option<Hint>,
+        retention: Seconds,
+    ) -> Self {
+        let mut check = Self {
+            lock,
+            holder,
+            lease,
+            hint,
+            retention,
+            evidence: Evidence::none(),
+            phase: Phase::Gather,
+            queue: VecDeque::new(),
+            stopped: false,
+            doubted: false,
+            reloaded: false,
+        };
+        check.gather();
+        check
+    }
+
+    /// The first request.
+    pub fn begin(&mut self, now: Timestamp) -> Step {
+        self.next(now)
+    }
+
+    /// Takes the answer to the last request.
+    pub fn answer(&mut self, answer: Answer, now: Timestamp) -> Step {
+        match (&mut self.phase, answer) {
+            (Phase::Gather, answer) => self.learn(answer, now),
+            (Phase::Commit(plan), Answer::Executed(outcome)) => {
+                let plan = plan.clone();
+                match outcome {
+                    Outcome::Done => self.carry_out(plan, now),
+                    _ => self.reload(),
+                }
+            }
+            (Phase::Stop(_, accepted), Answer::Accepted(this)) => *accepted |= this,
+            (Phase::Recover(evidence), Answer::Executed(Outcome::Freed { outcome })) => {
+                let evidence = evidence.clone();
+                self.freed(outcome, evidence);
+            }
+            (Phase::Recover(_), _) => self.reload(),
+            (Phase::Freeze, Answer::Executed(Outcome::Frozen { note, .. })) => {
+                self.finish(Inspection::Held, [Request::Raise(Alert::Frozen(note))]);
+            }
+            (Phase::Reload, Answer::Lease(Some(lease))) if !self.reloaded => {
+                self.reloaded = true;
+                self.lease = lease;
+                self.gather();
+            }
+            (Phase::Reload | Phase::Freeze, _) => self.finish(Inspection::Held, []),
+            _ => {}
+        }
+        self.next(now)
+    }
+
+    fn next(&mut self, now: Timestamp) -> Step {
+        loop {
+            if let Some(request) = self.queue.pop_front() {
+                return Step::Ask(request);
+            }
+            match &self.phase {
+                Phase::Finish(inspection) => return Step::Over(*inspection),
+                Phase::Gather => self.decide(now),
+                Phase::Stop(plan, accepted) => {
+                    let alert = match accepted {
+                        true => Alert::Stopped(plan.why.clone()),
+                        false => Alert::NotStopped(format!("{}, but every call failed", plan.why)),
+                    };
+                    self.gather();
+                    self.queue.push_front(Request::Raise(alert));
+                }
+                Phase::Commit(_) | Phase::Recover(_) | Phase::Freeze | Phase::Reload => {
+                    return Step::Over(self.held());
+                }
+            }
+        }
+    }
+
+    fn gather(&mut self) {
+        let execution = ExecutionArn::of_holder(&self.holder);
+        let task = TaskArn::of_holder(&self.holder);
+        let work = self.lease.work.clone();
+        let group = task_group(&self.lock, &self.holder);
+        let replacer = self.lease.replaced_by.as_ref();
+        let replacer = replacer.filter(|_| execution.is_some());
+        let waits = replacer.map(WaiterId::of);
+        let replacer = replacer.and_then(ExecutionArn::of_holder);
+        self.evidence = Evidence::none();
+        self.phase = Phase::Gather;
+        self.queue = [
+            execution.map(Request::DescribeExecution),
+            task.map(Request::DescribeTask),
+            work.map(|work| Request::ListTasks(work, group)),
+            replacer.map(Request::DescribeExecution),
+            waits.map(Request::LoadWaiter),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+    }
+
+    fn learn(&mut self, answer: Answer, now: Timestamp) {
+        let evidence = &mut self.evidence;
+        match answer {
+            // The holder's own execution is asked about first.
+            Answer::Execution(sight) if evidence.execution == ExecutionSight::NotOne => {
+                evidence.execution = sight;
+            }
+            Answer::Execution(sight) => evidence.replacer = sight,
+            Answer::Task(sight) => evidence.task = sight,
+            Answer::Tasks(sight) => evidence.tasks = sight,
+            Answer::Ownership(ownership) => evidence.ownership = ownership,
+            Answer::Waiter(waiter) => {
+                let waiter = waiter.as_ref();
+                evidence.gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
+                let ended_at = evidence.replacer.stopped_at();
+                // It has registered since: it was redriven, and the description lags.
+                if waiter.is_some_and(|waiter| ended_at.is_some_and(|at| at < waiter.since)) {
+                    evidence.replacer = ExecutionSight::Seen(ExecutionState::Running.into());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn decide(&mut self, now: Timestamp) {
+        if let Some(hint) = &self.hint {
+            self.evidence.correct(hint, &self.lease, now);
+        }
+        self.doubted = self.evidence.doubt(&self.lease, now);
+        let action = judge(&self.lease, &self.evidence, now);
+        if let Some(execution) = self.unproven(&action) {
+            self.queue = VecDeque::from([Request::ProveOwnership(execution)]);
+            return;
+        }
+        let (lock, holder, token) = (&self.lock, &self.holder, self.lease.token);
+        tracing::info!(%lock, %holder, %token, ?action, "checked a holder");
+        match action {
+            Action::Leave => self.finish(self.held(), []),
+            Action::Wake => {
+                let wake = Request::Wake(self.lease.clone());
+                self.finish(Inspection::Held, [wake]);
+            }
+            Action::Alert { why } => {
+                let alert = Alert::EvidenceMissing(why);
+                self.finish(self.held(), [Request::Raise(alert)]);
+            }
+            Action::Refrain { why } => {
+                let alert = Alert::NotStopped(why);
+                self.finish(self.held(), [Request::Raise(alert)]);
+            }
+            Action::Suspect => {
+                let suspect = Request::Execute(self.suspect());
+                self.finish(self.held(), [suspect]);
+            }
+            Action::DropReplacer { replacer } => {
+                let drop = Request::Execute(self.drop_waiter(replacer));
+                self.finish(self.held(), [drop]);
+            }
+            Action::Freeze { why } => self.ask(Phase::Freeze, self.freeze(&why)),
+            Action::Recover {
+                death,
+                succeeded,
+                evidence,
+            } => {
+                let recover = self.recover(death, succeeded, evidence.clone());
+                self.ask(Phase::Recover(evidence), recover);
+            }
+            // A stop takes its time: a later check sees the end of it.
+            Action::Stop { .. } if self.stopped => self.finish(self.held(), []),
+            Action::Stop {
+                commit,
+                execution,
+                tasks,
+                why,
+            } => {
+                let plan = StopPlan {
+                    execution,
+                    tasks,
+                    why,
+                };
+                match self.commitment(commit) {
+                    Some(command) => self.ask(Phase::Commit(plan), command),
+                    None => self.stop(plan),
+                }
+            }
+        }
+    }
+
+    /// The execution that `action` would stop, where nobody has been asked yet whether it belongs to
+    /// the lock.
+    fn unproven(&self, action: &Action) -> Option<ExecutionArn> {
+        let stops = matches!(
+            action,
+            Action::Stop {
+                execution: true,
+                ..
+            }
+        );
+        let asked = self.evidence.ownership != Ownership::NotAsked;
+        let execution = ExecutionArn::of_holder(&self.holder);
+        execution.filter(|_| stops && !asked && !self.stopped)
+    }
+
+    /// The stop is committed: the lease is as the commitment has left it.
+    fn carry_out(&mut self, plan: StopPlan, now: Timestamp) {
+        let cause = match plan.execution {
+            true => EndingCause::Stopped,
+            false => EndingCause::Over,
+        };
+        let since = self.lease.ending.map_or(now, |ending| ending.since);
+        self.lease.ending = Some(Ending { since, cause });
+        self.stop(plan);
+    }
+
+    fn stop(&mut self, plan: StopPlan) {
+        let error = match self.lease.replaced_by {
+            Some(_) => "Lockstep.Replaced",
+            None => "Lockstep.LeaseLost",
+        };
+        let cause = format!("lock {}: {} {}", self.lock, self.holder, plan.why);
+        let execution = ExecutionArn::of_holder(&self.holder).filter(|_| plan.execution);
+        let execution = execution.map(|arn| Request::StopExecution(arn, error, cause.clone()));
+        let cluster = self.lease.work.as_ref().map(|work| work.cluster.clone());
+        let cluster = cluster.unwrap_or_default();
+        let tasks = plan.tasks.iter();
+        let tasks =
+            tasks.map(|task| Request::StopTask(cluster.clone(), task.clone(), cause.clone()));
+        self.queue = execution.into_iter().chain(tasks).collect();
+        self.stopped = true;
+        self.phase = Phase::Stop(plan, false);
+    }
+
+    /// The history keeps which container the run ended with. It is written after the recovery: the
+    /// reaper takes a task that is noted for one that was dealt with.
+    fn freed(&mut self, outcome: Option<RunOutcome>, evidence: String) {
+        let note = self.note_task().map(Request::Note);
+        let Some(outcome) = outcome else {
+            return self.finish(Inspection::Held, note);
+        };
+        let alert = Request::Raise(Alert::Freed(outcome, evidence));
+        self.finish(
+            Inspection::Freed(outcome),
+            std::iter::once(alert).chain(note),
+        );
+    }
+
+    fn reload(&mut self) {
+        let load = Request::LoadLease(self.holder.clone(), self.lease.token);
+        self.phase = Phase::Reload;
+        self.queue = VecDeque::from([load]);
+    }
+
+    fn ask(&mut self, phase: Phase, command: Command) {
+        self.phase = phase;
+        self.queue = VecDeque::from([Request::Execute(command)]);
+    }
+
+    fn finish(&mut self, inspection: Inspection, last: impl IntoIterator<Item = Request>) {
+        self.phase = Phase::Finish(inspection);
+        self.queue = last.into_iter().collect();
+    }
+
+    fn held(&self) -> Inspection {
+        match self.lease.ending {
+            Some(_) if self.evidence.is_unlisted() => Inspection::Unlisted,
+            Some(_) => Inspection::Ending,
+            None if self.doubted => Inspection::Renewed,
+            None => Inspection::Held,
+        }
+    }
+}

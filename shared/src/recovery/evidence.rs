@@ -1,0 +1,190 @@
+//! What is known of a holder, and where it comes from.
+
+use crate::domain::{Lease, Seconds, Timestamp};
+use crate::executions::{ExecutionDescription, ExecutionEnd, ExecutionState};
+use crate::tasks::Task;
+
+/// How long a described state may lag behind an event.
+pub const LAG_MAX: Seconds = Seconds::of(30);
+
+/// What was learnt of a holder's execution.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ExecutionSight {
+    /// The holder is no execution: there is nobody to ask.
+    NotOne,
+    /// Step Functions says so.
+    Seen(ExecutionDescription),
+    /// Step Functions does not know it: it ended long ago.
+    Unknown,
+    /// It could not be learnt, and why.
+    Hidden(String),
+}
+
+/// What was learnt of a holder's tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TasksSight {
+    /// The run named no place to look at.
+    NotNamed,
+    /// ECS lists these.
+    Seen(Vec<Task>),
+    /// It could not be learnt, and why.
+    Hidden(String),
+}
+
+/// What was learnt of the task that a holder is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TaskSight {
+    /// The holder is no task: there is nobody to ask.
+    NotOne,
+    /// ECS says so.
+    Seen(Task),
+    /// ECS does not know it: it stopped long ago, or began a moment ago.
+    Unknown,
+    /// It could not be learnt, and why.
+    Hidden(String),
+}
+
+/// Whether the execution of a holder belongs to the lock, by its own input or definition. The name of
+/// a holder proves nothing: a caller of acquire-lock chooses it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Ownership {
+    /// It is asked for only before the execution is stopped.
+    NotAsked,
+    /// Its input or its definition names the lock.
+    Proven,
+    /// Neither does.
+    Unproven,
+    /// It could not be learnt, and why.
+    Hidden(String),
+}
+
+/// What is known of a holder.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Evidence {
+    /// Of its execution.
+    pub execution: ExecutionSight,
+    /// Of itself, where it is a task and not an execution.
+    pub task: TaskSight,
+    /// Of the tasks of its execution.
+    pub tasks: TasksSight,
+    /// Of the execution that waits to replace it, where there is one.
+    pub replacer: ExecutionSight,
+    /// Whether the time of that run to wait is over: it is still in the queue until it asks again.
+    pub gave_up: bool,
+    /// Whether its execution may be stopped for this lock.
+    pub ownership: Ownership,
+}
+
+/// What an event reports. DescribeExecution and DescribeTasks are eventually consistent and may
+/// lag behind it
+/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Hint {
+    /// An execution has ended.
+    Execution(ExecutionEvent),
+    /// A task has changed.
+    Task(Task),
+}
+
+/// The end of an execution, as an event reports it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ExecutionEvent {
+    /// How it ended.
+    pub end: ExecutionEnd,
+    /// When it ended.
+    pub at: Timestamp,
+    /// How often it had been redriven.
+    pub redrives: u32,
+}
+
+impl ExecutionSight {
+    /// When it ended, if it is described as ended.
+    pub(super) fn stopped_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Seen(seen) if seen.state != ExecutionState::Running => seen.stopped_at,
+            _ => None,
+        }
+    }
+
+    /// Whether Step Functions shows that it runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self, Self::Seen(seen) if seen.state == ExecutionState::Running)
+    }
+}
+
+impl Evidence {
+    /// No evidence yet.
+    pub(super) const fn none() -> Self {
+        Self {
+            execution: ExecutionSight::NotOne,
+            task: TaskSight::NotOne,
+            tasks: TasksSight::NotNamed,
+            replacer: ExecutionSight::NotOne,
+            gave_up: false,
+            ownership: Ownership::NotAsked,
+        }
+    }
+
+    /// Whether the execution has ended and ECS may not list its last task yet: it lists none, or after
+    /// a redrive none that runs, for a stopped one may be of the attempt before.
+    pub(super) fn is_unlisted(&self) -> bool {
+        let (ExecutionSight::Seen(seen), TasksSight::Seen(tasks)) = (&self.execution, &self.tasks)
+        else {
+            return false;
+        };
+        let none = tasks.is_empty();
+        let none_runs = tasks.iter().all(|task| task.stopped);
+        seen.state != ExecutionState::Running && (none || (seen.redrives > 0 && none_runs))
+    }
+
+    /// The evidence, with what `hint` reports where the described states lag behind it.
+    ///
+    /// The described state counts where the event is old, where it shows a later redrive, and where
+    /// the holder was granted or has renewed `lease` since the end that the event reports.
+    pub(super) fn correct(&mut self, hint: &Hint, lease: &Lease, now: Timestamp) {
+        match hint {
+            Hint::Execution(event) => {
+                let ExecutionSight::Seen(seen) = &mut self.execution else {
+                    return;
+                };
+                let redriven = event.redrives < seen.redrives.max(lease.redrives);
+                let fresh = now < event.at.plus(LAG_MAX);
+                let lags = seen.state == ExecutionState::Running;
+                if lags && fresh && !redriven && lease.renewed_at() < event.at {
+                    seen.state = ExecutionState::Ended(event.end);
+                    seen.stopped_at = Some(event.at);
+                }
+            }
+            Hint::Task(event) => {
+                if let TasksSight::Seen(tasks) = &mut self.tasks {
+                    if tasks.iter().all(|task| task.arn != event.arn) {
+                        tasks.push(event.clone());
+                    }
+                    let mut older = tasks
+                        .iter_mut()
+                        .filter(|task| task.arn == event.arn && task.version < event.version);
+                    older.by_ref().for_each(|task| *task = event.clone());
+                }
+            }
+        }
+    }
+
+    /// The evidence, with the end of the execution taken back where `lease` shows that it was
+    /// redriven since: its holder has reported more redrives, or has taken or renewed the lease
+    /// after that end, so that the description may lag behind. A hand-over that its waiter has not
+    /// confirmed is no sign of the waiter. Whether the time will tell which it is.
+    pub(super) fn doubt(&mut self, lease: &Lease, now: Timestamp) -> bool {
+        let ExecutionSight::Seen(seen) = &mut self.execution else {
+            return false;
+        };
+        let renewed = lease.renewed_at();
+        let own = lease.call.is_none();
+        let renewed_since = own && seen.stopped_at.is_some_and(|end| end < renewed);
+        let lags = renewed_since && now < renewed.plus(LAG_MAX);
+        if seen.redrives < lease.redrives || lags {
+            seen.state = ExecutionState::Running;
+        }
+        lags
+    }
+}

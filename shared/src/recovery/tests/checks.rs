@@ -1,0 +1,411 @@
+//! One check, request by request.
+
+use super::{RUNNING, after, ended, holder, lease, suspect, task, terms};
+use crate::domain::{
+    Command, Ending, EndingCause, HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Seconds,
+    Timestamp, Waiter, Work,
+};
+use crate::executions::{ExecutionArn, ExecutionEnd};
+use crate::recovery::{
+    Alert, Answer, Check, ExecutionSight, Hint, Inspection, Ownership, Request, Step, TaskSight,
+    TasksSight,
+};
+use crate::tasks::Task;
+
+/// What the world answers to a check.
+struct World {
+    execution: ExecutionSight,
+    replacer: ExecutionSight,
+    waits_until: Option<Timestamp>,
+    ownership: Ownership,
+    tasks: Vec<Task>,
+    /// The outcomes of commands, in order; the last one counts from then on.
+    outcomes: Vec<Outcome>,
+    lease: Option<Lease>,
+    accepts: bool,
+}
+
+impl World {
+    fn of(execution: ExecutionSight, outcomes: Vec<Outcome>) -> Self {
+        Self {
+            execution,
+            replacer: RUNNING,
+            waits_until: None,
+            ownership: Ownership::Proven,
+            tasks: Vec::new(),
+            outcomes,
+            lease: None,
+            accepts: true,
+        }
+    }
+
+    fn answer(&mut self, request: &Request) -> Answer {
+        match request {
+            Request::DescribeExecution(arn) if *arn == arn_of("a") => {
+                Answer::Execution(self.execution.clone())
+            }
+            Request::DescribeExecution(_) => Answer::Execution(self.replacer.clone()),
+            Request::DescribeTask(_) => Answer::Task(TaskSight::Unknown),
+            Request::ListTasks(..) => Answer::Tasks(TasksSight::Seen(self.tasks.clone())),
+            Request::Execute(_) => Answer::Executed(match self.outcomes.len() {
+                1 => self.outcomes[0].clone(),
+                _ => self.outcomes.remove(0),
+            }),
+            Request::Note(_) => Answer::Executed(Outcome::Done),
+            Request::StopExecution(..) | Request::StopTask(..) => Answer::Accepted(self.accepts),
+            Request::Wake(_) | Request::Raise(_) => Answer::Done,
+            Request::ProveOwnership(_) => Answer::Ownership(self.ownership.clone()),
+            Request::LoadWaiter(_) => Answer::Waiter(Some(Waiter {
+                terms: terms("b"),
+                task_token: None,
+                wait_until: self.waits_until,
+                since: after(0),
+            })),
+            Request::LoadLease(..) => Answer::Lease(self.lease.clone()),
+        }
+    }
+
+    /// Carries a check of `a` out. What it asked, and what it came to.
+    fn check(&mut self, lease: Lease, hint: Option<Hint>, now: Timestamp) -> (Asked, Inspection) {
+        let lock = LockKey::new("lock").unwrap();
+        let mut check = Check::new(lock, holder("a"), lease, hint, Seconds::of(86_400));
+        let mut asked = Vec::new();
+        let mut step = check.begin(now);
+        for _ in 0..50 {
+            let request = match step {
+                Step::Over(inspection) => return (Asked(asked), inspection),
+                Step::Ask(request) => request,
+            };
+            let answer = self.answer(&request);
+            asked.push(request);
+            step = check.answer(answer, now);
+        }
+        panic!("the check has no end: {asked:?}");
+    }
+}
+
+struct Asked(Vec<Request>);
+
+impl Asked {
+    fn names(&self) -> Vec<&'static str> {
+        let name = |request: &Request| match request {
+            Request::DescribeExecution(_) => "describe",
+            Request::DescribeTask(_) => "task",
+            Request::ListTasks(..) => "tasks",
+            Request::Execute(Command::Recover(_)) => "recover",
+            Request::Execute(Command::Stop(_)) => "commit",
+            Request::Execute(Command::MarkEnding(_)) => "mark",
+            Request::Execute(Command::Freeze(_)) => "freeze",
+            Request::Execute(Command::DropWaiter(_)) => "drop",
+            Request::Execute(_) => "execute",
+            Request::Note(_) => "note",
+            Request::StopExecution(..) => "stop execution",
+            Request::StopTask(..) => "stop task",
+            Request::Wake(_) => "wake",
+            Request::Raise(Alert::Stopped(_)) => "raise stopped",
+            Request::Raise(Alert::NotStopped(_)) => "raise not stopped",
+            Request::Raise(Alert::Freed(..)) => "raise freed",
+            Request::Raise(Alert::Frozen(_)) => "raise frozen",
+            Request::Raise(Alert::EvidenceMissing(_)) => "raise missing",
+            Request::ProveOwnership(_) => "prove",
+            Request::LoadWaiter(_) => "waiter",
+            Request::LoadLease(..) => "load",
+        };
+        self.0.iter().map(name).collect()
+    }
+
+    /// The version of the lease that each recovery was fenced by.
+    fn fences(&self) -> Vec<Timestamp> {
+        let fence = |request: &Request| match request {
+            Request::Execute(Command::Recover(recover)) => Some(recover.seen.expires_at),
+            _ => None,
+        };
+        self.0.iter().filter_map(fence).collect()
+    }
+}
+
+fn arn_of(name: &str) -> ExecutionArn {
+    ExecutionArn::of_holder(&holder(name)).unwrap()
+}
+
+fn freed() -> Outcome {
+    Outcome::Freed {
+        outcome: Some(RunOutcome::Recovered),
+    }
+}
+
+fn with_work(lease: Lease) -> Lease {
+    let work = Some(Work {
+        cluster: "batch".into(),
+        family: None,
+        container: None,
+    });
+    Lease { work, ..lease }
+}
+
+fn newer() -> Lease {
+    lease().renewed(after(5), None, None)
+}
+
+#[test]
+fn a_recovery_that_meets_a_heartbeat_is_judged_once_more_and_no_more() {
+    let cases = [
+        (
+            vec![Outcome::Unchanged, freed()],
+            Some(newer()),
+            2,
+            Inspection::Freed(RunOutcome::Recovered),
+        ),
+        (vec![Outcome::Unchanged], Some(newer()), 2, Inspection::Held),
+        (vec![Outcome::Unchanged], None, 1, Inspection::Held),
+    ];
+    for (outcomes, now_held, recoveries, expected) in cases {
+        let mut world = World::of(ended(ExecutionEnd::Failed), outcomes);
+        world.lease = now_held;
+
+        let (asked, inspection) = world.check(lease(), None, after(6));
+
+        assert_eq!(inspection, expected);
+        let fences = [lease().expires_at, newer().expires_at];
+        assert_eq!(asked.fences(), fences[..recoveries], "{:?}", asked.names());
+    }
+}
+
+#[test]
+fn a_stop_is_committed_before_it_is_carried_out_and_judged_once_more_after_it() {
+    let mut world = World::of(RUNNING, vec![Outcome::Done]);
+    world.tasks = vec![task("t", false)];
+
+    let silent = suspect(with_work(lease()));
+    let (asked, inspection) = world.check(silent.clone(), None, after(90));
+
+    let steps = [
+        "describe",
+        "tasks",
+        "prove",
+        "commit",
+        "stop execution",
+        "stop task",
+        "raise stopped",
+        "describe",
+        "tasks",
+    ];
+    assert_eq!(asked.names(), steps);
+    assert_eq!(inspection, Inspection::Ending);
+
+    world.accepts = false;
+    let (refused, _) = world.check(silent.clone(), None, after(90));
+    assert!(refused.names().contains(&"raise not stopped"));
+
+    world.outcomes = vec![Outcome::Unchanged];
+    let (outdated, inspection) = world.check(silent, None, after(90));
+    assert_eq!(
+        outdated.names(),
+        ["describe", "tasks", "prove", "commit", "load"]
+    );
+    assert_eq!(inspection, Inspection::Held);
+}
+
+#[test]
+fn a_freeze_is_alerted_to_if_it_was_written() {
+    let frozen = Outcome::Frozen {
+        note: "a stopped renewing".into(),
+        expires_at: after(60),
+    };
+    let hold = Lease {
+        stale: crate::domain::StalePolicy::Hold,
+        ..suspect(lease())
+    };
+    for (outcome, steps) in [
+        (frozen, vec!["describe", "freeze", "raise frozen"]),
+        (Outcome::Unchanged, vec!["describe", "freeze"]),
+    ] {
+        let (asked, inspection) =
+            World::of(RUNNING, vec![outcome]).check(hold.clone(), None, after(90));
+
+        assert_eq!(asked.names(), steps);
+        assert_eq!(inspection, Inspection::Held);
+    }
+}
+
+#[test]
+fn a_replacer_that_is_over_is_dropped_and_the_holder_left() {
+    let replaced = Lease {
+        replaced_by: Some(holder("b")),
+        ..lease()
+    };
+    let mut world = World::of(RUNNING, vec![Outcome::Done]);
+    world.replacer = ended(ExecutionEnd::Aborted);
+
+    let (asked, inspection) = world.check(replaced, None, after(1));
+
+    assert_eq!(asked.names(), ["describe", "describe", "waiter", "drop"]);
+    assert_eq!(inspection, Inspection::Held);
+}
+
+#[test]
+fn an_execution_that_is_not_shown_to_belong_to_the_lock_is_not_stopped() {
+    let frozen = Outcome::Frozen {
+        note: "a stopped renewing".into(),
+        expires_at: after(60),
+    };
+    let replaced = Lease {
+        replaced_by: Some(holder("b")),
+        ..lease()
+    };
+    let hidden = || Ownership::Hidden("throttled".into());
+    for (lease, ownership, then) in [
+        (
+            suspect(lease()),
+            Ownership::Unproven,
+            &["freeze", "raise frozen"][..],
+        ),
+        (suspect(lease()), hidden(), &["raise not stopped"]),
+        (
+            replaced.clone(),
+            Ownership::Unproven,
+            &["raise not stopped"],
+        ),
+        (replaced, hidden(), &["raise not stopped"]),
+    ] {
+        let mut world = World::of(RUNNING, vec![frozen.clone()]);
+        world.ownership = ownership.clone();
+
+        let (asked, inspection) = world.check(lease, None, after(90));
+
+        let names = asked.names();
+        let proof = names.iter().position(|name| *name == "prove").unwrap();
+        assert_eq!(&names[proof + 1..], then, "{ownership:?}");
+        assert_eq!(inspection, Inspection::Held);
+    }
+}
+
+#[test]
+fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
+    let replaced = Lease {
+        replaced_by: Some(holder("b")),
+        ..lease()
+    };
+    for (waits_until, is_stopped) in [(None, true), (Some(11), true), (Some(10), false)] {
+        let mut world = World::of(RUNNING, vec![Outcome::Done]);
+        world.waits_until = waits_until.map(after);
+
+        let (asked, inspection) = world.check(replaced.clone(), None, after(10));
+
+        let stopped = asked.names().contains(&"stop execution");
+        assert_eq!(stopped, is_stopped, "until {waits_until:?}");
+        let expected = [Inspection::Held, Inspection::Ending][usize::from(is_stopped)];
+        assert_eq!(inspection, expected);
+    }
+}
+
+#[test]
+fn an_event_of_a_task_counts_where_the_list_is_older() {
+    let seen = |version, stopped| Task {
+        version,
+        ..task("t", stopped)
+    };
+    // The task in the list, the task of the event, and whether none is at work.
+    let cases = [
+        (
+            vec![seen(1, false)],
+            seen(2, true),
+            true,
+            "the list is older",
+        ),
+        (
+            vec![seen(3, false)],
+            seen(2, true),
+            false,
+            "the event is older",
+        ),
+        (vec![seen(2, false)], seen(2, true), false, "neither is"),
+        (
+            vec![task("other", false)],
+            seen(2, true),
+            false,
+            "it is about another task",
+        ),
+        (vec![], seen(2, true), true, "the list does not have it yet"),
+        (
+            vec![],
+            seen(1, false),
+            false,
+            "the list does not have it yet, and it runs",
+        ),
+    ];
+    for (listed, event, over, why) in cases {
+        let mut world = World::of(ended(ExecutionEnd::Failed), vec![freed()]);
+        world.tasks = listed;
+        let noted = Lease {
+            ending: Some(Ending {
+                since: after(0),
+                cause: EndingCause::Stopped,
+            }),
+            ..with_work(lease())
+        };
+
+        let (asked, _) = world.check(noted, Some(Hint::Task(event)), after(1));
+
+        assert_eq!(
+            asked.names().contains(&"recover"),
+            over,
+            "{why}: {:?}",
+            asked.names()
+        );
+    }
+}
+
+#[test]
+fn the_task_that_stopped_last_is_noted_after_the_recovery() {
+    let at = |arn: &str, second| Task {
+        stopped_at: Some(after(second)),
+        ..task(arn, true)
+    };
+    let mut world = World::of(ended(ExecutionEnd::Failed), vec![freed()]);
+    world.tasks = vec![at("first", 1), at("last", 3), at("second", 2)];
+
+    let (asked, _) = world.check(with_work(lease()), None, after(5));
+
+    assert_eq!(
+        asked.names(),
+        ["describe", "tasks", "recover", "raise freed", "note"]
+    );
+    let noted = asked.0.iter().find_map(|request| match request {
+        Request::Note(Command::NoteTask(NoteTask { task, .. })) => Some(task.arn.as_str()),
+        _ => None,
+    });
+    assert_eq!(noted, Some("last"));
+}
+
+#[test]
+fn a_holder_that_is_no_execution_has_no_replacer_to_describe() {
+    let name = HolderId::new("process-1").unwrap();
+    let replaced = Lease {
+        replaced_by: Some(holder("b")),
+        ..lease()
+    };
+    let lock = LockKey::new("lock").unwrap();
+    let mut check = Check::new(lock, name, replaced, None, Seconds::of(1));
+
+    let step = check.begin(after(1));
+
+    assert_eq!(step, Step::Over(Inspection::Held));
+}
+
+#[test]
+fn a_check_of_a_grant_that_is_gone_says_nothing_of_its_end() {
+    let noted = Lease {
+        ending: Some(Ending {
+            since: after(1),
+            cause: EndingCause::Over,
+        }),
+        ..lease()
+    };
+    let mut world = World::of(ended(ExecutionEnd::Failed), vec![Outcome::Unchanged]);
+
+    let (asked, inspection) = world.check(noted, None, after(6));
+
+    assert_eq!(asked.names(), ["describe", "recover", "load"]);
+    assert_eq!(inspection, Inspection::Held);
+}

@@ -1,0 +1,59 @@
+//! The key that task tokens are sealed with.
+
+use super::DynamoStore;
+use super::error::store_error;
+use super::item::{Attributes, text};
+use crate::store::StoreError;
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+
+/// Its partition: no lock has such a name, and the policies of containers deny what begins so.
+const PARTITION: &str = "#token-key";
+
+/// Its attribute.
+const KEY: &str = "tokenKey";
+
+impl DynamoStore {
+    /// The key of this table: the one that is there, or from now on `fresh`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the table does not answer, or has a key of another length.
+    pub async fn token_key<const N: usize>(&self, fresh: [u8; N]) -> Result<[u8; N], StoreError> {
+        let there = self.get(item_key()).await?;
+        let there = match there {
+            Some(item) => item,
+            None => self.keep(&fresh).await?,
+        };
+        let key = there.get(KEY).and_then(|value| value.as_b().ok());
+        let key = key.and_then(|key| <[u8; N]>::try_from(key.as_ref()).ok());
+        key.ok_or_else(|| StoreError::Corrupt {
+            item: format!("{PARTITION}/key"),
+            attribute: KEY.to_owned(),
+            problem: format!("is not a key of {N} bytes"),
+        })
+    }
+
+    /// Of two functions that make a key at once both get the first.
+    async fn keep(&self, fresh: &[u8]) -> Result<Attributes, StoreError> {
+        let fresh = AttributeValue::B(Blob::new(fresh));
+        let sent = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(item_key()))
+            .update_expression("SET #key = if_not_exists(#key, :fresh)")
+            .expression_attribute_names("#key", KEY)
+            .expression_attribute_values(":fresh", fresh)
+            .return_values(ReturnValue::AllNew)
+            .send()
+            .await;
+        let done = sent.map_err(|failure| store_error(&failure))?;
+        Ok(done.attributes.unwrap_or_default())
+    }
+}
+
+fn item_key() -> Attributes {
+    [("pk", PARTITION), ("sk", "key")]
+        .map(|(name, value)| (name.to_owned(), text(value)))
+        .into()
+}

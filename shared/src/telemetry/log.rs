@@ -1,0 +1,92 @@
+//! Log lines through `tracing`.
+
+use crate::config::{Key, variable};
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The crates whose lines may have any level.
+const OWN: [&str; 6] = [
+    "lockstep",
+    "acquire_lock",
+    "heartbeat",
+    "release_lock",
+    "check_running_executions",
+    "reaper",
+];
+
+/// Sends `tracing` events to standard output, one JSON object a line.
+pub fn init_log() {
+    let level = variable(Key::Log.name()).and_then(|level| level.parse().ok());
+    let lines = fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .with_writer(std::io::stdout)
+        .with_filter(targets(level.unwrap_or(Level::INFO)));
+    tracing_subscriber::registry().with(lines).init();
+}
+
+/// What is logged at `level`. Other crates are held at `info` whatever the level: below it the Lambda
+/// runtime logs whole events, and the SDK whole requests, with the task tokens in them.
+#[must_use]
+pub fn targets(level: Level) -> Targets {
+    let others = LevelFilter::from_level(level.min(Level::INFO));
+    let own = OWN.map(|target| (target, LevelFilter::from_level(level)));
+    Targets::new().with_default(others).with_targets(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Level, OWN, targets};
+
+    const LEVELS: [Level; 5] = [
+        Level::ERROR,
+        Level::WARN,
+        Level::INFO,
+        Level::DEBUG,
+        Level::TRACE,
+    ];
+
+    #[test]
+    fn other_crates_log_nothing_below_info_at_any_level() {
+        let others = [
+            "lambda_runtime",
+            "aws_smithy_runtime",
+            "aws_sdk_sfn",
+            "hyper",
+            "h2::codec",
+        ];
+        for (level, target) in LEVELS.into_iter().flat_map(|l| others.map(|t| (l, t))) {
+            let wanted = targets(level);
+            assert!(
+                !wanted.would_enable(target, &Level::DEBUG),
+                "{target} at {level}"
+            );
+            assert!(
+                !wanted.would_enable(target, &Level::TRACE),
+                "{target} at {level}"
+            );
+            assert!(
+                wanted.would_enable(target, &Level::ERROR),
+                "{target} at {level}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_functions_log_at_the_level_that_is_set() {
+        for (level, target) in LEVELS.into_iter().flat_map(|l| OWN.map(|t| (l, t))) {
+            assert!(
+                targets(level).would_enable(target, &level),
+                "{target} at {level}"
+            );
+        }
+        assert!(!targets(Level::INFO).would_enable("lockstep", &Level::DEBUG));
+    }
+}

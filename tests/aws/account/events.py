@@ -1,0 +1,76 @@
+"""What the design counts on in EventBridge, its Scheduler and Amazon SNS, and how far reads lag behind."""
+import datetime
+import json
+import time
+
+from .registry import check, probe
+
+KEY = "<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>"
+
+
+def once(scratch, target, request):
+    """A schedule that fires once, within two minutes. Returns the run key that it fills in."""
+    api, name, role = scratch.client("scheduler"), scratch.name("schedule"), scratch.role()
+    at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=scratch.seconds(90, 2))
+    if not scratch.local:
+        at = at.replace(second=0)  # the Scheduler keeps whole minutes
+    arn = scratch.create(f"schedule {name}", lambda: api.create_schedule(
+        Name=name, ScheduleExpression=f"at({at:%Y-%m-%dT%H:%M:%S})", FlexibleTimeWindow={"Mode": "OFF"},
+        Target={"Arn": target, "RoleArn": role, "Input": json.dumps(request),
+                "RetryPolicy": {"MaximumRetryAttempts": 0}})["ScheduleArn"], lambda _: api.delete_schedule(Name=name))
+    return f"{arn}#{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def universal(scratch, action):
+    return f"arn:{scratch.partition}:scheduler:::aws-sdk:{action}"
+
+
+@probe("schedule-fills-in-the-run-key")
+def schedule_fills_in_the_run_key(scratch):
+    """A universal target takes its request in upper camel case, with the context attributes filled in."""
+    machine, states = scratch.machine({"End": {"Type": "Succeed"}}), scratch.client("stepfunctions")
+    request = {"StateMachineArn": machine, "Input": json.dumps({"runKey": KEY})}
+    key = once(scratch, universal(scratch, "sfn:startExecution"), request)
+    listed = scratch.wait_for(lambda: states.list_executions(stateMachineArn=machine)["executions"],
+                              "execution of the schedule", 240, scratch.seconds(2, 0.2))
+    seen = json.loads(scratch.described(listed[0]["executionArn"])["input"])["runKey"]
+    check(seen == key, f"the run key is {seen}, not {key}")
+
+
+@probe("topic-gets-events-without-a-condition")
+def topic_gets_events(scratch):
+    api, name, url, source = scratch.client("sns"), scratch.name("topic"), scratch.queue("alerts"), scratch.name("source")
+    topic = scratch.create(f"topic {name}", lambda: api.create_topic(Name=name)["TopicArn"],
+                           lambda arn: api.delete_topic(TopicArn=arn))
+    policy = {"Version": "2012-10-17", "Statement": [{
+        "Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sns:Publish", "Resource": topic}]}
+    api.set_topic_attributes(TopicArn=topic, AttributeName="Policy", AttributeValue=json.dumps(policy))
+    scratch.let_in(url, "sns.amazonaws.com")
+    api.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=scratch.queue_arn(url))
+    scratch.rule({"source": [source]}, topic)
+    entry = {"Source": source, "DetailType": "Verify", "Detail": json.dumps({"lock": "nightly"})}
+    answer = scratch.client("events").put_events(Entries=[entry])
+    check(answer["FailedEntryCount"] == 0, str(answer["Entries"]))
+    message = json.loads(scratch.receive(url, 60)["Message"])
+    check(message["detail"] == {"lock": "nightly"}, f"the message is {message}")
+
+
+@probe("execution-events-carry-their-end")
+def execution_events(scratch):
+    """The event of an end has what the reaper judges by; a describe call catches up with it."""
+    states, worst = scratch.client("stepfunctions"), 0.0
+    machine = scratch.machine({"Wait": {"Type": "Wait", "Seconds": 300, "End": True}})
+    url = scratch.events({"source": ["aws.states"], "detail": {"stateMachineArn": [machine], "status": ["ABORTED"]}})
+    for _ in range(scratch.seconds(10, 3)):
+        execution = scratch.start(machine, {"lock": "nightly"})
+        scratch.wait_for(lambda arn=execution: states.get_execution_history(executionArn=arn)["events"][1:], "first state")
+        states.stop_execution(executionArn=execution)
+        detail, since = scratch.receive(url)["detail"], time.monotonic()
+        check(detail["executionArn"] == execution, f"the event is of {detail['executionArn']}")
+        check(isinstance(detail.get("stopDate"), int), f"stopDate is {detail.get('stopDate')}")
+        check(detail.get("redriveCount") == 0, f"redriveCount is {detail.get('redriveCount')}")
+        check(json.loads(detail["input"]) == {"lock": "nightly"}, f"the input is {detail['input']}")
+        ended = scratch.ended(execution, 60, 0.2)
+        worst = max(worst, time.monotonic() - since)
+        check(abs(ended["stopDate"].timestamp() * 1000 - detail["stopDate"]) < 1000, "two stopDates that differ")
+    return f"DescribeExecution at most {worst:.1f} s behind the event"

@@ -1,0 +1,256 @@
+"""What the probes create: everything is registered with its deletion before it is used."""
+import functools
+import io
+import json
+import secrets
+import threading
+import time
+import zipfile
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+TRUSTED = ("states.amazonaws.com", "lambda.amazonaws.com", "scheduler.amazonaws.com")
+GONE = ("ResourceNotFoundException", "StateMachineDoesNotExist", "NoSuchEntity", "NotFoundException",
+        "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "ClusterNotFoundException", "NotFound")
+
+
+class Stopped(Exception):
+    """The run was stopped, so nothing more is created or waited for."""
+
+
+def caller():
+    """Account and region, as far as they are known, and whether the account is."""
+    session = boto3.session.Session()
+    region = session.region_name or "no region"
+    try:
+        quick = Config(connect_timeout=3, read_timeout=5, retries={"total_max_attempts": 1})
+        identity = session.client("sts", region_name=session.region_name or "us-east-1", config=quick)
+        return f"account {identity.get_caller_identity()['Account']}, {region}", True
+    except (BotoCoreError, ClientError) as error:
+        return f"account unknown ({type(error).__name__}), {region}", False
+
+
+class Making:
+    """One thing that is made once. The lock is its own: making takes minutes where a task has to run."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._outcome = None
+
+    def once(self, make):
+        with self._lock:
+            if self._outcome is None:
+                try:
+                    self._outcome = make(), None
+                except Exception as error:  # raised again for each probe that needs the thing
+                    self._outcome = None, error
+        made, error = self._outcome
+        if error:
+            raise error
+        return made
+
+
+class Scratch:
+    def __init__(self, options, local):
+        self.options = options
+        self.local = local  # an emulator, whose tasks start at once and whose roles need no time
+        self.prefix = f"lockstep-verify-{secrets.token_hex(4)}"
+        self._deletions = []
+        self._lock = threading.Lock()
+        self._clients = {}
+        self._shared = {}
+        self._stopped = threading.Event()
+
+    def stop(self):
+        self._stopped.set()
+
+    def clean_up(self):
+        """Deletes everything, the newest first. Returns what is left: (what, why)."""
+        self.stop()
+        left = []
+        while self._deletions:
+            what, delete = self._deletions.pop()
+            try:
+                delete()
+            except ClientError as error:
+                if error.response["Error"]["Code"].split("#")[-1] not in GONE:
+                    left.append((what, str(error)))
+            except Exception as error:  # one that cannot be deleted must not keep the others
+                left.append((what, str(error)))
+        return left
+
+    def create(self, what, make, delete):
+        """Makes a thing and registers its deletion, which gets what `make` returned."""
+        if self._stopped.is_set():
+            raise Stopped
+        made = make()
+        self._deletions.append((what, functools.partial(delete, made)))
+        return made
+
+    def shared(self, key, make):
+        """A thing that several probes use; made once, and a failure to make it is one for all of them."""
+        with self._lock:
+            making = self._shared.setdefault(key, Making())
+        return making.once(make)
+
+    def client(self, service):
+        # The session behind boto3.client is not safe to use from several threads.
+        with self._lock:
+            if service not in self._clients:
+                config = Config(retries={"mode": "adaptive", "max_attempts": 8}, max_pool_connections=20)
+                self._clients[service] = boto3.client(service, config=config)
+            return self._clients[service]
+
+    def name(self, purpose):
+        return f"{self.prefix}-{purpose}-{secrets.token_hex(2)}"
+
+    def seconds(self, account, local):
+        return local if self.local else account
+
+    def pause(self, seconds):
+        if self._stopped.wait(seconds):
+            raise Stopped
+
+    def wait_for(self, poll, what, seconds=60, every=None):
+        """What `poll` returns, called each second: API calls of an account are limited."""
+        every = self.seconds(1, 0.2) if every is None else every
+        end = time.monotonic() + seconds
+        while True:
+            if found := poll():
+                return found
+            if time.monotonic() > end:
+                raise AssertionError(f"no {what} within {seconds:.0f} s")
+            self.pause(every)
+
+    # ---- roles and functions ------------------------------------------------
+
+    @property
+    def partition(self):
+        identity = self.shared("identity", lambda: self.client("sts").get_caller_identity())
+        return identity["Arn"].split(":")[1]
+
+    def role(self):
+        """One role for state machines, functions and schedules; it may touch what has the prefix."""
+        return self.shared("role", self._make_role)
+
+    def _make_role(self):
+        iam, name = self.client("iam"), self.name("role")
+        trust = {"Version": "2012-10-17", "Statement": [
+            {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": list(TRUSTED)}}]}
+        anywhere = f"arn:{self.partition}:%s:*:*:%s{self.prefix}-*"
+        tasks = f"arn:{self.partition}:ecs:*:*:task/{self.prefix}-*"
+        managed = f"arn:{self.partition}:events:*:*:rule/StepFunctionsGetEventsForECSTaskRule"
+        allowed = (
+            ("lambda:InvokeFunction", anywhere % ("lambda", "function:")), ("sqs:SendMessage", anywhere % ("sqs", "")),
+            ("states:StartExecution", anywhere % ("states", "stateMachine:")),
+            ("ecs:RunTask", anywhere % ("ecs", "task-definition/")), (["ecs:StopTask", "ecs:DescribeTasks"], tasks),
+            (["events:PutRule", "events:PutTargets", "events:DescribeRule"], managed),
+            # It has no resource type; the token limits it.
+            ("states:SendTaskSuccess", "*"))
+        policy = {"Version": "2012-10-17", "Statement": [
+            {"Effect": "Allow", "Action": actions, "Resource": resource} for actions, resource in allowed]}
+
+        def delete(role):
+            iam.delete_role_policy(RoleName=name, PolicyName="verify")
+            iam.delete_role(RoleName=name)
+        made = self.create(f"role {name}", lambda: iam.create_role(
+            RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"], delete)
+        iam.put_role_policy(RoleName=name, PolicyName="verify", PolicyDocument=json.dumps(policy))
+        # IAM is eventually consistent: other services learn of a role some seconds later.
+        self.pause(self.seconds(20, 0))
+        return made
+
+    def function(self, source, runtime="python3.13", file="index.py"):
+        """A function of one file; returns its name. Its role may not write logs, so it leaves none."""
+        api, name, role = self.client("lambda"), self.name("function"), self.role()
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as folder:
+            entry = zipfile.ZipInfo(file)
+            entry.external_attr = 0o755 << 16
+            folder.writestr(entry, source)
+        self.create(f"function {name}", lambda: api.create_function(
+            FunctionName=name, Runtime=runtime, Handler="index.handler", Role=role, Timeout=30,
+            Code={"ZipFile": archive.getvalue()}), lambda _: api.delete_function(FunctionName=name))
+        self.wait_for(lambda: api.get_function(FunctionName=name)["Configuration"].get("State", "Active") == "Active",
+                      f"active {name}")
+        return name
+
+    # ---- Step Functions -----------------------------------------------------
+
+    def machine(self, states, **fields):
+        """A state machine that starts at its first state; its executions are stopped at the end."""
+        api, name, role = self.client("stepfunctions"), self.name("machine"), self.role()
+        definition = {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states, **fields}
+
+        def delete(arn):
+            running = api.list_executions(stateMachineArn=arn, statusFilter="RUNNING")["executions"]
+            for execution in running:
+                api.stop_execution(executionArn=execution["executionArn"])
+            api.delete_state_machine(stateMachineArn=arn)
+        return self.create(f"state machine {name}", lambda: api.create_state_machine(
+            name=name, definition=json.dumps(definition), roleArn=role)["stateMachineArn"], delete)
+
+    def integration(self, action):
+        return f"arn:{self.partition}:states:::{action}"
+
+    def start(self, machine, data=None):
+        return self.client("stepfunctions").start_execution(
+            stateMachineArn=machine, input=json.dumps(data or {}))["executionArn"]
+
+    def described(self, execution):
+        return self.client("stepfunctions").describe_execution(executionArn=execution)
+
+    def ended(self, execution, seconds=60, every=None):
+        def closed():
+            description = self.described(execution)
+            return description if description["status"] != "RUNNING" else None
+        return self.wait_for(closed, f"end of {execution}", seconds, every)
+
+    # ---- queues and rules ---------------------------------------------------
+
+    def queue(self, purpose="queue"):
+        api, name = self.client("sqs"), self.name(purpose)
+        return self.create(f"queue {name}", lambda: api.create_queue(QueueName=name)["QueueUrl"],
+                           lambda url: api.delete_queue(QueueUrl=url))
+
+    def queue_arn(self, url):
+        response = self.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        return response["Attributes"]["QueueArn"]
+
+    def let_in(self, url, service):
+        """Lets a service send to a queue."""
+        allow = {"Version": "2012-10-17", "Statement": [{
+            "Effect": "Allow", "Principal": {"Service": service}, "Action": "sqs:SendMessage",
+            "Resource": self.queue_arn(url)}]}
+        self.client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(allow)})
+
+    def receive(self, url, seconds=60):
+        """The next message's body as JSON."""
+        api = self.client("sqs")
+
+        def poll():
+            return api.receive_message(QueueUrl=url, WaitTimeSeconds=1).get("Messages")
+        message = self.wait_for(poll, f"message in {url.rpartition('/')[2]}", seconds, 0)[0]
+        api.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return json.loads(message["Body"])
+
+    def rule(self, pattern, target):
+        """Sends matching events of the default bus to a target."""
+        api, name = self.client("events"), self.name("rule")
+
+        def delete(_):
+            api.remove_targets(Rule=name, Ids=["target"])
+            api.delete_rule(Name=name)
+        self.create(f"rule {name}", lambda: api.put_rule(Name=name, EventPattern=json.dumps(pattern)), delete)
+        api.put_targets(Rule=name, Targets=[{"Id": "target", "Arn": target}])
+        # A rule and the policies of its target take up to half a minute to come into force.
+        self.pause(self.seconds(40, 0))
+
+    def events(self, pattern):
+        """A queue that gets matching events."""
+        url = self.queue("events")
+        self.let_in(url, "events.amazonaws.com")
+        self.rule(pattern, self.queue_arn(url))
+        return url

@@ -1,0 +1,312 @@
+//! A holder that is ending is waited for, and a redriven run waits for its last attempt.
+
+use crate::functions::Functions;
+use crate::scene::{CLUSTER, ask_with, execution, task};
+use lockstep::domain::{CLOCK_SKEW, RunOutcome};
+use lockstep::events::EventKind;
+use lockstep::executions::ExecutionEnd;
+use lockstep::tasks::{Container, Task};
+use serde_json::{Value, json};
+
+fn run_of(name: &str, more: Value) -> Value {
+    let mut ask = ask_with(
+        name,
+        json!({ "work": { "cluster": CLUSTER, "container": "app" } }),
+    );
+    let more = more.as_object().unwrap().clone();
+    ask.as_object_mut().unwrap().extend(more);
+    ask
+}
+
+/// The task of a run whose container exited with `code` by itself.
+fn exited(code: i64) -> Task {
+    Task {
+        ended_by_itself: true,
+        containers: vec![Container {
+            name: "app".into(),
+            runtime_id: None,
+            exit_code: Some(code),
+            reason: None,
+        }],
+        started_at: Some(lockstep::domain::Timestamp::from_millis(1)),
+        stopped_at: Some(lockstep::domain::Timestamp::from_millis(2)),
+        ..task("t", 2, true)
+    }
+}
+
+fn resume(grant: &Value, name: &str, count: u64) -> Value {
+    run_of(
+        name,
+        json!({ "redrive": { "grant": grant, "count": count } }),
+    )
+}
+
+#[tokio::test]
+async fn a_run_that_meets_its_own_dying_predecessor_learns_that_it_is_ending() {
+    let same = [
+        json!({ "parent": execution("caller") }),
+        json!({ "runKey": "tick" }),
+    ];
+    for same in same {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        functions.granted_with(run_of("a", same.clone())).await;
+        functions.put_task("a", task("t", 1, false));
+        functions.end("a", ExecutionEnd::Aborted);
+        functions.wait(1);
+
+        let answer = functions.acquire(run_of("b", same.clone())).await.unwrap();
+        let third = functions.acquire(run_of("c", json!({}))).await.unwrap();
+
+        for answer in [&answer, &third] {
+            assert_eq!(answer["status"], "skipped", "{same}");
+            assert_eq!(answer["ending"], true, "{same}: {answer}");
+        }
+        assert_eq!(functions.holders("nightly").await, [execution("a")]);
+        assert!(!functions.tasks.stops().is_empty(), "its task is stopped");
+    }
+}
+
+#[tokio::test]
+async fn a_retry_that_asks_before_the_end_of_its_predecessor_shows_learns_of_it() {
+    let cases = [
+        (json!({ "parent": execution("caller") }), 3, true),
+        (json!({ "runKey": "tick" }), 2, true),
+        (json!({ "parent": execution("caller") }), 4, false),
+        (json!({}), 1, false),
+    ];
+    for (same, looks, learns) in cases {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        functions.granted_with(run_of("a", same.clone())).await;
+        functions.put_task("a", task("t", 1, false));
+        functions.end_late("a", ExecutionEnd::Aborted, looks);
+        let mut ask = run_of("b", same.clone());
+        ask["waitForEnding"] = true.into();
+
+        let answer = functions.acquire(ask).await.unwrap();
+
+        let is_ending = answer["ending"] == true;
+        assert_eq!(is_ending, learns, "{same}, {looks} looks: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let grant = functions.granted_with(run_of("a", json!({}))).await;
+    let stopping = json!({ "grant": grant, "outcome": "stopping" });
+    functions.release(stopping).await.unwrap();
+    let wait = json!({ "overlap": "queue", "taskToken": "token-b" });
+    functions.put_task("a", task("t", 1, false));
+    functions.acquire(run_of("b", wait)).await.unwrap();
+
+    let answer = functions.acquire(run_of("c", json!({}))).await.unwrap();
+
+    assert_eq!(answer["status"], "skipped");
+    assert_eq!(answer.get("ending"), None, "b waits for that permit");
+}
+
+#[tokio::test]
+async fn a_run_that_reports_that_its_work_is_being_stopped_keeps_its_permit_until_it_has() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let grant = functions.granted_with(run_of("a", json!({}))).await;
+    functions.put_task("a", task("t", 1, false));
+
+    let stopping = json!({ "grant": grant, "outcome": "stopping" });
+    let answer = functions.release(stopping.clone()).await.unwrap();
+    let early = functions.acquire(run_of("b", json!({}))).await.unwrap();
+    functions.put_task("a", task("t", 2, true));
+    let late = functions.acquire(run_of("b", json!({}))).await.unwrap();
+    let again = functions.release(stopping).await.unwrap();
+
+    assert_eq!(answer["status"], "ending");
+    assert_eq!(early["ending"], true);
+    assert_eq!(late["status"], "granted");
+    assert_eq!(again["status"], "lost");
+}
+
+#[tokio::test]
+async fn a_run_whose_container_exited_with_zero_before_its_abort_has_succeeded() {
+    let functions = Functions::new();
+    let key = json!({ "runKey": "tick" });
+    let grant = functions.granted_with(run_of("a", key.clone())).await;
+    functions.put_task("a", exited(0));
+    functions.end("a", ExecutionEnd::Aborted);
+
+    let next = functions.acquire(run_of("b", key)).await.unwrap();
+
+    assert_eq!(next["status"], "duplicate");
+    let outcome = functions.run_of(&grant).unwrap().outcome();
+    assert_eq!(outcome, Some(RunOutcome::Succeeded));
+}
+
+#[tokio::test]
+async fn a_run_that_went_on_without_its_permit_is_settled_by_the_next_that_asks_for_its_key() {
+    for (code, status) in [(0, "duplicate"), (1, "granted")] {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
+        functions.granted_with(run_of("a", yields)).await;
+        functions.put_task("a", task("t", 1, false));
+        functions.silent_for_long(60).await;
+        functions.sweep().await;
+        let key = json!({ "runKey": "tick" });
+
+        let early = functions.acquire(run_of("b", key.clone())).await.unwrap();
+        functions.put_task("a", exited(code));
+        functions.end("a", ExecutionEnd::Aborted);
+        let late = functions.acquire(run_of("b", key)).await.unwrap();
+
+        assert_eq!(early["status"], "duplicate", "it runs on");
+        assert_eq!(late["status"], status, "exit code {code}");
+    }
+}
+
+#[tokio::test]
+async fn a_redriven_run_waits_for_the_task_of_its_last_attempt() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let grant = functions.granted_with(run_of("a", json!({}))).await;
+    let running = |started_at| Task {
+        started_at: Some(started_at),
+        ..task("t", 1, false)
+    };
+    // A call that is late may meet the task of the next attempt.
+    functions.put_task("a", running(functions.now()));
+    for _ in 0..=CLOCK_SKEW.get() {
+        let late = functions.acquire(resume(&grant, "a", 1)).await;
+        assert_eq!(late.unwrap_err().name().as_str(), "Lockstep.LockHeld");
+        assert!(functions.tasks.stops().is_empty());
+        functions.wait(1);
+    }
+
+    let early = functions.acquire(resume(&grant, "a", 1)).await;
+    functions.put_task("a", task("t", 2, true));
+    let late = functions.acquire(resume(&grant, "a", 1)).await.unwrap();
+
+    assert_eq!(early.unwrap_err().name().as_str(), "Lockstep.LockHeld");
+    assert_eq!(functions.tasks.stops().len(), 1);
+    assert_eq!(late["status"], "alreadyHeld");
+    assert_eq!(late["grant"], grant);
+}
+
+#[tokio::test]
+async fn a_redriven_run_whose_work_had_succeeded_does_not_repeat_it() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let key = json!({ "runKey": "tick" });
+    let grant = functions.granted_with(run_of("a", key.clone())).await;
+    functions.put_task("a", exited(0));
+
+    let first = functions.acquire(resume(&grant, "a", 1)).await.unwrap();
+    let second = functions.acquire(resume(&grant, "a", 2)).await.unwrap();
+
+    assert_eq!(
+        (&first["status"], &second["status"]),
+        (&json!("finished"), &json!("finished"))
+    );
+    let next = functions.acquire(run_of("b", key)).await.unwrap();
+    assert_eq!(next["status"], "duplicate");
+}
+
+#[tokio::test]
+async fn a_redriven_run_whose_lock_has_gone_on_is_refused_before_it_works() {
+    let functions = Functions::new();
+    let grant = functions.granted_with(run_of("a", json!({}))).await;
+    functions.end("a", ExecutionEnd::Aborted);
+    functions.wait(30);
+    functions.granted_with(run_of("b", json!({}))).await;
+
+    let refused = functions.acquire(resume(&grant, "a", 1)).await;
+
+    assert_eq!(refused.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+}
+
+#[tokio::test]
+async fn a_redrive_of_another_grant_is_refused_by_the_field() {
+    let functions = Functions::new();
+    let grant = functions.granted_with(run_of("a", json!({}))).await;
+    let mut other = resume(&grant, "b", 1);
+    other["redrive"]["grant"]["lock"] = "other".into();
+    let none = resume(&grant, "a", 0);
+    let many = resume(&grant, "a", 1001);
+
+    for (request, field) in [
+        (other, "redrive.grant.lock"),
+        (resume(&grant, "b", 1), "redrive.grant.holder"),
+        (none, "redrive.count"),
+        (many, "redrive.count"),
+    ] {
+        let error = functions.acquire(request).await.unwrap_err();
+
+        assert_eq!(error.name().as_str(), "Lockstep.InvalidRequest");
+        assert!(error.message().contains(field), "{}", error.message());
+    }
+}
+
+#[tokio::test]
+async fn an_acquire_waits_only_for_an_earlier_attempt_and_a_second_between_two_looks() {
+    let parent = json!({ "parent": execution("caller") });
+    // What both ask for, whether the later one may wait, how long the earlier one has been silent
+    // and how many looks show it running; how long the answer takes.
+    let cases = [
+        (parent.clone(), true, 0, 3, 3),
+        (parent.clone(), true, 0, 1, 1),
+        (parent.clone(), true, 0, 9, 3),
+        (parent, false, 0, 9, 0),
+        (json!({}), true, 0, 9, 0),
+        (json!({}), true, 40, 9, 0),
+        (json!({}), false, 40, 9, 0),
+    ];
+    for (same, waits, silent, looks, expected) in cases {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        functions.granted_with(run_of("a", same.clone())).await;
+        functions.put_task("a", task("t", 1, false));
+        functions.end_late("a", ExecutionEnd::Aborted, looks);
+        functions.wait(silent);
+        let mut ask = run_of("b", same.clone());
+        ask["waitForEnding"] = waits.into();
+        let before = functions.now();
+
+        functions.acquire(ask).await.unwrap();
+
+        let took = functions.now().millis_since(before) / 1000;
+        assert_eq!(took, expected, "{same}, {waits}, {silent}, {looks}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
+    // Whether the holder is ending, whether the run waits for that, and whether it is skipped.
+    let cases = [
+        (true, true, false),
+        (true, false, true),
+        (false, true, true),
+        (false, false, true),
+    ];
+    for (ending, waits, skipped) in cases {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        let grant = functions.granted_with(run_of("a", json!({}))).await;
+        functions.put_task("a", task("t", 1, false));
+        if ending {
+            let stopping = json!({ "grant": grant, "outcome": "stopping" });
+            functions.release(stopping).await.unwrap();
+        }
+        let ask = run_of("b", json!({ "waitForEnding": waits }));
+
+        let answer = functions.acquire(ask).await.unwrap();
+
+        assert_eq!(answer["status"], "skipped");
+        let events = functions.events.kinds();
+        let told = events.contains(&EventKind::RunSkipped);
+        assert_eq!(told, skipped, "ending: {ending}, waits: {waits}");
+        let metrics = functions.metrics.all();
+        let counted = metrics.iter().any(|line| line["Skipped"] == 1.0);
+        assert_eq!(counted, skipped, "ending: {ending}, waits: {waits}");
+    }
+}

@@ -1,0 +1,150 @@
+//! A workflow that runs exclusive-run as one state, and starts it again when that state fails.
+//!
+//! The run before is ending by then: its execution is over and its task still stops. A run that
+//! meets nothing but that waits for it, or its workflow would end well without any work.
+
+use crate::stack;
+use lockstep_tests::judge::Expected;
+use lockstep_tests::stack::{BatchInput, Event, Habit, Stack, runs, unique};
+use serde_json::{Value, json};
+
+/// Ties a child execution to its parent in the console, and tells the child its parent.
+const STARTED_BY: &str = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
+
+/// What fails the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fails {
+    /// Its own time-out.
+    TimeOut,
+    /// Somebody stops the execution that it waits for.
+    Abort,
+}
+
+/// How a workflow starts exclusive-run again.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    fails: Fails,
+    /// Its inputs name the execution that starts them, as in the examples. Without, the run before
+    /// is known to end when its end was reported: some seconds later.
+    names_itself: bool,
+    run_key: Option<&'static str>,
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        fails: Fails::TimeOut,
+        names_itself: true,
+        run_key: None,
+    },
+    Case {
+        fails: Fails::Abort,
+        names_itself: true,
+        run_key: None,
+    },
+    Case {
+        fails: Fails::TimeOut,
+        names_itself: false,
+        run_key: Some("2026-03-01"),
+    },
+    Case {
+        fails: Fails::Abort,
+        names_itself: false,
+        run_key: None,
+    },
+];
+
+#[tokio::test]
+async fn a_retry_waits_for_the_run_that_is_ending_and_then_runs() {
+    let stack = stack().await;
+    let retries = |index: usize| retries(&stack, CASES[index]);
+    tokio::join!(retries(0), retries(1), retries(2), retries(3));
+}
+
+async fn retries(stack: &Stack, case: Case) {
+    let lock = unique("caller");
+    stack.switch_on(Habit::StoppedLate(30), &lock).await;
+    let input = stack.batch_input(&lock);
+    let input = match case.run_key {
+        Some(run_key) => input.with("runKey", run_key),
+        None => input,
+    };
+    let input = match case.names_itself {
+        true => input.with(STARTED_BY, "{% $states.context.Execution.Id %}"),
+        false => input,
+    };
+    let machine = caller(stack, &input, case).await;
+    let parent = stack.start_machine(&machine, &json!({})).await;
+    let records = stack.wait_for(&lock, Event::Start, 1, 60).await;
+    let first = runs(&records)[0].env["LOCKSTEP_HOLDER"].clone();
+    if case.fails == Fails::Abort {
+        stack.abort(&first).await;
+    }
+    let ended = stack.wait(&parent, 150).await;
+    assert_eq!(ended.status, "SUCCEEDED", "{case:?}: {ended:?}");
+    let output = &ended.output["Output"];
+    assert!(output["TaskArn"].is_string(), "{case:?}: no run: {output}");
+    let containers = stack
+        .judge(&lock, &Expected::permits(1).stops(&first))
+        .await;
+    assert_eq!(containers.len(), 2, "{case:?}: {containers:?}");
+    assert!(containers[1].succeeded(), "{case:?}: {containers:?}");
+    let waited = containers[1].started - containers[0].ended.unwrap_or_default();
+    eprintln!(
+        "figure: caller, {case:?}: the retry's container starts {waited} ms after the first's end"
+    );
+}
+
+/// A workflow whose first attempt starts a batch that works for a minute and ignores SIGTERM, and
+/// whose second one starts a short batch.
+async fn caller(stack: &Stack, input: &BatchInput, case: Case) -> String {
+    let long = input.clone().seconds(60.0).env("BATCH_IGNORE_SIGTERM", "1");
+    let again = input.clone().seconds(0.5);
+    let caught = match case.fails {
+        Fails::TimeOut => "States.Timeout",
+        Fails::Abort => "States.TaskFailed",
+    };
+    let mut first = state(stack, &long);
+    first["TimeoutSeconds"] = if case.fails == Fails::TimeOut {
+        15
+    } else {
+        120
+    }
+    .into();
+    first["Catch"] = json!([{ "ErrorEquals": [caught], "Next": "Pause" }]);
+    first["Next"] = "Pause".into();
+    let pause = if case.names_itself { 0 } else { 5 };
+    let mut second = state(stack, &again);
+    second["TimeoutSeconds"] = 200.into();
+    second["End"] = true.into();
+    let definition = json!({
+        "QueryLanguage": "JSONata",
+        "StartAt": "Run",
+        "States": {
+            "Run": first,
+            "Pause": { "Type": "Wait", "Seconds": pause, "Next": "Again" },
+            "Again": second
+        }
+    });
+    let machine = stack
+        .sfn
+        .create_state_machine()
+        .name(unique("caller"))
+        .definition(definition.to_string())
+        .role_arn(stack.fixture("WorkflowRoleArn"));
+    machine
+        .send()
+        .await
+        .expect("a state machine")
+        .state_machine_arn
+}
+
+fn state(stack: &Stack, input: &BatchInput) -> Value {
+    json!({
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Arguments": {
+            "StateMachineArn": stack.output("ExclusiveRunStateMachineArn"),
+            "Input": input.json(),
+        }
+    })
+}

@@ -1,0 +1,109 @@
+//! One success per run key, whatever ends the execution around the work.
+
+use crate::stack;
+use crate::support::at_work;
+use lockstep_tests::judge::Expected;
+use lockstep_tests::stack::{BatchInput, Event, Habit, Stack, TableAnswer, unique};
+
+const POLICIES: [&str; 3] = ["terminate", "yield", "hold"];
+
+fn keyed(stack: &Stack, lock: &str, policy: &str) -> BatchInput {
+    let input = stack.batch_input(lock).short_lease();
+    let input = input.with("runKey", "2026-03-01T06:00:00Z");
+    input.with("stalePolicy", policy)
+}
+
+#[tokio::test]
+async fn work_that_succeeded_before_its_execution_was_aborted_is_not_done_again() {
+    let stack = stack().await;
+    let [one, two, three] = POLICIES;
+    tokio::join!(
+        aborted(&stack, one),
+        aborted(&stack, two),
+        aborted(&stack, three)
+    );
+}
+
+async fn aborted(stack: &Stack, policy: &str) {
+    let lock = unique("done-aborted");
+    // The container has ended with 0 and its execution waits for STOPPED: that is when it dies.
+    stack.switch_on(Habit::StoppedLate(4), &lock).await;
+    let input = keyed(stack, &lock, policy).seconds(1.0);
+    let first = at_work(stack, &input).await;
+    stack.wait_for(&lock, Event::End, 1, 20).await;
+    // Before, ECS has not noticed that the work is done, and takes the abort for what ended it.
+    stack.wait_task(&first.task, "DEPROVISIONING", 10).await;
+    stack.abort(&first.arn).await;
+    assert_eq!(stack.wait(&first.arn, 10).await.status, "ABORTED");
+    stack.wait_free(&lock, 60).await;
+    is_duplicate(stack, &input, policy).await;
+    let containers = stack.judge(&lock, &Expected::permits(1)).await;
+    assert!(containers[0].succeeded(), "{policy}: {containers:?}");
+}
+
+#[tokio::test]
+async fn work_that_succeeds_while_the_table_is_away_is_a_success() {
+    let stack = stack().await;
+    let [one, two, three] = POLICIES;
+    let ends = |policy| ends_in_outage(&stack, policy, TableAnswer::Fail, 20);
+    tokio::join!(ends(one), ends(two), ends(three));
+}
+
+/// Longer than any number of retries of one release with pauses of half a minute at most.
+#[tokio::test]
+#[ignore = "takes four minutes: make storm"]
+async fn work_that_succeeds_in_a_long_outage_is_a_success() {
+    let stack = stack().await;
+    let answers = [TableAnswer::Fail, TableAnswer::Hang, TableAnswer::Throttle];
+    let ends = |index: usize| ends_in_outage(&stack, POLICIES[index], answers[index], 150);
+    tokio::join!(ends(0), ends(1), ends(2));
+}
+
+async fn ends_in_outage(stack: &Stack, policy: &str, answer: TableAnswer, seconds: u32) {
+    let lock = unique("done-away");
+    let input = keyed(stack, &lock, policy).seconds(2.0);
+    let first = at_work(stack, &input).await;
+    stack
+        .switch_on(Habit::TableAway(answer, seconds), &lock)
+        .await;
+    let ended = stack.wait(&first.arn, u64::from(seconds) + 120).await;
+    let away = stack
+        .fired()
+        .await
+        .iter()
+        .any(|fired| fired.mentioning == lock);
+    assert!(away, "{policy}: the functions felt no outage");
+    assert!(ended.ran(), "{policy}: {ended:?}");
+    is_duplicate(stack, &input, policy).await;
+    stack.judge(&lock, &Expected::permits(1)).await;
+}
+
+#[tokio::test]
+async fn a_run_that_yielded_keeps_its_run_key_while_it_works_and_after_its_success() {
+    let stack = stack().await;
+    let limits = [("maxRunSeconds", 8), ("noProgressSeconds", 6)];
+    tokio::join!(yielded(&stack, limits[0]), yielded(&stack, limits[1]));
+}
+
+async fn yielded(stack: &Stack, (limit, after): (&str, u32)) {
+    let lock = unique("done-yielded");
+    let input = keyed(stack, &lock, "yield");
+    let slow = input.clone().with(limit, after).seconds(26.0);
+    let first = at_work(stack, &slow).await;
+    stack.wait_free(&lock, 25).await;
+    let again = input.clone().seconds(0.3);
+    is_duplicate(stack, &again, limit).await;
+    let ended = stack.wait(&first.arn, 40).await;
+    assert!(ended.ran(), "{limit}: {ended:?}");
+    is_duplicate(stack, &again, limit).await;
+    let expected = Expected::permits(1).runs_beside(&first.arn);
+    let containers = stack.judge(&lock, &expected).await;
+    assert_eq!(containers.len(), 1, "{limit}: {containers:?}");
+}
+
+/// The same run key is not run again: the work of its first run counts.
+async fn is_duplicate(stack: &Stack, input: &BatchInput, case: &str) {
+    let again = stack.run(input, 60).await;
+    assert_eq!(again.status, "SUCCEEDED", "{case}: {again:?}");
+    assert_eq!(again.answer(), "duplicate", "{case}: {again:?}");
+}

@@ -1,0 +1,130 @@
+"""Every call as every role of the deployed stack: allowed where the table says so, denied elsewhere."""
+import json
+import sys
+
+from probes.functions import calls_as
+from probes.support import client, unique
+
+DENIED = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
+ACCOUNT = "000000000000"
+KEY = {"pk": {"S": "iam-evaluation"}, "sk": {"S": "lock"}}
+TOKEN_KEY = {"pk": {"S": "#token-key"}, "sk": {"S": "key"}}
+
+
+def arn(service, resource):
+    return f"arn:aws:{service}:us-east-1:{ACCOUNT}:{resource}"
+
+
+def calls(outputs, fixture):
+    """By name: the service, the operation and its arguments. None of them reaches anything that exists."""
+    table, machine = outputs["LockTableName"], outputs["ExclusiveRunStateMachineArn"].rpartition(":")[2]
+    own, other = (arn("states", f"execution:{name}:{unique()}") for name in (machine, "somebody-elses"))
+    cluster = fixture["ClusterArn"]
+    task = arn("ecs", f"task/{cluster.rpartition('/')[2]}/{unique()}")
+    elsewhere = arn("ecs", "cluster/elsewhere")
+    item, bus = {"TableName": table, "Key": KEY}, outputs["EventBusName"]
+    query = {"TableName": table, "KeyConditionExpression": "pk = :pk",
+             "ExpressionAttributeValues": {":pk": KEY["pk"]}}
+    due = {"TableName": table, "IndexName": "due", "KeyConditionExpression": "shard = :shard",
+           "ExpressionAttributeValues": {":shard": {"S": "0"}}}
+
+    def event(source):
+        return {"Entries": [{"Source": source, "DetailType": "x", "Detail": "{}", "EventBusName": bus}]}
+
+    return {
+        "get": ["dynamodb", "get_item", item],
+        "put": ["dynamodb", "put_item", {"TableName": table, "Item": KEY}],
+        "update": ["dynamodb", "update_item", item],
+        "delete": ["dynamodb", "delete_item", item],
+        "get the token key": ["dynamodb", "get_item", {"TableName": table, "Key": TOKEN_KEY}],
+        "query": ["dynamodb", "query", query],
+        "query the index": ["dynamodb", "query", due],
+        "scan": ["dynamodb", "scan", {"TableName": table}],
+        "delete the table": ["dynamodb", "delete_table", {"TableName": unique()}],
+        "end a state": ["stepfunctions", "send_task_success", {"taskToken": unique(), "output": "{}"}],
+        "fail a state": ["stepfunctions", "send_task_failure", {"taskToken": unique()}],
+        "describe a run": ["stepfunctions", "describe_execution", {"executionArn": own}],
+        "describe another": ["stepfunctions", "describe_execution", {"executionArn": other}],
+        "read a definition": ["stepfunctions", "describe_state_machine_for_execution", {"executionArn": own}],
+        "read a history": ["stepfunctions", "get_execution_history", {"executionArn": own}],
+        "stop a run": ["stepfunctions", "stop_execution", {"executionArn": own}],
+        "stop another": ["stepfunctions", "stop_execution", {"executionArn": other}],
+        "start a run": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:none")}],
+        "list runs": ["stepfunctions", "list_executions", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"]}],
+        "list others": ["stepfunctions", "list_executions", {"stateMachineArn": arn("states", "stateMachine:none")}],
+        "describe a task": ["ecs", "describe_tasks", {"cluster": cluster, "tasks": [task]}],
+        "list tasks": ["ecs", "list_tasks", {"cluster": cluster}],
+        "stop a task": ["ecs", "stop_task", {"cluster": cluster, "task": task}],
+        "stop a task elsewhere": ["ecs", "stop_task", {"cluster": elsewhere, "task": task.replace("task/", "task/x")}],
+        "run a task": ["ecs", "run_task", {"cluster": cluster, "taskDefinition": "none:1"}],
+        "protect a task": ["ecs", "update_task_protection",
+                           {"cluster": cluster, "tasks": [task], "protectionEnabled": False}],
+        "put an own event": ["events", "put_events", event("lockstep")],
+        "put another event": ["events", "put_events", event("aws.imitation")],
+        "invoke acquire-lock": ["lambda", "invoke", {"FunctionName": unique()}],
+        "assume a role": ["sts", "assume_role", {"RoleArn": arn("iam", "role/none"), "RoleSessionName": "iam"}],
+        "list functions": ["lambda", "list_functions", {}],
+        "send to a queue": ["sqs", "send_message", {"QueueUrl": f"http://queue/{ACCOUNT}/{unique()}", "MessageBody": "x"}],
+    }
+
+
+ITEMS = {"get", "put", "update", "delete"}
+FUNCTION = ITEMS | {"get the token key", "end a state", "describe a run", "describe another", "put an own event"}
+RECOVERY = {"read a definition", "stop a run", "describe a task", "list tasks", "stop a task"}
+
+# What each role may do. Everything else that is tried has to be denied.
+MAY = {
+    "acquire-lock": FUNCTION | RECOVERY,
+    "heartbeat": FUNCTION | {"protect a task"},
+    "release-lock": FUNCTION | {"protect a task"},
+    "reaper": FUNCTION | RECOVERY | {"query the index"},
+    "check-running-executions": {"list runs", "list others"},
+    "a container": ITEMS | {"describe a run", "describe a task", "list tasks", "protect a task", "put an own event"},
+    "a reader of jobs": {"get", "query", "query the index", "describe a task"},
+}
+FUNCTIONS = {"acquire-lock": "AcquireLockFunctionArn", "heartbeat": "HeartbeatFunctionArn",
+             "release-lock": "ReleaseLockFunctionArn", "reaper": "ReaperFunctionArn",
+             "check-running-executions": "CheckRunningExecutionsFunctionArn"}
+
+
+def stack_outputs(name):
+    described = client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+    return {output["OutputKey"]: output["OutputValue"] for output in described["Outputs"]}
+
+
+def reader_role(policy_arn):
+    trust = {"Version": "2012-10-17", "Statement": [{
+        "Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}]}
+    name = unique("reader")
+    made = client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+    client("iam").attach_role_policy(RoleName=name, PolicyArn=policy_arn)
+    return made["Role"]["Arn"]
+
+
+def roles(outputs, fixture):
+    for role, output in FUNCTIONS.items():
+        yield role, client("lambda").get_function_configuration(FunctionName=outputs[output])["Role"]
+    yield "a container", fixture["InsideTaskRoleArn"]
+    yield "a reader of jobs", reader_role(outputs["JobsPolicyArn"])
+
+
+def main():
+    outputs, fixture = stack_outputs("lockstep"), stack_outputs("lockstep-fixture")
+    tried = calls(outputs, fixture)
+    wrong = []
+    for role, role_arn in roles(outputs, fixture):
+        answers = calls_as(role_arn, list(tried.values()))
+        if not isinstance(answers, list):
+            raise SystemExit(f"iam: {role}: {answers}")
+        may = {name for name, code in zip(tried, answers) if code not in DENIED}
+        wrong += [f"{role} may {name}" for name in sorted(may - MAY[role])]
+        wrong += [f"{role} may not {name}" for name in sorted(MAY[role] - may)]
+        print(f"iam: {role}: {len(may)} calls allowed, {len(tried) - len(may)} denied", flush=True)
+    for line in wrong:
+        print(f"iam: WRONG: {line}")
+    print(f"iam: {len(tried)} calls as {len(MAY)} roles, {len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""The rules of infra/lint find what they are for, and the parameters refuse what grants nothing.
+
+Run by infra/validate with the Python of cfn-lint.
+"""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+import yaml
+from cfnlint.api import lint
+from cfnlint.config import ManualArgs
+from cfnlint.core import get_rules
+from cfnlint.decode import cfn_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = get_rules([str(ROOT / "infra" / "lint")], [], [])
+
+
+def complaints(template):
+    """Rules of this project that a template breaks."""
+    found = lint(yaml.safe_dump(template), rules=RULES, regions=["us-east-1"], config=ManualArgs())
+    return sorted({match.rule.id for match in found if match.rule.id.startswith("E91")})
+
+
+def load(path):
+    return cfn_yaml.load(str(ROOT / path))
+
+
+def topic_policy(**more):
+    statement = {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sns:Publish",
+                 "Resource": {"Ref": "Topic"}, **more}
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    return {"Resources": {
+        "Topic": {"Type": "AWS::SNS::Topic"},
+        "Policy": {"Type": "AWS::SNS::TopicPolicy",
+                   "Properties": {"Topics": [{"Ref": "Topic"}], "PolicyDocument": policy}}}}
+
+
+def exported(value, **policy):
+    allowed = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": {"Fn::GetAtt": ["Queue", "Arn"]}}
+    document = {"Version": "2012-10-17", "Statement": [allowed]}
+    return {
+        "Parameters": {"Days": {"Type": "Number", "Default": 14}},
+        "Resources": {
+            "Queue": {"Type": "AWS::SQS::Queue"},
+            "Policy": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document, **policy}}},
+        "Outputs": {"It": {"Value": value, "Export": {"Name": "it"}}}}
+
+
+def rule(pattern):
+    return {
+        "Parameters": {"Arns": {"Type": "String", "Default": ""}},
+        "Resources": {"Rule": {"Type": "AWS::Events::Rule", "Properties": {"EventPattern": pattern}}}}
+
+
+class Rules(unittest.TestCase):
+    def test_topic_policy_for_eventbridge_has_no_condition(self):
+        condition = {"ArnEquals": {"aws:SourceArn": {"Ref": "Topic"}}}
+        self.assertEqual([], complaints(topic_policy()))
+        self.assertEqual(["E9102"], complaints(topic_policy(Condition=condition)))
+        alarms = {"Service": "cloudwatch.amazonaws.com"}
+        self.assertEqual([], complaints(topic_policy(Condition=condition, Principal=alarms)))
+
+    def test_what_may_change_is_not_exported(self):
+        self.assertEqual([], complaints(exported({"Ref": "Queue"})))
+        self.assertEqual([], complaints(exported({"Fn::GetAtt": ["Queue", "Arn"]})))
+        self.assertEqual(["E9103"], complaints(exported({"Ref": "Days"})))
+        self.assertEqual(["E9103"], complaints(exported("14")))
+
+    def test_exported_policy_has_nothing_whose_change_replaces_it(self):
+        self.assertEqual([], complaints(exported({"Ref": "Policy"})))
+        for field in ("Description", "ManagedPolicyName", "Path"):
+            self.assertEqual(["E9103"], complaints(exported({"Ref": "Policy"}, **{field: "/one/"})), field)
+
+    def test_event_pattern_has_no_list_of_any_length(self):
+        arns = {"Fn::Split": [",", {"Ref": "Arns"}]}
+        self.assertEqual([], complaints(rule({"source": ["aws.states"]})))
+        self.assertEqual(["E9104"], complaints(rule({"detail": {"stateMachineArn": arns}})))
+
+    def test_no_arn_names_a_partition(self):
+        named = {"Resources": {"Rule": {"Type": "AWS::Events::Rule", "Properties": {
+            "EventPattern": {"resources": ["arn:aws:ecs:eu-west-1:111122223333:cluster/one"]}}}}}
+        self.assertEqual(["E9105"], complaints(named))
+
+
+class Parameters(unittest.TestCase):
+    def setUp(self):
+        self.parameters = load("infra/template.yaml")["Parameters"]
+
+    def accepts(self, name, value):
+        return re.search(self.parameters[name]["AllowedPattern"], value) is not None
+
+    def test_task_definition_needs_a_revision_or_all_of_them(self):
+        """RunTask is authorised on the ARN with its revision: one without matches none."""
+        family = "arn:aws:ecs:eu-west-1:111122223333:task-definition/report"
+        for good in ("", f"{family}:*", f"{family}:7", f"{family}:*,{family}-2:12", f"{family}*:*",
+                     family.replace("arn:aws:", "arn:aws-us-gov:") + ":*"):
+            self.assertTrue(self.accepts("TaskDefinitionArns", good), good)
+        for bad in (family, f"{family}:", f"{family}:*,{family}", f"{family}:*,", f"{family}:1*", f"{family}:0",
+                    f"{family}:*, {family}:*", "report:*"):
+            self.assertFalse(self.accepts("TaskDefinitionArns", bad), bad)
+        self.assertIn(":*", self.parameters["TaskDefinitionArns"]["ConstraintDescription"])
+
+    def test_examples_take_what_the_stack_may_change_with_its_defaults(self):
+        for example in ("run-task", "worker", "alerts"):
+            theirs = load(f"infra/examples/{example}.yaml")["Parameters"]
+            for name in ("RunRetentionDays", "EventBusName"):
+                if name == "RunRetentionDays" and example == "alerts":
+                    continue
+                ours = dict(self.parameters[name])
+                same = {field: value for field, value in theirs[name].items() if field != "Description"}
+                ours.pop("Description")
+                self.assertEqual(ours, same, f"{name} of {example}")
+
+
+class Definitions(unittest.TestCase):
+    def test_template_fills_every_substitution(self):
+        text = (ROOT / "statemachines" / "exclusive-run.asl.json").read_text()
+        machine = load("infra/template.yaml")["Resources"]["ExclusiveRunStateMachine"]["Properties"]
+        self.assertEqual(set(re.findall(r"\$\{([^}]*)\}", text)), set(machine["DefinitionSubstitutions"]))
+
+    def test_no_definition_names_a_partition(self):
+        for path in sorted((ROOT / "statemachines").rglob("*.asl.json")):
+            self.assertNotIn("arn:aws:", path.read_text(), path.name)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,131 @@
+//! What keeps `lockstep` from starting anything: no region, no credentials, no program, no `/proc`.
+
+use crate::support::{Inside, lock, output, scratch};
+
+/// What `command` comes to without the variables that it is about: exit code, and how many lines it says.
+async fn bare(mut command: tokio::process::Command, without: &[&str]) -> (i32, usize, String) {
+    for name in without {
+        command.env_remove(name);
+    }
+    // No instance role is asked for. It answers where a machine of EC2 runs the tests.
+    command.env("AWS_EC2_METADATA_DISABLED", "true");
+    let (code, _, said) = output(command).await;
+    (code, said.lines().count(), said)
+}
+
+#[tokio::test]
+async fn without_a_region_each_command_ends_with_64_and_one_line() {
+    let inside = Inside::open().await;
+    let queue = [
+        "worker",
+        "--queue-url",
+        "http://127.0.0.1:1/1/q",
+        "--",
+        "true",
+    ];
+
+    for command in [
+        inside.run(&lock("no-region"), &[], &["true"]),
+        inside.command(&["agent", "--", "true"]),
+        inside.command(&queue),
+        inside.command(&["jobs"]),
+    ] {
+        let (code, lines, said) = bare(command, &["AWS_REGION"]).await;
+
+        assert_eq!((code, lines), (64, 1), "{said}");
+        assert!(said.contains("AWS_REGION"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn without_credentials_each_command_ends_with_69_and_one_line() {
+    let inside = Inside::open().await;
+    let queue = [
+        "worker",
+        "--queue-url",
+        "http://127.0.0.1:1/1/q",
+        "--",
+        "true",
+    ];
+    let keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
+
+    for command in [
+        inside.run(&lock("no-credentials"), &[], &["true"]),
+        inside.command(&["agent", "--", "true"]),
+        inside.command(&queue),
+        inside.command(&["jobs"]),
+    ] {
+        let (code, lines, said) = bare(command, &keys).await;
+
+        assert_eq!((code, lines), (69, 1), "{said}");
+        assert!(said.contains("no AWS credentials"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_program_gives_126_and_a_script_without_a_first_line_runs() {
+    use std::os::unix::fs::PermissionsExt;
+    let inside = Inside::open().await;
+    // Data, machine code for another machine, and a program that was cut off at once.
+    let other = [b"\x7fELF\x02\x01\x01", &[0; 11][..], &[0xff; 100]].concat();
+    for (content, code) in [
+        (&b"\0\x01\x02 garbage '(\n"[..], 126),
+        (&other[..], 126),
+        (&b"exit 7\n"[..], 7),
+        (&b"#!/bin/sh\nexit 7\n"[..], 7),
+    ] {
+        let file = scratch("program");
+        std::fs::write(&file, content).expect("a file");
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&file, mode).expect("its mode");
+        let program = [file.to_str().expect("a path")];
+
+        let ended = output(inside.run(&lock("garbage"), &[], &program)).await;
+
+        assert_eq!(ended.0, code, "{content:?}: {}", ended.2);
+    }
+}
+
+#[tokio::test]
+async fn without_proc_no_command_is_started_and_the_code_says_so() {
+    let inside = Inside::open().await;
+    let lock = lock("no-proc");
+    for flags in [
+        vec!["run", "--lock", &lock, "--", "true"],
+        vec!["agent", "--", "true"],
+    ] {
+        let hidden = "umount --lazy /proc && exec \"$@\"";
+        let binary = crate::support::binary();
+        let binary = binary.to_str().expect("a path");
+        let words = [&["-m", "sh", "-c", hidden, "sh", binary][..], &flags].concat();
+        let mut command = tokio::process::Command::new("unshare");
+        command.args(words).env_clear().envs(inside.environment());
+
+        let (code, _, said) = output(command).await;
+
+        assert_eq!(code, 126, "{flags:?}: {said}");
+        assert!(said.contains("/proc is not mounted"), "{said}");
+    }
+    assert!(inside.record(&lock).await.is_none());
+}
+
+#[tokio::test]
+async fn a_once_key_that_is_nested_too_deep_is_a_wrong_flag() {
+    let inside = Inside::open().await;
+    let deep = "[".repeat(3_000);
+    let queue = "http://127.0.0.1:1/1/q";
+    let flags = [
+        "worker",
+        "--queue-url",
+        queue,
+        "--once-key",
+        &deep,
+        "--",
+        "true",
+    ];
+
+    let (code, _, said) = output(inside.command(&flags)).await;
+
+    assert_eq!(code, 64, "{}", said.get(..500).unwrap_or(&said));
+    assert!(said.contains("--once-key"), "{said}");
+}

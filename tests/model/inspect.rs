@@ -1,0 +1,183 @@
+//! The reaper's checks of holders: the deployed [`Check`], one request at a time.
+//!
+//! What it learns is the truth at that moment, or in a world with slow evidence the truth of each
+//! request's own moment; where the budget says so the truth before the latest change, or nothing.
+
+use crate::commands::RETENTION;
+use crate::services::{Sight, describes};
+use crate::state::{Inspecting, State, Who};
+use crate::watch::Rule;
+use crate::world::{World, at};
+use lockstep::domain::{Lease, LockKey, Timestamp};
+use lockstep::protocol::{Attempt, Done, Next, Reply, Request as TableRequest};
+use lockstep::recovery::{Answer, Check, Hint, Request, Step};
+
+/// What a check does next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Doing {
+    /// A request to a service is under way.
+    Asks(Box<Request>),
+    /// A command is under way at the table.
+    Executes(Attempt),
+    /// It is written; about to do what is left.
+    Acts(Box<Done>),
+}
+
+impl World {
+    /// Begins a check of `who`, whose lease was read as `lease`.
+    pub(crate) fn inspect(&self, state: &mut State, who: Who, lease: Lease, hint: Option<Hint>) {
+        let now = at(state.tick);
+        let mut check = self.check_of(who, lease, hint);
+        let step = check.begin(now);
+        self.go_on(state, who, (check, step), now, self.slow_evidence);
+        while self.quick_checks && state.checks.contains_key(&who) {
+            self.check_on(state, who, now, Sight::Clear);
+        }
+    }
+
+    /// Whether a check that begins now, and sees all there is, would change anything.
+    pub(crate) fn is_worth_a_check(
+        &self,
+        state: &State,
+        who: Who,
+        lease: Lease,
+        hint: Option<Hint>,
+    ) -> bool {
+        let now = at(state.tick);
+        let mut check = self.check_of(who, lease, hint);
+        let mut step = check.begin(now);
+        loop {
+            let request = match step {
+                Step::Over(_) => return false,
+                Step::Ask(request) if self.would_change(state, who, &request) => return true,
+                Step::Ask(request) => request,
+            };
+            let seen = self.described(state, who, &request, Sight::Clear);
+            step = check.answer(seen.unwrap_or_else(|| idle(&request)), now);
+        }
+    }
+
+    fn check_of(&self, who: Who, lease: Lease, hint: Option<Hint>) -> Check {
+        let lock = LockKey::new("lock").expect("a valid lock");
+        Check::new(lock, self.holder(who).clone(), lease, hint, RETENTION)
+    }
+
+    /// Takes the check of `who` one request further. Whether what it describes can be seen so.
+    pub(crate) fn check_on(
+        &self,
+        state: &mut State,
+        who: Who,
+        now: Timestamp,
+        sight: Sight,
+    ) -> bool {
+        let Some(Inspecting { mut check, doing }) = state.checks.remove(&who) else {
+            return false;
+        };
+        let answer = match doing {
+            Doing::Asks(request) if describes(&request) => {
+                match self.described(state, who, &request, sight) {
+                    Some(answer) => answer,
+                    None => return false,
+                }
+            }
+            Doing::Asks(_) if sight != Sight::Clear => return false,
+            Doing::Asks(request) => self.done(state, who, &request),
+            Doing::Executes(attempt) => match self.execute_on(state, attempt, now) {
+                Some(Doing::Acts(done)) if done.effects.is_empty() => {
+                    Answer::Executed(done.outcome)
+                }
+                Some(doing) => {
+                    state.checks.insert(who, Inspecting { check, doing });
+                    return true;
+                }
+                None => return true,
+            },
+            Doing::Acts(mut done) => {
+                for effect in std::mem::take(&mut done.effects) {
+                    self.perform(state, effect);
+                }
+                Answer::Executed(done.outcome)
+            }
+        };
+        let step = check.answer(answer, now);
+        self.go_on(state, who, (check, step), now, self.slow_evidence);
+        true
+    }
+
+    /// Takes a command of a check one request to the table further.
+    fn execute_on(&self, state: &mut State, mut attempt: Attempt, now: Timestamp) -> Option<Doing> {
+        let command = attempt.command().clone();
+        let mut reply = self.carry(state, &command, attempt.request());
+        loop {
+            match attempt.reply(reply, now) {
+                Next::Ask(next) if next.request() == TableRequest::BackOff => {
+                    (attempt, reply) = (next, Reply::BackedOff);
+                }
+                Next::Ask(next) => return Some(Doing::Executes(next)),
+                Next::Over(answer) => {
+                    self.note(&answer);
+                    return match *answer {
+                        Ok(done) => Some(Doing::Acts(Box::new(done))),
+                        // A command of a check is never refused.
+                        Err(_) => {
+                            state.broken.insert(Rule::Failed);
+                            None
+                        }
+                    };
+                }
+            }
+        }
+    }
+
+    /// Answers what others cannot come before, up to a request that they can.
+    fn go_on(
+        &self,
+        state: &mut State,
+        who: Who,
+        (mut check, mut step): (Check, Step),
+        now: Timestamp,
+        slow: bool,
+    ) {
+        loop {
+            let request = match step {
+                Step::Over(_) => return,
+                Step::Ask(request) => request,
+            };
+            let doing = match request {
+                Request::Execute(mut command) => {
+                    self.mutant.command(&mut command);
+                    Doing::Executes(Attempt::new(command, now))
+                }
+                request if takes_time(&request, slow) => Doing::Asks(Box::new(request)),
+                request => {
+                    let answer = match self.described(state, who, &request, Sight::Clear) {
+                        Some(answer) => answer,
+                        None => self.done(state, who, &request),
+                    };
+                    step = check.answer(answer, now);
+                    continue;
+                }
+            };
+            state.checks.insert(who, Inspecting { check, doing });
+            return;
+        }
+    }
+}
+
+/// Whether others can come before the answer.
+fn takes_time(request: &Request, slow: bool) -> bool {
+    match request {
+        Request::StopExecution(..) => true,
+        // Notes in the history and alerts are not modelled.
+        Request::Execute(_) | Request::Note(_) | Request::Wake(_) | Request::Raise(_) => false,
+        _ => slow,
+    }
+}
+
+/// The answer to a request that changes nothing.
+fn idle(request: &Request) -> Answer {
+    match request {
+        Request::StopExecution(..) | Request::StopTask(..) => Answer::Accepted(true),
+        _ => Answer::Done,
+    }
+}

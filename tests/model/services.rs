@@ -1,0 +1,238 @@
+//! What Step Functions and ECS answer to a check, and what a stop does to the world.
+
+use crate::state::{End, Phase, State, Who, Work};
+use crate::world::{World, at};
+use lockstep::executions::{ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState};
+use lockstep::recovery::{
+    Answer, ExecutionEvent, ExecutionSight, Hint, Ownership, Request, TaskSight, TasksSight,
+};
+use lockstep::tasks::{Container, Task};
+
+/// How a check sees what it describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// As it is.
+    Clear,
+    /// As it was before the latest change.
+    Late,
+    /// Not at all: the service gives no answer.
+    Blind,
+}
+
+/// What an event reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    ExecutionEnded,
+    TaskStopped,
+}
+
+/// Whether the request only asks.
+pub(crate) const fn describes(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::DescribeExecution(_)
+            | Request::ProveOwnership(_)
+            | Request::DescribeTask(_)
+            | Request::ListTasks(..)
+            | Request::LoadWaiter(_)
+            | Request::LoadLease(..)
+    )
+}
+
+impl World {
+    /// The answer to a request that only asks, if it can be seen like that.
+    pub(crate) fn described(
+        &self,
+        state: &State,
+        who: Who,
+        request: &Request,
+        sight: Sight,
+    ) -> Option<Answer> {
+        let mut answer = self.seen(state, who, request, sight)?;
+        self.mutant.sight(&mut answer);
+        Some(answer)
+    }
+
+    fn seen(&self, state: &State, who: Who, request: &Request, sight: Sight) -> Option<Answer> {
+        let hidden = || "no answer".to_owned();
+        match (request, sight) {
+            (Request::DescribeExecution(_), Sight::Blind) => {
+                Some(Answer::Execution(ExecutionSight::Hidden(hidden())))
+            }
+            (Request::DescribeExecution(arn), sight) => {
+                let described = self.execution(arn);
+                let seen = self.execution_seen(state, described, sight)?;
+                Some(Answer::Execution(ExecutionSight::Seen(seen)))
+            }
+            (Request::ListTasks(..), Sight::Blind) => {
+                Some(Answer::Tasks(TasksSight::Hidden(hidden())))
+            }
+            (Request::ListTasks(..), Sight::Clear) => {
+                let work = state.executions[who].work;
+                Some(Answer::Tasks(TasksSight::Seen(tasks(state, who, work))))
+            }
+            (Request::ListTasks(..), Sight::Late) => state.executions[who]
+                .work
+                .ended()
+                .then(|| Answer::Tasks(TasksSight::Seen(tasks(state, who, Work::Runs)))),
+            (Request::ProveOwnership(_), Sight::Clear) => {
+                Some(Answer::Ownership(Ownership::Proven))
+            }
+            (Request::DescribeTask(_), _) => Some(Answer::Task(TaskSight::Unknown)),
+            (Request::LoadWaiter(id), Sight::Clear) => {
+                Some(Answer::Waiter(state.table.waiters.get(id).cloned()))
+            }
+            (Request::LoadLease(holder, token), Sight::Clear) => {
+                let record = state.record();
+                let lease = record.and_then(|record| record.lease(holder, *token).cloned());
+                Some(Answer::Lease(lease))
+            }
+            _ => None,
+        }
+    }
+
+    /// Does what the request asks for, and answers it.
+    pub(crate) fn done(&self, state: &mut State, who: Who, request: &Request) -> Answer {
+        match request {
+            Request::StopExecution(..) => {
+                self.watch_stop(state, who);
+                self.die(state, who);
+                Answer::Accepted(true)
+            }
+            Request::StopTask(..) => {
+                if self.would_change(state, who, request) {
+                    self.watch_stop(state, who);
+                    state.executions[who].work = Work::Stopping;
+                }
+                Answer::Accepted(true)
+            }
+            Request::Wake(lease) => {
+                self.wake(state, self.holder(who), lease);
+                Answer::Done
+            }
+            _ => Answer::Done,
+        }
+    }
+
+    /// Whether the request would change anything now.
+    pub(crate) fn would_change(&self, state: &State, who: Who, request: &Request) -> bool {
+        let execution = &state.executions[who];
+        match request {
+            Request::Execute(_) => true,
+            Request::StopExecution(..) => !matches!(execution.phase, Phase::Over(_) | Phase::Idle),
+            // Where nothing else comes of it, a stop that is under way is as good as an order.
+            Request::StopTask(_, task, _) => {
+                let over = matches!(execution.phase, Phase::Over(_));
+                let newest = *task == arn_of(who, execution.copies);
+                newest && execution.work == Work::Runs && (self.own_ends || !over)
+            }
+            Request::Wake(lease) => self.wakes(state, self.holder(who), lease).is_some(),
+            _ => false,
+        }
+    }
+
+    /// What an event about `who` reports.
+    pub(crate) fn hint(&self, state: &State, who: Who, news: News) -> Option<Hint> {
+        let execution = &state.executions[who];
+        match news {
+            News::ExecutionEnded => {
+                let end = ExecutionEnd::Aborted;
+                let at = at(execution.died_at?);
+                // The end that it was last redriven from, where it has been.
+                let over = matches!(execution.phase, Phase::Over(_));
+                let redrives = u32::from(execution.redrives) - u32::from(!over);
+                Some(Hint::Execution(ExecutionEvent { end, at, redrives }))
+            }
+            News::TaskStopped => {
+                let stopped = execution.copies - u8::from(execution.works());
+                let end = match execution.works() {
+                    true => Work::Stopped,
+                    false => execution.work,
+                };
+                (stopped > 0).then(|| Hint::Task(task(who, stopped, end)))
+            }
+        }
+    }
+
+    /// The state of an execution. It is late by the end, or by the redrive behind it.
+    fn execution_seen(
+        &self,
+        state: &State,
+        who: Who,
+        sight: Sight,
+    ) -> Option<ExecutionDescription> {
+        let execution = &state.executions[who];
+        let seen = match execution.phase {
+            Phase::Over(End::Worked) => ExecutionState::Ended(ExecutionEnd::Succeeded),
+            Phase::Over(End::Refused | End::TurnedAway) => {
+                ExecutionState::Ended(ExecutionEnd::Failed)
+            }
+            Phase::Over(End::Died) => ExecutionState::Ended(ExecutionEnd::Aborted),
+            _ => ExecutionState::Running,
+        };
+        let described = |state, redrives: u8| ExecutionDescription {
+            state,
+            redrives: redrives.into(),
+            stopped_at: match state {
+                ExecutionState::Ended(_) => execution.died_at.map(at),
+                ExecutionState::Running => None,
+            },
+        };
+        let redrives = execution.redrives;
+        match (sight, &seen) {
+            (Sight::Clear, _) => Some(described(seen, redrives)),
+            (_, ExecutionState::Ended(_)) => Some(described(ExecutionState::Running, redrives)),
+            (_, ExecutionState::Running) if execution.resuming => {
+                let aborted = ExecutionState::Ended(ExecutionEnd::Aborted);
+                Some(described(aborted, redrives - 1))
+            }
+            _ => None,
+        }
+    }
+
+    fn execution(&self, arn: &ExecutionArn) -> Who {
+        let names = self.names.iter();
+        let mut named = names.map(|(holder, _)| holder.as_str() == arn.as_str());
+        named.position(|named| named).expect("a known execution")
+    }
+}
+
+/// The tasks of an execution: each copy of its work is one, and only the last can be at work.
+pub(crate) fn tasks(state: &State, who: Who, last: Work) -> Vec<Task> {
+    let copies = state.executions[who].copies;
+    (1..=copies)
+        .map(|copy| match copy == copies {
+            true => task(who, copy, last),
+            false => task(who, copy, Work::Stopped),
+        })
+        .collect()
+}
+
+/// A container that is stopped may exit with 0 as well.
+fn task(who: Who, copy: u8, work: Work) -> Task {
+    let stopped = work.ended();
+    let exit_code = match work {
+        Work::Succeeded | Work::Stopped => Some(0),
+        Work::Failed => Some(1),
+        Work::None | Work::Runs | Work::Stopping => None,
+    };
+    Task {
+        arn: arn_of(who, copy),
+        version: u64::from(stopped),
+        stopped,
+        containers: vec![Container {
+            name: "main".into(),
+            runtime_id: None,
+            exit_code,
+            reason: None,
+        }],
+        stopped_reason: None,
+        ended_by_itself: matches!(work, Work::Succeeded | Work::Failed),
+        started_at: Some(at(copy.into())),
+        stopped_at: stopped.then(|| at(copy.into())),
+    }
+}
+
+fn arn_of(who: Who, copy: u8) -> String {
+    format!("task-{who}-{copy}")
+}

@@ -1,0 +1,154 @@
+//! Judges leases by the work behind them: whose work goes on, and how it has ended.
+
+use crate::state::{Phase, State, Taken, Who, Work};
+use crate::watch::Rule;
+use crate::world::{World, at};
+use lockstep::domain::{
+    Command, Death, FencingToken, HolderId, Lease, LockRecord, RunId, RunOutcome, StalePolicy,
+};
+use lockstep::store::memory::LockItems;
+
+impl World {
+    /// Whether `command` may end the lease of `who`.
+    pub(crate) fn may_end(
+        &self,
+        state: &State,
+        command: &Command,
+        who: Who,
+        lease: &Lease,
+    ) -> bool {
+        let holder = self.holder(who);
+        let own = |named: &HolderId, token: FencingToken| named == holder && token == lease.token;
+        let execution = &state.executions[who];
+        match command {
+            Command::Release(release) => own(&release.holder, release.token),
+            Command::Renew(renew) => {
+                own(&renew.holder, renew.token) && lease.stale == StalePolicy::Yield
+            }
+            Command::Recover(recover) if own(&recover.holder, recover.token) => match recover.death
+            {
+                // A redriven run counts as at work from its first heartbeat on.
+                Death::Seen | Death::Unconfirmed => matches!(
+                    execution.phase,
+                    Phase::Over(_) | Phase::Working(_) | Phase::Reporting
+                ),
+                Death::Expired => {
+                    let silent = !self.plans[who].visible || lease.stale == StalePolicy::Yield;
+                    silent && lease.is_dead(at(state.tick))
+                }
+            },
+            Command::Evict(evict) => evict.holder == *holder,
+            _ => false,
+        }
+    }
+
+    /// Who takes the permit of `who`, where its work may go on without: an operator; the end of a
+    /// lease where only that can be known; its own stale policy.
+    pub(crate) fn taken_by(&self, command: &Command, who: Who) -> Option<Taken> {
+        let yields = self.plans[who].stale == StalePolicy::Yield;
+        match command {
+            Command::Evict(_) => Some(Taken::ByOperator),
+            Command::Renew(_) if yields => Some(Taken::Yielded),
+            Command::Recover(recover) if recover.death == Death::Unconfirmed => {
+                Some(Taken::Unconfirmed)
+            }
+            Command::Recover(recover) if recover.death == Death::Expired => {
+                match self.plans[who].visible {
+                    true => yields.then_some(Taken::Yielded),
+                    false => Some(Taken::ByTime),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The lease of `who` ends by `command`.
+    pub(crate) fn watch_end(&self, state: &mut State, command: &Command, who: Who, lease: &Lease) {
+        if !self.may_end(state, command, who, lease) {
+            state.broken.insert(Rule::LeaseTaken);
+        }
+        let by = self.taken_by(command, who);
+        let execution = &mut state.executions[who];
+        // A success that is not recorded yet counts as one of an evicted run.
+        if by == Some(Taken::ByOperator) && execution.phase == Phase::Releasing(lease.token) {
+            execution.done_evicted += std::mem::take(&mut execution.done);
+        }
+        let under_it = execution.had == Some(lease.token);
+        if under_it && execution.works() {
+            match by {
+                None => state.broken.insert(Rule::FreedAtWork),
+                Some(Taken::Unconfirmed) => state.broken.insert(Rule::PassedOnAtWork),
+                Some(Taken::ByOperator | Taken::ByTime | Taken::Yielded) => false,
+            };
+        }
+        let run = state.table.runs.get(&RunId::Token(lease.token));
+        let recorded = run.and_then(|run| run.outcome());
+        let seen = matches!(command, Command::Recover(recover) if recover.death == Death::Seen);
+        let succeeded = under_it && execution.work == Work::Succeeded;
+        if seen && succeeded && recorded != Some(RunOutcome::Succeeded) {
+            state.broken.insert(Rule::SuccessDropped);
+        }
+        execution.taken = by.map(|by| (lease.token, by)).or(execution.taken);
+    }
+
+    /// No run counts as succeeded whose work has not.
+    pub(crate) fn watch_success(&self, state: &mut State, before: &LockItems) {
+        for (id, run) in &state.table.runs {
+            let news = before.runs.get(id) != Some(run);
+            let succeeded = run.outcome() == Some(RunOutcome::Succeeded);
+            let who = self.who(&run.holder).filter(|_| news && succeeded);
+            if who.is_some_and(|who| !state.executions[who].succeeded()) {
+                state.broken.insert(Rule::FalseSuccess);
+            }
+        }
+    }
+
+    /// The stop of a holder is committed: that takes a lease that is over, or a run that waits for
+    /// its place. One that has died while it waited counts until that is noticed.
+    pub(crate) fn watch_sentence(
+        &self,
+        state: &mut State,
+        who: Who,
+        old: &LockRecord,
+        lease: &Lease,
+    ) {
+        let before = old.lease(self.holder(who), lease.token);
+        let was_stopped = before.is_some_and(Lease::is_stopped);
+        if was_stopped || !lease.is_stopped() {
+            return;
+        }
+        let by = lease.replaced_by.as_ref().and_then(|by| self.who(by));
+        let waits = by.is_some_and(|by| {
+            matches!(state.executions[by].phase, Phase::Waiting | Phase::Over(_))
+                && old.queue.contains_key(&self.names[by].1)
+        });
+        if waits || !is_live(state, who, Some(lease)) {
+            state.executions[who].sentenced = Some(lease.token);
+        } else {
+            state.broken.insert(Rule::LiveStopped);
+        }
+    }
+
+    /// The work of `who` is being stopped, or its execution. That of an execution that is over has
+    /// nobody that relies on the lease, and what is left of an attempt before is in its own way.
+    pub(crate) fn watch_stop(&self, state: &mut State, who: Who) {
+        let execution = &state.executions[who];
+        if matches!(execution.phase, Phase::Over(_)) || execution.resuming {
+            return;
+        }
+        let record = state.record();
+        let lease = record.and_then(|record| record.holders.get(self.holder(who)));
+        let token = lease.map(|lease| lease.token).or(execution.had);
+        let committed = token.is_some() && execution.sentenced == token;
+        if !committed && is_live(state, who, lease) {
+            state.broken.insert(Rule::LiveStopped);
+        }
+    }
+}
+
+/// Whether the holder may rely on its lease, by what the table has granted or by what it knows.
+fn is_live(state: &State, who: Who, lease: Option<&Lease>) -> bool {
+    let belief = state.executions[who].belief;
+    let believed = belief.is_some_and(|(_, end)| at(state.tick) < end);
+    believed || lease.is_some_and(|lease| lease.is_live(at(state.tick)))
+}

@@ -1,0 +1,1 @@
+"""The mutation score of the protocol and of the definitions of the state machines."""

@@ -1,0 +1,123 @@
+"""Command line of the mutation run."""
+import argparse
+import fnmatch
+import signal
+import sys
+import unittest
+
+from . import byhand, definition, rust, score, survivors
+from .mutant import numbered, shard
+from .results import Results
+from .run import Run
+from .settings import ALL_LEVELS, DEFINITIONS, HERE, SCORE, SURVIVORS, Problem, say
+from .tree import changed_since, fingerprint, free_slot
+
+DESCRIPTION = """Tries changes of the protocol's code and of the definitions on the fast levels of tests. A run can
+be interrupted and begun again: verdicts are kept for as long as code and tests stay the same.
+Runs side by side share them; each works in a copy of the tree with a build of its own."""
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="mutants", description=DESCRIPTION)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, about in (("run", "judge the mutants, print the score, fail on a survivor that is not justified"),
+                        ("list", "print the mutants"),
+                        ("report", "print the score and the survivors so far")):
+        command = commands.add_parser(name, help=about)
+        command.add_argument("--shard", metavar="K/N", help="only this part of the mutants, from 1/N to N/N")
+        command.add_argument("--in-diff", metavar="BASE", help="only what has changed since this commit")
+        command.add_argument("--only", metavar="TEXT", action="append", default=[],
+                             help="only mutants with this text, for example a file's name; * and ? match any")
+        command.add_argument("--kind", choices=("rust", "definition", "by-hand"), action="append")
+        command.add_argument("--levels", default=",".join(ALL_LEVELS), help="only these levels (default %(default)s)")
+        command.add_argument("--seeds", type=int, metavar="N", help="worlds of the simulation (default: its own)")
+        command.add_argument("--trust", action="store_true",
+                             help="count what was noticed on another tree, where the mutant's file is the same")
+    command.add_argument("--write", action="store_true", help="write the score of all mutants down, open ones too")
+    commands.add_parser("test", help="test the generators and the runner themselves")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    if options.command == "test":
+        found = unittest.defaultTestLoader.discover(HERE / "mutantctl" / "tests", top_level_dir=HERE)
+        return 0 if unittest.TextTestRunner(verbosity=0).run(found).wasSuccessful() else 1
+    levels = options.levels.split(",")
+    if not set(levels) <= set(ALL_LEVELS):
+        raise Problem(f"--levels is {options.levels}, but must be of {','.join(ALL_LEVELS)}")
+    reasons = survivors.load()
+    with free_slot() as slot:
+        every, wrong = collected(slot.tree)
+        chosen = selected(every, options)
+        tree = fingerprint(slot.tree)
+        if options.command == "list":
+            print("\n".join(f"{mutant.id} {mutant}" for mutant in chosen))
+            return 0
+        say(f"{len(chosen)} of {len(every)} mutants, tree {tree}, in {slot.folder}")
+        if options.command == "run":
+            Run(slot, chosen, tree, levels, options.seeds, options.trust).all()
+    return report(every, chosen, tree, reasons, wrong, options)
+
+
+def collected(tree):
+    """All mutants of the tree, and what is wrong with the lists."""
+    found = rust.mutants(tree)
+    for path in sorted(tree.glob(DEFINITIONS)):
+        found += definition.mutants(str(path.relative_to(tree)), path.read_text())
+    ours, wrong = byhand.mutants(lambda file: (tree / file).read_text() if (tree / file).is_file() else None)
+    return numbered(found + ours), wrong
+
+
+def selected(every, options):
+    """Those that the options ask for. Ordinals come from the whole list."""
+    found = every
+    if options.in_diff:
+        changed = changed_since(options.in_diff)
+        found = [mutant for mutant in found if mutant.is_in(changed)]
+    if options.kind:
+        found = [mutant for mutant in found if mutant.kind in options.kind]
+    if options.only:
+        found = [mutant for mutant in found
+                 if any(fnmatch.fnmatch(f"{mutant.id} {mutant}", f"*{text}*") for text in options.only)]
+    return shard(found, options.shard)
+
+
+def report(every, chosen, tree, reasons, wrong, options):
+    """Prints the score of the chosen ones; writes it down when all mutants have their verdict."""
+    strict = options.command == "run"
+    results = Results(tree, trust=options.trust)
+    verdicts = [results.of(mutant) for mutant in chosen]
+    print(score.text(verdicts, reasons))
+    for verdict in verdicts:
+        if verdict.state in ("counted", "missed", "survives"):
+            print(f"\n# {verdict.state}{' by ' + verdict.why if verdict.counted else ''}, {verdict.mutant.id}")
+            print(survivors.entry(verdict.mutant))
+    complaints = wrong + survivors.complaints(verdicts, reasons, {mutant.key for mutant in every})
+    for complaint in complaints:
+        say(f"mutants: {complaint}")
+    whole = [results.of(mutant) for mutant in every]
+    done = strict and all(verdict.state not in ("unknown", "survives") for verdict in whole)
+    if done or getattr(options, "write", False):
+        score.write(whole, reasons)
+        say(f"mutants: the score is in {SCORE.name}")
+    if complaints:
+        say(f"mutants: write a test, or the reason why none is possible into {SURVIVORS.name}")
+    return 1 if complaints and strict else 0
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    # A run in the background ignores SIGINT; both end it with the tree as it was.
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        sys.exit(main())
+    except Problem as problem:
+        print(f"mutants: {problem}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,141 @@
+"""Builds a level's test program and runs it, and reads from its output what it makes of a mutant."""
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+
+from .settings import COUNTS, CPU_FACTOR, CPU_FLOOR, MEMORY, STACK, WALL_FACTOR, WALL_FLOOR, Problem
+
+FAILED = re.compile(r"^---- (\S+) stdout ----$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Result:
+    """`verdict`: passed, caught, counted (by a recorded number alone), timeout or unviable."""
+
+    verdict: str
+    why: str = ""
+    seconds: float = 0.0
+    cpu: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Most processor time and most time on the wall that a run of a level may take, in seconds."""
+
+    cpu: float
+    wall: float
+
+    @staticmethod
+    def after(cpu, seconds):
+        return Bounds(max(CPU_FLOOR, CPU_FACTOR * cpu), max(WALL_FLOOR, WALL_FACTOR * seconds))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A test program, the folder that it runs in, and how long its build took."""
+
+    path: str
+    folder: str
+    seconds: float = 0.0
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NotBuilt:
+    """The compiler's errors: (message, the places in the tree that it names as (file, byte))."""
+
+    errors: list
+
+
+def build(level, slot):
+    """The level's test program for the tree as it is now, or the compiler's errors."""
+    begin = time.monotonic()
+    command = ["cargo", "test", "--locked", "--no-run", "--message-format", "json", *level.build]
+    for setting in level.profile:
+        command += ["--config", setting]
+    done = subprocess.run(command, cwd=slot.tree, env=environment(slot), capture_output=True, text=True)
+    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode:
+        errors = [error(message["message"]) for message in messages
+                  if message["reason"] == "compiler-message" and message["message"]["level"] == "error"]
+        if not errors:
+            raise Problem(f"cargo did not build {level.name}:\n{done.stderr}")
+        return NotBuilt(errors)
+    tests = [message for message in messages if message.get("executable") and message["profile"]["test"]]
+    if len(tests) != 1:
+        raise Problem(f"{level.name}: one test program expected, but cargo built {len(tests)}")
+    folder = os.path.dirname(tests[0]["manifest_path"])
+    return Program(tests[0]["executable"], folder, time.monotonic() - begin, level.only)
+
+
+def error(message):
+    """The message's first line, and its places: those of macros where they are called, too."""
+    places = []
+    for span in message["spans"]:
+        while span:
+            places.append((span["file_name"], span["byte_start"], span["is_primary"]))
+            span = (span.get("expansion") or {}).get("span")
+    primary = [(file, byte) for file, byte, is_primary in places if is_primary]
+    return message["message"].splitlines()[0], primary or [(file, byte) for file, byte, _ in places]
+
+
+def run(program, env, bounds):
+    """Runs the test program: a stuck one ends by its processor time, one that sleeps by the wall."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (int(bounds.cpu), int(bounds.cpu) + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    begin, used = time.monotonic(), children_cpu()
+    child = subprocess.Popen([program.path, *program.arguments], cwd=program.folder, env=env, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                             preexec_fn=limit, start_new_session=True)
+    try:
+        output, _ = child.communicate(timeout=bounds.wall)
+        verdict, why = read(child.returncode, output)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        verdict, why = "timeout", "still running"
+    except BaseException:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise
+    return Result(verdict, why, time.monotonic() - begin, children_cpu() - used)
+
+
+def read(code, output):
+    """The verdict of a test program's exit and output, and the tests that failed."""
+    if code == 0:
+        return "passed", ""
+    if code in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "timeout", "out of processor time"
+    parts = FAILED.split(output)
+    failures = list(zip(parts[1::2], parts[2::2]))
+    if not failures:
+        return "caught", f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+    broken = [name for name, text in failures if not any(count in text for count in COUNTS)]
+    if not broken:
+        return "counted", shown([name for name, _ in failures])
+    return "caught", shown(broken)
+
+
+def shown(names, most=3):
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def environment(slot, extra=(), stack=False):
+    env = {name: value for name, value in os.environ.items() if stack or not name.startswith(("LOCKSTEP_", "AWS_"))}
+    # A function with many mutants has the locals of all of them on its stack.
+    env |= {"RUST_MIN_STACK": str(STACK), "RUST_BACKTRACE": "0"}
+    return env | {"CARGO_TARGET_DIR": str(slot.target), "CARGO_TERM_COLOR": "never"} | dict(extra)
+
+
+def children_cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

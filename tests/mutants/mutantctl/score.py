@@ -1,0 +1,64 @@
+"""The score: how many mutants each level notices, file by file."""
+from collections import Counter, defaultdict
+
+from .settings import ALL_LEVELS, SCORE
+
+COLUMNS = ("viable", *ALL_LEVELS, "time-out", "count", "missed", "justified", "open")
+HEAD = """# The mutation score
+
+Written by `make mutants`; not by hand. A mutant is one change of the code under test, or of what a state
+machine's definition means. It is tried on the levels of tests in order of cost, and counts for the first
+that fails. *Count* is a level that failed by a recorded number alone, which is no broken promise; *justified*
+are those among the missed that no test can notice ([why](../tests/mutants/survivors.toml)); *open* are those
+that not all of their levels have judged. A file has a score when none of its mutants is open.
+
+"""
+
+
+def rows(verdicts, reasons):
+    """One row for each file, in order, and the sum of all."""
+    counts = defaultdict(Counter)
+    for verdict in verdicts:
+        for row in (verdict.mutant.file if verdict.mutant.kind != "by-hand" else "by hand", "all"):
+            counts[row].update(cells(verdict, reasons))
+    names = sorted(name for name in counts if name not in ("all", "by hand"))
+    return [(name, counts[name]) for name in (*names, "by hand", "all") if name in counts]
+
+
+def cells(verdict, reasons):
+    """The columns that a verdict counts in."""
+    state = verdict.state
+    if state == "unviable":
+        return ["unviable"]
+    place = {"caught": verdict.level, "timeout": "time-out", "counted": "count", "missed": "missed"}.get(state, "open")
+    justified = ["justified"] if state == "missed" and verdict.mutant.key in reasons else []
+    return ["viable", place, *justified]
+
+
+def percent(count):
+    """The part that is noticed of what can be: justified survivors are left out. None while some are open."""
+    noticed = sum(count[name] for name in (*ALL_LEVELS, "time-out"))
+    of = count["viable"] - count["justified"]
+    return f"{100 * noticed / of:.1f} %" if of and not count["open"] else ""
+
+
+def markdown(verdicts, reasons):
+    lines = [f"| file | {' | '.join(COLUMNS)} | score |", "|---" * (len(COLUMNS) + 2) + "|"]
+    for name, count in rows(verdicts, reasons):
+        shown = name if name in ("all", "by hand") else f"`{name}`"
+        lines.append(f"| {shown} | {' | '.join(str(count[column] or '') for column in COLUMNS)} | {percent(count)} |")
+    return "\n".join(lines) + "\n"
+
+
+def text(verdicts, reasons):
+    """The same for a terminal."""
+    table = [("", *COLUMNS, "score")]
+    table += [(name, *(str(count[column] or "") for column in COLUMNS), percent(count))
+              for name, count in rows(verdicts, reasons)]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    return "\n".join("  ".join(cell.rjust(width) if at else cell.ljust(width)
+                               for at, (cell, width) in enumerate(zip(row, widths))) for row in table)
+
+
+def write(verdicts, reasons):
+    SCORE.write_text(HEAD + markdown(verdicts, reasons))

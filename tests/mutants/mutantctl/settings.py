@@ -1,0 +1,95 @@
+"""Paths, the files that are mutated, and the levels that judge a mutant."""
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent.parent
+ROOT = HERE.parent.parent
+CACHE = Path(os.environ.get("LOCKSTEP_CACHE") or Path.home() / ".cache" / "lockstep").absolute()
+# Copies of the tree, their builds and the results: outside the tree that is tested, never committed.
+STATE = Path(os.environ.get("LOCKSTEP_MUTANTS") or ROOT / "target" / "mutants").absolute()
+SURVIVORS = HERE / "survivors.toml"
+BY_HAND = HERE / "by-hand.toml"
+SCORE = ROOT / "docs" / "mutants.md"
+
+CARGO_MUTANTS = "27.1.0"
+
+# The protocol: what decides, what writes, and what stops or frees a holder.
+RUST = (
+    "shared/src/domain/**/*.rs",
+    "shared/src/protocol.rs",
+    "shared/src/protocol/**/*.rs",
+    "shared/src/recovery.rs",
+    "shared/src/recovery/**/*.rs",
+    "shared/src/followup.rs",
+    "shared/src/followup/**/*.rs",
+    "shared/src/service/**/*.rs",
+    "shared/src/store.rs",
+    "shared/src/store/**/*.rs",
+    "functions/*/src/**/*.rs",
+)
+# Tests, and the suite that judges stores. A function's `main.rs` is wiring that only a deployed stack runs.
+NOT_RUST = ("**/tests/**", "**/tests.rs", "**/conformance.rs", "**/conformance/**", "functions/*/src/main.rs")
+DEFINITIONS = "statemachines/*.asl.json"
+
+# What has no say in the verdict of a level, so that a change of it keeps the results.
+NOT_JUDGING = ("docs/", "benches/", "tests/mutants/", "tests/stack/", "tests/e2e/", "tests/inside/", "tests/cli/",
+               "tests/integration/")
+
+# What a test says that compares a number with the one recorded before. A count that differs shows a
+# change, but no broken promise, so such a verdict is kept apart.
+COUNTS = ("the number of states has changed", "other answers come up than before", " times, but ")
+
+
+@dataclass(frozen=True)
+class Level:
+    """One test binary: `cargo test` with `build`, and with the settings of `profile`.
+
+    `only` are the tests of it that judge. A level with a stack takes the stack's variables along."""
+
+    name: str
+    build: tuple[str, ...]
+    profile: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    stack: bool = False
+
+
+# These two are over in seconds: optimising them costs more than it saves.
+QUICK = ("profile.dev.package.lockstep.opt-level=0", "profile.dev.package.lockstep-tests.opt-level=0",
+         "profile.dev.debug=0")
+UNIT = Level("unit", ("-p", "lockstep", "--features", "aws,lambda,schema,test-util", "--lib"), QUICK)
+CONTRACT = Level("contract", ("-p", "lockstep-tests", "--test", "contract"), QUICK)
+PROPERTY = Level("property", ("-p", "lockstep-tests", "--test", "property"))
+MODEL = Level("model", ("-p", "lockstep-tests", "--test", "model"))
+SIMULATION = Level("simulation", ("-p", "lockstep-tests", "--test", "simulation"))
+# What says that the adapter does to DynamoDB what the twin in memory does; storms and faults say other things.
+ADAPTER = ("conformance", "agreement", "corrupt", "history", "requests", "lost_responses", "too_large")
+INTEGRATION = Level("integration", ("-p", "lockstep-tests", "--test", "integration"), QUICK, ADAPTER, stack=True)
+
+# In order of cost: a mutant goes on to the next level only if it survives this one. The levels below the
+# integration run on the twin in memory, so they do not see the adapter to DynamoDB.
+LEVELS = {
+    "rust": (UNIT, CONTRACT, PROPERTY, MODEL, SIMULATION),
+    "function": (CONTRACT, SIMULATION),
+    "adapter": (UNIT, INTEGRATION),
+    "definition": (CONTRACT, SIMULATION),
+}
+IN_ORDER = (*LEVELS["rust"], INTEGRATION)
+ALL_LEVELS = tuple(level.name for level in IN_ORDER)
+
+# A test that needs this many times the processor time of the unchanged tree is stuck, and never less
+# than the floor in seconds. Other work on the machine does not count, so the wall is far behind.
+CPU_FACTOR, CPU_FLOOR = 4, 20
+WALL_FACTOR, WALL_FLOOR = 20, 180
+# A loop that allocates must not take the machine's memory.
+MEMORY = 6 << 30
+STACK = 128 << 20
+
+
+class Problem(Exception):
+    """A condition that the user can act on; shown without a traceback."""
+
+
+def say(message):
+    print(message, file=sys.stderr, flush=True)

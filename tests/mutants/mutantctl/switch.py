@@ -1,0 +1,115 @@
+"""Many mutants in one build: each stands beside the original, and a variable of the environment chooses.
+
+A mutant costs a build of seconds to minutes, and its tests far less. So the body of a function gets a
+copy of itself for each of its mutants, behind a match on a number that the process reads once:
+
+    { match crate::mutation::active() { 7 => return { body with mutant 7 }, _ => {} } body }
+
+One build then serves all mutants and all levels. A copy that does not compile is told by the place of
+the compiler's error, taken out, and is not viable: where the copy does not compile, nor would the
+function. That holds for all but constant functions and those that return an unnamed type; these, and
+what stands outside functions, are built one by one."""
+import bisect
+import re
+from collections import defaultdict
+
+from .source import Source
+
+VARIABLE = "LOCKSTEP_MUTANT"
+LIBRARY = "shared/src/lib.rs"
+MODULE = """
+#[doc(hidden)]
+pub mod mutation {
+    static ACTIVE: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    pub fn active() -> u32 {
+        *ACTIVE.get_or_init(|| std::env::var("%s").map_or(0, |text| text.parse().unwrap_or(0)))
+    }
+}
+""" % VARIABLE
+SIGNATURE_ENDS = re.compile(r"[;{}]")
+UNNAMED = re.compile(r"->\s*(?:&\s*(?:mut\s+)?)?impl\b")
+
+
+class Switch:
+    """Files of the tree with mutants behind the switch. `numbers`: mutant → its number, from 1."""
+
+    def __init__(self, mutants, read):
+        self.read, self.numbers, self.places = read, {}, {}
+        sources = {}
+        for mutant in mutants:
+            if mutant.edit and mutant.file.endswith(".rs"):
+                if mutant.file not in sources:
+                    sources[mutant.file] = Source(read(mutant.file))
+                body = body_of(sources[mutant.file], mutant)
+                if body:
+                    self.numbers[mutant] = len(self.numbers) + 1
+                    self.places[mutant] = body
+        self.regions = {}
+
+    def drop(self, mutant):
+        del self.numbers[mutant]
+
+    def files(self):
+        """File → its text with the mutants in it. Remembers where each of them stands."""
+        # A file whose last mutant was dropped is written as well, without it.
+        by_file = {mutant.file: defaultdict(list) for mutant in self.places}
+        for mutant in self.numbers:
+            by_file[mutant.file][self.places[mutant]].append(mutant)
+        texts, self.regions = {}, {}
+        for file, bodies in by_file.items():
+            texts[file], self.regions[file] = self.compose(file, bodies)
+        texts[LIBRARY] = texts.get(LIBRARY, self.read(LIBRARY)) + MODULE
+        return texts
+
+    def compose(self, file, bodies):
+        """The text, and the regions of the copies as (first byte, byte behind the last, mutant)."""
+        text, parts, regions, size, last = self.read(file), [], [], 0, 0
+
+        def put(part):
+            nonlocal size
+            parts.append(part)
+            size += len(part.encode())
+
+        root = "crate" if file.startswith("shared/") else "lockstep"
+        for (begin, end), mutants in sorted(bodies.items()):
+            put(text[last:begin + 1])
+            put(f" match {root}::mutation::active() {{")
+            for mutant in mutants:
+                at, to, new = mutant.edit
+                put(f" {self.numbers[mutant]} => return {{")
+                first = size
+                put(text[begin + 1:at] + new + text[to:end])
+                regions.append((first, size, mutant))
+                put("},")
+            put(" _ => {} }")
+            last = begin + 1
+        put(text[last:])
+        return "".join(parts), regions
+
+    def guilty(self, places):
+        """The mutants that stand at these places: (file, byte)."""
+        found = {}
+        for file, byte in places:
+            regions = self.regions.get(file, [])
+            at = bisect.bisect([first for first, _, _ in regions], byte) - 1
+            if at >= 0 and byte < regions[at][1]:
+                found[regions[at][2]] = None
+        return list(found)
+
+
+def body_of(source, mutant):
+    """The body of the function around the mutant, if it can be switched: (begin, end)."""
+    at, to, _ = mutant.edit
+    around = [(begin, end) for begin, end, _ in source.functions if begin < at and to <= end]
+    if not around:
+        return None
+    begin, end = max(around)
+    # A function inside another one would be composed twice.
+    if any(begin < inner < end or inner < begin < close for inner, close, _ in source.functions):
+        return None
+    before = source.code[:begin]
+    cut = max((found.end() for found in SIGNATURE_ENDS.finditer(before)), default=0)
+    signature = before[cut:]
+    if re.search(r"\bconst\s+(?:async\s+|unsafe\s+)*fn\b", signature) or UNNAMED.search(signature):
+        return None
+    return begin, end

@@ -1,0 +1,121 @@
+//! Rules of a lease in time: when a holder is checked, and what a redriven run gets back.
+
+use crate::case::cases;
+use lockstep::domain::{
+    Command, Lease, LockRecord, Mode, Outcome, Renew, Run, RunEnd, RunId, RunOutcome, Seconds,
+    Snapshot, Timestamp, decide,
+};
+use lockstep_tests::generate::RETENTION;
+use lockstep_tests::seeds::check;
+use proptest::prelude::{prop_assert, prop_assert_eq};
+use std::cell::Cell;
+
+/// A heartbeat that is late by less is on its way: Retry counts in whole seconds, and a call of the
+/// function takes its time.
+const SLACK: u64 = 5_000;
+
+fn later(from: Timestamp, millis: u64) -> Timestamp {
+    Timestamp::from_millis(from.millis() + millis)
+}
+
+#[test]
+fn a_holder_is_checked_only_when_its_heartbeat_is_late_by_more_than_a_call_takes() {
+    let spoken_of = Cell::new(0);
+    check(5_000, &cases(), |case| {
+        let record = case.items.record.iter();
+        for lease in record.flat_map(|record| record.holders.values()) {
+            let renewed = lease.renewed(case.now, None, None);
+            let heartbeat = renewed.heartbeat.min(Seconds::of(60)).millis();
+            if heartbeat + SLACK >= renewed.length.millis() {
+                // Its end comes first, and is worth a check by itself.
+                prop_assert!(renewed.is_overdue(renewed.expires_at));
+                prop_assert!(!renewed.is_overdue(later(case.now, renewed.length.millis() - 1)));
+                continue;
+            }
+            spoken_of.set(spoken_of.get() + 1);
+            prop_assert!(!renewed.is_overdue(later(case.now, heartbeat + SLACK)));
+            prop_assert!(renewed.is_overdue(later(case.now, heartbeat + SLACK + 1)));
+        }
+        Ok(())
+    });
+    assert!(spoken_of.get() > 500, "{} leases", spoken_of.get());
+}
+
+#[test]
+fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
+    let reinstated = Cell::new(0);
+    check(20_000, &cases(), |case| {
+        let Some(record) = &case.items.record else {
+            return Ok(());
+        };
+        for (outcome, (holder, lease)) in
+            [RunOutcome::Failed, RunOutcome::Recovered, RunOutcome::Lost]
+                .into_iter()
+                .zip(&record.holders)
+        {
+            let run = Run {
+                end: Some(RunEnd {
+                    outcome,
+                    at: case.now,
+                    retain_until: case.now.plus(RETENTION),
+                    evidence: None,
+                }),
+                lease: Some(Box::new(lease.without_secrets())),
+                ..Run::started(holder.clone(), lease.token, None)
+            };
+            let renew = Renew {
+                holder: holder.clone(),
+                token: lease.token,
+                beat: None,
+                progress: None,
+                redrives: Some(lease.redrives + 1),
+                retention: RETENTION,
+            };
+            let seen = Snapshot {
+                record: Some(free_after(record, lease)),
+                runs: [(RunId::Token(lease.token), run)].into(),
+                waiter: None,
+            };
+            let now = later(case.now, 20_000);
+
+            let decided = decide(&seen, &Command::Renew(renew), now);
+
+            let Ok(decided) = decided else { continue };
+            let Outcome::Reinstated { expires_at } = decided.outcome else {
+                continue;
+            };
+            reinstated.set(reinstated.get() + 1);
+            let next = decided.next.as_ref().expect("a reinstatement writes");
+            let back = &next.holders[holder];
+            let whole = |end: Timestamp| later(now, end.millis_since(lease.token.granted_at()));
+            let expected = Lease {
+                expires_at: now.plus(lease.length),
+                run_until: lease.run_until.map(whole),
+                stalls_at: lease.no_progress.map(|most| now.plus(most)),
+                beat: None,
+                call: None,
+                replaced_by: None,
+                suspect: None,
+                ending: None,
+                redrives: lease.redrives + 1,
+                ..lease.clone()
+            };
+            prop_assert_eq!(back, &expected);
+            prop_assert_eq!(expires_at, expected.expires_at);
+            prop_assert!(next.due.is_some_and(|due| due <= expires_at));
+        }
+        Ok(())
+    });
+    assert!(reinstated.get() > 1000, "{} runs", reinstated.get());
+}
+
+/// The record after the end of `lease`, when no other run was granted since and none waits.
+fn free_after(record: &LockRecord, lease: &Lease) -> LockRecord {
+    let mut free = record.clone();
+    free.holders.retain(|_, held| held.token != lease.token);
+    free.queue.clear();
+    free.mode = Mode::Open;
+    free.last_token = lease.token;
+    free.due = free.next_due();
+    free
+}

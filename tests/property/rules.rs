@@ -1,0 +1,142 @@
+//! What each decision owes, whatever lock it meets: rules that a changed number of states would
+//! only hint at.
+
+use crate::case::{Case, cases};
+use lockstep::domain::{
+    Assign, Change, Command, Effect, FencingToken, Mode, Outcome, RunOutcome, Transition, Update,
+    WaiterId, decide, fast,
+};
+use lockstep_tests::seeds::check;
+use proptest::prelude::prop_assert;
+use std::cell::Cell;
+
+/// Whether a decision keeps a rule; `None` where the rule does not speak of it.
+type Rule = fn(&Case, &Transition) -> Option<bool>;
+
+/// Holds `rule` against random decisions, at least `fewest` of which it speaks of.
+fn holds(rule: Rule, fewest: u32) {
+    let spoken_of = Cell::new(0);
+    check(20_000, &cases(), |case| {
+        let Ok(decided) = decide(&case.seen(), &case.command, case.now) else {
+            return Ok(());
+        };
+        let Some(kept) = rule(&case, &decided) else {
+            return Ok(());
+        };
+        spoken_of.set(spoken_of.get() + 1);
+        prop_assert!(kept, "{decided:?}");
+        Ok(())
+    });
+    assert!(spoken_of.get() >= fewest, "{} cases", spoken_of.get());
+}
+
+#[test]
+fn the_sweep_comes_no_later_than_the_end_of_a_lease_that_is_granted() {
+    holds(
+        |case, decided| {
+            let (next, before) = (decided.next.as_ref()?, case.items.record.as_ref());
+            let known = |token| before.is_some_and(|record| record.holder_under(token).is_some());
+            let new = next.holders.values().filter(|lease| !known(lease.token));
+            let first_end = new.map(|lease| lease.expires_at).min()?;
+            Some(next.due.is_some_and(|due| due <= first_end))
+        },
+        1000,
+    );
+}
+
+#[test]
+fn the_sweep_comes_as_soon_as_a_free_permit_may_go_to_a_waiter() {
+    holds(
+        |case, decided| {
+            let next = decided.next.as_ref()?;
+            let waits = next.mode == Mode::Open && next.has_room() && !next.queue.is_empty();
+            let changed = case.items.record.as_ref().is_none_or(|before| {
+                before.holders.len() != next.holders.len() || before.queue != next.queue
+            });
+            let grant = next.not_before.max(case.now);
+            (waits && changed).then(|| next.due.is_some_and(|due| due <= grant))
+        },
+        300,
+    );
+}
+
+#[test]
+fn a_run_that_succeeded_leaves_no_lease_that_could_be_put_back() {
+    holds(
+        |_, decided| {
+            let mut ends = decided.runs.iter().map(|(_, write)| &write.run);
+            let succeeded = ends.find(|run| run.outcome() == Some(RunOutcome::Succeeded))?;
+            Some(succeeded.lease.is_none())
+        },
+        500,
+    );
+}
+
+#[test]
+fn a_renewal_confirms_a_hand_over_and_clears_a_mark_of_suspicion() {
+    holds(
+        |case, decided| {
+            let (Command::Renew(renew), Outcome::Renewed { .. } | Outcome::Frozen { .. }) =
+                (&case.command, &decided.outcome)
+            else {
+                return None;
+            };
+            let lease = decided.next.as_ref()?.lease(&renew.holder, renew.token)?;
+            Some(lease.call.is_none() && lease.suspect.is_none())
+        },
+        500,
+    );
+}
+
+#[test]
+fn a_waiter_that_asks_again_under_a_free_permit_starts_a_hand_over() {
+    holds(
+        |case, decided| {
+            let (Command::Acquire(acquire), Outcome::Queued { .. }) =
+                (&case.command, &decided.outcome)
+            else {
+                return None;
+            };
+            let record = case.items.record.as_ref()?;
+            let waits = record
+                .queue
+                .contains_key(&WaiterId::of(&acquire.terms.holder));
+            let free = waits && record.can_grant(case.now);
+            free.then(|| decided.effects.contains(&Effect::HandOver))
+        },
+        20,
+    );
+}
+
+#[test]
+fn no_write_brings_the_last_token_back_whatever_record_it_meets() {
+    let spoken_of = Cell::new(0);
+    check(20_000, &cases(), |case| {
+        let decided = decide(&case.seen(), &case.command, case.now).ok();
+        let decided = decided.and_then(|d| d.change(case.items.record.as_ref()));
+        let fast = fast(&case.command, case.now).map(|fast| fast.change);
+        for change in decided.into_iter().chain(fast) {
+            let (Some(token), Some(record)) = (token_of(&change), &case.items.record) else {
+                continue;
+            };
+            // Others have written, and the latest of them has made a grant under the same token.
+            let mut met = record.clone();
+            met.version += 1;
+            met.last_token = token;
+            spoken_of.set(spoken_of.get() + 1);
+            prop_assert!(!change.guard.holds(Some(&met)), "{change:?}");
+        }
+        Ok(())
+    });
+    assert!(spoken_of.get() >= 1000, "{} cases", spoken_of.get());
+}
+
+fn token_of(change: &Change) -> Option<FencingToken> {
+    let Update::Assign(assigns) = &change.update else {
+        return None;
+    };
+    assigns.iter().find_map(|assign| match assign {
+        Assign::LastToken(token) => Some(*token),
+        _ => None,
+    })
+}

@@ -1,0 +1,17 @@
+//! Step Functions: an interpreter of the definition that is deployed, on virtual time.
+//!
+//! It reads `statemachines/exclusive-run.asl.json` as it is. Nothing in here knows a state, an
+//! error name or a number of attempts of that file.
+
+mod definition;
+mod jsonata;
+mod machine;
+mod retry;
+#[cfg(test)]
+mod rules;
+mod scope;
+mod task;
+mod template;
+
+pub(crate) use definition::Machine;
+pub(crate) use scope::{Frame, Place, Run};

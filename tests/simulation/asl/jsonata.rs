@@ -1,0 +1,158 @@
+//! JSONata expressions, on virtual time and without chance.
+
+use jsonata_core::ast::AstNode;
+use jsonata_core::evaluator::{Context, Evaluator, EvaluatorError};
+use jsonata_core::parser;
+use jsonata_core::value::JValue;
+use serde_json::{Map, Number, Value};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Largest whole number that a JSONata number represents exactly.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+thread_local! {
+    /// Syntax trees are not `Send`: each thread compiles an expression once.
+    static COMPILED: RefCell<HashMap<String, Rc<AstNode>>> = RefCell::default();
+}
+
+/// An expression that is known to parse.
+#[derive(Clone, Debug)]
+pub(crate) struct Expression {
+    text: String,
+    /// Every `$name` in the text, functions and local variables included.
+    names: Vec<String>,
+    /// The variable and the fields, where the expression is nothing but a path.
+    path: Option<Vec<String>>,
+}
+
+impl Expression {
+    /// Checks the syntax.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        compile(text)?;
+        let mut names: Vec<String> = text
+            .split('$')
+            .skip(1)
+            .map(|rest| {
+                let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+                rest[..end.unwrap_or(rest.len())].to_owned()
+            })
+            .filter(|name| !name.is_empty())
+            .collect();
+        names.sort();
+        names.dedup();
+        Ok(Self {
+            text: text.to_owned(),
+            names,
+            path: path(text.trim()),
+        })
+    }
+
+    /// The variable and the fields, where the expression is nothing but a path: most are.
+    pub(crate) fn path(&self) -> Option<(&str, &[String])> {
+        let (name, fields) = self.path.as_ref()?.split_first()?;
+        Some((name, fields))
+    }
+
+    /// Whether `text` occurs in the expression: what does not occur need not be bound.
+    pub(crate) fn mentions(&self, text: &str) -> bool {
+        self.text.contains(text)
+    }
+
+    /// The value of the expression at `now`, with the variables that `bind` knows. An expression
+    /// that evaluates to nothing is an error, as in Step Functions.
+    pub(crate) fn evaluate(
+        &self,
+        now: u64,
+        bind: impl Fn(&str) -> Option<Value>,
+    ) -> Result<Value, String> {
+        let mut context = Context::new();
+        for name in &self.names {
+            if let Some(value) = bind(name) {
+                context.bind(name.clone(), JValue::from(value));
+            }
+        }
+        let mut evaluator = Evaluator::with_context(context);
+        restrain(&mut evaluator, now).map_err(|error| error.message().to_owned())?;
+        let tree = compile(&self.text)?;
+        let value = evaluator.evaluate(&tree, &JValue::Null);
+        let value = value.map_err(|error| error.message().to_owned())?;
+        json(&value).ok_or_else(|| format!("{} returned nothing that is JSON", self.text))
+    }
+}
+
+/// What stands at the end of a path through objects. An array is left to the interpreter, which has
+/// rules of its own for it.
+pub(crate) fn follow(value: &Value, fields: &[String]) -> Option<Value> {
+    let mut value = value;
+    for field in fields {
+        value = value.as_object()?.get(field)?;
+    }
+    (!value.is_array()).then(|| value.clone())
+}
+
+fn path(text: &str) -> Option<Vec<String>> {
+    let names = text.strip_prefix('$')?.split('.').map(|name| {
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        (plain && name.starts_with(|c: char| c.is_ascii_alphabetic())).then(|| name.to_owned())
+    });
+    names.collect()
+}
+
+fn compile(text: &str) -> Result<Rc<AstNode>, String> {
+    let known = COMPILED.with_borrow(|compiled| compiled.get(text).map(Rc::clone));
+    if let Some(tree) = known {
+        return Ok(tree);
+    }
+    let tree = parser::parse(text).map_err(|error| format!("{text}: {error}"))?;
+    let tree = Rc::new(tree);
+    COMPILED.with_borrow_mut(|compiled| compiled.insert(text.to_owned(), Rc::clone(&tree)));
+    Ok(tree)
+}
+
+/// Time is virtual, and a world's chance comes from its seed alone.
+fn restrain(evaluator: &mut Evaluator, now: u64) -> Result<(), EvaluatorError> {
+    let millis = JValue::from(json_number(now));
+    evaluator.register_fn_override("millis", move |_: &[JValue]| Ok(millis.clone()))?;
+    for name in ["now", "random", "uuid", "eval"] {
+        let refused = format!("the simulation does not know ${name}");
+        evaluator.register_fn_override(name, move |_: &[JValue]| {
+            Err(EvaluatorError::EvaluationError(refused.clone()))
+        })?;
+    }
+    Ok(())
+}
+
+fn json_number(number: u64) -> Value {
+    Value::Number(Number::from(number))
+}
+
+/// A result as JSON; `None` for nothing and for functions.
+fn json(value: &JValue) -> Option<Value> {
+    Some(match value {
+        JValue::Null => Value::Null,
+        JValue::Bool(bool) => Value::Bool(*bool),
+        JValue::Number(number) => Value::Number(whole(*number)?),
+        JValue::String(text) => Value::String(text.to_string()),
+        JValue::Array(items) => Value::Array(items.iter().map(json).collect::<Option<_>>()?),
+        JValue::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| Some((name.clone(), json(value)?)));
+            Value::Object(fields.collect::<Option<Map<_, _>>>()?)
+        }
+        _ => return None,
+    })
+}
+
+/// JSONata knows one kind of number; fencing tokens and seconds are whole.
+fn whole(number: f64) -> Option<Number> {
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        return number
+            .to_string()
+            .parse()
+            .ok()
+            .map(|whole: i64| Number::from(whole));
+    }
+    Number::from_f64(number)
+}

@@ -1,0 +1,184 @@
+//! Where an execution stands, what its variables are, and what its expressions can read.
+
+use super::definition::Machine;
+use super::jsonata::{Expression, follow};
+use super::template::Template;
+use crate::engine::locked;
+use crate::invoke::Failure;
+use crate::world::World;
+use lockstep::contract::rfc3339;
+use lockstep::domain::Timestamp;
+use lockstep::executions::ExecutionArn;
+use serde_json::{Map, Value, json};
+use std::sync::{Arc, Mutex};
+
+/// The place of an execution, or of one branch of it. A redrive goes on from here.
+pub(crate) type Place = Arc<Mutex<Frame>>;
+
+#[derive(Default)]
+pub(crate) struct Frame {
+    pub(super) state: String,
+    pub(super) input: Value,
+    /// The variables assigned in this scope.
+    pub(super) variables: Map<String, Value>,
+    /// The branches of the Parallel state that has been entered and not been left.
+    pub(super) branches: Vec<Place>,
+    /// What a branch has come to.
+    pub(super) output: Option<Value>,
+}
+
+/// One execution of a state machine, from its start or from a redrive to its end.
+pub(crate) struct Run {
+    pub(crate) world: Arc<World>,
+    pub(crate) arn: ExecutionArn,
+    pub(crate) machine: &'static Machine,
+    pub(crate) input: Value,
+    pub(crate) started: u64,
+    pub(crate) redrives: u64,
+    pub(crate) root: Place,
+}
+
+/// The states of a machine or of a branch, in the scope of which they run.
+pub(super) struct Scope<'a> {
+    pub(super) run: &'a Run,
+    pub(super) place: Place,
+    pub(super) outer: Option<&'a Scope<'a>>,
+}
+
+/// What an expression can read beside variables.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<'a> {
+    pub(super) state: &'a str,
+    pub(super) input: &'a Value,
+    pub(super) retries: u32,
+    pub(super) token: Option<&'a str>,
+    pub(super) result: Option<&'a Value>,
+    pub(super) error: Option<&'a Failure>,
+}
+
+impl Frame {
+    pub(crate) fn starting_at(state: &str, input: Value) -> Place {
+        Arc::new(Mutex::new(Self {
+            state: state.to_owned(),
+            input,
+            ..Self::default()
+        }))
+    }
+}
+
+impl Scope<'_> {
+    /// What `template` gives. An expression that fails is the error `States.QueryEvaluationError`.
+    pub(super) fn fill(&self, template: &Template, facts: Facts<'_>) -> Result<Value, Failure> {
+        template.fill(&|expression: &Expression| {
+            let bind = |name: &str| match name {
+                "states" => Some(self.states(expression, facts)),
+                name => self.variable(name),
+            };
+            let path = expression.path();
+            if let Some(value) = path.and_then(|(name, fields)| self.follow(name, fields, facts)) {
+                return Ok(value);
+            }
+            expression
+                .evaluate(self.run.world.now(), bind)
+                .map_err(|cause| Failure::new("States.QueryEvaluationError", &cause))
+        })
+    }
+
+    /// The same for a field that may be missing.
+    pub(super) fn fill_or(
+        &self,
+        template: Option<&Template>,
+        facts: Facts<'_>,
+        default: &Value,
+    ) -> Result<Value, Failure> {
+        template.map_or_else(
+            || Ok(default.clone()),
+            |template| self.fill(template, facts),
+        )
+    }
+
+    /// Evaluates all of an Assign field before it assigns any of it.
+    pub(super) fn assign(
+        &self,
+        template: Option<&Template>,
+        facts: Facts<'_>,
+    ) -> Result<(), Failure> {
+        let Some(template) = template else {
+            return Ok(());
+        };
+        let Value::Object(values) = self.fill(template, facts)? else {
+            let cause = "Assign must be an object";
+            return Err(Failure::new("States.QueryEvaluationError", cause));
+        };
+        locked(&self.place).variables.extend(values);
+        Ok(())
+    }
+
+    /// What a path leads to, without a copy of what it leads through.
+    fn follow(&self, name: &str, fields: &[String], facts: Facts<'_>) -> Option<Value> {
+        if name != "states" {
+            let frame = locked(&self.place);
+            let own = frame.variables.get(name);
+            return match (own, self.outer) {
+                (Some(own), _) => follow(own, fields),
+                (None, Some(outer)) => {
+                    drop(frame);
+                    outer.follow(name, fields, facts)
+                }
+                (None, None) => None,
+            };
+        }
+        let (part, fields) = fields.split_first()?;
+        match part.as_str() {
+            "input" => follow(facts.input, fields),
+            "result" => follow(facts.result?, fields),
+            _ => None,
+        }
+    }
+
+    /// A variable of this scope or of one around it.
+    fn variable(&self, name: &str) -> Option<Value> {
+        let own = locked(&self.place).variables.get(name).cloned();
+        own.or_else(|| self.outer?.variable(name))
+    }
+
+    /// `$states`, as far as `expression` reads it.
+    fn states(&self, expression: &Expression, facts: Facts<'_>) -> Value {
+        let mut states = Map::new();
+        let mut add = |name: &str, value: Option<&dyn Fn() -> Value>| {
+            if let Some(value) = value.filter(|_| expression.mentions(name)) {
+                states.insert(name.to_owned(), value());
+            }
+        };
+        let result = facts.result.map(|result| || result.clone());
+        let error = facts.error.map(|error| || error.as_output());
+        add("input", Some(&|| facts.input.clone()));
+        add("context", Some(&|| self.context(expression, facts)));
+        add("result", result.as_ref().map(|result| result as _));
+        add("errorOutput", error.as_ref().map(|error| error as _));
+        Value::Object(states)
+    }
+
+    /// The Context object
+    /// (<https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html>).
+    fn context(&self, expression: &Expression, facts: Facts<'_>) -> Value {
+        let run = self.run;
+        let name = run.arn.as_str().rsplit(':').next();
+        let mut context = json!({
+            "Execution": {
+                "Id": run.arn.as_str(),
+                "Name": name,
+                "StartTime": rfc3339(Timestamp::from_millis(run.started)),
+                "RedriveCount": run.redrives,
+            },
+            "State": { "Name": facts.state, "RetryCount": facts.retries },
+        });
+        if expression.mentions("Execution.Input") {
+            context["Execution"]["Input"] = run.input.clone();
+        }
+        if let Some(token) = facts.token {
+            context["Task"] = json!({ "Token": token });
+        }
+        context
+    }
+}

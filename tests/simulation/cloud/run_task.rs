@@ -1,0 +1,238 @@
+//! `ecs:runTask.sync`: Step Functions starts a task, waits for its end, and stops it when its state
+//! ends before.
+
+use super::{TaskRow, TaskStatus, stop_task, tasks};
+use crate::cloud::Batch;
+use crate::engine::locked;
+use crate::invoke::Failure;
+use crate::slot::Slot;
+use crate::witness;
+use crate::world::World;
+use lockstep::domain::{FencingToken, HolderId};
+use lockstep::executions::ExecutionArn;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The arguments of RunTask, as far as a workflow here gives them
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(crate) struct TaskRequest {
+    #[serde(default = "default_cluster")]
+    pub(crate) cluster: String,
+    pub(crate) task_definition: String,
+    #[serde(default)]
+    pub(crate) launch_type: Option<String>,
+    #[serde(default)]
+    pub(crate) group: Option<String>,
+    #[serde(default)]
+    pub(crate) overrides: Overrides,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(crate) struct Overrides {
+    #[serde(default)]
+    pub(crate) container_overrides: Vec<ContainerOverride>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(crate) struct ContainerOverride {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) command: Vec<String>,
+    #[serde(default)]
+    pub(crate) environment: Vec<Variable>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+fn default_cluster() -> String {
+    "default".into()
+}
+
+impl TaskRequest {
+    /// What ECS takes for the group where none is given.
+    pub(crate) fn group(&self) -> String {
+        let family = || format!("family:{}", self.family());
+        self.group.clone().unwrap_or_else(family)
+    }
+
+    pub(crate) fn family(&self) -> &str {
+        let definition = self.task_definition.rsplit('/').next().unwrap_or_default();
+        definition.split(':').next().unwrap_or_default()
+    }
+
+    fn container(&self) -> Option<&ContainerOverride> {
+        let mut containers = self.overrides.container_overrides.iter();
+        containers.find(|container| container.name == "job")
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        let variables = &self.container()?.environment;
+        let found = variables.iter().find(|variable| variable.name == name);
+        Some(found?.value.as_str())
+    }
+
+    /// What the container does: its command says it.
+    fn batch(&self) -> Option<Batch> {
+        serde_json::from_str(self.container()?.command.first()?).ok()
+    }
+}
+
+/// A task that a state waits for.
+pub(crate) struct RunTask {
+    world: Arc<World>,
+    execution: ExecutionArn,
+    arn: String,
+    over: Slot<i64>,
+    finished: bool,
+    timed_out: Arc<AtomicBool>,
+}
+
+impl RunTask {
+    pub(crate) async fn start(
+        world: &Arc<World>,
+        execution: &ExecutionArn,
+        arguments: &Value,
+        timed_out: &Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let request: TaskRequest = serde_json::from_value(arguments.clone())
+            .map_err(|error| Failure::new("States.Runtime", &error.to_string()))?;
+        world.linger(100..=500).await;
+        if world.fault(10) {
+            world.count("RunTask refused");
+            return Err(Failure::new("ECS.ThrottlingException", "simulated"));
+        }
+        let (arn, over) = begin_task(world, execution, request)?;
+        Ok(Self {
+            world: Arc::clone(world),
+            execution: execution.clone(),
+            arn,
+            over,
+            finished: false,
+            timed_out: Arc::clone(timed_out),
+        })
+    }
+
+    /// Waits for the task's end. A container that did not exit with 0 fails the state.
+    pub(crate) async fn finish(mut self) -> Result<Value, Failure> {
+        let code = self.over.wait().await;
+        self.world.linger(100..=2000).await;
+        self.finished = true;
+        let task = self.description(code);
+        if code == 0 {
+            return Ok(task);
+        }
+        Err(Failure::new("States.TaskFailed", &task.to_string()))
+    }
+
+    fn description(&self, code: i64) -> Value {
+        let cloud = locked(&self.world.cloud);
+        let row = cloud.tasks.get(&self.arn);
+        let request = row.map(|row| &row.request);
+        let stopping = row.and_then(|row| row.stopping);
+        json!({
+            "TaskArn": self.arn,
+            "Group": request.map(TaskRequest::group),
+            "LastStatus": "STOPPED",
+            "DesiredStatus": "STOPPED",
+            "StopCode": stopping.map(|(_, code)| code),
+            "StoppingAt": stopping.map(|(at, _)| at),
+            "ExecutionStoppedAt": row.and_then(|row| row.exited),
+            "StoppedReason": "Essential container in task exited",
+            "Containers": [{ "Name": "job", "ExitCode": code, "LastStatus": "STOPPED" }],
+            "Overrides": request.map(|request| &request.overrides),
+        })
+    }
+}
+
+/// The state has ended before its task: Step Functions stops the task as well as it can.
+impl Drop for RunTask {
+    fn drop(&mut self) {
+        let world = &self.world;
+        if self.finished || world.is_over() {
+            return;
+        }
+        let cloud = locked(&world.cloud);
+        let row = cloud.executions.get(&self.execution);
+        let execution_ended = row.is_some_and(|row| row.ended.is_some());
+        drop(cloud);
+        if !execution_ended {
+            witness::workflow_stops_task(world, &self.execution);
+        }
+        let timed_out = self.timed_out.load(Ordering::Relaxed);
+        let left = match (execution_ended, world.is_calm()) {
+            _ if timed_out => !world.timeouts_stop,
+            (true, false) => world.chance(400),
+            (true, true) => world.chance(100),
+            // Its branch was ended.
+            (false, _) => world.fault(250),
+        };
+        if left {
+            world.count(if timed_out {
+                "tasks left behind by a time-out"
+            } else {
+                "tasks left behind"
+            });
+            return;
+        }
+        let (later, task) = (Arc::clone(world), self.arn.clone());
+        world.spawn(async move {
+            later.linger(100..=3000).await;
+            stop_task(&later, &task, "its state has ended");
+        });
+    }
+}
+
+/// A task begins. Lists show it after a while.
+pub(crate) fn begin_task(
+    world: &Arc<World>,
+    execution: &ExecutionArn,
+    request: TaskRequest,
+) -> Result<(String, Slot<i64>), Failure> {
+    let invalid = |what: &str| Failure::new("ECS.InvalidParameterException", what);
+    let batch = request.batch().ok_or_else(|| invalid("no command"))?;
+    let token = request.variable("LOCKSTEP_FENCING_TOKEN");
+    let token = token.and_then(|token| token.parse().ok());
+    let lag = if world.fault(100) { 1500 } else { 0 };
+    let mut cloud = locked(&world.cloud);
+    let lock = cloud.executions.get(execution).map(|row| row.lock.clone());
+    let number = cloud.tasks.len();
+    let arn = format!(
+        "arn:aws:ecs:eu-west-1:1:task/{}/{number:04}",
+        request.cluster
+    );
+    let row = TaskRow {
+        lock: lock.ok_or_else(|| invalid("no execution"))?,
+        holder: HolderId::new(execution.as_str()).map_err(|_| invalid("no holder"))?,
+        token: token.map_or(FencingToken::NONE, FencingToken::from_number),
+        request,
+        status: TaskStatus::Pending,
+        version: 1,
+        requested: world.now(),
+        listed: world.now() + lag,
+        started: None,
+        stopped: None,
+        exited: None,
+        stopping: None,
+        exit_code: None,
+        before: Vec::new(),
+        signal: Slot::new(),
+        over: Slot::new(),
+    };
+    let (signal, over) = (row.signal.clone(), row.over.clone());
+    cloud.tasks.insert(arn.clone(), row);
+    drop(cloud);
+    witness::task_begins(world, &arn);
+    world.spawn(tasks::live(Arc::clone(world), arn.clone(), batch, signal));
+    Ok((arn, over))
+}

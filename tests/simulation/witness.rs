@@ -1,0 +1,22 @@
+//! The witness: judges a world by what its executions, tasks and processes did and were answered.
+//!
+//! What a lease, a permit or a success is, it takes from requests, from the functions' answers,
+//! from exit codes and from the time. The lock table is what it judges; it believes the table one
+//! thing only, that the lock is closed until an operator has looked.
+
+mod copies;
+mod excuse;
+mod lapses;
+mod ledger;
+mod rest;
+mod stops;
+mod successes;
+mod waiting;
+
+pub(crate) use copies::{granted, task_begins};
+pub(crate) use excuse::Excuse;
+pub(crate) use ledger::{RunFacts, Terms, Witness, answered, asked, execution_ended, woken};
+pub(crate) use rest::at_rest;
+pub(crate) use stops::{commits, stops_execution, stops_task, workflow_stops_task};
+pub(crate) use successes::{ends_as, releases, succeeded};
+pub(crate) use waiting::{BOUND, watch};

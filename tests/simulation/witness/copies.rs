@@ -1,0 +1,142 @@
+//! Never two copies of work at once for one permit, nor under one token; and no permit goes on
+//! while the work of the run that had it still runs.
+
+use super::excuse::Excuse;
+use super::ledger::Witness;
+use crate::cloud::{Cloud, TaskRow};
+use crate::engine::locked;
+use crate::world::World;
+use lockstep::domain::{FencingToken, HolderId, LockKey};
+use lockstep::executions::ExecutionArn;
+use std::collections::BTreeSet;
+
+/// Work that runs.
+struct Work {
+    holder: HolderId,
+    name: String,
+    redriven: bool,
+}
+
+/// A grant of `lock` to `holder` is written. The permit is free of other work.
+pub(crate) fn granted(
+    world: &World,
+    cloud: &Cloud,
+    evictions: &BTreeSet<HolderId>,
+    lock: &LockKey,
+    holder: &HolderId,
+) -> Result<(), String> {
+    let witness = locked(&world.witness);
+    let Some(run) = witness.runs.get(holder) else {
+        return Ok(());
+    };
+    let others = others(world, cloud, &witness, evictions, lock, holder);
+    if others.len() < run.terms.permits {
+        return Ok(());
+    }
+    let others = others.join(", ");
+    Err(format!(
+        "a permit goes to {holder} while {others} still runs"
+    ))
+}
+
+/// A task begins: it is no second copy.
+pub(crate) fn task_begins(world: &World, arn: &str) {
+    let cloud = locked(&world.cloud);
+    let audit = locked(&world.audit);
+    let witness = locked(&world.witness);
+    let Some(row) = cloud.tasks.get(arn) else {
+        return;
+    };
+    let same_token = |(other, task): &(&String, &TaskRow)| {
+        other.as_str() != arn
+            && task.status.is_live()
+            && (&task.lock, task.token) == (&row.lock, row.token)
+    };
+    let twin = cloud.tasks.iter().find(same_token);
+    let twin = twin.map(|(other, _)| format!("{arn} begins beside {other} under {}", row.token));
+    let permits = witness.runs.get(&row.holder);
+    let permits = permits.map_or(1, |run| run.terms.permits);
+    let evictions = &audit.evictions;
+    let others = others(world, &cloud, &witness, evictions, &row.lock, &row.holder);
+    let crowded = others.len() >= permits;
+    let own = witness.runs.get(&row.holder);
+    let excuse = if evictions.contains(&row.holder) {
+        Some(Excuse::Evicted)
+    } else {
+        let yielded = own.is_some_and(|run| run.has_yielded(world.now()));
+        yielded.then_some(Excuse::Yielded)
+    };
+    let excuse = excuse.filter(|_| crowded);
+    excuse
+        .into_iter()
+        .for_each(|excuse| excuse.count(world, &row.holder));
+    let crowd = (crowded && excuse.is_none()).then(|| {
+        let others = others.join(", ");
+        format!("{arn} begins for {} beside {others}", row.holder)
+    });
+    let no_token = (row.token == FencingToken::NONE).then(|| format!("{arn} has no fencing token"));
+    drop((cloud, audit));
+    drop(witness);
+    for broken in [no_token, twin, crowd].into_iter().flatten() {
+        world.break_promise(broken);
+    }
+}
+
+/// The work of other runs of `lock` that takes up permits. What is excused is counted.
+fn others(
+    world: &World,
+    cloud: &Cloud,
+    witness: &Witness,
+    evictions: &BTreeSet<HolderId>,
+    lock: &LockKey,
+    holder: &HolderId,
+) -> Vec<String> {
+    let now = world.now();
+    let others = at_work(cloud, witness, lock).into_iter();
+    let mut names = Vec::new();
+    for work in others.filter(|work| work.holder != *holder) {
+        let run = witness.runs.get(&work.holder);
+        let excuse = if evictions.contains(&work.holder) {
+            Some(Excuse::Evicted)
+        } else if run.is_some_and(|run| run.has_yielded(now)) {
+            Some(Excuse::Yielded)
+        } else if work.redriven {
+            Some(Excuse::Redriven)
+        } else {
+            None
+        };
+        match excuse {
+            Some(excuse) => excuse.count(world, &work.holder),
+            None => names.push(work.name),
+        }
+    }
+    names
+}
+
+/// What runs under the lock: tasks whose container has not ended, and the states of workflows of a
+/// user's own.
+fn at_work(cloud: &Cloud, witness: &Witness, lock: &LockKey) -> Vec<Work> {
+    let tasks = cloud
+        .tasks
+        .iter()
+        .filter(|(_, row)| row.lock == *lock && row.status.is_live());
+    let mut all: Vec<_> = tasks
+        .map(|(arn, row)| Work {
+            holder: row.holder.clone(),
+            name: format!("{arn} of {}", row.holder),
+            redriven: false,
+        })
+        .collect();
+    let states = witness.runs.iter().filter_map(|(holder, run)| {
+        let row = cloud.executions.get(&ExecutionArn::of_holder(holder)?)?;
+        let at_work = row.ended.is_none() && row.story.is_own() && run.terms.lock == *lock;
+        let at_work = at_work && run.grant.is_some() && !run.gone && !run.done;
+        at_work.then(|| Work {
+            holder: holder.clone(),
+            name: format!("the states of {holder}"),
+            redriven: row.redriven.is_some_and(|at| run.answered < at),
+        })
+    });
+    all.extend(states);
+    all
+}

@@ -1,0 +1,45 @@
+//! Why a promise may be broken after all: a closed list of the limits that the README states. Each
+//! run that is excused is counted; `seeds` bounds the counts.
+
+use crate::world::World;
+use lockstep::domain::HolderId;
+
+/// A reason that the project states in its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excuse {
+    /// An operator evicted the run, which works on until its next heartbeat.
+    Evicted,
+    /// The run's policy is `yield`: it lost its permit and runs on.
+    Yielded,
+    /// An operator's redrive: it repeated work that had succeeded, or its first heartbeat has not
+    /// been answered yet.
+    Redriven,
+    /// An operator redrove the execution while it was judged by its end.
+    RedrivenMeanwhile,
+    /// The process did not look at the end of its lease: Lockstep stops no processes.
+    Process,
+    /// The last step of an execution's states was under way when the execution ended.
+    LastStep,
+    /// The registration of a waiting state arrived after its end, or broke off before its place in
+    /// the queue: its side item stays until its TTL.
+    LateRegistration,
+}
+
+impl Excuse {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Evicted => "excuse: evicted",
+            Self::Yielded => "excuse: yielded",
+            Self::Redriven => "excuse: redriven",
+            Self::RedrivenMeanwhile => "excuse: redriven meanwhile",
+            Self::Process => "excuse: process",
+            Self::LastStep => "excuse: last step",
+            Self::LateRegistration => "excuse: late registration",
+        }
+    }
+
+    /// Counts the excuse, once for each run.
+    pub(crate) fn count(self, world: &World, holder: &HolderId) {
+        world.count_once(self.name(), holder.as_str());
+    }
+}

@@ -1,0 +1,276 @@
+//! What was asked and what was answered.
+
+use super::stops::refuses;
+use super::successes::released;
+use crate::engine::locked;
+use crate::functions::Function;
+use crate::invoke::Failure;
+use crate::world::World;
+use lockstep::contract::parse_time;
+use lockstep::domain::{FencingToken, HolderId, LockKey};
+use lockstep::executions::ExecutionArn;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The witness's ledger.
+#[derive(Default)]
+pub(crate) struct Witness {
+    pub(crate) runs: BTreeMap<HolderId, RunFacts>,
+    /// Whose work had the success of a run key.
+    pub(crate) successes: BTreeMap<(LockKey, String), HolderId>,
+    /// Since when each lock is free although a run waits.
+    pub(super) idle_since: BTreeMap<LockKey, u64>,
+    /// Grants of runs that were stopped for one that waited to replace them.
+    pub(super) replaced: BTreeSet<(HolderId, FencingToken)>,
+}
+
+/// What a run was started with, as its user wrote it. Times are in milliseconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) lock: LockKey,
+    pub(crate) permits: usize,
+    pub(crate) overlap: String,
+    pub(crate) policy: String,
+    pub(crate) run_key: Option<String>,
+    pub(crate) max_run: Option<u64>,
+    pub(crate) no_progress: Option<u64>,
+    pub(crate) min_interval: u64,
+    pub(crate) wait: Option<u64>,
+}
+
+/// One run: an execution or a process.
+#[derive(Clone, Debug)]
+pub(crate) struct RunFacts {
+    pub(crate) terms: Terms,
+    /// When it first asked for a place in the queue.
+    pub(crate) asked: Option<u64>,
+    /// Its latest grant, and since when it has it.
+    pub(crate) grant: Option<(FencingToken, u64)>,
+    /// Until when the answers promise its lease, unless it is over before.
+    pub(crate) lease_until: u64,
+    /// The same, whatever became of the run but its own release.
+    pub(crate) promised: u64,
+    /// It has asked for a place in the queue, and has not been answered anything else.
+    pub(crate) asks: bool,
+    /// When it last asked for one.
+    pub(crate) asked_last: Option<u64>,
+    /// Since when it has a place in the queue.
+    pub(crate) queued: Option<u64>,
+    /// When it was last answered whether it has its lease.
+    pub(crate) answered: u64,
+    /// Its own release was answered, or it was answered that its lease is lost.
+    pub(crate) gone: bool,
+    /// It has asked to release its grant.
+    pub(crate) releasing: bool,
+    /// A release of its own was answered as such.
+    pub(crate) released: bool,
+    /// It has reported that its work is being stopped.
+    pub(crate) stopping: bool,
+    /// Its work is done, as far as it knows itself.
+    pub(crate) done: bool,
+    /// Its work has succeeded.
+    pub(crate) succeeded: bool,
+    /// The success of its states or of its process was answered.
+    pub(crate) confirmed: bool,
+}
+
+impl Terms {
+    /// Reads the input of an execution, or the request of a process.
+    pub(crate) fn read(input: &Value) -> Option<Self> {
+        let millis = |field: &str| input[field].as_u64().map(|seconds| seconds * 1000);
+        let text = |field: &str, default: &str| {
+            let given = input[field].as_str();
+            given.unwrap_or(default).to_owned()
+        };
+        Some(Self {
+            lock: LockKey::new(input["lock"].as_str()?).ok()?,
+            permits: usize::try_from(input["permits"].as_u64().unwrap_or(1)).ok()?,
+            overlap: text("overlap", "skip"),
+            policy: text("stalePolicy", "terminate"),
+            run_key: input["runKey"].as_str().map(str::to_owned),
+            max_run: millis("maxRunSeconds"),
+            no_progress: millis("noProgressSeconds"),
+            min_interval: millis("minIntervalSeconds").unwrap_or_default(),
+            wait: millis("waitSeconds"),
+        })
+    }
+}
+
+impl RunFacts {
+    pub(crate) fn of(terms: Terms) -> Self {
+        Self {
+            terms,
+            asked: None,
+            asked_last: None,
+            grant: None,
+            lease_until: 0,
+            promised: 0,
+            asks: false,
+            queued: None,
+            answered: 0,
+            gone: false,
+            releasing: false,
+            released: false,
+            stopping: false,
+            done: false,
+            succeeded: false,
+            confirmed: false,
+        }
+    }
+
+    /// Whether its lease is good at `now`, by what it was answered.
+    pub(crate) fn has_lease(&self, now: u64) -> bool {
+        now < self.lease_until
+    }
+
+    /// Whether it is over the time that its own terms give it.
+    pub(crate) fn is_over_time(&self, now: u64) -> bool {
+        let most = [self.terms.max_run, self.terms.no_progress];
+        let most = most.into_iter().flatten().min();
+        // The grant was made by a clock that may be a second behind.
+        let since = |(_, granted): (FencingToken, u64)| now + 1000 - granted.min(now);
+        most.is_some_and(|most| self.grant.map(since).unwrap_or_default() >= most)
+    }
+
+    /// Whether it lost its permit under a policy that lets it work on.
+    pub(crate) fn has_yielded(&self, now: u64) -> bool {
+        self.terms.policy == "yield" && (!self.has_lease(now) || self.is_over_time(now))
+    }
+
+    fn granted(&mut self, answer: &Value, at: u64) {
+        let token = answer["grant"]["token"].as_u64().unwrap_or_default();
+        let token = FencingToken::from_number(token);
+        // A token is the time of its grant: a waiter may be told of it later.
+        let at = at.min(token.granted_at().millis());
+        let known = self.grant.filter(|(known, _)| *known == token);
+        self.grant = known.or(Some((token, at)));
+        (self.asks, self.queued) = (false, None);
+        (self.gone, self.releasing) = (false, false);
+        self.promised(answer);
+    }
+
+    fn promised(&mut self, answer: &Value) {
+        let until = answer["expiresAt"].as_str();
+        let until = until.and_then(|text| parse_time("expiresAt", text).ok());
+        let until = until.map_or(0, |time| time.millis());
+        self.lease_until = self.lease_until.max(until);
+        self.promised = self.promised.max(until);
+    }
+}
+
+/// A function is called with `event`.
+pub(crate) fn asked(world: &World, function: Function, event: &Value) {
+    if function == Function::Release && event["outcome"] == "stopping" {
+        let holder = event["grant"]["holder"].as_str();
+        let holder = holder.and_then(|text| HolderId::new(text).ok());
+        let mut witness = locked(&world.witness);
+        let run = holder.and_then(|holder| witness.runs.get_mut(&holder));
+        run.into_iter().for_each(|run| run.stopping = true);
+        return;
+    }
+    let waits = matches!(event["overlap"].as_str(), Some("queue" | "replace"));
+    if function != Function::Acquire || !waits {
+        return;
+    }
+    let holder = event["holder"].as_str();
+    let Some(holder) = holder.and_then(|text| HolderId::new(text).ok()) else {
+        return;
+    };
+    if let Some(run) = locked(&world.witness).runs.get_mut(&holder) {
+        run.asks = true;
+        run.asked = run.asked.or(Some(world.now()));
+        run.asked_last = Some(world.now());
+    }
+}
+
+/// A function that was called at `called` has answered `event`.
+pub(crate) fn answered(
+    world: &World,
+    function: Function,
+    event: &Value,
+    called: u64,
+    answer: &Result<Value, Failure>,
+) {
+    let holder = match function {
+        Function::Acquire => &event["holder"],
+        Function::Heartbeat | Function::Release => &event["grant"]["holder"],
+        Function::Reaper | Function::Work => return,
+    };
+    let Some(holder) = holder.as_str().and_then(|text| HolderId::new(text).ok()) else {
+        return;
+    };
+    let now = world.now();
+    let is_refused = |failure: &Failure| failure.error == "Lockstep.LeaseLost";
+    if function == Function::Heartbeat && answer.as_ref().is_err_and(is_refused) {
+        refuses(world, &holder);
+    }
+    if function == Function::Release && answer.is_ok() && event["outcome"] == "succeeded" {
+        released(world, &holder, called);
+    }
+    let has_ended = locked(&world.cloud).runs(&holder) == Some(false);
+    let mut witness = locked(&world.witness);
+    let Some(run) = witness.runs.get_mut(&holder) else {
+        return;
+    };
+    let of_lease = |answer: &Value| answer["expiresAt"].is_string();
+    if function != Function::Acquire && answer.is_ok() || answer.as_ref().is_ok_and(of_lease) {
+        run.answered = now;
+    }
+    match (function, answer) {
+        (Function::Acquire, Ok(answer)) => match answer["status"].as_str() {
+            Some("granted" | "alreadyHeld") => run.granted(answer, called),
+            // A call that ran twice may ask for a run that is over, or whose release had no answer.
+            Some("queued") if run.gone || run.releasing => {}
+            Some("queued") => run.queued = run.queued.or(Some(now)),
+            Some(_) => (run.asks, run.queued) = (false, None),
+            None => {}
+        },
+        // One that was under way when the execution ended brings nothing back.
+        (Function::Heartbeat, Ok(_)) if has_ended => {}
+        (Function::Heartbeat, Ok(answer)) if answer["status"] == "ended" => end_claim(run, now),
+        (Function::Heartbeat, Ok(answer)) => {
+            run.gone = false;
+            run.promised(answer);
+        }
+        (Function::Release, Ok(answer)) => {
+            run.released |= answer["status"] == "released";
+            run.promised = run.promised.min(now);
+            end_claim(run, now);
+        }
+        (Function::Heartbeat, Err(failure)) if failure.error == "Lockstep.LeaseLost" => {
+            end_claim(run, now);
+        }
+        _ => {}
+    }
+}
+
+/// SendTaskSuccess ended a state of `execution` with `output`.
+pub(crate) fn woken(world: &World, execution: &ExecutionArn, output: &Value) {
+    let Ok(holder) = HolderId::new(execution.as_str()) else {
+        return;
+    };
+    let mut witness = locked(&world.witness);
+    let Some(run) = witness.runs.get_mut(&holder) else {
+        return;
+    };
+    if let Some("granted" | "alreadyHeld") = output["status"].as_str() {
+        run.granted(output, world.now());
+    }
+}
+
+/// An execution is over: it keeps no lease and waits for nothing.
+pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
+    let Ok(holder) = HolderId::new(execution.as_str()) else {
+        return;
+    };
+    let mut witness = locked(&world.witness);
+    if let Some(run) = witness.runs.get_mut(&holder) {
+        run.lease_until = run.lease_until.min(world.now());
+        (run.asks, run.queued) = (false, None);
+    }
+}
+
+fn end_claim(run: &mut RunFacts, now: u64) {
+    run.lease_until = run.lease_until.min(now);
+    run.gone = true;
+}

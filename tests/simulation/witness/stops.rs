@@ -1,0 +1,183 @@
+//! No work is stopped while its holder's lease is good, except for a reason that the README states:
+//! neither by a function nor by the workflow, nor by a heartbeat that is refused.
+
+use super::ledger::{RunFacts, Witness};
+use crate::cloud::Cloud;
+use crate::engine::locked;
+use crate::world::World;
+use lockstep::domain::{HolderId, LockRecord};
+use lockstep::executions::ExecutionArn;
+use std::collections::BTreeSet;
+
+/// A stop is committed: from then on heartbeats are refused, and the calls that follow are carried to
+/// their end under the same grant, whatever becomes of the run that asked for it.
+pub(crate) fn commits(world: &World, before: Option<&LockRecord>, after: Option<&LockRecord>) {
+    let stopped = |record: Option<&LockRecord>| -> BTreeSet<HolderId> {
+        let holders = record.into_iter().flat_map(|record| &record.holders);
+        let stopped = holders.filter(|(_, lease)| lease.is_stopped());
+        stopped.map(|(holder, _)| holder.clone()).collect()
+    };
+    for holder in stopped(after).difference(&stopped(before)) {
+        let cloud = locked(&world.cloud);
+        let verdict = judge(world, &cloud, holder);
+        drop(cloud);
+        report(world, holder, "a committed stop", verdict);
+    }
+}
+
+/// Lockstep stops an execution, as StopExecution arrives.
+pub(crate) fn stops_execution(world: &World, execution: &ExecutionArn) {
+    let Ok(holder) = HolderId::new(execution.as_str()) else {
+        return;
+    };
+    let cloud = locked(&world.cloud);
+    let verdict = judge(world, &cloud, &holder);
+    drop(cloud);
+    report(world, &holder, "StopExecution", verdict);
+}
+
+/// Lockstep stops a task, as StopTask arrives. A task that is left over from before a redrive may
+/// be stopped whatever the lease.
+pub(crate) fn stops_task(world: &World, task: &str) {
+    let cloud = locked(&world.cloud);
+    let Some(row) = cloud.tasks.get(task) else {
+        return;
+    };
+    let holder = row.holder.clone();
+    let execution = ExecutionArn::of_holder(&holder).and_then(|arn| cloud.executions.get(&arn));
+    let redriven = execution.and_then(|execution| execution.redriven);
+    let left_over = redriven.is_some_and(|at| row.requested < at);
+    let verdict = if left_over || !row.status.is_live() {
+        Ok("stops: what was left")
+    } else {
+        judge(world, &cloud, &holder)
+    };
+    drop(cloud);
+    report(world, &holder, "StopTask", verdict);
+}
+
+/// Step Functions stops a task because its state has ended before it, while its execution goes on:
+/// the state timed out, or another branch has failed.
+pub(crate) fn workflow_stops_task(world: &World, execution: &ExecutionArn) {
+    let Ok(holder) = HolderId::new(execution.as_str()) else {
+        return;
+    };
+    let cloud = locked(&world.cloud);
+    let verdict = judge(world, &cloud, &holder);
+    drop(cloud);
+    report(world, &holder, "the workflow", verdict);
+}
+
+/// A heartbeat is refused: that stops the work, too. One that comes behind the run's own release is
+/// late and stops nothing.
+pub(super) fn refuses(world: &World, holder: &HolderId) {
+    let cloud = locked(&world.cloud);
+    let releasing = |witness: &Witness| witness.runs.get(holder).is_some_and(|run| run.releasing);
+    if releasing(&locked(&world.witness)) {
+        return;
+    }
+    let mut verdict = judge(world, &cloud, holder);
+    drop(cloud);
+    if verdict.is_err() && was_replaced(&locked(&world.witness), holder, 0) {
+        verdict = Ok("stops: was replaced");
+    }
+    report(world, holder, "a refused heartbeat", verdict);
+}
+
+fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str, String> {
+    let now = world.now();
+    if cloud.runs(holder) != Some(true) {
+        return Ok("stops: the execution has ended");
+    }
+    if locked(&world.audit).evictions.contains(holder) {
+        return Ok("stops: evicted");
+    }
+    let witness = locked(&world.witness);
+    let Some(run) = witness.runs.get(holder) else {
+        return Ok("stops: an unknown run");
+    };
+    if !run.has_lease(now) {
+        return Ok("stops: the lease is over");
+    }
+    if run.terms.policy == "terminate" && run.is_over_time(now) {
+        return Ok("stops: over its time");
+    }
+    if is_replaced(cloud, &witness, holder, run, now) {
+        return Ok("stops: replaced");
+    }
+    if was_replaced(&witness, holder, now.saturating_sub(COMMITTED)) {
+        return Ok("stops: was replaced");
+    }
+    // Where one of its calls has failed, a stop that has begun is carried to its end.
+    let grant = run.grant.map(|(token, _)| (holder.clone(), token));
+    if grant.is_some_and(|grant| witness.replaced.contains(&grant)) {
+        return Ok("stops: was replaced");
+    }
+    let left = (run.lease_until - now) / 1000;
+    Err(format!("its lease is good for {left} s more"))
+}
+
+/// Whether a run that replaces waits for a permit of the same lock.
+fn is_replaced(
+    cloud: &Cloud,
+    witness: &Witness,
+    holder: &HolderId,
+    run: &RunFacts,
+    now: u64,
+) -> bool {
+    let replaces = |(other, facts): (&HolderId, &RunFacts)| {
+        let in_time = facts
+            .terms
+            .wait
+            .is_none_or(|wait| now <= facts.asked.unwrap_or(now) + wait + PAST_ITS_WAIT);
+        other != holder
+            && facts.terms.lock == run.terms.lock
+            && facts.terms.overlap == "replace"
+            && facts.asks
+            && in_time
+            && cloud.runs(other) == Some(true)
+    };
+    witness.runs.iter().any(replaces)
+}
+
+/// Whether a run that replaces has waited for a permit of the same lock since the grant of `holder`.
+/// The stop that was committed then stands, whatever has become of that run.
+fn was_replaced(witness: &Witness, holder: &HolderId, since: u64) -> bool {
+    let Some(run) = witness.runs.get(holder) else {
+        return false;
+    };
+    let granted = run.grant.map_or(u64::MAX, |(_, at)| at.max(since));
+    witness.runs.iter().any(|(other, facts)| {
+        other != holder
+            && facts.terms.lock == run.terms.lock
+            && facts.terms.overlap == "replace"
+            && facts.asked_last.is_some_and(|at| at >= granted)
+    })
+}
+
+/// How long after a stop was committed it is carried out at the latest, in milliseconds: one call of
+/// a function.
+const COMMITTED: u64 = 15_000;
+
+/// How much longer than `waitSeconds` after it asked for its place a run may wait, in milliseconds:
+/// its asking may take some attempts.
+const PAST_ITS_WAIT: u64 = 60_000;
+
+fn report(world: &World, holder: &HolderId, call: &str, verdict: Result<&'static str, String>) {
+    let name = holder.as_str().rsplit(':').next().unwrap_or_default();
+    match verdict {
+        Ok(why) => {
+            let mut witness = locked(&world.witness);
+            let grant = witness.runs.get(holder).and_then(|run| run.grant);
+            if let ("stops: replaced", Some((token, _))) = (why, grant) {
+                witness.replaced.insert((holder.clone(), token));
+            }
+            drop(witness);
+            world.note("witness", format_args!("{call} of {name}: {why}"));
+            world.count(why);
+        }
+        Err(what) => {
+            world.break_promise(format!("{call} stops the work of {name}, but {what}"));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Per run key the work itself succeeds at most once.
+
+use super::excuse::Excuse;
+use crate::cloud::Cloud;
+use crate::engine::locked;
+use crate::world::World;
+use lockstep::domain::HolderId;
+use lockstep::executions::ExecutionArn;
+
+/// The history is about to say that the run of `holder` succeeded or failed.
+pub(crate) fn ends_as(world: &World, cloud: &Cloud, holder: &HolderId, success: bool) -> Verdict {
+    let witness = locked(&world.witness);
+    let Some(run) = witness.runs.get(holder) else {
+        return Ok(());
+    };
+    let row = ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn));
+    // A redrive may repeat work that had succeeded, and fail.
+    let repeated = row.is_some_and(|row| row.redriven.is_some());
+    match (success, run.succeeded) {
+        (true, false) => Err(format!(
+            "{holder} is said to have succeeded, but its work did not"
+        )),
+        (false, true) if !repeated => Err(format!(
+            "{holder} is said to have failed, but its work succeeded"
+        )),
+        _ => Ok(()),
+    }
+}
+
+type Verdict = Result<(), String>;
+
+/// `holder` asks to release its grant, as a success or a failure. The work of a workflow's own states
+/// and of a process is then done; a task is judged by its exit code.
+pub(crate) fn releases(world: &World, holder: &HolderId, success: bool) {
+    let by_task = is_by_task(world, holder);
+    let mut witness = locked(&world.witness);
+    if let Some(run) = witness.runs.get_mut(holder) {
+        run.releasing = true;
+        // What a late answer made it wait for is over.
+        (run.asks, run.queued) = (false, None);
+        run.done |= !by_task;
+        run.succeeded |= success && !by_task;
+    }
+}
+
+/// The release of `holder`, called at `called`, is answered. That states or a process succeeded is
+/// known by nothing else: one that ends before has not succeeded, as far as anybody can know.
+pub(super) fn released(world: &World, holder: &HolderId, called: u64) {
+    if is_by_task(world, holder) {
+        return;
+    }
+    let mut witness = locked(&world.witness);
+    let Some(run) = witness.runs.get_mut(holder) else {
+        return;
+    };
+    let known = std::mem::replace(&mut run.confirmed, true);
+    let in_time = ExecutionArn::of_holder(holder).is_some() || run.has_lease(called);
+    drop(witness);
+    match (known, in_time) {
+        (true, _) => {}
+        (false, true) => succeeded(world, holder),
+        (false, false) => Excuse::Process.count(world, holder),
+    }
+}
+
+fn is_by_task(world: &World, holder: &HolderId) -> bool {
+    let cloud = locked(&world.cloud);
+    let row = ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn));
+    row.is_some_and(|row| !row.story.is_own())
+}
+
+/// The work of `holder` has succeeded: its container exited with 0 before it was told to stop, or
+/// the release of its states or of its process was answered.
+pub(crate) fn succeeded(world: &World, holder: &HolderId) {
+    let evicted = locked(&world.audit).evictions.contains(holder);
+    let mut witness = locked(&world.witness);
+    let Some(run) = witness.runs.get_mut(holder) else {
+        return;
+    };
+    run.succeeded = true;
+    let Some(run_key) = run.terms.run_key.clone() else {
+        return;
+    };
+    let key = (run.terms.lock.clone(), run_key);
+    let earlier = witness.successes.insert(key.clone(), holder.clone());
+    drop(witness);
+    world.count("successes of run keys");
+    let Some(earlier) = earlier else { return };
+    let earlier_evicted = locked(&world.audit).evictions.contains(&earlier);
+    if earlier == *holder {
+        Excuse::Redriven.count(world, holder);
+    } else if evicted || earlier_evicted {
+        Excuse::Evicted.count(world, holder);
+    } else if was_redriven(world, &earlier) || was_redriven(world, holder) {
+        Excuse::Redriven.count(world, holder);
+    } else if was_cut_off(world, &earlier) {
+        Excuse::LastStep.count(world, holder);
+    } else {
+        let (lock, run_key) = key;
+        world.break_promise(format!(
+            "{lock}: {run_key} succeeded twice: by {earlier} and by {holder}"
+        ));
+    }
+}
+
+/// Whether `holder` is a workflow of a user's own whose release was never answered: its states had
+/// come to their end, and nothing else can show that.
+fn was_cut_off(world: &World, holder: &HolderId) -> bool {
+    let cloud = locked(&world.cloud);
+    let execution = ExecutionArn::of_holder(holder);
+    let row = execution.and_then(|arn| cloud.executions.get(&arn));
+    let own = row.is_some_and(|row| row.story.is_own());
+    drop(cloud);
+    let witness = locked(&world.witness);
+    own && witness.runs.get(holder).is_some_and(|run| !run.released)
+}
+
+/// Whether `holder` is a workflow of a user's own that was redriven: it may release, late, what it
+/// had done before its key went to another run.
+fn was_redriven(world: &World, holder: &HolderId) -> bool {
+    let cloud = locked(&world.cloud);
+    let row = ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn));
+    row.is_some_and(|row| row.story.is_own() && row.redriven.is_some())
+}

@@ -1,0 +1,141 @@
+//! Nobody waits while a permit is free, and no lease lapses by itself.
+
+use super::lapses::lapsed;
+use super::ledger::{RunFacts, Witness};
+use crate::cloud::{Cloud, TaskStatus};
+use crate::engine::locked;
+use crate::world::World;
+use lockstep::domain::{CLOCK_SKEW, DEAD_AFTER, HolderId, LockKey, Mode};
+use lockstep::executions::ExecutionArn;
+use std::sync::Arc;
+
+/// For how long a permit may be free while a run waits, in milliseconds: the sweep starts every
+/// minute, and what it begins takes some calls.
+pub(crate) const BOUND: u64 = 60_000 + 30_000;
+
+/// How long after the last fault the bound holds, in milliseconds: an event may be that late, and
+/// an asynchronous invocation that failed is repeated after one and two minutes.
+const SETTLED: u64 = 90_000 + 60_000 + 120_000;
+
+/// How often the witness looks, in milliseconds.
+const LOOK: u64 = 10_000;
+
+/// What there is of a lock at one moment.
+#[derive(Debug)]
+struct Claims {
+    /// Runs that hold or may still hold a permit.
+    users: Vec<HolderId>,
+    /// Runs that have a place in the queue.
+    waiters: Vec<HolderId>,
+    /// How many permits the waiters ask for.
+    permits: usize,
+    /// Whether the lock rests after its last grant.
+    rests: bool,
+}
+
+/// Looks at the locks as long as the world lasts.
+pub(crate) async fn watch(world: Arc<World>, locks: Vec<LockKey>) {
+    loop {
+        world.sleep(LOOK).await;
+        for lock in &locks {
+            look(&world, lock);
+        }
+        look_at_leases(&world);
+    }
+}
+
+fn look_at_leases(world: &World) {
+    let now = world.now();
+    if now < world.last_fault() + SETTLED {
+        return;
+    }
+    let cloud = locked(&world.cloud);
+    let witness = locked(&world.witness);
+    let lapsed = lapsed(&cloud, &witness, now);
+    let lapsed = lapsed.map(|(holder, ago)| format!("the lease of {holder} lapsed {ago} ms ago"));
+    drop((cloud, witness));
+    if let Some(what) = lapsed {
+        world.break_promise(what);
+    }
+}
+
+fn look(world: &World, lock: &LockKey) {
+    let now = world.now();
+    let cloud = locked(&world.cloud);
+    let mut witness = locked(&world.witness);
+    let found = claims(&cloud, &witness, lock, now, world.last_fault());
+    drop(cloud);
+    let idle = found.users.len() < found.permits && !found.waiters.is_empty() && !found.rests;
+    let settled = now >= world.last_fault() + SETTLED;
+    if settled && !found.waiters.is_empty() {
+        world.count("looks at a queue");
+    }
+    if !idle || !settled || is_closed(world, lock) {
+        witness.idle_since.remove(lock);
+        return;
+    }
+    let since = *witness.idle_since.entry(lock.clone()).or_insert(now);
+    drop(witness);
+    if now - since > BOUND {
+        let seconds = (now - since) / 1000;
+        let record = world.store.items(lock).record;
+        let table = record.map(|record| (record.oldest_first(), record.queue));
+        let what = format!("{lock} was free for {seconds} s: {found:?}; the table has {table:?}");
+        world.break_promise(what);
+    }
+}
+
+/// An operator has closed the lock, or has to look at it.
+fn is_closed(world: &World, lock: &LockKey) -> bool {
+    let record = world.store.items(lock).record;
+    record.is_some_and(|record| record.mode != Mode::Open)
+}
+
+/// Who uses `lock` and who waits for it.
+fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault: u64) -> Claims {
+    let of_lock = |(_, run): &(&HolderId, &RunFacts)| run.terms.lock == *lock;
+    let runs = || witness.runs.iter().filter(of_lock);
+    let waits = |(holder, run): &(&HolderId, &RunFacts)| {
+        run.queued.is_some() && cloud.runs(holder) == Some(true)
+    };
+    let waiters: Vec<_> = runs().filter(waits).collect();
+    let granted = runs().filter_map(|(_, run)| Some((run.grant?.1, run.terms.min_interval)));
+    let rests = granted
+        .max()
+        .is_some_and(|(at, rest)| now < at + rest + CLOCK_SKEW.millis());
+    let users = runs().filter(|(holder, run)| uses(cloud, holder, run, now, last_fault));
+    Claims {
+        permits: waiters
+            .iter()
+            .map(|(_, run)| run.terms.permits)
+            .min()
+            .unwrap_or_default(),
+        users: users.map(|(holder, _)| holder.clone()).collect(),
+        waiters: waiters
+            .into_iter()
+            .map(|(holder, _)| holder.clone())
+            .collect(),
+        rests,
+    }
+}
+
+/// Whether a run holds a permit, or did until a moment ago as far as anybody could know.
+fn uses(cloud: &Cloud, holder: &HolderId, run: &RunFacts, now: u64, last_fault: u64) -> bool {
+    if run.grant.is_none() {
+        return false;
+    }
+    let ends = cloud
+        .tasks
+        .values()
+        .any(|row| row.holder == *holder && (row.status != TaskStatus::Stopped));
+    let in_lease = now < run.promised + DEAD_AFTER.millis() + CLOCK_SKEW.millis();
+    match ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn)) {
+        // The events of an end may be lost: then its lease has to be over.
+        Some(row) => {
+            let unseen = row.ended.is_some_and(|(at, _)| at <= last_fault) && in_lease;
+            ends || (!run.gone && (row.ended.is_none() || unseen))
+        }
+        // A process that dies, or is over its time, keeps its permit until its lease is over.
+        None => !run.released && in_lease,
+    }
+}

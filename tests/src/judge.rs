@@ -1,0 +1,193 @@
+//! A judge of runs that knows nothing of the lock table.
+//!
+//! Its evidence is what containers leave behind: the lines that a batch wrote, the container
+//! engine's times and exit codes, the environment of each ECS task, and the orders to stop it. A
+//! test adds what it did itself: whose work it ended, and whose work goes on beside its lock. What
+//! Lockstep believes is no evidence.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+mod rules;
+
+/// One container that was started under a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// The id of its ECS task.
+    pub task: String,
+    /// `LOCKSTEP_LOCK` in its environment.
+    pub lock: String,
+    /// `LOCKSTEP_HOLDER` in its environment.
+    pub holder: String,
+    /// `LOCKSTEP_FENCING_TOKEN` in its environment.
+    pub token: u64,
+    /// `LOCKSTEP_RUN_KEY` in its environment.
+    pub run_key: Option<String>,
+    /// When it began, in epoch milliseconds.
+    pub started: u64,
+    /// When its process ended; none while it may still run.
+    pub ended: Option<u64>,
+    /// Its exit code.
+    pub exit_code: Option<i64>,
+    /// The order to stop it, if one came before its end.
+    pub stopped: Option<Stop>,
+}
+
+/// An order to stop a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// When, in epoch milliseconds.
+    pub at: u64,
+    /// The reason that the order gave.
+    pub reason: String,
+}
+
+/// What a test knows of its runs, because it did it.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    permits: usize,
+    stopped: BTreeSet<String>,
+    beside: BTreeSet<String>,
+}
+
+/// A rule that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// More containers of a lock than permits, at the start of the last of them.
+    Overlap {
+        /// When.
+        at: u64,
+        /// The tasks, by start.
+        tasks: Vec<String>,
+    },
+    /// Two containers at once under one token, or one token of two holders.
+    SharedToken {
+        /// The token.
+        token: u64,
+        /// The tasks.
+        tasks: [String; 2],
+    },
+    /// A later container has a smaller token.
+    TokenFell {
+        /// The tasks, by start.
+        tasks: [String; 2],
+    },
+    /// A run key whose work succeeded more than once.
+    SucceededTwice {
+        /// The run key.
+        run_key: String,
+        /// The tasks.
+        tasks: Vec<String>,
+    },
+    /// A container that nothing but Lockstep had a reason to stop.
+    LiveStopped {
+        /// The task.
+        task: String,
+        /// Its holder.
+        holder: String,
+        /// The reason that the order gave.
+        reason: String,
+    },
+}
+
+impl Expected {
+    /// So many may run at once, and none of them is stopped.
+    #[must_use]
+    pub const fn permits(permits: usize) -> Self {
+        Self {
+            permits,
+            stopped: BTreeSet::new(),
+            beside: BTreeSet::new(),
+        }
+    }
+
+    /// The work of `holder` may be stopped: the test ended its execution, replaced it or let it
+    /// become stale.
+    #[must_use]
+    pub fn stops(mut self, holder: &str) -> Self {
+        self.stopped.insert(holder.to_owned());
+        self
+    }
+
+    /// The work of `holder` may go on without a permit: its stale policy is `yield`, or an operator
+    /// evicted it.
+    #[must_use]
+    pub fn runs_beside(mut self, holder: &str) -> Self {
+        self.beside.insert(holder.to_owned());
+        self
+    }
+
+    /// Every rule that `containers` break, of any number of locks.
+    #[must_use]
+    pub fn violations(&self, containers: &[Container]) -> Vec<Violation> {
+        let mut found = Vec::new();
+        for of_lock in by(containers, |one| Some(one.lock.clone())).values() {
+            found.extend(rules::overlaps(of_lock, self.permits, &self.beside));
+            found.extend(rules::shared_tokens(of_lock));
+            if self.permits == 1 {
+                found.extend(rules::fallen_tokens(of_lock));
+            }
+            for (run_key, of_key) in by_ref(of_lock, |one| one.run_key.clone()) {
+                found.extend(rules::second_successes(&run_key, &of_key));
+            }
+        }
+        let live = containers
+            .iter()
+            .filter(|one| !self.stopped.contains(&one.holder));
+        found.extend(live.filter_map(rules::stop_of));
+        found
+    }
+}
+
+impl Container {
+    /// The work is done: exit code 0, and nothing had asked it to end.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.exit_code == Some(0) && self.stopped.is_none()
+    }
+}
+
+/// The containers by a key, each group in the order of starts.
+fn by(
+    containers: &[Container],
+    key: impl Fn(&Container) -> Option<String>,
+) -> BTreeMap<String, Vec<&Container>> {
+    by_ref(&containers.iter().collect::<Vec<_>>(), key)
+}
+
+fn by_ref<'a>(
+    containers: &[&'a Container],
+    key: impl Fn(&Container) -> Option<String>,
+) -> BTreeMap<String, Vec<&'a Container>> {
+    let mut groups: BTreeMap<String, Vec<&Container>> = BTreeMap::new();
+    for container in containers {
+        if let Some(key) = key(container) {
+            groups.entry(key).or_default().push(container);
+        }
+    }
+    for group in groups.values_mut() {
+        group.sort_by_key(|one| one.started);
+    }
+    groups
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overlap { at, tasks } => write!(f, "at {at} these run at once: {tasks:?}"),
+            Self::SharedToken { token, tasks } => write!(f, "token {token} is in two: {tasks:?}"),
+            Self::TokenFell { tasks } => write!(f, "the token falls from task to task: {tasks:?}"),
+            Self::SucceededTwice { run_key, tasks } => {
+                write!(f, "run key {run_key} succeeded in each of {tasks:?}")
+            }
+            Self::LiveStopped {
+                task,
+                holder,
+                reason,
+            } => write!(f, "task {task} of {holder} was stopped: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+"""Describe and List calls that lag behind the events: the habit describe-lags of habits.py.
+
+AWS: DescribeExecution, ListTasks and DescribeTasks are eventually consistent; an event may come first.
+  https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
+  https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ListTasks.html
+ministack 1.5.33: shows the present, and so does this without the habit. Its ListTasks fails with
+  InternalError when a task starts meanwhile.
+"""
+import copy
+import json
+import threading
+import time
+
+from ministack.services import ecs
+from ministack.services import stepfunctions as sfn
+
+from . import ecs_events, habits, redrive
+
+_KEPT = 16  # states of one task or execution; it has fewer in its life unless it is redriven again and again
+_lock = threading.Lock()
+_past = {}  # ARN: [(time, state)], oldest first
+_stock_describe_tasks = ecs._describe_tasks
+_stock_emit = sfn._emit_execution_status_event
+
+
+def _remember(arn, state):
+    with _lock:
+        states = _past.setdefault(arn, [])
+        states.append((time.monotonic(), copy.deepcopy(state)))
+        del states[:-_KEPT]
+
+
+def _as_of(arn, seconds):
+    """The state of so many seconds ago; None when there was none."""
+    limit = time.monotonic() - seconds
+    with _lock:
+        earlier = [state for at, state in _past.get(arn, []) if at <= limit]
+    return copy.deepcopy(earlier[-1]) if earlier else None
+
+
+def _seen(task):
+    """A task as the calls show it: None while it is too new for them."""
+    lag = habits.seconds("describe-lags", task)
+    return _as_of(task["taskArn"], lag) if lag else task
+
+
+def _describe_tasks(request):
+    status, headers, body = _stock_describe_tasks(request)
+    if status >= 400 or not habits.on("describe-lags"):
+        return status, headers, body
+    answer = json.loads(body)
+    seen = [(task["taskArn"], _seen(task)) for task in answer["tasks"]]
+    answer["tasks"] = [task for _, task in seen if task]
+    answer["failures"] += [{"arn": arn, "reason": "MISSING"} for arn, task in seen if not task]
+    return ecs.json_response(answer)
+
+
+def _list_tasks(request):
+    cluster = ecs._resolve_cluster_name(request.get("cluster", "default"))
+    if cluster is None:
+        return ecs.error_response_json("ClusterNotFoundException", "Cluster not found.", 400)
+    tasks = [_seen(ecs._sanitize(task)) for task in _all_tasks()]
+    arns = [task["taskArn"] for task in tasks if task and _wanted(task, cluster, request)]
+    begin, count = int(request.get("nextToken") or 0), int(request.get("maxResults", 100))
+    more = {"nextToken": str(begin + count)} if begin + count < len(arns) else {}
+    return ecs.json_response({"taskArns": arns[begin:begin + count], **more})
+
+
+def _all_tasks():
+    while True:
+        try:
+            return list(ecs._tasks.values())
+        except RuntimeError:  # a task was started meanwhile
+            continue
+
+
+def _wanted(task, cluster, request):
+    family, service, starter = (request.get(field) for field in ("family", "serviceName", "startedBy"))
+    return (task["clusterArn"].endswith(f":cluster/{cluster}")
+            and task.get("desiredStatus") == request.get("desiredStatus", "RUNNING")
+            and (not family or f"/{family}:" in task["taskDefinitionArn"])
+            and (not service or task.get("group") == f"service:{service}")
+            and (not starter or task.get("startedBy") == starter))
+
+
+def _emit(execution):
+    described = json.loads(redrive.describe_execution({"executionArn": execution["executionArn"]})[2])
+    if described["status"] != "SUCCEEDED":
+        described["output"] = None
+    _remember(execution["executionArn"], described)
+    _stock_emit(execution)
+
+
+def _describe_execution(request):
+    status, headers, body = redrive.describe_execution(request)
+    lag = habits.seconds("describe-lags", body) if status < 400 else 0
+    if not lag:
+        return status, headers, body
+    arn = request["executionArn"]
+    # One that has just begun is shown as it began.
+    return sfn.json_response(_as_of(arn, lag) or _past[arn][0][1])
+
+
+def apply():
+    ecs_events.on_change.append(lambda task: _remember(task["taskArn"], task))
+    # The API's calls alone: the emulator itself reads the present.
+    ecs._ACTION_MAP["DescribeTasks"] = _describe_tasks
+    ecs._ACTION_MAP["ListTasks"] = _list_tasks
+    sfn._emit_execution_status_event = _emit
+    sfn._describe_execution = _describe_execution
