@@ -5,6 +5,8 @@ FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions reaper
 TOOLS     := $(or $(LOCKSTEP_CACHE),$(HOME)/.cache/lockstep)/bin
 # All of the workspace, always: each other choice of crates and features is another build of the SDKs.
 TESTS     := cargo test --quiet --workspace --all-features
+# Tests with real clocks get a second try, which is reported.
+AGAIN     := tests/checks/again $(TESTS)
 # Tests of the deployed stack wait most of the time, for leases and containers.
 WAITING   := -- --test-threads=4
 # The command is linked statically, so that it runs in any image. Another ARCH needs its Rust standard
@@ -50,6 +52,7 @@ beside:
 test-unit: ## pure code, in milliseconds
 	$(TESTS) --lib --bins
 	tests/mutants/mutants test
+	tests/checks/again-test
 
 test-contract: ## JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
@@ -62,10 +65,10 @@ test-sim: ## seeded simulations of all functions under faults; LOCKSTEP_SEEDS sa
 	$(TESTS) --test simulation
 
 test-integration: tools ## the store on AWS's DynamoDB Local
-	tests/checks/with-stack $(TESTS) --test integration
+	tests/checks/with-stack $(AGAIN) --test integration
 
 test-e2e: functions ## the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy sh -c '$(TESTS) --test e2e $(WAITING) && tests/iam/evaluate'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate'
 
 storm: functions ## sixty batches under outages of the table, and other tests of minutes
 	tests/checks/with-stack --deploy $(TESTS) --test e2e -- --ignored --skip soak --test-threads=1
@@ -74,7 +77,7 @@ soak: functions ## hundreds of runs while everything fails at random; LOCKSTEP_S
 	tests/checks/with-stack --deploy $(TESTS) --test e2e soak -- --ignored --test-threads=1 --nocapture
 
 test-inside: functions local-binary ## the `lockstep` command: real processes, signals, containers, queues
-	tests/checks/with-stack --deploy $(TESTS) --test inside $(WAITING)
+	tests/checks/with-stack --deploy $(AGAIN) --test inside $(WAITING)
 
 mutants: tools ## the mutation score of the protocol and the definitions; hours; MUTANTS="--shard 1/8" takes a part
 	tests/mutants/mutants test
