@@ -15,7 +15,7 @@ use crate::domain::{
 use crate::events::{Events, WaitingState};
 use crate::executions::{ExecutionArn, ExecutionState, Executions, StateEnd};
 use crate::protocol::Protocol;
-use crate::recovery::LAG_MAX;
+use crate::recovery::{LAG_MAX, lags_behind};
 use crate::store::LockStore;
 use std::collections::VecDeque;
 
@@ -121,13 +121,15 @@ impl<S: LockStore, C: Clock, E: Executions, V: Events> FollowUp<S, C, E, V> {
         let evidence = match self.executions.look(&execution).await {
             // A description may lag behind a redrive that the waiter has reported. One that ended
             // after the grant may have been woken before, and its task may run: its end is evidence
-            // for the reaper. So may one that ended a moment ago: it may have been redriven since.
+            // for the reaper. So is that of one that may have been redriven: it ended a moment ago, or
+            // before it registered.
             Ok(Some(seen)) => match seen.state {
                 ExecutionState::Ended(end)
                     if seen.redrives >= lease.redrives
                         && seen
                             .stopped_at
-                            .is_some_and(|at| at.plus(LAG_MAX) <= lease.token.granted_at()) =>
+                            .is_some_and(|at| at.plus(LAG_MAX) <= lease.token.granted_at())
+                        && !lags_behind(&seen, lease, self.protocol.clock().now()) =>
                 {
                     format!("the execution was {} before its turn came", end.as_str())
                 }

@@ -13,6 +13,7 @@ mod tests;
 
 pub use caretaker::Caretaker;
 pub use check::{Alert, Answer, Check, Inspection, Request, Step};
+pub(crate) use evidence::lags_behind;
 pub use evidence::{
     Evidence, ExecutionEvent, ExecutionSight, Hint, LAG_MAX, Ownership, TaskSight, TasksSight,
 };

@@ -81,6 +81,21 @@ async fn a_waiter_that_has_reported_its_redrive_is_not_passed_over_for_the_end_b
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
 }
 
+/// As above, where no redrive is reported: a workflow of the user's own does not count them.
+#[tokio::test]
+async fn a_waiter_that_has_registered_again_is_not_passed_over_for_the_end_before() {
+    let functions = Functions::new();
+    let grant = two_wait(&functions).await;
+    functions.end("b", ExecutionEnd::Aborted);
+    functions.wait(60);
+    functions.acquire(waiting("b", "token-b2")).await.unwrap();
+    functions.executions.close(&task_token("token-b2"));
+
+    functions.succeed(&grant).await;
+
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+}
+
 #[tokio::test]
 async fn a_waiter_whose_state_timed_out_keeps_its_turn_and_ends_its_next_state_itself() {
     let functions = Functions::new();

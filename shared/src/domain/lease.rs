@@ -100,6 +100,8 @@ pub enum EndingCause {
 pub struct Call {
     /// The state to wake; none for a waiter that asks again by itself.
     pub task_token: Option<TaskToken>,
+    /// When the waiter registered: a sign of its life.
+    pub since: Timestamp,
 }
 
 impl Lease {
@@ -135,6 +137,14 @@ impl Lease {
                 .millis()
                 .saturating_sub(self.length.millis()),
         )
+    }
+
+    /// The last sign of life of its holder: its registration in the queue until it confirms the hand-over,
+    /// then its last heartbeat.
+    #[must_use]
+    pub fn last_sign(&self) -> Timestamp {
+        let call = self.call.as_ref();
+        call.map_or_else(|| self.renewed_at(), |call| call.since)
     }
 
     /// Whether a heartbeat is late: it is worth looking whether the holder still runs.

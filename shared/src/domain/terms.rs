@@ -100,6 +100,7 @@ impl Waiter {
         let mut lease = self.terms.lease(token, now);
         lease.call = Some(Call {
             task_token: self.task_token.clone(),
+            since: self.since,
         });
         lease
     }

@@ -171,20 +171,23 @@ impl Evidence {
     }
 
     /// The evidence, with the end of the execution taken back where `lease` shows that it was
-    /// redriven since: its holder has reported more redrives, or has taken or renewed the lease
-    /// after that end, so that the description may lag behind. A hand-over that its waiter has not
-    /// confirmed is no sign of the waiter. Whether the time will tell which it is.
+    /// redriven since: its holder has reported more redrives, or the description may lag behind.
+    /// Returns whether it may.
     pub(super) fn doubt(&mut self, lease: &Lease, now: Timestamp) -> bool {
         let ExecutionSight::Seen(seen) = &mut self.execution else {
             return false;
         };
-        let renewed = lease.renewed_at();
-        let own = lease.call.is_none();
-        let renewed_since = own && seen.stopped_at.is_some_and(|end| end < renewed);
-        let lags = renewed_since && now < renewed.plus(LAG_MAX);
+        let lags = lags_behind(seen, lease, now);
         if seen.redrives < lease.redrives || lags {
             seen.state = ExecutionState::Running;
         }
         lags
     }
+}
+
+/// Whether an end of the execution may have been overtaken by a redrive that its description does not show
+/// yet: it is older than the last sign of life in `lease`, and that is no older than a description lags.
+pub(crate) fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
+    let sign = lease.last_sign();
+    seen.stopped_at.is_some_and(|end| end < sign) && now < sign.plus(LAG_MAX)
 }

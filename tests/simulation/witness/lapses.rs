@@ -17,8 +17,16 @@ pub(super) fn lapsed<'a>(
         let works = row.is_some_and(|row| {
             row.ended.is_none() && row.redriven.is_none_or(|at| run.answered > at)
         });
-        works && run.grant.is_some() && !run.gone && !run.has_lease(now) && !run.is_over_time(now)
+        let has_grant = run.grant.is_some() && !run.gone && !waits_again(run);
+        works && has_grant && !run.has_lease(now) && !run.is_over_time(now)
     };
     let (holder, run) = witness.runs.iter().find(lapsed)?;
     Some((holder, now - run.lease_until))
+}
+
+/// Whether it has a place in the queue that it asked for after its grant: it was evicted before it had
+/// confirmed that.
+fn waits_again(run: &RunFacts) -> bool {
+    let since = run.grant.map(|(_, granted)| granted);
+    run.queued.is_some() && run.asked_last > since
 }

@@ -168,8 +168,7 @@ pub(crate) fn asked(world: &World, function: Function, event: &Value) {
         run.into_iter().for_each(|run| run.stopping = true);
         return;
     }
-    let waits = matches!(event["overlap"].as_str(), Some("queue" | "replace"));
-    if function != Function::Acquire || !waits {
+    if function != Function::Acquire || !waits(event) {
         return;
     }
     let holder = event["holder"].as_str();
@@ -222,8 +221,9 @@ pub(crate) fn answered(
             // A call that ran twice may ask for a run that is over, or whose release had no answer.
             Some("queued") if run.gone || run.releasing => {}
             Some("queued") => run.queued = run.queued.or(Some(now)),
-            Some(_) => (run.asks, run.queued) = (false, None),
-            None => {}
+            // A call that does not wait may run twice, and be answered once the run waits.
+            Some(_) if waits(event) => (run.asks, run.queued) = (false, None),
+            _ => {}
         },
         // One that was under way when the execution ended brings nothing back.
         (Function::Heartbeat, Ok(_)) if has_ended => {}
@@ -268,6 +268,11 @@ pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
         run.lease_until = run.lease_until.min(world.now());
         (run.asks, run.queued) = (false, None);
     }
+}
+
+/// Whether acquire-lock is asked for a place in the queue.
+fn waits(event: &Value) -> bool {
+    matches!(event["overlap"].as_str(), Some("queue" | "replace"))
 }
 
 fn end_claim(run: &mut RunFacts, now: u64) {

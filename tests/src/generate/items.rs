@@ -86,7 +86,8 @@ fn lease() -> impl Strategy<Value = Lease> {
         option::weighted(0.3, time()),
         option::weighted(0.3, (length(), time())),
     );
-    let states = (option::of(0..3_u8), option::weighted(0.2, 0..4_u8));
+    let call = option::weighted(0.2, (0..4_u8, time()));
+    let states = (option::of(0..3_u8), call);
     let whose = (
         key(),
         option::weighted(0.1, 0..HOLDERS),
@@ -118,8 +119,9 @@ fn lease() -> impl Strategy<Value = Lease> {
             run_key,
             work: None,
             beat: beat.map(task_token),
-            call: call.map(|number| Call {
+            call: call.map(|(number, since)| Call {
                 task_token: Some(task_token(number)),
+                since,
             }),
             replaced_by: by.map(holder),
             suspect,

@@ -16,6 +16,7 @@ fn marked() -> Lease {
         beat: TaskToken::new("beat").ok(),
         call: Some(Call {
             task_token: TaskToken::new("waits").ok(),
+            since: at(90),
         }),
         replaced_by: Some(holder("b")),
         suspect: Some(at(165)),

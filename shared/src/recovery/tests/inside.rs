@@ -84,7 +84,10 @@ fn a_dead_lease_is_enough_whatever_is_seen_of_the_task_and_the_evidence_says_wha
 #[test]
 fn a_turn_handed_to_a_task_that_has_stopped_goes_to_the_next_at_once() {
     let called = Lease {
-        call: Some(Call { task_token: None }),
+        call: Some(Call {
+            task_token: None,
+            since: after(0),
+        }),
         ..lease()
     };
     let stopped = look_at(TaskSight::Seen(task("t", true)));

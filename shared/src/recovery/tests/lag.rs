@@ -104,13 +104,24 @@ fn an_end_from_before_a_redrive_is_none() {
 
         assert_eq!(evidence.execution.is_running(), runs, "{why}");
     }
-    let called = Lease {
-        call: Some(Call { task_token: None }),
-        ..lease().renewed(after(11), None, None)
-    };
-    let mut unconfirmed = look(seen(ABORTED, 0, Some(after(10))), TasksSight::NotNamed);
-    unconfirmed.doubt(&called, after(12));
-    assert!(!unconfirmed.execution.is_running(), "nothing was confirmed");
+    let cases = [
+        (5, 12, false, "nothing was confirmed since the end"),
+        (11, 12, true, "it has registered since the end"),
+        (11, 40, true, "it may still lag"),
+        (11, 41, false, "no description lags so long"),
+    ];
+    for (since, now, runs, why) in cases {
+        let called = Lease {
+            call: Some(Call {
+                task_token: None,
+                since: after(since),
+            }),
+            ..lease().renewed(after(11), None, None)
+        };
+        let mut unconfirmed = look(seen(ABORTED, 0, Some(after(10))), TasksSight::NotNamed);
+        unconfirmed.doubt(&called, after(now));
+        assert_eq!(unconfirmed.execution.is_running(), runs, "{why}");
+    }
     let mut timeless = look(ended(ExecutionEnd::Failed), TasksSight::NotNamed);
     timeless.doubt(&lease(), after(1));
     assert!(!timeless.execution.is_running());

@@ -3,7 +3,10 @@
 use super::*;
 
 fn called() -> Lease {
-    let call = Some(Call { task_token: None });
+    let call = Some(Call {
+        task_token: None,
+        since: after(0),
+    });
     Lease { call, ..lease() }
 }
 

@@ -20,7 +20,10 @@ pub(super) fn records() -> Vec<LockRecord> {
     frozen.not_before = at(80_000);
     let mut called = held();
     let mut lease = lease(1000);
-    lease.call = Some(Call { task_token: None });
+    lease.call = Some(Call {
+        task_token: None,
+        since: at(50),
+    });
     called.holders.insert(holder("a"), lease);
     called.due = None;
     let new = LockRecord::new(permits(1));
@@ -107,10 +110,17 @@ fn almost_the_same(lease: &Lease) -> Vec<Lease> {
         with(|lease| lease.stale = StalePolicy::Yield),
         with(|lease| lease.run_key = Some(run_key("tock"))),
         with(|lease| lease.beat = Some(task_token("other"))),
-        with(|lease| lease.call = Some(Call { task_token: None })),
+        with(|lease| lease.call = None),
         with(|lease| {
             lease.call = Some(Call {
                 task_token: Some(task_token("other")),
+                since: at(2500),
+            });
+        }),
+        with(|lease| {
+            lease.call = Some(Call {
+                task_token: Some(task_token("call")),
+                since: at(2501),
             });
         }),
         with(|lease| lease.call = None),

@@ -111,6 +111,7 @@ pub(super) fn full_lease(number: u64) -> Lease {
         beat: Some(task_token("beat")),
         call: Some(Call {
             task_token: Some(task_token("call")),
+            since: at(2500),
         }),
         replaced_by: Some(holder("z")),
         suspect: Some(at(3000)),

@@ -129,8 +129,11 @@ fn task(reader: &Reader<'_>) -> Result<Option<TaskEnd>, StoreError> {
 
 fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
     let call = reader.has("call").then(|| {
-        let task_token = task_token(&reader.map("call")?)?;
-        Ok(Call { task_token })
+        let call = reader.map("call")?;
+        Ok(Call {
+            task_token: task_token(&call)?,
+            since: call.time_if_any("since")?.unwrap_or_default(),
+        })
     });
     Ok(Lease {
         token: FencingToken::from_number(reader.number("token")?),

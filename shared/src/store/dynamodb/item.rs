@@ -121,7 +121,9 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
     let millis = |time: Option<Timestamp>| time.map(|time| number(time.millis()));
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
-        AttributeValue::M(given([("taskToken", token)]).collect())
+        // A record from before there was this attribute stays as it is.
+        let since = (call.since != Timestamp::default()).then(|| number(call.since.millis()));
+        AttributeValue::M(given([("taskToken", token), ("since", since)]).collect())
     });
     let run_key = lease.run_key.as_ref().map(|key| text(key.as_str()));
     let beat = lease.beat.as_ref().map(|token| text(token.reveal()));
