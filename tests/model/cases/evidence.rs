@@ -23,7 +23,7 @@ fn a_silent_holder_that_lives_is_stopped_only_after_its_lease_and_its_mark() {
 
     check(
         world,
-        47097,
+        81923,
         &[
             "AlreadyHeld",
             "Done",

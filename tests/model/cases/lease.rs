@@ -118,7 +118,7 @@ fn a_write_that_is_sent_twice_is_done_once_and_answered_as_done() {
 
     check(
         world,
-        3274,
+        3562,
         &[
             "Ended",
             "Granted",

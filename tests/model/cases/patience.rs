@@ -33,7 +33,7 @@ fn who_waits_long_enough_gives_up_and_stops_nobody() {
 
     check(
         world,
-        6380,
+        6780,
         &[
             "AlreadyHeld",
             "Done",
@@ -62,7 +62,7 @@ fn the_next_turn_waits_for_its_distance() {
 
     check(
         world,
-        24908,
+        31976,
         &[
             "Done",
             "Freed",

@@ -106,7 +106,7 @@ fn a_registration_by_a_slow_clock_loses_no_turn() {
 
     check(
         world,
-        131830,
+        169554,
         &[
             "AlreadyHeld",
             "Freed",

@@ -24,7 +24,7 @@ fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it() {
 
     check(
         world,
-        115120,
+        196271,
         &[
             "AlreadyHeld",
             "Done",
@@ -56,7 +56,7 @@ fn a_silent_holder_that_dies_blocks_no_waiter() {
 
     check(
         world,
-        31681,
+        49943,
         &[
             "AlreadyHeld",
             "Done",
@@ -88,7 +88,7 @@ fn a_sweep_that_found_nothing_comes_back() {
 
     check(
         world,
-        63399,
+        90199,
         &[
             "Done",
             "Freed",

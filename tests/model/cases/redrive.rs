@@ -25,7 +25,7 @@ fn a_redriven_run_has_its_old_grant_or_none_beside_a_waiter() {
 
     check(
         world,
-        24661,
+        26136,
         &[
             "AlreadyHeld",
             "Done",

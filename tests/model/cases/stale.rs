@@ -34,7 +34,7 @@ fn who_yields_works_on_beside_the_next() {
 
     check(
         world,
-        15261,
+        19231,
         &[
             "Done",
             "Ended",
@@ -66,7 +66,7 @@ fn who_yields_may_run_out() {
 
     check(
         world,
-        37239,
+        54149,
         &[
             "Done",
             "Ended",
@@ -99,7 +99,7 @@ fn a_frozen_lock_grants_nothing_until_an_operator_opens_it() {
 
     check(
         world,
-        21333,
+        26949,
         &[
             "AlreadyHeld",
             "Done",
