@@ -24,6 +24,7 @@ mod queue_limits;
 mod redrive;
 mod release_faults;
 mod replace;
+mod rollback;
 mod run_key;
 mod schedule;
 mod slow_evidence;

@@ -18,6 +18,7 @@ mod handed_over;
 mod image;
 mod lines;
 mod protected;
+mod reach;
 mod redriven;
 mod refusals;
 mod relay;

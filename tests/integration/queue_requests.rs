@@ -133,7 +133,7 @@ async fn a_waiter_that_missed_its_call_confirms_its_grant_in_four_requests() {
     fixture.queued(&["b"]).await;
     let done = fixture.done(release("a", token)).await;
     let (_, called) = woken(&done.effects).remove(0);
-    let task_token = called.call.and_then(|call| call.task_token);
+    let task_token = called.call.clone().and_then(|call| call.task_token);
     assert_eq!(task_token, Some(turn("b")));
     fixture.settle();
 
@@ -146,6 +146,24 @@ async fn a_waiter_that_missed_its_call_confirms_its_grant_in_four_requests() {
     assert_eq!(outcome, Outcome::AlreadyHeld { lease });
     let requests = ["PutItem 1", "TransactWriteItems 1", "UpdateItem 2"];
     assert_eq!(fixture.requests(), requests);
+}
+
+/// What Confirm Grant costs: a plain acquire by the holder that its release has handed the lock to.
+#[tokio::test]
+async fn a_woken_run_confirms_its_grant_in_two_requests() {
+    let fixture = Fixture::used("woken").await;
+    let token = fixture.granted(acquire("a")).await;
+    fixture.queued(&["b"]).await;
+    fixture.done(release("a", token)).await;
+    fixture.settle();
+
+    let outcome = fixture.outcome(acquire("b")).await;
+
+    assert!(
+        matches!(outcome, Outcome::AlreadyHeld { .. }),
+        "{outcome:?}"
+    );
+    assert_eq!(fixture.requests(), ["UpdateItem 2"]);
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ type Reason = fn(&Scene, &HolderId);
 
 #[test]
 fn a_stop_of_work_under_a_good_lease_is_noticed_unless_it_has_a_reason() {
-    let cases: [(&str, Value, Reason, bool); 8] = [
+    let cases: [(&str, Value, Reason, bool); 9] = [
         ("no reason", json!({}), |_, _| {}, true),
         (
             "ended",
@@ -150,6 +150,17 @@ fn a_stop_of_work_under_a_good_lease_is_noticed_unless_it_has_a_reason() {
             |scene, _| {
                 let other = scene.run("other", json!({ "overlap": "replace" }));
                 scene.ask_to_replace(&other);
+            },
+            false,
+        ),
+        (
+            "replaced by one whose first call, which did not wait, is answered late",
+            json!({}),
+            |scene, _| {
+                let other = scene.run("other", json!({ "overlap": "replace" }));
+                scene.ask_to_replace(&other);
+                scene.at(20);
+                scene.answer(&other, json!({ "status": "skipped" }));
             },
             false,
         ),
@@ -266,17 +277,32 @@ fn an_end_that_the_work_did_not_come_to_is_noticed() {
 
 #[test]
 fn a_lease_that_lapses_by_itself_is_noticed() {
-    for (terms, noticed) in [(json!({}), true), (json!({ "maxRunSeconds": 100 }), false)] {
+    let cases = [
+        ("the run works", json!({}), false, true),
+        (
+            "its time is over",
+            json!({ "maxRunSeconds": 100 }),
+            false,
+            false,
+        ),
+        ("it was evicted, and waits again", json!({}), true, false),
+    ];
+    for (case, terms, waits_again, noticed) in cases {
         let scene = Scene::new();
         let holder = scene.run("a", terms);
         scene.grant(&holder, 5);
+        if waits_again {
+            scene.at(1);
+            scene.ask_to_replace(&holder);
+            scene.answer(&holder, json!({ "status": "queued" }));
+        }
         let watch = witness::watch(Arc::clone(&scene.world), vec![scene.lock.clone()]);
         scene.world.spawn(watch);
 
         scene.world.run(START + 400_000);
 
         let broken = scene.broken();
-        assert_eq!(broken.contains("lapsed"), noticed, "{broken}");
+        assert_eq!(broken.contains("lapsed"), noticed, "{case}: {broken}");
     }
 }
 

@@ -51,6 +51,26 @@ impl Stack {
         self.machine(&definition(functions, turn)).await
     }
 
+    /// Creates exclusive-run once more, as it is deployed, after `change` of its definition.
+    pub async fn changed_machine(&self, change: impl FnOnce(&mut Value)) -> String {
+        let deployed = self.output("ExclusiveRunStateMachineArn");
+        let deployed = self
+            .sfn
+            .describe_state_machine()
+            .state_machine_arn(deployed);
+        let deployed = deployed.send().await.expect("the deployed state machine");
+        let mut definition = serde_json::from_str(&deployed.definition).expect("JSON");
+        change(&mut definition);
+        let machine = self
+            .sfn
+            .create_state_machine()
+            .name(unique("changed"))
+            .definition(definition.to_string())
+            .role_arn(deployed.role_arn);
+        let machine = machine.send().await.expect("a state machine");
+        machine.state_machine_arn
+    }
+
     /// The same, whose work takes five minutes.
     pub async fn long_machine(&self) -> String {
         let mut definition = definition(&self.functions(), Turn::Skip);

@@ -1,0 +1,63 @@
+//! Functions that are older than the definition that calls them: a stack was rolled back, or the workflow of
+//! a long run came with the next version.
+
+use crate::stack;
+use crate::support::in_queue;
+use lockstep_tests::judge::Expected;
+use lockstep_tests::stack::{Event, Stack, unique};
+use serde_json::{Value, json};
+
+/// Adds a field that no function knows to each request of `functions` in a definition. Returns how many.
+fn extend(definition: &mut Value, functions: &[&str]) -> usize {
+    let mut count = 0;
+    let is_theirs = |value: &Value| {
+        let name = value["FunctionName"].as_str();
+        name.is_some_and(|name| functions.contains(&name))
+    };
+    if is_theirs(definition)
+        && let Some(payload) = definition["Payload"].as_object_mut()
+    {
+        payload.insert("ofTheNextVersion".into(), json!({ "since": 2 }));
+        count += 1;
+    }
+    let inner: Vec<_> = match definition {
+        Value::Object(members) => members.values_mut().collect(),
+        Value::Array(members) => members.iter_mut().collect(),
+        _ => Vec::new(),
+    };
+    count
+        + inner
+            .into_iter()
+            .map(|value| extend(value, functions))
+            .sum::<usize>()
+}
+
+async fn of_the_next_version(stack: &Stack) -> String {
+    let functions =
+        ["HeartbeatFunctionArn", "ReleaseLockFunctionArn"].map(|name| stack.output(name));
+    stack
+        .changed_machine(|definition| {
+            let changed = extend(definition, &functions);
+            assert!(changed >= 4, "{changed} requests of heartbeat and release");
+        })
+        .await
+}
+
+#[tokio::test]
+async fn a_batch_outlives_a_rollback_of_the_heartbeat_and_the_release_function() {
+    let (stack, lock) = (stack().await, unique("rollback"));
+    let machine = of_the_next_version(&stack).await;
+    let input = stack.batch_input(&lock).short_lease();
+
+    let first = stack
+        .start_machine(&machine, input.clone().seconds(10.0).json())
+        .await;
+    stack.wait_for(&lock, Event::Start, 1, 60).await;
+    let next = in_queue(&stack, &input.seconds(0.2), 1).await;
+    let ended = stack.wait(&first, 60).await;
+
+    assert!(ended.ran(), "three leases long: {ended:?}");
+    assert!(stack.wait(&next, 60).await.ran(), "the release lets it in");
+    assert_eq!(stack.outcomes(&lock).await, ["succeeded", "succeeded"]);
+    stack.judge(&lock, &Expected::permits(1)).await;
+}
