@@ -1,4 +1,6 @@
 """The container engine: start one if none answers, build the batch image, remove leftovers."""
+import contextlib
+import fcntl
 import hashlib
 import http.client
 import io
@@ -70,21 +72,32 @@ def _given_host():
 
 def ensure(user):
     """Make sure that an engine answers; `user` is who needs it, until `release(user)`."""
-    if socket_path() is None:
-        _start()
-    if socket_path() == OWN_SOCKET:
-        (FOLDER / "users").mkdir(parents=True, exist_ok=True)
-        (FOLDER / "users" / user).touch()
-    return f"unix://{socket_path()}"
+    with _one_at_a_time():
+        if socket_path() is None:
+            _start()
+        if socket_path() == OWN_SOCKET:
+            (FOLDER / "users").mkdir(parents=True, exist_ok=True)
+            (FOLDER / "users" / user).touch()
+        return f"unix://{socket_path()}"
 
 
 def release(user):
     """Stop the engine that was started here when its last user is gone."""
-    (FOLDER / "users" / user).unlink(missing_ok=True)
-    if any((FOLDER / "users").glob("*")) or not processes.alive("dockerd", FOLDER):
-        return
-    processes.stop("dockerd", FOLDER, grace=30)
-    say("down: dockerd stopped")
+    with _one_at_a_time():
+        (FOLDER / "users" / user).unlink(missing_ok=True)
+        if any((FOLDER / "users").glob("*")) or not processes.alive("dockerd", FOLDER):
+            return
+        processes.stop("dockerd", FOLDER, grace=30)
+        say("down: dockerd stopped")
+
+
+@contextlib.contextmanager
+def _one_at_a_time():
+    """Stacks that come up or go down together would each start an engine, or stop the other's."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with open(FOLDER / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _start():
