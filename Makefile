@@ -18,7 +18,7 @@ STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-st
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help beside check fmt lint audit purity test test-unit test-contract test-model test-sim \
+.PHONY: help beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
         binary local-binary test-inside storm soak mutants verify-aws
 
@@ -42,12 +42,19 @@ audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names 
 purity: ## does the core build alone, without AWS, tokio or Lambda?
 	tests/checks/purity
 
-test: check validate test-unit test-contract test-model test-sim beside test-stack test-e2e test-inside ## all levels
+test: check validate test-unit test-contract test-model test-sim beside test-stack deployed ## all levels
 	@echo "all levels passed"
 
 # The integration tests wait for DynamoDB Local most of the time: what the next levels need is built beside them.
 beside:
-	@$(MAKE) --no-print-directory -j2 test-integration functions local-binary
+	@$(MAKE) --no-print-directory -j2 test-integration deployable
+
+deployable: functions local-binary
+	$(TESTS) --test e2e --test inside --no-run
+
+# The two levels wait for leases and containers most of the time. Each has a stack of its own.
+deployed:
+	@$(MAKE) --no-print-directory -j2 test-e2e test-inside
 
 test-unit: ## pure code, in milliseconds
 	$(TESTS) --lib --bins

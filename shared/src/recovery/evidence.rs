@@ -101,7 +101,7 @@ impl ExecutionSight {
     /// When it ended, if it is described as ended.
     pub(super) fn stopped_at(&self) -> Option<Timestamp> {
         match self {
-            Self::Seen(seen) if seen.state != ExecutionState::Running => seen.stopped_at,
+            Self::Seen(seen) => seen.stopped_at,
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use crate::domain::{
     Command, Ending, EndingCause, HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Seconds,
     Timestamp, Waiter, Work,
 };
-use crate::executions::{ExecutionArn, ExecutionEnd};
+use crate::executions::{ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState};
 use crate::recovery::{
     Alert, Answer, Check, ExecutionSight, Hint, Inspection, Ownership, Request, Step, TaskSight,
     TasksSight,
@@ -17,6 +17,9 @@ struct World {
     execution: ExecutionSight,
     replacer: ExecutionSight,
     waits_until: Option<Timestamp>,
+    waits_since: Timestamp,
+    /// What the holder is, where it is a task.
+    task: TaskSight,
     ownership: Ownership,
     tasks: Vec<Task>,
     /// The outcomes of commands, in order; the last one counts from then on.
@@ -31,6 +34,8 @@ impl World {
             execution,
             replacer: RUNNING,
             waits_until: None,
+            waits_since: after(0),
+            task: TaskSight::Unknown,
             ownership: Ownership::Proven,
             tasks: Vec::new(),
             outcomes,
@@ -45,7 +50,7 @@ impl World {
                 Answer::Execution(self.execution.clone())
             }
             Request::DescribeExecution(_) => Answer::Execution(self.replacer.clone()),
-            Request::DescribeTask(_) => Answer::Task(TaskSight::Unknown),
+            Request::DescribeTask(_) => Answer::Task(self.task.clone()),
             Request::ListTasks(..) => Answer::Tasks(TasksSight::Seen(self.tasks.clone())),
             Request::Execute(_) => Answer::Executed(match self.outcomes.len() {
                 1 => self.outcomes[0].clone(),
@@ -59,7 +64,7 @@ impl World {
                 terms: terms("b"),
                 task_token: None,
                 wait_until: self.waits_until,
-                since: after(0),
+                since: self.waits_since,
             })),
             Request::LoadLease(..) => Answer::Lease(self.lease.clone()),
         }
@@ -67,8 +72,18 @@ impl World {
 
     /// Carries a check of `a` out. What it asked, and what it came to.
     fn check(&mut self, lease: Lease, hint: Option<Hint>, now: Timestamp) -> (Asked, Inspection) {
+        self.check_of(holder("a"), lease, hint, now)
+    }
+
+    fn check_of(
+        &mut self,
+        holder: HolderId,
+        lease: Lease,
+        hint: Option<Hint>,
+        now: Timestamp,
+    ) -> (Asked, Inspection) {
         let lock = LockKey::new("lock").unwrap();
-        let mut check = Check::new(lock, holder("a"), lease, hint, Seconds::of(86_400));
+        let mut check = Check::new(lock, holder, lease, hint, Seconds::of(86_400));
         let mut asked = Vec::new();
         let mut step = check.begin(now);
         for _ in 0..50 {
@@ -126,6 +141,14 @@ impl Asked {
 
 fn arn_of(name: &str) -> ExecutionArn {
     ExecutionArn::of_holder(&holder(name)).unwrap()
+}
+
+fn ended_at(second: u32) -> ExecutionSight {
+    ExecutionSight::Seen(ExecutionDescription {
+        state: ExecutionState::Ended(ExecutionEnd::Aborted),
+        redrives: 0,
+        stopped_at: Some(after(second)),
+    })
 }
 
 fn freed() -> Outcome {
@@ -296,6 +319,73 @@ fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
         assert_eq!(stopped, is_stopped, "until {waits_until:?}");
         let expected = [Inspection::Held, Inspection::Ending][usize::from(is_stopped)];
         assert_eq!(inspection, expected);
+    }
+}
+
+/// Its description may lag behind a redrive.
+#[test]
+fn a_replacer_that_has_registered_since_its_end_is_not_dropped() {
+    let replaced = Lease {
+        replaced_by: Some(holder("b")),
+        ..lease()
+    };
+    for (since, then) in [(5, "drop"), (6, "drop"), (7, "stop execution")] {
+        let mut world = World::of(RUNNING, vec![Outcome::Done]);
+        world.replacer = ended_at(6);
+        world.waits_since = after(since);
+
+        let (asked, _) = world.check(replaced.clone(), None, after(10));
+
+        assert!(
+            asked.names().contains(&then),
+            "{since}: {:?}",
+            asked.names()
+        );
+    }
+}
+
+#[test]
+fn a_holder_that_is_a_task_is_freed_when_its_task_has_stopped() {
+    let name = "arn:aws:ecs:eu-west-1:1:task/batch/0123456789abcdef0123456789abcdef#main/1";
+    for (stopped, inspection) in [
+        (true, Inspection::Freed(RunOutcome::Recovered)),
+        (false, Inspection::Held),
+    ] {
+        let mut world = World::of(RUNNING, vec![freed()]);
+        world.task = TaskSight::Seen(task("t", stopped));
+
+        let holder = HolderId::new(name).unwrap();
+        let (asked, came_to) = world.check_of(holder, lease(), None, after(1));
+
+        assert_eq!(asked.names()[0], "task");
+        assert_eq!(came_to, inspection, "{:?}", asked.names());
+    }
+}
+
+/// Whether a later check will see more, and when.
+#[test]
+fn a_check_that_changes_nothing_says_what_is_still_to_be_seen() {
+    let noted = Lease {
+        ending: Some(Ending {
+            since: after(5),
+            cause: EndingCause::Over,
+        }),
+        ..with_work(lease())
+    };
+    let renewed = lease().renewed(after(7), None, None);
+    let cases = [
+        (noted.clone(), ended_at(6), vec![], Inspection::Unlisted),
+        (noted, RUNNING, vec![task("t", false)], Inspection::Ending),
+        (renewed, ended_at(6), vec![], Inspection::Renewed),
+        (lease(), RUNNING, vec![], Inspection::Held),
+    ];
+    for (lease, execution, tasks, expected) in cases {
+        let mut world = World::of(execution, vec![Outcome::Done]);
+        world.tasks = tasks;
+
+        let (asked, inspection) = world.check(lease, None, after(8));
+
+        assert_eq!(inspection, expected, "{:?}", asked.names());
     }
 }
 

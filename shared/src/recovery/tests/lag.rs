@@ -106,6 +106,7 @@ fn an_end_from_before_a_redrive_is_none() {
     }
     let cases = [
         (5, 12, false, "nothing was confirmed since the end"),
+        (10, 12, false, "it registered before it ended"),
         (11, 12, true, "it has registered since the end"),
         (11, 40, true, "it may still lag"),
         (11, 41, false, "no description lags so long"),
