@@ -53,7 +53,8 @@ async fn a_signal_that_means_something_else_to_the_command_does_not_end_it() {
     let inside = Inside::open().await;
     let (lock, notes) = (lock("quit"), scratch("quit"));
     let script = format!(
-        "trap 'echo dump >> {0}' QUIT HUP; echo $$ >> {0}; for i in $(seq 30); do sleep 0.1; done",
+        "dumps=0; trap 'echo dump >> {0}; dumps=$((dumps + 1))' QUIT HUP; echo $$ >> {0}
+        while [ $dumps -lt 2 ]; do sleep 0.1; done; exit 0",
         notes.display()
     );
     let flags = ["--grace", "1s"];
