@@ -110,3 +110,60 @@ async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
         "{said:?}"
     );
 }
+
+/// A container in which nothing else could end a batch that has lost its deadline.
+#[tokio::test]
+async fn a_stopped_guardian_is_replaced_by_the_first_process_and_the_batch_works_on() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-guardian");
+    let script = r#"
+        guardian() {
+            for process in /proc/[0-9]*; do
+                case $(/bin/busybox tr '\0' ' ' < $process/cmdline) in
+                    /proc/self/exe\ guardian*) echo ${process#/proc/} ;;
+                esac
+            done
+        }
+        first=$(guardian)
+        kill -STOP "$first"
+        sleep 8
+        echo "{\"event\":\"guardians\",\"env\":{\"first\":\"$first\",\"now\":\"$(guardian)\"}}""#;
+    let work = Work::guarded(&lock, &["--lease", "6s"]).script(script);
+
+    let task = fleet.start(&work).await;
+    let ended = fleet.ended(&task, 40).await;
+
+    let lines = fleet.lines(&task).await;
+    assert_eq!(ended.code, 0, "{lines:#?}");
+    let said = fleet.said(&task).await;
+    let guardians = said.first().unwrap_or_else(|| panic!("{lines:#?}"));
+    let number = |name| guardians.value(name).parse::<u32>().expect("one guardian");
+    assert_ne!(number("first"), number("now"), "{guardians:?}");
+    let run = fleet.latest_run(&lock).await.expect("an entry");
+    assert_eq!(run.outcome(), Some(RunOutcome::Succeeded), "{run:?}");
+}
+
+/// The kernel ignores for a first process what it has no handler for.
+#[tokio::test]
+async fn signals_for_the_container_reach_the_batch() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-signals");
+    let signals = ["HUP", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "PWR"];
+    let traps =
+        signals.map(|name| format!("trap 'echo \"{{\\\"event\\\":\\\"{name}\\\"}}\"' {name}\n"));
+    let script = format!(
+        "{}echo '{{\"event\":\"start\"}}'; while :; do sleep 0.1; done",
+        traps.concat()
+    );
+    let (task, _) = fleet
+        .at_work(&Work::guarded(&lock, &[]).script(&script))
+        .await;
+
+    for name in signals {
+        fleet.docker_with(&["kill", "--signal", name], &task).await;
+        fleet.until_said(&task, name, 10).await;
+    }
+
+    fleet.stop(&task).await;
+    assert_eq!(fleet.ended(&task, 20).await.code, 143);
+}

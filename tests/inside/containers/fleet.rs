@@ -90,9 +90,14 @@ impl Fleet {
 
     /// `pause`, `unpause` or `kill` for the container of a task.
     pub(super) async fn docker(&self, verb: &str, task: &Task) {
+        self.docker_with(&[verb], task).await;
+    }
+
+    /// A command of the engine, with its options, for the container of a task.
+    pub(super) async fn docker_with(&self, command: &[&str], task: &Task) {
         let id = task.runtime_id(&self.stack).await;
-        let done = docker(&self.stack, &[verb, &id]).await;
-        assert!(done.status.success(), "docker {verb} {id}: {done:?}");
+        let done = docker(&self.stack, &[command, &[&id]].concat()).await;
+        assert!(done.status.success(), "docker {command:?} {id}: {done:?}");
     }
 
     /// All lines that the container of a task wrote.
