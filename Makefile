@@ -78,7 +78,7 @@ test-e2e: functions ## the deployed stack: Step Functions, Lambda, ECS container
 	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate'
 
 storm: functions ## sixty batches under outages of the table, and other tests of minutes
-	tests/checks/with-stack --deploy $(TESTS) --test e2e -- --ignored --skip soak --test-threads=1
+	tests/checks/with-stack --deploy $(TESTS) --test e2e -- --ignored --skip soak --test-threads=1 --nocapture
 
 soak: functions ## hundreds of runs while everything fails at random; LOCKSTEP_SEED and LOCKSTEP_RUNS
 	tests/checks/with-stack --deploy $(TESTS) --test e2e soak -- --ignored --test-threads=1 --nocapture

@@ -55,6 +55,10 @@ fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
             input.with("leaseSeconds", 5).with("heartbeatSeconds", 4)
         }),
         case("maxRunSeconds", &|input| input.with("maxRunSeconds", 0)),
+        // No caller closes a lock for longer than a month.
+        case("minIntervalSeconds", &|input| {
+            input.with("minIntervalSeconds", 2_678_401)
+        }),
         case("overlap", &|input| input.with("overlap", "wait")),
         case("maxQueue", &|input| input.with("maxQueue", 2)),
         case("maxQueue", &|input| input.queued().with("maxQueue", 501)),

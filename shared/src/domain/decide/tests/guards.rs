@@ -293,6 +293,43 @@ fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
     );
 }
 
+/// The run that comes in had asked for another holder's place.
+#[test]
+fn a_hand_over_that_spares_another_holder_needs_its_lease_as_it_was_seen() {
+    let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
+    scene.acquire("c", WhenFull::Replace, 60).unwrap();
+    let before = scene.record().clone();
+    let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
+    assert_eq!(scene.holders(), ["a", "c"]);
+    assert_eq!(scene.record().holders[&holder("a")].replaced_by, None);
+
+    let guard = done.narrow.unwrap();
+
+    let mut renewed = before.clone();
+    move_lease(&mut renewed);
+    assert!(guard.holds(Some(&before)) && !guard.holds(Some(&renewed)));
+}
+
+/// The numbers of a record that is written anew have to be known.
+#[test]
+fn a_place_is_taken_without_a_look_only_where_the_lock_keeps_its_capacity() {
+    for (permits, blind) in [(2, true), (3, false)] {
+        let mut scene = Scene::new(2);
+        let mut first = scene.terms("a");
+        first.min_interval = Some(Seconds::of(600));
+        scene.ask(first, WhenFull::Refuse, 50).unwrap();
+        if !blind {
+            scene.release("a", RunOutcome::Succeeded, 60).unwrap();
+        }
+        let mut terms = scene.terms("b");
+        terms.permits = Permits::new(permits).unwrap();
+
+        let done = scene.ask(terms, WhenFull::Queue { most: 9 }, NOW).unwrap();
+
+        assert_eq!(done.blind.is_some(), blind, "{permits} permits");
+    }
+}
+
 #[test]
 fn a_decision_without_a_narrow_guard_needs_the_version_that_was_seen() {
     let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);

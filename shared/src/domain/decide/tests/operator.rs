@@ -1,9 +1,9 @@
 //! An operator's word.
 
-use super::scene::{Scene, holder, order};
+use super::scene::{Scene, at, holder, order};
 use crate::domain::{
-    Command, Dismissal, Effect, Mode, Outcome, Refusal, RunId, RunOutcome, Seconds, StalePolicy,
-    WhenFull,
+    Command, Dismissal, Effect, Evict, Mode, Outcome, Refusal, RunId, RunOutcome, Seconds,
+    Snapshot, StalePolicy, WaiterId, WhenFull, decide,
 };
 
 #[test]
@@ -109,12 +109,56 @@ fn an_evicted_waiter_leaves_the_queue_and_is_told() {
 }
 
 #[test]
-fn evicting_somebody_who_is_not_there_changes_nothing() {
+fn an_order_that_finds_nothing_to_do_writes_nothing() {
+    let evict = Command::Evict(Evict {
+        holder: holder("nobody"),
+        order: order("broken"),
+    });
+    for command in [evict, Command::Resume(order("open as it is"))] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        let before = scene.record().clone();
+
+        let done = scene.carry_out(&command, 2).unwrap();
+
+        assert_eq!(done.outcome, Outcome::Unchanged, "{command:?}");
+        assert!(done.runs.is_empty(), "{:?}", done.runs);
+        assert_eq!(*scene.record(), before);
+    }
+}
+
+#[test]
+fn the_eviction_of_a_waiter_is_in_the_history() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
+    scene.queue("b", 1).unwrap();
 
-    let done = scene.evict("nobody", 2).unwrap();
+    scene.evict("b", 2).unwrap();
 
-    assert_eq!(done.outcome, Outcome::Unchanged);
+    let act = RunId::Act(scene.record().version);
+    assert_eq!(scene.items.runs[&act].outcome(), Some(RunOutcome::Evicted));
+}
+
+/// The snapshot may hold the side item of another waiter: of the one whose turn is next.
+#[test]
+fn an_evicted_waiter_is_not_taken_for_another() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    scene.queue("b", 1).unwrap();
+    scene.queue("c", 1).unwrap();
+    let other = WaiterId::of(&holder("c"));
+    let seen = Snapshot {
+        record: Some(scene.record().clone()),
+        runs: scene.items.runs.clone(),
+        waiter: Some((other.clone(), scene.items.waiters.get(&other).cloned())),
+    };
+    let evict = Command::Evict(Evict {
+        holder: holder("b"),
+        order: order("broken"),
+    });
+
+    let done = decide(&seen, &evict, at(2)).unwrap();
+
+    assert_eq!(done.effects, [], "c is not sent away");
+    let queue = done.next.unwrap().queue;
+    assert!(queue.contains_key(&other) && queue.len() == 1, "{queue:?}");
 }
 
 #[test]
