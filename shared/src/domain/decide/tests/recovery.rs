@@ -2,7 +2,7 @@
 
 use super::scene::{RETENTION, Scene, beat, holder};
 use crate::domain::{
-    Command, Death, Effect, NoteTask, Outcome, Refusal, RunOutcome, TaskEnd, WhenFull,
+    Command, Death, Effect, NoteTask, Outcome, Refusal, Release, RunOutcome, TaskEnd, WhenFull,
 };
 
 #[test]
@@ -163,6 +163,104 @@ fn a_release_ends_the_heartbeat_state() {
     let done = scene.release("a", RunOutcome::Succeeded, 5).unwrap();
 
     assert_eq!(done.effects, [Effect::EndHeartbeat(beat("beat"))]);
+}
+
+/// One that is seen to be dead has no state left to end.
+#[test]
+fn only_a_holder_that_may_live_has_its_heartbeat_state_ended() {
+    for (death, ends) in [(Death::Seen, false), (Death::Expired, true)] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        scene.renew("a", scene.token("a"), 1).unwrap();
+
+        let done = scene.recover("a", death, 100).unwrap();
+
+        let expected = ends.then(|| Effect::EndHeartbeat(beat("beat")));
+        assert_eq!(done.effects, Vec::from_iter(expected), "{death:?}");
+    }
+}
+
+/// Each case: who ended how, and what a failure that its workflow reports afterwards is answered.
+#[test]
+fn a_second_release_is_answered_as_such_only_to_the_run_that_released() {
+    let cases = [
+        ("a", RunOutcome::Failed, true),
+        ("another", RunOutcome::Failed, false),
+        ("a", RunOutcome::Evicted, false),
+    ];
+    for (who, outcome, already) in cases {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        let release = Release {
+            holder: holder(who),
+            token: scene.token("a"),
+            run_key: None,
+            outcome: RunOutcome::Failed,
+            retention: RETENTION,
+        };
+        match outcome {
+            RunOutcome::Evicted => scene.evict("a", 5).unwrap(),
+            outcome => scene.release("a", outcome, 5).unwrap(),
+        };
+
+        let done = scene.carry_out(&Command::Release(release), 6).unwrap();
+
+        let is_answered = matches!(done.outcome, Outcome::Released { already: true, .. });
+        assert_eq!(
+            is_answered, already,
+            "{who} {outcome:?}: {:?}",
+            done.outcome
+        );
+    }
+}
+
+/// A heartbeat may put such a lease back, and must not behind a success.
+#[test]
+fn a_late_success_counts_as_a_release_only_where_a_redrive_could_go_on() {
+    for (beats, another, released) in [
+        (true, false, true),
+        (false, false, false),
+        (true, true, false),
+    ] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        let token = scene.token("a");
+        if beats {
+            scene.renew("a", token, 1).unwrap();
+        }
+        scene.recover("a", Death::Seen, 5).unwrap();
+        if another {
+            scene.acquire("b", WhenFull::Refuse, 6).unwrap();
+            scene.release("b", RunOutcome::Failed, 7).unwrap();
+        }
+        let release = Release {
+            holder: holder("a"),
+            token,
+            run_key: None,
+            outcome: RunOutcome::Succeeded,
+            retention: RETENTION,
+        };
+
+        let done = scene.carry_out(&Command::Release(release), 8).unwrap();
+
+        let is_released = matches!(done.outcome, Outcome::Released { .. });
+        assert_eq!(is_released, released, "{beats} {another}");
+        assert_eq!(scene.ended(token), Some(RunOutcome::Succeeded));
+    }
+}
+
+#[test]
+fn a_heartbeat_under_the_token_of_another_run_has_lost_its_lease() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    scene.renew("a", token, 1).unwrap();
+    scene.release("a", RunOutcome::Succeeded, 2).unwrap();
+
+    let own = scene.renew("a", token, 3);
+    let forged = scene.renew("b", token, 3);
+
+    assert_eq!(own.unwrap().outcome, Outcome::Ended);
+    assert!(
+        matches!(forged, Err(Refusal::LeaseLost { .. })),
+        "{forged:?}"
+    );
 }
 
 fn note(scene: &mut Scene, version: u64) -> Outcome {

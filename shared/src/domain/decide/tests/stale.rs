@@ -2,8 +2,8 @@
 
 use super::scene::{Decision, RETENTION, Scene, holder};
 use crate::domain::{
-    Command, Freeze, Mode, Outcome, Refusal, Renew, RunOutcome, Seconds, StalePolicy, Staleness,
-    Suspect, WhenFull,
+    Command, Freeze, Mode, Outcome, Refusal, Renew, RunId, RunOutcome, Seconds, StalePolicy,
+    Staleness, Suspect, WhenFull,
 };
 
 /// A run that must be over after 100 seconds and make progress every 50.
@@ -136,4 +136,45 @@ fn only_a_holder_that_stays_silent_for_its_time_freezes_the_lock() {
         "{silent:?}"
     );
     assert!(matches!(scene.record().mode, Mode::Frozen { .. }));
+}
+
+/// By a heartbeat that comes too late, or by the reaper.
+#[test]
+fn a_freeze_is_in_the_history_with_its_reason() {
+    let (mut beats, mut silent) = (bounded(StalePolicy::Hold), bounded(StalePolicy::Hold));
+    let freeze = Freeze {
+        holder: holder("a"),
+        token: silent.token("a"),
+        note: "a stopped renewing".into(),
+        retention: RETENTION,
+    };
+    report(&mut beats, "row 1", 101).unwrap();
+    silent.carry_out(&Command::Freeze(freeze), 101).unwrap();
+
+    for (scene, reason) in [
+        (beats, "a is over its time (maxRunSeconds)"),
+        (silent, "a stopped renewing"),
+    ] {
+        let act = RunId::Act(scene.record().version);
+        let end = scene.items.runs[&act].end.clone().unwrap();
+        assert_eq!(end.outcome, RunOutcome::Frozen);
+        assert_eq!(end.evidence.as_deref(), Some(reason));
+    }
+}
+
+/// Its workflow may report the end of its work, or beat once more.
+#[test]
+fn the_history_keeps_the_lease_of_a_run_that_goes_on_without_its_permit_and_of_no_other_that_yields()
+ {
+    for (yields, kept) in [(true, true), (false, false)] {
+        let mut scene = bounded(StalePolicy::Yield);
+        let token = scene.token("a");
+        match yields {
+            true => report(&mut scene, "row 1", 101).unwrap(),
+            false => scene.release("a", RunOutcome::Succeeded, 50).unwrap(),
+        };
+
+        let entry = scene.history(token).unwrap();
+        assert_eq!(entry.lease.is_some(), kept, "{entry:?}");
+    }
 }

@@ -4,7 +4,7 @@ use super::super::release;
 use super::scene::{RETENTION, Scene, at, holder, order};
 use crate::domain::{
     Command, Death, Effect, Evict, Outcome, Recover, Release, RunOutcome, Seconds, Snapshot,
-    StalePolicy, WaiterId, WhenFull,
+    StalePolicy, WaiterId, WhenFull, decide,
 };
 
 /// A lock of `permits` whose holder has a day, and whose next grant is a minute after the last.
@@ -222,5 +222,78 @@ fn a_waiter_that_takes_up_an_old_turn_has_confirmed_it() {
 
         let lease = &scene.record().holders[&holder("b")];
         assert_eq!(lease.call, None, "at {second} s");
+    }
+}
+
+#[test]
+fn a_release_that_comes_twice_wakes_nobody_that_has_confirmed_its_grant() {
+    for (confirmed, effects) in [(false, 1), (true, 0)] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        scene.queue("b", 1).unwrap();
+        let release = Command::Release(Release {
+            holder: holder("a"),
+            token: scene.token("a"),
+            run_key: None,
+            outcome: RunOutcome::Succeeded,
+            retention: RETENTION,
+        });
+        scene.carry_out(&release, 2).unwrap();
+        if confirmed {
+            scene.queue("b", 3).unwrap();
+        }
+
+        let again = scene.carry_out(&release, 4).unwrap();
+
+        assert_eq!(again.effects.len(), effects, "{:?}", again.effects);
+    }
+}
+
+/// Only the time that its hand-over took is given back, and only where that has used it up.
+#[test]
+fn a_waiter_that_confirms_its_grant_in_time_has_no_more_time_for_it() {
+    for (second, run_until) in [(50, 110), (200, 300)] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        let mut terms = scene.terms("b");
+        terms.max_run = Some(Seconds::of(100));
+        scene
+            .ask(terms.clone(), WhenFull::Queue { most: 9 }, 1)
+            .unwrap();
+        scene.release("a", RunOutcome::Succeeded, 10).unwrap();
+
+        scene.ask(terms, WhenFull::Refuse, second).unwrap();
+
+        let lease = &scene.record().holders[&holder("b")];
+        assert_eq!(lease.run_until, Some(at(run_until)), "at {second} s");
+    }
+}
+
+/// The side item of the first waiter was not read with it.
+#[test]
+fn a_hand_over_that_changes_nothing_is_asked_for_again() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    scene.queue("b", 1).unwrap();
+    scene.items.record.as_mut().unwrap().holders.clear();
+    let seen = Snapshot {
+        record: scene.items.record.clone(),
+        ..Snapshot::default()
+    };
+
+    let done = decide(&seen, &Command::HandOver, at(2)).unwrap();
+
+    assert_eq!((done.next, done.effects), (None, vec![Effect::HandOver]));
+}
+
+#[test]
+fn a_lock_that_was_looked_at_comes_up_again_when_its_next_lease_ends_or_after_a_while() {
+    for (second, due) in [(10, 60), (200, 230)] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        scene.items.record.as_mut().unwrap().due = Some(at(5));
+
+        scene.carry_out(&Command::Reschedule, second).unwrap();
+        let again = scene.carry_out(&Command::Reschedule, second).unwrap();
+
+        let due_at = scene.record().due.unwrap();
+        assert!(due_at >= at(due) && due_at <= at(due + 60), "{due_at:?}");
+        assert_eq!(again.outcome, Outcome::Unchanged);
     }
 }
