@@ -197,7 +197,6 @@ fn replace(record: &LockRecord, by: &HolderId, id: &WaiterId, now: Timestamp) ->
         next.holders.insert(holder.clone(), lease.clone());
         effects.push(Effect::Stop(holder, lease));
     }
-    next.due = next.due.or(Some(next.not_before));
     next.due_for_waiters(now);
     let outcome = queued(&next, id);
     Transition {

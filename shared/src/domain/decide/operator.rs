@@ -50,8 +50,6 @@ pub(super) fn resume(seen: &Snapshot, order: &Order, now: Timestamp) -> Transiti
     let mut transition = draft.finish(Outcome::Done, now);
     let entry = entry(&transition, order, RunOutcome::Resumed, now);
     transition.runs.extend(entry);
-    // The mode is not what it was: only the version tells that nobody else changed it.
-    transition.narrow = None;
     transition
 }
 

@@ -5,8 +5,8 @@ use super::scene::{Scene, at, holder, order};
 use crate::domain::fast::enqueue;
 use crate::domain::{
     Acquire, Clause, Command, Ending, EndingCause, FencingToken, Guard, LockRecord, Mode, Permits,
-    Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Ticket, Transition, WaiterId, WhenFull,
-    fast,
+    Release, Renew, RunGuard, RunKey, RunOutcome, RunWrite, Seconds, Snapshot, TaskToken, Ticket,
+    Transition, WaiterId, WhenFull, decide, fast,
 };
 
 /// A way in which a record may have changed.
@@ -244,8 +244,55 @@ fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
             "{name}"
         );
     }
+    // The holder may have gone in between, and with it the time of the sweep.
+    let place = enqueue(&asked, 2, &record, at(NOW)).unwrap().change;
+    let mut idle = record.clone();
+    idle.holders.clear();
+    idle.due = None;
+    assert!(place.guard.holds(Some(&idle)));
+    let taken = place.update.apply(Some(&idle)).unwrap();
+    assert_eq!(taken.due, Some(at(NOW)), "somebody waits");
     record.due = Some(at(NOW + 1));
     assert_eq!(enqueue(&asked, 2, &record, at(NOW)), None);
+}
+
+#[test]
+fn what_is_written_without_a_look_is_what_a_look_decides() {
+    let held = Scene::held_by(1, &[("a", 50)]);
+    let mut used = held.clone();
+    used.release("a", RunOutcome::Failed, 60).unwrap();
+    let mut spaced = acquire(&used, "b", WhenFull::Refuse);
+    spaced.terms.min_interval = Some(Seconds::of(600));
+    let release = Release {
+        holder: holder("a"),
+        token: held.token("a"),
+        run_key: None,
+        outcome: RunOutcome::Succeeded,
+        retention: RETENTION,
+    };
+    let place = acquire(&held, "b", WhenFull::Queue { most: 9 });
+    for (scene, command) in [
+        (&used, Command::Acquire(spaced)),
+        (&held, Command::Release(release)),
+        (&held, Command::Acquire(place)),
+    ] {
+        let seen = Snapshot {
+            record: scene.items.record.clone(),
+            runs: scene.items.runs.clone(),
+            waiter: None,
+        };
+        let looked = decide(&seen, &command, at(NOW)).unwrap();
+
+        let blind = fast(&command, at(NOW)).unwrap().change;
+
+        assert!(blind.guard.holds(Some(scene.record())), "{command:?}");
+        let next = blind.update.apply(Some(scene.record()));
+        assert_eq!(next, looked.next, "{command:?}");
+        let writes = |runs: &[(RunGuard, RunWrite)]| -> Vec<RunWrite> {
+            runs.iter().map(|(_, write)| write.clone()).collect()
+        };
+        assert_eq!(writes(&blind.runs), writes(&looked.runs), "{command:?}");
+    }
 }
 
 fn hand_over(outcome: RunOutcome) -> (LockRecord, Transition) {
