@@ -94,6 +94,7 @@ async fn metrics_tell_grants_skips_recoveries_and_held_time() {
     functions.wait(62);
     let grant = functions.granted("nightly", "run-3").await;
     functions.wait(5);
+    functions.beat(&grant, "beat").await;
     functions
         .release(json!({ "grant": grant, "outcome": "succeeded" }))
         .await
@@ -105,7 +106,9 @@ async fn metrics_tell_grants_skips_recoveries_and_held_time() {
     assert_eq!(lines[1]["Skipped"], 1.0);
     assert_eq!(lines[2]["Acquired"], 1.0);
     assert_eq!(lines[2]["Recovered"], 1.0);
-    assert_eq!(lines[3]["HeldSeconds"], 5.0);
+    assert_eq!(lines[3]["Renewed"], 1.0);
+    assert_eq!(lines[4]["Released"], 1.0);
+    assert_eq!(lines[4]["HeldSeconds"], 5.0);
 }
 
 #[tokio::test]

@@ -104,19 +104,43 @@ async fn a_dead_waiter_is_cleared_from_the_queue() {
     functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.acquire(waiting("c", "token-c")).await.unwrap();
+    functions.wait(1);
     functions.end("b", ExecutionEnd::Aborted);
 
-    functions
+    let report = functions
         .reap(execution_event("b", "ABORTED", nightly()))
         .await
         .unwrap();
 
+    assert_eq!(
+        (&report["locks"], &report["holders"]),
+        (&json!(1), &json!(0))
+    );
     let again = functions.acquire(waiting("c", "token-c2")).await.unwrap();
     assert_eq!(
         (&again["position"], &again["queueLength"]),
         (&json!(1), &json!(1))
     );
     assert_eq!(functions.store.items(&key("nightly")).waiters.len(), 1);
+}
+
+/// DescribeExecution still shows the end from before its redrive.
+#[tokio::test]
+async fn an_event_of_an_end_before_the_waiter_registered_leaves_its_place() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(ask("a")).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.end("b", ExecutionEnd::Aborted);
+    functions.wait(1);
+    functions.acquire(waiting("b", "token-b2")).await.unwrap();
+
+    functions
+        .reap(execution_event("b", "ABORTED", nightly()))
+        .await
+        .unwrap();
+
+    assert_eq!(functions.record("nightly").await.unwrap().queue.len(), 1);
 }
 
 #[tokio::test]

@@ -177,10 +177,83 @@ async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
         let of_bus = json!({
             "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail
         });
-        functions.reap(of_bus).await.unwrap();
+        let report = functions.reap(of_bus).await.unwrap();
 
+        assert_eq!(report["locks"], 1);
         assert_eq!(functions.output("token-b").unwrap()["status"], status);
     }
+}
+
+/// The reaper takes the event for what it is: a hint.
+#[tokio::test]
+async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
+    for holds in [false, true] {
+        let functions = Functions::new();
+        functions.executions.seal_tokens();
+        let first = functions.granted_with(ask("a")).await;
+        let mut ask = waiting("b", "token-b");
+        ask["waitUntil"] = "2026-03-01T06:00:30Z".into();
+        functions.acquire(ask).await.unwrap();
+        functions.wait(40);
+        functions.executions.set_inside(true);
+        functions.succeed(&first).await;
+        functions.executions.set_inside(false);
+        let event = functions.event(EventKind::WaiterSentAway);
+        let mut others = vec![functions.granted("nightly", "other").await];
+        functions.acquire(waiting("b", "token-b2")).await.unwrap();
+        if holds {
+            functions.succeed(&others.remove(0)).await;
+        }
+
+        let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
+        let of_bus = json!({
+            "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail
+        });
+        let report = functions.reap(of_bus).await.unwrap();
+
+        let why = report["ignored"].as_str().unwrap_or_default();
+        assert!(why.contains("waits, or holds"), "{holds}: {report}");
+        assert_eq!(functions.output("token-b"), None, "{holds}");
+    }
+}
+
+/// No event asks the reaper for what is done.
+#[tokio::test]
+async fn a_waiter_that_a_function_sends_away_needs_no_event_for_that() {
+    let functions = Functions::new();
+    functions.executions.seal_tokens();
+    let first = functions.granted_with(ask("a")).await;
+    let mut ask = waiting("b", "token-b");
+    ask["waitUntil"] = "2026-03-01T06:00:30Z".into();
+    functions.acquire(ask).await.unwrap();
+    functions.wait(40);
+
+    functions.succeed(&first).await;
+
+    assert_eq!(functions.output("token-b").unwrap()["status"], "gaveUp");
+    let sent = functions.events.published();
+    assert!(
+        sent.iter()
+            .all(|event| event.kind != EventKind::WaiterSentAway)
+    );
+}
+
+/// After the rest of the lock, any that asks again lets the first in.
+#[tokio::test]
+async fn a_waiter_that_asks_again_lets_the_first_in() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c"]);
+    let more = json!({ "minIntervalSeconds": 60 });
+    let first = functions.granted_with(ask_with("a", more)).await;
+    functions.succeed(&first).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.acquire(waiting("c", "token-c")).await.unwrap();
+    functions.wait(61);
+
+    functions.acquire(waiting("c", "token-c2")).await.unwrap();
+
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+    assert_eq!(functions.holders("nightly").await, [execution("b")]);
 }
 
 #[tokio::test]

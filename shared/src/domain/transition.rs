@@ -207,9 +207,8 @@ impl Transition {
                 Update::between(old, &next),
             ),
         };
-        let narrow = self.narrow.clone().filter(|_| before.is_some());
         Some(Change {
-            guard: narrow.unwrap_or(Guard(guard)),
+            guard: self.narrow.clone().unwrap_or(Guard(guard)),
             update,
             runs: self.runs.clone(),
             waiter: self.waiter.clone(),

@@ -29,8 +29,8 @@ struct Claims {
     waiters: Vec<HolderId>,
     /// How many permits the waiters ask for.
     permits: usize,
-    /// Whether the lock rests after its last grant.
-    rests: bool,
+    /// When the rest of the lock after its last grant is over, in epoch milliseconds.
+    rested_at: u64,
 }
 
 /// Looks at the locks as long as the world lasts.
@@ -65,7 +65,8 @@ fn look(world: &World, lock: &LockKey) {
     let mut witness = locked(&world.witness);
     let found = claims(&cloud, &witness, lock, now, world.last_fault());
     drop(cloud);
-    let idle = found.users.len() < found.permits && !found.waiters.is_empty() && !found.rests;
+    let rests = now < found.rested_at;
+    let idle = found.users.len() < found.permits && !found.waiters.is_empty() && !rests;
     let settled = now >= world.last_fault() + SETTLED;
     if settled && !found.waiters.is_empty() {
         world.count("looks at a queue");
@@ -76,6 +77,8 @@ fn look(world: &World, lock: &LockKey) {
     }
     let since = *witness.idle_since.entry(lock.clone()).or_insert(now);
     drop(witness);
+    // A grant between two looks has let one in, and the next had to wait for the rest after it.
+    let since = since.max(found.rested_at);
     if now - since > BOUND {
         let seconds = (now - since) / 1000;
         let record = world.store.items(lock).record;
@@ -100,9 +103,9 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
     };
     let waiters: Vec<_> = runs().filter(waits).collect();
     let granted = runs().filter_map(|(_, run)| Some((run.grant?.1, run.terms.min_interval)));
-    let rests = granted
+    let rested = granted
         .max()
-        .is_some_and(|(at, rest)| now < at + rest + CLOCK_SKEW.millis());
+        .map(|(at, rest)| at + rest + CLOCK_SKEW.millis());
     let users = runs().filter(|(holder, run)| uses(cloud, holder, run, now, last_fault));
     Claims {
         permits: waiters
@@ -115,7 +118,7 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
             .into_iter()
             .map(|(holder, _)| holder.clone())
             .collect(),
-        rests,
+        rested_at: rested.unwrap_or_default(),
     }
 }
 

@@ -139,3 +139,26 @@ fn a_refusal_frees_a_permit_where_more_holders_end_than_runs_wait() {
         assert_eq!(refusal.frees_a_permit(), expected, "{refusal:?}");
     }
 }
+
+/// The retention counts from the end of its lease, a minute after its grant at 100 s.
+#[test]
+fn a_run_keeps_its_key_without_a_permit_until_its_end_is_known_or_forgotten() {
+    let lease = terms("a").lease(TOKEN, at(100));
+    let open = Run {
+        lease: Some(Box::new(lease)),
+        ..run(TOKEN, None)
+    };
+    let ended = Run {
+        end: run(TOKEN, Some(RunOutcome::Failed)).end,
+        ..open.clone()
+    };
+    let retention = crate::domain::Seconds::of(50);
+    for (run, now, runs_on) in [
+        (&open, 209, true),
+        (&open, 210, false),
+        (&ended, 150, false),
+        (&run(TOKEN, None), 150, false),
+    ] {
+        assert_eq!(run.runs_on(retention, at(now)), runs_on, "{run:?} at {now}");
+    }
+}

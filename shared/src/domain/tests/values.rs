@@ -15,6 +15,7 @@ fn names_have_the_lengths_that_their_rules_say() {
     }
     assert!(RunKey::new("two words").is_err());
     assert!(TaskToken::new("two words").is_err());
+    assert!(TaskToken::of_record("two words").is_err());
     assert_eq!(RunKey::new("tick").unwrap().as_str(), "tick");
 }
 

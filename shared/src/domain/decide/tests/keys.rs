@@ -257,3 +257,19 @@ fn a_settled_end_is_in_the_history_as_far_as_that_may_remember_the_run() {
         }
     }
 }
+
+#[test]
+fn a_waiter_is_no_duplicate_of_a_run_with_another_key_or_none() {
+    for key in [None, Some("tock")] {
+        let mut scene = Scene::new(1);
+        let mut terms = scene.terms("a");
+        terms.run_key = key.and_then(|key| RunKey::new(key).ok());
+        scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+        let next = with_key(scene.terms("b"), "tick");
+        scene.ask(next, WhenFull::Queue { most: 9 }, 1).unwrap();
+
+        scene.release("a", RunOutcome::Succeeded, 2).unwrap();
+
+        assert_eq!(scene.holders(), ["b"], "after {key:?}");
+    }
+}

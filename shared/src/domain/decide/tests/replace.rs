@@ -1,7 +1,7 @@
 //! A run that takes the place of the holder.
 
 use super::scene::{Scene, holder};
-use crate::domain::{Death, Effect, QUEUE_MAX, Refusal, RunOutcome, WaiterId, WhenFull};
+use crate::domain::{Death, Effect, QUEUE_MAX, Refusal, RunOutcome, Seconds, WaiterId, WhenFull};
 
 #[test]
 fn a_run_that_replaces_has_the_oldest_holder_stopped_and_goes_first() {
@@ -30,6 +30,20 @@ fn a_replaced_run_is_in_the_history_with_the_name_of_the_one_that_took_its_place
     assert_eq!(end.outcome, RunOutcome::Replaced);
     assert!(end.evidence.unwrap().contains("replaced by new"));
     assert_eq!(scene.holders(), ["new"]);
+}
+
+/// It waits for the distance to the last grant, not for a permit.
+#[test]
+fn a_run_that_replaces_stops_nobody_where_a_permit_is_free() {
+    let mut scene = Scene::new(2);
+    let mut terms = scene.terms("old");
+    terms.min_interval = Some(Seconds::of(60));
+    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+
+    let done = scene.acquire("new", WhenFull::Replace, 3).unwrap();
+
+    assert_eq!(done.effects, []);
+    assert_eq!(scene.line(), ["new"]);
 }
 
 #[test]

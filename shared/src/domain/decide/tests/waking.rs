@@ -297,3 +297,19 @@ fn a_lock_that_was_looked_at_comes_up_again_when_its_next_lease_ends_or_after_a_
         assert_eq!(again.outcome, Outcome::Unchanged);
     }
 }
+
+#[test]
+fn a_waiter_that_takes_its_turn_by_asking_again_lets_the_next_in() {
+    for (others, effects) in [(&["c"][..], vec![Effect::HandOver]), (&[], vec![])] {
+        let mut scene = resting(3);
+        scene.queue("b", 5).unwrap();
+        for other in others {
+            scene.queue(other, 6).unwrap();
+        }
+
+        let turn = scene.queue("b", 61).unwrap();
+
+        assert!(matches!(turn.outcome, Outcome::Granted { .. }), "{turn:?}");
+        assert_eq!(turn.effects, effects);
+    }
+}
