@@ -1,7 +1,7 @@
 //! A holder that is ending is waited for, and a redriven run waits for its last attempt.
 
 use crate::functions::Functions;
-use crate::scene::{CLUSTER, ask_with, execution, task};
+use crate::scene::{CLUSTER, ask_with, execution, task, waiting};
 use lockstep::domain::{CLOCK_SKEW, RunOutcome};
 use lockstep::events::EventKind;
 use lockstep::executions::ExecutionEnd;
@@ -199,6 +199,7 @@ async fn a_redriven_run_whose_work_had_succeeded_does_not_repeat_it() {
     functions.start(&["a"]);
     let key = json!({ "runKey": "tick" });
     let grant = functions.granted_with(run_of("a", key.clone())).await;
+    functions.acquire(waiting("c", "token-c")).await.unwrap();
     functions.put_task("a", exited(0));
 
     let first = functions.acquire(resume(&grant, "a", 1)).await.unwrap();
@@ -208,6 +209,7 @@ async fn a_redriven_run_whose_work_had_succeeded_does_not_repeat_it() {
         (&first["status"], &second["status"]),
         (&json!("finished"), &json!("finished"))
     );
+    assert_eq!(functions.output("token-c").unwrap()["status"], "granted");
     let next = functions.acquire(run_of("b", key)).await.unwrap();
     assert_eq!(next["status"], "duplicate");
 }

@@ -124,3 +124,19 @@ async fn no_task_token_shows_in_a_log_line_an_event_or_an_error() {
         "{errors:?}"
     );
 }
+
+#[tokio::test]
+async fn a_heartbeat_keeps_its_task_token_sealed() {
+    let functions = Functions::new();
+    functions.executions.seal_tokens();
+    let grant = functions.granted_with(ask("a")).await;
+
+    functions.beat(&grant, "SECRET").await;
+
+    let record = functions.record("nightly").await.unwrap();
+    let beats: Vec<_> = record.holders.values().map(|lease| &lease.beat).collect();
+    let [Some(token)] = &beats[..] else {
+        panic!("{beats:?}")
+    };
+    assert_eq!(token.as_sealed(), Some("SECRET"));
+}

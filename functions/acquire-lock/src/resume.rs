@@ -9,7 +9,7 @@ use crate::Deps;
 use lockstep::clock::Clock;
 use lockstep::contract::{AcquireResponse, CheckedAcquire, Finished, Granted};
 use lockstep::domain::{
-    CLOCK_SKEW, Command, Lease, LockKey, Outcome, Release, Renew, RunOutcome, Timestamp,
+    CLOCK_SKEW, Command, Lease, LockKey, Release, Renew, RunOutcome, Timestamp,
 };
 use lockstep::error::Error;
 use lockstep::events::Events;
@@ -29,10 +29,10 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
     ) -> Result<AcquireResponse, Error> {
         let lock = &request.lock;
         let began = self.clock().now();
-        let outcome = self.carry_out(lock, &Command::Renew(renew.clone())).await?;
+        self.carry_out(lock, &Command::Renew(renew.clone())).await?;
         let record = self.caretaker.follow.protocol.store().load(lock).await?;
         let lease = record.and_then(|record| record.lease(&renew.holder, renew.token).cloned());
-        let Some(lease) = lease.filter(|_| outcome != Outcome::Ended) else {
+        let Some(lease) = lease else {
             return Ok(AcquireResponse::Finished(Finished::of(lock)));
         };
         let tasks = self.last_attempt(lock, renew, &lease).await?;
@@ -57,12 +57,12 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
         Ok(AcquireResponse::AlreadyHeld(granted))
     }
 
-    async fn carry_out(&self, lock: &LockKey, command: &Command) -> Result<Outcome, Error> {
+    async fn carry_out(&self, lock: &LockKey, command: &Command) -> Result<(), Error> {
         let follow = &self.caretaker.follow;
         let done = follow.protocol.execute(lock, command).await;
         let done = done.map_err(|error| Error::of_command(lock, error))?;
         follow.perform(lock, done.effects).await;
-        Ok(done.outcome)
+        Ok(())
     }
 
     async fn last_attempt(
