@@ -106,6 +106,25 @@ fn arn(holder: &HolderId) -> ExecutionArn {
 /// What happens to a run before it is stopped.
 type Reason = fn(&Scene, &HolderId);
 
+fn replaced(scene: &Scene, _: &HolderId) {
+    let other = scene.run("other", json!({ "overlap": "replace" }));
+    scene.ask_to_replace(&other);
+}
+
+fn replaced_and_answered_late(scene: &Scene, _: &HolderId) {
+    let other = scene.run("other", json!({ "overlap": "replace" }));
+    scene.ask_to_replace(&other);
+    scene.at(20);
+    scene.answer(&other, json!({ "status": "skipped" }));
+}
+
+fn replaced_and_abandoned(scene: &Scene, _: &HolderId) {
+    let other = scene.run("other", json!({ "overlap": "replace" }));
+    scene.ask_to_replace(&other);
+    cloud::abort(&scene.world, &arn(&other), ExecutionEnd::Aborted);
+    scene.at(20);
+}
+
 #[test]
 fn a_stop_of_work_under_a_good_lease_is_noticed_unless_it_has_a_reason() {
     let cases: [(&str, Value, Reason, bool); 9] = [
@@ -144,35 +163,17 @@ fn a_stop_of_work_under_a_good_lease_is_noticed_unless_it_has_a_reason() {
             |scene, _| scene.at(31),
             true,
         ),
-        (
-            "replaced",
-            json!({}),
-            |scene, _| {
-                let other = scene.run("other", json!({ "overlap": "replace" }));
-                scene.ask_to_replace(&other);
-            },
-            false,
-        ),
+        ("replaced", json!({}), replaced, false),
         (
             "replaced by one whose first call, which did not wait, is answered late",
             json!({}),
-            |scene, _| {
-                let other = scene.run("other", json!({ "overlap": "replace" }));
-                scene.ask_to_replace(&other);
-                scene.at(20);
-                scene.answer(&other, json!({ "status": "skipped" }));
-            },
+            replaced_and_answered_late,
             false,
         ),
         (
             "replaced by one that waits no more",
             json!({}),
-            |scene, _| {
-                let other = scene.run("other", json!({ "overlap": "replace" }));
-                scene.ask_to_replace(&other);
-                cloud::abort(&scene.world, &arn(&other), ExecutionEnd::Aborted);
-                scene.at(20);
-            },
+            replaced_and_abandoned,
             true,
         ),
     ];
