@@ -148,3 +148,32 @@ async fn a_sweep_reads_every_shard_and_begins_with_another_one_each_minute() {
         functions.wait(60);
     }
 }
+
+/// Of more holders than a sweep has time for, none is always the last.
+#[tokio::test]
+async fn a_sweep_begins_with_another_holder_of_a_lock_each_minute() {
+    let mut firsts = Vec::new();
+    // The first two are in the same minute.
+    for seconds in [62, 70, 122, 182] {
+        let functions = Functions::new();
+        for number in 0..5 {
+            let ask = json!({ "lock": "many", "holder": format!("run-{number}"), "permits": 5 });
+            functions.granted_with(ask).await;
+        }
+        functions.wait(seconds);
+
+        functions.sweep().await;
+
+        let events = functions.events.published();
+        let freed: Vec<_> = events
+            .iter()
+            .filter_map(|event| event.holder.clone())
+            .collect();
+        assert_eq!(freed.len(), 5, "{:?}", functions.events.kinds());
+        firsts.push(freed[0].clone());
+    }
+
+    assert_eq!(firsts[0], firsts[1]);
+    assert_ne!(firsts[1], firsts[2]);
+    assert_ne!(firsts[2], firsts[3]);
+}

@@ -153,8 +153,10 @@ async fn a_waiter_that_a_container_lets_in_is_woken_by_the_reaper() {
 
 #[tokio::test]
 async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
+    let until = "2026-03-01T06:00:30Z";
     for (more, status) in [
-        (json!({ "waitUntil": "2026-03-01T06:00:30Z" }), "gaveUp"),
+        (json!({ "waitUntil": until }), "gaveUp"),
+        (json!({ "waitUntil": until, "runKey": "tick-1" }), "gaveUp"),
         (json!({ "runKey": "tick-1" }), "duplicate"),
     ] {
         let functions = Functions::new();

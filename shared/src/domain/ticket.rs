@@ -67,10 +67,9 @@ impl WaiterId {
         let id = id.into();
         let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         text::check(&id, 16, hex, Self::RULE)?;
-        if id.len() == 16 {
-            Ok(Self(id))
-        } else {
-            Err(Invalid { rule: Self::RULE })
+        match id.len() < 16 {
+            true => Err(Invalid { rule: Self::RULE }),
+            false => Ok(Self(id)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A write that was decided meets another one: the decision is made again on all that it needs.
 
-use super::bench::{acquire, dead, order, release, renew};
-use crate::domain::{Command, FencingToken, Outcome, RunOutcome, WhenFull};
+use super::bench::{Bench, acquire, dead, order, release, renew};
+use crate::domain::{Acquire, Command, FencingToken, Outcome, RunOutcome, WhenFull};
 
 /// Writes of others that change nothing for an ended run.
 fn others() -> [(&'static str, Vec<Command>); 3] {
@@ -105,4 +105,29 @@ fn a_release_of_a_grant_that_never_was_is_lost() {
 
     let lost = matches!(&done, Ok(done) if matches!(done.outcome, Outcome::Lost { .. }));
     assert!(lost, "{done:?}");
+}
+
+/// Arrivals need not know of each other.
+#[test]
+fn a_place_that_is_written_behind_another_is_answered_as_it_was_written() {
+    let queue = |name: &str| {
+        Command::Acquire(Acquire {
+            when_full: WhenFull::Queue { most: 5 },
+            ..acquire(name)
+        })
+    };
+    let mut bench = Bench::default();
+    bench.run(Command::Acquire(acquire("a")), 1).unwrap();
+    let attempt = bench.decided(queue("b"), 2);
+    bench.run(queue("c"), 3).unwrap();
+
+    let outcome = bench.finish(attempt, 4).unwrap().outcome;
+
+    let Outcome::Queued {
+        position, length, ..
+    } = outcome
+    else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!((position, length), (2, 2));
 }

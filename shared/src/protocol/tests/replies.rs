@@ -1,7 +1,7 @@
 //! Replies that are lost, busy, or of another request; records that must not be written.
 
 use super::bench::{Bench, acquire, at, dead, holder, progress, renew};
-use crate::domain::{Command, LockRecord, Outcome, Permits};
+use crate::domain::{Command, FencingToken, LockRecord, Outcome, Permits};
 use crate::protocol::{Attempt, Next, ProtocolError, Reply, Request};
 use crate::store::{Commit, StoreError};
 
@@ -43,7 +43,17 @@ fn a_grant_whose_reply_was_lost_is_a_grant() {
     if let Some(record) = &mut later.items.record {
         record.due = Some(at(100_000));
     }
+    let (mut ahead, _) = dead();
+    // A grant by a clock that was ahead: the token is not the time.
+    if let Some(record) = &mut ahead.items.record {
+        record.last_token = FencingToken::next(FencingToken::NONE, at(200));
+    }
     let cases = [
+        (
+            "by the write that was decided, after a later token",
+            ahead,
+            1,
+        ),
         ("by the fast write", known, 0),
         ("of a new record", new, 1),
         ("by the write that was decided", later, 1),

@@ -1,7 +1,7 @@
 //! How often a table that is busy is asked.
 
 use super::bench::{acquire, at};
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock};
 use crate::domain::{
     Change, Command, FencingToken, LockKey, LockRecord, Outcome, Run, RunId, Timestamp, Waiter,
     WaiterId,
@@ -76,4 +76,28 @@ fn a_busy_table_is_asked_again_up_to_the_bound_and_no_more() {
             }
         }
     }
+}
+
+/// Each pause is a random part of a bound that doubles, from 20 ms to 400 ms.
+#[test]
+fn the_pauses_of_a_command_add_up_to_less_than_two_seconds() {
+    let lock = LockKey::new("nightly").expect("a valid key");
+    let command = Command::Acquire(acquire("a"));
+    let mut longest = 0;
+    for (busy, bound) in [(1, 20), (RETRIES_MAX, 20 + 40 + 80 + 160 + 320 + 3 * 400)] {
+        for seed in 0..50 {
+            let store = Busy(AtomicU32::new(busy));
+            let protocol = Protocol::new(store, ManualClock::at(at(0)), seed);
+
+            now(protocol.execute(&lock, &command)).expect("a grant");
+
+            let paused = protocol.clock().now().millis_since(at(0));
+            assert!(paused <= bound, "{busy} pauses: {paused} ms");
+            longest = longest.max(paused);
+        }
+    }
+    assert!(
+        longest > 900,
+        "they spread the clients that meet: {longest} ms"
+    );
 }
