@@ -4,6 +4,7 @@ use super::{Fleet, Work};
 use crate::support::lock;
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::now;
+use serde_json::json;
 
 #[tokio::test]
 async fn the_code_of_the_batch_is_that_of_its_task_and_its_holder_names_task_and_container() {
@@ -166,4 +167,75 @@ async fn signals_for_the_container_reach_the_batch() {
 
     fleet.stop(&task).await;
     assert_eq!(fleet.ended(&task, 20).await.code, 143);
+}
+
+/// It has left the group of the batch, ignores SIGTERM, and writes ten lines a second.
+const DAEMON: &str = r#"
+    /bin/busybox setsid /bin/sh -c '
+        trap "" TERM HUP
+        while :; do
+            at=${EPOCHREALTIME%.*}${EPOCHREALTIME#*.}
+            echo "{\"at\":${at%???},\"event\":\"alive\"}"
+            sleep 0.1
+        done' &
+    trap 'exit 0' TERM
+    echo '{"event":"start"}'
+    while :; do sleep 0.1; done"#;
+
+#[tokio::test]
+async fn a_daemon_of_the_batch_is_dead_before_the_next_one_starts() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-daemon");
+    let flags = ["--grace", "1s", "--overlap", "wait"];
+    let (first, _) = fleet
+        .at_work(&Work::guarded(&lock, &flags).script(DAEMON))
+        .await;
+    fleet.until_said(&first, "alive", 10).await;
+    let next = Work::guarded(&lock, &flags).seconds(0.3);
+    let next = fleet.start_in_line(&lock, &next, 1).await;
+
+    fleet.stop(&first).await;
+    let began = fleet.until_said(&next, "start", 60).await.at;
+    fleet.ended(&first, 30).await;
+
+    let said = fleet.said(&first).await;
+    let alive = said.iter().filter(|said| said.event == "alive");
+    let last = alive.map(|said| said.at).max().expect("a line");
+    assert!(last < began, "alive at {last}, the next at {began}");
+    assert_eq!(fleet.ended(&next, 30).await.code, 0);
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_ends_the_task_with_127_and_leaves_the_lock_free() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-missing");
+    let work = Work::guarded(&lock, &[]).with("command", json!(["/no/such/program"]));
+
+    let task = fleet.start(&work).await;
+    let ended = fleet.ended(&task, 30).await;
+
+    assert_eq!(ended.code, 127, "{:#?}", fleet.lines(&task).await);
+    assert_eq!(fleet.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-max-wait");
+    let (first, _) = fleet
+        .at_work(&Work::guarded(&lock, &[]).seconds(120.0))
+        .await;
+    let flags = ["--overlap", "wait", "--max-wait", "3s"];
+
+    let task = fleet.start(&Work::guarded(&lock, &flags)).await;
+    let ended = fleet.ended(&task, 40).await;
+
+    assert_eq!(ended.code, 75, "{:#?}", fleet.lines(&task).await);
+    assert!(fleet.said(&task).await.is_empty(), "it starts nothing");
+    assert_eq!(
+        (fleet.held(&lock).await, fleet.waiting(&lock).await),
+        (1, 0)
+    );
+    fleet.stop(&first).await;
+    assert_eq!(fleet.ended(&first, 30).await.code, 143);
 }
