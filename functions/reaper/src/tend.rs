@@ -67,7 +67,6 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
         let hint = hint.map(|at| Hint::Execution(ExecutionEvent { end, at, redrives }));
         let of_execution =
             |holder: &HolderId| ExecutionArn::of_holder(holder).as_ref() == Some(execution);
-        let mut report = self.check_those(lock, of_execution, hint.clone()).await?;
         let waiter = HolderId::new(execution.as_str()).ok();
         let record = self.load(lock).await?;
         let waits = |holder: &HolderId| {
@@ -76,11 +75,11 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
         };
         if let Some(holder) = waiter.filter(waits)
             && self.is_over(lock, &holder, execution).await
-            && !self.drop_waiter(lock, holder, end).await?
         {
-            // Its turn came in between.
-            report += self.check_those(lock, of_execution, hint.clone()).await?;
+            self.drop_waiter(lock, holder, end).await?;
         }
+        // The holders come behind the queue: a waiter whose turn comes in between is one by now.
+        let mut report = self.check_those(lock, of_execution, hint.clone()).await?;
         // What is not described yet decides, and no other event is to come where no task runs.
         if let Some(settled) = report.settles_in {
             let settled = settled.plus(CLOCK_SKEW);
@@ -217,13 +216,13 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
         })
     }
 
-    /// A dead waiter takes up room in a bounded queue. Whether it was there.
+    /// A dead waiter takes up room in a bounded queue.
     async fn drop_waiter(
         &self,
         lock: &LockKey,
         holder: HolderId,
         end: ExecutionEnd,
-    ) -> Result<bool, Error> {
+    ) -> Result<(), Error> {
         let order = Order {
             // The execution's own end is what takes it out.
             actor: holder.clone(),
@@ -231,8 +230,8 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
             retention: self.caretaker.follow.retention,
         };
         let drop = Command::DropWaiter(Evict { holder, order });
-        let outcome = self.execute(lock, &drop).await?;
-        Ok(outcome != Outcome::Unchanged)
+        self.execute(lock, &drop).await?;
+        Ok(())
     }
 
     async fn is_known(
