@@ -7,6 +7,7 @@ use lockstep::domain::{
 };
 use lockstep::store::memory::MemoryStore;
 use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError, shard};
+use serde_json::Value;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub(crate) struct Faulty<'a> {
     old_entry: Option<LockKey>,
     /// The shards of that index that were read, in order.
     shards: Mutex<Vec<u8>>,
+    /// This grant is released right after the next read of a record.
+    released: Mutex<Option<(&'a Functions, Value)>>,
 }
 
 impl<'a> Faulty<'a> {
@@ -37,6 +40,15 @@ impl<'a> Faulty<'a> {
             read_takes: Duration::ZERO,
             old_entry: None,
             shards: Mutex::default(),
+            released: Mutex::default(),
+        }
+    }
+
+    /// `grant` is released right after the next read of a record.
+    pub(crate) fn released_behind_a_read(functions: &'a Functions, grant: Value) -> Self {
+        Self {
+            released: Mutex::new(Some((functions, grant))),
+            ..Self::of(functions)
         }
     }
 
@@ -97,7 +109,12 @@ impl LockStore for Faulty<'_> {
                 problem: "is no map".into(),
             });
         }
-        self.table.load(lock).await
+        let record = self.table.load(lock).await;
+        let released = self.released.lock().unwrap().take();
+        if let Some((functions, grant)) = released {
+            functions.succeed(&grant).await;
+        }
+        record
     }
 
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {

@@ -1,5 +1,6 @@
 //! The reaper on events of executions.
 
+use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
 use crate::scene::{ask, ask_with, execution, execution_event, waiting};
 use lockstep::domain::RunOutcome;
@@ -122,6 +123,25 @@ async fn a_dead_waiter_is_cleared_from_the_queue() {
         (&json!(1), &json!(1))
     );
     assert_eq!(functions.store.items(&key("nightly")).waiters.len(), 1);
+}
+
+/// No other event is to come.
+#[tokio::test]
+async fn a_dead_waiter_whose_turn_comes_while_its_event_is_handled_is_found() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c"]);
+    let grant = functions.granted_with(ask("a")).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.acquire(waiting("c", "token-c")).await.unwrap();
+    functions.wait(1);
+    functions.end("b", ExecutionEnd::Aborted);
+
+    let table = Faulty::released_behind_a_read(&functions, grant);
+    let event = execution_event("b", "ABORTED", nightly());
+    let report = functions.reap_on(&table, event).await.unwrap();
+
+    assert_eq!(report["freed"], 1);
+    assert_eq!(functions.holders("nightly").await, [execution("c")]);
 }
 
 /// DescribeExecution still shows the end from before its redrive.
