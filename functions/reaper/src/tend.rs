@@ -78,7 +78,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
         {
             self.drop_waiter(lock, holder, end).await?;
         }
-        // The holders come behind the queue: a waiter whose turn comes in between is one by now.
+        // Read after the queue: a waiter that was granted between the two reads is a holder in the second.
         let mut report = self.check_those(lock, of_execution, hint.clone()).await?;
         // What is not described yet decides, and no other event is to come where no task runs.
         if let Some(settled) = report.settles_in {
