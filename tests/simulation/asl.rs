@@ -10,8 +10,10 @@ mod retry;
 #[cfg(test)]
 mod rules;
 mod scope;
+mod script;
 mod task;
 mod template;
 
-pub(crate) use definition::Machine;
+pub(crate) use definition::{Machine, Resource};
 pub(crate) use scope::{Frame, Place, Run};
+pub(crate) use script::{Answer, Call, Script};

@@ -5,6 +5,9 @@
 //! late, lost, doubled or cut off until the world calms down; then it has to come to rest. The
 //! auditor sees each write and knows the truth.
 //!
+//! Beside the worlds, [`definition`] plays the deployed definition state by state, with services that
+//! answer as a script says.
+//!
 //! - `LOCKSTEP_SEED=7` lives through one world and prints its trace.
 //! - `LOCKSTEP_SEEDS=100000` lives through so many instead of 1000.
 
@@ -13,6 +16,7 @@ mod asl;
 mod audit;
 mod clock;
 mod cloud;
+mod definition;
 mod determinism;
 mod engine;
 mod engine_rules;

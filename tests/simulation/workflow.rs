@@ -99,6 +99,7 @@ fn carry_out(world: &Arc<World>, arn: &ExecutionArn, started: u64, story: &Story
         started,
         redrives: story.redrives,
         root: Arc::clone(&story.place),
+        script: None,
     };
     world.spawn(async move {
         let end = run.carry_out().await;

@@ -62,7 +62,12 @@ UNIT = Level("unit", ("-p", "lockstep", "--features", "aws,lambda,schema,test-ut
 CONTRACT = Level("contract", ("-p", "lockstep-tests", "--test", "contract"), QUICK)
 PROPERTY = Level("property", ("-p", "lockstep-tests", "--test", "property"))
 MODEL = Level("model", ("-p", "lockstep-tests", "--test", "model"))
-SIMULATION = Level("simulation", ("-p", "lockstep-tests", "--test", "simulation"))
+# A definition's mutants share one build and run the worlds hundreds of times.
+OPTIMISED = ("profile.dev.package.lockstep.opt-level=3", "profile.dev.package.lockstep-tests.opt-level=3",
+             "profile.dev.debug=0")
+SIMULATION = Level("simulation", ("-p", "lockstep-tests", "--test", "simulation"), OPTIMISED)
+# One execution of the definition at a time, on scripted services: milliseconds.
+DEFINITION = Level("definition", SIMULATION.build, OPTIMISED, ("definition::",))
 # What says that the adapter does to DynamoDB what the twin in memory does; storms and faults say other things.
 ADAPTER = ("conformance", "agreement", "corrupt", "history", "requests", "lost_responses", "too_large")
 INTEGRATION = Level("integration", ("-p", "lockstep-tests", "--test", "integration"), QUICK, ADAPTER, stack=True)
@@ -73,9 +78,10 @@ LEVELS = {
     "rust": (UNIT, CONTRACT, PROPERTY, MODEL, SIMULATION),
     "function": (CONTRACT, SIMULATION),
     "adapter": (UNIT, INTEGRATION),
-    "definition": (CONTRACT, SIMULATION),
+    # The contract level reads little of a definition, so the dearer level goes first.
+    "definition": (DEFINITION, SIMULATION, CONTRACT),
 }
-IN_ORDER = (*LEVELS["rust"], INTEGRATION)
+IN_ORDER = (DEFINITION, *LEVELS["rust"], INTEGRATION)
 ALL_LEVELS = tuple(level.name for level in IN_ORDER)
 
 # A test that needs this many times the processor time of the unchanged tree is stuck, and never less

@@ -25,6 +25,7 @@ fn carry_out(states: &Value, input: Value, redrives: u64) -> (End, Arc<World>) {
         started: START,
         redrives,
         root: Frame::starting_at("First", input),
+        script: None,
     };
     let end = Arc::new(Mutex::new(None));
     let inner = Arc::clone(&end);

@@ -2,6 +2,7 @@
 
 use super::definition::Machine;
 use super::jsonata::{Expression, follow};
+use super::script::Script;
 use super::template::Template;
 use crate::engine::locked;
 use crate::invoke::Failure;
@@ -36,6 +37,8 @@ pub(crate) struct Run {
     pub(crate) started: u64,
     pub(crate) redrives: u64,
     pub(crate) root: Place,
+    /// What answers in place of the world's services.
+    pub(crate) script: Option<Arc<Script>>,
 }
 
 /// The states of a machine or of a branch, in the scope of which they run.

@@ -38,6 +38,13 @@ impl Scope<'_> {
         let arguments = self.fill(&state.arguments, facts)?;
         let timed_out = Arc::new(AtomicBool::new(false));
         let answer = async {
+            if let Some(script) = &run.script {
+                let answer = script.call(facts, state.resource, arguments, *timeout);
+                return answer.await.map(|value| match state.resource {
+                    Resource::Invoke => as_result(value),
+                    Resource::InvokeAndWait | Resource::RunTask => value,
+                });
+            }
             match open {
                 None if state.resource == Resource::RunTask => {
                     RunTask::start(&run.world, &run.arn, &arguments, &timed_out)

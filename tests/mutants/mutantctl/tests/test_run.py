@@ -12,7 +12,7 @@ from ..judge import Result
 from ..mutant import Mutant, numbered, shard
 from ..results import Results
 from ..run import Run
-from ..settings import Problem
+from ..settings import ALL_LEVELS, INTEGRATION, Problem
 from ..switch import VARIABLE, Switch
 
 
@@ -69,7 +69,8 @@ class Runs(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def run_with(self, verdicts, mutants, levels=("unit", "contract", "property", "model", "simulation"), sick=""):
+    def run_with(self, verdicts, mutants, levels=None, sick=""):
+        levels = levels or [level for level in ALL_LEVELS if level != INTEGRATION.name]
         slot = FakeSlot(self.folder, verdicts, sick)
         results = lambda tree, trust: Results(tree, self.folder, trust)
         with mock.patch.object(judge, "build", slot.build), mock.patch.object(judge, "run", slot.run), \
@@ -116,10 +117,10 @@ class Runs(unittest.TestCase):
         with self.assertRaisesRegex(Problem, "fails without a mutant"):
             self.run_with({("", "unit"): "caught"}, [mutant("x")])
 
-    def test_a_definition_skips_the_levels_that_do_not_read_it(self):
+    def test_a_definition_has_a_level_of_its_own_and_skips_those_that_do_not_read_it(self):
         slot, _ = self.run_with({}, [mutant("x", "statemachines/m.asl.json", "definition")])
 
-        self.assertEqual([level for level, content in slot.log if content == "x"], ["contract", "simulation"])
+        self.assertEqual([level for level, content in slot.log if content == "x"], ["definition", "simulation", "contract"])
 
     def test_results_of_another_tree_do_not_count(self):
         self.run_with({("x", "unit"): "caught"}, [mutant("x")])

@@ -1,0 +1,187 @@
+//! What is refused before anything is called.
+
+use super::play::{Play, input_with};
+use crate::invoke::Failure;
+use crate::world::START;
+use lockstep::contract::rfc3339;
+use lockstep::domain::Timestamp;
+use serde_json::{Value, json};
+
+const YEAR: u64 = 31_536_000_000;
+
+/// A point of time, in milliseconds from the start of the execution.
+fn time(millis: u64) -> String {
+    rfc3339(Timestamp::from_millis(START + millis))
+}
+
+#[track_caller]
+fn refuses(fields: Value, fault: &str) {
+    let input = input_with(fields);
+    let played = Play::of(input.clone()).play();
+
+    let failure = Failure::new("Lockstep.InvalidRequest", fault);
+    assert_eq!(played.end, Err(failure), "{input}");
+    assert_eq!(played.path, ["Check Input", "Reject Input"], "{input}");
+}
+
+#[track_caller]
+fn takes(fields: Value) {
+    let input = input_with(fields);
+    let played = Play::granted(input.clone()).works().play();
+
+    assert!(played.end.is_ok(), "{input}: {:?}", played.end);
+}
+
+#[test]
+fn work_that_cannot_be_started_or_found_is_refused() {
+    let task = "field work.runTask must be an object: the arguments of ecs:runTask";
+    let definition = "field work.runTask.TaskDefinition must be a string: an ARN, or family:revision, or a family";
+    let container = "field work.container must be a string: the name of the container that gets the LOCKSTEP_ variables";
+    let group = "field work.runTask.Group must be left out: the tasks of a run are found by the group that Lockstep gives them";
+    for (fields, fault) in [
+        (json!({ "work": null }), task),
+        (json!({ "work": { "runTask": "report:3" } }), task),
+        (
+            json!({ "work": { "runTask": { "TaskDefinition": null } } }),
+            definition,
+        ),
+        (
+            json!({ "work": { "runTask": { "TaskDefinition": 3 } } }),
+            definition,
+        ),
+        (json!({ "work": { "container": null } }), container),
+        (json!({ "work": { "container": 1 } }), container),
+        (json!({ "work": { "runTask": { "Group": "mine" } } }), group),
+    ] {
+        refuses(fields, fault);
+    }
+}
+
+#[test]
+fn overrides_have_to_leave_room_for_the_variables() {
+    // The lock has 7 characters, the run key 4, the execution 62; 600 are kept for the rest.
+    let room = 8192 - 600 - 7 - 4 - super::play::EXECUTION.len();
+    let with = |length: usize| {
+        let frame = json!({ "ContainerOverrides": [{ "Name": "job", "Command": [""] }] });
+        let filler = "x".repeat(length - frame.to_string().len());
+        let command = json!({ "ContainerOverrides": [{ "Name": "job", "Command": [filler] }] });
+        json!({ "runKey": "tick", "work": { "runTask": { "Overrides": command } } })
+    };
+
+    takes(with(room));
+    let fault = format!(
+        "field work.runTask.Overrides has {} characters, but must leave room for the LOCKSTEP_ variables among the \
+         8192 that RunTask takes",
+        room + 1
+    );
+    refuses(with(room + 1), &fault);
+    // What is missing needs no room; a value of another kind takes what it takes as JSON.
+    for (field, room) in [
+        (json!({ "runKey": null }), room + 4),
+        (json!({ "lock": null }), room + 7),
+        (json!({ "runKey": 12 }), room + 2),
+    ] {
+        for (length, fits) in [(room, true), (room + 1, false)] {
+            let mut fields = with(length);
+            for (name, value) in field.as_object().into_iter().flatten() {
+                fields[name] = value.clone();
+            }
+            let end = Play::granted(input_with(fields)).works().play().end;
+            assert_eq!(end.is_ok(), fits, "{field} {length}: {end:?}");
+        }
+    }
+}
+
+#[test]
+fn on_skip_is_one_of_two_words() {
+    for value in ["succeed", "fail"] {
+        takes(json!({ "onSkip": value }));
+    }
+    for (value, shown) in [(json!("skip"), r#""skip""#), (json!(1), "1")] {
+        let fault = format!(r#"field onSkip is {shown}, but must be "succeed" or "fail""#);
+        refuses(json!({ "onSkip": value }), &fault);
+    }
+}
+
+#[test]
+fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits() {
+    let queue = r#"overlap "queue""#;
+    let both = r#"overlap "queue" or "replace""#;
+    for (field, least, most, needs) in [
+        ("maxQueue", 1, 500, queue),
+        ("waitSeconds", 1, 31_536_000, both),
+        ("waitIntervalSeconds", 5, 3600, both),
+    ] {
+        let rule = format!("but must be a whole number from {least} to {most}, and needs {needs}");
+        let refused = |overlap: Value, value: Value, shown: &str| {
+            let fault = format!("field {field} is {shown}, {rule}");
+            refuses(json!({ "overlap": overlap, field: value }), &fault);
+        };
+        for value in [least, most] {
+            takes(json!({ "overlap": "queue", field: value }));
+            for overlap in [json!(null), json!("skip")] {
+                refused(overlap, json!(value), &value.to_string());
+            }
+            if needs == both {
+                takes(json!({ "overlap": "replace", field: value }));
+            } else {
+                refused(json!("replace"), json!(value), &value.to_string());
+            }
+        }
+        for value in [least - 1, most + 1] {
+            refused(json!("queue"), json!(value), &value.to_string());
+        }
+        refused(json!("queue"), json!(5.5), "5.5");
+        refused(json!("queue"), json!("9"), r#""9""#);
+    }
+}
+
+#[test]
+fn a_start_time_is_a_time_at_most_a_year_away() {
+    let takes_after = |text: &str, seconds: u64| {
+        let input = input_with(json!({ "notBefore": text }));
+        let played = Play::granted(input).works().play();
+        assert!(played.end.is_ok(), "{text}: {:?}", played.end);
+        assert_eq!(played.seconds, seconds, "{text}");
+    };
+    takes_after(&time(90_000), 90);
+    takes_after(&time(YEAR), YEAR / 1000);
+    takes_after("2026-02-28T23:59:59Z", 0);
+    takes_after("2026-03-01T02:00:30.5+02:00", 30);
+    takes_after("2026-02-28T19:00:30-05:00", 30);
+    for text in [
+        "tomorrow",
+        "2026-03-01",
+        "2026-02-30T00:00:00Z",
+        "2026-04-31T00:00:00Z",
+        "2026-13-01T00:00:00Z",
+        "2026-03-01T24:00:00Z",
+        "2026-03-01T00:60:00Z",
+        "2026-03-01T00:00:00",
+        &time(YEAR + 60_000),
+    ] {
+        let end = Play::of(input_with(json!({ "notBefore": text })))
+            .play()
+            .end;
+        let failure = end.expect_err(text);
+        assert_eq!(failure.error, "Lockstep.InvalidRequest", "{text}");
+        let cause = format!(
+            r#"field notBefore is "{text}", but must be an RFC 3339 time at most a year from now, such as 2026-03-01T00:00:00"#
+        );
+        assert!(failure.cause.starts_with(&cause), "{}", failure.cause);
+    }
+    let end = Play::of(input_with(json!({ "notBefore": 5 }))).play().end;
+    let cause = end.expect_err("5").cause;
+    assert!(cause.starts_with("field notBefore is 5, but"), "{cause}");
+}
+
+#[test]
+fn a_run_that_starts_later_is_checked_again_and_asks_then() {
+    let input = input_with(json!({ "notBefore": time(90_000) }));
+
+    let played = Play::granted(input).works().play();
+
+    let path = &played.path[..4];
+    let again = "Check Input > Wait For Start Time > Check Input > Acquire Lock";
+    assert_eq!(path.join(" > "), again);
+}
