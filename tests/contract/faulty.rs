@@ -28,6 +28,8 @@ pub(crate) struct Faulty<'a> {
     shards: Mutex<Vec<u8>>,
     /// This grant is released right after the next read of a record.
     released: Mutex<Option<(&'a Functions, Value)>>,
+    /// So many reads of a record are answered, and none after them.
+    reads: AtomicU32,
 }
 
 impl<'a> Faulty<'a> {
@@ -41,6 +43,7 @@ impl<'a> Faulty<'a> {
             old_entry: None,
             shards: Mutex::default(),
             released: Mutex::default(),
+            reads: AtomicU32::new(u32::MAX),
         }
     }
 
@@ -73,6 +76,14 @@ impl<'a> Faulty<'a> {
         }
     }
 
+    /// So many reads of a record are answered, and none after them.
+    pub(crate) fn silent_after(functions: &'a Functions, reads: u32) -> Self {
+        Self {
+            reads: reads.into(),
+            ..Self::of(functions)
+        }
+    }
+
     /// The sweep's index still names `lock`.
     pub(crate) fn old_entry(functions: &'a Functions, lock: &str) -> Self {
         Self {
@@ -92,15 +103,16 @@ impl<'a> Faulty<'a> {
 
 impl LockStore for Faulty<'_> {
     async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
-        let spend = |left: u32| left.checked_sub(1);
-        let order = Ordering::SeqCst;
-        if self.writes.fetch_update(order, order, spend).is_err() {
+        if spent(&self.writes) {
             return Err(StoreError::Unavailable("cut off".into()));
         }
         self.table.commit(lock, change).await
     }
 
     async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
+        if spent(&self.reads) {
+            std::future::pending::<()>().await;
+        }
         self.clock.advance(self.read_takes);
         if self.corrupt.as_ref() == Some(lock) {
             return Err(StoreError::Corrupt {
@@ -157,4 +169,11 @@ impl LockStore for Faulty<'_> {
         }));
         Ok(page)
     }
+}
+
+/// Takes one of what is left; whether there was none.
+fn spent(left: &AtomicU32) -> bool {
+    let order = Ordering::SeqCst;
+    let spend = |left: u32| left.checked_sub(1);
+    left.fetch_update(order, order, spend).is_err()
 }

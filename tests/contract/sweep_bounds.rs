@@ -80,6 +80,21 @@ async fn a_sweep_ends_in_time_and_the_next_one_goes_on() {
 }
 
 #[tokio::test]
+async fn a_lock_whose_record_does_not_come_costs_a_sweep_fifteen_seconds() {
+    let functions = dead(1).await;
+    let table = Faulty::silent_after(&functions, 0);
+    let start = functions.now();
+
+    let report = functions
+        .reap_on(&table, json!({ "sweep": true }))
+        .await
+        .unwrap();
+
+    assert_eq!(report["failed"], 1);
+    assert_eq!(functions.now().millis_since(start), 15_000);
+}
+
+#[tokio::test]
 async fn of_one_shard_the_longest_dead_come_first() {
     let functions = Functions::new();
     let (old, new) = ("lock-old", "lock-new-0");

@@ -16,6 +16,10 @@ fn names_have_the_lengths_that_their_rules_say() {
     assert!(RunKey::new("two words").is_err());
     assert!(TaskToken::new("two words").is_err());
     assert!(TaskToken::of_record("two words").is_err());
+    for (length, fits) in [(0, false), (3072, true), (3073, false)] {
+        let sealed = "t".repeat(length);
+        assert_eq!(TaskToken::of_record(sealed).is_ok(), fits, "{length}");
+    }
     assert_eq!(RunKey::new("tick").unwrap().as_str(), "tick");
 }
 
