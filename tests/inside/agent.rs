@@ -10,6 +10,7 @@ mod requests;
 
 pub(crate) use client::Agent;
 pub(crate) use hosts::HostTask;
+pub(crate) use requests::bounds_slow_clients;
 
 use crate::support::{Inside, lock};
 use lockstep::domain::RunOutcome;

@@ -10,6 +10,7 @@
 mod agents;
 mod bare;
 mod deaths;
+mod direct;
 mod examples;
 mod first_process;
 mod fleet;

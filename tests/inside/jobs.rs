@@ -4,10 +4,16 @@ use crate::agent::{Agent, HostTask};
 use crate::support::{Inside, Started, lock, output};
 use lockstep_tests::stack::until;
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 /// The rows of `lockstep jobs --json` that tell of `lock`, and the exit code.
 pub(crate) async fn rows(inside: &Inside, flags: &[&str], lock: &str) -> (i32, Vec<Value>) {
     let command = inside.command(&[&["jobs", "--json"], flags].concat());
+    rows_of(command, lock).await
+}
+
+/// The same for a command that was made elsewhere.
+pub(crate) async fn rows_of(command: Command, lock: &str) -> (i32, Vec<Value>) {
     let (code, out, said) = output(command).await;
     let told: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {said}"));
     let rows = told["jobs"].as_array().expect("a list").iter();

@@ -3,6 +3,7 @@
 use crate::support::{Gate, Inside, Ledger, Started, WRITE_ON, lock, output};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{now, pause, until};
+use tokio::process::Command;
 
 /// `lockstep run` on the other side of a gate.
 async fn behind_gate(
@@ -10,7 +11,7 @@ async fn behind_gate(
     lock: &str,
     flags: &[&str],
     command: &[&str],
-) -> (Gate, tokio::process::Command) {
+) -> (Gate, Command) {
     let gate = Gate::open(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
     let mut run = inside.run(lock, flags, command);
     run.env("AWS_ENDPOINT_URL_DYNAMODB", gate.endpoint());
@@ -77,12 +78,20 @@ async fn who_has_waited_long_enough_gives_up_although_the_table_gives_no_answer(
 
 #[tokio::test]
 async fn a_run_that_never_had_an_answer_gives_its_grant_back_and_ends_with_69() {
-    let inside = Inside::open().await;
+    gives_an_unseen_grant_back(&Inside::open().await, |run| run).await;
+}
+
+/// `place` is where the command runs.
+pub(crate) async fn gives_an_unseen_grant_back(
+    inside: &Inside,
+    place: impl Fn(Command) -> Command,
+) {
     let lock = lock("unseen-grant");
     // From then on there is a record, and one request takes a permit.
     output(inside.run(&lock, &[], &["true"])).await;
     let flags = ["--lease", "10m"];
-    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["echo", "ran"]).await;
+    let (gate, run) = behind_gate(inside, &lock, &flags, &["echo", "ran"]).await;
+    let mut run = place(run);
     run.stderr(std::process::Stdio::piped());
     gate.hold_answers();
     let mut run = Started::of(run);
@@ -136,12 +145,16 @@ async fn a_permit_that_was_granted_unseen_before_the_wait_is_over_is_used() {
 
 #[tokio::test]
 async fn an_outage_of_a_fifth_of_the_lease_costs_nothing() {
-    let inside = Inside::open().await;
+    outlives_a_short_outage(&Inside::open().await, |run| run).await;
+}
+
+/// `place` is where the command runs.
+pub(crate) async fn outlives_a_short_outage(inside: &Inside, place: impl Fn(Command) -> Command) {
     let (lock, ledger) = (lock("short-outage"), Ledger::open().await);
     let flags = ["--lease", "15s"];
-    let (gate, mut run) = behind_gate(&inside, &lock, &flags, &["bash", "-c", WRITE_ON]).await;
+    let (gate, mut run) = behind_gate(inside, &lock, &flags, &["bash", "-c", WRITE_ON]).await;
     run.envs([ledger.variable()]);
-    let mut run = Started::of(run);
+    let mut run = Started::of(place(run));
     ledger.until_told("work", 1, 20).await;
     let first = inside.lease_end(&lock).await;
     until("a renewal", 20, async || {

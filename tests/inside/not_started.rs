@@ -1,16 +1,27 @@
 //! What keeps `lockstep` from starting anything: no region, no credentials, no program, no `/proc`.
 
 use crate::support::{Inside, lock, output, scratch};
+use tokio::process::Command;
 
 /// What `command` comes to without the variables that it is about: exit code, and how many lines it says.
-async fn bare(mut command: tokio::process::Command, without: &[&str]) -> (i32, usize, String) {
+async fn bare(command: Command, without: &[&str]) -> (i32, usize, String) {
+    let (code, said) = code_without(command, without, |command| command).await;
+    (code, said.lines().count(), said)
+}
+
+/// Exit code and standard error. `place` is where the command runs.
+pub(crate) async fn code_without(
+    mut command: Command,
+    without: &[&str],
+    place: impl Fn(Command) -> Command,
+) -> (i32, String) {
     for name in without {
         command.env_remove(name);
     }
     // No instance role is asked for. It answers where a machine of EC2 runs the tests.
     command.env("AWS_EC2_METADATA_DISABLED", "true");
-    let (code, _, said) = output(command).await;
-    (code, said.lines().count(), said)
+    let (code, _, said) = output(place(command)).await;
+    (code, said)
 }
 
 #[tokio::test]
@@ -98,7 +109,7 @@ async fn without_proc_no_command_is_started_and_the_code_says_so() {
         let binary = crate::support::binary();
         let binary = binary.to_str().expect("a path");
         let words = [&["-m", "sh", "-c", hidden, "sh", binary][..], &flags].concat();
-        let mut command = tokio::process::Command::new("unshare");
+        let mut command = Command::new("unshare");
         command.args(words).env_clear().envs(inside.environment());
 
         let (code, _, said) = output(command).await;

@@ -4,15 +4,23 @@ use crate::support::{Inside, Ledger, Started, WRITE_ON, lock, output, scratch, u
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::until;
 use std::process::Stdio;
+use tokio::process::Command;
 
 /// Fills standard error.
 const FILL: &str = "head -c 1000000 /dev/zero >&2 &";
 
 /// A writer under a lease of 5 s whose log nobody reads.
-async fn unread(inside: &Inside, lock: &str, ledger: &Ledger) -> Started {
+async fn unread(
+    inside: &Inside,
+    lock: &str,
+    ledger: &Ledger,
+    place: impl Fn(Command) -> Command,
+) -> Started {
     let script = format!("{FILL} {WRITE_ON}");
     let mut command = inside.run(lock, &["--lease", "5s"], &["bash", "-c", &script]);
-    command.envs([ledger.variable()]).stderr(Stdio::piped());
+    command.envs([ledger.variable()]);
+    let mut command = place(command);
+    command.stderr(Stdio::piped());
     let run = Started::of(command);
     ledger.until_told("work", 3, 20).await;
     run
@@ -20,9 +28,13 @@ async fn unread(inside: &Inside, lock: &str, ledger: &Ledger) -> Started {
 
 #[tokio::test]
 async fn a_log_that_nobody_reads_does_not_hold_up_renewals() {
-    let inside = Inside::open().await;
+    renews_unread(&Inside::open().await, |run| run).await;
+}
+
+/// `place` is where the command runs.
+pub(crate) async fn renews_unread(inside: &Inside, place: impl Fn(Command) -> Command) {
     let (lock, ledger) = (lock("unread"), Ledger::open().await);
-    let mut run = unread(&inside, &lock, &ledger).await;
+    let mut run = unread(inside, &lock, &ledger, place).await;
     let first = inside.lease_end(&lock).await;
 
     until("work after the first lease and the next", 30, async || {
@@ -32,6 +44,7 @@ async fn a_log_that_nobody_reads_does_not_hold_up_renewals() {
     .await;
 
     run.signal("TERM").await;
+    run.rest_of_stderr().await;
     assert_eq!(run.code().await, 143);
     assert_eq!(inside.held(&lock).await, 0);
 }
@@ -71,7 +84,7 @@ async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
 async fn a_log_that_nobody_reads_does_not_hold_up_the_guardian() {
     let inside = Inside::open().await;
     let (lock, ledger) = (lock("unread-guardian"), Ledger::open().await);
-    let run = unread(&inside, &lock, &ledger).await;
+    let run = unread(&inside, &lock, &ledger, |run| run).await;
     let group = run.children()[0].0;
 
     run.signal("STOP").await;

@@ -2,10 +2,11 @@
 
 use crate::support::{Inside, lock};
 use std::process::Stdio;
+use tokio::process::Command;
 
 /// What a script prints that runs on a terminal, with `hello` typed into it.
 async fn on_terminal(inside: &Inside, script: &str) -> (bool, String) {
-    let mut command = tokio::process::Command::new("script");
+    let mut command = Command::new("script");
     command
         .args(["-qec", script, "/dev/null"])
         .env_clear()
@@ -24,7 +25,7 @@ async fn on_terminal(inside: &Inside, script: &str) -> (bool, String) {
 }
 
 /// A command as a shell takes it.
-fn quoted(command: &tokio::process::Command) -> String {
+fn quoted(command: &Command) -> String {
     let command = command.as_std();
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words = words.map(|word| format!("'{}'", word.to_string_lossy()));
@@ -55,12 +56,16 @@ async fn a_terminal_is_given_back_after_the_command() {
 
 #[tokio::test]
 async fn ctrl_z_does_not_stop_a_command_under_its_lease() {
-    let inside = Inside::open().await;
+    goes_on_after_ctrl_z(&Inside::open().await, |run| run).await;
+}
+
+/// `place` is where the command runs.
+pub(crate) async fn goes_on_after_ctrl_z(inside: &Inside, place: impl Fn(Command) -> Command) {
     // The command types Ctrl-Z for its own group, as a terminal does for the foreground.
     let script = "kill -TSTP 0; sleep 0.5; echo went on";
     let run = inside.run(&lock("ctrl-z"), &["--lease", "5s"], &["sh", "-c", script]);
 
-    let (succeeded, out) = on_terminal(&inside, &format!("{} 2>&1", quoted(&run))).await;
+    let (succeeded, out) = on_terminal(inside, &format!("{} 2>&1", quoted(&place(run)))).await;
 
     assert!(succeeded && out.contains("went on"), "{out}");
     assert!(out.contains("Ctrl-Z does not stop"), "{out}");

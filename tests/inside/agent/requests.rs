@@ -207,9 +207,14 @@ async fn slow_and_silent_clients_do_not_hold_up_others() {
 
 #[tokio::test]
 async fn a_client_has_ten_seconds_for_its_request_and_none_for_another_one() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;
+    bounds_slow_clients(&agent).await;
+}
+
+/// Clients of each kind, whose connections have to be closed in time.
+pub(crate) async fn bounds_slow_clients(agent: &Agent) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let half = "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Le";
     let whole = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let begun = lockstep_tests::stack::now();
