@@ -31,6 +31,8 @@ def complaints(verdicts, reasons, known):
         elif listed and verdict.state not in ("missed", "survives", "unknown"):
             by = verdict.level or verdict.counted
             found.append(f"listed as a survivor, but {verdict.state} by {by}: {verdict.mutant}")
+        if verdict.mutant.kind == "by-hand" and verdict.state == "unviable":
+            found.append(f"does not compile, so it says nothing ({verdict.why}): {verdict.mutant}")
     return found
 
 

@@ -188,8 +188,8 @@ class Judged(unittest.TestCase):
 
 
 class Survivors(unittest.TestCase):
-    def verdict(self, change, state, level=""):
-        return mock.Mock(mutant=mutant(change), state=state, level=level, counted="")
+    def verdict(self, change, state, level="", kind="rust"):
+        return mock.Mock(mutant=mutant(change, kind=kind), state=state, level=level, counted="", why="no field")
 
     def test_an_unlisted_survivor_and_a_stale_entry_are_complaints(self):
         listed, caught, gone = mutant("listed"), mutant("caught"), mutant("gone")
@@ -201,6 +201,13 @@ class Survivors(unittest.TestCase):
 
         self.assertEqual([complaint.split(":")[0] for complaint in found],
                          ["listed, but there is no such mutant", "listed as a survivor, but caught by unit", "survives"])
+
+    def test_a_mutant_by_hand_that_does_not_compile_is_a_complaint_and_a_generated_one_is_not(self):
+        verdicts = [self.verdict("ours", "unviable", kind="by-hand"), self.verdict("generated", "unviable")]
+
+        found = survivors.complaints(verdicts, {}, set())
+
+        self.assertEqual([complaint.split(" (")[0] for complaint in found], ["does not compile, so it says nothing"])
 
     def test_an_entry_that_is_printed_can_be_read_back(self):
         with tempfile.TemporaryDirectory() as folder:
