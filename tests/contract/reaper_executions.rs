@@ -2,9 +2,9 @@
 
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
-use crate::scene::{ask, ask_with, execution, execution_event, waiting};
+use crate::scene::{arn, ask, ask_with, execution, execution_event, waiting};
 use lockstep::domain::RunOutcome;
-use lockstep::executions::ExecutionEnd;
+use lockstep::executions::{ExecutionEnd, ExecutionState, Executions};
 use serde_json::{Value, json};
 
 fn nightly() -> Value {
@@ -126,6 +126,23 @@ async fn a_dead_waiter_is_cleared_from_the_queue() {
         );
         assert_eq!(functions.store.items(&key("nightly")).waiters.len(), 1);
     }
+}
+
+#[tokio::test]
+async fn the_end_of_an_execution_that_neither_holds_nor_waits_asks_for_no_description() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    functions.granted_with(ask("a")).await;
+    // The first call of DescribeExecution still shows it as running.
+    functions.end_late("b", ExecutionEnd::Failed, 1);
+
+    functions
+        .reap(execution_event("b", "FAILED", nightly()))
+        .await
+        .unwrap();
+
+    let seen = functions.executions.look(&arn("b")).await.unwrap();
+    assert_eq!(seen.unwrap().state, ExecutionState::Running);
 }
 
 /// No other event is to come.

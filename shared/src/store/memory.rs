@@ -190,4 +190,53 @@ mod tests {
         assert_eq!(items.record, Some(record));
         assert_eq!(items.runs.get(&RunId::Token(token)), Some(&run));
     }
+
+    #[test]
+    fn a_page_that_takes_all_there_is_has_no_next() {
+        let store = MemoryStore::default();
+        let lock = LockKey::new("nightly").expect("a valid key");
+        let holder = HolderId::new("a").expect("a valid holder");
+        for number in 1..=2 {
+            let token = FencingToken::from_number(number);
+            let run = Run::started(holder.clone(), token, None);
+            store.put_run(lock.clone(), RunId::Token(token), run);
+        }
+
+        for (most, next) in [
+            (1, Some(FencingToken::from_number(2))),
+            (2, None),
+            (3, None),
+        ] {
+            let page = now(store.history(&lock, None, most)).expect("a page");
+            assert_eq!(page.next, next, "{most}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_the_locks_that_are_due_has_a_next_only_if_there_are_more() {
+        let due = Timestamp::from_millis(5);
+        let names =
+            (0..).map(|number| LockKey::new(format!("lock-{number}")).expect("a valid key"));
+        let of_shard: Vec<_> = names
+            .filter(|lock| shard(lock) == 0)
+            .take(DUE_PAGE + 1)
+            .collect();
+        for (locks, more) in [
+            (DUE_PAGE - 1, false),
+            (DUE_PAGE, false),
+            (DUE_PAGE + 1, true),
+        ] {
+            let store = MemoryStore::default();
+            for lock in &of_shard[..locks] {
+                let mut record = LockRecord::new(Permits::ONE);
+                record.due = Some(due);
+                store.put(lock.clone(), record);
+            }
+
+            let page = now(store.due(0, due, None)).expect("a page");
+
+            assert_eq!(page.next.is_some(), more, "{locks}");
+            assert_eq!(page.locks.len(), locks.min(50), "{locks}");
+        }
+    }
 }
