@@ -20,7 +20,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
-        binary local-binary test-inside storm soak mutants verify-aws
+        binary local-binary test-cli storm soak mutants verify-aws
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,11 +50,11 @@ beside:
 	@$(MAKE) --no-print-directory -j2 test-integration deployable
 
 deployable: functions local-binary
-	$(TESTS) --test e2e --test inside --no-run
+	$(TESTS) --test e2e --test cli --no-run
 
 # The two levels wait for leases and containers most of the time. Each has a stack of its own.
 deployed:
-	@$(MAKE) --no-print-directory -j2 test-e2e test-inside
+	@$(MAKE) --no-print-directory -j2 test-e2e test-cli
 
 test-unit: ## pure code, in milliseconds
 	$(TESTS) --lib --bins
@@ -83,8 +83,8 @@ storm: functions ## sixty batches under outages of the table, and other tests of
 soak: functions ## hundreds of runs while everything fails at random; LOCKSTEP_SEED and LOCKSTEP_RUNS
 	tests/checks/with-stack --deploy $(TESTS) --test e2e soak -- --ignored --test-threads=1 --nocapture
 
-test-inside: functions local-binary ## the `lockstep` command: real processes, signals, containers, queues
-	tests/checks/with-stack --deploy $(AGAIN) --test inside $(WAITING)
+test-cli: functions local-binary ## the `lockstep` command: real processes, signals, containers, queues
+	tests/checks/with-stack --deploy $(AGAIN) --test cli $(WAITING)
 
 mutants: tools ## the mutation score of the protocol and the definitions; hours; MUTANTS="--shard 1/8" takes a part
 	tests/mutants/mutants test

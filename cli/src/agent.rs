@@ -8,27 +8,28 @@
 //!   [`local`] for whom.
 //! - [`command`] is the program, where the agent starts it.
 
-mod answer;
-mod book;
 mod command;
+mod error;
+mod host_guard;
 mod job;
 mod listen;
-mod local;
+mod registry;
+mod request;
+mod response;
 mod routes;
 mod service;
-mod wish;
 
 use crate::args::agent::AgentArgs;
-use crate::child::check_proc;
+use crate::exec::check_proc;
 use crate::exit::Exit;
-use crate::locks::Locks;
+use crate::lease::client::LockClient;
+use crate::platform::clock::sleep;
+use crate::platform::env::filled;
+use crate::platform::identity::HolderIdentity;
+use crate::platform::signals::Signals;
+use crate::platform::tls::sdk_config;
 use crate::protect::Protection;
-use crate::run::Early;
-use crate::signals::Signals;
-use crate::site::Site;
-use crate::sys::clock::sleep;
-use crate::sys::env::filled;
-use crate::sys::trust::sdk_config;
+use crate::run::EarlyExit;
 use listen::Listener;
 use service::Service;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(crate) async fn agent(args: AgentArgs) -> Exit {
     })
 }
 
-async fn attempt(args: &AgentArgs) -> Result<Exit, Early> {
+async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let config = args.table.config().map_err(wrong)?;
@@ -52,8 +53,8 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, Early> {
     let sdk = sdk_config().await?;
     let listener = Listener::bind(args).await.map_err(wrong)?;
     let service = Arc::new(Service {
-        locks: Locks::open(&sdk, &config),
-        site: Site::find().await.map_err(wrong)?,
+        locks: LockClient::open(&sdk, &config),
+        site: HolderIdentity::find().await.map_err(wrong)?,
         protection: Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), args.lease),
         lease: args.lease,
         grace: args.grace,
@@ -68,7 +69,7 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, Early> {
     let exit = if args.command.is_empty() {
         Ok(beside(args, &service, &mut signals).await)
     } else {
-        command::attend(args, url, &service, &mut signals)
+        command::supervise(args, url, &service, &mut signals)
             .await
             .map_err(failed)
     };

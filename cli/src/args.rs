@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Jobs(jobs::JobsArgs),
     /// Keeps commands to their leases.
     #[command(hide = true)]
-    Guardian,
+    Watchdog,
     /// Becomes a command.
     #[command(hide = true, name = "start-command")]
     Become {

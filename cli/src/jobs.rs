@@ -8,8 +8,8 @@ mod table;
 
 use crate::args::jobs::JobsArgs;
 use crate::exit::Exit;
-use crate::run::Early;
-use crate::sys::trust;
+use crate::platform::tls;
+use crate::run::EarlyExit;
 use held::Held;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::LockKey;
@@ -31,10 +31,10 @@ pub(crate) async fn jobs(args: JobsArgs) -> Exit {
     })
 }
 
-async fn attempt(args: &JobsArgs) -> Result<Exit, Early> {
+async fn attempt(args: &JobsArgs) -> Result<Exit, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     let config = args.table.config().map_err(wrong)?;
-    let sdk = trust::sdk_config().await?;
+    let sdk = tls::sdk_config().await?;
     let store = DynamoStore::from_sdk(&sdk, config.table);
     if let Some(lock) = &args.lock {
         let lock = LockKey::new(lock.as_str()).map_err(|_| wrong(LockKey::RULE.into()))?;
@@ -53,7 +53,7 @@ async fn attempt(args: &JobsArgs) -> Result<Exit, Early> {
     Ok(verdict(&jobs, learnt))
 }
 
-fn unread(error: &StoreError) -> Early {
+fn unread(error: &StoreError) -> EarlyExit {
     (Exit::UNAVAILABLE, error.to_string())
 }
 

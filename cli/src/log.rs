@@ -1,13 +1,11 @@
 //! Log lines and metrics of the command, on standard error: standard output is the child's.
 
-mod pen;
+pub(crate) use crate::platform::stderr::flush;
 
-pub(crate) use pen::flush;
-
-use crate::sys::env::variable;
+use crate::platform::env::variable;
+use crate::platform::stderr::{self, NonBlockingStderr};
 use lockstep::config::Key;
 use lockstep::telemetry::MetricSink;
-use pen::Pen;
 use std::io::{IsTerminal, Write, stderr};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
@@ -18,7 +16,7 @@ use tracing_subscriber::{Layer, fmt};
 
 /// Sends `tracing` events to standard error: one JSON object a line, or plain text on a terminal.
 pub(crate) fn init() {
-    pen::start();
+    stderr::start();
     let level = variable(Key::Log.name()).and_then(|level| level.parse().ok());
     let level: Level = level.unwrap_or(Level::INFO);
     // The handlers tell of every step, each beat and each look while waiting. Here only what goes
@@ -47,7 +45,9 @@ pub(crate) fn init() {
     for deep in ["aws_", "hyper", "h2"] {
         wanted = wanted.with_target(deep, deepest);
     }
-    let lines = fmt::layer().with_writer(|| Pen).log_internal_errors(false);
+    let lines = fmt::layer()
+        .with_writer(|| NonBlockingStderr)
+        .log_internal_errors(false);
     let lines = if stderr().is_terminal() {
         lines.without_time().with_target(false).boxed()
     } else {
@@ -85,7 +85,9 @@ impl StderrSink {
 impl MetricSink for StderrSink {
     fn write(&self, line: &str) {
         if self.is_open {
-            Pen.write_all(format!("{line}\n").as_bytes()).ok();
+            NonBlockingStderr
+                .write_all(format!("{line}\n").as_bytes())
+                .ok();
         }
     }
 }
@@ -98,5 +100,5 @@ pub(crate) fn say(what: impl std::fmt::Display) {
 
 /// Prints `text` in the same way.
 pub(crate) fn print(text: String) {
-    pen::write_apart(text);
+    stderr::write_apart(text);
 }

@@ -1,33 +1,22 @@
 //! `lockstep`: exclusive runs from inside a container.
 //!
-//! Reading order: [`run`], [`attend`] (what ends a command), [`keeper`] (renewals), [`guardian`] (what
-//! holds when this process does not), [`child`] (processes and groups), [`protect`] (task
-//! protection), [`worker`] (a queue), [`agent`] (jobs of one program).
+//! Reading order: [`run`], [`exec`] (a command: what ends it, its processes, its watchdog), [`lease`]
+//! (its lock: acquire, renew, release), [`protect`] (task protection), [`worker`] (a queue), [`agent`]
+//! (jobs of one program). [`platform`] is the machine below them.
 
 #![deny(clippy::print_stderr)]
 
-mod again;
 mod agent;
 mod args;
-mod attend;
-mod child;
+mod exec;
 mod exit;
-mod guardian;
 mod jobs;
-mod keeper;
 mod lease;
-mod locks;
 mod log;
-mod news;
-mod progress;
+mod platform;
 mod protect;
+mod retry;
 mod run;
-mod signals;
-mod site;
-mod sys;
-mod table;
-mod taking;
-mod unconfirmed;
 mod worker;
 
 use args::{Cli, Command};
@@ -56,9 +45,9 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Exit {
     match command {
-        Command::Guardian => guardian::watch(),
-        Command::Become { parent, command } => child::start_command(parent, &command),
-        Command::Progress { value } => progress::report(&value),
+        Command::Watchdog => exec::watchdog::watch(),
+        Command::Become { parent, command } => exec::start_command(parent, &command),
+        Command::Progress { value } => exec::progress::report(&value),
         Command::Agent(args) => with_runtime(agent::agent(*args)),
         Command::Jobs(args) => with_runtime(jobs::jobs(args)),
         Command::Run(args) => with_runtime(run::run(*args)),

@@ -1,7 +1,7 @@
 //! `lockstep run`: a command under a lock.
 //!
 //! ```text
-//!  acquire, or verify ─▶ protect ─▶ guardian ─▶ command ──┬─ renewals, progress
+//!  acquire, or verify ─▶ protect ─▶ watchdog ─▶ command ──┬─ renewals, progress
 //!                                                         ├─ signals passed on
 //!  exit code ◀─ unprotect ◀─ release ◀─ kill the rest ◀───┘ end, lost lease, time over, SIGTERM
 //! ```
@@ -11,19 +11,19 @@ mod work;
 
 pub(crate) use work::OF_A_GRANT;
 
-use crate::again::{Bound, again};
 use crate::args::run::RunArgs;
-use crate::attend::Cause;
-use crate::child::{Reaper, check_proc};
+use crate::exec::supervise::StopCause;
+use crate::exec::{Subreaper, check_proc};
 use crate::exit::Exit;
-use crate::locks::Locks;
+use crate::lease::acquire::LAST_WORDS;
+use crate::lease::client::LockClient;
+use crate::platform::clock::Instant;
+use crate::platform::env::filled;
+use crate::platform::signals::Signals;
+use crate::platform::tls::sdk_config;
 use crate::protect::Protection;
+use crate::retry::{Bound, again};
 use crate::run::grant::{Held, Hold};
-use crate::signals::Signals;
-use crate::sys::clock::Instant;
-use crate::sys::env::filled;
-use crate::sys::trust::sdk_config;
-use crate::taking::LAST_WORDS;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use std::pin::pin;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use tokio::time::timeout;
 const RELEASE_WITHIN: Duration = Duration::from_secs(900);
 
 /// An end before the command has begun, and why.
-pub(crate) type Early = (Exit, String);
+pub(crate) type EarlyExit = (Exit, String);
 
 /// Runs the command of `args` under its lock.
 pub(crate) async fn run(args: RunArgs) -> Exit {
@@ -51,20 +51,20 @@ pub(crate) async fn run(args: RunArgs) -> Exit {
     }
 }
 
-async fn attempt(args: &RunArgs) -> Result<Exit, Early> {
+async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     args.check().map_err(wrong)?;
     let config = args.table.config().map_err(wrong)?;
     check_proc()?;
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let mut signals = Signals::begin().map_err(failed)?;
-    let reaper = Reaper::begin().map_err(failed)?;
+    let reaper = Subreaper::begin().map_err(failed)?;
     let sdk = tokio::select! {
         biased;
         signal = signals.end() => return Err(grant::told(signal)),
         sdk = sdk_config() => sdk?,
     };
-    let locks = Arc::new(Locks::open(&sdk, &config));
+    let locks = Arc::new(LockClient::open(&sdk, &config));
     let exit = on_table(args, &locks, &config.table, &reaper, &mut signals).await;
     locks.settle().await;
     exit
@@ -72,11 +72,11 @@ async fn attempt(args: &RunArgs) -> Result<Exit, Early> {
 
 async fn on_table(
     args: &RunArgs,
-    locks: &Arc<Locks>,
+    locks: &Arc<LockClient>,
     table: &str,
-    reaper: &Reaper,
+    reaper: &Subreaper,
     signals: &mut Signals,
-) -> Result<Exit, Early> {
+) -> Result<Exit, EarlyExit> {
     let held = grant::hold(args, locks, table, signals).await?;
     let protection = Protection::start(
         args.protect.protect,
@@ -87,7 +87,7 @@ async fn on_table(
         biased;
         signal = signals.end() => {
             let early = (Exit::signal(signal), format!("{signal} came before the command"));
-            Err((Some(Cause::Told(signal)), early))
+            Err((Some(StopCause::Signal(signal)), early))
         }
         protected = protection.begin() => protected.map_err(|refused| {
             let why = format!("the task is not protected (--protect=required): {refused}");
@@ -114,18 +114,20 @@ async fn on_table(
 /// How long a table that gives no answer is waited for, under a lease of this `length`. What came to
 /// its end by itself has to be written down, most of all a success. Whoever was told to end has no
 /// such time, and of a lease that is lost there is little to release.
-fn release_bound(cause: Option<Cause>, length: Duration) -> Bound {
+fn release_bound(cause: Option<StopCause>, length: Duration) -> Bound {
     match cause {
-        Some(Cause::Lost) => Bound::Tries(1),
-        Some(Cause::Told(_)) => Bound::Until(Instant::now() + LAST_WORDS),
-        Some(Cause::TimedOut) | None => Bound::Until(Instant::now() + length.min(RELEASE_WITHIN)),
+        Some(StopCause::LeaseLost) => Bound::Tries(1),
+        Some(StopCause::Signal(_)) => Bound::Until(Instant::now() + LAST_WORDS),
+        Some(StopCause::TimedOut) | None => {
+            Bound::Until(Instant::now() + length.min(RELEASE_WITHIN))
+        }
     }
 }
 
 /// Gives the permit back. One that was adopted is its workflow's to release. A signal does not cut
 /// the release off, but leaves it little time.
 async fn give_back(
-    locks: &Locks,
+    locks: &LockClient,
     held: &Held,
     outcome: ReleaseOutcome,
     bound: Bound,
@@ -149,7 +151,7 @@ async fn give_back(
 
 /// Releases, and says so when that fails: the lock is free when its lease has run out.
 pub(crate) async fn release(
-    locks: &Locks,
+    locks: &LockClient,
     grant: &Grant,
     outcome: ReleaseOutcome,
     bound: impl Into<Bound>,

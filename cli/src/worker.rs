@@ -7,13 +7,14 @@
 //! ```
 //!
 //! Reading order: [`decide`] (what becomes of a message), [`message`] (one message), [`poll`] (the
-//! loop, its pace and its probes), [`table`] (what is looked at before the first receive, and in
+//! loop, its breaker and its probes), [`table`] (what is looked at before the first receive, and in
 //! trouble), [`stopping`] (the end).
 //!
 //! A message's lock is one of 64 by the hash of its once key; its run key is the once key. So a
 //! success is remembered under the key, a run in flight is a holder in the lock's record, and a
 //! message leaves no record of its own.
 
+mod ack;
 mod decide;
 mod extend;
 pub(crate) mod key;
@@ -21,25 +22,24 @@ mod message;
 mod poll;
 mod queue;
 mod report;
-mod settle;
-mod stopping;
+mod shutdown;
 mod table;
 
 use crate::args::worker::WorkerArgs;
-use crate::attend::Limits;
-use crate::child::{Reaper, check_proc, look_for};
+use crate::exec::supervise::Limits;
+use crate::exec::watchdog::Watchdog;
+use crate::exec::{Subreaper, check_proc, check_program};
 use crate::exit::Exit;
-use crate::guardian::Guardian;
-use crate::lease::LeaseTimes;
-use crate::locks::Locks;
+use crate::lease::client::LockClient;
+use crate::lease::timing::LeaseTiming;
+use crate::platform::env::filled;
+use crate::platform::identity::HolderIdentity;
+use crate::platform::signals::Signals;
+use crate::platform::tls;
 use crate::protect::Protection;
-use crate::signals::Signals;
-use crate::site::Site;
-use crate::sys::env::filled;
-use crate::sys::trust;
 use decide::{Kind, Patience};
 use lockstep::store::dynamodb::DynamoStore;
-use message::{AtWork, Desk};
+use message::{AtWork, MessageProcessor};
 use nix::sys::signal::Signal;
 use poll::{Poll, Unusable};
 use queue::{CEILING, QueueError, Sqs};
@@ -69,15 +69,15 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     let config = args.table.config().map_err(wrong)?;
     check_proc()?;
     // Else each message would fail by it, until all are among the dead letters.
-    look_for(args.command.first().map_or("", String::as_str))?;
+    check_program(args.command.first().map_or("", String::as_str))?;
     let signals = ends(Signals::begin().map_err(failed)?);
-    let reaper = Reaper::begin().map_err(failed)?;
-    let guardian = Guardian::start(&reaper).map_err(failed)?;
-    let site = Site::find().await.map_err(wrong)?;
-    let sdk = trust::sdk_config().await?;
+    let reaper = Subreaper::begin().map_err(failed)?;
+    let watchdog = Watchdog::start(&reaper).map_err(failed)?;
+    let site = HolderIdentity::find().await.map_err(wrong)?;
+    let sdk = tls::sdk_config().await?;
     let queue = Sqs::new(&sdk, args.queue_url.url.clone());
     look(&queue).await?;
-    let times = LeaseTimes::after_silence(args.lease, args.grace);
+    let times = LeaseTiming::after_silence(args.lease, args.grace);
     let protection = Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), times.length);
     let hide = (args.lease + HIDE_LONGER).min(CEILING);
     let lock = args.lock.unwrap_or_else(|| args.queue_url.name.clone());
@@ -88,13 +88,13 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
         concurrency = args.concurrency,
         "waiting for messages"
     );
-    let desk = Desk {
+    let desk = MessageProcessor {
         queue: Arc::clone(&queue),
-        locks: Arc::new(Locks::open(&sdk, &config)),
+        locks: Arc::new(LockClient::open(&sdk, &config)),
         table: DynamoStore::from_sdk(&sdk, config.table.clone()),
         site,
         protection: protection.clone(),
-        guardian,
+        watchdog,
         reaper,
         report: Report::of(&args.queue_url.name),
         lock,

@@ -2,19 +2,19 @@
 
 use super::service::Service;
 use crate::args::agent::AgentArgs;
-use crate::child::{Child, ChildEnd, Reaper, Spec, kill_strays};
+use crate::exec::watchdog::Watchdog;
+use crate::exec::{Child, ChildExit, Spec, Subreaper, kill_orphans};
 use crate::exit::Exit;
-use crate::guardian::Guardian;
-use crate::signals::{Signals, asks_to_end};
-use crate::sys::clock::{Instant, reached};
-use crate::sys::terminal;
+use crate::platform::clock::{Instant, reached};
+use crate::platform::foreground;
+use crate::platform::signals::{Signals, asks_to_end};
 use nix::sys::signal::Signal;
 use std::io::Error;
 use std::sync::Arc;
 
 /// The variable with the address of the agent.
 const VARIABLE: &str = "LOCKSTEP_AGENT";
-/// No lease bounds the program as a whole; the guardian is there for the end of this process.
+/// No lease bounds the program as a whole; the watchdog is there for the end of this process.
 const NEVER: Instant = Instant::from_millis(u64::MAX);
 
 /// Starts the program and stays with it. When nothing of it is left, its open jobs are released as
@@ -22,14 +22,14 @@ const NEVER: Instant = Instant::from_millis(u64::MAX);
 ///
 /// # Errors
 /// When no process can be started.
-pub(super) async fn attend(
+pub(super) async fn supervise(
     args: &AgentArgs,
     url: String,
     service: &Arc<Service>,
     signals: &mut Signals,
 ) -> Result<Exit, Error> {
-    let reaper = Reaper::begin()?;
-    let guardian = Guardian::start(&reaper)?;
+    let reaper = Subreaper::begin()?;
+    let watchdog = Watchdog::start(&reaper)?;
     let spec = Spec {
         command: args.command.clone(),
         environment: vec![(VARIABLE.into(), url)],
@@ -37,11 +37,11 @@ pub(super) async fn attend(
     };
     let mut child = Child::start(&reaper, &spec)?;
     let family = child.family().clone();
-    guardian.guard(&family, NEVER);
+    watchdog.guard(&family, NEVER);
     let (end, cause) = until_end(args, &mut child, service, signals).await;
-    guardian.drop(family.group);
-    terminal::take_back(family.group);
-    kill_strays(&family, || Some(guardian.pid())).await;
+    watchdog.drop(family.group);
+    foreground::take_back(family.group);
+    kill_orphans(&family, || Some(watchdog.pid())).await;
     service.stop().await;
     let open = service.book().open();
     tracing::info!(%end, open, "the program has ended; its open jobs are released as failed");
@@ -56,7 +56,7 @@ async fn until_end(
     child: &mut Child,
     service: &Arc<Service>,
     signals: &mut Signals,
-) -> (ChildEnd, Option<Signal>) {
+) -> (ChildExit, Option<Signal>) {
     let mut cause = None;
     let mut dead_by = None;
     loop {

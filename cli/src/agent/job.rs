@@ -1,7 +1,7 @@
 //! One job: what it was begun with, and how it stands.
 
-use crate::lease::LeaseTimes;
-use crate::sys::clock::Instant;
+use crate::lease::timing::LeaseTiming;
+use crate::platform::clock::Instant;
 use lockstep::contract::{Grant, ReleaseOutcome};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(super) struct Terms {
     /// The receipt of its permit.
     pub(super) grant: Grant,
     /// The times of its lease.
-    pub(super) times: LeaseTimes,
+    pub(super) times: LeaseTiming,
     /// How long it may run.
     pub(super) max_run: Option<Duration>,
     /// How long it may go without a change in its progress.

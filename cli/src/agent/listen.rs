@@ -2,9 +2,9 @@
 
 mod socket;
 
-use super::local::{Way, local};
+use super::host_guard::{Transport, local};
 use crate::args::agent::AgentArgs;
-use crate::sys::clock::sleep;
+use crate::platform::clock::sleep;
 use axum::Router;
 use hyper::server::conn::http1::Builder;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -69,8 +69,8 @@ impl Listener {
     /// Answers whoever connects from this machine.
     pub(super) async fn serve(self, router: Router) {
         let way = match &self {
-            Self::Tcp(_) => Way::Port,
-            Self::Unix(..) => Way::Socket,
+            Self::Tcp(_) => Transport::Port,
+            Self::Unix(..) => Transport::Socket,
         };
         let router = local(router, way);
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));

@@ -1,8 +1,8 @@
 //! The HTTP API.
 
-use super::answer::Failure;
+use super::error::ApiError;
+use super::request::{BeatRequest, BeginRequest, EndRequest, LookRequest};
 use super::service::Service;
-use super::wish::{BeatRequest, BeginRequest, EndRequest, LookRequest};
 use axum::body::{Bytes, to_bytes};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
@@ -26,7 +26,7 @@ const BODY_WITHIN: Duration = Duration::from_secs(10);
 /// The description of the API.
 const OPENAPI: &str = include_str!("../../../docs/agent.openapi.yaml");
 
-type Answer = Result<axum::response::Response, Failure>;
+type Answer = Result<axum::response::Response, ApiError>;
 
 /// The API on `service`.
 pub(super) fn router(service: Arc<Service>) -> Router {
@@ -96,14 +96,14 @@ async fn openapi() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/yaml")], OPENAPI)
 }
 
-async fn no_such_path() -> Failure {
+async fn no_such_path() -> ApiError {
     let message = "no such path; GET /v1/openapi.yaml describes the API";
-    Failure::new(StatusCode::NOT_FOUND, "Agent.NotFound", message)
+    ApiError::new(StatusCode::NOT_FOUND, "Agent.NotFound", message)
 }
 
-async fn no_such_method() -> Failure {
+async fn no_such_method() -> ApiError {
     let message = "this path takes another method; GET /v1/openapi.yaml describes the API";
-    Failure::new(
+    ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "Agent.MethodNotAllowed",
         message,
@@ -113,29 +113,29 @@ async fn no_such_method() -> Failure {
 type JobPath = Result<Path<String>, PathRejection>;
 
 /// An id that cannot be read is nobody's.
-fn id(path: JobPath) -> Result<String, Failure> {
-    path.map(|Path(id)| id).map_err(|_| Failure::no_such_job())
+fn id(path: JobPath) -> Result<String, ApiError> {
+    path.map(|Path(id)| id).map_err(|_| ApiError::no_such_job())
 }
 
 /// Does `work` to its end, even if the client goes away meanwhile.
 async fn whole<T: Send + 'static>(
-    work: impl Future<Output = Result<T, Failure>> + Send + 'static,
-) -> Result<T, Failure> {
+    work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Result<T, ApiError> {
     tokio::spawn(work).await.unwrap_or_else(|_| Err(broken()))
 }
 
-fn broken() -> Failure {
+fn broken() -> ApiError {
     let message = "the agent has a fault; its log tells more";
-    Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
 }
 
-async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
+async fn read<T: DeserializeOwned>(request: Request) -> Result<T, ApiError> {
     let (is_json, body) = body(request).await?;
     decode(is_json, &body)
 }
 
 /// An empty body is as good as `{}`.
-async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Result<T, Failure> {
+async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Result<T, ApiError> {
     let (is_json, body) = body(request).await?;
     if body.is_empty() {
         return Ok(T::default());
@@ -143,16 +143,16 @@ async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Res
     decode(is_json, &body)
 }
 
-async fn body(request: Request) -> Result<(bool, Bytes), Failure> {
+async fn body(request: Request) -> Result<(bool, Bytes), ApiError> {
     let is_json = is_json(request.headers());
     let body = timeout(BODY_WITHIN, to_bytes(request.into_body(), BODY_MAX)).await;
     let body = body.map_err(|_| {
         let message = format!("the body did not come within {} s", BODY_WITHIN.as_secs());
-        Failure::new(StatusCode::REQUEST_TIMEOUT, "Agent.TooSlow", message)
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "Agent.TooSlow", message)
     })?;
     let body = body.map_err(|_| {
         let message = format!("the body is over {BODY_MAX} bytes, or broke off");
-        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "Agent.TooLarge", message)
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "Agent.TooLarge", message)
     })?;
     Ok((is_json, body))
 }
@@ -167,11 +167,11 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn decode<T: DeserializeOwned>(is_json: bool, body: &[u8]) -> Result<T, Failure> {
+fn decode<T: DeserializeOwned>(is_json: bool, body: &[u8]) -> Result<T, ApiError> {
     if !is_json {
         let message = "the body has to be JSON, with the header Content-Type: application/json";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Failure::new(status, "Agent.NotJson", message));
+        return Err(ApiError::new(status, "Agent.NotJson", message));
     }
     let json: Value = serde_json::from_slice(body)
         .map_err(|error| InvalidRequest::new("", "", format!("the body is no JSON: {error}")))?;

@@ -2,19 +2,20 @@
 
 mod beat;
 mod begin;
-mod doubt;
 mod end;
-mod place;
+mod reconcile;
+mod reservation;
 
-use super::answer::{Failure, View};
-use super::book::Book;
+use super::error::ApiError;
 use super::job::Phase;
-use crate::locks::Locks;
+use super::registry::JobRegistry;
+use super::response::JobView;
+use crate::lease::client::LockClient;
+use crate::lease::table::LockTable;
+use crate::platform::clock::{Instant, reached};
+use crate::platform::identity::HolderIdentity;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
-use crate::site::Site;
-use crate::sys::clock::{Instant, reached};
-use crate::table::Table;
 use lockstep::contract::Grant;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,11 +26,11 @@ const TRIES: u32 = 3;
 
 /// Begins, renews and ends jobs.
 #[derive(Debug)]
-pub(super) struct Service<T = Locks> {
+pub(super) struct Service<T = LockClient> {
     /// The lock table.
     pub(super) locks: T,
     /// Where this process runs.
-    pub(super) site: Site,
+    pub(super) site: HolderIdentity,
     /// The protection of its task.
     pub(super) protection: Protection,
     /// Lease of a job that asks for none.
@@ -37,25 +38,25 @@ pub(super) struct Service<T = Locks> {
     /// What a job gets to stop.
     pub(super) grace: Duration,
     /// The jobs.
-    pub(super) book: Mutex<Book<InFlight>>,
+    pub(super) book: Mutex<JobRegistry<InFlight>>,
     /// Says that something became of a job.
     pub(super) changed: watch::Sender<()>,
 }
 
-impl<T: Table> Service<T> {
+impl<T: LockTable> Service<T> {
     /// A job as it stands, or as it stands when it is lost or has ended, if that comes within
     /// `most`.
     ///
     /// # Errors
     /// That there is no such job.
-    pub(super) async fn look(&self, id: &str, most: Duration) -> Result<View, Failure> {
+    pub(super) async fn look(&self, id: &str, most: Duration) -> Result<JobView, ApiError> {
         let end = Instant::now() + most;
         let mut changed = self.changed.subscribe();
         loop {
             let (view, is_open) = {
                 let book = self.book();
-                let job = book.look(id).ok_or_else(Failure::no_such_job)?;
-                (View::of(Some(id), job), job.phase == Phase::Open)
+                let job = book.look(id).ok_or_else(ApiError::no_such_job)?;
+                (JobView::of(Some(id), job), job.phase == Phase::Open)
             };
             if !is_open || end.left().is_zero() {
                 return Ok(view);
@@ -68,11 +69,11 @@ impl<T: Table> Service<T> {
     }
 
     /// The jobs that are not over, without their ids.
-    pub(super) fn list(&self) -> Vec<View> {
+    pub(super) fn list(&self) -> Vec<JobView> {
         let book = self.book();
         let jobs = book.unfinished();
         jobs.into_iter()
-            .map(|(_, job)| View::of(None, job))
+            .map(|(_, job)| JobView::of(None, job))
             .collect()
     }
 
@@ -122,7 +123,7 @@ impl<T: Table> Service<T> {
     }
 
     /// The book, never held over an await.
-    pub(super) fn book(&self) -> MutexGuard<'_, Book<InFlight>> {
+    pub(super) fn book(&self) -> MutexGuard<'_, JobRegistry<InFlight>> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

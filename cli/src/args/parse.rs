@@ -1,6 +1,6 @@
 //! Values of flags: each is checked where it is read, so that an error names its flag.
 
-use crate::lease::LeaseTimes;
+use crate::lease::timing::LeaseTiming;
 use lockstep::domain::{LockKey, RunKey};
 use std::time::Duration;
 
@@ -42,7 +42,12 @@ pub(crate) fn limit(text: &str) -> Result<Duration, String> {
 
 /// A lease.
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
-    within(text, LeaseTimes::SHORTEST, LeaseTimes::LONGEST, "5s to 24h")
+    within(
+        text,
+        LeaseTiming::SHORTEST,
+        LeaseTiming::LONGEST,
+        "5s to 24h",
+    )
 }
 
 fn within(text: &str, least: Duration, most: Duration, range: &str) -> Result<Duration, String> {

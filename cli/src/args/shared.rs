@@ -1,7 +1,7 @@
 //! Flags that several commands have.
 
+use crate::platform::env::{filled, variable};
 use crate::protect::Mode;
-use crate::sys::env::{filled, variable};
 use clap::Args;
 use lockstep::config::{Config, Key};
 

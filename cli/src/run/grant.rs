@@ -1,17 +1,17 @@
 //! The grant that a command runs under: taken here, or handed down by a workflow.
 
-use super::Early;
-use crate::again::again;
+use super::EarlyExit;
 use crate::args::run::RunArgs;
 use crate::exit::Exit;
-use crate::lease::LeaseTimes;
-use crate::locks::Locks;
-use crate::signals::Signals;
-use crate::site::Site;
-use crate::sys::clock::Instant;
-use crate::sys::env::filled;
-use crate::taking::{LAST_WORDS, Taken, take};
-use crate::unconfirmed::{Sleep, give_back};
+use crate::lease::acquire::{Acquired, LAST_WORDS, take};
+use crate::lease::client::LockClient;
+use crate::lease::timing::LeaseTiming;
+use crate::lease::unconfirmed::{Sleep, give_back};
+use crate::platform::clock::Instant;
+use crate::platform::env::filled;
+use crate::platform::identity::HolderIdentity;
+use crate::platform::signals::Signals;
+use crate::retry::again;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{
     AcquireRequest, ErrorName, Grant, Granted, HeartbeatResponse, parse_time,
@@ -34,7 +34,7 @@ const MAY_BE_LEFT: &str =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// This process.
-    Taken,
+    Acquired,
     /// The workflow that it was adopted from.
     Adopted,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Held {
     /// The receipt.
     pub(crate) grant: Grant,
     /// The times of its lease.
-    pub(crate) times: LeaseTimes,
+    pub(crate) times: LeaseTiming,
     /// When the request was sent that the lease is counted from.
     pub(crate) sent: Instant,
     /// What the command finds in its environment.
@@ -60,10 +60,10 @@ pub(crate) struct Held {
 /// Why the command is not to be started, and the code to exit with.
 pub(crate) async fn hold(
     args: &RunArgs,
-    locks: &Locks,
+    locks: &LockClient,
     table: &str,
     signals: &mut Signals,
-) -> Result<Held, Early> {
+) -> Result<Held, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     if let Some(grant) = handed_down(args.lock.as_deref()).map_err(wrong)? {
         return tokio::select! {
@@ -80,16 +80,16 @@ pub(crate) async fn hold(
     let site = tokio::select! {
         biased;
         signal = signals.end() => return Err(told(signal)),
-        site = Site::find() => site.map_err(wrong)?,
+        site = HolderIdentity::find() => site.map_err(wrong)?,
     };
-    let times = LeaseTimes::after_silence(args.lease, args.grace);
+    let times = LeaseTiming::after_silence(args.lease, args.grace);
     let request = args.request(lock, site.new_holder(), times.seconds());
     let taken = take(locks, &request, args.max_wait, signals.end()).await;
     match taken.map_err(|error| before_start(&error))? {
-        Taken::Granted(granted, sent) => Ok(ours(*granted, times, sent)),
-        Taken::Skipped(why) => Err((Exit::code(args.skip_code), why)),
-        Taken::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
-        Taken::Silent(why) => {
+        Acquired::Granted(granted, sent) => Ok(ours(*granted, times, sent)),
+        Acquired::Skipped(why) => Err((Exit::code(args.skip_code), why)),
+        Acquired::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
+        Acquired::Silent(why) => {
             tokio::select! {
                 biased;
                 _ = signals.end() => {}
@@ -97,20 +97,20 @@ pub(crate) async fn hold(
             }
             Err((Exit::UNAVAILABLE, why))
         }
-        Taken::SilentTooLong(why) => Err((Exit::UNAVAILABLE, why)),
-        Taken::Told(signal) => {
+        Acquired::SilentTooLong(why) => Err((Exit::UNAVAILABLE, why)),
+        Acquired::Interrupted(signal) => {
             step_back(locks, &request, LAST_WORDS).await;
             Err(told(signal))
         }
     }
 }
 
-pub(super) fn told(signal: Signal) -> Early {
+pub(super) fn told(signal: Signal) -> EarlyExit {
     let why = format!("{signal} came before the lock");
     (Exit::signal(signal), why)
 }
 
-fn ours(granted: Granted, times: LeaseTimes, sent: Instant) -> Held {
+fn ours(granted: Granted, times: LeaseTiming, sent: Instant) -> Held {
     let Granted {
         grant, environment, ..
     } = granted;
@@ -122,13 +122,13 @@ fn ours(granted: Granted, times: LeaseTimes, sent: Instant) -> Held {
         grant,
         times,
         sent,
-        hold: Hold::Taken,
+        hold: Hold::Acquired,
     }
 }
 
 /// Leaves nothing behind: no place in the queue, and no permit that was granted meanwhile or unseen. It
 /// ends with its lease if the table does not answer `within` this time.
-async fn step_back(locks: &Locks, request: &AcquireRequest, within: Duration) {
+async fn step_back(locks: &LockClient, request: &AcquireRequest, within: Duration) {
     let lock = &request.lock;
     match timeout(within, give_back(locks, request, within, &Sleep)).await {
         Ok(Ok(())) => {}
@@ -158,7 +158,12 @@ fn handed_down(wanted: Option<&str>) -> Result<Option<Grant>, String> {
 
 /// Renews once before anything is started. A redriven execution comes with the token that it had
 /// before its lock was recovered: that is found out here, and not by the work.
-async fn adopt(args: &RunArgs, locks: &Locks, table: &str, grant: Grant) -> Result<Held, Early> {
+async fn adopt(
+    args: &RunArgs,
+    locks: &LockClient,
+    table: &str,
+    grant: Grant,
+) -> Result<Held, EarlyExit> {
     let ask = || async {
         let sent = Instant::now();
         let answer = locks.renew(&grant, None).await?;
@@ -174,7 +179,7 @@ async fn adopt(args: &RunArgs, locks: &Locks, table: &str, grant: Grant) -> Resu
     };
     let ends = parse_time("expiresAt", &expires_at).ok();
     let left = ends.map_or(0, |ends| ends.millis_since(SystemClock.now()));
-    let times = LeaseTimes::of_record(Duration::from_millis(left), args.grace);
+    let times = LeaseTiming::of_record(Duration::from_millis(left), args.grace);
     tracing::info!(
         lock = grant.lock,
         token = grant.token,
@@ -194,7 +199,7 @@ async fn adopt(args: &RunArgs, locks: &Locks, table: &str, grant: Grant) -> Resu
 }
 
 /// What an error means before the command has begun.
-fn before_start(error: &Error) -> Early {
+fn before_start(error: &Error) -> EarlyExit {
     let exit = match error.name() {
         ErrorName::LeaseLost => Exit::LEASE_LOST,
         ErrorName::InvalidRequest => Exit::CONFIGURATION,

@@ -2,15 +2,15 @@
 
 use super::grant::Held;
 use crate::args::run::RunArgs;
-use crate::attend::{Cause, Limits, Speaker, Word, attend};
-use crate::child::{Child, ChildEnd, Reaper, Spec, kill_strays};
+use crate::exec::progress::{self, Progress};
+use crate::exec::supervise::{Limits, StopCause, StopRequest, StopSource, supervise};
+use crate::exec::watchdog::Watchdog;
+use crate::exec::{Child, ChildExit, Spec, Subreaper, kill_orphans};
 use crate::exit::Exit;
-use crate::guardian::Guardian;
-use crate::keeper::Keeper;
-use crate::locks::Locks;
-use crate::progress::{self, Progress};
-use crate::signals::{Signals, asks_to_end};
-use crate::sys::terminal;
+use crate::lease::client::LockClient;
+use crate::lease::renewer::LeaseRenewer;
+use crate::platform::foreground;
+use crate::platform::signals::{Signals, asks_to_end};
 use lockstep::contract::ReleaseOutcome;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +27,11 @@ pub(crate) struct Worked {
     /// What the history says.
     pub(crate) outcome: ReleaseOutcome,
     /// Why it was stopped, if it was.
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<StopCause>,
 }
 
 impl Worked {
-    fn failed(exit: Exit, cause: Option<Cause>) -> Self {
+    fn failed(exit: Exit, cause: Option<StopCause>) -> Self {
         Self {
             exit,
             outcome: ReleaseOutcome::Failed,
@@ -43,22 +43,22 @@ impl Worked {
 /// Starts the command and stays with it until nothing of it is left.
 pub(crate) async fn work(
     args: &RunArgs,
-    locks: &Arc<Locks>,
+    locks: &Arc<LockClient>,
     held: &Held,
-    reaper: &Reaper,
+    reaper: &Subreaper,
     signals: &mut Signals,
 ) -> Worked {
     match begin(args, held, reaper) {
-        Ok((child, guardian, progress)) => {
+        Ok((child, watchdog, progress)) => {
             let family = child.family().clone();
             let said = progress.as_ref().map_or_else(silence, Progress::latest);
-            let keeper = Keeper {
+            let keeper = LeaseRenewer {
                 locks: Arc::clone(locks),
                 grant: held.grant.clone(),
                 times: held.times,
                 sent: held.sent,
                 progress: said.clone(),
-                guarded: Some((guardian.clone(), family.clone())),
+                guarded: Some((watchdog.clone(), family.clone())),
             };
             let limits = Limits {
                 max_run: args.max_run,
@@ -66,11 +66,11 @@ pub(crate) async fn work(
                 grace: args.grace,
             };
             let (lock, grace) = (&held.grant.lock, args.grace);
-            let heard = Heard { signals, grace };
-            let (end, cause) = attend(lock, child, keeper.keep(), said, heard, limits).await;
-            guardian.drop(family.group);
-            terminal::take_back(family.group);
-            kill_strays(&family, || Some(guardian.pid())).await;
+            let heard = ForwardedSignals { signals, grace };
+            let (end, cause) = supervise(lock, child, keeper.keep(), said, heard, limits).await;
+            watchdog.drop(family.group);
+            foreground::take_back(family.group);
+            kill_orphans(&family, || Some(watchdog.pid())).await;
             judge(end, cause)
         }
         Err(error) => {
@@ -83,8 +83,8 @@ pub(crate) async fn work(
 fn begin(
     args: &RunArgs,
     held: &Held,
-    reaper: &Reaper,
-) -> Result<(Child, Guardian, Option<Progress>), std::io::Error> {
+    reaper: &Subreaper,
+) -> Result<(Child, Watchdog, Option<Progress>), std::io::Error> {
     let progress = match Progress::open() {
         Ok(progress) => Some(progress),
         Err(error) if args.no_progress.is_some() => return Err(error),
@@ -95,7 +95,7 @@ fn begin(
     };
     let mut environment = held.environment.clone();
     environment.extend(progress.as_ref().map(Progress::variable));
-    let guardian = Guardian::start(reaper)?;
+    let watchdog = Watchdog::start(reaper)?;
     let spec = Spec {
         command: args.command.clone(),
         without: OF_A_GRANT,
@@ -103,23 +103,23 @@ fn begin(
         input: None,
     };
     let child = Child::start(reaper, &spec)?;
-    Ok((child, guardian, progress))
+    Ok((child, watchdog, progress))
 }
 
 /// What the caller's signals say to the command.
-struct Heard<'a> {
+struct ForwardedSignals<'a> {
     signals: &'a mut Signals,
     grace: Duration,
 }
 
-impl Speaker for Heard<'_> {
-    async fn next(&mut self) -> Word {
+impl StopSource for ForwardedSignals<'_> {
+    async fn next(&mut self) -> StopRequest {
         let signal = self.signals.next().await;
         if !asks_to_end(signal) {
-            return Word::Pass(signal);
+            return StopRequest::Forward(signal);
         }
         tracing::info!(%signal, "passed on; the command has {:?} to stop", self.grace);
-        Word::End(signal, Some(self.grace))
+        StopRequest::Terminate(signal, Some(self.grace))
     }
 }
 
@@ -130,7 +130,7 @@ fn silence() -> watch::Receiver<Option<String>> {
 
 /// What an end means. A command that was stopped has not succeeded, whatever its code says: it may
 /// have left its work half done, and its run key has to be free for another try.
-fn judge(end: ChildEnd, cause: Option<Cause>) -> Worked {
+fn judge(end: ChildExit, cause: Option<StopCause>) -> Worked {
     tracing::info!(%end, ?cause, "the command has ended");
     let exit = match cause {
         None if end.is_success() => {
@@ -141,9 +141,9 @@ fn judge(end: ChildEnd, cause: Option<Cause>) -> Worked {
             };
         }
         None => end.exit(),
-        Some(Cause::Lost) => Exit::LEASE_LOST,
-        Some(Cause::Told(signal)) => Exit::signal(signal),
-        Some(Cause::TimedOut) => Exit::TIMED_OUT,
+        Some(StopCause::LeaseLost) => Exit::LEASE_LOST,
+        Some(StopCause::Signal(signal)) => Exit::signal(signal),
+        Some(StopCause::TimedOut) => Exit::TIMED_OUT,
     };
     Worked::failed(exit, cause)
 }
@@ -155,10 +155,14 @@ mod tests {
 
     #[test]
     fn only_a_command_that_was_let_finish_can_succeed() {
-        let good = ChildEnd::Code(0);
+        let good = ChildExit::Code(0);
 
         assert_eq!(judge(good, None).outcome, ReleaseOutcome::Succeeded);
-        for cause in [Cause::Lost, Cause::Told(Signal::SIGTERM), Cause::TimedOut] {
+        for cause in [
+            StopCause::LeaseLost,
+            StopCause::Signal(Signal::SIGTERM),
+            StopCause::TimedOut,
+        ] {
             assert_eq!(judge(good, Some(cause)).outcome, ReleaseOutcome::Failed);
         }
     }
@@ -167,12 +171,12 @@ mod tests {
     fn each_cause_has_its_code_and_a_free_command_its_own() {
         let code = |end, cause| judge(end, cause).exit;
 
-        assert_eq!(code(ChildEnd::Code(3), None), Exit::code(3));
-        assert_eq!(code(ChildEnd::Signal(9), None), Exit::code(137));
-        let stopped = ChildEnd::Code(0);
-        assert_eq!(code(stopped, Some(Cause::Lost)), Exit::code(76));
-        assert_eq!(code(stopped, Some(Cause::TimedOut)), Exit::code(124));
-        let signal = Cause::Told(Signal::SIGTERM);
+        assert_eq!(code(ChildExit::Code(3), None), Exit::code(3));
+        assert_eq!(code(ChildExit::Signal(9), None), Exit::code(137));
+        let stopped = ChildExit::Code(0);
+        assert_eq!(code(stopped, Some(StopCause::LeaseLost)), Exit::code(76));
+        assert_eq!(code(stopped, Some(StopCause::TimedOut)), Exit::code(124));
+        let signal = StopCause::Signal(Signal::SIGTERM);
         assert_eq!(code(stopped, Some(signal)), Exit::code(143));
     }
 }

@@ -13,8 +13,8 @@
 //!                   is stopped at shutdown    release as failed, then give back at once
 //! ```
 
-use crate::attend::Cause;
-use crate::child::ChildEnd;
+use crate::exec::ChildExit;
+use crate::exec::supervise::StopCause;
 use crate::worker::queue::CEILING;
 use lockstep::contract::{AcquireResponse, Granted, ReleaseOutcome};
 use std::time::Duration;
@@ -32,7 +32,7 @@ const LONGEST: Duration = CEILING.saturating_sub(Duration::from_secs(300));
 
 /// What to do with a message in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     /// Its work is done.
     Delete,
     /// It comes back after that time, in whole seconds.
@@ -41,7 +41,7 @@ pub(crate) enum Fate {
     Leave,
 }
 
-impl Fate {
+impl Disposition {
     /// It comes back at once.
     pub(crate) const GIVE_BACK: Self = Self::Hide(Duration::ZERO);
 }
@@ -69,7 +69,7 @@ pub(crate) enum Next {
     /// It may not.
     Skip {
         /// What becomes of the message.
-        fate: Fate,
+        fate: Disposition,
         /// Why not: who holds it.
         why: String,
     },
@@ -112,12 +112,14 @@ fn whole(length: Duration) -> Duration {
 
 /// What comes after an answer of the lock table about a message that was received `count` times.
 pub(crate) fn after_answer(answer: AcquireResponse, count: u32, patience: &Patience) -> Next {
-    let later = Fate::Hide(patience.while_in_flight(count));
+    let later = Disposition::Hide(patience.while_in_flight(count));
     let (fate, why) = match answer {
         AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted) => {
             return Next::Start(Box::new(granted));
         }
-        AcquireResponse::Duplicate(run) if run.ended_at.is_some() => (Fate::Delete, run.message),
+        AcquireResponse::Duplicate(run) if run.ended_at.is_some() => {
+            (Disposition::Delete, run.message)
+        }
         AcquireResponse::Duplicate(run) => (later, run.message),
         AcquireResponse::Skipped(skipped) => (later, skipped.message),
         // Not asked for.
@@ -138,26 +140,30 @@ pub(crate) fn after_answer(answer: AcquireResponse, count: u32, patience: &Patie
 ///
 /// A worker that is `stopping` gives it back at once: others may fare better, and try the table before
 /// they receive.
-pub(crate) fn after_trouble(count: u32, dice: f64, stopping: bool) -> Fate {
+pub(crate) fn after_trouble(count: u32, dice: f64, stopping: bool) -> Disposition {
     if stopping {
-        return Fate::GIVE_BACK;
+        return Disposition::GIVE_BACK;
     }
     let bound = grown(FIRST_TROUBLE, 4, count).min(LONGEST_TROUBLE);
-    Fate::Hide(whole(bound.mul_f64(1.0 - dice / 4.0)))
+    Disposition::Hide(whole(bound.mul_f64(1.0 - dice / 4.0)))
 }
 
 /// What the end of a command means. One that was stopped has not succeeded, whatever its code says.
 pub(crate) fn after_end(
-    end: ChildEnd,
-    cause: Option<Cause>,
+    end: ChildExit,
+    cause: Option<StopCause>,
     backoff: Duration,
-) -> (ReleaseOutcome, Fate, Kind) {
+) -> (ReleaseOutcome, Disposition, Kind) {
     let failed = ReleaseOutcome::Failed;
     match cause {
-        None if end.is_success() => (ReleaseOutcome::Succeeded, Fate::Delete, Kind::Succeeded),
-        None | Some(Cause::TimedOut) => (failed, Fate::Hide(backoff), Kind::Failed),
-        Some(Cause::Lost) => (failed, Fate::Leave, Kind::Failed),
-        Some(Cause::Told(_)) => (failed, Fate::GIVE_BACK, Kind::GivenBack),
+        None if end.is_success() => (
+            ReleaseOutcome::Succeeded,
+            Disposition::Delete,
+            Kind::Succeeded,
+        ),
+        None | Some(StopCause::TimedOut) => (failed, Disposition::Hide(backoff), Kind::Failed),
+        Some(StopCause::LeaseLost) => (failed, Disposition::Leave, Kind::Failed),
+        Some(StopCause::Signal(_)) => (failed, Disposition::GIVE_BACK, Kind::GivenBack),
     }
 }
 

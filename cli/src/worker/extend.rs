@@ -1,8 +1,8 @@
 //! Keeps a message hidden for as long as its lease is renewed.
 
 use super::queue::{CEILING, Message, Queue};
-use crate::keeper::Lost;
-use crate::sys::clock::Instant;
+use crate::lease::renewer::LeaseLost;
+use crate::platform::clock::Instant;
 use std::future::pending;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -18,7 +18,7 @@ pub(crate) async fn extend(
     message: &Message,
     hide: Duration,
     mut renewed: watch::Receiver<Instant>,
-) -> Lost {
+) -> LeaseLost {
     if (message.received + FRESH).left().is_zero() {
         // The lease began later than the visibility.
         renewed.mark_changed();
@@ -33,7 +33,7 @@ async fn extend_up_to(
     message: &Message,
     hide: Duration,
     mut renewed: watch::Receiver<Instant>,
-) -> Lost {
+) -> LeaseLost {
     let mut told = false;
     while renewed.changed().await.is_ok() {
         let length = hide.min(ceiling.left());
@@ -103,7 +103,7 @@ mod tests {
 
     /// The next wish of `extending`, if it has one.
     async fn wish(
-        extending: impl Future<Output = Lost>,
+        extending: impl Future<Output = LeaseLost>,
         asked: &mut UnboundedReceiver<Duration>,
     ) -> Option<Duration> {
         tokio::select! {

@@ -7,23 +7,23 @@ mod work;
 
 pub(crate) use at_work::AtWork;
 
-use super::decide::{Fate, Kind, Next, Patience, after_answer, after_trouble};
+use super::ack::ack;
+use super::decide::{Disposition, Kind, Next, Patience, after_answer, after_trouble};
 use super::key::{Malformed, OnceKey, once_key, sha256, shard};
-use super::poll::{Done, Probe, Work};
+use super::poll::{Done, HealthSignal, Work};
 use super::queue::{Message, Queue};
 use super::report::Report;
-use super::settle::settle;
-use super::stopping::Orders;
+use super::shutdown::ShutdownWatch;
 use super::table::look;
-use crate::attend::Limits;
-use crate::child::Reaper;
-use crate::guardian::Guardian;
-use crate::lease::LeaseTimes;
-use crate::locks::Locks;
+use crate::exec::Subreaper;
+use crate::exec::supervise::Limits;
+use crate::exec::watchdog::Watchdog;
+use crate::lease::client::LockClient;
+use crate::lease::timing::LeaseTiming;
+use crate::platform::env::dice;
+use crate::platform::identity::HolderIdentity;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
-use crate::site::Site;
-use crate::sys::env::dice;
 use lockstep::contract::rfc3339;
 use lockstep::domain::LockKey;
 use lockstep::store::StoreError;
@@ -32,20 +32,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What all messages of a worker share.
-pub(crate) struct Desk<Q> {
+pub(crate) struct MessageProcessor<Q> {
     pub(crate) queue: Arc<Q>,
-    pub(crate) locks: Arc<Locks>,
+    pub(crate) locks: Arc<LockClient>,
     /// The same table, to look at.
     pub(crate) table: DynamoStore,
-    pub(crate) site: Site,
+    pub(crate) site: HolderIdentity,
     pub(crate) protection: Protection,
-    pub(crate) guardian: Guardian,
-    pub(crate) reaper: Reaper,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) reaper: Subreaper,
     pub(crate) report: Report,
     /// First part of the locks' names.
     pub(crate) lock: String,
     pub(crate) once_key: Option<OnceKey>,
-    pub(crate) times: LeaseTimes,
+    pub(crate) times: LeaseTiming,
     /// How long a message is hidden by a receive, and again by each renewal of its lease.
     pub(crate) hide: Duration,
     pub(crate) patience: Patience,
@@ -54,8 +54,13 @@ pub(crate) struct Desk<Q> {
     pub(crate) at_work: AtWork,
 }
 
-impl<Q: Queue> Work for Desk<Q> {
-    async fn handle(self: Arc<Self>, message: Message, mut orders: Orders, probe: Probe) -> Done {
+impl<Q: Queue> Work for MessageProcessor<Q> {
+    async fn handle(
+        self: Arc<Self>,
+        message: Message,
+        mut orders: ShutdownWatch,
+        probe: HealthSignal,
+    ) -> Done {
         let once_key = match once_key(self.once_key.as_ref(), &message) {
             Ok(once_key) => once_key,
             Err(malformed) => return self.malformed(&message, &malformed).await,
@@ -80,7 +85,7 @@ impl<Q: Queue> Work for Desk<Q> {
 
     async fn give_back(self: Arc<Self>, message: Message) -> Done {
         tracing::info!(id = message.id, "given back: the worker shuts down");
-        self.settle(&message, Fate::GIVE_BACK).await;
+        self.ack(&message, Disposition::GIVE_BACK).await;
         self.report.count(Kind::GivenBack, None);
         self.done(Kind::GivenBack, None)
     }
@@ -94,13 +99,13 @@ impl<Q: Queue> Work for Desk<Q> {
     }
 }
 
-impl<Q: Queue> Desk<Q> {
+impl<Q: Queue> MessageProcessor<Q> {
     fn done(&self, kind: Kind, in_flight: Option<InFlight>) -> Done {
         Done { kind, in_flight }
     }
 
-    async fn settle(&self, message: &Message, fate: Fate) {
-        settle(&*self.queue, message, fate).await;
+    async fn ack(&self, message: &Message, fate: Disposition) {
+        ack(&*self.queue, message, fate).await;
     }
 
     fn backoff(&self, message: &Message) -> Duration {
@@ -122,18 +127,24 @@ impl<Q: Queue> Desk<Q> {
             ?back_in,
             "malformed: {wrong}"
         );
-        self.settle(message, Fate::Hide(back_in)).await;
+        self.ack(message, Disposition::Hide(back_in)).await;
         self.report.count(Kind::Malformed, None);
         self.done(Kind::Malformed, None)
     }
 
     /// Hides a message that trouble keeps from its work: it has no part in it, and others would meet
     /// the same.
-    async fn not_begun(&self, message: &Message, why: &str, orders: &Orders, probe: Probe) -> Kind {
+    async fn not_begun(
+        &self,
+        message: &Message,
+        why: &str,
+        orders: &ShutdownWatch,
+        probe: HealthSignal,
+    ) -> Kind {
         probe.trouble();
         let fate = after_trouble(message.receive_count, dice(), orders.is_stopping());
         tracing::error!(id = message.id, ?fate, "not begun: {why}");
-        self.settle(message, fate).await;
+        self.ack(message, fate).await;
         self.report.count(Kind::GivenBack, None);
         Kind::GivenBack
     }
@@ -147,8 +158,8 @@ impl<Q: Queue> Desk<Q> {
         &self,
         message: &Message,
         key: String,
-        orders: Orders,
-        probe: Probe,
+        orders: ShutdownWatch,
+        probe: HealthSignal,
     ) -> Kind {
         let request = self.request(key);
         let (answer, sent) = match self.acquire(&request, &orders).await {
@@ -169,7 +180,7 @@ impl<Q: Queue> Desk<Q> {
                     ?fate,
                     "skipped: {why}"
                 );
-                self.settle(message, fate).await;
+                self.ack(message, fate).await;
                 self.report.count(Kind::Skipped, None);
                 Kind::Skipped
             }

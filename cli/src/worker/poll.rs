@@ -1,24 +1,24 @@
 //! The loop of the worker: receives when there is room, and ends in steps.
 
 mod answers;
+mod circuit_breaker;
 mod ending;
-mod pace;
-mod probe;
+mod health;
 
-pub(crate) use probe::Probe;
+pub(crate) use health::HealthSignal;
 
 use super::decide::Kind;
 use super::queue::{Message, Queue, QueueError};
 use super::report::Tally;
-use super::stopping::{Order, Orders, Stopping};
+use super::shutdown::{Shutdown, ShutdownPhase, ShutdownWatch};
+use crate::platform::clock::{Instant, reached};
+use crate::platform::env::seed;
 use crate::protect::keeper::InFlight;
-use crate::sys::clock::{Instant, reached};
-use crate::sys::env::seed;
+use circuit_breaker::{CircuitBreaker, Step};
 use ending::given_up;
+use health::Health;
 use lockstep::store::StoreError;
 use nix::sys::signal::Signal;
-use pace::{Pace, Step};
-use probe::Shown;
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ pub(crate) trait Work: Send + Sync + 'static {
     fn handle(
         self: Arc<Self>,
         message: Message,
-        orders: Orders,
-        probe: Probe,
+        orders: ShutdownWatch,
+        probe: HealthSignal,
     ) -> impl Future<Output = Done> + Send + 'static;
 
     /// Makes `message` visible to others at once.
@@ -81,21 +81,24 @@ pub(crate) struct Poll<Q, W> {
     work: Arc<W>,
     concurrency: usize,
     hide: Duration,
-    orders: watch::Sender<Order>,
+    orders: watch::Sender<ShutdownPhase>,
     running: JoinSet<Done>,
     receiving: Option<Asked<Received>>,
     looking: Option<Asked<Looked>>,
     tally: Tally,
-    pace: Pace,
+    breaker: CircuitBreaker,
     /// What messages show.
-    shown: (mpsc::UnboundedSender<Shown>, mpsc::UnboundedReceiver<Shown>),
+    shown: (
+        mpsc::UnboundedSender<Health>,
+        mpsc::UnboundedReceiver<Health>,
+    ),
     /// Whether the queue has ever answered.
     has_queue: bool,
     /// Whether the lock table has ever answered.
     has_table: bool,
     /// Keeps the task protected until then.
     spare: Option<(InFlight, Instant)>,
-    stopping: Option<Stopping>,
+    stopping: Option<Shutdown>,
 }
 
 impl<Q: Queue, W: Work> Poll<Q, W> {
@@ -112,7 +115,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             receiving: None,
             looking: None,
             tally: Tally::default(),
-            pace: Pace::new(seed()),
+            breaker: CircuitBreaker::new(seed()),
             shown: mpsc::unbounded_channel(),
             has_queue: false,
             has_table: false,
@@ -155,19 +158,19 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
                 }
                 () = reached(step) => self.go_on_ending(),
                 signal = given_up(end) => return Ok(self.finish(signal).await),
-                () = reached(self.pace.resume()) => self.pace.go_on(),
+                () = reached(self.breaker.resume()) => self.breaker.go_on(),
                 () = reached(idle_at) => self.unprotect().await,
             }
         }
     }
 
-    /// Looks at the table, or receives as many messages as there is room for and the pace allows.
+    /// Looks at the table, or receives as many messages as there is room for and the breaker allows.
     fn go_on(&mut self) {
         if self.stopping.is_some() || self.receiving.is_some() || self.looking.is_some() {
             return;
         }
         let room = self.concurrency.saturating_sub(self.running.len());
-        match self.pace.step(room) {
+        match self.breaker.step(room) {
             Step::Wait => {}
             Step::Look => self.looking = Some(Box::pin(Arc::clone(&self.work).look())),
             Step::Receive(most) => {

@@ -4,7 +4,7 @@ mod sqs;
 
 pub(crate) use sqs::Sqs;
 
-use crate::sys::clock::Instant;
+use crate::platform::clock::Instant;
 use lockstep::domain::Timestamp;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sys::env::random_id;
+use crate::platform::env::random_id;
 use axum::routing::get;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

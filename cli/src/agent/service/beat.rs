@@ -1,14 +1,15 @@
 //! The beats of a job.
 
 use super::Service;
-use crate::agent::answer::{Beaten, Failure};
-use crate::agent::book::Beat;
+use crate::agent::error::ApiError;
 use crate::agent::job::Phase;
-use crate::sys::clock::Instant;
-use crate::table::Table;
+use crate::agent::registry::Beat;
+use crate::agent::response::Beaten;
+use crate::lease::table::LockTable;
+use crate::platform::clock::Instant;
 use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
 
-impl<T: Table> Service<T> {
+impl<T: LockTable> Service<T> {
     /// A program says that its job is at work.
     ///
     /// # Errors
@@ -17,14 +18,14 @@ impl<T: Table> Service<T> {
         &self,
         id: &str,
         progress: Option<&str>,
-    ) -> Result<Beaten, Failure> {
+    ) -> Result<Beaten, ApiError> {
         self.tick();
         let beat = self.book().beat(id, progress, Instant::now());
         let (grant, progress) = match beat {
             Beat::Fresh(expires_at) => return Ok(Beaten { expires_at }),
             Beat::Renew(grant, progress) => (grant, progress),
-            Beat::Over(phase) => return Err(Failure::over(&phase)),
-            Beat::Unknown => return Err(Failure::no_such_job()),
+            Beat::Over(phase) => return Err(ApiError::over(&phase)),
+            Beat::Unknown => return Err(ApiError::no_such_job()),
         };
         let sent = Instant::now();
         match self.locks.renew(&grant, progress.clone()).await {
@@ -32,8 +33,8 @@ impl<T: Table> Service<T> {
                 let mut book = self.book();
                 match book.renewed(id, (sent, expires_at.clone()), progress) {
                     Some(Phase::Open) => Ok(Beaten { expires_at }),
-                    Some(over) => Err(Failure::over(over)),
-                    None => Err(Failure::no_such_job()),
+                    Some(over) => Err(ApiError::over(over)),
+                    None => Err(ApiError::no_such_job()),
                 }
             }
             Ok(HeartbeatResponse::Ended) => {
@@ -46,7 +47,7 @@ impl<T: Table> Service<T> {
         }
     }
 
-    fn lost(&self, id: &str, grant: &Grant, why: &str) -> Failure {
+    fn lost(&self, id: &str, grant: &Grant, why: &str) -> ApiError {
         tracing::warn!(
             lock = grant.lock,
             holder = grant.holder,
@@ -56,7 +57,7 @@ impl<T: Table> Service<T> {
         book.lost(id, why);
         let failure = book
             .look(id)
-            .map_or_else(Failure::no_such_job, |job| Failure::over(&job.phase));
+            .map_or_else(ApiError::no_such_job, |job| ApiError::over(&job.phase));
         drop(book);
         self.changed.send_replace(());
         failure

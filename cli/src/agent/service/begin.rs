@@ -1,35 +1,36 @@
 //! The beginning of a job.
 
-use super::place::Place;
+use super::reservation::Reservation;
 use super::{Service, TRIES};
-use crate::again::again;
-use crate::agent::answer::{Begun, Failure, Granted};
+use crate::agent::error::ApiError;
 use crate::agent::job::Terms;
-use crate::agent::wish::BeginRequest;
+use crate::agent::request::BeginRequest;
+use crate::agent::response::{Begun, Granted};
+use crate::lease::table::LockTable;
+use crate::platform::clock::Instant;
+use crate::platform::env::secret_id;
 use crate::protect::keeper::InFlight;
-use crate::sys::clock::Instant;
-use crate::sys::env::secret_id;
-use crate::table::Table;
+use crate::retry::again;
 use axum::http::StatusCode;
 use lockstep::contract::{AcquireResponse, ErrorName, Grant, Granted as Permit};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// What a job has before its lock is asked for. A drop gives it back.
-struct Ready<T: Table> {
+struct Ready<T: LockTable> {
     /// Its id.
     id: String,
-    place: Place<T>,
+    place: Reservation<T>,
     in_flight: InFlight,
 }
 
-impl<T: Table> Service<T> {
+impl<T: LockTable> Service<T> {
     /// Begins the job that a client wishes for, and tells it what came of that. Of a client that
     /// has gone nothing is left.
     pub(in crate::agent) async fn begin(
         self: Arc<Self>,
         wish: BeginRequest,
-        mut tell: oneshot::Sender<Result<Begun, Failure>>,
+        mut tell: oneshot::Sender<Result<Begun, ApiError>>,
     ) {
         let ready = tokio::select! {
             biased;
@@ -51,17 +52,17 @@ impl<T: Table> Service<T> {
     }
 
     /// Sees to all that may take long before the lock is taken: its lease runs from then on.
-    async fn ready(self: &Arc<Self>, wish: &BeginRequest) -> Result<Ready<T>, Failure> {
+    async fn ready(self: &Arc<Self>, wish: &BeginRequest) -> Result<Ready<T>, ApiError> {
         wish.check()?;
-        let place = Place::reserve(self)?;
+        let place = Reservation::reserve(self)?;
         let id = secret_id().map_err(|error| {
             let message = format!("no randomness for the job's id: {error}");
-            Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
         })?;
         let in_flight = self.protection.begin().await.map_err(|refused| {
             let message = format!("the task is not protected (--protect=required): {refused}");
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            Failure::new(status, "Agent.NotProtected", message)
+            ApiError::new(status, "Agent.NotProtected", message)
         })?;
         Ok(Ready {
             id,
@@ -75,7 +76,7 @@ impl<T: Table> Service<T> {
         self: &Arc<Self>,
         ready: Ready<T>,
         wish: &BeginRequest,
-    ) -> Result<Begun, Failure> {
+    ) -> Result<Begun, ApiError> {
         let times = wish.times(self.lease, self.grace);
         let holder = self.site.holder_for(&wish.name);
         let acquire = wish.acquire(holder, times.seconds());
@@ -97,7 +98,7 @@ impl<T: Table> Service<T> {
         if times.stop_at(sent).left().is_zero() {
             self.doubt(ready.place, acquire, times.length);
             let message = "the answer came so late that the lease is all but over; ask again";
-            return Err(Failure::unavailable(message));
+            return Err(ApiError::unavailable(message));
         }
         let terms = Terms {
             name: wish.name.clone(),
@@ -110,7 +111,7 @@ impl<T: Table> Service<T> {
         Ok(Begun::Granted(Box::new(granted)))
     }
 
-    fn not_granted(&self, lock: &str, answer: AcquireResponse) -> Result<Begun, Failure> {
+    fn not_granted(&self, lock: &str, answer: AcquireResponse) -> Result<Begun, ApiError> {
         let by_others_at_work = match &answer {
             AcquireResponse::Skipped(_) => true,
             AcquireResponse::Duplicate(run) => run.ended_at.is_none(),
@@ -123,11 +124,11 @@ impl<T: Table> Service<T> {
     }
 
     /// Nobody is at work under a permit that was taken unseen: then there is something to do.
-    fn check_doubts(&self, lock: &str) -> Result<(), Failure> {
+    fn check_doubts(&self, lock: &str) -> Result<(), ApiError> {
         if self.book().places.is_doubted(lock) {
             let message = "perhaps held by a job that did not begin, since the answer to its \
                            request was lost; its permit is being given back: ask again";
-            return Err(Failure::unavailable(message));
+            return Err(ApiError::unavailable(message));
         }
         Ok(())
     }

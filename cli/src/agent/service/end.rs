@@ -1,10 +1,11 @@
 //! The end of a job, and of all.
 
 use super::{Service, TRIES};
-use crate::again::again;
-use crate::agent::answer::{Ended, Failure};
+use crate::agent::error::ApiError;
 use crate::agent::job::{Ending, Phase};
-use crate::table::Table;
+use crate::agent::response::Ended;
+use crate::lease::table::LockTable;
+use crate::retry::again;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use lockstep::error::Error;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 /// How many jobs are released at a time when all of them are.
 const AT_ONCE: usize = 32;
 
-impl<T: Table> Service<T> {
+impl<T: LockTable> Service<T> {
     /// A program says that its job is over. The first end stays.
     ///
     /// # Errors
@@ -22,7 +23,7 @@ impl<T: Table> Service<T> {
         &self,
         id: &str,
         outcome: ReleaseOutcome,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<Ended, ApiError> {
         let job = self
             .book()
             .look(id)
@@ -30,7 +31,7 @@ impl<T: Table> Service<T> {
         let grant = match job {
             Some((_, Phase::Ended(ending))) => return Ok((&ending).into()),
             Some((grant, _)) => grant,
-            None => return Err(Failure::no_such_job()),
+            None => return Err(ApiError::no_such_job()),
         };
         let held_seconds = self.give_back(&grant, outcome).await?;
         let Grant { lock, holder, .. } = &grant;
@@ -46,7 +47,7 @@ impl<T: Table> Service<T> {
         ending
             .as_ref()
             .map(Ended::from)
-            .ok_or_else(Failure::no_such_job)
+            .ok_or_else(ApiError::no_such_job)
     }
 
     /// Gives a permit back, and says how long it was held; nothing if it was no longer ours.

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 /// An agent that grants what it is asked for, but for the refusals it is told to make first.
 #[derive(Clone, Default)]
-struct Twin(Arc<Mutex<Inside>>);
+struct MemoryTable(Arc<Mutex<Inside>>);
 
 #[derive(Default)]
 struct Inside {
@@ -24,7 +24,7 @@ struct Inside {
     asked: Vec<Option<u64>>,
 }
 
-impl Twin {
+impl MemoryTable {
     fn refusing(reasons: impl IntoIterator<Item = Reason>) -> Self {
         let twin = Self::default();
         twin.0.lock().unwrap().refusals = reasons.into_iter().collect();
@@ -50,7 +50,7 @@ impl Twin {
     }
 }
 
-impl Agent for Twin {
+impl Agent for MemoryTable {
     async fn put(&self, minutes: Option<u64>) -> Result<State, Refused> {
         let (refusal, delay) = {
             let mut inside = self.0.lock().unwrap();
@@ -87,7 +87,7 @@ async fn pass(length: Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn two_pieces_of_work_are_protected_once_and_cleared_once() {
-    let twin = Twin::default();
+    let twin = MemoryTable::default();
     let protection = twin.keep(Mode::Required);
 
     let first = protection.begin().await.unwrap();
@@ -102,7 +102,7 @@ async fn two_pieces_of_work_are_protected_once_and_cleared_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_piece_of_work_counts_down() {
-    let twin = Twin::default();
+    let twin = MemoryTable::default();
     let protection = twin.keep(Mode::Required);
 
     drop(protection.begin().await.unwrap());
@@ -113,7 +113,7 @@ async fn a_dropped_piece_of_work_counts_down() {
 
 #[tokio::test(start_paused = true)]
 async fn long_work_is_renewed_every_48_seconds_of_a_minute() {
-    let twin = Twin::default();
+    let twin = MemoryTable::default();
     let protection = twin.keep(Mode::BestEffort);
     let _work = protection.begin().await.unwrap();
 
@@ -127,7 +127,7 @@ async fn long_work_is_renewed_every_48_seconds_of_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_is_refused_does_not_end_the_work_and_is_tried_again() {
-    let twin = Twin::default();
+    let twin = MemoryTable::default();
     let protection = twin.keep(Mode::Required);
     let work = protection.begin().await.unwrap();
     twin.0.lock().unwrap().refusals = [Reason::DeploymentBlocked; 2].into();

@@ -59,7 +59,7 @@ fn only_a_success_deletes_a_duplicate_and_one_in_flight_is_looked_at_ever_more_r
 
     assert_eq!(
         fate(duplicate(Some("2026-03-01T06:00:09Z")), 3),
-        Fate::Delete
+        Disposition::Delete
     );
     for (count, seconds) in [
         (1, 60),
@@ -68,7 +68,7 @@ fn only_a_success_deletes_a_duplicate_and_one_in_flight_is_looked_at_ever_more_r
         (12, 42_900),
         (u32::MAX, 42_900),
     ] {
-        let hidden = Fate::Hide(Duration::from_secs(seconds));
+        let hidden = Disposition::Hide(Duration::from_secs(seconds));
         assert_eq!(fate(duplicate(None), count), hidden, "{count}");
     }
 }
@@ -87,7 +87,7 @@ fn a_full_lock_is_waited_for() {
 
     let next = after_answer(full, 1, &PATIENCE);
 
-    let fate = Fate::Hide(Duration::from_secs(60));
+    let fate = Disposition::Hide(Duration::from_secs(60));
     let why = "full".into();
     assert_eq!(next, Next::Skip { fate, why });
 }
@@ -123,7 +123,8 @@ fn a_message_that_trouble_keeps_from_its_work_comes_back_after_four_times_as_lon
     ] {
         let fates = [0.0, 1.0].map(|dice| after_trouble(count, dice, false));
 
-        let hidden = [longest, shortest].map(|seconds| Fate::Hide(Duration::from_secs(seconds)));
+        let hidden =
+            [longest, shortest].map(|seconds| Disposition::Hide(Duration::from_secs(seconds)));
         assert_eq!(fates, hidden, "{count}");
     }
 }
@@ -131,7 +132,11 @@ fn a_message_that_trouble_keeps_from_its_work_comes_back_after_four_times_as_lon
 #[test]
 fn a_worker_that_shuts_down_gives_a_message_that_met_trouble_back_at_once() {
     for count in [1, 5, 20] {
-        assert_eq!(after_trouble(count, 0.5, true), Fate::GIVE_BACK, "{count}");
+        assert_eq!(
+            after_trouble(count, 0.5, true),
+            Disposition::GIVE_BACK,
+            "{count}"
+        );
     }
 }
 
@@ -143,7 +148,7 @@ fn half_an_hour_of_trouble_moves_no_message_away_that_has_one_of_five_receives_l
 
         let outlasts: Duration = fates
             .map(|fate| match fate {
-                Fate::Hide(length) => length,
+                Disposition::Hide(length) => length,
                 other => panic!("{other:?}"),
             })
             .sum();
@@ -170,29 +175,41 @@ fn a_failure_is_hidden_for_whole_seconds_and_never_given_back_at_once() {
 #[test]
 fn only_a_command_that_was_let_finish_and_ended_with_0_is_deleted() {
     let backoff = Duration::from_secs(5);
-    let (failed, hidden) = (ReleaseOutcome::Failed, Fate::Hide(backoff));
-    let (good, bad) = (ChildEnd::Code(0), ChildEnd::Code(1));
-    let killed = ChildEnd::Signal(9);
+    let (failed, hidden) = (ReleaseOutcome::Failed, Disposition::Hide(backoff));
+    let (good, bad) = (ChildExit::Code(0), ChildExit::Code(1));
+    let killed = ChildExit::Signal(9);
     for (end, cause, expected) in [
         (
             good,
             None,
-            (ReleaseOutcome::Succeeded, Fate::Delete, Kind::Succeeded),
+            (
+                ReleaseOutcome::Succeeded,
+                Disposition::Delete,
+                Kind::Succeeded,
+            ),
         ),
         (bad, None, (failed, hidden, Kind::Failed)),
         (killed, None, (failed, hidden, Kind::Failed)),
-        (ChildEnd::Unknown, None, (failed, hidden, Kind::Failed)),
-        (good, Some(Cause::TimedOut), (failed, hidden, Kind::Failed)),
-        (good, Some(Cause::Lost), (failed, Fate::Leave, Kind::Failed)),
+        (ChildExit::Unknown, None, (failed, hidden, Kind::Failed)),
         (
             good,
-            Some(Cause::Told(Signal::SIGTERM)),
-            (failed, Fate::GIVE_BACK, Kind::GivenBack),
+            Some(StopCause::TimedOut),
+            (failed, hidden, Kind::Failed),
+        ),
+        (
+            good,
+            Some(StopCause::LeaseLost),
+            (failed, Disposition::Leave, Kind::Failed),
+        ),
+        (
+            good,
+            Some(StopCause::Signal(Signal::SIGTERM)),
+            (failed, Disposition::GIVE_BACK, Kind::GivenBack),
         ),
         (
             killed,
-            Some(Cause::Told(Signal::SIGTERM)),
-            (failed, Fate::GIVE_BACK, Kind::GivenBack),
+            Some(StopCause::Signal(Signal::SIGTERM)),
+            (failed, Disposition::GIVE_BACK, Kind::GivenBack),
         ),
     ] {
         assert_eq!(

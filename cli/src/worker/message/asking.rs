@@ -1,10 +1,10 @@
 //! Asks for the lock of a message.
 
-use super::Desk;
-use crate::sys::clock::{Instant, sleep};
+use super::MessageProcessor;
+use crate::platform::clock::{Instant, sleep};
 use crate::worker::key::lock;
 use crate::worker::queue::Queue;
-use crate::worker::stopping::Orders;
+use crate::worker::shutdown::ShutdownWatch;
 use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale};
 use lockstep::error::Error;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const PERMITS: i64 = 100;
 /// How often a lock is asked for. The holder stays the same: a grant whose answer was lost is found.
 const TRIES: u32 = 3;
 
-impl<Q: Queue> Desk<Q> {
+impl<Q: Queue> MessageProcessor<Q> {
     pub(super) fn request(&self, once_key: String) -> AcquireRequest {
         let lease_seconds = self.times.seconds();
         AcquireRequest {
@@ -47,7 +47,7 @@ impl<Q: Queue> Desk<Q> {
     pub(super) async fn acquire(
         &self,
         request: &AcquireRequest,
-        orders: &Orders,
+        orders: &ShutdownWatch,
     ) -> Result<(AcquireResponse, Instant), Error> {
         let mut tries = 0;
         loop {

@@ -2,7 +2,7 @@
 
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The commands of a worker that run: readers. Whoever looks for strays wants to be alone: a writer.
+/// The commands of a worker that run: readers. Whoever looks for orphans wants to be alone: a writer.
 #[derive(Debug, Default)]
 pub(crate) struct AtWork(RwLock<()>);
 

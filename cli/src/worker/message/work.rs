@@ -1,18 +1,18 @@
 //! The command of a message: started under its grant, attended, settled.
 
-use super::Desk;
+use super::MessageProcessor;
 use super::about::about;
-use crate::attend::{Cause, attend};
-use crate::child::{Child, ChildEnd, Spec, kill_strays};
-use crate::keeper::Keeper;
-use crate::progress::Progress;
+use crate::exec::progress::Progress;
+use crate::exec::supervise::{StopCause, supervise};
+use crate::exec::{Child, ChildExit, Spec, kill_orphans};
+use crate::lease::renewer::LeaseRenewer;
+use crate::platform::clock::Instant;
 use crate::run::{OF_A_GRANT, release};
-use crate::sys::clock::Instant;
-use crate::worker::decide::{Fate, Kind, after_end};
+use crate::worker::decide::{Disposition, Kind, after_end};
 use crate::worker::extend::extend;
-use crate::worker::poll::Probe;
+use crate::worker::poll::HealthSignal;
 use crate::worker::queue::{Message, Queue};
-use crate::worker::stopping::Orders;
+use crate::worker::shutdown::ShutdownWatch;
 use lockstep::contract::{Granted, ReleaseOutcome};
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const RELEASE_TRIES: u32 = 5;
 /// Longest wait for the lock table before a message is given back at the end of the worker.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
-impl<Q: Queue> Desk<Q> {
+impl<Q: Queue> MessageProcessor<Q> {
     /// The command under its grant. A machine that cannot start it is trouble, not a failure of the
     /// message: it would meet every one.
     pub(super) async fn work(
@@ -32,14 +32,14 @@ impl<Q: Queue> Desk<Q> {
         message: &Message,
         granted: &Granted,
         sent: Instant,
-        orders: Orders,
-        probe: Probe,
+        orders: ShutdownWatch,
+        probe: HealthSignal,
     ) -> Kind {
         let (id, grant) = (&message.id, &granted.grant);
         if orders.is_stopping() {
             tracing::info!(id, "given back: the worker shuts down");
             let (outcome, by) = (ReleaseOutcome::Failed, Instant::now() + RELEASE_WITHIN);
-            self.finish(message, granted, outcome, Fate::GIVE_BACK, by)
+            self.finish(message, granted, outcome, Disposition::GIVE_BACK, by)
                 .await;
             self.report.count(Kind::GivenBack, None);
             return Kind::GivenBack;
@@ -66,9 +66,9 @@ impl<Q: Queue> Desk<Q> {
         let run = self.run(message, granted, sent, orders.clone(), started);
         let (end, cause, ends) = run.await;
         drop(at_work);
-        // While others are at work, a stray without a mark may be theirs. None begins meanwhile.
+        // While others are at work, a orphan without a mark may be theirs. None begins meanwhile.
         let nothing = self.at_work.nothing();
-        kill_strays(&family, || nothing.as_ref().map(|_| self.guardian.pid())).await;
+        kill_orphans(&family, || nothing.as_ref().map(|_| self.watchdog.pid())).await;
         drop(nothing);
         let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));
         let (outcome, fate, kind) = after_end(end, cause, self.backoff(message));
@@ -94,20 +94,20 @@ impl<Q: Queue> Desk<Q> {
         message: &Message,
         granted: &Granted,
         sent: Instant,
-        orders: Orders,
+        orders: ShutdownWatch,
         (child, progress): (Child, Option<Progress>),
-    ) -> (ChildEnd, Option<Cause>, Instant) {
+    ) -> (ChildExit, Option<StopCause>, Instant) {
         let family = child.family().clone();
         let said = progress.as_ref().map(Progress::latest);
         let said = said.unwrap_or_else(|| watch::channel(None).1);
         let (tell, renewed) = watch::channel(sent);
-        let keeper = Keeper {
+        let keeper = LeaseRenewer {
             locks: Arc::clone(&self.locks),
             grant: granted.grant.clone(),
             times: self.times,
             sent,
             progress: said.clone(),
-            guarded: Some((self.guardian.clone(), family.clone())),
+            guarded: Some((self.watchdog.clone(), family.clone())),
         };
         let keeping = keeper.keep_and_tell(tell);
         let extending = extend(&*self.queue, message, self.hide, renewed.clone());
@@ -118,8 +118,8 @@ impl<Q: Queue> Desk<Q> {
                 never = extending => never,
             }
         };
-        let (end, cause) = attend(&message.id, child, both, said, orders, self.limits).await;
-        self.guardian.drop(family.group);
+        let (end, cause) = supervise(&message.id, child, both, said, orders, self.limits).await;
+        self.watchdog.drop(family.group);
         let renewed = *renewed.borrow();
         (end, cause, self.times.kill_at(renewed))
     }
@@ -158,10 +158,10 @@ impl<Q: Queue> Desk<Q> {
         message: &Message,
         granted: &Granted,
         outcome: ReleaseOutcome,
-        fate: Fate,
+        fate: Disposition,
         by: Instant,
     ) {
-        let tries = if fate == Fate::Leave {
+        let tries = if fate == Disposition::Leave {
             1
         } else {
             RELEASE_TRIES
@@ -169,9 +169,9 @@ impl<Q: Queue> Desk<Q> {
         let mut releasing = pin!(release(&self.locks, &granted.grant, outcome, tries));
         tokio::select! {
             biased;
-            () = &mut releasing => self.settle(message, fate).await,
+            () = &mut releasing => self.ack(message, fate).await,
             () = by.reached() => {
-                self.settle(message, fate).await;
+                self.ack(message, fate).await;
                 releasing.await;
             }
         }

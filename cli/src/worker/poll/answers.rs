@@ -1,11 +1,11 @@
 //! What the loop makes of the answers that it gets.
 
-use super::probe::{Probe, Shown};
+use super::health::{Health, HealthSignal};
 use super::{Done, IDLE_AFTER, Looked, Poll, Received, Unusable, Work};
-use crate::sys::clock::Instant;
+use crate::platform::clock::Instant;
 use crate::worker::decide::Kind;
 use crate::worker::queue::{Queue, QueueError};
-use crate::worker::stopping::Orders;
+use crate::worker::shutdown::ShutdownWatch;
 use lockstep::store::StoreError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
                 false
             }
         };
-        let pause = self.pace.looked(answers, Instant::now());
+        let pause = self.breaker.looked(answers, Instant::now());
         self.tell_of(pause);
         Ok(())
     }
@@ -41,20 +41,20 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             }
             Err(error) => {
                 tracing::warn!(%error, "no messages could be received");
-                self.pace.not_received(Instant::now());
+                self.breaker.not_received(Instant::now());
                 return Ok(());
             }
         };
         self.has_queue = true;
-        self.pace.received();
+        self.breaker.received();
         for message in messages {
             let work = Arc::clone(&self.work);
             if self.stopping.is_some() {
                 self.running.spawn(work.give_back(message));
             } else {
-                let orders = Orders::of(&self.orders);
-                let probe = Probe::new(&self.shown.0);
-                self.pace.handed_out();
+                let orders = ShutdownWatch::of(&self.orders);
+                let probe = HealthSignal::new(&self.shown.0);
+                self.breaker.handed_out();
                 self.running.spawn(work.handle(message, orders, probe));
             }
         }
@@ -75,8 +75,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         }
     }
 
-    pub(super) fn learn(&mut self, shown: Shown) {
-        let pause = self.pace.shown(shown, Instant::now());
+    pub(super) fn learn(&mut self, shown: Health) {
+        let pause = self.breaker.shown(shown, Instant::now());
         self.tell_of(pause);
     }
 

@@ -1,10 +1,10 @@
 //! How the loop ends.
 
 use super::{Poll, Work};
-use crate::sys::clock::Instant;
+use crate::platform::clock::Instant;
 use crate::worker::queue::Queue;
 use crate::worker::report::Tally;
-use crate::worker::stopping::{Order, Stopping};
+use crate::worker::shutdown::{Shutdown, ShutdownPhase};
 use nix::sys::signal::Signal;
 use std::future::pending;
 use std::time::Duration;
@@ -15,7 +15,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         let at_work = self.running.len();
         match &mut self.stopping {
             Some(end) => end.again(now),
-            None => self.stopping = Some(Stopping::begin(signal, now, grace)),
+            None => self.stopping = Some(Shutdown::begin(signal, now, grace)),
         }
         tracing::info!(%signal, at_work, "no more messages are received");
         self.go_on_ending();
@@ -31,7 +31,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             *told = order;
             is_new
         });
-        if order >= Order::Stop {
+        if order >= ShutdownPhase::Stop {
             self.receiving = None;
         }
     }
@@ -57,7 +57,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
 }
 
 /// Returns when an end has taken longer than it may.
-pub(super) async fn given_up(end: Option<Stopping>) -> Signal {
+pub(super) async fn given_up(end: Option<Shutdown>) -> Signal {
     match end {
         Some(end) => {
             end.give_up_at().reached().await;

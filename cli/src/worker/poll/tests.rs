@@ -79,7 +79,12 @@ impl Notes {
 }
 
 impl Work for Notes {
-    async fn handle(self: Arc<Self>, message: Message, mut orders: Orders, probe: Probe) -> Done {
+    async fn handle(
+        self: Arc<Self>,
+        message: Message,
+        mut orders: ShutdownWatch,
+        probe: HealthSignal,
+    ) -> Done {
         self.begun.lock().unwrap().push(message.id.clone());
         match message.id.as_str() {
             "panic" => panic!("in the middle of it"),
@@ -93,7 +98,7 @@ impl Work for Notes {
             }
             _ => probe.works(),
         }
-        let stopped = async { while orders.next_order().await < Order::Stop {} };
+        let stopped = async { while orders.next_order().await < ShutdownPhase::Stop {} };
         tokio::select! {
             () = self.go.notified() => done(Kind::Succeeded),
             () = stopped => done(Kind::GivenBack),
@@ -154,7 +159,7 @@ fn begin(
         concurrency,
         Duration::from_secs(61),
     );
-    poll.pace = Pace::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
+    poll.breaker = CircuitBreaker::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
     let ended = tokio::spawn(poll.serve(told, Duration::from_secs(2)));
     Scene {
         queue,

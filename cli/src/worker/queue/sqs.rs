@@ -1,7 +1,7 @@
 //! SQS. No type of its client leaves this file.
 
 use super::{Message, Queue, QueueError};
-use crate::sys::clock::Instant;
+use crate::platform::clock::Instant;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::retry::RetryConfig;

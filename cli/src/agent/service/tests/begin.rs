@@ -1,7 +1,7 @@
 //! Jobs that begin, and those that do not.
 
 use super::*;
-use crate::sys::clock::sleep;
+use crate::platform::clock::sleep;
 use std::net::TcpListener;
 
 /// Protection that is required and does not come: whoever is asked for it says nothing.
@@ -15,7 +15,7 @@ fn silent(patience: Duration) -> (Protection, TcpListener) {
 
 #[tokio::test]
 async fn no_lock_is_asked_for_before_the_task_is_protected() {
-    let table = Twin::default();
+    let table = MemoryTable::default();
     let (protection, _nobody) = silent(Duration::from_millis(100));
     let service = protected(&table, protection).await;
 
@@ -27,7 +27,7 @@ async fn no_lock_is_asked_for_before_the_task_is_protected() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_before_the_lock_is_asked_for_leaves_nothing_behind() {
-    let table = Twin::default();
+    let table = MemoryTable::default();
     let (protection, _nobody) = silent(10 * LONG);
     let service = protected(&table, protection).await;
     let (tell, told) = oneshot::channel();
@@ -43,7 +43,7 @@ async fn a_client_that_goes_away_before_the_lock_is_asked_for_leaves_nothing_beh
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_nobody_hears_of_is_released_as_failed() {
-    let table = Twin::faulty([Fault::Slow]);
+    let table = MemoryTable::faulty([Fault::Slow]);
     table.deaf_to_releases(9);
     let service = service(&table).await;
     let (tell, told) = oneshot::channel();
@@ -59,7 +59,7 @@ async fn a_job_that_nobody_hears_of_is_released_as_failed() {
 
 #[tokio::test]
 async fn a_begin_that_panics_gives_its_place_back() {
-    let table = Twin::faulty([Fault::Panics]);
+    let table = MemoryTable::faulty([Fault::Panics]);
     let service = service(&table).await;
     let own = Arc::clone(&service);
 
@@ -71,7 +71,7 @@ async fn a_begin_that_panics_gives_its_place_back() {
 
 #[tokio::test]
 async fn a_begin_that_is_dropped_gives_its_place_back() {
-    let table = Twin::faulty([Fault::Hangs]);
+    let table = MemoryTable::faulty([Fault::Hangs]);
     let service = service(&table).await;
     let own = Arc::clone(&service);
 

@@ -10,7 +10,7 @@ async fn required_work_is_refused_at_once_for_a_reason_that_does_not_pass() {
         Reason::Rejected,
         Reason::Gone,
     ] {
-        let twin = Twin::refusing([reason]);
+        let twin = MemoryTable::refusing([reason]);
         let start = Instant::now();
 
         let refused = twin.keep(Mode::Required).begin().await.unwrap_err();
@@ -22,7 +22,7 @@ async fn required_work_is_refused_at_once_for_a_reason_that_does_not_pass() {
 
 #[tokio::test(start_paused = true)]
 async fn required_work_waits_out_refusals_that_pass() {
-    let twin = Twin::refusing([
+    let twin = MemoryTable::refusing([
         Reason::Throttled,
         Reason::ServerError,
         Reason::DeploymentBlocked,
@@ -38,7 +38,7 @@ async fn required_work_waits_out_refusals_that_pass() {
 async fn required_work_waits_30_seconds_or_a_quarter_of_its_lease_and_then_nothing_is_asked() {
     // Blocked deployments are asked again after 5, 15 and 25 s.
     for (lease, waits, calls) in [(3_600, 30, 4), (80, 20, 3), (8, 2, 1)] {
-        let twin = Twin::refusing([Reason::DeploymentBlocked; 99]);
+        let twin = MemoryTable::refusing([Reason::DeploymentBlocked; 99]);
         let protection = twin.keep_for(Mode::Required, seconds(lease));
         let start = Instant::now();
 
@@ -54,7 +54,7 @@ async fn required_work_waits_30_seconds_or_a_quarter_of_its_lease_and_then_nothi
 
 #[tokio::test(start_paused = true)]
 async fn required_work_is_refused_when_no_answer_comes() {
-    let twin = Twin::slow(seconds(3_600));
+    let twin = MemoryTable::slow(seconds(3_600));
 
     let refused = twin.keep(Mode::Required).begin().await.unwrap_err();
 
@@ -68,7 +68,7 @@ async fn best_effort_work_starts_after_the_first_answer_whatever_it_is() {
         Reason::AccessDenied,
         Reason::DeploymentBlocked,
     ] {
-        let twin = Twin::refusing([reason; 9]);
+        let twin = MemoryTable::refusing([reason; 9]);
         let start = Instant::now();
 
         let work = twin.keep(Mode::BestEffort).begin().await;
@@ -80,7 +80,7 @@ async fn best_effort_work_starts_after_the_first_answer_whatever_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn best_effort_work_waits_three_seconds_for_an_answer_and_clears_what_came_late() {
-    let twin = Twin::slow(seconds(5));
+    let twin = MemoryTable::slow(seconds(5));
     let start = Instant::now();
 
     let work = twin.keep(Mode::BestEffort).begin().await.unwrap();
@@ -94,7 +94,7 @@ async fn best_effort_work_waits_three_seconds_for_an_answer_and_clears_what_came
 
 #[tokio::test(start_paused = true)]
 async fn a_begin_that_is_given_up_counts_out() {
-    let twin = Twin::slow(seconds(5));
+    let twin = MemoryTable::slow(seconds(5));
     let protection = twin.keep(Mode::Required);
 
     let given_up = timeout(seconds(1), protection.begin()).await;

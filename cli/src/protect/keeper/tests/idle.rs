@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_the_last_work_waits_three_seconds_at_most() {
-    let twin = Twin::default();
+    let twin = MemoryTable::default();
     let work = twin.keep(Mode::Required).begin().await.unwrap();
     twin.0.lock().unwrap().delay = seconds(14);
     let start = Instant::now();
@@ -17,7 +17,7 @@ async fn the_end_of_the_last_work_waits_three_seconds_at_most() {
 
 #[tokio::test(start_paused = true)]
 async fn idle_clears_although_work_is_in_flight_and_lets_no_other_in() {
-    let twin = Twin::default();
+    let twin = MemoryTable::default();
     let protection = twin.keep(Mode::Required);
     let _work = protection.begin().await.unwrap();
 
@@ -30,7 +30,7 @@ async fn idle_clears_although_work_is_in_flight_and_lets_no_other_in() {
 
 #[tokio::test(start_paused = true)]
 async fn idle_tells_those_who_wait_for_protection() {
-    let twin = Twin::slow(seconds(10));
+    let twin = MemoryTable::slow(seconds(10));
     let protection = twin.keep(Mode::Required);
     let waiting = tokio::spawn({
         let protection = protection.clone();
@@ -48,7 +48,7 @@ async fn idle_tells_those_who_wait_for_protection() {
 
 #[tokio::test(start_paused = true)]
 async fn idle_asks_nothing_when_nothing_is_set() {
-    let twin = Twin::default();
+    let twin = MemoryTable::default();
     let protection = twin.keep(Mode::Required);
     protection.begin().await.unwrap().end().await;
 

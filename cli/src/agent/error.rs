@@ -1,0 +1,144 @@
+//! The errors of the agent, as programs see them.
+
+use super::job::Phase;
+use super::registry::{NoRoom, OPEN_MAX};
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use lockstep::contract::{ErrorName, InvalidRequest};
+use lockstep::error::Error;
+use serde::Serialize;
+
+/// An error, as a program sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ApiError {
+    #[serde(skip)]
+    status: StatusCode,
+    error: &'static str,
+    message: String,
+}
+
+impl ApiError {
+    /// An error of the agent's own.
+    pub(super) fn new(status: StatusCode, error: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            error,
+            message: message.into(),
+        }
+    }
+
+    /// Whether it leaves open what became of the request.
+    pub(super) fn leaves_open(&self) -> bool {
+        self.status.is_server_error()
+    }
+
+    /// The lock table said nothing that could be relied on.
+    pub(super) fn unavailable(message: impl Into<String>) -> Self {
+        let name = ErrorName::Unavailable.as_str();
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, name, message)
+    }
+
+    /// There is no job of that id.
+    pub(super) fn no_such_job() -> Self {
+        let message = "no job has this id: it was never begun here, or ended long ago, or the agent \
+                       was started anew. If it is still at work, stop it";
+        Self::new(StatusCode::NOT_FOUND, "Agent.NoSuchJob", message)
+    }
+
+    /// The job must not go on.
+    pub(super) fn over(phase: &Phase) -> Self {
+        match phase {
+            Phase::Lost(why) => {
+                let name = ErrorName::LeaseLost.as_str();
+                Self::new(StatusCode::GONE, name, format!("stop the job: {why}"))
+            }
+            Phase::Open | Phase::Ended(_) => {
+                Self::new(StatusCode::GONE, "Agent.JobEnded", "the job was ended")
+            }
+        }
+    }
+}
+
+impl From<NoRoom> for ApiError {
+    fn from(no_room: NoRoom) -> Self {
+        match no_room {
+            NoRoom::Full => {
+                let message =
+                    format!("{OPEN_MAX} jobs are open or in doubt, the most there may be");
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "Agent.TooManyJobs", message)
+            }
+            NoRoom::Stopping => {
+                let message = "the agent is being stopped and begins no job any more";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "Agent.Stopping", message)
+            }
+        }
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        use ErrorName::{
+            Contended, Corrupt, Denied, InvalidRequest, LeaseLost, LockFrozen, LockHeld,
+            LockPaused, PermitsMismatch, QueueFull, Unavailable, WorkStopped,
+        };
+        let status = match error.name() {
+            InvalidRequest => StatusCode::BAD_REQUEST,
+            LockHeld | QueueFull | PermitsMismatch | LockPaused | LockFrozen => {
+                StatusCode::CONFLICT
+            }
+            LeaseLost => StatusCode::GONE,
+            Contended | Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Denied | Corrupt | WorkStopped => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.name().as_str(), error.message())
+    }
+}
+
+impl From<InvalidRequest> for ApiError {
+    fn from(invalid: InvalidRequest) -> Self {
+        Error::from(invalid).into()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        if self.status.is_server_error() {
+            tracing::warn!(error = self.error, "{}", self.message);
+        }
+        (self.status, Json(self)).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_breaks_its_rule_is_a_bad_request() {
+        let failure = ApiError::from(InvalidRequest::new("name", "\"\"", "1 to 64 of A-Z"));
+
+        assert_eq!(failure.status, StatusCode::BAD_REQUEST);
+        assert_eq!(failure.error, "Lockstep.InvalidRequest");
+    }
+
+    #[test]
+    fn a_lost_job_is_gone_with_the_reason() {
+        let failure = ApiError::over(&Phase::Lost("evicted".into()));
+
+        assert_eq!(
+            (failure.status, failure.error),
+            (StatusCode::GONE, "Lockstep.LeaseLost")
+        );
+        assert!(failure.message.contains("evicted"));
+    }
+
+    #[test]
+    fn an_error_tells_its_name_and_its_message_and_nothing_else() {
+        let json = serde_json::to_value(ApiError::from(NoRoom::Stopping)).unwrap();
+
+        let fields: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(fields, ["error", "message"]);
+        assert_eq!(json["error"], "Agent.Stopping");
+    }
+}

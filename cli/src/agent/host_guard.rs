@@ -1,0 +1,146 @@
+//! Whom the agent answers: programs on its machine, and no web pages.
+//!
+//! A page in a browser on the same machine reaches loopback too. It names itself in `Origin`; or its
+//! own name leads to 127.0.0.1 by the time it asks, and then that name is in `Host`
+//! (<https://en.wikipedia.org/wiki/DNS_rebinding>).
+
+use super::error::ApiError;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::{HOST, ORIGIN};
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// How a request reaches the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transport {
+    /// By a port, which a browser can be led to by any name.
+    Port,
+    /// By a socket in the file system, which it cannot.
+    Socket,
+}
+
+/// `router`, for requests that come by `way` from programs on this machine.
+pub(super) fn local(router: Router, way: Transport) -> Router {
+    router.layer(from_fn(move |request: Request, next: Next| async move {
+        match check(&request, way) {
+            Ok(()) => next.run(request).await,
+            Err(forbidden) => forbidden.into_response(),
+        }
+    }))
+}
+
+fn check<B>(request: &axum::http::Request<B>, way: Transport) -> Result<(), ApiError> {
+    let headers = request.headers();
+    if headers.contains_key(ORIGIN) {
+        return Err(forbidden(
+            "the agent takes no request of a web page (Origin)",
+        ));
+    }
+    if way == Transport::Socket {
+        return Ok(());
+    }
+    let in_line = request.uri().authority().map(|host| host.as_str());
+    let in_head = headers.get_all(HOST).into_iter();
+    let mut hosts: Vec<_> = in_head.map(|host| host.to_str().unwrap_or("")).collect();
+    hosts.extend(in_line);
+    if hosts.is_empty() || !hosts.into_iter().all(is_loopback) {
+        let message = "the header Host has to be localhost, 127.0.0.1 or [::1], with any port";
+        return Err(forbidden(message));
+    }
+    Ok(())
+}
+
+fn forbidden(message: &str) -> ApiError {
+    ApiError::new(StatusCode::FORBIDDEN, "Agent.Forbidden", message)
+}
+
+/// Whether `host`, with or without a port, is this machine by whatever name service.
+fn is_loopback(host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, port),
+        _ => (host, ""),
+    };
+    let inner = name.strip_prefix('[').and_then(|v6| v6.strip_suffix(']'));
+    let is_own = match inner {
+        Some(v6) => v6.parse().is_ok_and(|v6: Ipv6Addr| v6.is_loopback()),
+        None => {
+            name.eq_ignore_ascii_case("localhost")
+                || name.parse().is_ok_and(|v4: Ipv4Addr| v4.is_loopback())
+        }
+    };
+    is_own && port.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_taken(way: Transport, uri: &str, headers: &[(&str, &str)]) -> bool {
+        let mut request = axum::http::Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        check(&request.body(()).unwrap(), way).is_ok()
+    }
+
+    #[test]
+    fn only_names_that_no_name_service_is_asked_about_are_this_machine() {
+        for own in [
+            "localhost",
+            "LocalHost:7414",
+            "127.0.0.1",
+            "127.0.0.1:7414",
+            "127.8.9.10:1",
+            "[::1]",
+            "[::1]:7414",
+        ] {
+            assert!(is_loopback(own), "{own}");
+        }
+        for other in [
+            "",
+            ":7414",
+            "example.com",
+            "example.com:7414",
+            "localhost.example.com",
+            "127.0.0.1.example.com:7414",
+            "example.com:127.0.0.1",
+            "localhost:80@example.com",
+            "10.0.0.7:7414",
+            "0.0.0.0:7414",
+            "::1",
+            "[::]:7414",
+            "[::1",
+            "[localhost]",
+        ] {
+            assert!(!is_loopback(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_request_of_a_web_page_is_refused_by_its_origin_or_by_its_host() {
+        let own = ("host", "localhost:7414");
+        let other = ("host", "example.com:7414");
+        for way in [Transport::Port, Transport::Socket] {
+            assert!(is_taken(way, "/v1/jobs", &[own]));
+            for origin in ["null", "https://example.com", "http://localhost:7414"] {
+                let headers = [own, ("origin", origin)];
+                assert!(!is_taken(way, "/v1/jobs", &headers), "{origin}");
+            }
+        }
+        for headers in [&[][..], &[other], &[own, other]] {
+            assert!(
+                !is_taken(Transport::Port, "/v1/jobs", headers),
+                "{headers:?}"
+            );
+            assert!(
+                is_taken(Transport::Socket, "/v1/jobs", headers),
+                "{headers:?}"
+            );
+        }
+        let whole = "http://example.com:7414/v1/jobs";
+        assert!(!is_taken(Transport::Port, whole, &[own]));
+    }
+}

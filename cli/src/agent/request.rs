@@ -1,0 +1,258 @@
+//! What a program asks of the agent.
+
+use crate::lease::timing::LeaseTiming;
+use lockstep::contract::{AcquireRequest, InvalidRequest, Overlap, ReleaseOutcome, Stale};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// The rule a job's name keeps.
+const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 . _ -";
+/// The rule a progress keeps, as the lock table has it.
+const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
+/// Longest run: a year.
+const YEAR: i64 = 31_536_000;
+
+/// Begin a job.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct BeginRequest {
+    /// What the program calls it; the end of its holder, so it shows wherever the holder does.
+    pub(super) name: String,
+    lock: String,
+    lease_seconds: Option<i64>,
+    #[serde(default)]
+    overlap: WhenHeld,
+    permits: Option<i64>,
+    run_key: Option<String>,
+    min_interval_seconds: Option<i64>,
+    max_run_seconds: Option<i64>,
+    no_progress_seconds: Option<i64>,
+}
+
+/// What to do when the lock is held. To wait is to ask again.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum WhenHeld {
+    #[default]
+    Skip,
+    Fail,
+}
+
+/// Say that a job is at work.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct BeatRequest {
+    /// How far it has come: a change counts as progress.
+    pub(super) progress: Option<String>,
+}
+
+/// End a job.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct EndRequest {
+    /// How it ended. Only a success keeps its run key taken.
+    pub(super) outcome: ReleaseOutcome,
+}
+
+/// Look at a job.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct LookRequest {
+    wait_seconds: Option<i64>,
+}
+
+impl BeginRequest {
+    /// Checks what the lock table does not.
+    ///
+    /// # Errors
+    /// The field that breaks its rule.
+    pub(super) fn check(&self) -> Result<(), InvalidRequest> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+        if !(1..=64).contains(&self.name.len()) || !self.name.bytes().all(plain) {
+            let name = format!("{:?}", self.name);
+            return Err(InvalidRequest::new("name", name, NAME_RULE));
+        }
+        let shortest = i64::try_from(LeaseTiming::SHORTEST.as_secs()).unwrap_or(i64::MAX);
+        let longest = i64::try_from(LeaseTiming::LONGEST.as_secs()).unwrap_or(i64::MAX);
+        within("leaseSeconds", self.lease_seconds, shortest, longest)?;
+        within("maxRunSeconds", self.max_run_seconds, 1, YEAR)?;
+        within("noProgressSeconds", self.no_progress_seconds, 1, YEAR)
+    }
+
+    /// The times of its lease.
+    pub(super) fn times(&self, lease: Duration, grace: Duration) -> LeaseTiming {
+        LeaseTiming::after_silence(length(self.lease_seconds).unwrap_or(lease), grace)
+    }
+
+    /// How long it may run.
+    pub(super) fn max_run(&self) -> Option<Duration> {
+        length(self.max_run_seconds)
+    }
+
+    /// How long it may go without progress.
+    pub(super) fn no_progress(&self) -> Option<Duration> {
+        length(self.no_progress_seconds)
+    }
+
+    /// The request for the lock.
+    pub(super) fn acquire(&self, holder: String, lease_seconds: i64) -> AcquireRequest {
+        AcquireRequest {
+            lock: self.lock.clone(),
+            holder,
+            permits: self.permits,
+            lease_seconds: Some(lease_seconds),
+            heartbeat_seconds: Some((lease_seconds / 3).max(1)),
+            // The job is told on time from here; the table's word would come with a beat.
+            max_run_seconds: None,
+            min_interval_seconds: self.min_interval_seconds,
+            run_key: self.run_key.clone(),
+            overlap: match self.overlap {
+                WhenHeld::Skip => Overlap::Skip,
+                WhenHeld::Fail => Overlap::Fail,
+            },
+            may_wait: false,
+            wait_for_ending: false,
+            max_queue: None,
+            task_token: None,
+            wait_until: None,
+            stale_policy: Stale::Terminate,
+            no_progress_seconds: self.no_progress_seconds,
+            work: None,
+            parent: None,
+            redrive_count: None,
+            redrive: None,
+        }
+    }
+}
+
+impl BeatRequest {
+    /// Checks the progress: one that the lock table refuses must not stand in the way of the next.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub(super) fn check(&self) -> Result<(), InvalidRequest> {
+        let visible = |b: u8| b == b' ' || b.is_ascii_graphic();
+        match &self.progress {
+            Some(text) if !(1..=256).contains(&text.len()) || !text.bytes().all(visible) => {
+                let text = format!("{text:?}");
+                Err(InvalidRequest::new("progress", text, PROGRESS_RULE))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl LookRequest {
+    /// How long to wait for a change.
+    ///
+    /// # Errors
+    /// When that is too long.
+    pub(super) fn wait(self) -> Result<Duration, InvalidRequest> {
+        within("waitSeconds", self.wait_seconds, 0, 60)?;
+        Ok(length(self.wait_seconds).unwrap_or_default())
+    }
+}
+
+fn within(field: &str, value: Option<i64>, least: i64, most: i64) -> Result<(), InvalidRequest> {
+    match value {
+        Some(value) if !(least..=most).contains(&value) => {
+            let rule = format!("a whole number of seconds from {least} to {most}");
+            Err(InvalidRequest::new(field, value, rule))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn length(seconds: Option<i64>) -> Option<Duration> {
+    let seconds = u64::try_from(seconds?).ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep::contract::{HeartbeatRequest, parse};
+    use lockstep::domain::Seconds;
+    use serde_json::{Value, json};
+
+    fn begin(more: &Value) -> Result<BeginRequest, InvalidRequest> {
+        let mut request = json!({ "name": "export", "lock": "exports" });
+        let (fields, more) = (request.as_object_mut(), more.as_object().cloned());
+        fields.unwrap().extend(more.unwrap());
+        let request: BeginRequest = parse(request)?;
+        request.check().map(|()| request)
+    }
+
+    #[test]
+    fn a_bad_field_is_named_with_its_value_and_its_rule() {
+        let table = [
+            (json!({ "name": "" }), "name is \"\""),
+            (json!({ "name": "a b" }), "name is \"a b\""),
+            (json!({ "name": "a#b" }), "A-Z a-z 0-9"),
+            (json!({ "name": "x".repeat(65) }), "1 to 64"),
+            (json!({ "leaseSeconds": 4 }), "leaseSeconds is 4"),
+            (json!({ "leaseSeconds": 86_401 }), "5 to 86400"),
+            (json!({ "maxRunSeconds": 0 }), "maxRunSeconds is 0"),
+            (
+                json!({ "noProgressSeconds": -1 }),
+                "noProgressSeconds is -1",
+            ),
+            (json!({ "overlap": "wait" }), "overlap"),
+            (json!({ "leaseSecond": 60 }), "leaseSecond"),
+            (json!({ "permits": "2" }), "permits"),
+        ];
+
+        for (fields, word) in table {
+            let problem = begin(&fields).unwrap_err().to_string();
+
+            assert!(problem.contains(word), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_name_and_a_lock_are_enough() {
+        let request = begin(&json!({})).unwrap();
+
+        let times = request.times(Duration::from_secs(60), Duration::from_secs(25));
+        let acquire = request.acquire("h".into(), times.seconds());
+
+        assert_eq!(
+            (acquire.lease_seconds, acquire.overlap),
+            (Some(58), Overlap::Skip)
+        );
+        assert!(
+            AcquireRequest::read(serde_json::to_value(acquire).unwrap(), Seconds::of(1)).is_ok()
+        );
+    }
+
+    #[test]
+    fn what_this_takes_as_a_progress_the_lock_table_takes_too() {
+        let grant = json!({ "lock": "l", "holder": "h", "token": 1 });
+        let longest = "x".repeat(256);
+        let longer = "x".repeat(257);
+
+        for progress in ["row 1", "~", &longest, "", &longer, "größe", "a\nb"] {
+            let own = BeatRequest {
+                progress: Some(progress.to_owned()),
+            };
+            let request = json!({ "grant": grant, "progress": progress });
+            let table = HeartbeatRequest::read(request, Seconds::of(1));
+
+            assert_eq!(own.check().is_ok(), table.is_ok(), "{progress}");
+        }
+    }
+
+    #[test]
+    fn a_look_waits_a_minute_at_most() {
+        let wait = |seconds| {
+            LookRequest {
+                wait_seconds: seconds,
+            }
+            .wait()
+        };
+
+        assert_eq!(wait(None), Ok(Duration::ZERO));
+        assert_eq!(wait(Some(60)), Ok(Duration::from_secs(60)));
+        assert!(wait(Some(61)).is_err() && wait(Some(-1)).is_err());
+    }
+}

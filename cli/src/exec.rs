@@ -1,0 +1,25 @@
+//! A command at work: the process and all that it starts, what ends it, and the watchdog that kills it
+//! when this process cannot.
+
+mod child;
+mod descendants;
+mod exit_status;
+mod mark;
+mod orphans;
+mod procfs;
+pub(crate) mod progress;
+mod shim;
+mod subreaper;
+pub(crate) mod supervise;
+pub(crate) mod watchdog;
+mod which;
+
+pub(crate) use child::{Child, EndOf, Spec, Started};
+pub(crate) use descendants::{CommandTree, Descendants};
+pub(crate) use exit_status::ChildExit;
+pub(crate) use mark::Mark;
+pub(crate) use orphans::kill_orphans;
+pub(crate) use procfs::ProcessTable;
+pub(crate) use shim::{SELF, check_proc, start as start_command};
+pub(crate) use subreaper::Subreaper;
+pub(crate) use which::check_program;

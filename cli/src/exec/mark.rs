@@ -1,0 +1,97 @@
+//! A mark in the environment of a command and of all that it starts.
+//!
+//! A process that calls `setsid` leaves the command's group, and one whose parent ends leaves the
+//! command's descendants. Its environment goes with it through both, and `/proc` shows it to the same
+//! user (<https://man7.org/linux/man-pages/man5/proc_pid_environ.5.html>).
+
+use crate::platform::env::{filled, random_id};
+use nix::unistd::Pid;
+use std::fs;
+
+/// The variable that holds the marks, the outermost first, separated by colons: a command may run
+/// `lockstep` itself.
+const VARIABLE: &str = "LOCKSTEP_MARK";
+/// Hexadecimal digits of a mark.
+const DIGITS: usize = 12;
+
+/// What tells the processes of one command from all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mark(String);
+
+impl Mark {
+    /// A mark that no other command has.
+    pub(crate) fn new() -> Self {
+        Self(random_id())
+    }
+
+    /// Reads a mark as [`Self::text`] writes it.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let is_mark = text.len() == DIGITS && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        is_mark.then(|| Self(text.to_owned()))
+    }
+
+    /// The mark itself.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The variable for the command, with the marks that this process has itself.
+    pub(super) fn variable(&self) -> (String, String) {
+        let marks = match filled(VARIABLE) {
+            Some(outer) => format!("{outer}:{}", self.0),
+            None => self.0.clone(),
+        };
+        (VARIABLE.into(), marks)
+    }
+
+    /// Whether the process of this `id` was started with the mark. A process of another user is
+    /// counted as one without it.
+    pub(super) fn is_on(&self, id: Pid) -> bool {
+        let environment = fs::read(format!("/proc/{id}/environ"));
+        environment.is_ok_and(|environment| self.is_in(&environment))
+    }
+
+    fn is_in(&self, environment: &[u8]) -> bool {
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| {
+            let marks = variable.strip_prefix(VARIABLE.as_bytes());
+            let marks = marks.and_then(|rest| rest.strip_prefix(b"="));
+            marks.is_some_and(|marks| {
+                let mut marks = marks.split(|byte| *byte == b':');
+                marks.any(|mark| mark == self.0.as_bytes())
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_found_among_others_and_only_whole() {
+        let mark = Mark::parse("0123456789ab").unwrap();
+
+        for (environment, found) in [
+            ("A=1\0LOCKSTEP_MARK=0123456789ab\0B=2\0", true),
+            ("LOCKSTEP_MARK=ffffffffffff:0123456789ab", true),
+            ("LOCKSTEP_MARK=0123456789ab:ffffffffffff\0", true),
+            ("LOCKSTEP_MARK=0123456789abc\0", false),
+            ("XLOCKSTEP_MARK=0123456789ab\0", false),
+            ("LOCKSTEP_MARKS=0123456789ab\0", false),
+            ("", false),
+        ] {
+            assert_eq!(mark.is_in(environment.as_bytes()), found, "{environment:?}");
+        }
+    }
+
+    #[test]
+    fn a_mark_is_read_as_it_is_written_and_nothing_else_is_one() {
+        let mark = Mark::new();
+
+        assert_eq!(Mark::parse(mark.text()), Some(mark));
+        for other in ["", "0123456789a", "0123456789abc", "0123456789aG"] {
+            assert_eq!(Mark::parse(other), None, "{other}");
+        }
+    }
+}

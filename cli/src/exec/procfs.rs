@@ -1,0 +1,152 @@
+//! The processes that there are, as `/proc` shows them.
+
+use nix::unistd::Pid;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// All processes at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProcessTable(BTreeMap<Pid, Process>);
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    parent: Pid,
+    group: Pid,
+    /// Whether it has ended and is not waited for yet.
+    is_zombie: bool,
+    /// Clock ticks from the start of the machine to its own. With its id it tells the process from a
+    /// later one of the same id.
+    pub(super) started: u64,
+}
+
+impl ProcessTable {
+    /// Those of the present; none where `/proc` cannot be read.
+    pub(crate) fn now() -> Self {
+        let Ok(entries) = fs::read_dir("/proc") else {
+            return Self::default();
+        };
+        let all = entries.flatten().filter_map(|entry| {
+            let id: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            Some((Pid::from_raw(id), Process::parse(&stat)?))
+        });
+        Self(all.collect())
+    }
+
+    /// The process of this `id`, if it has not ended.
+    pub(super) fn living(&self, id: Pid) -> Option<&Process> {
+        self.0.get(&id).filter(|process| !process.is_zombie)
+    }
+
+    /// All that have not ended.
+    pub(super) fn all_living(&self) -> impl Iterator<Item = Pid> {
+        let living = self.0.iter().filter(|(_, process)| !process.is_zombie);
+        living.map(|(id, _)| *id)
+    }
+
+    /// Those of the group that have not ended.
+    pub(super) fn of_group(&self, group: Pid) -> impl Iterator<Item = Pid> {
+        let all = self.all_living();
+        all.filter(move |id| self.0[id].group == group)
+    }
+
+    /// Children of `parent` that have ended and are not waited for yet.
+    pub(super) fn zombies_of(&self, parent: Pid) -> impl Iterator<Item = Pid> {
+        let all = self.0.iter();
+        let zombies = all.filter(move |(_, one)| one.is_zombie && one.parent == parent);
+        zombies.map(|(id, _)| *id)
+    }
+
+    /// Children of `parent` that have not ended.
+    pub(super) fn children_of(&self, parent: Pid) -> impl Iterator<Item = Pid> {
+        let all = self.all_living();
+        all.filter(move |id| self.0[id].parent == parent)
+    }
+
+    /// `roots` and all that descends from them.
+    pub(super) fn with_descendants(&self, roots: BTreeSet<Pid>) -> BTreeSet<Pid> {
+        let mut children: BTreeMap<Pid, Vec<Pid>> = BTreeMap::new();
+        for id in self.all_living() {
+            children.entry(self.0[&id].parent).or_default().push(id);
+        }
+        let mut next: Vec<_> = roots.iter().copied().collect();
+        let mut all = roots;
+        while let Some(id) = next.pop() {
+            let own = children.get(&id).into_iter().flatten();
+            next.extend(own.filter(|child| all.insert(**child)));
+        }
+        all
+    }
+}
+
+impl Process {
+    /// The name of a command stands in brackets and may have any character. After it come state,
+    /// parent and group, and 16 fields later the time of the start
+    /// (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
+    fn parse(stat: &str) -> Option<Self> {
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace();
+        let state = fields.next()?;
+        let mut id = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
+        Some(Self {
+            parent: id()?,
+            group: id()?,
+            is_zombie: matches!(state, "Z" | "X"),
+            started: fields.nth(16)?.parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pid(id: i32) -> Pid {
+        Pid::from_raw(id)
+    }
+
+    #[test]
+    fn a_process_is_read_whatever_its_name_is() {
+        let rest = "0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8812 9 10";
+        let read = |head: &str| Process::parse(&format!("{head} {rest}"));
+        let process = |parent, is_zombie| Process {
+            parent: pid(parent),
+            group: pid(71),
+            is_zombie,
+            started: 8_812,
+        };
+
+        assert_eq!(read("71 (sleep) S 7 71 71"), Some(process(7, false)));
+        assert_eq!(read("71 (a) S 9 (b) R 7 71 71"), Some(process(7, false)));
+        assert_eq!(read("71 (sleep) Z 70 71 71"), Some(process(70, true)));
+        assert_eq!(Process::parse("71 (sl"), None);
+    }
+
+    #[test]
+    fn descendants_are_found_however_deep_and_those_of_others_are_not() {
+        let of = |parent: i32| Process {
+            parent: pid(parent),
+            group: pid(1),
+            is_zombie: false,
+            started: 0,
+        };
+        // A chain of a thousand, and a child of somebody else.
+        let mut all: BTreeMap<_, _> = (10..1_010).map(|id| (pid(id), of(id - 1))).collect();
+        all.insert(pid(5_000), of(1));
+
+        let found = ProcessTable(all).with_descendants([pid(10)].into());
+
+        assert_eq!(found, (10..1_010).map(pid).collect());
+    }
+
+    #[test]
+    fn this_process_is_among_those_that_live() {
+        let own = Pid::this();
+
+        let processes = ProcessTable::now();
+
+        assert!(processes.living(own).is_some_and(|own| own.started > 0));
+        assert!(processes.all_living().any(|id| id == own));
+    }
+}

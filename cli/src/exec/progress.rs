@@ -1,0 +1,285 @@
+//! How a command tells that it makes progress: a line into a FIFO.
+
+use crate::exit::Exit;
+use crate::log::say;
+use crate::platform::env::{filled, random_id, scratch_folders};
+use nix::errno::Errno;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use std::fs::{File, OpenOptions};
+use std::io::{Error, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+
+/// The variable that names the FIFO.
+pub(crate) const VARIABLE: &str = "LOCKSTEP_PROGRESS";
+/// Most characters of a progress; the rest of a line is cut off.
+const LONGEST: usize = 256;
+
+/// What the name of a FIFO begins with.
+const PREFIX: &str = "lockstep-";
+/// Age from which on a FIFO without a reader is left behind, and not about to be opened.
+const LEFT_AFTER: Duration = Duration::from_secs(60);
+
+/// Whether this process has removed the FIFOs that were left behind.
+static SWEPT: Once = Once::new();
+
+/// A FIFO, as long as this lives, and what came out of it last.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    path: PathBuf,
+    latest: watch::Receiver<Option<String>>,
+}
+
+impl Progress {
+    /// Makes a FIFO that only this user can use.
+    ///
+    /// # Errors
+    /// When no folder takes one.
+    pub(crate) fn open() -> Result<Self, Error> {
+        let mut problem = Error::other("no folder");
+        SWEPT.call_once(|| scratch_folders().iter().for_each(|folder| sweep(folder)));
+        for folder in scratch_folders() {
+            let path = folder.join(format!("{PREFIX}{}", random_id()));
+            match mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR) {
+                Ok(()) => return Self::read_from(path),
+                Err(error) => problem = error.into(),
+            }
+        }
+        Err(problem)
+    }
+
+    fn read_from(path: PathBuf) -> Result<Self, Error> {
+        let (tell, latest) = watch::channel(None);
+        // Made first, so that the FIFO goes with it whatever comes.
+        let progress = Self { path, latest };
+        // Open for both, so that it does not end when a writer closes it.
+        let receiver = pipe::OpenOptions::new()
+            .read_write(true)
+            .open_receiver(&progress.path)?;
+        tokio::spawn(listen(receiver, tell));
+        Ok(progress)
+    }
+
+    /// The variable for the command.
+    pub(crate) fn variable(&self) -> (String, String) {
+        (VARIABLE.into(), self.path.display().to_string())
+    }
+
+    /// What the command said last.
+    pub(crate) fn latest(&self) -> watch::Receiver<Option<String>> {
+        self.latest.clone()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Removes the FIFOs in `folder` that processes left behind when they were killed, as far as this user
+/// may.
+fn sweep(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if is_left_behind(&path) {
+            std::fs::remove_file(&path).ok();
+        }
+    }
+}
+
+/// Whether `path` is a FIFO of this command that is old and has no reader.
+fn is_left_behind(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let id = name.and_then(|name| name.strip_prefix(PREFIX));
+    let is_id = |id: &str| id.len() == 12 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let Ok(file) = path.symlink_metadata() else {
+        return false;
+    };
+    let age = file.modified().ok().and_then(|at| at.elapsed().ok());
+    id.is_some_and(is_id)
+        && file.file_type().is_fifo()
+        && age.is_some_and(|age| age >= LEFT_AFTER)
+        // A FIFO that is open for reading can be opened for writing.
+        && open(path).is_err_and(|error| error.raw_os_error() == Some(Errno::ENXIO as i32))
+}
+
+/// Opens a FIFO for writing, without waiting for a reader.
+fn open(path: &Path) -> Result<File, Error> {
+    OpenOptions::new()
+        .write(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(path)
+}
+
+/// Tells the last whole line that was written, if it is another than before, until nobody listens
+/// any more.
+async fn listen(mut fifo: pipe::Receiver, tell: watch::Sender<Option<String>>) {
+    let mut line = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let length = tokio::select! {
+            // Of a FIFO that is open for both no end is ever read.
+            () = tell.closed() => return,
+            read = fifo.read(&mut part) => match read {
+                Ok(length @ 1..) => length,
+                Ok(0) | Err(_) => return,
+            }
+        };
+        for byte in &part[..length] {
+            if *byte == b'\n' {
+                let said = plain(&String::from_utf8_lossy(&line));
+                line.clear();
+                tell.send_if_modified(|latest| {
+                    let is_new = said.is_some() && *latest != said;
+                    if is_new {
+                        *latest = said;
+                    }
+                    is_new
+                });
+            } else if line.len() < LONGEST {
+                line.push(*byte);
+            }
+        }
+    }
+}
+
+/// A line in the form that the contract takes: visible ASCII and spaces, 256 of them.
+fn plain(line: &str) -> Option<String> {
+    let visible = |c: char| {
+        if c == ' ' || c.is_ascii_graphic() {
+            c
+        } else {
+            '?'
+        }
+    };
+    let line: String = line.trim().chars().take(LONGEST).map(visible).collect();
+    (!line.is_empty()).then_some(line)
+}
+
+/// `lockstep progress VALUE`.
+pub(crate) fn report(value: &str) -> Exit {
+    let Some(path) = filled(VARIABLE) else {
+        say(format!(
+            "{VARIABLE} is not set: `progress` works under `lockstep run` or `worker`"
+        ));
+        return Exit::CONFIGURATION;
+    };
+    match write(Path::new(&path), value) {
+        Ok(()) => Exit::OK,
+        Err(error) => {
+            say(format!("{VARIABLE} is {path:?}: {error}"));
+            Exit::FAILED
+        }
+    }
+}
+
+/// One write of less than a page: lines of several writers never mix
+/// (<https://man7.org/linux/man-pages/man7/pipe.7.html>). It does not wait for a reader that is gone.
+fn write(path: &Path, value: &str) -> Result<(), Error> {
+    let value = plain(value).ok_or_else(|| Error::other("the progress is empty"))?;
+    let mut fifo = open(path)?;
+    fifo.write_all(format!("{value}\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn a_line_is_brought_into_the_form_that_the_contract_takes() {
+        assert_eq!(plain("  file 3 of 9\r"), Some("file 3 of 9".into()));
+        assert_eq!(plain("größe\t1"), Some("gr??e?1".into()));
+        assert_eq!(plain(&"x".repeat(300)), Some("x".repeat(256)));
+        assert_eq!(plain("  "), None);
+    }
+
+    fn writer(path: &Path) -> File {
+        open(path).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_old_fifo_without_a_reader_is_swept_and_no_other_file_is() {
+        let folder = std::env::temp_dir().join(format!("sweep-{}", random_id()));
+        std::fs::create_dir(&folder).unwrap();
+        let fifo = |name: &str, is_old: bool| {
+            let path = folder.join(name);
+            mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+            let mut options = OpenOptions::new();
+            let both = options.read(true).write(true).open(&path).unwrap();
+            if is_old {
+                both.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            }
+            (path, both)
+        };
+        let (left, reader) = fifo("lockstep-0123456789ab", true);
+        drop(reader);
+        let (read, _reader) = fifo("lockstep-0123456789ac", true);
+        let (young, reader) = fifo("lockstep-0123456789ad", false);
+        drop(reader);
+        let (other, reader) = fifo("other-0123456789ab", true);
+        drop(reader);
+
+        sweep(&folder);
+
+        assert!(!left.exists());
+        assert!(read.exists() && young.exists() && other.exists());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_said_twice_is_no_progress() {
+        let progress = Progress::open().unwrap();
+        let (mut fifo, mut latest) = (writer(&progress.path), progress.latest());
+
+        fifo.write_all(b"one\n").unwrap();
+        latest.changed().await.unwrap();
+        fifo.write_all(b"one\none\n\ntwo\n").unwrap();
+        latest.changed().await.unwrap();
+
+        assert_eq!(latest.borrow_and_update().as_deref(), Some("two"));
+        fifo.write_all(b"two\n").unwrap();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!latest.has_changed().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_fifo_that_nobody_needs_any_more_is_closed() {
+        let progress = Progress::open().unwrap();
+        let mut fifo = writer(&progress.path);
+
+        drop(progress);
+
+        let mut is_closed = false;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+            is_closed |= fifo.write(b".").is_err();
+        }
+        assert!(is_closed, "it has a reader still");
+    }
+
+    #[tokio::test]
+    async fn every_writer_is_heard_and_the_fifo_goes_with_its_reader() {
+        let progress = Progress::open().unwrap();
+        let (path, mut latest) = (progress.path.clone(), progress.latest());
+
+        for value in ["one", "two"] {
+            write(&path, value).unwrap();
+            latest.changed().await.unwrap();
+        }
+        let last = latest.borrow().clone();
+        drop(progress);
+
+        assert_eq!(last.as_deref(), Some("two"));
+        assert!(!path.exists());
+    }
+}

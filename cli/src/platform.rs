@@ -1,0 +1,10 @@
+//! The machine and the place that this process runs on: clock, environment, standard error, terminal,
+//! signals, TLS roots, and the identity of the task and container.
+
+pub(crate) mod clock;
+pub(crate) mod env;
+pub(crate) mod foreground;
+pub(crate) mod identity;
+pub(crate) mod signals;
+pub(crate) mod stderr;
+pub(crate) mod tls;

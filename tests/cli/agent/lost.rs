@@ -1,0 +1,153 @@
+//! Jobs that must not go on.
+
+use super::Agent;
+use crate::support::{FaultProxy, Inside, lock};
+use lockstep::contract::parse_time;
+use lockstep_tests::stack::{now, pause, until};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_job_without_a_beat_is_told_to_stop_while_its_lease_is_still_good() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-silent");
+    let agent = Agent::start(&inside, &[]).await;
+    let job = agent
+        .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 8 }))
+        .await;
+    let expires_at = job.body["expiresAt"].as_str().expect("a time");
+    let expires_at = parse_time("expiresAt", expires_at)
+        .expect("a time")
+        .millis();
+
+    let told = agent.look(&job, 60).await;
+    let at = now();
+
+    assert_eq!(told.body["state"], "lost", "{told:?}");
+    assert!(at < expires_at, "{at} {expires_at}");
+    let beat = agent.beat(&job, json!({})).await;
+    assert_eq!(beat.error(), (410, "Lockstep.LeaseLost"));
+    assert_eq!(
+        inside.held(&lock).await,
+        1,
+        "the program may still be at work"
+    );
+    let end = agent.end(&job, "failed").await;
+    assert_eq!((end.status, &end.body["status"]), (200, &json!("released")));
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_job_that_was_evicted_is_told_at_its_next_beat_and_by_the_long_poll() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-evicted");
+    let agent = Agent::start(&inside, &[]).await;
+    let job = agent
+        .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 20 }))
+        .await;
+
+    let (polled, beat) = tokio::join!(agent.look(&job, 60), async {
+        inside.evict_all(&lock).await;
+        // Before that a beat is answered from memory.
+        pause(3_500).await;
+        agent.beat(&job, json!({})).await
+    });
+
+    assert_eq!(beat.error(), (410, "Lockstep.LeaseLost"));
+    assert_eq!(polled.body["state"], "lost", "{polled:?}");
+    let end = agent.end(&job, "failed").await;
+    assert_eq!((end.status, &end.body["status"]), (200, &json!("lost")));
+}
+
+#[tokio::test]
+async fn a_long_poll_ends_with_the_job() {
+    let inside = Inside::open().await;
+    let agent = Agent::start(&inside, &[]).await;
+    let job = agent
+        .begin(json!({ "name": "export", "lock": lock("agent-poll") }))
+        .await;
+    let open = agent.look(&job, 1).await;
+
+    let (polled, _) = tokio::join!(agent.look(&job, 60), async {
+        pause(300).await;
+        agent.end(&job, "succeeded").await
+    });
+
+    assert_eq!(open.body["state"], "open");
+    assert_eq!(polled.body["state"], "ended");
+    assert_eq!(polled.body["end"]["outcome"], "succeeded", "{polled:?}");
+}
+
+#[tokio::test]
+async fn a_table_out_of_reach_is_told_and_then_the_job_has_to_stop_in_time() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-proxy");
+    let proxy = FaultProxy::open(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    let endpoint = proxy.endpoint();
+    let agent = Agent::start_with(&inside, &["--lease", "15s"], |command| {
+        command.env("AWS_ENDPOINT_URL_DYNAMODB", endpoint);
+    })
+    .await;
+    let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
+
+    proxy.close();
+    let beat = agent.beat(&job, json!({ "progress": "row 1" })).await;
+    let told = agent.look(&job, 60).await;
+    let at = now();
+
+    assert_eq!(beat.error(), (503, "Lockstep.Unavailable"));
+    assert_eq!(told.body["state"], "lost", "{told:?}");
+    let record = inside.record(&lock).await.expect("a record");
+    let lease = record.holders.values().next().expect("nobody has freed it");
+    assert!(at < lease.expires_at.millis(), "{at} {lease:?}");
+}
+
+#[tokio::test]
+async fn time_and_progress_are_limits_however_well_a_job_beats() {
+    let inside = Inside::open().await;
+    let agent = Agent::start(&inside, &[]).await;
+    let limits = [
+        ("maxRunSeconds", "agent-overrun"),
+        ("noProgressSeconds", "agent-stalled"),
+    ];
+
+    for (limit, name) in limits {
+        let job = agent
+            .begin(json!({ "name": "export", "lock": lock(name), limit: 2 }))
+            .await;
+        agent.beat(&job, json!({})).await;
+
+        let told = agent.look(&job, 60).await;
+
+        let reason = told.body["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains(limit), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_dead_agent_keeps_no_lock_for_longer_than_the_lease() {
+    let inside = Inside::open().await;
+    let lock = lock("agent-killed");
+    let [first, second] = [
+        Agent::start(&inside, &[]).await,
+        Agent::start(&inside, &[]).await,
+    ];
+    let wish = json!({ "name": "export", "lock": lock, "leaseSeconds": 6 });
+    let job = first.begin(wish.clone()).await;
+    let begun = now();
+
+    first.process.signal("KILL").await;
+    until("the next job", 20, async || {
+        second.ask(wish.clone()).await.status == 201
+    })
+    .await;
+    let after = now() - begun;
+
+    let record = inside.record(&lock).await.expect("a record");
+    let token = record.last_token.number();
+    assert!(Some(token) > job.body["fencingToken"].as_u64());
+    // Never before: two seconds of the six are for clocks that differ.
+    assert!(token - job.body["fencingToken"].as_u64().expect("a token") >= 6_000);
+    eprintln!(
+        "figure: a job whose agent was killed: the next began after {after} ms of a 6 s lease"
+    );
+}

@@ -1,0 +1,241 @@
+//! What the first process of a container has to do, in containers that have next to nothing.
+
+use super::{Fleet, Work};
+use crate::support::lock;
+use lockstep::domain::RunOutcome;
+use lockstep_tests::stack::now;
+use serde_json::json;
+
+#[tokio::test]
+async fn the_code_of_the_batch_is_that_of_its_task_and_its_holder_names_task_and_container() {
+    let fleet = Fleet::open().await;
+    for (code, outcome) in [(0, RunOutcome::Succeeded), (3, RunOutcome::Failed)] {
+        let lock = lock("task-code");
+        let work = Work::guarded(&lock, &[])
+            .seconds(0.2)
+            .env("BATCH_EXIT", code);
+
+        let task = fleet.start(&work).await;
+        let ended = fleet.ended(&task, 30).await;
+
+        assert_eq!(ended.code, code, "{:#?}", fleet.lines(&task).await);
+        let run = fleet.latest_run(&lock).await.expect("an entry");
+        let container = task.runtime_id(fleet.stack()).await;
+        let holder = format!("{}#{container}/", task.arn);
+        assert!(run.holder.as_str().starts_with(&holder), "{run:?}");
+        assert_eq!(run.outcome(), Some(outcome), "{run:?}");
+        assert_eq!(fleet.held(&lock).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn stop_task_reaches_the_batch_which_may_end_and_the_lock_is_given_back() {
+    let fleet = Fleet::open().await;
+    let lock = lock("stop-task");
+    let work = Work::guarded(&lock, &[]).seconds(120.0);
+    let (task, _) = fleet.at_work(&work).await;
+
+    let asked = now();
+    fleet.stop(&task).await;
+    fleet.until_held(&lock, 0, 20).await;
+    let freed = now() - asked;
+    let ended = fleet.ended(&task, 20).await;
+
+    eprintln!("figure: StopTask: the lock is free {freed} ms later");
+    assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
+    fleet.until_said(&task, "sigterm", 5).await;
+    let run = fleet.latest_run(&lock).await.expect("an entry");
+    // By the run itself, not by somebody who found it dead.
+    assert_eq!(run.outcome(), Some(RunOutcome::Failed), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_batch_that_ignores_sigterm_is_killed_after_its_grace_and_not_by_ecs() {
+    let fleet = Fleet::open().await;
+    let lock = lock("stubborn");
+    let work = Work::guarded(&lock, &["--grace", "2s"])
+        .seconds(120.0)
+        .env("BATCH_IGNORE_SIGTERM", 1)
+        .with("stopTimeout", 60);
+    let (task, _) = fleet.at_work(&work).await;
+
+    let asked = now();
+    fleet.stop(&task).await;
+    let ended = fleet.ended(&task, 50).await;
+
+    eprintln!(
+        "figure: --grace 2s: the task has ended {} ms after StopTask",
+        ended.at - asked
+    );
+    // 137 is what it would be if ECS had to kill it.
+    assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
+    let run = fleet.latest_run(&lock).await.expect("an entry");
+    assert_eq!(run.outcome(), Some(RunOutcome::Failed), "{run:?}");
+    assert_eq!(fleet.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
+    let fleet = Fleet::open().await;
+    let lock = lock("orphans");
+    // Each `sh -c` in the middle ends at once; its child then asks the kernel for its parent.
+    let script = r#"
+        tell='while read -r name value; do
+            [ "$name" = PPid: ] && echo "{\"event\":\"orphan\",\"env\":{\"of\":\"$value\"}}"
+        done < /proc/self/status'
+        for i in 1 2 3 4 5 6 7 8 9 10; do
+            /bin/sh -c "(sleep 0.3; $tell) &"
+        done
+        sleep 1
+        zombies=$(awk '$3 == "Z"' /proc/[0-9]*/stat | busybox wc -l)
+        echo "{\"event\":\"counted\",\"env\":{\"zombies\":\"$zombies\",\"first\":\"$PPID\"}}""#
+        .replace("busybox", "/bin/busybox");
+
+    let task = fleet
+        .start(&Work::guarded(&lock, &[]).script(&script))
+        .await;
+    let ended = fleet.ended(&task, 30).await;
+
+    let said = fleet.said(&task).await;
+    let counted = said.iter().find(|said| said.event == "counted");
+    let counted = counted.unwrap_or_else(|| panic!("{said:?}"));
+    assert_eq!(ended.code, 0);
+    assert_eq!(
+        (counted.value("first"), counted.value("zombies")),
+        ("1", "0")
+    );
+    let orphans: Vec<_> = said.iter().filter(|said| said.event == "orphan").collect();
+    assert_eq!(orphans.len(), 10, "{said:?}");
+    assert!(
+        orphans.iter().all(|said| said.value("of") == "1"),
+        "{said:?}"
+    );
+}
+
+/// A container in which nothing else could end a batch that has lost its deadline.
+#[tokio::test]
+async fn a_stopped_watchdog_is_replaced_by_the_first_process_and_the_batch_works_on() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-watchdog");
+    let script = r#"
+        watchdog() {
+            for process in /proc/[0-9]*; do
+                case $(/bin/busybox tr '\0' ' ' < $process/cmdline) in
+                    /proc/self/exe\ watchdog*) echo ${process#/proc/} ;;
+                esac
+            done
+        }
+        first=$(watchdog)
+        kill -STOP "$first"
+        sleep 8
+        echo "{\"event\":\"watchdogs\",\"env\":{\"first\":\"$first\",\"now\":\"$(watchdog)\"}}""#;
+    let work = Work::guarded(&lock, &["--lease", "6s"]).script(script);
+
+    let task = fleet.start(&work).await;
+    let ended = fleet.ended(&task, 40).await;
+
+    let lines = fleet.lines(&task).await;
+    assert_eq!(ended.code, 0, "{lines:#?}");
+    let said = fleet.said(&task).await;
+    let watchdogs = said.first().unwrap_or_else(|| panic!("{lines:#?}"));
+    let number = |name| watchdogs.value(name).parse::<u32>().expect("one watchdog");
+    assert_ne!(number("first"), number("now"), "{watchdogs:?}");
+    let run = fleet.latest_run(&lock).await.expect("an entry");
+    assert_eq!(run.outcome(), Some(RunOutcome::Succeeded), "{run:?}");
+}
+
+/// The kernel ignores for a first process what it has no handler for.
+#[tokio::test]
+async fn signals_for_the_container_reach_the_batch() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-signals");
+    let signals = ["HUP", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "PWR"];
+    let traps =
+        signals.map(|name| format!("trap 'echo \"{{\\\"event\\\":\\\"{name}\\\"}}\"' {name}\n"));
+    let script = format!(
+        "{}echo '{{\"event\":\"start\"}}'; while :; do sleep 0.1; done",
+        traps.concat()
+    );
+    let (task, _) = fleet
+        .at_work(&Work::guarded(&lock, &[]).script(&script))
+        .await;
+
+    for name in signals {
+        fleet.docker_with(&["kill", "--signal", name], &task).await;
+        fleet.until_said(&task, name, 10).await;
+    }
+
+    fleet.stop(&task).await;
+    assert_eq!(fleet.ended(&task, 20).await.code, 143);
+}
+
+/// It has left the group of the batch, ignores SIGTERM, and writes ten lines a second.
+const DAEMON: &str = r#"
+    /bin/busybox setsid /bin/sh -c '
+        trap "" TERM HUP
+        while :; do
+            at=${EPOCHREALTIME%.*}${EPOCHREALTIME#*.}
+            echo "{\"at\":${at%???},\"event\":\"alive\"}"
+            sleep 0.1
+        done' &
+    trap 'exit 0' TERM
+    echo '{"event":"start"}'
+    while :; do sleep 0.1; done"#;
+
+#[tokio::test]
+async fn a_daemon_of_the_batch_is_dead_before_the_next_one_starts() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-daemon");
+    let flags = ["--grace", "1s", "--overlap", "wait"];
+    let (first, _) = fleet
+        .at_work(&Work::guarded(&lock, &flags).script(DAEMON))
+        .await;
+    fleet.until_said(&first, "alive", 10).await;
+    let next = Work::guarded(&lock, &flags).seconds(0.3);
+    let next = fleet.start_in_line(&lock, &next, 1).await;
+
+    fleet.stop(&first).await;
+    let began = fleet.until_said(&next, "start", 60).await.at;
+    fleet.ended(&first, 30).await;
+
+    let said = fleet.said(&first).await;
+    let alive = said.iter().filter(|said| said.event == "alive");
+    let last = alive.map(|said| said.at).max().expect("a line");
+    assert!(last < began, "alive at {last}, the next at {began}");
+    assert_eq!(fleet.ended(&next, 30).await.code, 0);
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_ends_the_task_with_127_and_leaves_the_lock_free() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-missing");
+    let work = Work::guarded(&lock, &[]).with("command", json!(["/no/such/program"]));
+
+    let task = fleet.start(&work).await;
+    let ended = fleet.ended(&task, 30).await;
+
+    assert_eq!(ended.code, 127, "{:#?}", fleet.lines(&task).await);
+    assert_eq!(fleet.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
+    let fleet = Fleet::open().await;
+    let lock = lock("first-max-wait");
+    let (first, _) = fleet
+        .at_work(&Work::guarded(&lock, &[]).seconds(120.0))
+        .await;
+    let flags = ["--overlap", "wait", "--max-wait", "3s"];
+
+    let task = fleet.start(&Work::guarded(&lock, &flags)).await;
+    let ended = fleet.ended(&task, 40).await;
+
+    assert_eq!(ended.code, 75, "{:#?}", fleet.lines(&task).await);
+    assert!(fleet.said(&task).await.is_empty(), "it starts nothing");
+    assert_eq!(
+        (fleet.held(&lock).await, fleet.waiting(&lock).await),
+        (1, 0)
+    );
+    fleet.stop(&first).await;
+    assert_eq!(fleet.ended(&first, 30).await.code, 143);
+}

@@ -1,0 +1,183 @@
+//! A standard error that nobody reads, or that is gone.
+
+use crate::support::{
+    FencedResource, Inside, Started, WRITE_ON, lock, output, scratch, until_dead,
+};
+use lockstep::domain::RunOutcome;
+use lockstep_tests::stack::until;
+use std::process::Stdio;
+use tokio::process::Command;
+
+/// Fills standard error.
+const FILL: &str = "head -c 1000000 /dev/zero >&2 &";
+
+/// A writer under a lease of 5 s whose log nobody reads.
+async fn unread(
+    inside: &Inside,
+    lock: &str,
+    resource: &FencedResource,
+    place: impl Fn(Command) -> Command,
+) -> Started {
+    let script = format!("{FILL} {WRITE_ON}");
+    let mut command = inside.run(lock, &["--lease", "5s"], &["bash", "-c", &script]);
+    command.envs([resource.variable()]);
+    let mut command = place(command);
+    command.stderr(Stdio::piped());
+    let run = Started::of(command);
+    resource.until_told("work", 3, 20).await;
+    run
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_does_not_hold_up_renewals() {
+    renews_unread(&Inside::open().await, |run| run).await;
+}
+
+/// `place` is where the command runs.
+pub(crate) async fn renews_unread(inside: &Inside, place: impl Fn(Command) -> Command) {
+    let (lock, resource) = (lock("unread"), FencedResource::open().await);
+    let mut run = unread(inside, &lock, &resource, place).await;
+    let first = inside.lease_end(&lock).await;
+
+    until("work after the first lease and the next", 30, async || {
+        let last = resource.told("work").last().map_or(0, |entry| entry.at);
+        last > first + 6_000
+    })
+    .await;
+
+    run.signal("TERM").await;
+    run.rest_of_stderr().await;
+    assert_eq!(run.code().await, 143);
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
+    let inside = Inside::open().await;
+    let lock = lock("read-late");
+    let script = "trap '' TERM; head -c 1000000 /dev/zero >&2 & exec sleep 300";
+    let mut command = inside.run(&lock, &["--grace", "5m"], &["bash", "-c", script]);
+    command.stderr(Stdio::piped());
+    let mut run = Started::of(command);
+    until("the command", 20, async || {
+        let mut children = run.children().into_iter();
+        children.any(|(_, line)| line.starts_with("sleep"))
+    })
+    .await;
+
+    // A line for each, and there is room for a thousand.
+    let flood = "for i in $(seq 3000); do kill -TERM $0; sleep 0.001; done";
+    let mut bash = tokio::process::Command::new("bash");
+    let sent = bash
+        .args(["-c", flood, &run.pid.to_string()])
+        .status()
+        .await;
+    assert!(sent.expect("bash").success());
+    run.signal("USR1").await;
+    let said = run.rest_of_stderr().await;
+
+    let missing = said.lines().find(|line| line.contains("lines are missing"));
+    let line = missing.expect("a line that says it");
+    let lost: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    assert!(lost["lost"].as_u64().is_some_and(|lost| lost > 1), "{line}");
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_does_not_hold_up_the_watchdog() {
+    let inside = Inside::open().await;
+    let (lock, resource) = (lock("unread-watchdog"), FencedResource::open().await);
+    let run = unread(&inside, &lock, &resource, |run| run).await;
+    let group = run.children()[0].0;
+
+    run.signal("STOP").await;
+
+    until_dead(&[group], 10).await;
+    let last = resource.told("work").last().expect("work").at;
+    let end = inside.lease_end(&lock).await;
+    assert!(last < end, "{last} {end}");
+}
+
+#[tokio::test]
+async fn a_log_whose_reader_is_gone_ends_nothing() {
+    let inside = Inside::open().await;
+    let lock = lock("no-reader");
+    let mut command = inside.run(&lock, &["--lease", "5s"], &["sleep", "8"]);
+    command.stderr(Stdio::piped());
+    let mut run = Started::of(command);
+    run.close_stderr();
+
+    assert_eq!(run.code().await, 0);
+
+    let entry = inside.latest_run(&lock).await.expect("an entry");
+    assert_eq!(entry.outcome(), Some(RunOutcome::Succeeded));
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn a_group_dies_with_its_guard_although_the_log_has_no_reader() {
+    let inside = Inside::open().await;
+    let (lock, resource) = (lock("no-reader-killed"), FencedResource::open().await);
+    let script = format!("sleep 300 & {FILL} {WRITE_ON}");
+    let mut command = inside.run(&lock, &[], &["bash", "-c", &script]);
+    command.envs([resource.variable()]).stderr(Stdio::piped());
+    let mut run = Started::of(command);
+    run.close_stderr();
+    resource.until_told("work", 3, 20).await;
+    let group = run.children()[0].0;
+    let children = crate::support::children_of(group);
+
+    run.signal("KILL").await;
+
+    assert_eq!(run.code().await, 137);
+    let mut all: Vec<_> = children.iter().map(|(pid, _)| *pid).collect();
+    all.push(group);
+    until_dead(&all, 5).await;
+}
+
+/// A standard error that is full, and whose reader stays and does not read.
+fn full() -> (std::io::PipeReader, Stdio) {
+    use std::io::Write;
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    // A pipe has 64 KiB, and takes more in whole pages alone.
+    writer.write_all(&[0; 65_536]).expect("room");
+    (reader, Stdio::from(writer))
+}
+
+#[tokio::test]
+async fn a_full_standard_error_holds_up_no_exit_code() {
+    let inside = Inside::open().await;
+    let lock = lock("full-stderr");
+    let fifo = scratch("no-such-fifo");
+    let mut progress = inside.command(&["progress", "1"]);
+    progress.env("LOCKSTEP_PROGRESS", &fifo);
+    for (mut command, expected) in [
+        (inside.run(&lock, &[], &["no-such-command"]), 127),
+        (inside.run(&lock, &[], &["/tmp"]), 126),
+        (inside.command(&["run", "--sleep"]), 64),
+        (inside.command(&[]), 64),
+        (inside.command(&["progress", "1"]), 64),
+        (progress, 1),
+    ] {
+        let (_reader, stderr) = full();
+        command.stderr(stderr);
+        let mut run = Started::of(command);
+
+        let code = tokio::time::timeout(std::time::Duration::from_secs(10), run.code()).await;
+
+        assert_eq!(code.ok(), Some(expected));
+    }
+    assert_eq!(inside.held(&lock).await, 0);
+}
+
+#[tokio::test]
+async fn bad_input_has_its_code_although_nobody_can_be_told() {
+    let inside = Inside::open().await;
+    let mut command = inside.run("", &[], &["true"]);
+    command.stderr(Stdio::piped());
+    let mut run = Started::of(command);
+    run.close_stderr();
+
+    assert_eq!(run.code().await, 64);
+    let (code, ..) = output(inside.command(&["run", "--sleep"])).await;
+    assert_eq!(code, 64);
+}

@@ -1,0 +1,165 @@
+//! What the tests share: the command, the table that it works on, and a resource that checks tokens.
+
+mod fault_proxy;
+mod fenced_resource;
+mod process;
+
+pub(crate) use fault_proxy::FaultProxy;
+pub(crate) use fenced_resource::{FencedResource, WRITE_ON};
+pub(crate) use process::{Started, children_of, ids, lives, output, signal_to, until_dead};
+
+use lockstep::config::variable;
+use lockstep::domain::{LockKey, LockRecord, Run, RunId};
+use lockstep::store::LockStore;
+use lockstep::store::dynamodb::DynamoStore;
+use lockstep_tests::stack::{Stack, unique, until};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tokio::process::Command;
+
+/// The deployed stack, and the command on it.
+pub(crate) struct Inside {
+    /// The stack.
+    pub(crate) stack: Stack,
+    /// The lock table.
+    pub(crate) table: String,
+    store: DynamoStore,
+}
+
+impl Inside {
+    /// Connects to the stack.
+    pub(crate) async fn open() -> Self {
+        let stack = match Stack::connect().await {
+            Ok(stack) => stack,
+            Err(problem) => panic!("{problem}"),
+        };
+        let table = stack.output("LockTableName").to_owned();
+        let store = DynamoStore::new(stack.dynamodb.clone(), table.clone());
+        Self {
+            stack,
+            table,
+            store,
+        }
+    }
+
+    /// `lockstep ARGS` on the lock table of the stack, its streams not connected.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command
+            .args(args)
+            .env_clear()
+            .envs(self.environment())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// What the command needs in its environment to reach the stack.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        let mut environment: Vec<_> = [
+            ("AWS_ENDPOINT_URL", self.stack.endpoint.as_str()),
+            (
+                "AWS_ENDPOINT_URL_DYNAMODB",
+                self.stack.setting("AWS_ENDPOINT_URL_DYNAMODB"),
+            ),
+            ("AWS_ACCESS_KEY_ID", "test"),
+            ("AWS_SECRET_ACCESS_KEY", "test"),
+            ("AWS_REGION", "us-east-1"),
+            ("LOCKSTEP_TABLE", self.table.as_str()),
+            // Who is killed leaves the pipe of its progress there.
+            ("TMPDIR", env!("CARGO_TARGET_TMPDIR")),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        environment.extend(variable("PATH").map(|path| ("PATH".into(), path)));
+        environment
+    }
+
+    /// `lockstep run --lock LOCK FLAGS -- COMMAND`.
+    pub(crate) fn run(&self, lock: &str, flags: &[&str], command: &[&str]) -> Command {
+        let parts: [&[&str]; 4] = [&["run", "--lock", lock], flags, &["--"], command];
+        self.command(&parts.concat())
+    }
+
+    /// The record of a lock.
+    pub(crate) async fn record(&self, lock: &str) -> Option<LockRecord> {
+        let record = self.store.load(&key(lock)).await;
+        record.unwrap_or_else(|error| panic!("{lock}: {error}"))
+    }
+
+    /// How many hold the lock.
+    pub(crate) async fn held(&self, lock: &str) -> usize {
+        self.record(lock).await.map_or(0, |r| r.holders.len())
+    }
+
+    /// When the lease of the lock's only holder ends, which nobody has freed yet: milliseconds.
+    pub(crate) async fn lease_end(&self, lock: &str) -> u64 {
+        let record = self.record(lock).await.expect("a record");
+        let lease = record.holders.values().next().expect("a holder");
+        lease.expires_at.millis()
+    }
+
+    /// How many wait for the lock.
+    pub(crate) async fn waiting(&self, lock: &str) -> usize {
+        self.record(lock).await.map_or(0, |r| r.queue.len())
+    }
+
+    /// Waits until `count` hold the lock.
+    pub(crate) async fn until_held(&self, lock: &str, count: usize, seconds: u64) {
+        let what = format!("{count} holders of {lock}");
+        until(&what, seconds, async || self.held(lock).await == count).await;
+    }
+
+    /// The entry of the lock's latest grant in the history.
+    pub(crate) async fn latest_run(&self, lock: &str) -> Option<Run> {
+        let token = self.record(lock).await?.last_token;
+        let run = self.store.load_run(&key(lock), &RunId::Token(token)).await;
+        run.unwrap_or_else(|error| panic!("{lock}: {error}"))
+    }
+
+    /// Takes the permits of all holders away, as an operator does.
+    pub(crate) async fn evict_all(&self, lock: &str) {
+        let record = self.record(lock).await.expect("a record");
+        for holder in record.holders.keys() {
+            self.stack.evict(lock, holder.as_str(), "by a test").await;
+        }
+    }
+
+    /// Invokes the function whose ARN is an output of the stack.
+    pub(crate) async fn invoke(&self, output: &str, request: Value) -> Value {
+        let answer = self.stack.invoke(self.stack.output(output), &request).await;
+        answer.unwrap_or_else(|error| panic!("{output}: {error:?}"))
+    }
+}
+
+/// A path that no other test uses, in a folder that goes with what was built.
+pub(crate) fn scratch(test: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique(test))
+}
+
+/// A lock that no other test uses.
+pub(crate) fn lock(test: &str) -> String {
+    unique(test)
+}
+
+fn key(lock: &str) -> LockKey {
+    LockKey::new(lock).unwrap_or_else(|error| panic!("{lock}: {error:?}"))
+}
+
+/// The static binary.
+pub(crate) fn binary() -> PathBuf {
+    let built = || {
+        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+        let folder = lockstep_tests::repository().join("target/static");
+        folder.join(target).join("local/lockstep")
+    };
+    let binary = variable("LOCKSTEP_BINARY").map_or_else(built, PathBuf::from);
+    assert!(
+        binary.is_file(),
+        "{} is not there: run `make local-binary`",
+        binary.display()
+    );
+    binary
+}

@@ -1,0 +1,110 @@
+//! A way to the table that can be closed.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// What gets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Open,
+    /// Requests alone: what is asked for is done, and nobody is told.
+    Requests,
+    /// Nothing.
+    Closed,
+    /// Connections that are made from now on, and no others: their packets vanish.
+    New,
+}
+
+/// A way to the table. What does not get through is held back until it is open, and nobody is told
+/// why: packets that are late or vanish, as when a network is cut in two.
+#[derive(Debug)]
+pub(crate) struct FaultProxy {
+    port: u16,
+    way: watch::Sender<Way>,
+}
+
+impl FaultProxy {
+    /// A way to `endpoint`, open.
+    pub(crate) async fn open(endpoint: &str) -> Self {
+        let target = endpoint.trim_start_matches("http://").to_owned();
+        let listener = TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .expect("a free port");
+        let port = listener.local_addr().expect("its address").port();
+        let (way, seen) = watch::channel(Way::Open);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let is_new = *seen.borrow() == Way::New;
+                let server = TcpStream::connect(&target).await.expect("the table");
+                let (from_client, to_client) = client.into_split();
+                let (from_server, to_server) = server.into_split();
+                tokio::spawn(pass(
+                    from_client,
+                    to_server,
+                    seen.clone(),
+                    move |way| match way {
+                        Way::Open | Way::Requests => true,
+                        Way::New => is_new,
+                        Way::Closed => false,
+                    },
+                ));
+                tokio::spawn(pass(
+                    from_server,
+                    to_client,
+                    seen.clone(),
+                    move |way| match way {
+                        Way::Open => true,
+                        Way::New => is_new,
+                        Way::Requests | Way::Closed => false,
+                    },
+                ));
+            }
+        });
+        Self { port, way }
+    }
+
+    /// Where clients connect.
+    pub(crate) fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Lets nothing through.
+    pub(crate) fn close(&self) {
+        self.way.send_replace(Way::Closed);
+    }
+
+    /// Lets requests through, and no answers.
+    pub(crate) fn hold_answers(&self) {
+        self.way.send_replace(Way::Requests);
+    }
+
+    /// Lets nothing through any more on the connections that there are.
+    pub(crate) fn cut_connections(&self) {
+        self.way.send_replace(Way::New);
+    }
+
+    /// Lets everything through, what was held back too.
+    pub(crate) fn open_again(&self) {
+        self.way.send_replace(Way::Open);
+    }
+}
+
+/// Copies one direction of a connection, whenever it is `free`.
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut way: watch::Receiver<Way>,
+    free: impl Fn(Way) -> bool,
+) {
+    let mut part = [0; 4096];
+    while let Ok(length @ 1..) = from.read(&mut part).await {
+        if way.wait_for(|way| free(*way)).await.is_err() {
+            return;
+        }
+        if to.write_all(&part[..length]).await.is_err() {
+            return;
+        }
+    }
+}

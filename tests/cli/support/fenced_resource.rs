@@ -1,0 +1,125 @@
+//! A resource that checks fencing tokens: it takes lines `KEY TOKEN WHAT` on a socket, and refuses
+//! those whose token is smaller than one that it has seen for that key.
+//!
+//! It stands for a database with a conditional write. A shell can be its client:
+//! `exec 3<>/dev/tcp/127.0.0.1/$LEDGER; echo "$KEY $TOKEN done" >&3; read answer <&3`.
+
+use lockstep_tests::stack::{now, until};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+/// One line that came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// When, in epoch milliseconds.
+    pub(crate) at: u64,
+    /// For which key.
+    pub(crate) key: String,
+    /// Under which fencing token.
+    pub(crate) token: u64,
+    /// What it says.
+    pub(crate) what: String,
+    /// Whether it was taken: no larger token had been seen.
+    pub(crate) taken: bool,
+}
+
+/// A script that writes `work` ten times a second.
+pub(crate) const WRITE_ON: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
+    while :; do echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN work\" >&3; read -r answer <&3; sleep 0.1; done";
+
+/// The resource.
+#[derive(Clone, Debug)]
+pub(crate) struct FencedResource {
+    port: u16,
+    book: Arc<Mutex<Book>>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    entries: Vec<Entry>,
+    newest: HashMap<String, u64>,
+}
+
+impl FencedResource {
+    /// Opens it on a port of its own.
+    pub(crate) async fn open() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("a free port");
+        let port = listener.local_addr().expect("its address").port();
+        let book = Arc::default();
+        let resource = Self { port, book };
+        let own = resource.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let own = own.clone();
+                tokio::spawn(async move { own.serve(stream).await });
+            }
+        });
+        resource
+    }
+
+    /// The variable that a client needs.
+    pub(crate) fn variable(&self) -> (String, String) {
+        ("LEDGER".into(), self.port.to_string())
+    }
+
+    /// All that came, in order.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.lock().entries.clone()
+    }
+
+    /// What came that says `what`.
+    pub(crate) fn told(&self, what: &str) -> Vec<Entry> {
+        let all = self.entries();
+        all.into_iter().filter(|entry| entry.what == what).collect()
+    }
+
+    /// Waits until `what` was said `count` times.
+    pub(crate) async fn until_told(&self, what: &str, count: usize, seconds: u64) {
+        let name = format!("{count} entries {what:?}");
+        until(&name, seconds, async || self.told(what).len() >= count).await;
+    }
+
+    async fn serve(&self, stream: TcpStream) {
+        let (reader, mut writer) = stream.into_split();
+        let mut lines = BufReader::new(reader).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let answer = if self.take(&line) {
+                "ok\n"
+            } else {
+                "refused\n"
+            };
+            if writer.write_all(answer.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn take(&self, line: &str) -> bool {
+        let words: Vec<_> = line.splitn(3, ' ').collect();
+        let [key, token, what] = words[..] else {
+            panic!("the resource takes KEY TOKEN WHAT, not {line:?}");
+        };
+        let token: u64 = token
+            .parse()
+            .unwrap_or_else(|_| panic!("no token in {line:?}"));
+        let mut book = self.lock();
+        let newest = book.newest.entry(key.into()).or_default();
+        let taken = token >= *newest;
+        *newest = token.max(*newest);
+        book.entries.push(Entry {
+            at: now(),
+            key: key.into(),
+            token,
+            what: what.into(),
+            taken,
+        });
+        taken
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

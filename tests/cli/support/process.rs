@@ -1,0 +1,183 @@
+//! A `lockstep` that was started, and what it started.
+
+use lockstep_tests::stack::until;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+
+/// A process that a test started. It is killed when the test ends.
+#[derive(Debug)]
+pub(crate) struct Started {
+    child: Child,
+    /// Its id.
+    pub(crate) pid: u32,
+}
+
+impl Started {
+    /// Starts `command`.
+    pub(crate) fn of(mut command: Command) -> Self {
+        command.kill_on_drop(true);
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let pid = child.id().expect("a process that runs");
+        Self { child, pid }
+    }
+
+    /// Sends it a signal, by name or number.
+    pub(crate) async fn signal(&self, signal: &str) {
+        signal_to(self.pid, signal).await;
+    }
+
+    /// Its exit code, as a shell tells it: 128 and the signal that ended it.
+    pub(crate) async fn code(&mut self) -> i32 {
+        code_of(self.child.wait().await.expect("an end"))
+    }
+
+    /// Closes its standard input, which is a pipe.
+    pub(crate) fn close_stdin(&mut self) {
+        drop(self.child.stdin.take().expect("a pipe"));
+    }
+
+    /// Closes the reading end of its standard error, which is a pipe.
+    pub(crate) fn close_stderr(&mut self) {
+        drop(self.child.stderr.take().expect("a pipe"));
+    }
+
+    /// What it says on standard error until its end.
+    pub(crate) async fn rest_of_stderr(&mut self) -> String {
+        let mut stderr = self.child.stderr.take().expect("a pipe");
+        let mut all = Vec::new();
+        stderr.read_to_end(&mut all).await.expect("a pipe");
+        String::from_utf8_lossy(&all).into_owned()
+    }
+
+    /// The processes that it started and that live, but for the watchdog: id and command line.
+    pub(crate) fn children(&self) -> Vec<(u32, String)> {
+        let mut children = children_of(self.pid);
+        children.retain(|(_, command)| !command.contains(" watchdog"));
+        children
+    }
+
+    /// Its watchdog.
+    pub(crate) fn watchdog(&self) -> u32 {
+        self.find_watchdog().expect("a watchdog")
+    }
+
+    /// Whether it has a watchdog.
+    pub(crate) fn has_watchdog(&self) -> bool {
+        self.find_watchdog().is_some()
+    }
+
+    /// Stops its watchdog, and fills the pipe to it. Returns the watchdog.
+    pub(crate) async fn stop_watchdog(&self) -> u32 {
+        let watchdog = self.watchdog();
+        signal_to(watchdog, "STOP").await;
+        let link = |pid, fd: &str| fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok();
+        let pipe = link(watchdog, "0");
+        let files = fs::read_dir(format!("/proc/{}/fd", self.pid)).expect("open files");
+        let own = files
+            .flatten()
+            .find(|file| fs::read_link(file.path()).ok() == pipe);
+        let mut options = fs::OpenOptions::new();
+        // O_NONBLOCK, for this opening of the pipe alone.
+        options.write(true).custom_flags(0o4000);
+        let mut pipe = options.open(own.expect("a pipe").path()).expect("the pipe");
+        loop {
+            // Empty orders, which change nothing.
+            match pipe.write(&[b'\n'; 4096]) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return watchdog,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn find_watchdog(&self) -> Option<u32> {
+        let mut all = children_of(self.pid).into_iter();
+        let found = all.find(|(_, command)| command.contains(" watchdog"));
+        found.map(|(pid, _)| pid)
+    }
+}
+
+/// Runs `command` to its end: exit code, stdout, stderr.
+pub(crate) async fn output(mut command: Command) -> (i32, String, String) {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command
+        .kill_on_drop(true)
+        .output()
+        .await
+        .expect("a command that runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        code_of(output.status),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// Sends a signal to a process, or to a group if `-` stands before its id.
+pub(crate) async fn signal_to(pid: impl ToString, signal: &str) {
+    // The shell's own: a small system has no other.
+    let mut kill = Command::new("bash");
+    kill.args(["-c", "kill -s \"$0\" -- \"$1\"", signal, &pid.to_string()]);
+    let sent = kill.status().await.expect("bash");
+    assert!(sent.success(), "kill -s {signal}");
+}
+
+/// Whether a process lives; a zombie does not.
+pub(crate) fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+}
+
+/// Waits until none of `pids` lives.
+pub(crate) async fn until_dead(pids: &[u32], seconds: u64) {
+    let what = format!("end of {pids:?}");
+    until(&what, seconds, async || !pids.iter().any(|pid| lives(*pid))).await;
+}
+
+/// Waits until the command has written the ids of processes, and reads them.
+pub(crate) async fn ids(path: &Path, count: usize) -> Vec<u32> {
+    let read = || -> Vec<u32> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+        whole
+            .split_whitespace()
+            .map(|id| id.parse().expect("an id"))
+            .collect()
+    };
+    until("ids of processes", 20, async || read().len() == count).await;
+    read()
+}
+
+/// The living children of a process: id and command line.
+pub(crate) fn children_of(parent: u32) -> Vec<(u32, String)> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let own = ids.filter(|id| stat(*id).is_some_and(|(state, of)| state != 'Z' && of == parent));
+    own.map(|id| (id, command_line(id))).collect()
+}
+
+fn command_line(pid: u32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).replace('\0', " ")
+}
+
+/// State and parent of a process.
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.next()?.parse().ok()?))
+}
+
+fn code_of(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).expect("a code or a signal")
+}

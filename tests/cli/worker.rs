@@ -1,0 +1,140 @@
+//! `lockstep worker`: real processes on queues of the emulator and the lock table.
+
+mod duplicates;
+mod ends;
+mod failures;
+mod passing;
+mod payment_sink;
+mod protected;
+mod queue;
+mod storm;
+
+use crate::support::{FencedResource, Inside, Started, scratch};
+use lockstep_tests::stack::until;
+use queue::Queue;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use tokio::process::Command;
+
+/// `say WHAT` in a script: a line in the resource, under the once key and the fencing token.
+const SAY: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
+    say() { echo \"$LOCKSTEP_RUN_KEY $LOCKSTEP_FENCING_TOKEN $1\" >&3; read -r answer <&3; }; ";
+
+/// A queue, a resource, and workers on them.
+struct Scene {
+    inside: Inside,
+    queue: Queue,
+    resource: FencedResource,
+}
+
+/// A worker that runs.
+struct Worker {
+    process: Started,
+    log: Log,
+}
+
+/// What a worker writes to standard error. The file goes with this.
+struct Log(PathBuf);
+
+impl Scene {
+    /// A queue whose messages are moved away after `most_receives`.
+    async fn new(test: &str, most_receives: u32) -> Self {
+        let inside = Inside::open().await;
+        let queue = Queue::create(&inside.stack, test, most_receives).await;
+        let resource = FencedResource::open().await;
+        Self {
+            inside,
+            queue,
+            resource,
+        }
+    }
+
+    /// `lockstep worker` with `flags`, whose command is a script that may [`SAY`] things.
+    fn command(&self, flags: &[&str], script: &str) -> (Command, Log) {
+        let script = format!("{SAY}{script}");
+        let parts: [&[&str]; 3] = [
+            &["worker", "--queue-url", &self.queue.url],
+            flags,
+            &["--", "bash", "-c", &script],
+        ];
+        let mut command = self.inside.command(&parts.concat());
+        let log = Log(scratch("worker-log"));
+        let file = File::create(&log.0).expect("a file for the log");
+        command.envs([self.resource.variable()]).stderr(file);
+        (command, log)
+    }
+
+    fn worker(&self, flags: &[&str], script: &str) -> Worker {
+        let (command, log) = self.command(flags, script);
+        Worker::of(command, log)
+    }
+
+    async fn send(&self, body: &str) -> String {
+        self.queue.send(&self.inside.stack, body).await
+    }
+
+    /// Waits until no message is left, visible or in flight.
+    async fn until_empty(&self, seconds: u64) {
+        let queue = &self.queue;
+        let look = async || queue.depth(&self.inside.stack, &queue.url).await == 0;
+        until("empty queue", seconds, look).await;
+    }
+
+    /// What the resource was told, in order.
+    fn told(&self) -> Vec<String> {
+        let entries = self.resource.entries().into_iter();
+        entries.map(|entry| entry.what).collect()
+    }
+}
+
+impl Worker {
+    fn of(command: Command, log: Log) -> Self {
+        let process = Started::of(command);
+        Self { process, log }
+    }
+
+    /// Waits until its log has a line with `part`.
+    async fn until_logged(&self, part: &str, seconds: u64) {
+        until(part, seconds, async || self.log.text().contains(part)).await;
+    }
+
+    /// Ends it with SIGTERM. Answers its log.
+    async fn end(mut self) -> String {
+        self.process.signal("TERM").await;
+        assert_eq!(self.process.code().await, 143, "{}", self.log.text());
+        self.log.text()
+    }
+}
+
+impl Log {
+    fn text(&self) -> String {
+        fs::read_to_string(&self.0).expect("a log")
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}", self.text());
+        }
+        fs::remove_file(&self.0).ok();
+    }
+}
+
+/// A file whose presence tells a script to go on.
+struct Sign(PathBuf);
+
+impl Sign {
+    fn new() -> Self {
+        Self(scratch("sign"))
+    }
+
+    /// Script that waits for it.
+    fn wait(&self) -> String {
+        format!("until [ -e {} ]; do sleep 0.05; done; ", self.0.display())
+    }
+
+    fn give(&self) {
+        File::create(&self.0).expect("a file");
+    }
+}

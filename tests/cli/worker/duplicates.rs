@@ -1,0 +1,89 @@
+//! Messages that come twice.
+
+use super::{Scene, Sign, Worker};
+use crate::support::FaultProxy;
+use lockstep_tests::stack::until;
+
+const ONCE: [&str; 4] = ["--once-key", "order.id", "--lease", "5s"];
+const BODY: &str = r#"{"order": {"id": "A-7"}}"#;
+
+#[tokio::test]
+async fn a_message_whose_work_has_succeeded_is_deleted_and_not_run() {
+    let scene = Scene::new("succeeded", 3).await;
+    let worker = scene.worker(&ONCE, "say start");
+    scene.send(BODY).await;
+    scene.until_empty(30).await;
+
+    scene.send(BODY).await;
+    scene.until_empty(30).await;
+    let log = worker.end().await;
+
+    assert_eq!(scene.told(), ["start"]);
+    assert!(log.contains("skipped: ") && log.contains("A-7"), "{log}");
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_before_it_can_delete_leaves_a_message_that_is_not_run_again() {
+    let scene = Scene::new("not-deleted", 3).await;
+    let (proxy, go) = (
+        FaultProxy::open(&scene.inside.stack.endpoint).await,
+        Sign::new(),
+    );
+    let script = format!("say start; say $LOCKSTEP_LOCK; {}", go.wait());
+    let (mut command, log) = scene.command(&ONCE, &script);
+    command.env("AWS_ENDPOINT_URL_SQS", proxy.endpoint());
+    let mut first = Worker::of(command, log);
+    scene.send(BODY).await;
+    scene.resource.until_told("start", 1, 30).await;
+    until("lock", 10, async || scene.told().len() == 2).await;
+    let lock = scene.told().remove(1);
+
+    proxy.close();
+    go.give();
+    scene.inside.until_held(&lock, 0, 30).await;
+    first.process.signal("KILL").await;
+    first.process.code().await;
+    let second = scene.worker(&ONCE, "say start");
+    scene.until_empty(60).await;
+    let log = second.end().await;
+
+    assert_eq!(scene.resource.told("start").len(), 1);
+    assert!(log.contains("skipped: "), "{log}");
+}
+
+#[tokio::test]
+async fn a_duplicate_is_not_run_beside_the_first_and_is_deleted_after_it() {
+    let scene = Scene::new("in-flight", 9).await;
+    let go = Sign::new();
+    let script = format!("say start; {} say end", go.wait());
+    let flags = [&ONCE[..], &["--concurrency", "2"]].concat();
+    let worker = scene.worker(&flags, &script);
+    scene.send(BODY).await;
+    scene.resource.until_told("start", 1, 30).await;
+
+    scene.send(BODY).await;
+    worker.until_logged("skipped: ", 30).await;
+    let told_while_in_flight = scene.told();
+    go.give();
+    scene.until_empty(60).await;
+    let log = worker.end().await;
+
+    assert_eq!(told_while_in_flight, ["start"]);
+    assert_eq!(scene.told(), ["start", "end"]);
+    assert!(log.contains("host:"), "the holder is named: {log}");
+}
+
+#[tokio::test]
+async fn a_failure_leaves_its_key_free_and_a_success_does_not() {
+    let scene = Scene::new("try-again", 9).await;
+    let flags = [&ONCE[..], &["--backoff-max", "1s"]].concat();
+    let script = "say \"start $LOCKSTEP_RECEIVE_COUNT\"; [ $LOCKSTEP_RECEIVE_COUNT = 3 ]";
+
+    let worker = scene.worker(&flags, script);
+    scene.send(BODY).await;
+    scene.until_empty(60).await;
+    worker.end().await;
+
+    assert_eq!(scene.told(), ["start 1", "start 2", "start 3"]);
+    assert_eq!(scene.queue.dead(&scene.inside.stack).await, [""; 0]);
+}

@@ -1,0 +1,135 @@
+//! Workers that are stopped, and workers that die.
+
+use super::{Scene, Sign};
+use crate::support::{lives, until_dead};
+use lockstep_tests::stack::{now, until};
+
+/// Longer than any test: what comes back before its end was given back.
+const LONG: [&str; 4] = ["--lease", "1h", "--grace", "2s"];
+
+#[tokio::test]
+async fn a_command_that_does_not_finish_is_stopped_and_its_message_is_another_workers_at_once() {
+    let scene = Scene::new("given-back", 9).await;
+    let stubborn = "trap 'say term' TERM; say start; while :; do sleep 0.1; done";
+    let first = scene.worker(&LONG, stubborn);
+    scene.send("work").await;
+    scene.resource.until_told("start", 1, 30).await;
+    let group = first.process.children()[0].0;
+
+    let log = first.end().await;
+    let was_alive = lives(group);
+    let second = scene.worker(&LONG, "say \"again $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.until_empty(60).await;
+    second.end().await;
+
+    assert_eq!(scene.told(), ["start", "term", "again 2"]);
+    assert!(!was_alive && log.contains("given back"), "{log}");
+}
+
+#[tokio::test]
+async fn a_command_may_finish_within_the_grace_and_its_message_is_deleted() {
+    let scene = Scene::new("finishes", 9).await;
+    let go = Sign::new();
+    let script = format!("trap 'say term' TERM; say start; {} say end", go.wait());
+    let mut worker = scene.worker(&["--grace", "60s"], &script);
+    scene.send("work").await;
+    scene.resource.until_told("start", 1, 30).await;
+
+    worker.process.signal("TERM").await;
+    worker.until_logged("no more messages", 10).await;
+    // It would be received if anybody still did.
+    scene.send("later").await;
+    go.give();
+    scene.resource.until_told("end", 1, 30).await;
+    until("only the later message", 30, async || {
+        scene
+            .queue
+            .depth(&scene.inside.stack, &scene.queue.url)
+            .await
+            == 1
+    })
+    .await;
+    worker.process.signal("TERM").await;
+
+    assert_eq!(worker.process.code().await, 143);
+    assert_eq!(scene.told(), ["start", "end"]);
+}
+
+#[tokio::test]
+async fn a_message_of_a_worker_that_was_killed_is_run_again_after_its_orphan_is_dead() {
+    let scene = Scene::new("killed", 9).await;
+    let flags = ["--lease", "5s", "--grace", "2s"];
+    let writer = "say start; sleep 300 & while :; do say work; sleep 0.05; done";
+    let mut first = scene.worker(&flags, writer);
+    scene.send("work").await;
+    scene.resource.until_told("work", 3, 30).await;
+    let group = first.process.children()[0].0;
+
+    first.process.signal("KILL").await;
+    assert_eq!(first.process.code().await, 137);
+    let second = scene.worker(&flags, "say again");
+    scene.resource.until_told("again", 1, 60).await;
+    let was_alive = lives(group);
+    scene.until_empty(30).await;
+    second.end().await;
+
+    assert!(!was_alive);
+    let entries = scene.resource.entries();
+    assert!(
+        entries.iter().all(|entry| entry.taken),
+        "nothing was written under an old token"
+    );
+    assert_eq!(entries.last().expect("entries").what, "again");
+}
+
+#[tokio::test]
+async fn a_worker_that_is_stopped_loses_its_command_before_another_runs_the_message() {
+    let scene = Scene::new("stopped", 9).await;
+    let flags = ["--lease", "5s", "--grace", "2s"];
+    let writer = "say start; while :; do say work; sleep 0.05; done";
+    let first = scene.worker(&flags, writer);
+    scene.send("work").await;
+    scene.resource.until_told("work", 3, 30).await;
+    let group = first.process.children()[0].0;
+
+    first.process.signal("STOP").await;
+    let second = scene.worker(&flags, "say again");
+    scene.resource.until_told("again", 1, 60).await;
+    let was_alive = lives(group);
+    scene.until_empty(30).await;
+    first.process.signal("CONT").await;
+    until_dead(&[group], 10).await;
+    first.until_logged("the lease is lost", 30).await;
+    first.end().await;
+    second.end().await;
+
+    assert!(!was_alive);
+    assert!(scene.resource.entries().iter().all(|entry| entry.taken));
+    assert_eq!(scene.told().last().map(String::as_str), Some("again"));
+}
+
+#[tokio::test]
+async fn a_worker_whose_watchdog_is_stopped_renews_works_on_and_hears_sigterm() {
+    let scene = Scene::new("stopped-watchdog", 9).await;
+    let flags = ["--lease", "5s", "--grace", "2s"];
+    let writer = "say start; while :; do say work; sleep 0.05; done";
+    let worker = scene.worker(&flags, writer);
+    scene.send("work").await;
+    scene.resource.until_told("work", 3, 30).await;
+
+    let watchdog = worker.process.stop_watchdog().await;
+    let stopped = now();
+
+    until_dead(&[watchdog], 10).await;
+    until("work after two leases", 30, async || {
+        let last = scene
+            .resource
+            .told("work")
+            .last()
+            .map_or(0, |entry| entry.at);
+        last > stopped + 10_000
+    })
+    .await;
+    let log = worker.end().await;
+    assert_eq!(scene.resource.told("start").len(), 1, "{log}");
+}

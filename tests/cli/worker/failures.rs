@@ -1,0 +1,212 @@
+//! Messages that fail, and tables that do not answer.
+
+use super::{Scene, Worker};
+use crate::support::{FaultProxy, output};
+use lockstep_tests::stack::until;
+
+const QUICK: [&str; 4] = ["--backoff-max", "1s", "--lease", "5s"];
+
+#[tokio::test]
+async fn a_message_that_always_fails_ends_among_the_dead_letters_and_others_pass() {
+    let scene = Scene::new("poison", 3).await;
+    let script = "body=$(cat); say \"$body $LOCKSTEP_RECEIVE_COUNT\"; [ $body != bad ]";
+    let poison = scene.send("bad").await;
+    scene.send("good").await;
+
+    let worker = scene.worker(&QUICK, script);
+    scene.until_empty(60).await;
+    let log = worker.end().await;
+
+    let mut told = scene.told();
+    told.sort();
+    assert_eq!(told, ["bad 1", "bad 2", "bad 3", "good 1"]);
+    assert_eq!(
+        scene.queue.dead(&scene.inside.stack).await,
+        [poison.as_str()]
+    );
+    let failed = log.lines().filter(|line| line.contains("\"failed\""));
+    let told = failed.filter(|line| line.contains(&poison) && line.contains("exit code 1"));
+    assert_eq!(told.count(), 3, "{log}");
+}
+
+#[tokio::test]
+async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
+    let scene = Scene::new("malformed", 2).await;
+    let flags = [&QUICK[..], &["--once-key", "id"]].concat();
+    let broken = scene.send("{\"card\": \"4111-secret\"").await;
+    let keyless = scene.send("{\"card\": \"4111-secret\"}").await;
+    let rounded = scene.send("{\"id\": 12345678901234567890123}").await;
+
+    let (mut command, log) = scene.command(&flags, "say start");
+    command.env("LOCKSTEP_LOG", "trace");
+    let worker = Worker::of(command, log);
+    scene.until_empty(60).await;
+    let log = worker.end().await;
+
+    let mut dead = scene.queue.dead(&scene.inside.stack).await;
+    let mut expected = [broken.clone(), keyless.clone(), rounded.clone()];
+    dead.sort();
+    expected.sort();
+    assert_eq!((dead.as_slice(), scene.told()), (&expected[..], vec![]));
+    assert!(!log.contains("4111-secret"), "{log}");
+    let line = |id: &str| {
+        let told = log
+            .lines()
+            .find(|line| line.contains("malformed: ") && line.contains(id));
+        told.unwrap_or_else(|| panic!("{id} is not told of"))
+            .to_owned()
+    };
+    for part in [
+        "ends too early at line 1",
+        "\"bytes\":22",
+        "sha256",
+        "sent",
+        "receive_count",
+    ] {
+        assert!(line(&broken).contains(part), "{part}: {}", line(&broken));
+    }
+    assert!(
+        line(&keyless).contains("finds nothing"),
+        "{}",
+        line(&keyless)
+    );
+    assert!(
+        line(&rounded).contains("may have been rounded"),
+        "{}",
+        line(&rounded)
+    );
+}
+
+#[tokio::test]
+async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_failed() {
+    let scene = Scene::new("over-time", 1).await;
+    let worker = scene.worker(
+        &[&QUICK[..], &["--max-run", "1s", "--grace", "1s"]].concat(),
+        "say start; sleep 300; say end",
+    );
+    scene.send("long").await;
+    scene.until_empty(30).await;
+    let first = worker.end().await;
+    let script =
+        "for n in 1 2 3; do echo $n > $LOCKSTEP_PROGRESS; sleep 0.7; done; say worked; sleep 300";
+    let flags = [&QUICK[..], &["--no-progress", "2s", "--grace", "1s"]].concat();
+    let worker = scene.worker(&flags, script);
+    scene.send("stuck").await;
+    scene.until_empty(30).await;
+    let second = worker.end().await;
+
+    assert_eq!(scene.told(), ["start", "worked"]);
+    assert!(
+        first.contains("--max-run is over") && first.contains("TimedOut"),
+        "{first}"
+    );
+    assert!(second.contains("no progress"), "{second}");
+    assert_eq!(scene.queue.dead(&scene.inside.stack).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_resumed() {
+    let scene = Scene::new("paused", 9).await;
+    let name = &scene.queue.name;
+    let locks: Vec<_> = (0..64).map(|shard| format!("{name}/{shard:02x}")).collect();
+    for lock in &locks {
+        scene.inside.stack.pause_lock(lock, "a move").await;
+    }
+    let worker = scene.worker(&QUICK, "say \"run $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.send("work").await;
+    worker.until_logged("not begun: ", 30).await;
+    worker.until_logged("no message is received for", 10).await;
+
+    let told = worker.log.text();
+    let line = told.lines().find(|line| line.contains("not begun: "));
+    let line = line.expect("a line");
+    let own = locks.iter().find(|lock| line.contains(lock.as_str()));
+    let own = own.expect("one of its locks");
+    scene.inside.stack.resume_lock(own, "moved").await;
+    scene.until_empty(60).await;
+    worker.end().await;
+
+    assert!(line.contains("a move"), "{line}");
+    assert_eq!(scene.told(), ["run 2"]);
+}
+
+#[tokio::test]
+async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others() {
+    let scene = Scene::new("no-table", 9).await;
+    let proxy = FaultProxy::open(scene.inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    let (mut command, log) = scene.command(&QUICK, "say before");
+    command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
+    let mut cut = Worker::of(command, log);
+    scene.send("work").await;
+    scene.until_empty(30).await;
+
+    proxy.close();
+    scene.send("work").await;
+    cut.until_logged("not begun: ", 60).await;
+    cut.until_logged("no message is received for", 10).await;
+    // The one that is cut off tries the table without a message: this one has them all.
+    let healthy = scene.worker(&QUICK, "say \"after $LOCKSTEP_RECEIVE_COUNT\"");
+    until("the other", 60, async || scene.told().len() == 2).await;
+    scene.until_empty(60).await;
+    healthy.end().await;
+    cut.process.signal("INT").await;
+
+    assert_eq!(scene.told(), ["before", "after 2"]);
+    assert_eq!(cut.process.code().await, 130);
+}
+
+#[tokio::test]
+async fn a_worker_whose_table_is_silent_at_its_start_waits_for_it_and_touches_no_message() {
+    let scene = Scene::new("silent", 9).await;
+    let proxy = FaultProxy::open(scene.inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    proxy.close();
+    scene.send("work").await;
+    let (mut command, log) = scene.command(&QUICK, "say cut");
+    command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
+    let mut cut = Worker::of(command, log);
+    cut.until_logged("no message is received for", 30).await;
+
+    let healthy = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.until_empty(30).await;
+    healthy.end().await;
+    cut.process.signal("INT").await;
+
+    assert_eq!(scene.told(), ["done 1"]);
+    assert_eq!(cut.process.code().await, 130);
+}
+
+#[tokio::test]
+async fn a_worker_whose_table_is_not_there_ends_with_69_and_touches_no_message() {
+    let scene = Scene::new("wrong-table", 9).await;
+    scene.send("work").await;
+    let (mut command, log) = scene.command(&QUICK, "say wrong");
+    command.env("LOCKSTEP_TABLE", "no-such-table");
+    let mut wrong = Worker::of(command, log);
+    let code = wrong.process.code().await;
+    let log = wrong.log.text();
+
+    let right = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.until_empty(30).await;
+    right.end().await;
+
+    assert_eq!(code, 69, "{log}");
+    assert!(log.contains("--table no-such-table: "), "{log}");
+    assert_eq!(scene.told(), ["done 1"]);
+}
+
+#[tokio::test]
+async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_message() {
+    let scene = Scene::new("no-program", 9).await;
+    scene.send("work").await;
+    let queue = ["worker", "--queue-url", &scene.queue.url];
+    let flags = [&queue[..], &QUICK, &["--", "no-such-program"]].concat();
+
+    let (code, _, said) = output(scene.inside.command(&flags)).await;
+
+    let right = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
+    scene.until_empty(30).await;
+    right.end().await;
+    assert_eq!(code, 127, "{said}");
+    assert!(said.contains("no-such-program is not there"), "{said}");
+    assert_eq!(scene.told(), ["done 1"]);
+}

@@ -1,0 +1,123 @@
+//! What a command gets, and what becomes of a message whose command succeeds.
+
+use super::{Scene, Sign};
+use crate::support::output;
+use lockstep::domain::RunOutcome;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_command_gets_the_body_on_stdin_and_its_message_and_grant_in_the_environment() {
+    let scene = Scene::new("given", 3).await;
+    let attributes = json!({
+        "kind": { "DataType": "String", "StringValue": "re fund" },
+        "size": { "DataType": "Number", "StringValue": "7" },
+    });
+    let body = "größe\nline 2 \u{1F600} no end of line";
+    let id = scene.queue.send_with(&scene.inside.stack, body, attributes);
+    let id = id.await;
+
+    let worker = scene.worker(
+        &["--lock", &scene.queue.name],
+        "say \"$(base64 -w0)\"; say $LOCKSTEP_MESSAGE_ID; say $LOCKSTEP_RECEIVE_COUNT; \
+         say \"$LOCKSTEP_MESSAGE_ATTRIBUTES\"; test -p $LOCKSTEP_PROGRESS && say $LOCKSTEP_LOCK",
+    );
+    scene.until_empty(30).await;
+    let log = worker.end().await;
+
+    let [body_told, id_told, count, attributes, lock] = &scene.told()[..] else {
+        panic!("{:?} {log}", scene.told());
+    };
+    assert_eq!(
+        body_told,
+        "Z3LDtsOfZQpsaW5lIDIg8J+YgCBubyBlbmQgb2YgbGluZQ=="
+    );
+    assert_eq!((id_told, count.as_str()), (&id, "1"));
+    assert_eq!(attributes, r#"{"kind":"re fund","size":"7"}"#);
+    let run = scene.inside.latest_run(lock).await.expect("an entry");
+    assert_eq!(run.outcome(), Some(RunOutcome::Succeeded));
+    assert_eq!(run.run_key.expect("a run key").as_str(), id);
+    for part in [
+        "\"started\"",
+        "\"finished\"",
+        "\"shut down\"",
+        &id,
+        "MessagesSucceeded",
+    ] {
+        assert!(log.contains(part), "{part} not in: {log}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_run_outlives_many_leases_and_is_received_once() {
+    let scene = Scene::new("long", 3).await;
+    let script = "say \"start $LOCKSTEP_RECEIVE_COUNT\"; sleep 16; say end";
+    let workers = [(); 2].map(|()| scene.worker(&["--lease", "5s"], script));
+
+    scene.send("work").await;
+    scene.until_empty(60).await;
+    for worker in workers {
+        let log = worker.end().await;
+        assert!(
+            !log.contains("skipped: "),
+            "nobody else was shown it: {log}"
+        );
+    }
+
+    assert_eq!(scene.told(), ["start 1", "end"]);
+}
+
+#[tokio::test]
+async fn a_worker_has_as_many_commands_as_it_may_and_no_more() {
+    let scene = Scene::new("concurrency", 3).await;
+    let go = Sign::new();
+    for n in 0..5 {
+        scene.send(&format!("{n}")).await;
+    }
+
+    let script = format!("say start; {} say end", go.wait());
+    let worker = scene.worker(&["--concurrency", "3"], &script);
+    scene.resource.until_told("start", 3, 30).await;
+    let children = worker.process.children().len();
+    go.give();
+    scene.until_empty(30).await;
+    worker.end().await;
+
+    let told = scene.told();
+    assert_eq!(children, 3);
+    assert_eq!(told[..4], ["start", "start", "start", "end"], "{told:?}");
+    assert_eq!(scene.resource.told("end").len(), 5);
+}
+
+#[tokio::test]
+async fn a_bad_flag_or_queue_gives_one_clear_line_and_64() {
+    let scene = Scene::new("bad-flags", 3).await;
+    let url = scene.queue.url.as_str();
+    let missing = format!("{url}-not-there");
+    let fifo = format!("{url}.fifo");
+    for (flags, named) in [
+        (vec!["--queue-url", &missing], "no such queue"),
+        (vec!["--queue-url", &fifo], "standard queue"),
+        (vec!["--queue-url", "orders"], "--queue-url"),
+        (vec!["--queue-url", url, "--once-key", "a.["], "--once-key"),
+        (
+            vec!["--queue-url", url, "--concurrency", "0"],
+            "--concurrency",
+        ),
+        (vec!["--queue-url", url, "--lock", "a b"], "--lock"),
+        (
+            vec!["--queue-url", url, "--backoff-max", "12h"],
+            "--backoff-max",
+        ),
+        (vec!["--lease", "60s"], "--queue-url"),
+    ] {
+        let parts: [&[&str]; 3] = [&["worker"], &flags, &["--", "true"]];
+
+        let (code, _, said) = output(scene.inside.command(&parts.concat())).await;
+
+        assert_eq!(code, 64, "{flags:?}: {said}");
+        assert!(
+            said.contains(named) && said.lines().count() == 1,
+            "{flags:?}: {said}"
+        );
+    }
+}
