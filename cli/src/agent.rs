@@ -1,12 +1,12 @@
 //! `lockstep agent`: locks for a program that runs many jobs in one process, over a local HTTP API.
 //!
-//! The program beats for each job, and the agent renews its lease then: it never renews by itself,
-//! for that would keep the jobs of a dead program alive.
+//! The program sends a beat for each job, and the agent renews that job's lease. It never renews
+//! without a beat, which would keep the jobs of a dead program alive.
 //!
-//! - [`book`] and [`job`] say which job may go on, and until when: pure.
-//! - [`service`] brings that onto the lock table. [`routes`] is the API, [`listen`] where it is,
-//!   [`local`] for whom.
-//! - [`command`] is the program, where the agent starts it.
+//! - [`registry`] and [`job`] decide which job may go on, and until when: pure.
+//! - [`service`] applies that to the lock table. [`routes`] is the API, [`listen`] its listener,
+//!   [`host_guard`] its check against browser requests.
+//! - [`command`] runs the program, if the agent starts it.
 
 mod command;
 mod error;
@@ -34,16 +34,16 @@ use listen::Listener;
 use service::Service;
 use std::sync::Arc;
 
-/// Serves until it is told to stop, or until its command ends.
+/// Serves until a signal asks it to stop, or until its command ends.
 pub(crate) async fn agent(args: AgentArgs) -> Exit {
-    attempt(&args).await.unwrap_or_else(|(exit, why)| {
-        tracing::error!("{why}");
+    attempt(&args).await.unwrap_or_else(|(exit, reason)| {
+        tracing::error!(event = "agent_failed", "{reason}");
         exit
     })
 }
 
 async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
-    let wrong = |why: String| (Exit::CONFIGURATION, why);
+    let wrong = |reason: String| (Exit::CONFIGURATION, reason);
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let config = args.table.config().map_err(wrong)?;
     if !args.command.is_empty() {
@@ -54,50 +54,64 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
     let listener = Listener::bind(args).await.map_err(wrong)?;
     let service = Arc::new(Service {
         locks: LockClient::open(&sdk, &config),
-        site: HolderIdentity::find().await.map_err(wrong)?,
+        identity: HolderIdentity::find().await.map_err(wrong)?,
         protection: Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), args.lease),
         lease: args.lease,
         grace: args.grace,
-        book: std::sync::Mutex::default(),
+        registry: std::sync::Mutex::default(),
         changed: tokio::sync::watch::Sender::default(),
     });
     let url = listener.url();
-    tracing::info!(url, "the agent listens");
-    let own = Arc::clone(&service);
-    tokio::spawn(async move { own.keep().await });
+    tracing::info!(event = "agent_started", url, "listening");
+    let timed = Arc::clone(&service);
+    tokio::spawn(async move { timed.run_timer().await });
     let serving = tokio::spawn(listener.serve(routes::router(Arc::clone(&service))));
     let exit = if args.command.is_empty() {
-        Ok(beside(args, &service, &mut signals).await)
+        Ok(until_signal(args, &service, &mut signals).await)
     } else {
         command::supervise(args, url, &service, &mut signals)
             .await
             .map_err(failed)
     };
-    // Its socket goes with it.
+    // Dropping the listener removes its socket file.
     serving.abort();
     serving.await.ok();
     service.locks.settle().await;
     exit
 }
 
-/// Beside a program that somebody else has started. Jobs that are open at the end are left to
-/// lapse, never released: the program may still be at work.
-async fn beside(args: &AgentArgs, service: &Arc<Service>, signals: &mut Signals) -> Exit {
+/// Serves a program that the agent did not start, until a signal. Jobs that are open at the end are never
+/// released, since the program may still be at work: their leases expire.
+async fn until_signal(args: &AgentArgs, service: &Arc<Service>, signals: &mut Signals) -> Exit {
     let signal = signals.end().await;
-    let open = service.book().open();
-    tracing::info!(%signal, open, "no job begins any more; those that are open have {:?} to end", args.grace);
+    let open = service.registry().open();
+    tracing::info!(
+        event = "signal_received",
+        %signal,
+        open,
+        "no more jobs begin; open jobs have {:?} to end",
+        args.grace
+    );
     let ended = async {
         service.stop().await;
-        service.empty().await;
-        service.certain().await;
+        service.drained().await;
+        service.reconciled().await;
     };
     tokio::select! {
         () = ended => service.protection.idle().await,
         () = sleep(args.grace) => {
-            let open = service.book().open();
-            tracing::warn!(open, "jobs are still open: their leases have to run out");
+            let open = service.registry().open();
+            tracing::warn!(
+                event = "shutdown_timed_out",
+                open,
+                "jobs are still open; their leases expire"
+            );
         }
-        again = signals.end() => tracing::warn!(signal = %again, "jobs are left to run out at once"),
+        second = signals.end() => tracing::warn!(
+            event = "shutdown_forced",
+            signal = %second,
+            "exiting at once; the leases of open jobs expire"
+        ),
     }
     Exit::signal(signal)
 }

@@ -22,26 +22,26 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What `lockstep` can do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a command under a lock: nobody else runs under it at the same time
+    /// Run a command under a lock, so that runs of the same lock do not overlap
     Run(Box<run::RunArgs>),
     /// Run a command for each message of an SQS queue, once
     Worker(Box<worker::WorkerArgs>),
-    /// Say that the work makes progress (from inside the command)
+    /// Report progress of the work (from inside the command)
     Progress {
-        /// How far the work has come, in any words: a change counts as progress
+        /// The progress, as any text: a change counts as progress
         value: String,
     },
-    /// Lend locks to a program that runs many jobs in one process, over a local HTTP API
+    /// Hold locks for a program that runs many jobs in one process, over a local HTTP API
     Agent(Box<agent::AgentArgs>),
-    /// Show who holds which lock, what became of a lock's runs, and which jobs are lost
+    /// List the holders of all locks, the lost jobs among them, or the history of a lock
     Jobs(jobs::JobsArgs),
-    /// Keeps commands to their leases.
+    /// Kills commands whose lease ends.
     #[command(hide = true)]
     Watchdog,
-    /// Becomes a command.
+    /// Executes a command in its own process.
     #[command(hide = true, name = "start-command")]
     Become {
         parent: i32,
@@ -50,7 +50,7 @@ pub(crate) enum Command {
     },
 }
 
-/// What is wrong with a command line, in one line.
+/// The error in a command line, as one line.
 pub(crate) fn in_one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.trim().is_empty());

@@ -1,4 +1,4 @@
-//! A command at work: the process and all that it starts, what ends it, and the watchdog that kills it
+//! Runs the guarded command: starts it, supervises it, kills what it leaves behind. The watchdog kills it
 //! when this process cannot.
 
 mod child;

@@ -1,5 +1,5 @@
-//! `lockstep jobs`: who holds which lock, which of them are lost, what became of a lock's runs.
-//! Reads only.
+//! `lockstep jobs`: lists the holders of all locks, the lost ones among them, and the history of a
+//! lock. Reads only.
 
 mod held;
 mod history;
@@ -20,13 +20,13 @@ use serde::Serialize;
 use serde_json::json;
 use std::io::{Write, stdout};
 
-/// Some jobs are lost.
+/// Exit code when jobs are lost.
 const LOST: Exit = Exit::FAILED;
 
-/// Prints what `args` ask for.
+/// Prints the list that `args` select.
 pub(crate) async fn jobs(args: JobsArgs) -> Exit {
     attempt(&args).await.unwrap_or_else(|(exit, why)| {
-        tracing::error!("{why}");
+        tracing::error!(event = "jobs_failed", "{why}");
         exit
     })
 }
@@ -39,29 +39,30 @@ async fn attempt(args: &JobsArgs) -> Result<Exit, EarlyExit> {
     if let Some(lock) = &args.lock {
         let lock = LockKey::new(lock.as_str()).map_err(|_| wrong(LockKey::RULE.into()))?;
         let runs = history::of(&store, &lock, args.last.into()).await;
-        let runs = runs.map_err(|error| unread(&error))?;
+        let runs = runs.map_err(|error| unreadable(&error))?;
         print(args.json, "runs", &runs, history::table);
         return Ok(Exit::OK);
     }
-    let (mut jobs, whole) = held::all(&store).await.map_err(|error| unread(&error))?;
-    let mut learnt = whole;
+    let (mut jobs, mut complete) = held::all(&store)
+        .await
+        .map_err(|error| unreadable(&error))?;
     if args.lost {
-        learnt &= loss::look(&mut jobs, &Ecs::from_sdk(&sdk), SystemClock.now()).await;
+        complete &= loss::mark_lost(&mut jobs, &Ecs::from_sdk(&sdk), SystemClock.now()).await;
         jobs.retain(|job| job.lost.is_some());
     }
     print(args.json, "jobs", &jobs, held::table);
-    Ok(verdict(&jobs, learnt))
+    Ok(exit_code(&jobs, complete))
 }
 
-fn unread(error: &StoreError) -> EarlyExit {
+fn unreadable(error: &StoreError) -> EarlyExit {
     (Exit::UNAVAILABLE, error.to_string())
 }
 
-/// What was not learnt may be lost, so it never counts as good.
-fn verdict(jobs: &[Held], learnt: bool) -> Exit {
+/// A job whose state could not be read may be lost, so an incomplete list is never [`Exit::OK`].
+fn exit_code(jobs: &[Held], complete: bool) -> Exit {
     if jobs.iter().any(|job| job.lost.is_some()) {
         LOST
-    } else if learnt {
+    } else if complete {
         Exit::OK
     } else {
         Exit::UNAVAILABLE
@@ -74,7 +75,7 @@ fn print<T: Serialize>(as_json: bool, name: &str, rows: &[T], table: fn(&[T]) ->
     } else {
         table(rows)
     };
-    // Whoever closes the pipe has read enough.
+    // A reader that closes the pipe has read enough.
     stdout().write_all(text.as_bytes()).ok();
 }
 
@@ -83,16 +84,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_learnt_is_never_good() {
+    fn an_incomplete_list_never_exits_with_0() {
         let [good, mut lost] = [loss::tests::held(), loss::tests::held()];
         lost.lost = Some(loss::tests::loss());
 
-        assert_eq!(verdict(&[], true), Exit::OK);
-        assert_eq!(verdict(std::slice::from_ref(&good), true), Exit::OK);
+        assert_eq!(exit_code(&[], true), Exit::OK);
+        assert_eq!(exit_code(std::slice::from_ref(&good), true), Exit::OK);
         assert_eq!(
-            verdict(std::slice::from_ref(&good), false),
+            exit_code(std::slice::from_ref(&good), false),
             Exit::UNAVAILABLE
         );
-        assert_eq!(verdict(&[good, lost], false), LOST);
+        assert_eq!(exit_code(&[good, lost], false), LOST);
     }
 }

@@ -1,4 +1,4 @@
-//! A lock as this process holds it: acquire, renew, release, and what becomes of a grant whose answer
+//! The lease of this process on a lock: acquire, renew, release, and reconcile a grant whose answer
 //! was lost.
 
 pub(crate) mod acquire;

@@ -1,4 +1,4 @@
-//! Log lines and metrics of the command, on standard error: standard output is the child's.
+//! Log lines and metrics of the command, on standard error: standard output belongs to the child.
 
 pub(crate) use crate::platform::stderr::flush;
 
@@ -19,8 +19,8 @@ pub(crate) fn init() {
     stderr::start();
     let level = variable(Key::Log.name()).and_then(|level| level.parse().ok());
     let level: Level = level.unwrap_or(Level::INFO);
-    // The handlers tell of every step, each beat and each look while waiting. Here only what goes
-    // wrong is news; the commands tell the rest.
+    // The handlers log every step, each heartbeat and each check while waiting. Here they log warnings
+    // and errors only; the commands log the rest.
     let steps = if level > Level::INFO {
         level
     } else {
@@ -35,8 +35,8 @@ pub(crate) fn init() {
     ] {
         wanted = wanted.with_target(quiet, steps);
     }
-    // Whole requests and answers of AWS, below info: the bodies of messages, among others. Its warnings
-    // print whole structures, and what fails shows in the answer to its request.
+    // Below info, the SDK logs whole requests and responses, with the bodies of messages. Its warnings
+    // print whole structures, and a failure shows in the error of its request.
     let deepest = if level > Level::INFO {
         Level::INFO
     } else {
@@ -63,20 +63,20 @@ pub(crate) fn init() {
         .init();
 }
 
-/// Standard error, for metric lines: CloudWatch Logs takes both streams of a container.
+/// Writes metric lines to standard error: CloudWatch Logs receives both streams of a container.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StderrSink {
     is_open: bool,
 }
 
 impl StderrSink {
-    /// Somebody who looks at a terminal gets none.
+    /// Writes metric lines, unless standard error is a terminal.
     pub(crate) fn open() -> Self {
         let is_open = !stderr().is_terminal();
         Self { is_open }
     }
 
-    /// Nobody gets any.
+    /// Discards metric lines.
     pub(crate) fn closed() -> Self {
         Self { is_open: false }
     }
@@ -92,13 +92,13 @@ impl MetricSink for StderrSink {
     }
 }
 
-/// Says something in plain words where there is no log yet, or none any more. A standard error that is
-/// not read holds it up for a second at most.
-pub(crate) fn say(what: impl std::fmt::Display) {
-    print(format!("lockstep: {what}\n"));
+/// Prints a line to standard error before the log starts or after it ends. Blocks for a second at most if
+/// standard error is not read.
+pub(crate) fn print_line(text: impl std::fmt::Display) {
+    print(format!("lockstep: {text}\n"));
 }
 
-/// Prints `text` in the same way.
+/// Prints `text` as [`print_line`] does, without prefix and line end.
 pub(crate) fn print(text: String) {
-    stderr::write_apart(text);
+    stderr::write_unqueued(text);
 }

@@ -1,8 +1,8 @@
 //! `lockstep`: exclusive runs from inside a container.
 //!
-//! Reading order: [`run`], [`exec`] (a command: what ends it, its processes, its watchdog), [`lease`]
+//! Reading order: [`run`], [`exec`] (a command: supervision, its processes, its watchdog), [`lease`]
 //! (its lock: acquire, renew, release), [`protect`] (task protection), [`worker`] (a queue), [`agent`]
-//! (jobs of one program). [`platform`] is the machine below them.
+//! (jobs of one program). [`platform`] is the operating system below them.
 
 #![deny(clippy::print_stderr)]
 
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
             Exit::CONFIGURATION.into()
         }
         Err(error) if error.use_stderr() => {
-            log::say(args::in_one_line(&error));
+            log::print_line(args::in_one_line(&error));
             Exit::CONFIGURATION.into()
         }
         Err(help) => {
@@ -55,7 +55,7 @@ fn dispatch(command: Command) -> Exit {
     }
 }
 
-/// One thread: commands are bound to the thread that started them, and must not outlive it.
+/// Runs `work` on one thread: commands are bound to the thread that started them, and die with it.
 fn with_runtime(work: impl Future<Output = Exit>) -> Exit {
     log::init();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -68,7 +68,7 @@ fn with_runtime(work: impl Future<Output = Exit>) -> Exit {
             exit
         }
         Err(error) => {
-            log::say(format!("no runtime: {error}"));
+            log::print_line(format!("failed to start the async runtime: {error}"));
             Exit::FAILED
         }
     }

@@ -1,5 +1,5 @@
-//! The machine and the place that this process runs on: clock, environment, standard error, terminal,
-//! signals, TLS roots, and the identity of the task and container.
+//! The operating system and the environment: clock, variables, standard error, terminal, signals, TLS
+//! roots, and the identity of the task and container.
 
 pub(crate) mod clock;
 pub(crate) mod env;

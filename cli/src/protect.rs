@@ -1,16 +1,16 @@
 //! Task scale-in protection: keeps ECS from stopping the task while work is in flight.
 //!
-//! Protection is the task's, not the job's: it is set when the first job begins and cleared when
-//! the last one ends. It guards against scale-in and deployments of a service, and against nothing
-//! else. <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
+//! Protection belongs to the task, not to a job: it is set when the first job begins and cleared
+//! when the last one ends. It guards against scale-in and deployments of a service only.
+//! <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>
 //!
-//! - [`plan`] says what to ask for next: pure, no clock, no network.
-//! - [`endpoint`] asks the agent of the container instance.
-//! - `counter` holds the plan for those who begin and end work; `runner` makes its calls.
-//! - [`keeper`] is what the rest of the program sees.
+//! - [`plan`] decides on the next call: pure, without clock or network.
+//! - [`endpoint`] calls the ECS container agent.
+//! - `counter` shares the plan between the jobs; `runner` makes its calls.
+//! - [`keeper`] is the interface for the rest of the program.
 //!
-//! The count is of one process. Two processes of a task that both protect it clear each other's
-//! protection, until the next renewal sets it again: let `lockstep agent` or one worker do it.
+//! Each process counts its own jobs. Two processes that protect the same task clear each other's
+//! protection until the next renewal: use `lockstep agent` or one worker.
 
 mod counter;
 pub(crate) mod endpoint;

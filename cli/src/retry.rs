@@ -1,18 +1,18 @@
-//! Asks a lock table that gave no answer once more.
+//! Retries a request to the lock table.
 
 use crate::platform::clock::{Instant, sleep};
 use lockstep::error::Error;
 use std::time::Duration;
 
-/// What is left to the table, or to the network, between two requests.
+/// Pause between two requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a silent table is asked.
+/// How long a request is retried.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
-    /// So many times.
+    /// This number of requests.
     Tries(u32),
-    /// Until then, and once at least.
+    /// Until this time, with one request at least.
     Until(Instant),
 }
 
@@ -29,35 +29,41 @@ impl From<Instant> for Bound {
 }
 
 impl Bound {
-    /// Whether another request may follow the `asked`-th one.
-    fn lasts(self, asked: u32) -> bool {
+    /// Whether another request may follow after this number of `attempts`.
+    fn allows_another(self, attempts: u32) -> bool {
         match self {
-            Self::Tries(tries) => asked < tries,
+            Self::Tries(tries) => attempts < tries,
             Self::Until(end) => end.left() > PAUSE,
         }
     }
 }
 
-/// Asks about `lock` until there is an answer, or the bound is met. Each request may be sent twice: a
-/// grant is found again, and a release that was written says so.
+/// Sends a request about `lock`, and retries it on a retryable error until the bound is reached. Requests
+/// are idempotent: an acquire finds its earlier grant, and a release reports that it was already written.
 ///
 /// # Errors
-/// What the table says, or that it said nothing the last time either.
-pub(crate) async fn again<T, F: Future<Output = Result<T, Error>>>(
+/// The error that is not retryable, or the last one.
+pub(crate) async fn retry<T, F: Future<Output = Result<T, Error>>>(
     lock: &str,
     bound: impl Into<Bound>,
-    mut ask: impl FnMut() -> F,
+    mut request: impl FnMut() -> F,
 ) -> Result<T, Error> {
     let bound = bound.into();
-    let mut asked = 0;
+    let mut attempts = 0;
     loop {
-        asked += 1;
-        match ask().await {
-            Err(error) if error.name().is_retryable() && bound.lasts(asked) => {
-                tracing::warn!(lock, %error, asked, "no answer; asking again");
+        attempts += 1;
+        match request().await {
+            Err(error) if error.name().is_retryable() && bound.allows_another(attempts) => {
+                tracing::warn!(
+                    event = "request_retried",
+                    lock,
+                    %error,
+                    asked = attempts,
+                    "no answer; retrying"
+                );
                 sleep(PAUSE).await;
             }
-            answer => return answer,
+            result => return result,
         }
     }
 }
@@ -69,31 +75,31 @@ mod tests {
     use lockstep::domain::LockKey;
     use lockstep::protocol::ProtocolError;
 
-    async fn asked(bound: impl Into<Bound>, error: impl Fn() -> Error) -> u32 {
-        let mut asked = 0;
-        let answer: Result<(), _> = again("a", bound, || {
-            asked += 1;
+    async fn attempts(bound: impl Into<Bound>, error: impl Fn() -> Error) -> u32 {
+        let mut attempts = 0;
+        let result: Result<(), _> = retry("a", bound, || {
+            attempts += 1;
             let error = error();
             async { Err(error) }
         })
         .await;
-        assert_eq!(answer.unwrap_err().name(), error().name());
-        asked
+        assert_eq!(result.unwrap_err().name(), error().name());
+        attempts
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_silence_is_asked_again_and_not_for_ever() {
+    async fn only_retryable_errors_are_retried_and_only_within_the_bound() {
         let lock = LockKey::new("a").unwrap();
-        let silent = || Error::of_command(&lock, ProtocolError::Contended);
+        let retryable = || Error::of_command(&lock, ProtocolError::Contended);
         let invalid = || InvalidRequest::new("lock", "a", "must not be").into();
 
-        assert_eq!(asked(3, silent).await, 3);
-        assert_eq!(asked(1, silent).await, 1);
-        assert_eq!(asked(3, invalid).await, 1);
-        assert_eq!(asked(Instant::now(), silent).await, 1);
-        // Paused time flies; this end does not come.
+        assert_eq!(attempts(3, retryable).await, 3);
+        assert_eq!(attempts(1, retryable).await, 1);
+        assert_eq!(attempts(3, invalid).await, 1);
+        assert_eq!(attempts(Instant::now(), retryable).await, 1);
+        // Paused time advances without the clock of `Instant`, so this end is never reached.
         let end = Instant::now() + Duration::from_secs(3_600);
-        let asking = tokio::time::timeout(Duration::from_secs(60), asked(end, silent));
-        assert!(asking.await.is_err(), "it gave up");
+        let retrying = tokio::time::timeout(Duration::from_secs(60), attempts(end, retryable));
+        assert!(retrying.await.is_err(), "it gave up");
     }
 }

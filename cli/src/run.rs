@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  acquire, or verify ─▶ protect ─▶ watchdog ─▶ command ──┬─ renewals, progress
-//!                                                         ├─ signals passed on
-//!  exit code ◀─ unprotect ◀─ release ◀─ kill the rest ◀───┘ end, lost lease, time over, SIGTERM
+//!                                                         ├─ forwarded signals
+//!  exit code ◀─ unprotect ◀─ release ◀─ kill orphans ◀────┘ end, lost lease, time over, SIGTERM
 //! ```
 
 mod grant;
@@ -15,14 +15,14 @@ use crate::args::run::RunArgs;
 use crate::exec::supervise::StopCause;
 use crate::exec::{Subreaper, check_proc};
 use crate::exit::Exit;
-use crate::lease::acquire::LAST_WORDS;
+use crate::lease::acquire::FINAL_REQUEST_TIMEOUT;
 use crate::lease::client::LockClient;
 use crate::platform::clock::Instant;
 use crate::platform::env::filled;
 use crate::platform::signals::Signals;
 use crate::platform::tls::sdk_config;
 use crate::protect::Protection;
-use crate::retry::{Bound, again};
+use crate::retry::{Bound, retry};
 use crate::run::grant::{Held, Hold};
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use std::pin::pin;
@@ -30,10 +30,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest time for the release, however long the lease is: after that, evidence has to do.
+/// Longest time for the release, for any lease. After that, recovery by evidence frees the lock.
 const RELEASE_WITHIN: Duration = Duration::from_secs(900);
 
-/// An end before the command has begun, and why.
+/// An exit before the command has started, and the reason.
 pub(crate) type EarlyExit = (Exit, String);
 
 /// Runs the command of `args` under its lock.
@@ -42,9 +42,9 @@ pub(crate) async fn run(args: RunArgs) -> Exit {
         Ok(exit) => exit,
         Err((exit, why)) => {
             if exit == Exit::OK || exit == Exit::code(args.skip_code) {
-                tracing::info!("nothing to do: {why}");
+                tracing::info!(event = "run_skipped", "nothing to do: {why}");
             } else {
-                tracing::error!("{why}");
+                tracing::error!(event = "run_failed", "{why}");
             }
             exit
         }
@@ -61,7 +61,7 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     let reaper = Subreaper::begin().map_err(failed)?;
     let sdk = tokio::select! {
         biased;
-        signal = signals.end() => return Err(grant::told(signal)),
+        signal = signals.end() => return Err(grant::interrupted(signal)),
         sdk = sdk_config() => sdk?,
     };
     let locks = Arc::new(LockClient::open(&sdk, &config));
@@ -86,7 +86,7 @@ async fn on_table(
     let protected = tokio::select! {
         biased;
         signal = signals.end() => {
-            let early = (Exit::signal(signal), format!("{signal} came before the command"));
+            let early = (Exit::signal(signal), format!("{signal} before the command was started"));
             Err((Some(StopCause::Signal(signal)), early))
         }
         protected = protection.begin() => protected.map_err(|refused| {
@@ -98,35 +98,35 @@ async fn on_table(
         Ok(in_flight) => {
             let worked = work::work(args, locks, &held, reaper, signals).await;
             let bound = release_bound(worked.cause, held.times.length);
-            give_back(locks, &held, worked.outcome, bound, signals).await;
+            release_acquired(locks, &held, worked.outcome, bound, signals).await;
             in_flight.end().await;
             Ok(worked.exit)
         }
         Err((cause, early)) => {
             let bound = release_bound(cause, held.times.length);
-            give_back(locks, &held, ReleaseOutcome::Failed, bound, signals).await;
+            release_acquired(locks, &held, ReleaseOutcome::Failed, bound, signals).await;
             protection.idle().await;
             Err(early)
         }
     }
 }
 
-/// How long a table that gives no answer is waited for, under a lease of this `length`. What came to
-/// its end by itself has to be written down, most of all a success. Whoever was told to end has no
-/// such time, and of a lease that is lost there is little to release.
+/// How long the release is retried, under a lease of this `length`. The outcome of a command that
+/// ended on its own has to be recorded, above all a success. A process that has to end has less
+/// time, and for a lost lease one attempt is enough.
 fn release_bound(cause: Option<StopCause>, length: Duration) -> Bound {
     match cause {
         Some(StopCause::LeaseLost) => Bound::Tries(1),
-        Some(StopCause::Signal(_)) => Bound::Until(Instant::now() + LAST_WORDS),
+        Some(StopCause::Signal(_)) => Bound::Until(Instant::now() + FINAL_REQUEST_TIMEOUT),
         Some(StopCause::TimedOut) | None => {
             Bound::Until(Instant::now() + length.min(RELEASE_WITHIN))
         }
     }
 }
 
-/// Gives the permit back. One that was adopted is its workflow's to release. A signal does not cut
-/// the release off, but leaves it little time.
-async fn give_back(
+/// Releases the permit, unless it was adopted: the workflow releases that one. A signal does not
+/// cancel the release, but limits it to [`FINAL_REQUEST_TIMEOUT`].
+async fn release_acquired(
     locks: &LockClient,
     held: &Held,
     outcome: ReleaseOutcome,
@@ -141,15 +141,20 @@ async fn give_back(
         biased;
         () = &mut releasing => {}
         signal = signals.end() => {
-            if timeout(LAST_WORDS, releasing).await.is_err() {
+            if timeout(FINAL_REQUEST_TIMEOUT, releasing).await.is_err() {
                 let lock = &held.grant.lock;
-                tracing::error!(lock, %signal, "the lock is not released: its lease has to run out");
+                tracing::error!(
+                    event = "release_failed",
+                    lock,
+                    %signal,
+                    "lock not released; its lease expires"
+                );
             }
         }
     }
 }
 
-/// Releases, and says so when that fails: the lock is free when its lease has run out.
+/// Releases a permit, and logs a failure: the lock is then free when its lease has expired.
 pub(crate) async fn release(
     locks: &LockClient,
     grant: &Grant,
@@ -157,13 +162,23 @@ pub(crate) async fn release(
     bound: impl Into<Bound>,
 ) {
     let lock = &grant.lock;
-    match again(lock, bound, || locks.release(grant, outcome)).await {
+    match retry(lock, bound, || locks.release(grant, outcome)).await {
         Ok(ReleaseResponse::Released { .. } | ReleaseResponse::Ending { .. }) => {}
         Ok(ReleaseResponse::Lost { holders, .. }) => {
-            tracing::warn!(lock, ?holders, "the lock was not ours any more");
+            tracing::warn!(
+                event = "release_refused",
+                lock,
+                ?holders,
+                "lease already lost at release"
+            );
         }
         Err(error) => {
-            tracing::error!(lock, %error, "the lock is not released: its lease has to run out");
+            tracing::error!(
+                event = "release_failed",
+                lock,
+                %error,
+                "lock not released; its lease expires"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `lockstep worker`: a command for each message of an SQS queue, once.
+//! `lockstep worker`: runs a command for each message of an SQS queue, once.
 //!
 //! ```text
 //!  receive ─▶ once key ─▶ protect ─▶ lock of the key ─▶ command ──┬─ lease and visibility renewed
@@ -6,11 +6,11 @@
 //!     └──── delete, hide or give back ◀──┴──── release ◀──────────┘ end, lost lease, SIGTERM
 //! ```
 //!
-//! Reading order: [`decide`] (what becomes of a message), [`message`] (one message), [`poll`] (the
-//! loop, its breaker and its probes), [`table`] (what is looked at before the first receive, and in
-//! trouble), [`stopping`] (the end).
+//! Reading order: [`decide`] (the disposition of a message), [`message`] (one message), [`poll`]
+//! (the loop, its circuit breaker and health signals), [`table`] (the probe of the lock table
+//! before the first receive and after failures), [`shutdown`] (the end).
 //!
-//! A message's lock is one of 64 by the hash of its once key; its run key is the once key. So a
+//! A message's lock is one of 64, by the hash of its once key; its run key is the once key. So a
 //! success is remembered under the key, a run in flight is a holder in the lock's record, and a
 //! message leaves no record of its own.
 
@@ -37,7 +37,7 @@ use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
 use crate::platform::tls;
 use crate::protect::Protection;
-use decide::{Kind, Patience};
+use decide::{Kind, RetryDelays};
 use lockstep::store::dynamodb::DynamoStore;
 use message::{AtWork, MessageProcessor};
 use nix::sys::signal::Signal;
@@ -48,16 +48,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How much longer a message is hidden than its lease lasts: whoever receives it then finds that it
-/// may be taken over.
-const HIDE_LONGER: Duration = Duration::from_secs(1);
+/// How much longer than its lease a message is hidden: its next receiver finds a lease that may be
+/// taken over.
+const HIDE_MARGIN: Duration = Duration::from_secs(1);
 
-/// Works on messages until a signal ends it.
+/// Processes messages until a signal ends the worker.
 pub(crate) async fn run(args: WorkerArgs) -> Exit {
     match serve(args).await {
         Ok(signal) => Exit::signal(signal),
         Err((exit, why)) => {
-            tracing::error!("{why}");
+            tracing::error!(event = "worker_failed", "{why}");
             exit
         }
     }
@@ -68,40 +68,41 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let config = args.table.config().map_err(wrong)?;
     check_proc()?;
-    // Else each message would fail by it, until all are among the dead letters.
+    // Without this check every message would fail, until all are in the dead-letter queue.
     check_program(args.command.first().map_or("", String::as_str))?;
-    let signals = ends(Signals::begin().map_err(failed)?);
-    let reaper = Subreaper::begin().map_err(failed)?;
-    let watchdog = Watchdog::start(&reaper).map_err(failed)?;
-    let site = HolderIdentity::find().await.map_err(wrong)?;
+    let signals = end_signals(Signals::begin().map_err(failed)?);
+    let subreaper = Subreaper::begin().map_err(failed)?;
+    let watchdog = Watchdog::start(&subreaper).map_err(failed)?;
+    let identity = HolderIdentity::find().await.map_err(wrong)?;
     let sdk = tls::sdk_config().await?;
     let queue = Sqs::new(&sdk, args.queue_url.url.clone());
-    look(&queue).await?;
+    check_queue(&queue).await?;
     let times = LeaseTiming::after_silence(args.lease, args.grace);
     let protection = Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), times.length);
-    let hide = (args.lease + HIDE_LONGER).min(CEILING);
+    let hide = (args.lease + HIDE_MARGIN).min(CEILING);
     let lock = args.lock.unwrap_or_else(|| args.queue_url.name.clone());
     let queue = Arc::new(queue);
     tracing::info!(
+        event = "worker_started",
         queue = args.queue_url.name,
         lock,
         concurrency = args.concurrency,
         "waiting for messages"
     );
-    let desk = MessageProcessor {
+    let processor = MessageProcessor {
         queue: Arc::clone(&queue),
         locks: Arc::new(LockClient::open(&sdk, &config)),
         table: DynamoStore::from_sdk(&sdk, config.table.clone()),
-        site,
+        identity,
         protection: protection.clone(),
         watchdog,
-        reaper,
+        subreaper,
         report: Report::of(&args.queue_url.name),
         lock,
         once_key: args.once_key,
         times,
         hide,
-        patience: Patience {
+        delays: RetryDelays {
             lease: args.lease,
             backoff_max: args.backoff_max,
         },
@@ -113,26 +114,31 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
         command: args.command,
         at_work: AtWork::default(),
     };
-    let locks = Arc::clone(&desk.locks);
-    let poll = Poll::new(queue, Arc::new(desk), args.concurrency, hide);
+    let locks = Arc::clone(&processor.locks);
+    let poll = Poll::new(queue, Arc::new(processor), args.concurrency, hide);
     let ended = poll.serve(signals, args.grace).await;
     protection.idle().await;
     locks.settle().await;
     let (signal, tally) = ended.map_err(|error| unusable(error, &config.table))?;
-    sum_up(signal, &tally);
+    log_tally(signal, &tally);
     Ok(signal)
 }
 
-/// Says at once what would show only when it is too late.
-async fn look(queue: &Sqs) -> Result<(), (Exit, String)> {
+/// Checks that the queue exists, and warns if it has no dead-letter queue.
+async fn check_queue(queue: &Sqs) -> Result<(), (Exit, String)> {
     match queue.has_redrive_policy().await {
         Ok(true) => {}
         Ok(false) => tracing::warn!(
+            event = "dead_letter_queue_missing",
             "the queue has no dead-letter queue: a message that always fails comes back until it expires"
         ),
         Err(error @ QueueError::Missing(_)) => return Err(no_queue(&error)),
-        // The task role may go without sqs:GetQueueAttributes.
-        Err(error) => tracing::debug!(%error, "the queue's redrive policy is not known"),
+        // sqs:GetQueueAttributes is optional for the task role.
+        Err(error) => tracing::debug!(
+            event = "redrive_policy_unknown",
+            %error,
+            "GetQueueAttributes failed: the queue's redrive policy is unknown"
+        ),
     }
     Ok(())
 }
@@ -152,15 +158,16 @@ fn no_queue(error: &QueueError) -> (Exit, String) {
     (exit, format!("--queue-url: {error}"))
 }
 
-/// The signals that ask this process to end.
-fn ends(mut signals: Signals) -> mpsc::UnboundedReceiver<Signal> {
-    let (tell, told) = mpsc::unbounded_channel();
-    tokio::spawn(async move { while tell.send(signals.end().await).is_ok() {} });
-    told
+/// Forwards the signals that ask this process to end.
+fn end_signals(mut signals: Signals) -> mpsc::UnboundedReceiver<Signal> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move { while sender.send(signals.end().await).is_ok() {} });
+    receiver
 }
 
-fn sum_up(signal: Signal, tally: &Tally) {
+fn log_tally(signal: Signal, tally: &Tally) {
     tracing::info!(
+        event = "worker_stopped",
         %signal,
         succeeded = tally.of(Kind::Succeeded),
         failed = tally.of(Kind::Failed),

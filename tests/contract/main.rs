@@ -13,6 +13,7 @@ mod duplicates;
 mod ending;
 mod faulty;
 mod functions;
+mod glossary;
 mod inside;
 mod late_beats;
 mod leases;

@@ -12,16 +12,16 @@ use nix::sys::signal::Signal;
 use std::io::Error;
 use std::sync::Arc;
 
-/// The variable with the address of the agent.
+/// The environment variable with the agent's address.
 const VARIABLE: &str = "LOCKSTEP_AGENT";
-/// No lease bounds the program as a whole; the watchdog is there for the end of this process.
+/// No lease bounds the program as a whole: the watchdog only kills it when this process ends.
 const NEVER: Instant = Instant::from_millis(u64::MAX);
 
-/// Starts the program and stays with it. When nothing of it is left, its open jobs are released as
-/// failed: nobody works on them.
+/// Starts the program and waits for its end. Once all its processes are dead, its open jobs are released
+/// as failed.
 ///
 /// # Errors
-/// When no process can be started.
+/// If no process can be started.
 pub(super) async fn supervise(
     args: &AgentArgs,
     url: String,
@@ -36,17 +36,22 @@ pub(super) async fn supervise(
         ..Spec::default()
     };
     let mut child = Child::start(&reaper, &spec)?;
-    let family = child.family().clone();
-    watchdog.guard(&family, NEVER);
+    let tree = child.tree().clone();
+    watchdog.guard(&tree, NEVER);
     let (end, cause) = until_end(args, &mut child, service, signals).await;
-    watchdog.drop(family.group);
-    foreground::take_back(family.group);
-    kill_orphans(&family, || Some(watchdog.pid())).await;
+    watchdog.drop(tree.group);
+    foreground::take_back(tree.group);
+    kill_orphans(&tree, || Some(watchdog.pid())).await;
     service.stop().await;
-    let open = service.book().open();
-    tracing::info!(%end, open, "the program has ended; its open jobs are released as failed");
+    let open = service.registry().open();
+    tracing::info!(
+        event = "command_ended",
+        %end,
+        open,
+        "the program has ended; its open jobs are released as failed"
+    );
     service.end_all().await;
-    service.certain().await;
+    service.reconciled().await;
     service.protection.idle().await;
     Ok(cause.map_or(end.exit(), Exit::signal))
 }
@@ -58,7 +63,7 @@ async fn until_end(
     signals: &mut Signals,
 ) -> (ChildExit, Option<Signal>) {
     let mut cause = None;
-    let mut dead_by = None;
+    let mut kill_at = None;
     loop {
         tokio::select! {
             biased;
@@ -66,15 +71,23 @@ async fn until_end(
             signal = signals.next() => {
                 child.signal(signal);
                 if asks_to_end(signal) && cause.is_none() {
-                    tracing::info!(%signal, "passed on; the program has {:?} to stop", args.grace);
-                    service.book().places.stop();
+                    tracing::info!(
+                        event = "signal_forwarded",
+                        %signal,
+                        "the program has {:?} to stop",
+                        args.grace
+                    );
+                    service.registry().capacity.stop();
                     cause = Some(signal);
-                    dead_by = Some(Instant::now() + args.grace);
+                    kill_at = Some(Instant::now() + args.grace);
                 }
             }
-            () = reached(dead_by) => {
-                dead_by = None;
-                tracing::warn!("the program did not stop in time and is killed");
+            () = reached(kill_at) => {
+                kill_at = None;
+                tracing::warn!(
+                    event = "command_killed",
+                    "the program did not stop within its grace period"
+                );
                 child.signal(Signal::SIGKILL);
             }
         }

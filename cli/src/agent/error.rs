@@ -1,4 +1,4 @@
-//! The errors of the agent, as programs see them.
+//! The errors of the agent's API.
 
 use super::job::Phase;
 use super::registry::{NoRoom, OPEN_MAX};
@@ -9,7 +9,7 @@ use lockstep::contract::{ErrorName, InvalidRequest};
 use lockstep::error::Error;
 use serde::Serialize;
 
-/// An error, as a program sees it.
+/// An error response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ApiError {
     #[serde(skip)]
@@ -19,7 +19,7 @@ pub(super) struct ApiError {
 }
 
 impl ApiError {
-    /// An error of the agent's own.
+    /// An error with the agent's own name.
     pub(super) fn new(status: StatusCode, error: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -28,18 +28,18 @@ impl ApiError {
         }
     }
 
-    /// Whether it leaves open what became of the request.
+    /// Whether the request may have been carried out nevertheless.
     pub(super) fn leaves_open(&self) -> bool {
         self.status.is_server_error()
     }
 
-    /// The lock table said nothing that could be relied on.
+    /// The lock table gave no usable answer.
     pub(super) fn unavailable(message: impl Into<String>) -> Self {
         let name = ErrorName::Unavailable.as_str();
         Self::new(StatusCode::SERVICE_UNAVAILABLE, name, message)
     }
 
-    /// There is no job of that id.
+    /// No job has that id.
     pub(super) fn no_such_job() -> Self {
         let message = "no job has this id: it was never begun here, or ended long ago, or the agent \
                        was started anew. If it is still at work, stop it";
@@ -49,9 +49,9 @@ impl ApiError {
     /// The job must not go on.
     pub(super) fn over(phase: &Phase) -> Self {
         match phase {
-            Phase::Lost(why) => {
+            Phase::Lost(reason) => {
                 let name = ErrorName::LeaseLost.as_str();
-                Self::new(StatusCode::GONE, name, format!("stop the job: {why}"))
+                Self::new(StatusCode::GONE, name, format!("stop the job: {reason}"))
             }
             Phase::Open | Phase::Ended(_) => {
                 Self::new(StatusCode::GONE, "Agent.JobEnded", "the job was ended")
@@ -65,11 +65,11 @@ impl From<NoRoom> for ApiError {
         match no_room {
             NoRoom::Full => {
                 let message =
-                    format!("{OPEN_MAX} jobs are open or in doubt, the most there may be");
+                    format!("{OPEN_MAX} jobs are open or unconfirmed, which is the limit");
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "Agent.TooManyJobs", message)
             }
             NoRoom::Stopping => {
-                let message = "the agent is being stopped and begins no job any more";
+                let message = "the agent is stopping and begins no more jobs";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "Agent.Stopping", message)
             }
         }
@@ -104,7 +104,12 @@ impl From<InvalidRequest> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         if self.status.is_server_error() {
-            tracing::warn!(error = self.error, "{}", self.message);
+            tracing::warn!(
+                event = "request_failed",
+                error = self.error,
+                "{}",
+                self.message
+            );
         }
         (self.status, Json(self)).into_response()
     }
@@ -116,25 +121,25 @@ mod tests {
 
     #[test]
     fn a_field_that_breaks_its_rule_is_a_bad_request() {
-        let failure = ApiError::from(InvalidRequest::new("name", "\"\"", "1 to 64 of A-Z"));
+        let error = ApiError::from(InvalidRequest::new("name", "\"\"", "1 to 64 of A-Z"));
 
-        assert_eq!(failure.status, StatusCode::BAD_REQUEST);
-        assert_eq!(failure.error, "Lockstep.InvalidRequest");
+        assert_eq!(error.status, StatusCode::BAD_REQUEST);
+        assert_eq!(error.error, "Lockstep.InvalidRequest");
     }
 
     #[test]
     fn a_lost_job_is_gone_with_the_reason() {
-        let failure = ApiError::over(&Phase::Lost("evicted".into()));
+        let error = ApiError::over(&Phase::Lost("evicted".into()));
 
         assert_eq!(
-            (failure.status, failure.error),
+            (error.status, error.error),
             (StatusCode::GONE, "Lockstep.LeaseLost")
         );
-        assert!(failure.message.contains("evicted"));
+        assert!(error.message.contains("evicted"));
     }
 
     #[test]
-    fn an_error_tells_its_name_and_its_message_and_nothing_else() {
+    fn an_error_has_a_name_and_a_message_and_no_other_field() {
         let json = serde_json::to_value(ApiError::from(NoRoom::Stopping)).unwrap();
 
         let fields: Vec<_> = json.as_object().unwrap().keys().cloned().collect();

@@ -1,7 +1,7 @@
-//! Whom the agent answers: programs on its machine, and no web pages.
+//! Rejects browser requests: `Origin` check and DNS-rebinding guard.
 //!
-//! A page in a browser on the same machine reaches loopback too. It names itself in `Origin`; or its
-//! own name leads to 127.0.0.1 by the time it asks, and then that name is in `Host`
+//! A web page in a browser on the same machine reaches loopback too. Its requests carry an `Origin`, or,
+//! if its domain now resolves to 127.0.0.1, that domain in `Host`
 //! (<https://en.wikipedia.org/wiki/DNS_rebinding>).
 
 use super::error::ApiError;
@@ -16,30 +16,30 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// How a request reaches the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
-    /// By a port, which a browser can be led to by any name.
+    /// A TCP port, which any domain name can resolve to.
     Port,
-    /// By a socket in the file system, which it cannot.
+    /// A Unix socket, which no domain name resolves to.
     Socket,
 }
 
-/// `router`, for requests that come by `way` from programs on this machine.
-pub(super) fn local(router: Router, way: Transport) -> Router {
+/// Adds the checks for requests over `transport` to `router`.
+pub(super) fn reject_browsers(router: Router, transport: Transport) -> Router {
     router.layer(from_fn(move |request: Request, next: Next| async move {
-        match check(&request, way) {
+        match check(&request, transport) {
             Ok(()) => next.run(request).await,
             Err(forbidden) => forbidden.into_response(),
         }
     }))
 }
 
-fn check<B>(request: &axum::http::Request<B>, way: Transport) -> Result<(), ApiError> {
+fn check<B>(request: &axum::http::Request<B>, transport: Transport) -> Result<(), ApiError> {
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
         return Err(forbidden(
-            "the agent takes no request of a web page (Origin)",
+            "the agent refuses requests of web pages (Origin)",
         ));
     }
-    if way == Transport::Socket {
+    if transport == Transport::Socket {
         return Ok(());
     }
     let in_line = request.uri().authority().map(|host| host.as_str());
@@ -57,37 +57,37 @@ fn forbidden(message: &str) -> ApiError {
     ApiError::new(StatusCode::FORBIDDEN, "Agent.Forbidden", message)
 }
 
-/// Whether `host`, with or without a port, is this machine by whatever name service.
+/// Whether `host`, with or without a port, is loopback without a DNS lookup.
 fn is_loopback(host: &str) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => (name, port),
         _ => (host, ""),
     };
     let inner = name.strip_prefix('[').and_then(|v6| v6.strip_suffix(']'));
-    let is_own = match inner {
+    let is_loopback = match inner {
         Some(v6) => v6.parse().is_ok_and(|v6: Ipv6Addr| v6.is_loopback()),
         None => {
             name.eq_ignore_ascii_case("localhost")
                 || name.parse().is_ok_and(|v4: Ipv4Addr| v4.is_loopback())
         }
     };
-    is_own && port.bytes().all(|digit| digit.is_ascii_digit())
+    is_loopback && port.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn is_taken(way: Transport, uri: &str, headers: &[(&str, &str)]) -> bool {
+    fn is_allowed(transport: Transport, uri: &str, headers: &[(&str, &str)]) -> bool {
         let mut request = axum::http::Request::builder().uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        check(&request.body(()).unwrap(), way).is_ok()
+        check(&request.body(()).unwrap(), transport).is_ok()
     }
 
     #[test]
-    fn only_names_that_no_name_service_is_asked_about_are_this_machine() {
+    fn only_names_that_need_no_dns_lookup_are_loopback() {
         for own in [
             "localhost",
             "LocalHost:7414",
@@ -120,27 +120,27 @@ mod tests {
     }
 
     #[test]
-    fn a_request_of_a_web_page_is_refused_by_its_origin_or_by_its_host() {
+    fn a_browser_request_is_refused_by_its_origin_or_its_host() {
         let own = ("host", "localhost:7414");
         let other = ("host", "example.com:7414");
-        for way in [Transport::Port, Transport::Socket] {
-            assert!(is_taken(way, "/v1/jobs", &[own]));
+        for transport in [Transport::Port, Transport::Socket] {
+            assert!(is_allowed(transport, "/v1/jobs", &[own]));
             for origin in ["null", "https://example.com", "http://localhost:7414"] {
                 let headers = [own, ("origin", origin)];
-                assert!(!is_taken(way, "/v1/jobs", &headers), "{origin}");
+                assert!(!is_allowed(transport, "/v1/jobs", &headers), "{origin}");
             }
         }
         for headers in [&[][..], &[other], &[own, other]] {
             assert!(
-                !is_taken(Transport::Port, "/v1/jobs", headers),
+                !is_allowed(Transport::Port, "/v1/jobs", headers),
                 "{headers:?}"
             );
             assert!(
-                is_taken(Transport::Socket, "/v1/jobs", headers),
+                is_allowed(Transport::Socket, "/v1/jobs", headers),
                 "{headers:?}"
             );
         }
         let whole = "http://example.com:7414/v1/jobs";
-        assert!(!is_taken(Transport::Port, whole, &[own]));
+        assert!(!is_allowed(Transport::Port, whole, &[own]));
     }
 }

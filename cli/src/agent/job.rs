@@ -1,113 +1,113 @@
-//! One job: what it was begun with, and how it stands.
+//! One job: its terms and its state.
 
 use crate::lease::timing::LeaseTiming;
 use crate::platform::clock::Instant;
 use lockstep::contract::{Grant, ReleaseOutcome};
 use std::time::Duration;
 
-/// A job as it begins.
+/// What a job was begun with.
 #[derive(Clone, Debug)]
-pub(super) struct Terms {
-    /// What its program calls it.
+pub(super) struct JobTerms {
+    /// Its name, which the program chose.
     pub(super) name: String,
-    /// The receipt of its permit.
+    /// The grant of its permit.
     pub(super) grant: Grant,
-    /// The times of its lease.
+    /// The timing of its lease.
     pub(super) times: LeaseTiming,
-    /// How long it may run.
+    /// Longest run (`maxRunSeconds`).
     pub(super) max_run: Option<Duration>,
-    /// How long it may go without a change in its progress.
+    /// Longest time without a change in its progress (`noProgressSeconds`).
     pub(super) no_progress: Option<Duration>,
 }
 
-/// How a job stands.
+/// The state of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Phase {
-    /// Its lease is good.
+    /// Its lease is valid.
     Open,
-    /// It must not go on, and why.
+    /// It must stop, for this reason.
     Lost(String),
     /// Its program has ended it.
-    Ended(Ending),
+    Ended(JobEnd),
 }
 
 /// The end of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Ending {
-    /// What its program said.
+pub(super) struct JobEnd {
+    /// The outcome that the program reported.
     pub(super) outcome: ReleaseOutcome,
-    /// How long its lock was held, in seconds; none when its permit was no longer its own.
+    /// Seconds that the permit was held; `None` if the lease was already lost at release.
     pub(super) held_seconds: Option<f64>,
 }
 
-/// A job, and what is `kept` for it while its program may be at work.
+/// A job, with a `guard` that is dropped once its program can no longer be at work.
 #[derive(Clone, Debug)]
 pub(super) struct Job<P> {
     /// What it was begun with.
-    pub(super) terms: Terms,
-    /// How it stands.
+    pub(super) terms: JobTerms,
+    /// Its state.
     pub(super) phase: Phase,
-    /// When its lease ends, as the table says it.
+    /// The end of its lease, by the lock table's clock.
     pub(super) expires_at: String,
-    /// The latest progress that was told.
+    /// The latest progress that the program reported.
     pub(super) progress: Option<String>,
-    /// When the request was sent that the lease is counted from.
+    /// When the request was sent from which the lease is counted.
     pub(super) sent: Instant,
-    /// The progress that the table knows.
+    /// The progress in the lock table.
     pub(super) written: Option<String>,
-    /// When it has run as long as it may.
-    pub(super) over: Option<Instant>,
-    /// When it counts as hung, unless its progress changes.
-    pub(super) stalls: Option<Instant>,
-    /// What is kept for it.
-    pub(super) kept: Option<P>,
-    /// Nothing of it counts any more: it is remembered only.
+    /// When `max_run` is over.
+    pub(super) run_deadline: Option<Instant>,
+    /// When `no_progress` is over, unless the progress changes.
+    pub(super) progress_deadline: Option<Instant>,
+    /// The guard; `None` once the job has closed.
+    pub(super) guard: Option<P>,
+    /// Whether the job has ended or its lease has expired: it is kept only to answer later requests.
     pub(super) closed: bool,
 }
 
 impl<P> Job<P> {
-    /// A job that has its permit, by a request that was sent at `sent`.
-    pub(super) fn begun(terms: Terms, sent: Instant, expires_at: String, kept: P) -> Self {
+    /// An open job, whose permit was granted by a request sent at `sent`.
+    pub(super) fn begun(terms: JobTerms, sent: Instant, expires_at: String, guard: P) -> Self {
         Self {
             phase: Phase::Open,
             expires_at,
             progress: None,
             sent,
             written: None,
-            over: terms.max_run.map(|most| sent + most),
-            stalls: terms.no_progress.map(|most| sent + most),
-            kept: Some(kept),
+            run_deadline: terms.max_run.map(|most| sent + most),
+            progress_deadline: terms.no_progress.map(|most| sent + most),
+            guard: Some(guard),
             closed: false,
             terms,
         }
     }
 
-    /// When its lease has run out.
-    pub(super) fn ends(&self) -> Instant {
+    /// When its lease expires.
+    pub(super) fn lease_end(&self) -> Instant {
         self.sent + self.terms.times.length
     }
 
-    /// When something becomes of it by itself.
-    pub(super) fn next(&self) -> Option<Instant> {
+    /// When its state next changes without a request.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
         match &self.phase {
             _ if self.closed => None,
             Phase::Open => {
                 let stop = self.terms.times.stop_at(self.sent);
-                let others = self.over.into_iter().chain(self.stalls);
+                let others = self.run_deadline.into_iter().chain(self.progress_deadline);
                 others.chain([stop]).min()
             }
-            Phase::Lost(_) | Phase::Ended(_) => Some(self.ends()),
+            Phase::Lost(_) | Phase::Ended(_) => Some(self.lease_end()),
         }
     }
 
-    /// Why it must not go on at `now`.
-    pub(super) fn spent(&self, now: Instant) -> Option<&'static str> {
+    /// Why it must stop at `now`.
+    pub(super) fn lost_reason(&self, now: Instant) -> Option<&'static str> {
         let reached = |end: Option<Instant>| end.is_some_and(|end| end <= now);
         if reached(Some(self.terms.times.stop_at(self.sent))) {
             Some("its lease runs out: no beat came in time, or none reached the lock table")
-        } else if reached(self.over) {
+        } else if reached(self.run_deadline) {
             Some("it ran over maxRunSeconds")
-        } else if reached(self.stalls) {
+        } else if reached(self.progress_deadline) {
             Some("it made no progress within noProgressSeconds")
         } else {
             None

@@ -1,8 +1,8 @@
-//! Where the agent listens, and who it lets wait.
+//! The agent's listener: its address, and the limits on its connections.
 
 mod socket;
 
-use super::host_guard::{Transport, local};
+use super::host_guard::{Transport, reject_browsers};
 use crate::args::agent::AgentArgs;
 use crate::platform::clock::sleep;
 use axum::Router;
@@ -17,25 +17,25 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Most connections at once: a long poll and a beat for each job, and some more.
+/// Most connections at once: a long poll and a beat for each job, and some to spare.
 const CONNECTIONS_MAX: usize = 4_096;
 /// How long a client may take to send the head of a request.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
-/// Longest time for a whole connection: the request, the longest wait for a job, retries of the lock
-/// table, and a client that is slow to read the answer.
-const CONNECTION_WITHIN: Duration = Duration::from_secs(300);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time for a whole connection: the request, the longest wait for a job, retries of requests to
+/// the lock table, and a client that is slow to read the response.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A place to listen.
+/// A bound listener.
 #[derive(Debug)]
 pub(super) enum Listener {
     /// A loopback address.
     Tcp(TcpListener),
-    /// A socket that only this user can use. Its file goes with it, and before it.
+    /// A socket that only this user can connect to. The file drops first, then the listener.
     Unix(SocketFile, UnixListener),
 }
 
 impl Listener {
-    /// Begins to listen where `args` say.
+    /// Binds the address or socket path of `args`.
     ///
     /// # Errors
     /// A sentence that names the flag.
@@ -55,7 +55,7 @@ impl Listener {
         }
     }
 
-    /// The same, as a program needs it.
+    /// The address, in the form of `LOCKSTEP_AGENT`.
     pub(super) fn url(&self) -> String {
         match self {
             Self::Tcp(listener) => {
@@ -66,50 +66,55 @@ impl Listener {
         }
     }
 
-    /// Answers whoever connects from this machine.
+    /// Serves connections from this machine.
     pub(super) async fn serve(self, router: Router) {
-        let way = match &self {
+        let transport = match &self {
             Self::Tcp(_) => Transport::Port,
             Self::Unix(..) => Transport::Socket,
         };
-        let router = local(router, way);
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+        let router = reject_browsers(router, transport);
+        let semaphore = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        while let Ok(permit) = Arc::clone(&semaphore).acquire_owned().await {
             let accepted = match &self {
                 Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                     stream.set_nodelay(true).ok();
-                    tokio::spawn(answer(stream, router.clone(), place));
+                    tokio::spawn(serve_one(stream, router.clone(), permit));
                 }),
                 Self::Unix(_, listener) => listener.accept().await.map(|(stream, _)| {
-                    tokio::spawn(answer(stream, router.clone(), place));
+                    tokio::spawn(serve_one(stream, router.clone(), permit));
                 }),
             };
             if let Err(error) = accepted {
-                tracing::warn!(%error, "a connection was not accepted");
+                tracing::warn!(event = "accept_failed", %error, "a connection was not accepted");
                 sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-/// Answers one request. A connection that stays open for the next one would have to be closed while it is
-/// idle, and a beat that is sent at that moment is lost.
-async fn answer(
+/// Serves one request, without keep-alive: closing an idle connection would lose a beat that is sent at that
+/// moment.
+async fn serve_one(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     router: Router,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 ) {
     let connection = Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
+        .header_read_timeout(HEAD_TIMEOUT)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    match timeout(CONNECTION_WITHIN, connection).await {
+    match timeout(CONNECTION_TIMEOUT, connection).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "a connection broke"),
-        Err(_) => tracing::debug!("a connection took too long and is closed"),
+        Ok(Err(error)) => {
+            tracing::debug!(event = "connection_failed", %error, "a connection failed")
+        }
+        Err(_) => tracing::debug!(
+            event = "connection_timed_out",
+            "a connection took too long and was closed"
+        ),
     }
-    drop(place);
+    drop(permit);
 }
 
 #[cfg(test)]

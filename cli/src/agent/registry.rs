@@ -1,6 +1,6 @@
-//! The jobs that were begun here: which may go on, until when, and what became of them. Pure.
+//! The jobs that this agent began: which may go on, until when, and how they ended. Pure.
 
-use super::job::{Ending, Job, Phase, Terms};
+use super::job::{Job, JobEnd, JobTerms, Phase};
 use crate::platform::clock::Instant;
 use lockstep::contract::Grant;
 use std::collections::{HashMap, VecDeque};
@@ -9,30 +9,30 @@ mod capacity;
 
 pub(super) use capacity::{Capacity, NoRoom, OPEN_MAX};
 
-/// How many jobs that are over are remembered for whoever asks again.
-const KEPT: usize = 1_000;
+/// How many closed jobs are kept to answer later requests.
+const CLOSED_MAX: usize = 1_000;
 
-/// What a beat comes to.
+/// The effect of a beat.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Beat {
-    /// The lease was renewed a moment ago, until then.
+    /// The lease was renewed a moment ago, until this time.
     Fresh(String),
-    /// The table has to be asked, and told of the progress.
+    /// The lease has to be renewed in the lock table, with this progress.
     Renew(Grant, Option<String>),
-    /// The job must not go on.
+    /// The job must stop.
     Over(Phase),
     /// There is no such job.
     Unknown,
 }
 
-/// The jobs that were begun here, by their ids.
+/// The jobs that this agent began, by id.
 #[derive(Debug)]
 pub(super) struct JobRegistry<P> {
     jobs: HashMap<String, Job<P>>,
-    /// Those that are closed, the oldest first.
+    /// The ids of closed jobs, the oldest first.
     closed: VecDeque<String>,
-    /// Those that are not open: not yet, or perhaps.
-    pub(super) places: Capacity,
+    /// The limit on open jobs, and the jobs that count before they are open.
+    pub(super) capacity: Capacity,
 }
 
 impl<P> Default for JobRegistry<P> {
@@ -40,38 +40,38 @@ impl<P> Default for JobRegistry<P> {
         Self {
             jobs: HashMap::new(),
             closed: VecDeque::new(),
-            places: Capacity::default(),
+            capacity: Capacity::default(),
         }
     }
 }
 
 impl<P> JobRegistry<P> {
-    /// Keeps a place for a job that is being begun.
+    /// Reserves capacity for a job that is being begun.
     ///
     /// # Errors
     /// [`NoRoom`].
     pub(super) fn reserve(&mut self) -> Result<(), NoRoom> {
-        self.places.reserve(self.open())
+        self.capacity.reserve(self.open())
     }
 
-    /// A job has its permit, by a request that was sent at `sent`. `kept` is dropped when it is
-    /// over.
+    /// Adds a job whose permit was granted by a request sent at the first of `at`, with a lease until the
+    /// second. `guard` is dropped when the job closes.
     pub(super) fn begun(
         &mut self,
         id: String,
-        terms: Terms,
+        terms: JobTerms,
         at: (Instant, String),
-        kept: P,
+        guard: P,
     ) -> &Job<P> {
-        self.places.left();
+        self.capacity.begin_finished();
         let (sent, expires_at) = at;
-        let job = Job::begun(terms, sent, expires_at, kept);
+        let job = Job::begun(terms, sent, expires_at, guard);
         self.jobs.entry(id).insert_entry(job).into_mut()
     }
 
-    /// Its program is at work, and has come so far.
+    /// Records a beat and its progress.
     ///
-    /// A beat that comes soon after a renewal costs no request, unless it has news.
+    /// A beat within a sixth of the lease after a renewal costs no request, unless its progress is new.
     pub(super) fn beat(&mut self, id: &str, progress: Option<&str>, now: Instant) -> Beat {
         let Some(job) = self.jobs.get_mut(id) else {
             return Beat::Unknown;
@@ -83,7 +83,7 @@ impl<P> JobRegistry<P> {
             && job.progress.as_deref() != Some(progress)
         {
             job.progress = Some(progress.to_owned());
-            job.stalls = job.terms.no_progress.map(|most| now + most);
+            job.progress_deadline = job.terms.no_progress.map(|most| now + most);
         }
         let fresh = now < job.sent + job.terms.times.length / 6;
         if fresh && job.progress == job.written {
@@ -93,7 +93,8 @@ impl<P> JobRegistry<P> {
         }
     }
 
-    /// The lease was renewed by a request that was sent at `sent` and brought `progress`.
+    /// Records a renewal by a request sent at the first of `at`, which wrote `progress`. Returns the job's
+    /// state.
     pub(super) fn renewed(
         &mut self,
         id: &str,
@@ -102,7 +103,7 @@ impl<P> JobRegistry<P> {
     ) -> Option<&Phase> {
         let job = self.jobs.get_mut(id)?;
         let (sent, expires_at) = at;
-        // What was told to stop stays told: its program may be half-way down.
+        // A lost job stays lost: its program may already be stopping it.
         if job.phase == Phase::Open && sent > job.sent {
             (job.sent, job.expires_at) = (sent, expires_at);
             job.written = progress.or(job.written.take());
@@ -110,44 +111,44 @@ impl<P> JobRegistry<P> {
         Some(&job.phase)
     }
 
-    /// The table says that the job must not go on.
-    pub(super) fn lost(&mut self, id: &str, why: &str) {
+    /// Records that an open job has lost its lease.
+    pub(super) fn lost(&mut self, id: &str, reason: &str) {
         if let Some(job) = self.jobs.get_mut(id)
             && job.phase == Phase::Open
         {
-            job.phase = Phase::Lost(why.to_owned());
+            job.phase = Phase::Lost(reason.to_owned());
         }
     }
 
-    /// Its program has ended it. The first end stays; it is the one that comes back.
-    pub(super) fn ended(&mut self, id: &str, ending: Ending) -> Option<Ending> {
+    /// Records the end of a job. Returns the first end, which counts.
+    pub(super) fn ended(&mut self, id: &str, end: JobEnd) -> Option<JobEnd> {
         let job = self.jobs.get_mut(id)?;
         if let Phase::Ended(first) = &job.phase {
             return Some(first.clone());
         }
-        job.phase = Phase::Ended(ending.clone());
+        job.phase = Phase::Ended(end.clone());
         self.close(id);
-        Some(ending)
+        Some(end)
     }
 
-    /// Takes note of what became of the jobs by `now`: those whose time is over are lost, and are
-    /// told so while there is time to stop. When the lease is over too, nothing is kept for them
-    /// any more. Comes back with the grants of those that were lost just now, and why.
+    /// Advances the jobs to `now`: an open job past one of its deadlines is lost, while there is still time to
+    /// stop it; a lost or ended one whose lease has expired closes. Returns the grants of the jobs lost by
+    /// this call, with the reasons.
     pub(super) fn tick(&mut self, now: Instant) -> Vec<(Grant, &'static str)> {
         let mut lost = Vec::new();
-        let mut over = Vec::new();
+        let mut expired = Vec::new();
         for (id, job) in &mut self.jobs {
             if job.phase == Phase::Open
-                && let Some(why) = job.spent(now)
+                && let Some(reason) = job.lost_reason(now)
             {
-                job.phase = Phase::Lost(why.to_owned());
-                lost.push((job.terms.grant.clone(), why));
+                job.phase = Phase::Lost(reason.to_owned());
+                lost.push((job.terms.grant.clone(), reason));
             }
-            if !job.closed && job.phase != Phase::Open && job.ends() <= now {
-                over.push(id.clone());
+            if !job.closed && job.phase != Phase::Open && job.lease_end() <= now {
+                expired.push(id.clone());
             }
         }
-        for id in over {
+        for id in expired {
             self.close(&id);
         }
         lost
@@ -155,29 +156,29 @@ impl<P> JobRegistry<P> {
 
     fn close(&mut self, id: &str) {
         if let Some(job) = self.jobs.get_mut(id) {
-            job.kept = None;
+            job.guard = None;
             if !job.closed {
                 job.closed = true;
                 self.closed.push_back(id.to_owned());
             }
         }
-        while self.closed.len() > KEPT {
+        while self.closed.len() > CLOSED_MAX {
             let oldest = self.closed.pop_front();
             oldest.and_then(|id| self.jobs.remove(&id));
         }
     }
 
     /// When [`Self::tick`] has to be called next.
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.jobs.values().filter_map(Job::next).min()
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.jobs.values().filter_map(Job::next_deadline).min()
     }
 
-    /// The job of that id.
-    pub(super) fn look(&self, id: &str) -> Option<&Job<P>> {
+    /// The job with that id.
+    pub(super) fn get(&self, id: &str) -> Option<&Job<P>> {
         self.jobs.get(id)
     }
 
-    /// The jobs that are not over, the oldest grant first.
+    /// The jobs that are not closed, the oldest grant first.
     pub(super) fn unfinished(&self) -> Vec<(&str, &Job<P>)> {
         let jobs = self.jobs.iter().filter(|(_, job)| !job.closed);
         let mut jobs: Vec<_> = jobs.map(|(id, job)| (id.as_str(), job)).collect();
@@ -185,7 +186,7 @@ impl<P> JobRegistry<P> {
         jobs
     }
 
-    /// How many jobs are not over.
+    /// How many jobs are not closed.
     pub(super) fn open(&self) -> usize {
         self.jobs.len() - self.closed.len()
     }

@@ -1,22 +1,22 @@
-//! What a program asks of the agent.
+//! The requests of the agent's API.
 
 use crate::lease::timing::LeaseTiming;
 use lockstep::contract::{AcquireRequest, InvalidRequest, Overlap, ReleaseOutcome, Stale};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// The rule a job's name keeps.
+/// The rule for a job's name.
 const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 . _ -";
-/// The rule a progress keeps, as the lock table has it.
+/// The rule for a progress, the same as in the lock table.
 const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
-/// Longest run: a year.
+/// Longest run, in seconds: a year.
 const YEAR: i64 = 31_536_000;
 
-/// Begin a job.
+/// The body of `POST /v1/jobs`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BeginRequest {
-    /// What the program calls it; the end of its holder, so it shows wherever the holder does.
+    /// The job's name, which the holder ends with.
     pub(super) name: String,
     lock: String,
     lease_seconds: Option<i64>,
@@ -29,7 +29,7 @@ pub(super) struct BeginRequest {
     no_progress_seconds: Option<i64>,
 }
 
-/// What to do when the lock is held. To wait is to ask again.
+/// The overlap policy. The agent does not queue: a client retries.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum WhenHeld {
@@ -38,31 +38,31 @@ enum WhenHeld {
     Fail,
 }
 
-/// Say that a job is at work.
+/// The body of `POST /v1/jobs/{job}/beat`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BeatRequest {
-    /// How far it has come: a change counts as progress.
+    /// How far the job has come: a change counts as progress.
     pub(super) progress: Option<String>,
 }
 
-/// End a job.
+/// The body of `POST /v1/jobs/{job}/end`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct EndRequest {
-    /// How it ended. Only a success keeps its run key taken.
+    /// The outcome of the job. Only a success keeps its run key taken.
     pub(super) outcome: ReleaseOutcome,
 }
 
-/// Look at a job.
+/// The query of `GET /v1/jobs/{job}`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct LookRequest {
+pub(super) struct GetRequest {
     wait_seconds: Option<i64>,
 }
 
 impl BeginRequest {
-    /// Checks what the lock table does not.
+    /// Checks the fields that the lock table does not.
     ///
     /// # Errors
     /// The field that breaks its rule.
@@ -79,17 +79,17 @@ impl BeginRequest {
         within("noProgressSeconds", self.no_progress_seconds, 1, YEAR)
     }
 
-    /// The times of its lease.
+    /// The timing of its lease.
     pub(super) fn times(&self, lease: Duration, grace: Duration) -> LeaseTiming {
         LeaseTiming::after_silence(length(self.lease_seconds).unwrap_or(lease), grace)
     }
 
-    /// How long it may run.
+    /// Longest run.
     pub(super) fn max_run(&self) -> Option<Duration> {
         length(self.max_run_seconds)
     }
 
-    /// How long it may go without progress.
+    /// Longest time without progress.
     pub(super) fn no_progress(&self) -> Option<Duration> {
         length(self.no_progress_seconds)
     }
@@ -102,7 +102,7 @@ impl BeginRequest {
             permits: self.permits,
             lease_seconds: Some(lease_seconds),
             heartbeat_seconds: Some((lease_seconds / 3).max(1)),
-            // The job is told on time from here; the table's word would come with a beat.
+            // The agent enforces it on time; the lock table would refuse only the next renewal.
             max_run_seconds: None,
             min_interval_seconds: self.min_interval_seconds,
             run_key: self.run_key.clone(),
@@ -126,7 +126,7 @@ impl BeginRequest {
 }
 
 impl BeatRequest {
-    /// Checks the progress: one that the lock table refuses must not stand in the way of the next.
+    /// Checks the progress: one that the lock table refuses must not block the next renewal.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -142,11 +142,11 @@ impl BeatRequest {
     }
 }
 
-impl LookRequest {
-    /// How long to wait for a change.
+impl GetRequest {
+    /// How long to wait until the job is lost or has ended.
     ///
     /// # Errors
-    /// When that is too long.
+    /// If it is over 60 s.
     pub(super) fn wait(self) -> Result<Duration, InvalidRequest> {
         within("waitSeconds", self.wait_seconds, 0, 60)?;
         Ok(length(self.wait_seconds).unwrap_or_default())
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_takes_as_a_progress_the_lock_table_takes_too() {
+    fn the_agent_and_the_lock_table_accept_the_same_progress() {
         let grant = json!({ "lock": "l", "holder": "h", "token": 1 });
         let longest = "x".repeat(256);
         let longer = "x".repeat(257);
@@ -243,9 +243,9 @@ mod tests {
     }
 
     #[test]
-    fn a_look_waits_a_minute_at_most() {
+    fn a_get_waits_at_most_a_minute() {
         let wait = |seconds| {
-            LookRequest {
+            GetRequest {
                 wait_seconds: seconds,
             }
             .wait()

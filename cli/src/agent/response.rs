@@ -1,6 +1,6 @@
-//! What the agent answers.
+//! The responses of the agent's API.
 
-use super::job::{Ending, Job, Phase};
+use super::job::{Job, JobEnd, Phase};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -9,13 +9,13 @@ use lockstep::domain::FencingToken;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What came of the wish to begin a job.
+/// The result of a request to begin a job.
 #[derive(Clone, Debug)]
 pub(super) enum Begun {
     /// It has begun.
     Granted(Box<Granted>),
-    /// There is nothing to do: skipped, or a duplicate. The answer is the lock table's own.
-    Not(Box<AcquireResponse>),
+    /// It has not begun: skipped, or a duplicate. The body is the lock table's response.
+    NotGranted(Box<AcquireResponse>),
 }
 
 /// A job that has begun.
@@ -23,7 +23,7 @@ pub(super) enum Begun {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Granted {
     status: &'static str,
-    /// Its id: whoever has it can beat and end it.
+    /// Its id, which beat and end require.
     pub(super) job: String,
     name: String,
     lock: String,
@@ -35,7 +35,7 @@ pub(super) struct Granted {
 }
 
 impl Granted {
-    /// The answer for a job that has just begun.
+    /// The response for a job that has just begun.
     pub(super) fn of<P>(id: &str, job: &Job<P>, environment: BTreeMap<String, String>) -> Self {
         let grant = &job.terms.grant;
         Self {
@@ -52,15 +52,15 @@ impl Granted {
     }
 }
 
-/// A beat that was good.
+/// The response to a beat of an open job.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Beaten {
-    /// When the lease ends unless the next beat comes.
+    /// When the lease ends unless another beat renews it.
     pub(super) expires_at: String,
 }
 
-/// The end of a job.
+/// The response to the end of a job.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Ended {
@@ -70,24 +70,24 @@ pub(super) struct Ended {
     held_seconds: Option<f64>,
 }
 
-impl From<&Ending> for Ended {
-    fn from(ending: &Ending) -> Self {
+impl From<&JobEnd> for Ended {
+    fn from(end: &JobEnd) -> Self {
         Self {
-            status: match ending.held_seconds {
+            status: match end.held_seconds {
                 Some(_) => "released",
                 None => "lost",
             },
-            outcome: ending.outcome,
-            held_seconds: ending.held_seconds,
+            outcome: end.outcome,
+            held_seconds: end.held_seconds,
         }
     }
 }
 
-/// A job as it stands.
+/// The current state of a job.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JobView {
-    /// Its id: not in lists, for that would let anybody end it.
+    /// Its id; absent in lists, since it is what ending the job requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<String>,
     name: String,
@@ -106,14 +106,14 @@ pub(super) struct JobView {
 }
 
 impl JobView {
-    /// A job as whoever has its `id` sees it, or anybody.
+    /// The view of `job`, with its `id` for a request that named it.
     pub(super) fn of<P>(id: Option<&str>, job: &Job<P>) -> Self {
         let grant = &job.terms.grant;
         let token = FencingToken::from_number(u64::try_from(grant.token).unwrap_or_default());
         let (state, reason, end) = match &job.phase {
             Phase::Open => ("open", None, None),
-            Phase::Lost(why) => ("lost", Some(why.clone()), None),
-            Phase::Ended(ending) => ("ended", None, Some(ending.into())),
+            Phase::Lost(reason) => ("lost", Some(reason.clone()), None),
+            Phase::Ended(end) => ("ended", None, Some(end.into())),
         };
         Self {
             job: id.map(str::to_owned),
@@ -135,7 +135,7 @@ impl IntoResponse for Begun {
     fn into_response(self) -> Response {
         match self {
             Self::Granted(granted) => (StatusCode::CREATED, Json(granted)).into_response(),
-            Self::Not(answer) => Json(answer).into_response(),
+            Self::NotGranted(refused) => Json(refused).into_response(),
         }
     }
 }
@@ -145,10 +145,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_permit_that_was_no_longer_its_own_is_told_at_the_end() {
+    fn the_end_of_a_job_that_had_lost_its_lease_has_the_status_lost() {
         let ended = |held_seconds| {
             let outcome = ReleaseOutcome::Failed;
-            serde_json::to_value(Ended::from(&Ending {
+            serde_json::to_value(Ended::from(&JobEnd {
                 outcome,
                 held_seconds,
             }))

@@ -1,7 +1,7 @@
 //! The HTTP API.
 
 use super::error::ApiError;
-use super::request::{BeatRequest, BeginRequest, EndRequest, LookRequest};
+use super::request::{BeatRequest, BeginRequest, EndRequest, GetRequest};
 use super::service::Service;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -19,20 +19,20 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Most bytes of a request's body.
+/// Longest request body, in bytes.
 const BODY_MAX: usize = 16 * 1024;
-/// How long a body may take to come.
-const BODY_WITHIN: Duration = Duration::from_secs(10);
+/// How long a client may take to send the body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The description of the API.
 const OPENAPI: &str = include_str!("../../../docs/agent.openapi.yaml");
 
-type Answer = Result<axum::response::Response, ApiError>;
+type HandlerResult = Result<axum::response::Response, ApiError>;
 
-/// The API on `service`.
+/// The routes of the API, on `service`.
 pub(super) fn router(service: Arc<Service>) -> Router {
     Router::new()
         .route("/v1/jobs", post(begin).get(list))
-        .route("/v1/jobs/{job}", get(look))
+        .route("/v1/jobs/{job}", get(get_job))
         .route("/v1/jobs/{job}/beat", post(beat))
         .route("/v1/jobs/{job}/end", post(end))
         .route("/v1/health", get(health))
@@ -42,39 +42,43 @@ pub(super) fn router(service: Arc<Service>) -> Router {
         .with_state(service)
 }
 
-async fn begin(State(service): State<Arc<Service>>, request: Request) -> Answer {
-    let wish: BeginRequest = read(request).await?;
-    let (tell, told) = oneshot::channel();
-    // A task of its own, so that a client that goes away leaves no permit behind that nobody knows.
-    tokio::spawn(service.begin(wish, tell));
-    let begun = told.await.unwrap_or_else(|_| Err(broken()));
+async fn begin(State(service): State<Arc<Service>>, request: Request) -> HandlerResult {
+    let request: BeginRequest = read(request).await?;
+    let (reply, response) = oneshot::channel();
+    // In a task of its own: a client that disconnects must not leave an unknown permit behind.
+    tokio::spawn(service.begin(request, reply));
+    let begun = response.await.unwrap_or_else(|_| Err(internal()));
     begun.map(IntoResponse::into_response)
 }
 
-async fn beat(State(service): State<Arc<Service>>, job: JobPath, request: Request) -> Answer {
+async fn beat(
+    State(service): State<Arc<Service>>,
+    job: JobPath,
+    request: Request,
+) -> HandlerResult {
     let job = id(job)?;
     let beat: BeatRequest = read_or_default(request).await?;
     beat.check()?;
-    let beaten = whole(async move { service.beat(&job, beat.progress.as_deref()).await });
+    let beaten = detached(async move { service.beat(&job, beat.progress.as_deref()).await });
     Ok(Json(beaten.await?).into_response())
 }
 
-async fn end(State(service): State<Arc<Service>>, job: JobPath, request: Request) -> Answer {
+async fn end(State(service): State<Arc<Service>>, job: JobPath, request: Request) -> HandlerResult {
     let job = id(job)?;
-    let wish: EndRequest = read(request).await?;
-    let ended = whole(async move { service.end(&job, wish.outcome).await });
+    let request: EndRequest = read(request).await?;
+    let ended = detached(async move { service.end(&job, request.outcome).await });
     Ok(Json(ended.await?).into_response())
 }
 
-async fn look(
+async fn get_job(
     State(service): State<Arc<Service>>,
     job: JobPath,
-    query: Result<Query<LookRequest>, QueryRejection>,
-) -> Answer {
+    query: Result<Query<GetRequest>, QueryRejection>,
+) -> HandlerResult {
     let Query(query) = query.map_err(|rejection| {
         InvalidRequest::new("", "", format!("the query: {}", rejection.body_text()))
     })?;
-    let view = service.look(&id(job)?, query.wait()?).await?;
+    let view = service.get(&id(job)?, query.wait()?).await?;
     Ok(Json(view).into_response())
 }
 
@@ -83,13 +87,13 @@ async fn list(State(service): State<Arc<Service>>) -> Json<Value> {
 }
 
 async fn health(State(service): State<Arc<Service>>) -> Json<Value> {
-    let book = service.book();
-    let status = if book.places.is_stopping() {
+    let registry = service.registry();
+    let status = if registry.capacity.is_stopping() {
         "stopping"
     } else {
         "ok"
     };
-    Json(json!({ "status": status, "openJobs": book.open() }))
+    Json(json!({ "status": status, "openJobs": registry.open() }))
 }
 
 async fn openapi() -> impl IntoResponse {
@@ -112,20 +116,20 @@ async fn no_such_method() -> ApiError {
 
 type JobPath = Result<Path<String>, PathRejection>;
 
-/// An id that cannot be read is nobody's.
+/// A path that cannot be decoded names no job.
 fn id(path: JobPath) -> Result<String, ApiError> {
     path.map(|Path(id)| id).map_err(|_| ApiError::no_such_job())
 }
 
-/// Does `work` to its end, even if the client goes away meanwhile.
-async fn whole<T: Send + 'static>(
+/// Runs `work` to its end, even if the client disconnects.
+async fn detached<T: Send + 'static>(
     work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Result<T, ApiError> {
-    tokio::spawn(work).await.unwrap_or_else(|_| Err(broken()))
+    tokio::spawn(work).await.unwrap_or_else(|_| Err(internal()))
 }
 
-fn broken() -> ApiError {
-    let message = "the agent has a fault; its log tells more";
+fn internal() -> ApiError {
+    let message = "internal error; the log of the agent has the cause";
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
 }
 
@@ -134,7 +138,7 @@ async fn read<T: DeserializeOwned>(request: Request) -> Result<T, ApiError> {
     decode(is_json, &body)
 }
 
-/// An empty body is as good as `{}`.
+/// As [`read`]; an empty body is the default.
 async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Result<T, ApiError> {
     let (is_json, body) = body(request).await?;
     if body.is_empty() {
@@ -145,9 +149,9 @@ async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Res
 
 async fn body(request: Request) -> Result<(bool, Bytes), ApiError> {
     let is_json = is_json(request.headers());
-    let body = timeout(BODY_WITHIN, to_bytes(request.into_body(), BODY_MAX)).await;
+    let body = timeout(BODY_TIMEOUT, to_bytes(request.into_body(), BODY_MAX)).await;
     let body = body.map_err(|_| {
-        let message = format!("the body did not come within {} s", BODY_WITHIN.as_secs());
+        let message = format!("the body did not come within {} s", BODY_TIMEOUT.as_secs());
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "Agent.TooSlow", message)
     })?;
     let body = body.map_err(|_| {
@@ -157,8 +161,8 @@ async fn body(request: Request) -> Result<(bool, Bytes), ApiError> {
     Ok((is_json, body))
 }
 
-/// A web page in a browser on this machine can send any other type to any port, without being
-/// asked whether it may (<https://fetch.spec.whatwg.org/#cors-safelisted-request-header>).
+/// A web page in a browser on this machine can send some other types to any port without a CORS preflight
+/// (<https://fetch.spec.whatwg.org/#cors-safelisted-request-header>), but not this one.
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -175,7 +179,7 @@ fn decode<T: DeserializeOwned>(is_json: bool, body: &[u8]) -> Result<T, ApiError
     }
     let json: Value = serde_json::from_slice(body)
         .map_err(|error| InvalidRequest::new("", "", format!("the body is no JSON: {error}")))?;
-    // Its fields are told by their names, never by their places in a list.
+    // `serde` would also read a struct from an array.
     if !json.is_object() {
         return Err(InvalidRequest::new("", "", "the body is no JSON object").into());
     }

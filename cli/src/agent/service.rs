@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often a table that gives no answer is asked, for one request of a program.
+/// Attempts at the lock table for one request of a program.
 const TRIES: u32 = 3;
 
 /// Begins, renews and ends jobs.
@@ -29,33 +29,32 @@ const TRIES: u32 = 3;
 pub(super) struct Service<T = LockClient> {
     /// The lock table.
     pub(super) locks: T,
-    /// Where this process runs.
-    pub(super) site: HolderIdentity,
-    /// The protection of its task.
+    /// The identity of this process, which holders begin with.
+    pub(super) identity: HolderIdentity,
+    /// Scale-in protection of the task.
     pub(super) protection: Protection,
-    /// Lease of a job that asks for none.
+    /// Lease of a job that names none.
     pub(super) lease: Duration,
-    /// What a job gets to stop.
+    /// How long a job has to stop.
     pub(super) grace: Duration,
     /// The jobs.
-    pub(super) book: Mutex<JobRegistry<InFlight>>,
-    /// Says that something became of a job.
+    pub(super) registry: Mutex<JobRegistry<InFlight>>,
+    /// Notifies of a change in the state of a job.
     pub(super) changed: watch::Sender<()>,
 }
 
 impl<T: LockTable> Service<T> {
-    /// A job as it stands, or as it stands when it is lost or has ended, if that comes within
-    /// `most`.
+    /// Returns a job's state. For an open job, waits up to `wait` until it is lost or has ended.
     ///
     /// # Errors
-    /// That there is no such job.
-    pub(super) async fn look(&self, id: &str, most: Duration) -> Result<JobView, ApiError> {
-        let end = Instant::now() + most;
+    /// If there is no such job.
+    pub(super) async fn get(&self, id: &str, wait: Duration) -> Result<JobView, ApiError> {
+        let end = Instant::now() + wait;
         let mut changed = self.changed.subscribe();
         loop {
             let (view, is_open) = {
-                let book = self.book();
-                let job = book.look(id).ok_or_else(ApiError::no_such_job)?;
+                let registry = self.registry();
+                let job = registry.get(id).ok_or_else(ApiError::no_such_job)?;
                 (JobView::of(Some(id), job), job.phase == Phase::Open)
             };
             if !is_open || end.left().is_zero() {
@@ -68,21 +67,21 @@ impl<T: LockTable> Service<T> {
         }
     }
 
-    /// The jobs that are not over, without their ids.
+    /// The jobs that are not closed, without their ids.
     pub(super) fn list(&self) -> Vec<JobView> {
-        let book = self.book();
-        let jobs = book.unfinished();
+        let registry = self.registry();
+        let jobs = registry.unfinished();
         jobs.into_iter()
             .map(|(_, job)| JobView::of(None, job))
             .collect()
     }
 
-    /// Sees to it that what becomes of jobs by themselves becomes of them in time.
-    pub(super) async fn keep(&self) {
+    /// Advances the registry at each of its deadlines, for ever.
+    pub(super) async fn run_timer(&self) {
         let mut changed = self.changed.subscribe();
         loop {
             self.tick();
-            let next = self.book().next();
+            let next = self.registry().next_deadline();
             tokio::select! {
                 () = reached(next) => {}
                 _ = changed.changed() => {}
@@ -92,39 +91,44 @@ impl<T: LockTable> Service<T> {
 
     fn tick(&self) {
         let (lost, closed) = {
-            let mut book = self.book();
-            let open = book.open();
-            (book.tick(Instant::now()), book.open() < open)
+            let mut registry = self.registry();
+            let open = registry.open();
+            (registry.tick(Instant::now()), registry.open() < open)
         };
-        for (Grant { lock, holder, .. }, why) in &lost {
-            tracing::warn!(lock, holder, "the job has to stop: {why}");
+        for (Grant { lock, holder, .. }, reason) in &lost {
+            tracing::warn!(
+                event = "job_lost",
+                lock,
+                holder,
+                "the job has to stop: {reason}"
+            );
         }
         if closed || !lost.is_empty() {
             self.changed.send_replace(());
         }
     }
 
-    /// Begins no job any more, and waits until those that were beginning have begun.
+    /// Lets no more jobs begin, and waits for those being begun.
     pub(super) async fn stop(&self) {
         let mut changed = self.changed.subscribe();
-        self.book().places.stop();
+        self.registry().capacity.stop();
         self.changed.send_replace(());
-        while !self.book().places.is_settled() {
+        while !self.registry().capacity.is_settled() {
             changed.changed().await.ok();
         }
     }
 
     /// Waits until no job is open.
-    pub(super) async fn empty(&self) {
+    pub(super) async fn drained(&self) {
         let mut changed = self.changed.subscribe();
-        while self.book().open() > 0 {
+        while self.registry().open() > 0 {
             changed.changed().await.ok();
         }
     }
 
-    /// The book, never held over an await.
-    pub(super) fn book(&self) -> MutexGuard<'_, JobRegistry<InFlight>> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The registry, never held over an await.
+    pub(super) fn registry(&self) -> MutexGuard<'_, JobRegistry<InFlight>> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
-The API: POST /v1/jobs, POST /v1/jobs/{job}/beat, POST /v1/jobs/{job}/end, GET /v1/jobs/{job}; the
-whole description is at GET /v1/openapi.yaml.
+The API: POST /v1/jobs, POST /v1/jobs/{job}/beat, POST /v1/jobs/{job}/end, GET /v1/jobs/{job}; its
+description is at GET /v1/openapi.yaml.
 
 With a command, the agent starts it with LOCKSTEP_AGENT (http://… or unix:…) in its environment, and
 ends with it. Without one, it runs beside the program, in the same task.
@@ -25,14 +25,14 @@ Examples:
   lockstep agent -- java -jar service.jar
   lockstep agent --socket /run/lockstep/agent.sock";
 
-/// Lend locks to a program that runs many jobs in one process, over a local HTTP API
+/// Hold locks for a program that runs many jobs in one process, over a local HTTP API
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct AgentArgs {
     /// Loopback address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7414", value_parser = loopback)]
     pub(crate) listen: SocketAddr,
-    /// Unix socket to listen on instead, made with mode 0600
+    /// Unix socket to listen on instead, created with mode 0600
     #[arg(long, value_name = "PATH", conflicts_with = "listen")]
     pub(crate) socket: Option<PathBuf>,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) struct AgentArgs {
     pub(crate) lease: Duration,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
-    /// What a job gets to stop when its lease runs out, and the command or the open jobs at SIGTERM
+    /// Time to stop for a job whose lease runs out, and for the command or the open jobs on SIGTERM
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     /// The command and its arguments, if the agent is to start one
@@ -50,7 +50,7 @@ pub(crate) struct AgentArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Whoever reaches the API can take locks, so it is for this machine only.
+/// Any client of the API can acquire locks, so it is for this machine only.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: Option<SocketAddr> = text.parse().ok();
     address
@@ -63,7 +63,7 @@ mod tests {
     use super::loopback;
 
     #[test]
-    fn only_this_machine_is_listened_to() {
+    fn only_a_loopback_address_is_accepted() {
         for good in ["127.0.0.1:7414", "127.0.0.2:0", "[::1]:7414"] {
             assert!(loopback(good).is_ok(), "{good}");
         }

@@ -1,12 +1,12 @@
-//! Values of flags: each is checked where it is read, so that an error names its flag.
+//! Parsers for the values of flags, so that clap's error names the flag.
 
 use crate::lease::timing::LeaseTiming;
 use lockstep::domain::{LockKey, RunKey};
 use std::time::Duration;
 
-/// A length of time, such as 90s, 15m, 2h or 1h30m: whole seconds.
+/// A duration in whole seconds, such as 90s, 15m, 2h or 1h30m.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let rule = "a length of time in whole seconds, such as 90s, 15m or 1h30m";
+    let rule = "must be a duration in whole seconds, such as 90s, 15m or 1h30m";
     let mut whole = 0_u64;
     let mut rest = text;
     while !rest.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(whole))
 }
 
-/// A length of time from a second to a year.
+/// A duration from a second to a year.
 pub(crate) fn limit(text: &str) -> Result<Duration, String> {
     within(
         text,
@@ -40,7 +40,7 @@ pub(crate) fn limit(text: &str) -> Result<Duration, String> {
     )
 }
 
-/// A lease.
+/// The length of a lease.
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     within(
         text,
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_of_time_is_a_sum_of_numbers_with_units() {
+    fn a_duration_is_a_sum_of_numbers_with_units() {
         let seconds = |text| duration(text).map(|length| length.as_secs());
 
         assert_eq!(seconds("90s"), Ok(90));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_has_room_for_renewals() {
+    fn a_lease_is_long_enough_for_renewals() {
         assert!(lease("4s").is_err() && lease("25h").is_err());
         assert_eq!(lease("5s"), Ok(Duration::from_secs(5)));
     }

@@ -18,12 +18,12 @@ Exit codes:
 Environment:
   LOCKSTEP_TABLE   name of the lock table (or --table)
   LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN
-                   the grant of a workflow: it is verified and kept instead of taking the lock
+                   the grant of a workflow: verified and renewed, instead of acquiring the lock
   LOCKSTEP_LOG     error, warn, info (default), debug or trace
 
 The command gets LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE,
 LOCKSTEP_RUN_KEY, LOCKSTEP_PROGRESS (a FIFO that takes lines; see `lockstep progress`) and
-LOCKSTEP_MARK (by which its processes are found).
+LOCKSTEP_MARK (identifies its processes).
 
 Example:
   lockstep run --lock nightly-report --lease 60s --overlap skip -- ./report --all";
@@ -35,7 +35,7 @@ pub(crate) enum OverlapArg {
     Skip,
     /// Start nothing and exit with 75
     Fail,
-    /// Wait in line
+    /// Wait in the queue
     #[value(alias = "queue")]
     Wait,
 }
@@ -44,7 +44,7 @@ pub(crate) enum OverlapArg {
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct RunArgs {
-    /// The lock; under a workflow that holds one, that one is the default
+    /// The lock [default: that of the workflow which started this task]
     #[arg(long, value_name = "NAME", value_parser = parse::lock)]
     pub(crate) lock: Option<String>,
     #[command(flatten)]
@@ -58,10 +58,10 @@ pub(crate) struct RunArgs {
     /// Wait at most this long, with --overlap wait
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) max_wait: Option<Duration>,
-    /// Most waiters, with --overlap wait [default: 100]
+    /// Maximum number of waiters, with --overlap wait [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) max_queue: Option<u16>,
-    /// How many may run at once
+    /// Maximum number of runs at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) permits: u8,
     /// Idempotency key of the trigger: one success per key
@@ -90,10 +90,10 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// What clap cannot check: flags that say nothing together.
+    /// Checks what clap cannot: flags without effect in combination.
     ///
     /// # Errors
-    /// A sentence that names the flag.
+    /// A sentence with the name of the flag.
     pub(crate) fn check(&self) -> Result<(), String> {
         let waits = self.overlap == OverlapArg::Wait;
         if self.max_wait.is_some() && !waits {
@@ -114,8 +114,8 @@ impl RunArgs {
             permits: Some(self.permits.into()),
             lease_seconds: Some(lease_seconds),
             heartbeat_seconds: Some((lease_seconds / 3).max(1)),
-            // The command is stopped on time from here. The table's word would come with a beat, and
-            // of its progress it sees only what is there at a beat.
+            // This process enforces both limits: the table would enforce them only at a renewal,
+            // and sees progress only then.
             max_run_seconds: None,
             no_progress_seconds: None,
             min_interval_seconds: self.min_interval.map(seconds),

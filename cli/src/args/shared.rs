@@ -1,11 +1,11 @@
-//! Flags that several commands have.
+//! Flags shared by several commands.
 
 use crate::platform::env::{filled, variable};
 use crate::protect::Mode;
 use clap::Args;
 use lockstep::config::{Config, Key};
 
-/// Where the locks are.
+/// The lock table.
 #[derive(Debug, Args)]
 pub(crate) struct TableArg {
     /// Name of the lock table
@@ -19,10 +19,10 @@ pub(crate) struct TableArg {
 }
 
 impl TableArg {
-    /// The settings, of which the table may be a flag.
+    /// The settings in the environment; the flag overrides the table.
     ///
     /// # Errors
-    /// All that is wrong with the environment.
+    /// All errors in the environment.
     pub(crate) fn config(&self) -> Result<Config, String> {
         let config = Config::from_lookup(|name| {
             let chosen = self.table.clone().filter(|_| name == Key::Table.name());
@@ -42,7 +42,7 @@ impl TableArg {
     }
 }
 
-/// What the name of a table has to be
+/// The rule for the name of a table
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>).
 const TABLE_RULE: &str = "3 to 255 of A-Z a-z 0-9 _ . -, or the ARN of a table";
 
@@ -58,10 +58,10 @@ fn is_table(name: &str) -> bool {
     }
 }
 
-/// Whether the task is protected.
+/// Task scale-in protection.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ProtectArg {
-    /// Protect the ECS task from scale-in and deployments while there is work in flight
+    /// Protect the ECS task from scale-in and deployments while work is in flight
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true,
           default_value = "off", default_missing_value = "best-effort")]
     pub(crate) protect: Mode,

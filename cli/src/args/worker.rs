@@ -10,9 +10,9 @@ use std::time::Duration;
 const AFTER_HELP: &str = "\
 A message is deleted when its command has succeeded, and not before. One that failed is visible
 again after 5s, 10s, 20s and so on up to --backoff-max, until the redrive policy of the queue
-moves it to the dead-letter queue. One whose once key has had its success is deleted and not run.
-One that the table, its lock or this machine keeps from its work is hidden for 15s, 1m, 4m and so
-on up to an hour, and no more are received until a read of the table and one message get through.
+moves it to the dead-letter queue. One whose once key has already succeeded is deleted and not run.
+One that cannot start because of the table, its lock or this machine is hidden for 15s, 1m, 4m and
+so on up to an hour, and no more are received until a read of the table and one message succeed.
 
 Exit codes:
   64   a flag or the environment is wrong        69   the queue or the table cannot be used
@@ -26,11 +26,11 @@ Environment:
 The command gets the body of one message on standard input, and LOCKSTEP_LOCK, LOCKSTEP_HOLDER,
 LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE, LOCKSTEP_RUN_KEY (the once key), LOCKSTEP_PROGRESS,
 LOCKSTEP_MESSAGE_ID, LOCKSTEP_RECEIVE_COUNT and LOCKSTEP_MESSAGE_ATTRIBUTES (JSON, without
-binary ones). SQS shows a message again 12 hours after it was received, whoever works on it;
-then it is left alone as long as the first receiver holds its lease.
+binary ones). SQS delivers a message again 12 hours after it was received, even while it is at
+work; it is then left alone as long as the first receiver holds its lease.
 
-At the end no more messages are received; the poll that is under way, up to 20s, is waited for
-while there is grace. A second signal stops commands at once, a third kills them.
+After SIGTERM no more messages are received; the poll that is under way, up to 20s, is waited for
+within --grace. A second signal stops commands at once, a third kills them.
 
 Example:
   lockstep worker --queue-url https://sqs.eu-west-1.amazonaws.com/111122223333/orders \\
@@ -44,14 +44,14 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "URL", env = "LOCKSTEP_QUEUE_URL", hide_env_values = true,
           value_parser = parse_queue)]
     pub(crate) queue_url: QueueUrl,
-    /// How many messages are worked on at once
+    /// Maximum number of messages at work at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) concurrency: u8,
-    /// First part of the locks' names [default: the queue's name]
+    /// Prefix of the locks' names [default: the queue's name]
     #[arg(long, value_name = "NAME", value_parser = lock_prefix)]
     pub(crate) lock: Option<String>,
-    /// JMESPath of what makes two messages the same work, in a JSON body: a text or a whole number of
-    /// 64 bits [default: the message's id]
+    /// JMESPath of a message's idempotency key in its JSON body: a string or a 64-bit integer
+    /// [default: the message's id]
     #[arg(long, value_name = "JMESPATH", value_parser = OnceKey::compile)]
     pub(crate) once_key: Option<OnceKey>,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct WorkerArgs {
     /// Another worker may take a message over after this time of silence, 5s to 24h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
     pub(crate) lease: Duration,
-    /// Time from SIGTERM to the end of all commands; the last 5s of it they are told to stop
+    /// Time from SIGTERM to the end of all commands; they are asked to stop 5s before its end
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     /// Stop a command after this time
@@ -68,7 +68,7 @@ pub(crate) struct WorkerArgs {
     /// Stop a command after this time without a change in its progress
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) no_progress: Option<Duration>,
-    /// Longest time before a message that failed is tried again
+    /// Longest time before a failed message is visible again
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = backoff)]
     pub(crate) backoff_max: Duration,
     #[command(flatten)]
@@ -78,20 +78,20 @@ pub(crate) struct WorkerArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Where a queue is, and its name.
+/// The URL of a queue, and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QueueUrl {
-    /// The whole URL.
+    /// The URL.
     pub(crate) url: String,
     /// The queue's name.
     pub(crate) name: String,
 }
 
-/// `https://sqs.<region>.amazonaws.com/<account>/<name>`, on whatever host
+/// Parses `https://sqs.<region>.amazonaws.com/<account>/<name>`, with any host
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html>).
 fn parse_queue(text: &str) -> Result<QueueUrl, String> {
-    let rule =
-        "the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
+    let rule = "must be the URL of a queue, such as \
+                https://sqs.eu-west-1.amazonaws.com/111122223333/orders";
     let path = text
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"));
@@ -99,7 +99,7 @@ fn parse_queue(text: &str) -> Result<QueueUrl, String> {
     let name = name.filter(|name| !name.is_empty()).ok_or(rule)?;
     if name.ends_with(".fifo") {
         let why = "a FIFO queue hands out no message of a group while another one is in flight, \
-                   and one that fails holds up its group: take a standard queue";
+                   and one that fails blocks its group: use a standard queue";
         return Err(why.into());
     }
     lock_prefix(name).map_err(|_| rule)?;
@@ -109,7 +109,7 @@ fn parse_queue(text: &str) -> Result<QueueUrl, String> {
     })
 }
 
-/// What the name of a lock can begin with: a slash and two digits follow.
+/// Parses the prefix of a lock's name: a slash and two digits follow.
 fn lock_prefix(text: &str) -> Result<String, String> {
     match LockKey::new(format!("{text}/00")) {
         Ok(_) if !text.is_empty() => Ok(text.to_owned()),
@@ -120,7 +120,7 @@ fn lock_prefix(text: &str) -> Result<String, String> {
     }
 }
 
-/// A limit of a back-off: SQS hides a message for 12 hours at most
+/// Parses the limit of the back-off: SQS hides a message for 12 hours at most
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 fn backoff(text: &str) -> Result<Duration, String> {
     let length = parse::limit(text)?;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backoff_is_no_longer_than_sqs_hides_a_message() {
+    fn a_backoff_is_shorter_than_the_longest_visibility_timeout_of_sqs() {
         assert_eq!(backoff("11h"), Ok(Duration::from_secs(39_600)));
         assert!(backoff("12h").is_err() && backoff("0s").is_err());
     }

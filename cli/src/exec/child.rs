@@ -1,4 +1,4 @@
-//! The processes that do the work: each in a group of its own, none of them left behind.
+//! The guarded command as a child process, in a process group of its own.
 
 use super::{ChildExit, CommandTree, Mark, Subreaper, shim};
 use nix::errno::Errno;
@@ -8,7 +8,7 @@ use std::io::{Error, Write};
 use std::process::Stdio;
 use tokio::sync::oneshot;
 
-/// Brings the end of a process.
+/// Receives the exit of a process.
 pub(crate) type EndOf = oneshot::Receiver<ChildExit>;
 
 /// What to start.
@@ -16,18 +16,18 @@ pub(crate) type EndOf = oneshot::Receiver<ChildExit>;
 pub(crate) struct Spec {
     /// The command and its arguments.
     pub(crate) command: Vec<String>,
-    /// Variables of this process that it does not get: they are about another grant.
+    /// Variables of this process that are removed: they belong to another grant.
     pub(crate) without: &'static [&'static str],
-    /// Variables that it gets beside the others of this process.
+    /// Variables that are added to those of this process.
     pub(crate) environment: Vec<(String, String)>,
-    /// What it reads on standard input; none is what this process reads.
+    /// Its standard input; `None` inherits that of this process.
     pub(crate) input: Option<Vec<u8>>,
 }
 
-/// A process at work, and everything that it starts.
+/// A running command, and everything that it starts.
 #[derive(Debug)]
 pub(crate) struct Child {
-    family: CommandTree,
+    tree: CommandTree,
     end: EndOf,
 }
 
@@ -35,7 +35,7 @@ impl Child {
     /// Starts `spec` in a process group of its own.
     ///
     /// # Errors
-    /// When no process can be started. A command that is not there shows in its end.
+    /// When no process can be started. A command that is not found shows in its exit.
     pub(crate) fn start(reaper: &Subreaper, spec: &Spec) -> Result<Self, Error> {
         let mut command = shim::command(&spec.command);
         for name in spec.without {
@@ -49,31 +49,38 @@ impl Child {
         }
         let (process, end) = reaper.start(&mut command)?;
         if let (Some(input), Some(mut pipe)) = (spec.input.clone(), process.stdin) {
-            // A thread, because a child that reads slowly must hold up nobody. One that ends
-            // without reading all of it is free to.
+            // A thread, because a child that reads slowly must not block this one. It may end without
+            // reading all of its input.
             std::thread::spawn(move || pipe.write_all(&input).ok());
         }
         let group = process.pid;
-        let family = CommandTree { group, mark };
-        Ok(Self { family, end })
+        let tree = CommandTree { group, mark };
+        Ok(Self { tree, end })
     }
 
-    /// What its processes have in common.
-    pub(crate) fn family(&self) -> &CommandTree {
-        &self.family
+    /// Identifies its processes.
+    pub(crate) fn tree(&self) -> &CommandTree {
+        &self.tree
     }
 
-    /// Its end. What it left behind in its group has been killed by then.
+    /// Waits for its exit. The rest of its group has been killed by then.
     pub(crate) async fn ended(&mut self) -> ChildExit {
         (&mut self.end).await.unwrap_or(ChildExit::Unknown)
     }
 
     /// Sends `signal` to the whole group.
     pub(crate) fn signal(&self, signal: Signal) {
-        match killpg(self.family.group, signal) {
+        match killpg(self.tree.group, signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => {
-                tracing::warn!(group = %self.family.group, %signal, %error, "the signal was not sent");
+                let group = self.tree.group;
+                tracing::warn!(
+                    event = "signal_failed",
+                    %group,
+                    %signal,
+                    %error,
+                    "failed to send a signal"
+                );
             }
         }
     }
@@ -83,8 +90,8 @@ impl Child {
 pub(crate) struct Started {
     /// Its id.
     pub(crate) pid: Pid,
-    /// What it reads, if that is a pipe.
+    /// The pipe to its standard input, if there is one.
     pub(crate) stdin: Option<std::process::ChildStdin>,
-    /// What it writes, if that is a pipe.
+    /// The pipe from its standard output, if there is one.
     pub(crate) stdout: Option<std::process::ChildStdout>,
 }

@@ -11,14 +11,14 @@ use std::process::ExitStatus;
 pub(crate) enum ChildExit {
     /// It returned a code.
     Code(u8),
-    /// The signal of this number ended it. Real-time signals have no name.
+    /// The signal of this number ended it. A number, because real-time signals have no name.
     Signal(i32),
-    /// It is gone, and nobody knows how.
+    /// Its exit status is not known.
     Unknown,
 }
 
 impl ChildExit {
-    /// The end that the system tells of.
+    /// Converts the exit status that `wait` returns.
     pub(crate) fn of(status: ExitStatus) -> Self {
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         match (code, status.signal()) {
@@ -28,12 +28,12 @@ impl ChildExit {
         }
     }
 
-    /// Whether the work is done.
+    /// Whether the exit code is 0.
     pub(crate) fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 
-    /// The same as a code to exit with.
+    /// The exit code of `lockstep` for it.
     pub(crate) fn exit(self) -> Exit {
         match self {
             Self::Code(code) => Exit::code(code),

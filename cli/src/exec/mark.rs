@@ -1,7 +1,7 @@
-//! A mark in the environment of a command and of all that it starts.
+//! A mark in the environment of a command and of its descendants.
 //!
 //! A process that calls `setsid` leaves the command's group, and one whose parent ends leaves the
-//! command's descendants. Its environment goes with it through both, and `/proc` shows it to the same
+//! command's descendants. It keeps its environment through both, and `/proc` shows it to the same
 //! user (<https://man7.org/linux/man-pages/man5/proc_pid_environ.5.html>).
 
 use crate::platform::env::{filled, random_id};
@@ -14,28 +14,28 @@ const VARIABLE: &str = "LOCKSTEP_MARK";
 /// Hexadecimal digits of a mark.
 const DIGITS: usize = 12;
 
-/// What tells the processes of one command from all others.
+/// Distinguishes the processes of one command from all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(String);
 
 impl Mark {
-    /// A mark that no other command has.
+    /// Creates a random mark.
     pub(crate) fn new() -> Self {
         Self(random_id())
     }
 
-    /// Reads a mark as [`Self::text`] writes it.
+    /// Parses the output of [`Self::text`].
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let is_mark = text.len() == DIGITS && text.bytes().all(|digit| digit.is_ascii_hexdigit());
         is_mark.then(|| Self(text.to_owned()))
     }
 
-    /// The mark itself.
+    /// The mark as text.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
-    /// The variable for the command, with the marks that this process has itself.
+    /// The variable for the command: the marks of this process, then this one.
     pub(super) fn variable(&self) -> (String, String) {
         let marks = match filled(VARIABLE) {
             Some(outer) => format!("{outer}:{}", self.0),
@@ -44,8 +44,8 @@ impl Mark {
         (VARIABLE.into(), marks)
     }
 
-    /// Whether the process of this `id` was started with the mark. A process of another user is
-    /// counted as one without it.
+    /// Whether the process of this `id` was started with the mark; `false` for a process of another
+    /// user.
     pub(super) fn is_on(&self, id: Pid) -> bool {
         let environment = fs::read(format!("/proc/{id}/environ"));
         environment.is_ok_and(|environment| self.is_in(&environment))
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_found_among_others_and_only_whole() {
+    fn a_mark_is_found_among_others_and_only_as_a_whole() {
         let mark = Mark::parse("0123456789ab").unwrap();
 
         for (environment, found) in [
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_read_as_it_is_written_and_nothing_else_is_one() {
+    fn a_mark_is_parsed_as_it_is_written_and_other_text_is_rejected() {
         let mark = Mark::new();
 
         assert_eq!(Mark::parse(mark.text()), Some(mark));

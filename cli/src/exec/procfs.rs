@@ -1,4 +1,4 @@
-//! The processes that there are, as `/proc` shows them.
+//! Reads the list of processes from `/proc`.
 
 use nix::unistd::Pid;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,20 +8,20 @@ use std::fs;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessTable(BTreeMap<Pid, Process>);
 
-/// One of them.
+/// One process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     parent: Pid,
     group: Pid,
-    /// Whether it has ended and is not waited for yet.
+    /// Whether it has ended and is not reaped yet.
     is_zombie: bool,
-    /// Clock ticks from the start of the machine to its own. With its id it tells the process from a
-    /// later one of the same id.
+    /// Clock ticks from the start of the machine to its own. Distinguishes the process from a later one
+    /// with the same id.
     pub(super) started: u64,
 }
 
 impl ProcessTable {
-    /// Those of the present; none where `/proc` cannot be read.
+    /// Reads the current processes; empty where `/proc` cannot be read.
     pub(crate) fn now() -> Self {
         let Ok(entries) = fs::read_dir("/proc") else {
             return Self::default();
@@ -39,19 +39,19 @@ impl ProcessTable {
         self.0.get(&id).filter(|process| !process.is_zombie)
     }
 
-    /// All that have not ended.
+    /// All processes that have not ended.
     pub(super) fn all_living(&self) -> impl Iterator<Item = Pid> {
         let living = self.0.iter().filter(|(_, process)| !process.is_zombie);
         living.map(|(id, _)| *id)
     }
 
-    /// Those of the group that have not ended.
+    /// Processes of `group` that have not ended.
     pub(super) fn of_group(&self, group: Pid) -> impl Iterator<Item = Pid> {
         let all = self.all_living();
         all.filter(move |id| self.0[id].group == group)
     }
 
-    /// Children of `parent` that have ended and are not waited for yet.
+    /// Children of `parent` that have ended and are not reaped yet.
     pub(super) fn zombies_of(&self, parent: Pid) -> impl Iterator<Item = Pid> {
         let all = self.0.iter();
         let zombies = all.filter(move |(_, one)| one.is_zombie && one.parent == parent);
@@ -64,7 +64,7 @@ impl ProcessTable {
         all.filter(move |id| self.0[id].parent == parent)
     }
 
-    /// `roots` and all that descends from them.
+    /// `roots` and all their descendants.
     pub(super) fn with_descendants(&self, roots: BTreeSet<Pid>) -> BTreeSet<Pid> {
         let mut children: BTreeMap<Pid, Vec<Pid>> = BTreeMap::new();
         for id in self.all_living() {
@@ -81,8 +81,8 @@ impl ProcessTable {
 }
 
 impl Process {
-    /// The name of a command stands in brackets and may have any character. After it come state,
-    /// parent and group, and 16 fields later the time of the start
+    /// Parses a line of `/proc/<id>/stat`. The name of the command is in brackets and may have any
+    /// character. State, parent and group follow, and 16 fields later the start time
     /// (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
     fn parse(stat: &str) -> Option<Self> {
         let (_, rest) = stat.rsplit_once(')')?;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_read_whatever_its_name_is() {
+    fn a_process_is_parsed_whatever_its_name_is() {
         let rest = "0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8812 9 10";
         let read = |head: &str| Process::parse(&format!("{head} {rest}"));
         let process = |parent, is_zombie| Process {
@@ -131,7 +131,7 @@ mod tests {
             is_zombie: false,
             started: 0,
         };
-        // A chain of a thousand, and a child of somebody else.
+        // A chain of a thousand, and a child of another process.
         let mut all: BTreeMap<_, _> = (10..1_010).map(|id| (pid(id), of(id - 1))).collect();
         all.insert(pid(5_000), of(1));
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_among_those_that_live() {
+    fn this_process_is_listed_as_living() {
         let own = Pid::this();
 
         let processes = ProcessTable::now();

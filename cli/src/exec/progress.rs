@@ -1,7 +1,7 @@
-//! How a command tells that it makes progress: a line into a FIFO.
+//! Receives a command's progress: it writes lines to a FIFO.
 
 use crate::exit::Exit;
-use crate::log::say;
+use crate::log::print_line;
 use crate::platform::env::{filled, random_id, scratch_folders};
 use nix::errno::Errno;
 use nix::sys::stat::Mode;
@@ -18,18 +18,18 @@ use tokio::sync::watch;
 
 /// The variable that names the FIFO.
 pub(crate) const VARIABLE: &str = "LOCKSTEP_PROGRESS";
-/// Most characters of a progress; the rest of a line is cut off.
-const LONGEST: usize = 256;
+/// Maximum length of a progress value, in characters; the rest of a line is cut off.
+const MAX_LENGTH: usize = 256;
 
-/// What the name of a FIFO begins with.
+/// Prefix of a FIFO's name.
 const PREFIX: &str = "lockstep-";
-/// Age from which on a FIFO without a reader is left behind, and not about to be opened.
-const LEFT_AFTER: Duration = Duration::from_secs(60);
+/// Age from which a FIFO without a reader is stale, and not about to be opened.
+const STALE_AFTER: Duration = Duration::from_secs(60);
 
-/// Whether this process has removed the FIFOs that were left behind.
+/// Runs the removal of stale FIFOs once per process.
 static SWEPT: Once = Once::new();
 
-/// A FIFO, as long as this lives, and what came out of it last.
+/// A FIFO, which is removed on drop, and the last value read from it.
 #[derive(Debug)]
 pub(crate) struct Progress {
     path: PathBuf,
@@ -37,12 +37,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Makes a FIFO that only this user can use.
+    /// Creates a FIFO that only this user can use.
     ///
     /// # Errors
-    /// When no folder takes one.
+    /// When it can be created in no directory.
     pub(crate) fn open() -> Result<Self, Error> {
-        let mut problem = Error::other("no folder");
+        let mut problem = Error::other("no directory for the FIFO");
         SWEPT.call_once(|| scratch_folders().iter().for_each(|folder| sweep(folder)));
         for folder in scratch_folders() {
             let path = folder.join(format!("{PREFIX}{}", random_id()));
@@ -55,14 +55,14 @@ impl Progress {
     }
 
     fn read_from(path: PathBuf) -> Result<Self, Error> {
-        let (tell, latest) = watch::channel(None);
-        // Made first, so that the FIFO goes with it whatever comes.
+        let (sender, latest) = watch::channel(None);
+        // Created first, so that its drop removes the FIFO on any error.
         let progress = Self { path, latest };
-        // Open for both, so that it does not end when a writer closes it.
+        // Open for both, so that there is no end of file when a writer closes it.
         let receiver = pipe::OpenOptions::new()
             .read_write(true)
             .open_receiver(&progress.path)?;
-        tokio::spawn(listen(receiver, tell));
+        tokio::spawn(read_lines(receiver, sender));
         Ok(progress)
     }
 
@@ -71,7 +71,7 @@ impl Progress {
         (VARIABLE.into(), self.path.display().to_string())
     }
 
-    /// What the command said last.
+    /// The command's latest progress.
     pub(crate) fn latest(&self) -> watch::Receiver<Option<String>> {
         self.latest.clone()
     }
@@ -83,19 +83,18 @@ impl Drop for Progress {
     }
 }
 
-/// Removes the FIFOs in `folder` that processes left behind when they were killed, as far as this user
-/// may.
+/// Removes stale FIFOs in `folder`, of processes that were killed, as far as this user may.
 fn sweep(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
-        if is_left_behind(&path) {
+        if is_stale(&path) {
             std::fs::remove_file(&path).ok();
         }
     }
 }
 
 /// Whether `path` is a FIFO of this command that is old and has no reader.
-fn is_left_behind(path: &Path) -> bool {
+fn is_stale(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let id = name.and_then(|name| name.strip_prefix(PREFIX));
     let is_id = |id: &str| id.len() == 12 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -105,7 +104,7 @@ fn is_left_behind(path: &Path) -> bool {
     let age = file.modified().ok().and_then(|at| at.elapsed().ok());
     id.is_some_and(is_id)
         && file.file_type().is_fifo()
-        && age.is_some_and(|age| age >= LEFT_AFTER)
+        && age.is_some_and(|age| age >= STALE_AFTER)
         // A FIFO that is open for reading can be opened for writing.
         && open(path).is_err_and(|error| error.raw_os_error() == Some(Errno::ENXIO as i32))
 }
@@ -118,15 +117,14 @@ fn open(path: &Path) -> Result<File, Error> {
         .open(path)
 }
 
-/// Tells the last whole line that was written, if it is another than before, until nobody listens
-/// any more.
-async fn listen(mut fifo: pipe::Receiver, tell: watch::Sender<Option<String>>) {
+/// Sends the last complete line if it differs from the one before, until all receivers are dropped.
+async fn read_lines(mut fifo: pipe::Receiver, sender: watch::Sender<Option<String>>) {
     let mut line = Vec::new();
     let mut part = [0; 4096];
     loop {
         let length = tokio::select! {
-            // Of a FIFO that is open for both no end is ever read.
-            () = tell.closed() => return,
+            // A FIFO that is open for both has no end of file.
+            () = sender.closed() => return,
             read = fifo.read(&mut part) => match read {
                 Ok(length @ 1..) => length,
                 Ok(0) | Err(_) => return,
@@ -134,24 +132,24 @@ async fn listen(mut fifo: pipe::Receiver, tell: watch::Sender<Option<String>>) {
         };
         for byte in &part[..length] {
             if *byte == b'\n' {
-                let said = plain(&String::from_utf8_lossy(&line));
+                let value = sanitize(&String::from_utf8_lossy(&line));
                 line.clear();
-                tell.send_if_modified(|latest| {
-                    let is_new = said.is_some() && *latest != said;
+                sender.send_if_modified(|latest| {
+                    let is_new = value.is_some() && *latest != value;
                     if is_new {
-                        *latest = said;
+                        *latest = value;
                     }
                     is_new
                 });
-            } else if line.len() < LONGEST {
+            } else if line.len() < MAX_LENGTH {
                 line.push(*byte);
             }
         }
     }
 }
 
-/// A line in the form that the contract takes: visible ASCII and spaces, 256 of them.
-fn plain(line: &str) -> Option<String> {
+/// Converts a line to what the contract accepts: visible ASCII and spaces, at most 256 of them.
+fn sanitize(line: &str) -> Option<String> {
     let visible = |c: char| {
         if c == ' ' || c.is_ascii_graphic() {
             c
@@ -159,31 +157,31 @@ fn plain(line: &str) -> Option<String> {
             '?'
         }
     };
-    let line: String = line.trim().chars().take(LONGEST).map(visible).collect();
+    let line: String = line.trim().chars().take(MAX_LENGTH).map(visible).collect();
     (!line.is_empty()).then_some(line)
 }
 
-/// `lockstep progress VALUE`.
+/// `lockstep progress VALUE`: writes the value to the FIFO.
 pub(crate) fn report(value: &str) -> Exit {
     let Some(path) = filled(VARIABLE) else {
-        say(format!(
-            "{VARIABLE} is not set: `progress` works under `lockstep run` or `worker`"
+        print_line(format!(
+            "{VARIABLE} is not set: `progress` requires `lockstep run` or `worker`"
         ));
         return Exit::CONFIGURATION;
     };
     match write(Path::new(&path), value) {
         Ok(()) => Exit::OK,
         Err(error) => {
-            say(format!("{VARIABLE} is {path:?}: {error}"));
+            print_line(format!("{VARIABLE} is {path:?}: {error}"));
             Exit::FAILED
         }
     }
 }
 
-/// One write of less than a page: lines of several writers never mix
-/// (<https://man7.org/linux/man-pages/man7/pipe.7.html>). It does not wait for a reader that is gone.
+/// Writes less than a page at once: lines of several writers never mix
+/// (<https://man7.org/linux/man-pages/man7/pipe.7.html>). Does not wait for a reader.
 fn write(path: &Path, value: &str) -> Result<(), Error> {
-    let value = plain(value).ok_or_else(|| Error::other("the progress is empty"))?;
+    let value = sanitize(value).ok_or_else(|| Error::other("the progress is empty"))?;
     let mut fifo = open(path)?;
     fifo.write_all(format!("{value}\n").as_bytes())
 }
@@ -194,11 +192,11 @@ mod tests {
     use std::time::SystemTime;
 
     #[test]
-    fn a_line_is_brought_into_the_form_that_the_contract_takes() {
-        assert_eq!(plain("  file 3 of 9\r"), Some("file 3 of 9".into()));
-        assert_eq!(plain("größe\t1"), Some("gr??e?1".into()));
-        assert_eq!(plain(&"x".repeat(300)), Some("x".repeat(256)));
-        assert_eq!(plain("  "), None);
+    fn a_line_is_converted_to_what_the_contract_accepts() {
+        assert_eq!(sanitize("  file 3 of 9\r"), Some("file 3 of 9".into()));
+        assert_eq!(sanitize("größe\t1"), Some("gr??e?1".into()));
+        assert_eq!(sanitize(&"x".repeat(300)), Some("x".repeat(256)));
+        assert_eq!(sanitize("  "), None);
     }
 
     fn writer(path: &Path) -> File {
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_old_fifo_without_a_reader_is_swept_and_no_other_file_is() {
+    async fn an_old_fifo_without_a_reader_is_removed_and_no_other_file_is() {
         let folder = std::env::temp_dir().join(format!("sweep-{}", random_id()));
         std::fs::create_dir(&folder).unwrap();
         let fifo = |name: &str, is_old: bool| {
@@ -235,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_said_twice_is_no_progress() {
+    async fn a_repeated_line_is_no_progress() {
         let progress = Progress::open().unwrap();
         let (mut fifo, mut latest) = (writer(&progress.path), progress.latest());
 
@@ -253,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fifo_that_nobody_needs_any_more_is_closed() {
+    async fn a_fifo_without_receivers_is_closed() {
         let progress = Progress::open().unwrap();
         let mut fifo = writer(&progress.path);
 
@@ -264,11 +262,11 @@ mod tests {
             tokio::task::yield_now().await;
             is_closed |= fifo.write(b".").is_err();
         }
-        assert!(is_closed, "it has a reader still");
+        assert!(is_closed, "it still has a reader");
     }
 
     #[tokio::test]
-    async fn every_writer_is_heard_and_the_fifo_goes_with_its_reader() {
+    async fn lines_of_every_writer_are_read_and_the_fifo_is_removed_with_its_reader() {
         let progress = Progress::open().unwrap();
         let (path, mut latest) = (progress.path.clone(), progress.latest());
 

@@ -1,11 +1,11 @@
 //! The step between the start of a process and the command in it.
 //!
-//! `lockstep` starts itself in the child. What has to be set there before the command begins would
-//! be unsafe code between fork and exec; here it is a few plain calls.
+//! `lockstep` starts itself in the child. Setting the child up before the command starts would
+//! require unsafe code between fork and exec; here it takes a few safe calls.
 
 use super::which::{find, is_foreign};
 use crate::exit::Exit;
-use crate::log::say;
+use crate::log::print_line;
 use crate::platform::foreground;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -17,12 +17,12 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// This very program, even where its file was replaced or is not on the path.
+/// This program, even where its file was replaced or is not in `PATH`.
 pub(crate) const SELF: &str = "/proc/self/exe";
 /// The hidden command that [`start`] serves.
 const NAME: &str = "start-command";
 
-/// The process that becomes `command`.
+/// A command line that starts this program, which then executes `command`.
 pub(super) fn command(command: &[String]) -> Command {
     let mut shim = Command::new(SELF);
     shim.arg(NAME)
@@ -33,13 +33,13 @@ pub(super) fn command(command: &[String]) -> Command {
     shim
 }
 
-/// Becomes `command`, if `parent` still lives. From then on the system kills this process when its
-/// parent ends, whatever ended it: a guarded command must not outlive its guard
+/// Executes `command` in this process, if `parent` still lives. From then on the kernel kills this
+/// process when its parent ends for any reason: a guarded command must not outlive its guard
 /// (<https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html>).
 pub(crate) fn start(parent: i32, command: &[String]) -> Exit {
     let bound = set_pdeathsig(Signal::SIGKILL);
     if bound.is_err() || getppid() != Pid::from_raw(parent) {
-        say("the guard is gone, so the command was not started");
+        print_line("the guarding process is gone; command not started");
         return Exit::CANNOT_RUN;
     }
     foreground::take();
@@ -47,33 +47,33 @@ pub(crate) fn start(parent: i32, command: &[String]) -> Exit {
         return Exit::CONFIGURATION;
     };
     let error = match find(program) {
-        Ok(file) if is_foreign(&file) => exec_alone(&file, command),
+        Ok(file) if is_foreign(&file) => exec_without_shell(&file, command),
         _ => Command::new(program).args(arguments).exec(),
     };
-    say(format!("{program}: {error}"));
+    print_line(format!("{program}: {error}"));
     match error.kind() {
         ErrorKind::NotFound => Exit::NOT_FOUND,
         _ => Exit::CANNOT_RUN,
     }
 }
 
-/// Becomes `command`, if the kernel takes its `file`.
+/// Executes `command` in this process, if the kernel accepts its `file`.
 ///
-/// The C library hands a file that the kernel refuses to a shell, which then fails in its own way. This
-/// call does not. It is kept for such files, as it leaves SIGPIPE ignored.
-fn exec_alone(file: &Path, command: &[String]) -> Error {
+/// `execvp` passes a file that the kernel rejects to a shell, which then fails with an error of its own;
+/// `execv` does not. It is used for such files only, because it leaves SIGPIPE ignored.
+fn exec_without_shell(file: &Path, command: &[String]) -> Error {
     let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
     let file = text(file.as_os_str().as_bytes());
-    let words: Vec<_> = command.iter().map(|word| text(word.as_bytes())).collect();
-    match execv(&file, &words) {
+    let arguments: Vec<_> = command.iter().map(|word| text(word.as_bytes())).collect();
+    match execv(&file, &arguments) {
         Err(errno) => errno.into(),
     }
 }
 
-/// Whether commands can be started at all.
+/// Checks that commands can be started.
 ///
 /// # Errors
-/// The exit code, and why not: [`SELF`] is below `/proc`.
+/// The exit code and the reason, when `/proc` is not mounted: [`SELF`] is below it.
 pub(crate) fn check_proc() -> Result<(), (Exit, String)> {
     if Path::new(SELF).exists() {
         return Ok(());

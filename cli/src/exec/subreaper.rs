@@ -1,4 +1,4 @@
-//! Waits for every child of this process, as the first process of a container has to.
+//! Reaps every child of this process, as the first process of a container has to.
 
 use super::procfs::ProcessTable;
 use super::{ChildExit, EndOf, Started};
@@ -15,35 +15,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Waits for every child of this process: those that it started, and those that lost their parent.
+/// Reaps every child of this process: those that it started, and orphans.
 ///
 /// A process whose parent ends becomes a child of the nearest subreaper above it
 /// (<https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html>), and stays a zombie
-/// until that one waits for it.
+/// until the subreaper waits for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subreaper {
     watched: Arc<Mutex<HashMap<Pid, Watched>>>,
 }
 
-/// A process whose end somebody waits for.
+/// A started process, and the channel for its exit.
 #[derive(Debug)]
 struct Watched {
     process: Child,
-    tell: oneshot::Sender<ChildExit>,
+    exit: oneshot::Sender<ChildExit>,
 }
 
 impl Subreaper {
-    /// Begins to wait, in a task of its own.
+    /// Starts a task that reaps children.
     ///
     /// # Errors
-    /// When signals cannot be listened to.
+    /// When no handler for SIGCHLD can be installed.
     pub(crate) fn begin() -> Result<Self, Error> {
         set_child_subreaper(true).ok();
         let reaper = Self::default();
-        let mut told = signal(SignalKind::child())?;
+        let mut child_signals = signal(SignalKind::child())?;
         let own = reaper.clone();
         tokio::spawn(async move {
-            while told.recv().await.is_some() {
+            while child_signals.recv().await.is_some() {
                 own.reap();
                 own.resume();
             }
@@ -51,13 +51,13 @@ impl Subreaper {
         Ok(reaper)
     }
 
-    /// Starts `command`. Its end comes by the receiver.
+    /// Starts `command`. The receiver returns its exit.
     ///
     /// # Errors
     /// When no process can be started.
     pub(crate) fn start(&self, command: &mut Command) -> Result<(Started, EndOf), Error> {
-        let (tell, end) = oneshot::channel();
-        // Held over the start: nobody may wait for the child before it is known here.
+        let (exit, end) = oneshot::channel();
+        // Locked over the start: the child must not be reaped before it is in the map.
         let mut watched = self.watched();
         let mut process = command.spawn()?;
         let started = Started {
@@ -65,24 +65,24 @@ impl Subreaper {
             stdin: process.stdin.take(),
             stdout: process.stdout.take(),
         };
-        watched.insert(started.pid, Watched { process, tell });
+        watched.insert(started.pid, Watched { process, exit });
         Ok((started, end))
     }
 
-    /// Waits for all that have ended.
+    /// Reaps all children that have ended.
     fn reap(&self) {
         loop {
-            let ended: Vec<_> = match look(Id::All) {
+            let ended: Vec<_> = match peek_exit(Id::All) {
                 Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return,
                 Ok(status) => status.pid().into_iter().collect(),
                 Err(Errno::EINTR) => continue,
-                // `nix` knows no real-time signals. It says that instead of whose end it was.
+                // `nix` has no real-time signals: it returns EINVAL instead of the id.
                 Err(Errno::EINVAL) => {
                     let zombies = ProcessTable::now();
                     zombies.zombies_of(Pid::this()).filter(has_ended).collect()
                 }
                 Err(error) => {
-                    tracing::error!(%error, "children cannot be waited for");
+                    tracing::error!(event = "reap_failed", %error, "waitid failed");
                     return;
                 }
             };
@@ -90,34 +90,37 @@ impl Subreaper {
                 return;
             }
             for pid in ended {
-                self.bury(pid);
+                self.reap_one(pid);
             }
         }
     }
 
-    /// Lets a command go on that the terminal has stopped (Ctrl-Z). A shell would offer its prompt, and
-    /// this process could not stop with the command: the lease would not be renewed.
+    /// Sends SIGCONT to a command that the terminal has stopped (Ctrl-Z). This process cannot stop with
+    /// the command, as a shell expects before it shows its prompt: the lease would not be renewed.
     fn resume(&self) {
         let groups: Vec<_> = self.watched().keys().copied().collect();
         for group in groups.into_iter().filter(|group| is_stopped(*group)) {
             if foreground::is_of(group) {
-                tracing::warn!("Ctrl-Z does not stop work under a lease; Ctrl-C ends it");
+                tracing::warn!(
+                    event = "command_resumed",
+                    "Ctrl-Z does not stop work under a lease; Ctrl-C ends it"
+                );
                 killpg(group, Signal::SIGCONT).ok();
             }
         }
     }
 
-    /// Kills what is left of the group of a process that has ended, and tells of its end.
-    fn bury(&self, pid: Pid) {
-        let Some(Watched { mut process, tell }) = self.watched().remove(&pid) else {
-            // An orphan. How it ended is nobody's business.
+    /// Kills what is left of the group of a process that has ended, reaps it and sends its exit.
+    fn reap_one(&self, pid: Pid) {
+        let Some(Watched { mut process, exit }) = self.watched().remove(&pid) else {
+            // An orphan: its exit is not needed.
             waitpid(pid, None).ok();
             return;
         };
         killpg(pid, Signal::SIGKILL).ok();
         let end = process.wait().map_or(ChildExit::Unknown, ChildExit::of);
-        // Whoever started it may have stopped caring.
-        tell.send(end).ok();
+        // The receiver may have been dropped.
+        exit.send(end).ok();
     }
 
     fn watched(&self) -> MutexGuard<'_, HashMap<Pid, Watched>> {
@@ -125,20 +128,20 @@ impl Subreaper {
     }
 }
 
-/// Looks for one that has ended. While it is not waited for, its id and its group's are not given to
-/// anybody else.
-fn look(whom: Id<'_>) -> nix::Result<WaitStatus> {
+/// Finds a child that has ended, without reaping it: until then the kernel does not reuse its id and
+/// its group's.
+fn peek_exit(id: Id<'_>) -> nix::Result<WaitStatus> {
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    waitid(whom, flags)
+    waitid(id, flags)
 }
 
-/// Whether the child `pid` was stopped by Ctrl-Z since this was asked last.
+/// Whether Ctrl-Z stopped the child `pid` since the last call.
 fn is_stopped(pid: Pid) -> bool {
     let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
     waitid(Id::Pid(pid), flags) == Ok(WaitStatus::Stopped(pid, Signal::SIGTSTP))
 }
 
-/// A process whose first thread alone has ended looks like a zombie, too.
+/// A process of which only the first thread has ended is a zombie in `/proc`, too.
 fn has_ended(pid: &Pid) -> bool {
-    look(Id::Pid(*pid)) != Ok(WaitStatus::StillAlive)
+    peek_exit(Id::Pid(*pid)) != Ok(WaitStatus::StillAlive)
 }

@@ -1,4 +1,4 @@
-//! A command at work: what ends it, and why.
+//! Supervises a running command: stops it when required, and records why.
 
 use crate::exec::{Child, ChildExit};
 use crate::lease::renewer::LeaseLost;
@@ -8,12 +8,12 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a command may take.
+/// Time limits of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// In all.
+    /// From its start to SIGTERM.
     pub(crate) max_run: Option<Duration>,
-    /// Without a change in its progress.
+    /// From the last change of its progress to SIGTERM.
     pub(crate) no_progress: Option<Duration>,
     /// From SIGTERM to SIGKILL.
     pub(crate) grace: Duration,
@@ -24,83 +24,91 @@ pub(crate) struct Limits {
 pub(crate) enum StopCause {
     /// Its lease was lost.
     LeaseLost,
-    /// Its guard was told to end, by this signal.
+    /// Its guard received this signal.
     Signal(Signal),
-    /// It took too long, or made no progress.
+    /// It exceeded `max_run` or `no_progress`.
     TimedOut,
 }
 
-/// What is said to a command.
+/// A request to a running command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopRequest {
-    /// A signal that does not ask it to end.
+    /// Sends a signal that does not ask it to end.
     Forward(Signal),
-    /// To end by this signal, within that time if there is one.
+    /// Sends this signal, and SIGKILL after the duration, if there is one.
     Terminate(Signal, Option<Duration>),
-    /// To be dead.
+    /// Sends SIGKILL.
     Kill,
 }
 
-/// Whoever speaks to a command.
+/// A source of requests to a command.
 pub(crate) trait StopSource: Send {
-    /// What is said next.
+    /// Waits for the next request.
     fn next(&mut self) -> impl Future<Output = StopRequest> + Send;
 }
 
-/// Waits for the end of the command, and sees to it that it comes when it has to: when `keeping` its
-/// lease fails, when `speaker` says so, when its time is over. `work` is its name in the log.
+/// Waits until the command ends. Stops it when `renewal` returns, when `requests` asks for it, or when
+/// one of `limits` is reached. `work` is its name in the log.
 pub(crate) async fn supervise(
     work: &str,
     mut child: Child,
-    keeping: impl Future<Output = LeaseLost>,
+    renewal: impl Future<Output = LeaseLost>,
     mut progress: watch::Receiver<Option<String>>,
-    mut speaker: impl StopSource,
+    mut requests: impl StopSource,
     limits: Limits,
 ) -> (ChildExit, Option<StopCause>) {
-    let mut keeping = pin!(keeping);
-    let begun = Instant::now();
-    let over = limits.max_run.map(|most| begun + most);
-    let mut stalled = limits.no_progress.map(|most| begun + most);
-    let (mut is_kept, mut cause, mut dead_by) = (true, None, None);
+    let mut renewal = pin!(renewal);
+    let started = Instant::now();
+    let run_end = limits.max_run.map(|most| started + most);
+    let mut progress_end = limits.no_progress.map(|most| started + most);
+    let (mut is_renewed, mut cause, mut kill_at) = (true, None, None);
     loop {
         tokio::select! {
             biased;
             end = child.ended() => return (end, cause),
-            lost = &mut keeping, if is_kept => {
-                is_kept = false;
-                let LeaseLost { why, kill_at } = lost;
+            lost = &mut renewal, if is_renewed => {
+                is_renewed = false;
+                let LeaseLost { why, kill_at: lease_end } = lost;
                 child.signal(Signal::SIGTERM);
                 cause = cause.or(Some(StopCause::LeaseLost));
-                dead_by = earlier(dead_by, Some(kill_at));
-                tracing::error!(work, "the lease is lost, the command is stopped: {why}");
+                kill_at = earlier(kill_at, Some(lease_end));
+                tracing::error!(
+                    event = "lease_lost",
+                    work,
+                    "the lease is lost; stopping the command: {why}"
+                );
             }
-            word = speaker.next() => match word {
+            request = requests.next() => match request {
                 StopRequest::Forward(signal) => child.signal(signal),
                 StopRequest::Terminate(signal, within) => {
                     child.signal(signal);
                     cause = cause.or(Some(StopCause::Signal(signal)));
-                    dead_by = dead_by.or(within.map(|within| Instant::now() + within));
+                    kill_at = kill_at.or(within.map(|within| Instant::now() + within));
                 }
                 StopRequest::Kill => {
                     cause = cause.or(Some(StopCause::Signal(Signal::SIGTERM)));
                     child.signal(Signal::SIGKILL);
                 }
             },
-            Ok(()) = progress.changed(), if stalled.is_some() => {
-                stalled = limits.no_progress.map(|most| Instant::now() + most);
+            Ok(()) = progress.changed(), if progress_end.is_some() => {
+                progress_end = limits.no_progress.map(|most| Instant::now() + most);
             }
-            () = reached(earlier(over, stalled)), if cause.is_none() => {
+            () = reached(earlier(run_end, progress_end)), if cause.is_none() => {
                 child.signal(Signal::SIGTERM);
-                let is_over = over.is_some_and(|over| over.left().is_zero());
-                let why = if is_over { "--max-run is over" } else { "no progress within --no-progress" };
-                tracing::error!(work, "{why}: the command is stopped");
+                let is_over = run_end.is_some_and(|end| end.left().is_zero());
+                let why = if is_over { "--max-run exceeded" } else { "no progress within --no-progress" };
+                tracing::error!(event = "command_timed_out", work, "{why}: stopping the command");
                 cause = Some(StopCause::TimedOut);
-                dead_by = Some(Instant::now() + limits.grace);
+                kill_at = Some(Instant::now() + limits.grace);
             }
-            () = reached(dead_by) => {
+            () = reached(kill_at) => {
                 child.signal(Signal::SIGKILL);
-                dead_by = None;
-                tracing::warn!(work, "the command did not stop in time and is killed");
+                kill_at = None;
+                tracing::warn!(
+                    event = "command_killed",
+                    work,
+                    "the command did not stop in time; sent SIGKILL"
+                );
             }
         }
     }

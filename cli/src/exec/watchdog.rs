@@ -1,9 +1,9 @@
-//! The watchdog: a second process that keeps every command to its lease.
+//! The watchdog: a second process that kills each command whose lease is not renewed in time.
 //!
 //! The process that renews leases can be killed, can hang, can be stopped with SIGSTOP. None of that
 //! stops the command that it started, and its lease would go to another run. So each command has a
 //! deadline at the watchdog, moved forward with every renewal. At the deadline, or when the guarding
-//! process is gone, the watchdog kills the command with all that it started.
+//! process is gone, the watchdog kills the command with all its descendants.
 //!
 //! ```text
 //!  lockstep run ──stdin──▶ watchdog            guard <group> <mark> <deadline>   after every renewal
@@ -38,15 +38,14 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
-/// The hidden command that [`watch`] serves.
+/// The hidden subcommand that runs [`watch`].
 pub(crate) const NAME: &str = "watchdog";
 /// Time between two pings, and between two attempts to start a watchdog.
 const PING_EVERY: Duration = Duration::from_secs(1);
-/// Longest time for the answer to a ping. A watchdog that is stopped is replaced three seconds later at
-/// the latest.
+/// Longest wait for the answer to a ping. A stopped watchdog is replaced within three seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
-/// The watchdog, as the guarding process sees it.
+/// The guarding process's handle of the watchdog.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchdog {
     inner: Arc<Mutex<Inner>>,
@@ -55,16 +54,16 @@ pub(crate) struct Watchdog {
 
 #[derive(Debug)]
 struct Inner {
-    line: ChildStdin,
+    stdin: ChildStdin,
     pid: Pid,
     deadlines: BTreeMap<Pid, (Mark, Instant)>,
     /// Whether an order did not fit into the pipe, in whole or in part.
     is_full: bool,
 }
 
-/// What a watchdog shows of itself.
+/// Signs of life of a watchdog.
 #[derive(Debug)]
-struct Signs {
+struct Liveness {
     end: EndOf,
     answers: pipe::Receiver,
 }
@@ -77,46 +76,50 @@ enum Failure {
 }
 
 impl Watchdog {
-    /// Starts a watchdog. One that ends or does not answer is replaced.
+    /// Starts a watchdog, and replaces it when it ends or does not answer.
     ///
     /// # Errors
     /// When no process can be started.
     pub(crate) fn start(reaper: &Subreaper) -> Result<Self, Error> {
-        let (inner, signs) = launch(reaper)?;
+        let (inner, liveness) = launch(reaper)?;
         let watchdog = Self {
             inner: Arc::new(Mutex::new(inner)),
             reaper: reaper.clone(),
         };
         let own = watchdog.clone();
-        tokio::spawn(own.replace_when_dead(signs));
+        tokio::spawn(own.replace_when_dead(liveness));
         Ok(watchdog)
     }
 
-    /// Its process.
+    /// Its process id.
     pub(crate) fn pid(&self) -> Pid {
         self.lock().pid
     }
 
-    /// Has `family` killed at `deadline`, instead of the deadline that it had.
-    pub(crate) fn guard(&self, family: &CommandTree, deadline: Instant) {
-        let CommandTree { group, mark } = family;
+    /// Sets or moves the deadline at which the watchdog kills `tree`.
+    pub(crate) fn guard(&self, tree: &CommandTree, deadline: Instant) {
+        let CommandTree { group, mark } = tree;
         let mut inner = self.lock();
         inner.deadlines.insert(*group, (mark.clone(), deadline));
         inner.send(&order(*group, mark, deadline));
     }
 
-    /// Forgets a group that has ended.
+    /// Removes the deadline of a group that has ended.
     pub(crate) fn drop(&self, group: Pid) {
         let mut inner = self.lock();
         inner.deadlines.remove(&group);
         inner.send(&format!("drop {group}\n"));
     }
 
-    async fn replace_when_dead(self, mut signs: Signs) {
+    async fn replace_when_dead(self, mut liveness: Liveness) {
         loop {
-            let failure = self.failure(&mut signs).await;
-            tracing::warn!(?failure, "the watchdog is replaced");
-            let (next, next_signs) = self.launch_until_it_runs().await;
+            let failure = self.failure(&mut liveness).await;
+            tracing::warn!(
+                event = "watchdog_failed",
+                ?failure,
+                "replacing the watchdog"
+            );
+            let (next, next_liveness) = self.launch_with_retry().await;
             let old = {
                 let mut inner = self.lock();
                 let mut old = std::mem::replace(&mut *inner, next);
@@ -126,24 +129,24 @@ impl Watchdog {
                 inner.send(&orders);
                 old
             };
-            let old_signs = std::mem::replace(&mut signs, next_signs);
+            let old_liveness = std::mem::replace(&mut liveness, next_liveness);
             if failure == Failure::Silent {
                 kill(old.pid, Signal::SIGKILL).ok();
-                // It would take the end of its input for the end of this process.
+                // Its input stays open until it ends: it takes the end of it for that of this process.
                 tokio::spawn(async move {
-                    old_signs.end.await.ok();
+                    old_liveness.end.await.ok();
                     drop(old);
                 });
             }
         }
     }
 
-    /// Returns when the watchdog has ended, or owes an answer for too long.
-    async fn failure(&self, signs: &mut Signs) -> Failure {
+    /// Returns when the watchdog has ended, or has not answered a ping in time.
+    async fn failure(&self, liveness: &mut Liveness) -> Failure {
         loop {
             tokio::select! {
                 biased;
-                _ = &mut signs.end => return Failure::Ended,
+                _ = &mut liveness.end => return Failure::Ended,
                 () = sleep(PING_EVERY) => {}
             }
             if !self.lock().send("ping\n") {
@@ -152,13 +155,13 @@ impl Watchdog {
             let mut answer = [0; 16];
             let answered = async {
                 // Without output it cannot answer, and its end follows.
-                if let Ok(0) = signs.answers.read(&mut answer).await {
+                if let Ok(0) = liveness.answers.read(&mut answer).await {
                     pending::<()>().await;
                 }
             };
             tokio::select! {
                 biased;
-                _ = &mut signs.end => return Failure::Ended,
+                _ = &mut liveness.end => return Failure::Ended,
                 answered = timeout(ANSWER_WITHIN, answered) => {
                     if answered.is_err() {
                         return Failure::Silent;
@@ -168,11 +171,17 @@ impl Watchdog {
         }
     }
 
-    async fn launch_until_it_runs(&self) -> (Inner, Signs) {
+    async fn launch_with_retry(&self) -> (Inner, Liveness) {
         loop {
             match launch(&self.reaper) {
                 Ok(launched) => return launched,
-                Err(error) => tracing::error!(%error, "no watchdog can be started, retrying"),
+                Err(error) => {
+                    tracing::error!(
+                        event = "watchdog_start_failed",
+                        %error,
+                        "failed to start a watchdog; retrying"
+                    );
+                }
             }
             sleep(PING_EVERY).await;
         }
@@ -184,13 +193,13 @@ impl Watchdog {
 }
 
 impl Inner {
-    /// Writes without waiting, and returns whether all is written. After a write that did not fit
-    /// nothing more is written: the watchdog may have half an order.
+    /// Writes without blocking, and returns whether all is written. After a partial write nothing more is
+    /// written: the watchdog may have received half an order.
     fn send(&mut self, orders: &str) -> bool {
         if !self.is_full {
-            self.is_full = match self.line.write(orders.as_bytes()) {
+            self.is_full = match self.stdin.write(orders.as_bytes()) {
                 Ok(written) => written < orders.len(),
-                // Any other error is its end, which is noticed by itself.
+                // On any other error it has ended, which `failure` detects.
                 Err(error) => error.kind() == ErrorKind::WouldBlock,
             };
         }
@@ -202,9 +211,9 @@ fn order(group: Pid, mark: &Mark, deadline: Instant) -> String {
     format!("guard {group} {} {}\n", mark.text(), deadline.millis())
 }
 
-fn launch(reaper: &Subreaper) -> Result<(Inner, Signs), Error> {
+fn launch(reaper: &Subreaper) -> Result<(Inner, Liveness), Error> {
     let mut command = Command::new(SELF);
-    // A group of its own: what is sent to ours is not meant for it.
+    // A group of its own: signals to the group of this process must not reach it.
     command
         .arg(NAME)
         .stdin(Stdio::piped())
@@ -212,15 +221,15 @@ fn launch(reaper: &Subreaper) -> Result<(Inner, Signs), Error> {
         .process_group(0);
     let (started, end) = reaper.start(&mut command)?;
     let no_pipe = || Error::other("no pipe");
-    let line = started.stdin.ok_or_else(no_pipe)?;
-    fcntl(&line, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    let stdin = started.stdin.ok_or_else(no_pipe)?;
+    fcntl(&stdin, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let answers = OwnedFd::from(started.stdout.ok_or_else(no_pipe)?);
     let answers = pipe::Receiver::from_owned_fd(answers)?;
     let inner = Inner {
-        line,
+        stdin,
         pid: started.pid,
         deadlines: BTreeMap::new(),
         is_full: false,
     };
-    Ok((inner, Signs { end, answers }))
+    Ok((inner, Liveness { end, answers }))
 }

@@ -1,4 +1,4 @@
-//! Whether a command is there at all, and what kind of file it is.
+//! Finds the file of a command, and determines its kind.
 
 use super::shim::SELF;
 use crate::exit::Exit;
@@ -8,16 +8,15 @@ use std::fs::File;
 use std::io::{Error, Read};
 use std::path::{Path, PathBuf};
 
-/// How much of a file shows its kind.
+/// Bytes read from a file to determine its kind.
 const HEAD: u64 = 256;
-/// What a file of machine code begins with, in the format of Linux.
+/// The first bytes of an ELF file.
 const ELF: &[u8] = b"\x7fELF";
 
-/// Looks for `program` as the system will when it starts it: along the path, unless its name has a
-/// slash.
+/// Checks that `program` can be found as `execvp` finds it: in `PATH`, unless its name has a slash.
 ///
 /// # Errors
-/// The exit code that starting it would end with, and why.
+/// The exit code that starting it would give, and the reason.
 pub(crate) fn check_program(program: &str) -> Result<(), (Exit, String)> {
     find(program).map(drop)
 }
@@ -27,25 +26,25 @@ pub(crate) fn check_program(program: &str) -> Result<(), (Exit, String)> {
 /// # Errors
 /// As [`check_program`].
 pub(super) fn find(program: &str) -> Result<PathBuf, (Exit, String)> {
-    let there = if program.contains('/') {
+    let candidates = if program.contains('/') {
         vec![PathBuf::from(program)]
     } else {
         let path = variable("PATH").unwrap_or_default();
         let folders = std::env::split_paths(&path);
         folders.map(|folder| folder.join(program)).collect()
     };
-    if let Some(file) = there.iter().find(|file| can_run(file)) {
+    if let Some(file) = candidates.iter().find(|file| can_run(file)) {
         return Ok(file.clone());
     }
-    if there.iter().any(|file| file.exists()) {
-        let why = format!("{program} is no program that this user may run");
+    if candidates.iter().any(|file| file.exists()) {
+        let why = format!("{program} is not a file that this user may execute");
         return Err((Exit::CANNOT_RUN, why));
     }
-    Err((Exit::NOT_FOUND, format!("{program} is not there")))
+    Err((Exit::NOT_FOUND, format!("{program}: command not found")))
 }
 
-/// Whether a shell can make nothing of `file`, and the kernel perhaps neither: data, or machine code for
-/// another machine. A file that cannot be read is taken for a program.
+/// Whether `file` is data or machine code for another machine: no shell can run it, and the kernel may
+/// reject it. A file that cannot be read counts as a program.
 pub(super) fn is_foreign(file: &Path) -> bool {
     match (head(file), head(Path::new(SELF))) {
         (Ok(head), Ok(own)) => is_foreign_to(&own, &head),
@@ -67,7 +66,7 @@ fn is_foreign_to(own: &[u8], head: &[u8]) -> bool {
     let mut bytes = line.iter();
     let is_text = match std::str::from_utf8(line) {
         Ok(_) => true,
-        // A letter that the end of the head cuts in two.
+        // A character that the end of the head cuts in two.
         Err(error) => error.error_len().is_none(),
     };
     !is_text || bytes.any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_found_by_its_path_or_along_the_path() {
+    fn a_program_is_found_by_its_path_or_in_the_search_path() {
         let code = |program| check_program(program).map_err(|(exit, _)| exit);
 
         assert_eq!(code("/bin/sh"), Ok(()));

@@ -1,4 +1,4 @@
-//! Who holds which lock.
+//! The holders of all locks.
 
 use super::loss::Loss;
 use super::table::{self, cell, last_part, short};
@@ -29,10 +29,10 @@ pub(super) struct Held {
     run_key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<String>,
-    /// What happened to it, if it is lost.
+    /// How it was lost, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) lost: Option<Loss>,
-    /// The holder and the lease themselves.
+    /// The holder and its lease.
     #[serde(skip)]
     pub(super) of: (HolderId, Lease),
 }
@@ -72,7 +72,7 @@ pub(super) async fn all(store: &DynamoStore) -> Result<(Vec<Held>, bool), StoreE
     for shard in 0..SHARDS {
         shards.spawn(of_shard(store.clone(), shard));
     }
-    let (mut jobs, mut whole) = (Vec::new(), true);
+    let (mut jobs, mut complete) = (Vec::new(), true);
     for (some, all) in shards
         .join_all()
         .await
@@ -80,15 +80,15 @@ pub(super) async fn all(store: &DynamoStore) -> Result<(Vec<Held>, bool), StoreE
         .collect::<Result<Vec<_>, _>>()?
     {
         jobs.extend(some);
-        whole &= all;
+        complete &= all;
     }
     jobs.sort_by(|a, b| (&a.lock, a.fencing_token).cmp(&(&b.lock, b.fencing_token)));
-    Ok((jobs, whole))
+    Ok((jobs, complete))
 }
 
-/// The locks in use are those that the sweep has to look at one day.
+/// The locks in use are those in the sweep's index, whenever they are due.
 async fn of_shard(store: DynamoStore, shard: u8) -> Result<(Vec<Held>, bool), StoreError> {
-    let (mut jobs, mut whole) = (Vec::new(), true);
+    let (mut jobs, mut complete) = (Vec::new(), true);
     let mut after: Option<DueLock> = None;
     loop {
         let page = store.due(shard, Timestamp::MAX, after.as_ref()).await?;
@@ -106,20 +106,25 @@ async fn of_shard(store: DynamoStore, shard: u8) -> Result<(Vec<Held>, bool), St
                 }
                 // One damaged record must not hide all others.
                 Err(error @ StoreError::Corrupt { .. }) => {
-                    tracing::error!(%lock, %error, "the lock is passed over");
-                    whole = false;
+                    tracing::error!(
+                        event = "record_skipped",
+                        %lock,
+                        %error,
+                        "unreadable record skipped"
+                    );
+                    complete = false;
                 }
                 Err(error) => return Err(error),
             }
         }
         after = page.next;
         if after.is_none() {
-            return Ok((jobs, whole));
+            return Ok((jobs, complete));
         }
     }
 }
 
-/// The same for people.
+/// `jobs` as a text table.
 pub(super) fn table(jobs: &[Held]) -> String {
     if jobs.iter().any(|job| job.lost.is_some()) {
         return lost_table(jobs);
@@ -127,7 +132,7 @@ pub(super) fn table(jobs: &[Held]) -> String {
     let rows = jobs.iter().map(|job| {
         [
             job.lock.clone(),
-            who(job.task_arn.as_deref(), &job.holder, job.job.as_deref()),
+            holder_name(job.task_arn.as_deref(), &job.holder, job.job.as_deref()),
             cell(job.container.as_deref()),
             cell(job.job.as_deref()),
             short(&job.since),
@@ -152,7 +157,7 @@ fn lost_table(jobs: &[Held]) -> String {
         let loss = job.lost.as_ref()?;
         Some([
             job.lock.clone(),
-            who(job.task_arn.as_deref(), &job.holder, job.job.as_deref()),
+            holder_name(job.task_arn.as_deref(), &job.holder, job.job.as_deref()),
             cell(job.job.as_deref()),
             short(&job.since),
             cell(loss.at.as_deref().map(short).as_deref()),
@@ -172,8 +177,8 @@ fn lost_table(jobs: &[Held]) -> String {
     table::table(heads, &rows.collect::<Vec<_>>(), "nothing to show")
 }
 
-/// The id of a task; of anybody else all that there is but the job.
-pub(super) fn who(task_arn: Option<&str>, holder: &str, job: Option<&str>) -> String {
+/// The id of the task; for any other holder, the holder without its job.
+pub(super) fn holder_name(task_arn: Option<&str>, holder: &str, job: Option<&str>) -> String {
     let rest = job.and_then(|job| holder.strip_suffix(job)?.strip_suffix('/'));
     task_arn
         .map_or(rest.unwrap_or(holder), last_part)
@@ -182,11 +187,11 @@ pub(super) fn who(task_arn: Option<&str>, holder: &str, job: Option<&str>) -> St
 
 #[cfg(test)]
 mod tests {
-    use super::{job_of, who};
+    use super::{holder_name, job_of};
     use lockstep::domain::HolderId;
 
     #[test]
-    fn a_job_is_told_by_the_end_of_its_holder() {
+    fn the_job_is_the_end_of_its_holder() {
         let table = [
             (
                 "arn:aws:ecs:eu-west-1:1:task/b/4f#c0ffee/a1b2:export",
@@ -207,15 +212,18 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_is_shown_without_what_other_columns_show() {
+    fn a_holder_is_shown_without_its_cluster_and_its_job() {
         let arn = "arn:aws:ecs:eu-west-1:1:task/b/4f";
         let in_task = format!("{arn}#c0ffee/a1b2:export");
 
-        assert_eq!(who(Some(arn), &in_task, Some("a1b2:export")), "4f");
+        assert_eq!(holder_name(Some(arn), &in_task, Some("a1b2:export")), "4f");
         assert_eq!(
-            who(None, "host:batch-1#17/a1b2", Some("a1b2")),
+            holder_name(None, "host:batch-1#17/a1b2", Some("a1b2")),
             "host:batch-1#17"
         );
-        assert_eq!(who(None, "arn:execution:x", None), "arn:execution:x");
+        assert_eq!(
+            holder_name(None, "arn:execution:x", None),
+            "arn:execution:x"
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! What became of the runs of a lock.
+//! The history of a lock.
 
-use super::held::{job_of, who};
+use super::held::{holder_name, job_of};
 use super::table::{self, cell, short};
 use lockstep::contract::rfc3339;
 use lockstep::domain::{LockKey, Run, RunOutcome};
@@ -77,8 +77,7 @@ fn name(outcome: RunOutcome) -> &'static str {
     }
 }
 
-/// The latest runs of `lock`, at most `most`, newest first: those under way, and those that are
-/// over.
+/// The latest runs of `lock`, `most` at most, newest first: current holders and ended runs.
 ///
 /// # Errors
 /// When the table cannot be read.
@@ -117,7 +116,7 @@ pub(super) async fn of(
     Ok(runs)
 }
 
-/// The same for people.
+/// `runs` as a text table.
 pub(super) fn table(runs: &[Ran]) -> String {
     let rows = runs.iter().map(|run| {
         let held = run.held_seconds.map(|seconds| format!("{seconds:.1} s"));
@@ -126,7 +125,7 @@ pub(super) fn table(runs: &[Ran]) -> String {
             short(&run.since),
             run.outcome.to_owned(),
             cell(held.as_deref()),
-            who(run.task_arn.as_deref(), &run.holder, run.job.as_deref()),
+            holder_name(run.task_arn.as_deref(), &run.holder, run.job.as_deref()),
             cell(run.job.as_deref()),
             cell(code.as_deref()),
             cell(run.evidence.as_deref().or(run.reason.as_deref())),

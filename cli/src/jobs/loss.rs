@@ -1,4 +1,4 @@
-//! Which jobs are lost.
+//! Detects lost jobs.
 
 use super::held::Held;
 use lockstep::contract::rfc3339;
@@ -11,22 +11,22 @@ use std::collections::BTreeMap;
 /// What becomes of the permit of a job that is lost.
 const NEXT: &str = "freed by the next run that asks for the lock, or by the sweep";
 
-/// What happened to a job that is lost.
+/// The loss of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Loss {
-    /// When, if that is known.
+    /// When, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<String>,
-    /// What is known of it.
+    /// The reason, in words.
     pub(super) why: String,
     /// What becomes of its permit.
     pub(super) next: &'static str,
 }
 
-/// Asks ECS about the tasks among `jobs`, and notes what is lost. Comes back with whether all could
-/// be learnt.
-pub(super) async fn look(jobs: &mut [Held], tasks: &impl Tasks, now: Timestamp) -> bool {
+/// Calls DescribeTasks for the tasks among `jobs`, and marks lost jobs. Returns whether all tasks
+/// could be described.
+pub(super) async fn mark_lost(jobs: &mut [Held], tasks: &impl Tasks, now: Timestamp) -> bool {
     let mut sights: BTreeMap<TaskArn, TaskSight> = BTreeMap::new();
     for (holder, _) in jobs.iter().map(|job| &job.of) {
         if let Some(arn) = TaskArn::of_holder(holder)
@@ -36,7 +36,12 @@ pub(super) async fn look(jobs: &mut [Held], tasks: &impl Tasks, now: Timestamp) 
                 Ok(Some(task)) => TaskSight::Seen(task),
                 Ok(None) => TaskSight::Unknown,
                 Err(error) => {
-                    tracing::warn!(task = %arn, %error, "the task could not be looked at");
+                    tracing::warn!(
+                        event = "describe_failed",
+                        task = %arn,
+                        %error,
+                        "DescribeTasks failed"
+                    );
                     TaskSight::Hidden(error.to_string())
                 }
             };
@@ -53,7 +58,7 @@ pub(super) async fn look(jobs: &mut [Held], tasks: &impl Tasks, now: Timestamp) 
     !sights.values().any(is_hidden)
 }
 
-/// Whether a job is lost: its task is over, or its lease is.
+/// The loss of a job whose task has stopped or whose lease has expired.
 fn judge(
     lease: &Lease,
     sight: &TaskSight,
@@ -68,7 +73,7 @@ fn judge(
             next: NEXT,
         })
     };
-    let silent = !lease.is_live(now);
+    let expired = !lease.is_live(now);
     match sight {
         TaskSight::Seen(task) if task.stopped => {
             let end = task.end_of(container);
@@ -80,20 +85,20 @@ fn judge(
                 format!("its task has stopped{code}{reason}"),
             )
         }
-        // ECS shows a new task some moments late, and one that beats is alive.
+        // ECS is eventually consistent about new tasks, and a job with recent heartbeats is alive.
         TaskSight::Unknown if lease.is_overdue(now) => loss(
             None,
-            "ECS does not know its task, and its beat is late".into(),
+            "ECS does not know its task, and its heartbeat is overdue".into(),
         ),
-        TaskSight::Seen(_) if silent => loss(
+        TaskSight::Seen(_) if expired => loss(
             Some(lease.expires_at),
             "its lease ran out, though its task still runs".into(),
         ),
-        TaskSight::Hidden(why) if silent => {
-            let why = format!("its lease ran out; its task could not be looked at: {why}");
+        TaskSight::Hidden(why) if expired => {
+            let why = format!("its lease ran out; DescribeTasks failed for its task: {why}");
             loss(Some(lease.expires_at), why)
         }
-        _ if silent => loss(Some(lease.expires_at), "its lease ran out".into()),
+        _ if expired => loss(Some(lease.expires_at), "its lease ran out".into()),
         _ => None,
     }
 }

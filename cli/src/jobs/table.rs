@@ -1,6 +1,6 @@
-//! A table for people.
+//! Formats text tables.
 
-/// `rows` under `heads`, in columns as wide as they have to be. Without rows, `none`.
+/// `rows` under `heads`, with columns as wide as their widest cell. Without rows, `none`.
 pub(super) fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]], none: &str) -> String {
     if rows.is_empty() {
         return format!("{none}\n");
@@ -21,12 +21,12 @@ pub(super) fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]], none
     text
 }
 
-/// A cell that may be empty.
+/// The text of a cell, or `-`.
 pub(super) fn cell(text: Option<&str>) -> String {
     text.unwrap_or("-").to_owned()
 }
 
-/// A time without its fraction: a person does not read milliseconds.
+/// An RFC 3339 time without its fraction.
 pub(super) fn short(time: &str) -> String {
     match time.split_once('.') {
         Some((seconds, _)) => format!("{seconds}Z"),
@@ -34,7 +34,7 @@ pub(super) fn short(time: &str) -> String {
     }
 }
 
-/// What tells one ARN from the others of its kind.
+/// The last part of an ARN.
 pub(super) fn last_part(arn: &str) -> &str {
     arn.rsplit('/').next().unwrap_or(arn)
 }

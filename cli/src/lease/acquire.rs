@@ -1,8 +1,8 @@
-//! Takes a lock: at once, not at all, or after a wait in line.
+//! Acquires a lock: at once, not at all, or after a wait in the queue.
 
 use crate::lease::table::LockTable;
 use crate::platform::clock::{Instant, reached, sleep};
-use crate::retry::again;
+use crate::retry::retry;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time, rfc3339,
@@ -15,125 +15,134 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest time between two looks while waiting. A permit that is handed to a waiter lies idle that
-/// long at most.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the wait is told of.
-const TELL_EVERY: Duration = Duration::from_secs(60);
-/// How often a table that gives no answer is asked before the first answer.
+/// Longest time between two requests while waiting. A permit that is handed to a waiter lies idle
+/// that long at most.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two log lines about the same wait.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+/// Number of unanswered requests after which a run that is not queued fails.
 const TRIES: u32 = 5;
 
-/// What a process that is to end has for the table: one request, tried again.
-pub(crate) const LAST_WORDS: Duration = Duration::from_secs(6);
+/// Time for the last request to the table, retries included, at the end of the wait or of the
+/// process.
+pub(crate) const FINAL_REQUEST_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// What came of the wish for a lock.
+/// The result of [`take`].
 #[derive(Clone, Debug)]
 pub(crate) enum Acquired {
-    /// It is ours, by a request that was sent then.
+    /// The permit is granted, by a request that was sent at this time.
     Granted(Box<Granted>, Instant),
-    /// Nothing is to be done, and why.
+    /// There is nothing to do, and why.
     Skipped(String),
-    /// It is not ours, and why.
+    /// The permit is not granted, and why.
     Refused(String),
-    /// The table has given no answer, and why. A permit may have been granted all the same.
-    Silent(String),
-    /// The same, until the wait was over and beyond. Nothing more is to be asked.
-    SilentTooLong(String),
-    /// This process is to end. A place in the queue may be left, or a permit whose grant got no
+    /// The table has not answered, and why. A permit may have been granted nevertheless.
+    NoAnswer(String),
+    /// The same, and the wait is over. No more requests are to be made.
+    NoAnswerInTime(String),
+    /// This process has to end. A place in the queue may be left, or a permit whose grant got no
     /// answer.
     Interrupted(Signal),
 }
 
-/// Takes the lock that `request` asks for, and waits for it as long as the request says, or until
-/// `told` that this process is to end. That drops no request: what was granted would be lost sight of.
-/// The end of `patience` cuts a request off, and the table has [`LAST_WORDS`] to answer another one.
+/// Acquires the lock of `request`, and waits for it until `max_wait` is over or `shutdown`
+/// resolves. A shutdown does not cancel a request under way, whose grant would go unnoticed. The
+/// end of `max_wait` does, and the table then has [`FINAL_REQUEST_TIMEOUT`] to answer a last
+/// request.
 ///
 /// # Errors
-/// What the table or the protocol refuses for good.
+/// An error of the table or the protocol that is not retryable.
 pub(crate) async fn take(
     locks: &impl LockTable,
     request: &AcquireRequest,
-    patience: Option<Duration>,
-    told: impl Future<Output = Signal>,
+    max_wait: Option<Duration>,
+    shutdown: impl Future<Output = Signal>,
 ) -> Result<Acquired, Error> {
-    let mut told = pin!(told);
-    let gives_up = patience.map(|patience| Instant::now() + patience);
-    let mut news = News::default();
+    let mut shutdown = pin!(shutdown);
+    let wait_end = max_wait.map(|max_wait| Instant::now() + max_wait);
+    let mut wait_log = WaitLog::default();
     let mut failures = 0;
     loop {
         let answer = tokio::select! {
             biased;
-            () = reached(gives_up) => return give_up(locks, request, news.is_in_line()).await,
-            answer = ask(locks, request, news.is_in_line()) => answer,
+            () = reached(wait_end) => return give_up(locks, request, wait_log.is_queued()).await,
+            answer = send(locks, request, wait_log.is_queued()) => answer,
         };
         let pause = match answer {
             Ok((AcquireResponse::Queued(queued), _)) => {
                 failures = 0;
-                news.tell(&queued);
+                wait_log.log(&queued);
                 let dead = queued.oldest.expires_at.as_deref().and_then(dead_in);
-                let pause = dead.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
+                let pause = dead.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL);
                 pause.max(Duration::from_millis(20))
             }
             Ok((answer, sent)) => return Ok(taken(answer, sent)),
             Err(error) if error.name().is_retryable() => {
                 failures += 1;
-                // A waiter has a place to lose; one that has not begun yet gives up sooner.
-                if failures >= TRIES && !news.is_in_line() {
-                    return Ok(Acquired::Silent(error.to_string()));
+                // A waiter would lose its place in the queue, so it retries until the wait is over.
+                if failures >= TRIES && !wait_log.is_queued() {
+                    return Ok(Acquired::NoAnswer(error.to_string()));
                 }
-                tracing::warn!(lock = request.lock, %error, "asking again");
-                LOOK_EVERY
+                tracing::warn!(
+                    event = "request_retried",
+                    lock = request.lock,
+                    %error,
+                    "no answer; retrying"
+                );
+                POLL_INTERVAL
             }
             Err(error) => return refused(error),
         };
         tokio::select! {
             biased;
-            signal = &mut told => return Ok(Acquired::Interrupted(signal)),
-            () = reached(gives_up) => {}
+            signal = &mut shutdown => return Ok(Acquired::Interrupted(signal)),
+            () = reached(wait_end) => {}
             () = sleep(pause) => {}
         }
     }
 }
 
-async fn ask(
+async fn send(
     locks: &impl LockTable,
     request: &AcquireRequest,
-    is_in_line: bool,
+    is_queued: bool,
 ) -> Result<(AcquireResponse, Instant), Error> {
-    if is_in_line {
+    if is_queued {
         locks.acquire_again(request).await
     } else {
         locks.acquire(request).await
     }
 }
 
-/// Leaves the queue at the end of the wait, which also finds a permit that was granted unseen. Without
-/// an answer within [`LAST_WORDS`], what there is ends with its lease. `has_answered` says whether the
-/// table ever answered.
+/// Leaves the queue at the end of the wait; the answer also returns a permit whose grant was lost.
+/// Without an answer within [`FINAL_REQUEST_TIMEOUT`], either ends with its lease. `has_answered`:
+/// the table has answered an earlier request.
 async fn give_up(
     locks: &impl LockTable,
     request: &AcquireRequest,
     has_answered: bool,
 ) -> Result<Acquired, Error> {
-    let end = Instant::now() + LAST_WORDS;
-    let leave = ask_to_leave(request);
-    let asked = again(&request.lock, end, || locks.acquire(&leave));
-    let error = match timeout(LAST_WORDS, asked).await {
+    let end = Instant::now() + FINAL_REQUEST_TIMEOUT;
+    let leave = leave_request(request);
+    let asked = retry(&request.lock, end, || locks.acquire(&leave));
+    let error = match timeout(FINAL_REQUEST_TIMEOUT, asked).await {
         Ok(Ok((answer, sent))) => return Ok(taken(answer, sent)),
         Ok(Err(error)) if !error.name().is_retryable() => return refused(error),
         Ok(Err(error)) => error,
-        Err(_) => StoreError::Unavailable(format!("no answer within {LAST_WORDS:?}")).into(),
+        Err(_) => {
+            StoreError::Unavailable(format!("no answer within {FINAL_REQUEST_TIMEOUT:?}")).into()
+        }
     };
     let left = "a place in the queue or a permit may be left until its lease ends";
     Ok(if has_answered {
         Acquired::Refused(format!("--max-wait is over, and now: {error}; {left}"))
     } else {
         let why = format!("--max-wait is over, and the lock table has never answered: {error}");
-        Acquired::SilentTooLong(format!("{why}; {left}"))
+        Acquired::NoAnswerInTime(format!("{why}; {left}"))
     })
 }
 
-/// What an answer means that is not a place in the queue.
+/// The result that an answer other than a place in the queue stands for.
 fn taken(answer: AcquireResponse, sent: Instant) -> Acquired {
     use AcquireResponse::{AlreadyHeld, Duplicate, Finished, GaveUp, Granted, Queued, Skipped};
     match answer {
@@ -146,33 +155,38 @@ fn taken(answer: AcquireResponse, sent: Instant) -> Acquired {
     }
 }
 
-/// What was told of a wait, and when.
+/// When the wait was last logged.
 #[derive(Debug, Default)]
-struct News(Option<Instant>);
+struct WaitLog(Option<Instant>);
 
-impl News {
-    fn is_in_line(&self) -> bool {
+impl WaitLog {
+    fn is_queued(&self) -> bool {
         self.0.is_some()
     }
 
-    fn tell(&mut self, queued: &Queued) {
+    fn log(&mut self, queued: &Queued) {
         let now = Instant::now();
-        if self.0.is_none_or(|at| at + TELL_EVERY <= now) {
-            tracing::info!(lock = queued.lock, "{}", queued.message);
+        if self.0.is_none_or(|at| at + LOG_INTERVAL <= now) {
+            tracing::info!(
+                event = "lock_queued",
+                lock = queued.lock,
+                "{}",
+                queued.message
+            );
             self.0 = Some(now);
         }
     }
 }
 
 /// The request that gives up a place in the queue.
-pub(crate) fn ask_to_leave(request: &AcquireRequest) -> AcquireRequest {
+pub(crate) fn leave_request(request: &AcquireRequest) -> AcquireRequest {
     AcquireRequest {
         wait_until: Some(rfc3339(SystemClock.now())),
         ..request.clone()
     }
 }
 
-/// What is an answer to the wish, and what is a failure.
+/// Separates refusals of the lock, which are results, from errors.
 fn refused(error: Error) -> Result<Acquired, Error> {
     use ErrorName::{LockFrozen, LockHeld, LockPaused, PermitsMismatch, QueueFull};
     match error.name() {
@@ -183,7 +197,7 @@ fn refused(error: Error) -> Result<Acquired, Error> {
     }
 }
 
-/// How long until a lease that ends `at` may be judged dead; nothing if that is past.
+/// Time until a lease that ends `at` counts as dead; `None` if that is past.
 fn dead_in(at: &str) -> Option<Duration> {
     let dead = parse_time("expiresAt", at).ok()?.plus(DEAD_AFTER);
     let left = dead.millis_since(SystemClock.now());

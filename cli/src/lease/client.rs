@@ -1,4 +1,4 @@
-//! The lock table, through the very handlers that the functions run.
+//! Client of the lock table. It runs the handlers of the Lambda functions in this process.
 
 use crate::lease::events::{BackgroundEvents, DedupEvents};
 use crate::log::StderrSink;
@@ -28,8 +28,8 @@ type Acquire =
 type Heartbeat = heartbeat::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Bus, StderrSink>;
 type Release = release_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Bus, StderrSink>;
 
-/// The lock table. What a function does for a workflow, this does for a process: same requests,
-/// same answers, same events.
+/// Client of the lock table. It does for a process what the functions do for a workflow, with the
+/// same requests, responses and events.
 #[derive(Debug)]
 pub(crate) struct LockClient {
     acquire: Acquire,
@@ -45,13 +45,13 @@ impl LockClient {
     pub(crate) fn open(sdk: &SdkConfig, config: &Config) -> Self {
         let metrics = Metrics::new(StderrSink::open(), config.metrics_per_lock);
         let bus = BackgroundEvents::new(EventBridge::from_sdk(sdk, config.event_bus.clone()));
-        let inside = || FollowUp {
+        let base = || FollowUp {
             executions: StepFunctions::without_tokens(sdk),
             ..follow_up(sdk, config)
         };
-        let follow = || telling(inside(), bus.clone());
+        let follow = || with_events(base(), bus.clone());
         let caretaker = || Caretaker {
-            follow: telling(inside(), DedupEvents::new(bus.clone())),
+            follow: with_events(base(), DedupEvents::new(bus.clone())),
             tasks: Ecs::from_sdk(sdk),
         };
         Self {
@@ -77,24 +77,24 @@ impl LockClient {
         }
     }
 
-    /// Waits for the events that are under way, some two seconds at most.
+    /// Waits until pending events are published, about two seconds at most.
     pub(crate) async fn settle(&self) {
         self.bus.settle().await;
     }
 
-    /// Takes a permit, or a place in the queue, or says who has it. The lease of a permit is counted
-    /// from the time that comes with the answer.
+    /// Acquires a permit or a place in the queue, or returns the current holder. The lease of a
+    /// permit counts from the returned time.
     ///
     /// # Errors
-    /// As acquire-lock; `LeaseLost` for a permit that was lost before it was taken up.
+    /// As acquire-lock; `LeaseLost` for a permit that was lost before its first renewal.
     pub(crate) async fn acquire(
         &self,
         request: &AcquireRequest,
     ) -> Result<(AcquireResponse, Instant), Error> {
-        self.ask(&self.acquire, request).await
+        self.send(&self.acquire, request).await
     }
 
-    /// Asks once more while waiting, which is not counted as one more run that waits.
+    /// Repeats the request while waiting, without counting another run in the metrics.
     ///
     /// # Errors
     /// As [`Self::acquire`].
@@ -102,12 +102,12 @@ impl LockClient {
         &self,
         request: &AcquireRequest,
     ) -> Result<(AcquireResponse, Instant), Error> {
-        self.ask(&self.acquire_again, request).await
+        self.send(&self.acquire_again, request).await
     }
 
-    /// A permit may be older than the request that finds it: it was handed over, or an earlier answer
-    /// was lost. How much of its lease is left is not known here, so it is renewed.
-    async fn ask(
+    /// A permit may be older than the request that finds it: it was handed over, or an earlier
+    /// answer was lost. The rest of its lease is not known here, so it is renewed.
+    async fn send(
         &self,
         deps: &Acquire,
         request: &AcquireRequest,
@@ -124,13 +124,13 @@ impl LockClient {
                     granted.expires_at = expires_at;
                     return Ok((answer, sent));
                 }
-                // Somebody has released it in between.
+                // Released in between.
                 HeartbeatResponse::Ended => {}
             }
         }
     }
 
-    /// Moves the end of a lease forward, and tells how far the work has come.
+    /// Extends a lease, and records the progress of the work.
     ///
     /// # Errors
     /// As heartbeat.
@@ -144,13 +144,13 @@ impl LockClient {
             grant: grant.clone(),
             task_token: None,
             progress,
-            // The agent of ECS is nearer than its API.
+            // `crate::protect` calls the ECS container agent instead of the API.
             protect: None,
         };
         heartbeat::handle(&self.heartbeat, event(&request)).await
     }
 
-    /// Gives a permit back.
+    /// Releases a permit.
     ///
     /// # Errors
     /// As release-lock.
@@ -168,8 +168,8 @@ impl LockClient {
     }
 }
 
-/// The same, that tells of things by `events`.
-fn telling<S, C, E, V, W>(follow: FollowUp<S, C, E, V>, events: W) -> FollowUp<S, C, E, W> {
+/// `follow`, with `events` as its publisher.
+fn with_events<S, C, E, V, W>(follow: FollowUp<S, C, E, V>, events: W) -> FollowUp<S, C, E, W> {
     FollowUp {
         protocol: follow.protocol,
         executions: follow.executions,
@@ -179,7 +179,7 @@ fn telling<S, C, E, V, W>(follow: FollowUp<S, C, E, V>, events: W) -> FollowUp<S
     }
 }
 
-/// A request as the handlers take it.
+/// A request in the form that the handlers accept.
 fn event(request: &impl Serialize) -> Value {
     serde_json::to_value(request).unwrap_or_default()
 }

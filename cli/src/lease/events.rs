@@ -1,4 +1,4 @@
-//! Events that are told once, and that nobody waits for.
+//! Event publishers: one that drops repeated events, one that publishes in the background.
 
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::{FencingToken, Seconds, Timestamp};
@@ -7,41 +7,44 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinSet;
 
-/// For how long the same event is not told again.
-const QUIET: Seconds = Seconds::of(300);
+/// For how long the same event is not published again.
+const DEDUP_WINDOW: Seconds = Seconds::of(300);
 
-/// Tells of a thing once in five minutes.
+/// Publishes the same event once in five minutes.
 ///
-/// A process that waits looks at the holder in front of it every second, and each look may come to
-/// the same alert.
+/// A waiting process checks the current holder every second, and each check may raise the same
+/// alert.
 #[derive(Debug)]
 pub(crate) struct DedupEvents<V> {
     events: V,
-    told: Mutex<HashMap<Subject, Timestamp>>,
+    published: Mutex<HashMap<Subject, Timestamp>>,
 }
 
-/// What an event is about.
+/// Events with the same subject are repetitions.
 type Subject = (EventKind, String, Option<FencingToken>);
 
 impl<V> DedupEvents<V> {
-    /// Tells through `events`.
+    /// Publishes through `events`.
     pub(crate) fn new(events: V) -> Self {
-        let told = Mutex::default();
-        Self { events, told }
+        let published = Mutex::default();
+        Self { events, published }
     }
 
-    fn news(&self, mut events: Vec<Event>, now: Timestamp) -> Vec<Event> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.retain(|_, at| now < at.plus(QUIET));
+    fn without_repeated(&self, mut events: Vec<Event>, now: Timestamp) -> Vec<Event> {
+        let mut published = self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        published.retain(|_, at| now < at.plus(DEDUP_WINDOW));
         events.retain(|event| {
-            // Of those that had no grant each is another run.
+            // Each event without a grant belongs to another run.
             let Some(token) = event.token else {
                 return true;
             };
             let subject = (event.kind, event.lock.to_string(), Some(token));
-            let is_news = !told.contains_key(&subject);
-            told.entry(subject).or_insert(now);
-            is_news
+            let is_new = !published.contains_key(&subject);
+            published.entry(subject).or_insert(now);
+            is_new
         });
         events
     }
@@ -49,15 +52,15 @@ impl<V> DedupEvents<V> {
 
 impl<V: Events> Events for DedupEvents<V> {
     async fn publish(&self, events: Vec<Event>) {
-        let news = self.news(events, SystemClock.now());
-        if !news.is_empty() {
-            self.events.publish(news).await;
+        let events = self.without_repeated(events, SystemClock.now());
+        if !events.is_empty() {
+            self.events.publish(events).await;
         }
     }
 }
 
-/// Tells aside: whoever has lost its lease learns it when the table says so, and not when an event
-/// bus has answered.
+/// Publishes in the background: a process that lost its lease learns that from the table's answer,
+/// without waiting for PutEvents.
 #[derive(Clone, Debug)]
 pub(crate) struct BackgroundEvents<V> {
     events: V,
@@ -65,13 +68,13 @@ pub(crate) struct BackgroundEvents<V> {
 }
 
 impl<V> BackgroundEvents<V> {
-    /// Tells through `events`.
+    /// Publishes through `events`.
     pub(crate) fn new(events: V) -> Self {
         let under_way = Arc::default();
         Self { events, under_way }
     }
 
-    /// Waits until all is told that is under way, as well as can be done.
+    /// Waits until pending events are published or have failed.
     pub(crate) async fn settle(&self) {
         let mut left = std::mem::take(&mut *self.under_way());
         while left.join_next().await.is_some() {}
@@ -100,7 +103,7 @@ mod tests {
     use std::future::pending;
     use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-    /// A bus that answers the first of two events late, and the rest never.
+    /// A bus that answers the first event late, and later ones never.
     #[derive(Clone)]
     struct Slow(UnboundedSender<u64>);
 
@@ -116,16 +119,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_has_something_to_tell_does_not_wait_for_the_bus_but_the_end_does() {
-        let (tell, mut told) = unbounded_channel();
-        let slow = BackgroundEvents::new(Slow(tell));
+    async fn publishing_does_not_wait_for_the_bus_but_settling_does() {
+        let (sender, mut published) = unbounded_channel();
+        let slow = BackgroundEvents::new(Slow(sender));
 
         slow.publish(vec![event(EventKind::RunStopped, 1)]).await;
-        let at_once = told.try_recv().is_ok();
+        let at_once = published.try_recv().is_ok();
         slow.settle().await;
 
         assert!(!at_once);
-        assert_eq!(told.try_recv(), Ok(1));
+        assert_eq!(published.try_recv(), Ok(1));
         // Returns, although the bus never answers.
         slow.publish(vec![event(EventKind::RunStopped, 2)]).await;
     }
@@ -143,27 +146,27 @@ mod tests {
         }
     }
 
-    fn kinds_told(once: &DedupEvents<()>, kind: EventKind, token: u64, seconds: u64) -> usize {
+    fn published(once: &DedupEvents<()>, kind: EventKind, token: u64, seconds: u64) -> usize {
         let now = Timestamp::from_millis(seconds * 1_000);
-        once.news(vec![event(kind, token)], now).len()
+        once.without_repeated(vec![event(kind, token)], now).len()
     }
 
     #[test]
-    fn the_same_alert_is_told_again_only_after_five_minutes() {
+    fn the_same_alert_is_published_again_only_after_five_minutes() {
         let once = DedupEvents::new(());
 
-        let told =
-            [0, 1, 299, 301, 302].map(|at| kinds_told(&once, EventKind::EvidenceMissing, 7, at));
+        let counts =
+            [0, 1, 299, 301, 302].map(|at| published(&once, EventKind::EvidenceMissing, 7, at));
 
-        assert_eq!(told, [1, 0, 0, 1, 0]);
+        assert_eq!(counts, [1, 0, 0, 1, 0]);
     }
 
     #[test]
-    fn another_alert_or_another_run_is_news() {
+    fn another_alert_or_another_run_is_no_repetition() {
         let once = DedupEvents::new(());
-        kinds_told(&once, EventKind::EvidenceMissing, 7, 0);
+        published(&once, EventKind::EvidenceMissing, 7, 0);
 
-        assert_eq!(kinds_told(&once, EventKind::RunStopped, 7, 1), 1);
-        assert_eq!(kinds_told(&once, EventKind::EvidenceMissing, 8, 1), 1);
+        assert_eq!(published(&once, EventKind::RunStopped, 7, 1), 1);
+        assert_eq!(published(&once, EventKind::EvidenceMissing, 8, 1), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps a lease: renews it, and says when the command under it has to stop.
+//! Renews a lease, and reports when the command under it has to stop.
 
 use crate::exec::CommandTree;
 use crate::exec::watchdog::Watchdog;
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 /// The answer to a renewal.
 type Answer = Result<HeartbeatResponse, Error>;
 
-/// Why a command may not go on under its lease.
+/// The end of a lease under which a command still runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseLost {
-    /// What was told or found, in a sentence.
+    /// The reason, in a sentence.
     pub(crate) why: String,
     /// When the command has to be dead.
     pub(crate) kill_at: Instant,
@@ -29,28 +29,28 @@ pub(crate) struct LeaseLost {
 pub(crate) struct LeaseRenewer {
     /// The table.
     pub(crate) locks: Arc<LockClient>,
-    /// The receipt.
+    /// The grant.
     pub(crate) grant: Grant,
     /// Its times.
     pub(crate) times: LeaseTiming,
-    /// When the request was sent that the lease is counted from.
+    /// When the request was sent that the lease counts from.
     pub(crate) sent: Instant,
-    /// What the command says of its progress.
+    /// The progress that the command reports.
     pub(crate) progress: watch::Receiver<Option<String>>,
-    /// What kills the command when its time is over, and which command that is.
+    /// The watchdog that kills the command at the end of its lease, and that command.
     pub(crate) guarded: Option<(Watchdog, CommandTree)>,
 }
 
 impl LeaseRenewer {
-    /// Renews until the lease is lost, or cannot be renewed in time. A command that is over has its
-    /// keeper dropped.
+    /// Renews until the lease is lost, or cannot be renewed in time. Drop the future when the
+    /// command has ended.
     pub(crate) async fn keep(self) -> LeaseLost {
-        let nobody = watch::Sender::new(self.sent);
-        self.keep_and_tell(nobody).await
+        let unobserved = watch::Sender::new(self.sent);
+        self.renew_and_notify(unobserved).await
     }
 
-    /// The same, and tells after each renewal when its request was sent.
-    pub(crate) async fn keep_and_tell(mut self, renewed: watch::Sender<Instant>) -> LeaseLost {
+    /// The same; `renewed` gets the time at which the request of each renewal was sent.
+    pub(crate) async fn renew_and_notify(mut self, renewed: watch::Sender<Instant>) -> LeaseLost {
         self.guard();
         loop {
             let stop_at = self.times.stop_at(self.sent);
@@ -62,7 +62,7 @@ impl LeaseRenewer {
             let outcome = tokio::select! {
                 biased;
                 outcome = renewing => outcome,
-                () = stop_at.reached() => return self.out_of_reach(),
+                () = stop_at.reached() => return self.not_renewed_in_time(),
             };
             match outcome {
                 Ok(sent) => {
@@ -75,45 +75,54 @@ impl LeaseRenewer {
         }
     }
 
-    /// Renews once, and returns when the request that was answered was sent. A request that gets no
-    /// answer does not hold up the next: several may be under way, and the first answer counts.
+    /// Renews once, and returns when the answered request was sent. A request without an answer
+    /// does not delay the next: several may be under way, and the first answer counts.
     ///
     /// # Errors
-    /// Why the lease is lost.
+    /// The reason why the lease is lost.
     async fn renew(&mut self) -> Result<Instant, String> {
         let mut requests = JoinSet::new();
         loop {
             requests.spawn(self.request());
-            let again = Instant::now() + self.times.again();
+            let next = Instant::now() + self.times.retry_interval();
             loop {
                 let answer = tokio::select! {
                     Some(Ok(answer)) = requests.join_next() => answer,
-                    () = again.reached() => break,
+                    () = next.reached() => break,
                 };
                 match answer {
                     (Some(Ok(HeartbeatResponse::Renewed { .. })), sent) => return Ok(sent),
                     (Some(Ok(HeartbeatResponse::Ended)), _) => {
-                        return Err("its run has been released by somebody else".into());
+                        return Err("its run has already been released".into());
                     }
                     (Some(Err(error)), _) if error.name() == ErrorName::LeaseLost => {
                         return Err(error.message().to_owned());
                     }
                     (Some(Err(error)), _) => {
-                        tracing::warn!(lock = self.grant.lock, %error, "the lease was not renewed");
+                        tracing::warn!(
+                            event = "renewal_failed",
+                            lock = self.grant.lock,
+                            %error,
+                            "lease not renewed; retrying"
+                        );
                     }
                     (None, _) => {
-                        tracing::warn!(lock = self.grant.lock, "a renewal got no answer");
+                        tracing::warn!(
+                            event = "renewal_failed",
+                            lock = self.grant.lock,
+                            "no answer to a renewal; retrying"
+                        );
                     }
                 }
             }
         }
     }
 
-    /// A request, with its answer if that comes in time, and when it was sent.
+    /// One request: its answer, if it comes in time, and when it was sent.
     fn request(&mut self) -> impl Future<Output = (Option<Answer>, Instant)> + use<> {
         let (locks, grant) = (Arc::clone(&self.locks), self.grant.clone());
         let progress = self.progress.borrow_and_update().clone();
-        let within = self.times.answer_within();
+        let within = self.times.request_timeout();
         async move {
             let sent = Instant::now();
             let answer = timeout(within, locks.renew(&grant, progress)).await;
@@ -121,15 +130,15 @@ impl LeaseRenewer {
         }
     }
 
-    /// The watchdog kills the command at the end of the lease, whatever becomes of this process.
+    /// Sets the time at which the watchdog kills the command, even if this process has died.
     fn guard(&self) {
-        if let Some((watchdog, family)) = &self.guarded {
-            watchdog.guard(family, self.times.kill_at(self.sent));
+        if let Some((watchdog, tree)) = &self.guarded {
+            watchdog.guard(tree, self.times.kill_at(self.sent));
         }
     }
 
-    fn out_of_reach(&self) -> LeaseLost {
-        self.lost("it could not be renewed in time: the lock table gives no answer".into())
+    fn not_renewed_in_time(&self) -> LeaseLost {
+        self.lost("it could not be renewed in time: no answer from the lock table".into())
     }
 
     fn lost(&self, why: String) -> LeaseLost {

@@ -1,4 +1,4 @@
-//! The lock table, as far as its requests can be made up for a test.
+//! The requests to the lock table, as a trait that tests implement in memory.
 
 use crate::lease::client::LockClient;
 use crate::platform::clock::Instant;
@@ -10,29 +10,29 @@ use lockstep::error::Error;
 #[cfg(test)]
 pub(crate) mod memory;
 
-/// A lock table. An error that is retryable leaves open whether the request was carried out.
+/// A lock table. A retryable error leaves open whether the request was carried out.
 pub(crate) trait LockTable: Send + Sync + 'static {
-    /// Takes a permit, or says who has it. The lease of a permit is counted from the time that
-    /// comes with the answer.
+    /// Acquires a permit, or returns the current holder. The lease of a permit counts from the
+    /// returned time.
     fn acquire(
         &self,
         request: &AcquireRequest,
     ) -> impl Future<Output = Result<(AcquireResponse, Instant), Error>> + Send;
 
-    /// Asks once more, which does not count as one more run.
+    /// Repeats the request, without counting another run in the metrics.
     fn acquire_again(
         &self,
         request: &AcquireRequest,
     ) -> impl Future<Output = Result<(AcquireResponse, Instant), Error>> + Send;
 
-    /// Moves the end of a lease forward, and tells how far the work has come.
+    /// Extends a lease, and records the progress of the work.
     fn renew(
         &self,
         grant: &Grant,
         progress: Option<String>,
     ) -> impl Future<Output = Result<HeartbeatResponse, Error>> + Send;
 
-    /// Gives a permit back.
+    /// Releases a permit.
     fn release(
         &self,
         grant: &Grant,

@@ -1,10 +1,10 @@
-//! The times of a lease, as whoever works under it has to see them.
+//! The times of a lease, as its holder has to keep them.
 
 use crate::platform::clock::Instant;
 use lockstep::domain::DEAD_AFTER;
 use std::time::Duration;
 
-/// How long before the end of the lease the command is dead, renewed or not.
+/// How long before the end of the lease the command is killed at the latest.
 const KILL_BEFORE: Duration = Duration::from_millis(300);
 
 /// The times of a lease.
@@ -17,13 +17,13 @@ const KILL_BEFORE: Duration = Duration::from_millis(300);
 ///   |------------------------------------- --lease ---------------------------------|
 /// ```
 ///
-/// All are counted from the moment that a renewal was sent, so a slow answer makes them earlier than
-/// they have to be, never later.
+/// All count from the time at which a renewal was sent, so a slow answer makes them earlier than
+/// necessary, never later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseTiming {
     /// Length of the lease in the record.
     pub(crate) length: Duration,
-    /// How long the command gets to stop when its lease runs out.
+    /// Time for the command to stop when its lease runs out.
     stop_window: Duration,
 }
 
@@ -33,14 +33,14 @@ impl LeaseTiming {
     /// Longest `--lease`: a day.
     pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
 
-    /// The times of a lease that others may take over after `silence`, for a command that gets
-    /// `grace` to stop.
+    /// The times of a lease that others may take over after `silence`, for a command with `grace`
+    /// to stop.
     pub(crate) fn after_silence(silence: Duration, grace: Duration) -> Self {
         let margin = Duration::from_millis(DEAD_AFTER.millis());
         Self::of_record(silence.saturating_sub(margin), grace)
     }
 
-    /// The times of a lease that is `length` long in its record.
+    /// The times of a lease of this `length` in its record.
     pub(crate) fn of_record(length: Duration, grace: Duration) -> Self {
         Self {
             length,
@@ -48,7 +48,7 @@ impl LeaseTiming {
         }
     }
 
-    /// The length in whole seconds, as a request has it.
+    /// The length in whole seconds, for a request.
     pub(crate) fn seconds(&self) -> i64 {
         i64::try_from(self.length.as_secs()).unwrap_or(i64::MAX)
     }
@@ -58,18 +58,17 @@ impl LeaseTiming {
         self.length / 3
     }
 
-    /// Time between two requests of a renewal, of which the first has no answer yet.
-    pub(crate) fn again(&self) -> Duration {
+    /// Time until an unanswered request of a renewal is repeated.
+    pub(crate) fn retry_interval(&self) -> Duration {
         (self.length / 30).clamp(Duration::from_millis(100), Duration::from_secs(2))
     }
 
-    /// Longest time for the answer to one request of a renewal. Of a short lease there is no time for
-    /// what a client waits by itself.
-    pub(crate) fn answer_within(&self) -> Duration {
+    /// Timeout of one request of a renewal: a short lease has no time for the client's own timeout.
+    pub(crate) fn request_timeout(&self) -> Duration {
         (self.length / 8).clamp(Duration::from_millis(250), Duration::from_secs(2))
     }
 
-    /// When the command is told to stop, if nothing was renewed after `sent`.
+    /// When the command is asked to stop, if nothing was renewed after `sent`.
     pub(crate) fn stop_at(&self, sent: Instant) -> Instant {
         sent + self
             .length
@@ -77,15 +76,15 @@ impl LeaseTiming {
             .saturating_sub(KILL_BEFORE)
     }
 
-    /// When the command is dead, if nothing was renewed after `sent`.
+    /// When the command has to be dead, if nothing was renewed after `sent`.
     pub(crate) fn kill_at(&self, sent: Instant) -> Instant {
         sent + self.length.saturating_sub(KILL_BEFORE)
     }
 
-    /// When the command is dead that is told to stop at `told`: somebody else may have the lock by
-    /// then, so the rest of the lease is not used up.
-    pub(crate) fn dead_by(&self, sent: Instant, told: Instant) -> Instant {
-        self.kill_at(sent).min(told + self.stop_window)
+    /// When a command that is asked to stop at `asked` has to be dead. Another run may hold the
+    /// lock by then, so the command does not get the rest of the lease.
+    pub(crate) fn dead_by(&self, sent: Instant, asked: Instant) -> Instant {
+        self.kill_at(sent).min(asked + self.stop_window)
     }
 }
 
@@ -122,7 +121,7 @@ mod tests {
             let times = LeaseTiming::after_silence(silence, Duration::from_secs(600));
 
             // It begins with a renewal, and ends just after a request.
-            let renewed = times.beat() + silence / 5 + times.again() + answer;
+            let renewed = times.beat() + silence / 5 + times.retry_interval() + answer;
 
             assert!(
                 Instant::default() + renewed < times.stop_at(at(0)),
@@ -132,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_that_vanishes_leaves_time_for_another_one() {
+    fn a_lost_renewal_leaves_time_for_another_one() {
         for silence in [5, 6, 15, 60, 86_400].map(Duration::from_secs) {
             let times = LeaseTiming::after_silence(silence, Duration::from_secs(600));
 
-            let next = times.beat() + times.answer_within() + times.again();
+            let next = times.beat() + times.request_timeout() + times.retry_interval();
 
             assert!(
                 Instant::default() + next < times.stop_at(at(0)),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn others_may_take_over_after_the_silence_that_was_asked_for_and_not_before() {
+    fn others_may_take_over_after_the_requested_silence_and_not_before() {
         let times = LeaseTiming::after_silence(Duration::from_secs(60), Duration::from_secs(25));
 
         assert_eq!(times.seconds() + i64::from(DEAD_AFTER.get()), 60);

@@ -1,19 +1,19 @@
-//! Permits that may have been granted although no answer said so: the answer was lost, or came too late,
-//! or the request was given up.
+//! Unconfirmed grants: permits that may have been granted although the answer was lost or came too
+//! late, or the request was cancelled.
 
-use crate::lease::acquire::ask_to_leave;
+use crate::lease::acquire::leave_request;
 use crate::lease::table::LockTable;
 use crate::platform::clock::{Instant, sleep};
 use lockstep::contract::{AcquireRequest, AcquireResponse, ErrorName, Overlap, ReleaseOutcome};
 use lockstep::error::Error;
 use std::time::Duration;
 
-/// First pause before the table is asked once more; it doubles.
+/// First pause between two requests; it doubles.
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 /// Longest of these pauses.
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 
-/// What passes the time between two requests.
+/// The wait between two requests.
 pub(crate) trait Pause: Sync {
     /// Returns after `length` at the latest.
     fn pause(&self, length: Duration) -> impl Future<Output = ()> + Send;
@@ -29,19 +29,19 @@ impl Pause for Sleep {
     }
 }
 
-/// Finds out what became of `request`, and releases the permit that it may have: until then its lock
-/// would be held, and nothing would run under it. Each of the two is asked for until there is an answer
-/// or `patience` is over, with `pause` in between.
+/// Determines the outcome of `request`, and releases the permit that it may have been granted:
+/// until then the lock would be held without a run under it. Both requests are repeated until they
+/// are answered or `timeout` is over, with `pause` in between.
 ///
-/// Asking again may be what takes the permit. It is released at once then, as failed, and as if it had
-/// never been taken: `minIntervalSeconds` does not count. A place in the queue is left.
+/// The repeated request may itself be granted the permit. That permit is released as failed at
+/// once, and starts no rest (`minIntervalSeconds`). A place in the queue is left.
 ///
 /// # Errors
-/// What leaves open whether a permit is held. It ends with its lease then.
+/// An error that leaves open whether a permit is held. The permit then ends with its lease.
 pub(crate) async fn give_back<T: LockTable>(
     table: &T,
     request: &AcquireRequest,
-    patience: Duration,
+    timeout: Duration,
     pause: &impl Pause,
 ) -> Result<(), Error> {
     let mut request = AcquireRequest {
@@ -49,27 +49,29 @@ pub(crate) async fn give_back<T: LockTable>(
         ..request.clone()
     };
     if request.overlap == Overlap::Queue {
-        request = ask_to_leave(&request);
+        request = leave_request(&request);
     }
-    let end = Instant::now() + patience;
-    let asked = insist(end, leaves_open, pause, || table.acquire_again(&request));
+    let end = Instant::now() + timeout;
+    let asked = retry_until(end, leaves_open, pause, || table.acquire_again(&request));
     let permit = match asked.await {
         Ok((AcquireResponse::Granted(permit) | AcquireResponse::AlreadyHeld(permit), _)) => permit,
         Ok(_) => return Ok(()),
         Err(error) if leaves_open(&error) => return Err(error),
         Err(_) => return Ok(()),
     };
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     let failed = ReleaseOutcome::Failed;
     let release = || table.release(&permit.grant, failed);
-    insist(end, leaves_open, pause, release).await.map(drop)
+    retry_until(end, leaves_open, pause, release)
+        .await
+        .map(drop)
 }
 
-/// Asks until an answer settles the matter, and once at least; after `end` no more.
+/// Repeats a request, at least once, until its outcome is known or `end` is reached.
 ///
 /// # Errors
-/// The last answer, if it is one.
-pub(crate) async fn insist<A, E, F: Future<Output = Result<A, E>>>(
+/// The last error.
+pub(crate) async fn retry_until<A, E, F: Future<Output = Result<A, E>>>(
     end: Instant,
     leaves_open: impl Fn(&E) -> bool,
     pause: &impl Pause,
@@ -87,7 +89,7 @@ pub(crate) async fn insist<A, E, F: Future<Output = Result<A, E>>>(
     }
 }
 
-/// Whether an error leaves open what became of its request.
+/// Whether an error leaves the outcome of its request open.
 fn leaves_open(error: &Error) -> bool {
     use ErrorName::{Contended, Corrupt, Denied, Unavailable, WorkStopped};
     matches!(
@@ -103,7 +105,7 @@ mod tests {
     use crate::lease::table::memory::{Fault, MemoryTable};
     use lockstep::contract::Stale;
 
-    const PATIENCE: Duration = Duration::from_secs(3_600);
+    const TIMEOUT: Duration = Duration::from_secs(3_600);
 
     fn request(overlap: Overlap) -> AcquireRequest {
         serde_json::from_value(serde_json::json!({
@@ -116,23 +118,26 @@ mod tests {
         .unwrap()
     }
 
-    /// What is left of a permit whose answer was lost, after a table with `faults` was asked.
-    async fn left(overlap: Overlap, faults: Vec<Fault>) -> (Result<(), Error>, MemoryTable) {
+    /// The result of [`give_back`] and the table, for a lost grant and then these `faults`.
+    async fn released_with(
+        overlap: Overlap,
+        faults: Vec<Fault>,
+    ) -> (Result<(), Error>, MemoryTable) {
         let table = MemoryTable::faulty([AnswerLost].into_iter().chain(faults));
         let request = request(overlap);
         table.acquire(&request).await.unwrap_err();
-        let gone = give_back(&table, &request, PATIENCE, &Sleep).await;
-        (gone, table)
+        let result = give_back(&table, &request, TIMEOUT, &Sleep).await;
+        (result, table)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_permit_that_was_granted_unseen_is_released_as_failed_also_after_more_silence() {
+    async fn an_unconfirmed_permit_is_released_as_failed_even_after_more_lost_requests() {
         for overlap in [Overlap::Skip, Overlap::Fail, Overlap::Queue] {
             for silent in [0, 4] {
-                let (gone, table) = left(overlap, vec![Silence; silent]).await;
+                let (result, table) = released_with(overlap, vec![Silence; silent]).await;
 
                 let failed = [("nightly".to_owned(), ReleaseOutcome::Failed)];
-                assert!(gone.is_ok() && table.released() == failed, "{overlap:?}");
+                assert!(result.is_ok() && table.released() == failed, "{overlap:?}");
                 let asked = table.asked();
                 assert!(
                     asked[1..]
@@ -144,12 +149,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_table_that_stays_silent_is_not_asked_for_ever() {
+    async fn a_table_that_never_answers_is_not_retried_for_ever() {
         let table = MemoryTable::faulty(vec![Silence; 1_000]);
-        let never = Duration::ZERO;
+        let no_time = Duration::ZERO;
 
-        let gone = give_back(&table, &request(Overlap::Skip), never, &Sleep).await;
+        let result = give_back(&table, &request(Overlap::Skip), no_time, &Sleep).await;
 
-        assert_eq!(gone.unwrap_err().name(), ErrorName::Unavailable);
+        assert_eq!(result.unwrap_err().name(), ErrorName::Unavailable);
     }
 }

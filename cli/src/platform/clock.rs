@@ -1,24 +1,24 @@
-//! Time that no change of the wall clock moves.
+//! Monotonic time that includes suspend.
 
 use nix::time::{ClockId, clock_gettime};
 use std::future::pending;
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in time since the machine started, time that it slept counted
+/// Time since the machine started, including the time that it was suspended
 /// (`CLOCK_BOOTTIME`, <https://man7.org/linux/man-pages/man3/clock_gettime.3.html>). All processes
 /// of one machine share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Instant(Duration);
 
 impl Instant {
-    /// The present.
+    /// Reads the clock.
     pub(crate) fn now() -> Self {
         let now = clock_gettime(ClockId::CLOCK_BOOTTIME);
         Self(now.map(Duration::from).unwrap_or_default())
     }
 
-    /// The point that is `millis` after the start of the machine.
+    /// The time `millis` milliseconds after the start of the machine.
     pub(crate) const fn from_millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
@@ -28,13 +28,12 @@ impl Instant {
         u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// How long until then; nothing if it is past.
+    /// The time left until then; zero if it has passed.
     pub(crate) fn left(self) -> Duration {
         self.0.saturating_sub(Self::now().0)
     }
 
-    /// Returns at that time. The sleep is cut into pieces, so that a machine that slept in between
-    /// is late by one of them at most.
+    /// Returns at that time. Sleeps at most 5 s at once, which bounds the delay after a suspend.
     pub(crate) async fn reached(self) {
         loop {
             let left = self.left();
@@ -54,7 +53,7 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// Returns at `time`, if there is one.
+/// Returns at `time`; never returns for `None`.
 pub(crate) async fn reached(time: Option<Instant>) {
     match time {
         Some(time) => time.reached().await,
@@ -62,16 +61,13 @@ pub(crate) async fn reached(time: Option<Instant>) {
     }
 }
 
-/// The earlier of two times, where there are two.
+/// The earlier of two times, or the only one.
 pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
 /// Returns after `length`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the one place that waits"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place that waits")]
 pub(crate) async fn sleep(length: Duration) {
     tokio::time::sleep(length).await;
 }

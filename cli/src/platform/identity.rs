@@ -1,4 +1,4 @@
-//! Where this process runs: the ECS task and the container, or a machine.
+//! The identity of holders: the ECS task and the container, or the host and the process.
 
 use crate::platform::env::{filled, random_id};
 use http_body_util::{BodyExt, Empty};
@@ -12,17 +12,17 @@ use tokio::time::timeout;
 /// The variable with the address of the task metadata endpoint
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4.html>).
 const METADATA_URI: &str = "ECS_CONTAINER_METADATA_URI_V4";
-/// Longest wait for one answer of that endpoint, which is on the same machine.
-const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// How often it is asked: it may throttle or be late while a task starts.
+/// Timeout of one request to that endpoint, which is on the same machine.
+const RESPONSE_WITHIN: Duration = Duration::from_secs(2);
+/// Number of requests: the endpoint may throttle or be late while a task starts.
 const TRIES: u32 = 3;
 
-/// Where this process runs.
+/// The task or host that this process runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HolderIdentity {
-    /// What every holder here begins with.
+    /// Prefix of the name of every holder in this process.
     prefix: String,
-    /// The ARN of the ECS task, if it is one.
+    /// The ARN of the ECS task, if this process is in one.
     pub(crate) task_arn: Option<String>,
 }
 
@@ -39,11 +39,11 @@ struct ContainerMetadata {
 }
 
 impl HolderIdentity {
-    /// Finds out where this process runs.
+    /// Reads the task's metadata, or the host's name where there is no task.
     ///
     /// # Errors
     /// A sentence, when the process is in an ECS task and its metadata cannot be read: without the
-    /// task's ARN nobody could tell whether a holder is dead.
+    /// task's ARN, recovery could not determine whether a holder is dead.
     pub(crate) async fn find() -> Result<Self, String> {
         let Some(uri) = filled(METADATA_URI) else {
             let host = nix::unistd::gethostname().ok();
@@ -74,12 +74,12 @@ impl HolderIdentity {
         }
     }
 
-    /// A holder that no other job has, here or anywhere.
+    /// Creates the name of a holder, unique among all jobs.
     pub(crate) fn new_holder(&self) -> String {
         format!("{}/{}", self.prefix, random_id())
     }
 
-    /// The same, with the name of the job at its end.
+    /// As [`Self::new_holder`], with the name of the job at its end.
     pub(crate) fn holder_for(&self, job: &str) -> String {
         format!("{}:{job}", self.new_holder())
     }
@@ -88,13 +88,13 @@ impl HolderIdentity {
 async fn read<T: for<'a> Deserialize<'a>>(uri: &str) -> Result<T, String> {
     let mut problem = String::new();
     for _ in 0..TRIES {
-        match timeout(ANSWER_WITHIN, get(uri)).await {
+        match timeout(RESPONSE_WITHIN, get(uri)).await {
             Ok(Ok(body)) => {
                 return serde_json::from_slice(&body)
-                    .map_err(|error| format!("{METADATA_URI}: {uri} answers {error}"));
+                    .map_err(|error| format!("{METADATA_URI}: {uri}: invalid response: {error}"));
             }
             Ok(Err(error)) => problem = error,
-            Err(_) => problem = "no answer within 2 s".into(),
+            Err(_) => problem = "no response within 2 s".into(),
         }
         crate::platform::clock::sleep(Duration::from_millis(300)).await;
     }
@@ -104,12 +104,12 @@ async fn read<T: for<'a> Deserialize<'a>>(uri: &str) -> Result<T, String> {
 async fn get(uri: &str) -> Result<Bytes, String> {
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
     let uri = uri.parse().map_err(|error| format!("{error}"))?;
-    let answer = client.get(uri).await.map_err(|error| format!("{error}"))?;
-    let status = answer.status();
+    let response = client.get(uri).await.map_err(|error| format!("{error}"))?;
+    let status = response.status();
     if !status.is_success() {
         return Err(format!("status {status}"));
     }
-    let body = answer.into_body().collect().await;
+    let body = response.into_body().collect().await;
     Ok(body.map_err(|error| format!("{error}"))?.to_bytes())
 }
 
@@ -121,9 +121,9 @@ mod tests {
     #[test]
     fn a_holder_in_a_task_begins_with_its_arn_and_names_the_container() {
         let arn = "arn:aws:ecs:eu-west-1:111122223333:task/batch/0f1e";
-        let site = HolderIdentity::in_task(arn, "ea32192c8553");
+        let identity = HolderIdentity::in_task(arn, "ea32192c8553");
 
-        let holder = site.new_holder();
+        let holder = identity.new_holder();
 
         assert!(
             holder.starts_with(&format!("{arn}#ea32192c8553/")),
@@ -133,9 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn two_jobs_of_one_process_are_two_holders_of_one_site() {
-        let site = HolderIdentity::on_machine("batch-1", 17);
-        let [one, two] = [site.new_holder(), site.new_holder()].map(|h| HolderId::new(h).unwrap());
+    fn two_jobs_of_one_process_are_two_holders_with_one_prefix() {
+        let identity = HolderIdentity::on_machine("batch-1", 17);
+        let [one, two] =
+            [identity.new_holder(), identity.new_holder()].map(|h| HolderId::new(h).unwrap());
 
         assert_ne!(one, two);
         for holder in [&one, &two] {
@@ -144,9 +145,9 @@ mod tests {
     }
 
     #[test]
-    fn a_strange_host_name_still_gives_a_valid_holder() {
-        let site = HolderIdentity::on_machine("bücher #1\n", 1);
+    fn a_host_name_with_invalid_characters_gives_a_valid_holder() {
+        let identity = HolderIdentity::on_machine("bücher #1\n", 1);
 
-        assert!(HolderId::new(site.new_holder()).is_ok());
+        assert!(HolderId::new(identity.new_holder()).is_ok());
     }
 }

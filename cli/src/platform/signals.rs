@@ -1,14 +1,14 @@
-//! Signals that this process gets, and passes on.
+//! Signals that this process receives and forwards.
 
 use nix::sys::signal::Signal;
 use std::io::Error;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// What is passed on to the command: all but those that report a fault of this process or its limits,
-/// those of its children and its pipes, and SIGTTIN and SIGTTOU, which a terminal sends to its own readers
-/// and writers.
-const HEARD: [Signal; 15] = [
+/// Signals that are forwarded to the command: all except those that report a fault of this process or its
+/// limits, SIGCHLD and SIGPIPE, and SIGTTIN and SIGTTOU, which a terminal sends to its own readers and
+/// writers.
+const FORWARDED: [Signal; 15] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -25,39 +25,43 @@ const HEARD: [Signal; 15] = [
     Signal::SIGTSTP,
     Signal::SIGCONT,
 ];
-/// The real-time signals that programs can use. They have no names here, and cannot be sent on.
+/// The real-time signals that programs can use. `nix` has no names for them and cannot send them.
 const REAL_TIME: std::ops::RangeInclusive<i32> = 34..=64;
 
-/// Signals, in the order in which they came.
+/// Received signals, in order.
 #[derive(Debug)]
 pub(crate) struct Signals(mpsc::UnboundedReceiver<Signal>);
 
 impl Signals {
-    /// Begins to listen. From here on none of them ends this process by itself.
+    /// Installs the handlers. From here on none of these signals ends this process.
     ///
     /// # Errors
-    /// When signals cannot be listened to.
+    /// When a handler cannot be installed.
     pub(crate) fn begin() -> Result<Self, Error> {
-        let (tell, told) = mpsc::unbounded_channel();
-        for heard in HEARD {
-            let mut stream = signal(SignalKind::from_raw(heard as i32))?;
-            let tell = tell.clone();
+        let (sender, receiver) = mpsc::unbounded_channel();
+        for forwarded in FORWARDED {
+            let mut stream = signal(SignalKind::from_raw(forwarded as i32))?;
+            let sender = sender.clone();
             tokio::spawn(async move {
-                while stream.recv().await.is_some() && tell.send(heard).is_ok() {}
+                while stream.recv().await.is_some() && sender.send(forwarded).is_ok() {}
             });
         }
         for number in REAL_TIME {
             let mut stream = signal(SignalKind::from_raw(number))?;
             tokio::spawn(async move {
                 while stream.recv().await.is_some() {
-                    tracing::warn!(number, "a real-time signal is not passed on");
+                    tracing::warn!(
+                        event = "signal_ignored",
+                        number,
+                        "real-time signals are not forwarded"
+                    );
                 }
             });
         }
-        Ok(Self(told))
+        Ok(Self(receiver))
     }
 
-    /// The next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         match self.0.recv().await {
             Some(signal) => signal,
@@ -65,7 +69,7 @@ impl Signals {
         }
     }
 
-    /// The next one that ends a process which has no command to pass it on to.
+    /// Waits for the next signal that ends a process without a command.
     pub(crate) async fn end(&mut self) -> Signal {
         use Signal::{SIGHUP, SIGQUIT};
         loop {
@@ -77,8 +81,8 @@ impl Signals {
     }
 }
 
-/// Whether `signal` asks a command to end, whatever the command is. Others mean what the command
-/// takes them for: SIGHUP to read its settings again, SIGQUIT to print its threads.
+/// Whether `signal` asks any command to end. The meaning of others depends on the command, such as SIGHUP
+/// to reload its settings or SIGQUIT to print its threads.
 pub(crate) fn asks_to_end(signal: Signal) -> bool {
     matches!(signal, Signal::SIGTERM | Signal::SIGINT)
 }

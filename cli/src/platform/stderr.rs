@@ -1,13 +1,12 @@
-//! Standard error, written by a thread of its own.
+//! Non-blocking standard error, written by its own thread.
 //!
-//! A pipe that nobody reads fills up, and whoever writes to a full one waits. A renewal must not
-//! wait for a reader of the log, nor must a deadline: lines go into a queue, and those that do not
-//! fit are counted and left out. `tracing-appender` does the same, but tells of its own trouble by a
-//! plain write to standard error.
+//! A pipe that is not read fills up, and a write to a full pipe blocks. The log must delay neither a
+//! renewal nor a deadline: lines go into a queue, and those that do not fit are counted and dropped.
+//! `tracing-appender` does the same, but reports its own errors by a blocking write to standard error.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::write as write_some;
+use nix::unistd::write as write_part;
 use std::cell::Cell;
 use std::io::{Error, Write, stderr};
 use std::os::fd::AsFd;
@@ -16,53 +15,53 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Most lines that wait to be written.
-const LINES: usize = 1_024;
-/// Longest wait for what is left at the end of the process.
+/// Capacity of the queue, in lines.
+const CAPACITY: usize = 1_024;
+/// Longest wait for the queue to be written at the end of the process.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
-static QUEUE: OnceLock<SyncSender<Piece>> = OnceLock::new();
-/// Lines that were left out.
-static LOST: AtomicU64 = AtomicU64::new(0);
+static QUEUE: OnceLock<SyncSender<Entry>> = OnceLock::new();
+/// Dropped lines that are not reported yet.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// This thread is the one that may wait, and its own lines need no room in the queue.
+    /// Whether this is the writer thread, which may block and logs without the queue.
     static IS_WRITER: Cell<bool> = const { Cell::new(false) };
 }
 
-enum Piece {
+enum Entry {
     Line(Vec<u8>),
-    /// Everything before has been written when this is answered.
+    /// Answered when all lines before it have been written.
     Flush(SyncSender<()>),
 }
 
-/// Starts the thread.
+/// Starts the writer thread.
 pub(crate) fn start() {
-    let (queue, pieces) = sync_channel(LINES);
+    let (queue, entries) = sync_channel(CAPACITY);
     let thread = std::thread::Builder::new().name("log".into());
-    // Without a thread, lines are written where they come up.
-    if thread.spawn(move || copy(pieces)).is_ok() {
+    // Without a thread, lines are written where they are logged.
+    if thread.spawn(move || write_queue(entries)).is_ok() {
         QUEUE.set(queue).ok();
     }
 }
 
-/// Waits until what was written is out, but not for a reader that does not read.
+/// Waits until all queued lines are written, a second at most.
 pub(crate) fn flush() {
     let (done, is_done) = sync_channel(1);
     if let Some(queue) = QUEUE.get()
-        && queue.try_send(Piece::Flush(done)).is_ok()
+        && queue.try_send(Entry::Flush(done)).is_ok()
     {
         is_done.recv_timeout(FLUSH_WITHIN).ok();
     }
 }
 
-/// Writes `text` where there is no queue yet, or none any more, and waits a second at most for a pipe
-/// that is full.
-pub(crate) fn write_apart(text: String) {
+/// Writes `text` without the queue, before its start or after its end, and waits a second at most for a
+/// full pipe.
+pub(crate) fn write_unqueued(text: String) {
     let (done, is_done) = sync_channel(1);
-    let thread = std::thread::Builder::new().name("last words".into());
+    let thread = std::thread::Builder::new().name("stderr".into());
     let writing = thread.spawn(move || {
-        put(&stderr(), text.as_bytes());
+        write_all(&stderr(), text.as_bytes());
         done.send(()).ok();
     });
     if writing.is_ok() {
@@ -70,7 +69,7 @@ pub(crate) fn write_apart(text: String) {
     }
 }
 
-/// Standard error, for whole lines. A write never waits and never fails.
+/// A writer of whole lines to standard error. Writes never block and never fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NonBlockingStderr;
 
@@ -78,11 +77,11 @@ impl Write for NonBlockingStderr {
     fn write(&mut self, line: &[u8]) -> Result<usize, Error> {
         match QUEUE.get().filter(|_| !IS_WRITER.get()) {
             Some(queue) => {
-                if queue.try_send(Piece::Line(line.to_vec())).is_err() {
-                    LOST.fetch_add(1, Ordering::Relaxed);
+                if queue.try_send(Entry::Line(line.to_vec())).is_err() {
+                    DROPPED.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            None => put(&stderr(), line),
+            None => write_all(&stderr(), line),
         }
         Ok(line.len())
     }
@@ -92,29 +91,33 @@ impl Write for NonBlockingStderr {
     }
 }
 
-fn copy(pieces: Receiver<Piece>) {
+fn write_queue(entries: Receiver<Entry>) {
     IS_WRITER.set(true);
-    for piece in pieces {
-        match piece {
-            Piece::Line(line) => {
-                put(&stderr(), &line);
-                let lost = LOST.swap(0, Ordering::Relaxed);
+    for entry in entries {
+        match entry {
+            Entry::Line(line) => {
+                write_all(&stderr(), &line);
+                let lost = DROPPED.swap(0, Ordering::Relaxed);
                 if lost > 0 {
-                    tracing::warn!(lost, "lines are missing here: standard error was not read");
+                    tracing::warn!(
+                        event = "lines_dropped",
+                        lost,
+                        "lines are missing here: standard error was not read"
+                    );
                 }
             }
-            Piece::Flush(done) => {
+            Entry::Flush(done) => {
                 done.send(()).ok();
             }
         }
     }
 }
 
-/// Writes all of `line`, or nothing more when nobody will read it. The command shares the pipe and
-/// may have made it one that does not wait.
-fn put(out: &impl AsFd, mut line: &[u8]) {
+/// Writes all of `line`; returns early on an error, such as a closed pipe. Handles EAGAIN, because the
+/// command shares the pipe and may have set it to `O_NONBLOCK`.
+fn write_all(out: &impl AsFd, mut line: &[u8]) {
     while !line.is_empty() {
-        match write_some(out, line) {
+        match write_part(out, line) {
             Ok(written) => line = &line[written..],
             Err(Errno::EINTR) => {}
             Err(Errno::EAGAIN) => {
@@ -133,25 +136,25 @@ mod tests {
     use std::io::{Read, pipe};
 
     #[test]
-    fn a_line_is_whole_where_the_pipe_is_full_and_does_not_wait() {
+    fn a_line_is_written_whole_to_a_full_non_blocking_pipe() {
         let (mut reader, writer) = pipe().unwrap();
         fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
         let line = vec![b'x'; 300_000];
 
         let length = line.len();
-        let put_all = std::thread::spawn(move || put(&writer, &line));
+        let writing = std::thread::spawn(move || write_all(&writer, &line));
         let mut all = Vec::new();
         reader.read_to_end(&mut all).unwrap();
-        put_all.join().unwrap();
+        writing.join().unwrap();
 
         assert_eq!(all.len(), length);
     }
 
     #[test]
-    fn a_line_that_nobody_will_read_is_left_out() {
+    fn a_line_to_a_closed_pipe_is_dropped() {
         let (reader, writer) = pipe().unwrap();
         drop(reader);
 
-        put(&writer, b"line\n");
+        write_all(&writer, b"line\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Whose certificates are trusted, and whether there are credentials.
+//! The SDK's configuration: trusted root certificates, and a check for credentials.
 
 use crate::exit::Exit;
 use aws_config::SdkConfig;
@@ -13,21 +13,21 @@ use std::time::Duration;
 use tokio::time::timeout;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
-/// Longest time for the credentials. A source that is slow is asked again by the first request.
+/// Longest wait for the credentials. After it, the first request loads them again.
 const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
 
-/// The settings that all clients of AWS share, if there are credentials.
+/// Loads the configuration that all AWS clients share, and checks that there are credentials.
 ///
 /// # Errors
-/// The exit code, and why there are no credentials: no request could be signed, however often it is
-/// retried.
+/// The exit code, and why there are no credentials: without them no request can be signed, and no retry
+/// helps.
 pub(crate) async fn sdk_config() -> Result<SdkConfig, (Exit, String)> {
     let sdk = sdk_config_trusting(roots()).await;
     let Some(credentials) = sdk.credentials_provider() else {
-        return Err(none("no source of them is configured"));
+        return Err(none("no credentials provider is configured"));
     };
     match timeout(CREDENTIALS_WITHIN, credentials.provide_credentials()).await {
-        Ok(Err(error)) => match why_none(&error) {
+        Ok(Err(error)) => match permanent_cause(&error) {
             Some(why) => Err(none(&why)),
             None => Ok(sdk),
         },
@@ -40,11 +40,11 @@ fn none(why: &str) -> (Exit, String) {
     (Exit::UNAVAILABLE, why)
 }
 
-/// Why there are none, unless that may pass.
-fn why_none(error: &CredentialsError) -> Option<String> {
+/// Why there are no credentials; `None` if the error may be temporary.
+fn permanent_cause(error: &CredentialsError) -> Option<String> {
     match error {
         CredentialsError::CredentialsNotLoaded(_) => {
-            Some("neither environment, profile, task role nor instance role has any".into())
+            Some("none in environment, profile, task role or instance role".into())
         }
         CredentialsError::InvalidConfiguration(_) => {
             let cause = error.source().map(ToString::to_string);
@@ -55,13 +55,16 @@ fn why_none(error: &CredentialsError) -> Option<String> {
     }
 }
 
-/// The certificates of the image or, where it has none, those that this program brings along.
+/// The root certificates of the image or, where it has none, the built-in ones.
 ///
-/// Many small images have none: nothing in them calls anybody by HTTPS. The program in the image
-/// shall not need a package for the sake of its guard.
+/// Many small images have none, because nothing in them uses HTTPS. The image should not need a package
+/// only for `lockstep`.
 fn roots() -> TlsContext {
     if load_native_certs().certs.is_empty() {
-        tracing::debug!("the image has no root certificates: those of this program are used");
+        tracing::debug!(
+            event = "roots_missing",
+            "the image has no root certificates; using the built-in ones"
+        );
         return context(TrustStore::empty().with_pem_certificate(built_in()));
     }
     TlsContext::default()
@@ -72,7 +75,7 @@ fn context(store: TrustStore) -> TlsContext {
     built.unwrap_or_default()
 }
 
-/// Mozilla's list, as PEM.
+/// Mozilla's root certificates, as PEM.
 fn built_in() -> String {
     let certificates = TLS_SERVER_ROOT_CERTS.iter().map(|certificate| {
         let text = base64::encode(certificate);
@@ -88,10 +91,10 @@ mod tests {
     use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 
     #[test]
-    fn an_image_without_certificates_still_has_roots_that_a_client_takes() {
+    fn a_client_accepts_the_built_in_roots() {
         let store = TrustStore::empty().with_pem_certificate(built_in());
 
-        // It panics over a certificate that cannot be read.
+        // Panics on a certificate that cannot be parsed.
         Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
             .tls_context(context(store))
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_roots_of_amazon_are_among_those_that_are_built_in() {
+    fn the_built_in_roots_contain_the_one_of_amazon() {
         let amazon = TLS_SERVER_ROOT_CERTS.iter().filter(|certificate| {
             let name = b"Amazon Root CA 1";
             certificate.windows(name.len()).any(|part| part == name)

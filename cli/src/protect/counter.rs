@@ -1,4 +1,4 @@
-//! The plan, shared: those who begin and end work, and those who wait for an answer.
+//! Shares the plan between the jobs that begin and end, and the `runner`.
 
 use super::plan::{Answer, Event, Next, Plan, Put, Standing};
 use super::reason::{Reason, Refused};
@@ -6,34 +6,33 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
-use tracing::warn;
 
 /// How long best-effort work waits for the first answer at most.
 const BEST_EFFORT_MAX: Duration = Duration::from_secs(3);
-/// How long required work waits for protection at most, while it is refused for the moment.
+/// How long required work waits for protection at most, while refusals are temporary.
 const REQUIRED_MAX: Duration = Duration::from_secs(30);
 /// How long the end of work, and the end of the process, wait for protection to be cleared.
 const CLEAR_MAX: Duration = Duration::from_secs(3);
 
-/// The plan and those who wait for it.
+/// The plan, with the notifications about it.
 #[derive(Debug)]
 pub(super) struct Counter {
     plan: Mutex<Plan>,
     /// The longest wait of work that begins.
-    patience: Duration,
+    max_wait: Duration,
     start: Instant,
-    /// Wakes the keeper.
+    /// Wakes the runner.
     wake: Notify,
-    /// Tells those who wait that something was answered.
+    /// Notifies waiting work of an answer.
     answers: watch::Sender<()>,
 }
 
 impl Counter {
-    /// Nothing in flight yet.
+    /// A counter without work in flight.
     pub(super) fn new(lease: Duration) -> Self {
         Self {
             plan: Mutex::new(Plan::new(lease)),
-            patience: (lease / 4).min(REQUIRED_MAX),
+            max_wait: (lease / 4).min(REQUIRED_MAX),
             start: Instant::now(),
             wake: Notify::new(),
             answers: watch::Sender::new(()),
@@ -49,19 +48,19 @@ impl Counter {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What to do now.
+    /// The next step.
     pub(super) fn next(&self) -> Next {
         self.plan().next(self.now())
     }
 
-    /// Takes an answer in and wakes those who wait for one.
+    /// Records an answer, and wakes the work that waits for it.
     pub(super) fn answered(&self, put: Put, answer: Answer) -> Event {
         let event = self.plan().answered(put.number, answer, self.now());
         self.answers.send_replace(());
         event
     }
 
-    /// Returns when something has happened, or at that time.
+    /// Returns when the plan has changed, or at `until`.
     pub(super) async fn woken(&self, until: Option<Duration>) {
         let Some(until) = until else {
             return self.wake.notified().await;
@@ -82,7 +81,7 @@ impl Counter {
     pub(super) fn close(&self) {
         self.plan().close(self.now());
         self.wake.notify_one();
-        // Who waits for protection hears that there will be none.
+        // Work that waits for protection is refused.
         self.answers.send_replace(());
     }
 
@@ -100,46 +99,52 @@ impl Counter {
     /// Waits until the task is protected, or will not be.
     ///
     /// # Errors
-    /// [`Refused`]: it is not, and waiting was of no use.
+    /// [`Refused`], if it is not protected in time.
     pub(super) async fn protected(&self) -> Result<(), Refused> {
         let decided = self.until(|| match self.standing() {
             Standing::Protected => Some(Ok(())),
             Standing::Stopped(refused) => Some(Err(refused)),
             Standing::Asking | Standing::Retrying(_) => None,
         });
-        if let Ok(decision) = timeout(self.patience, decided).await {
+        if let Ok(decision) = timeout(self.max_wait, decided).await {
             return decision;
         }
         match self.standing() {
             Standing::Protected => Ok(()),
             Standing::Retrying(refused) | Standing::Stopped(refused) => Err(refused),
             Standing::Asking => {
-                let detail = format!("nothing within {:?}", self.patience);
+                let detail = format!("nothing within {:?}", self.max_wait);
                 Err(Refused::new(Reason::NoAnswer, detail))
             }
         }
     }
 
-    /// Waits for the first answer. What was refused has been said when the answer came.
+    /// Waits for the first answer. A refusal has been logged when it came.
     pub(super) async fn first_answer(&self) {
         let answer = self.until(|| (self.standing() != Standing::Asking).then_some(()));
-        if timeout(self.patience.min(BEST_EFFORT_MAX), answer)
+        if timeout(self.max_wait.min(BEST_EFFORT_MAX), answer)
             .await
             .is_err()
         {
-            warn!("no answer about task protection yet: the work starts unprotected");
+            tracing::warn!(
+                event = "protection_timed_out",
+                "no answer about task protection yet: the work starts unprotected"
+            );
         }
     }
 
-    /// Waits until no protection is left that nobody needs.
+    /// Waits until protection without work in flight is cleared.
     pub(super) async fn settled(&self) {
         let settled = self.until(|| self.plan().is_settled(self.now()).then_some(()));
         if timeout(CLEAR_MAX, settled).await.is_err() {
-            warn!("task protection is not known to be cleared; it expires by itself");
+            tracing::warn!(
+                event = "protection_clear_timed_out",
+                "could not confirm that task protection is cleared; it expires"
+            );
         }
     }
 
-    /// Waits for an answer that decides.
+    /// Waits until `decide` returns a value; it is called after each answer.
     async fn until<T>(&self, decide: impl Fn() -> Option<T>) -> T {
         let mut answers = self.answers.subscribe();
         loop {

@@ -1,4 +1,4 @@
-//! The agent's endpoint for task protection, over plain HTTP.
+//! Client of the ECS agent's endpoint for task protection, over plain HTTP.
 //! <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html>
 
 use super::parse;
@@ -15,34 +15,34 @@ use std::error::Error;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest time of a call. The agent gives up on ECS before that and says so.
+/// Timeout of a call. The agent's own timeout for ECS is shorter, and returns an error.
 const CALL_MAX: Duration = Duration::from_secs(14);
-/// Largest answer that is read, in bytes.
+/// Largest response body, in bytes.
 const ANSWER_MAX: usize = 64 * 1024;
 
-/// The protection of a task, as ECS has it.
+/// The protection of a task in ECS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     /// Whether it is protected.
     pub(crate) enabled: bool,
-    /// How long it is protected from now on, by the clock of this machine; 0 for a date in the past.
+    /// Remaining time of protection, by the clock of this machine; 0 for a date in the past.
     pub(crate) left: Option<Duration>,
-    /// When protection ends, as ECS writes it.
+    /// When protection ends, in the format of ECS.
     pub(crate) until: Option<String>,
 }
 
-/// Who protects the task: the agent, or its twin in tests.
+/// The ECS agent, or a fake of it in tests.
 pub(crate) trait Agent: Send + Sync {
     /// Sets protection for so many minutes, or clears it.
     ///
     /// # Errors
-    /// [`Refused`] when it was not done, or when nobody knows whether it was.
+    /// [`Refused`], if it was not done, or if the outcome is unknown.
     fn put(&self, minutes: Option<u64>) -> impl Future<Output = Result<State, Refused>> + Send;
 
-    /// The protection as it is.
+    /// The current protection.
     ///
     /// # Errors
-    /// [`Refused`] when it cannot be told.
+    /// [`Refused`], if it cannot be read.
     fn get(&self) -> impl Future<Output = Result<State, Refused>> + Send;
 }
 
@@ -55,9 +55,9 @@ pub(crate) struct Endpoint {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Wish {
+struct ProtectionRequest {
     protection_enabled: bool,
-    // The agent refuses fields that it does not know and null where it wants none.
+    // The agent rejects unknown fields, and null here.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_in_minutes: Option<u64>,
 }
@@ -66,7 +66,7 @@ impl Endpoint {
     /// The endpoint under this base, which may have a path.
     pub(crate) fn new(agent_uri: &str) -> Self {
         let base = agent_uri.trim().trim_end_matches('/');
-        // Calls are a minute or more apart: an idle connection would only be found dead.
+        // Calls are a minute or more apart: an idle connection would be closed by then.
         let client = Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(0)
             .build_http();
@@ -123,14 +123,14 @@ impl Endpoint {
 
 impl Agent for Endpoint {
     async fn put(&self, minutes: Option<u64>) -> Result<State, Refused> {
-        let wish = Wish {
+        let request = ProtectionRequest {
             protection_enabled: minutes.is_some(),
             expires_in_minutes: minutes,
         };
-        let body = serde_json::to_vec(&wish)
+        let body = serde_json::to_vec(&request)
             .map_err(|error| Refused::new(Reason::Rejected, error.to_string()))?;
         let state = self.call(Method::PUT, body).await?;
-        if state.enabled == wish.protection_enabled {
+        if state.enabled == request.protection_enabled {
             return Ok(state);
         }
         let detail = format!("the answer says that protection is {}", state.enabled);
@@ -142,7 +142,7 @@ impl Agent for Endpoint {
     }
 }
 
-/// The innermost cause of an error, which is the one that tells.
+/// The innermost source of an error, which names the cause.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

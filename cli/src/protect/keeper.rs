@@ -1,4 +1,4 @@
-//! Counts the work in flight and keeps the task protected while there is some.
+//! Counts the work in flight, and keeps the task protected while the count is above zero.
 
 use super::counter::Counter;
 use super::endpoint::{Agent, Endpoint};
@@ -6,9 +6,8 @@ use super::reason::Refused;
 use super::runner;
 use std::sync::Arc;
 use std::time::Duration;
-use tracing::info;
 
-/// Whether work wants its task protected.
+/// Whether work protects its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
     /// Do not protect the task
@@ -35,17 +34,20 @@ pub(crate) struct InFlight {
 }
 
 impl Protection {
-    /// Starts to keep protection, for work under leases of this length. It asks nothing of the
-    /// agent before work begins, but for the state it finds. Needs a tokio runtime.
+    /// Starts protection for work under leases of this length. Before work begins it only reads the
+    /// current state from the agent. Needs a tokio runtime.
     ///
-    /// Without `agent_uri` (`ECS_AGENT_URI`) this is no task of ECS and nothing scales it in: it
-    /// says so, and work starts in every mode.
+    /// Without `agent_uri` (`ECS_AGENT_URI`) the process is not in an ECS task and nothing scales
+    /// it in: that is logged, and work starts in every mode.
     pub(crate) fn start(mode: Mode, agent_uri: Option<String>, lease: Duration) -> Self {
         let agent_uri = agent_uri.filter(|uri| !uri.trim().is_empty());
         match (mode, agent_uri) {
             (Mode::Off, _) => Self { mode, shared: None },
             (_, None) => {
-                info!("not on ECS (no ECS_AGENT_URI): the task is not protected, work goes on");
+                tracing::info!(
+                    event = "protection_unavailable",
+                    "not on ECS (no ECS_AGENT_URI): work starts without protection"
+                );
                 Self { mode, shared: None }
             }
             (_, Some(uri)) => Self::with(mode, Endpoint::new(&uri), lease),
@@ -55,7 +57,7 @@ impl Protection {
     fn with<A: Agent + 'static>(mode: Mode, agent: A, lease: Duration) -> Self {
         let shared = Arc::new(Counter::new(lease));
         let agent = Arc::new(agent);
-        tokio::spawn(runner::tell_state(Arc::clone(&agent)));
+        tokio::spawn(runner::log_state(Arc::clone(&agent)));
         tokio::spawn(runner::keep(Arc::clone(&shared), agent));
         Self {
             mode,
@@ -63,19 +65,19 @@ impl Protection {
         }
     }
 
-    /// Counts a piece of work in and sees to its protection.
+    /// Counts a piece of work, and waits for its protection.
     ///
-    /// Required: returns once the task is protected. Refusals that pass by themselves are waited
-    /// out for 30 seconds, but no longer than a quarter of the lease: whoever holds it has to
-    /// renew it. Best effort: waits for the first answer, three seconds or that quarter at most.
+    /// Required: returns once the task is protected. Temporary refusals are retried for 30 seconds,
+    /// but for a quarter of the lease at most: its holder has to renew it. Best effort: waits for
+    /// the first answer, three seconds or that quarter at most.
     ///
     /// # Errors
-    /// [`Refused`], when protection is required and not to be had; the work is not counted then.
+    /// [`Refused`], if protection is required and refused; the work is then not counted.
     pub(crate) async fn begin(&self) -> Result<InFlight, Refused> {
         let Some(shared) = &self.shared else {
             return Ok(InFlight { shared: None });
         };
-        // Counted before anything is awaited, and by a guard: whoever drops this future counts out.
+        // Counted before the first await, and by a guard: a dropped future counts its work out.
         shared.began();
         let work = InFlight {
             shared: Some(Arc::clone(shared)),
@@ -88,8 +90,8 @@ impl Protection {
         Ok(work)
     }
 
-    /// At the end of the process: clears protection if it is still set, whatever is in flight, and
-    /// waits three seconds at most for that. Nothing is protected afterwards.
+    /// At the end of the process: clears protection, whatever is in flight, and waits three seconds
+    /// at most for that. Nothing is protected afterwards.
     pub(crate) async fn idle(&self) {
         if let Some(shared) = &self.shared {
             shared.close();
@@ -99,7 +101,7 @@ impl Protection {
 }
 
 impl InFlight {
-    /// Counts the work out. If it was the last, waits three seconds at most until protection is
+    /// Counts the work out. After the last one, waits three seconds at most until protection is
     /// cleared.
     pub(crate) async fn end(mut self) {
         if let Some(shared) = self.shared.take()

@@ -1,6 +1,6 @@
-//! Reads the agent's answers. The body decides: a failure comes with HTTP 200.
+//! Parses the agent's responses. The body decides: a failure has HTTP status 200.
 //!
-//! Keys and codes as in the agent's source: <https://github.com/aws/amazon-ecs-agent>,
+//! Keys and codes are those of the agent's source: <https://github.com/aws/amazon-ecs-agent>,
 //! `ecs-agent/tmds/handlers/taskprotection/v1`.
 
 use super::endpoint::State;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Longest detail that is kept, in characters.
+/// Longest detail, in characters.
 const DETAIL_MAX: usize = 300;
 
 #[derive(Deserialize)]
@@ -42,12 +42,12 @@ struct Error {
     message: Option<String>,
 }
 
-/// What an answer says about the task.
+/// Parses a response into the state of the task.
 ///
 /// # Errors
-/// [`Refused`] for every answer but a protection with HTTP 200.
+/// [`Refused`] for every response other than a protection with HTTP status 200.
 pub(super) fn answer(status: u16, body: &[u8], now: Timestamp) -> Result<State, Refused> {
-    // Reading fails too where a proxy or a wrong address answers with a page of its own.
+    // This also fails for the page of a proxy or of a wrong address.
     let body = serde_json::from_slice::<Body>(body).map_err(|error| unreadable(status, &error))?;
     match body {
         Body {
@@ -108,7 +108,7 @@ fn erred(status: u16, error: Error) -> Refused {
         }
         ("ResourceNotFoundException", _) | (_, 404) => Reason::Gone,
         ("RequestCanceled", _) => Reason::RequestCanceled,
-        // The agent renews the credentials of the task by itself.
+        // The agent renews the credentials of the task.
         ("ExpiredTokenException" | "ExpiredToken", _) | (_, 500..) => Reason::ServerError,
         (_, 400..500) => Reason::Rejected,
         _ => Reason::Unreadable,

@@ -1,29 +1,29 @@
-//! What to ask of the agent next. Pure: it has no clock and makes no call.
+//! Decides on the next call to the agent. Pure: it has no clock and makes no call.
 //!
-//! One call is under way at a time: of two at once, nobody knows which one ECS saw last.
-//! Times are lengths since any fixed point of a clock that only goes forward.
+//! One call is under way at a time: the order of two at once would be unknown.
+//! Times are durations since any fixed point of a monotonic clock.
 
-use super::reason::{Again, Reason, Refused};
+use super::reason::{Reason, Refused, RetryPolicy};
 use std::time::Duration;
 
 mod steps;
 pub(crate) use steps::{Answer, Event, Next, Put, Standing};
 
-/// Longest protection there is: 48 hours; the shortest is a minute.
+/// Longest protection: 48 hours; the shortest is a minute.
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html>
 const MINUTES_MAX: u64 = 2880;
-/// First wait after a call that failed for the moment; it doubles.
+/// First wait after a temporary failure; it doubles.
 const BACK_OFF: Duration = Duration::from_secs(1);
-/// Longest wait of them, for any lease.
+/// Longest of these waits, for any lease.
 const BACK_OFF_MAX: Duration = Duration::from_secs(60);
-/// Waits of a blocked deployment: the first, and the ones after.
+/// Waits during a blocked deployment: the first, and the later ones.
 const BLOCKED: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
-/// How often clearing is tried before the protection is left to expire.
+/// Attempts to clear protection before it is left to expire.
 const CLEAR_TRIES: u32 = 4;
-/// Renewals are never closer than this, whatever the answer's date says.
+/// Shortest time between renewals, for any date in the answer.
 const RENEWAL_MIN: Duration = Duration::from_secs(1);
 
-/// The state of the protection of one task, as this process knows it.
+/// The protection of the task, as known to this process.
 #[derive(Debug)]
 pub(crate) struct Plan {
     minutes: u64,
@@ -31,10 +31,10 @@ pub(crate) struct Plan {
     in_flight: usize,
     closed: bool,
     /// The task is protected until then.
-    sure: Option<Duration>,
-    /// The task may be protected until then: a call was made whose outcome is open.
-    maybe: Option<Duration>,
-    /// The next call for protection as far as the last answer goes: 0 when it is not set.
+    protected_until: Option<Duration>,
+    /// The task may be protected until then: the outcome of a call is unknown.
+    maybe_until: Option<Duration>,
+    /// When protection has to be renewed; 0 if it is not set.
     renew_at: Duration,
     call: Option<Put>,
     calls: u64,
@@ -42,11 +42,11 @@ pub(crate) struct Plan {
     failures: u32,
     /// No call for protection before this time.
     not_before: Duration,
-    /// The last refusal of protection, until it is set or asked for anew.
-    trouble: Option<Refused>,
-    /// The last reason that was told.
-    said: Option<Reason>,
-    /// Protection has been granted to the work in flight: a renewal is tried until it ends.
+    /// The last refusal, until protection is set or requested anew.
+    last_refusal: Option<Refused>,
+    /// The last reason that was logged.
+    logged: Option<Reason>,
+    /// Protection was set for the work in flight: its renewal is retried until the work ends.
     granted: bool,
     clear_failures: u32,
     clear_at: Duration,
@@ -61,15 +61,15 @@ impl Plan {
             back_off_max: (lease / 4).clamp(BACK_OFF, BACK_OFF_MAX),
             in_flight: 0,
             closed: false,
-            sure: None,
-            maybe: None,
+            protected_until: None,
+            maybe_until: None,
             renew_at: Duration::ZERO,
             call: None,
             calls: 0,
             failures: 0,
             not_before: Duration::ZERO,
-            trouble: None,
-            said: None,
+            last_refusal: None,
+            logged: None,
             granted: false,
             clear_failures: 0,
             clear_at: Duration::ZERO,
@@ -77,20 +77,23 @@ impl Plan {
         }
     }
 
-    /// Work begins. A refusal that only new work asks about again is asked about again.
+    /// Work begins. A call with [`RetryPolicy::NextBegin`] is due again.
     pub(crate) fn began(&mut self, now: Duration) {
         if self.in_flight == 0 {
-            self.sure = self.sure.filter(|until| *until > now);
+            self.protected_until = self.protected_until.filter(|until| *until > now);
         }
         self.in_flight += 1;
         self.left_to_expire = false;
-        let again = self.trouble.as_ref().map(|trouble| trouble.reason.again());
-        match again {
-            Some(Again::NextBegin) => self.not_before = now,
-            Some(Again::BackingOff | Again::Steadily) if self.not_before <= now => {}
+        let policy = self
+            .last_refusal
+            .as_ref()
+            .map(|refused| refused.reason.retry_policy());
+        match policy {
+            Some(RetryPolicy::NextBegin) => self.not_before = now,
+            Some(RetryPolicy::BackingOff | RetryPolicy::Steadily) if self.not_before <= now => {}
             _ => return,
         }
-        self.trouble = None;
+        self.last_refusal = None;
     }
 
     /// Work ends. Returns whether it was the last.
@@ -104,7 +107,7 @@ impl Plan {
         last
     }
 
-    /// Protects nothing from now on, and clears what is left, whatever is in flight.
+    /// Sets no protection from now on, and clears the current one, whatever is in flight.
     pub(crate) fn close(&mut self, now: Duration) {
         self.closed = true;
         self.clear_anew(now);
@@ -116,17 +119,17 @@ impl Plan {
         self.left_to_expire = false;
     }
 
-    /// What to do now. A call that it returns counts as under way until it is answered.
+    /// The next step. A returned call counts as under way until it is answered.
     pub(crate) fn next(&mut self, now: Duration) -> Next {
-        if self.is_wanted() && self.sure.is_some_and(|until| until <= now) {
-            self.sure = None;
+        if self.is_wanted() && self.protected_until.is_some_and(|until| until <= now) {
+            self.protected_until = None;
             return Next::Lapsed;
         }
         if self.call.is_some() {
             return self.wait_for_lapse();
         }
         let (due, minutes) = if self.is_wanted() {
-            if self.gives_up() {
+            if self.must_not_retry() {
                 return self.wait_for_lapse();
             }
             (self.renew_at.max(self.not_before), Some(self.minutes))
@@ -136,7 +139,7 @@ impl Plan {
             return Next::Nothing;
         };
         if due > now {
-            let lapse = self.sure.filter(|_| self.is_wanted());
+            let lapse = self.protected_until.filter(|_| self.is_wanted());
             return Next::Wait(lapse.map_or(due, |until| until.min(due)));
         }
         self.calls += 1;
@@ -148,7 +151,7 @@ impl Plan {
         Next::Put(put)
     }
 
-    /// An answer came. One to another call than the last is ignored.
+    /// Records an answer. One to an earlier call is ignored.
     pub(crate) fn answered(&mut self, number: u64, answer: Answer, now: Duration) -> Event {
         let Some(call) = self.call.take_if(|call| call.number == number) else {
             return Event::Nothing;
@@ -156,8 +159,8 @@ impl Plan {
         match answer {
             Answer::Protected(left) => self.protected(call, left, now),
             Answer::Cleared => {
-                self.sure = None;
-                self.maybe = None;
+                self.protected_until = None;
+                self.maybe_until = None;
                 self.renew_at = Duration::ZERO;
                 Event::Cleared
             }
@@ -168,19 +171,19 @@ impl Plan {
         }
     }
 
-    /// A date later than what was asked for, or none, is taken for what was asked for: the
-    /// clocks of this machine and of ECS may differ.
+    /// A missing date, or one later than requested, counts as the requested one: the clocks of this
+    /// machine and of ECS may differ.
     fn protected(&mut self, call: Put, left: Option<Duration>, now: Duration) -> Event {
         let asked = minutes(call.minutes.unwrap_or(self.minutes));
         let left = left.filter(|left| !left.is_zero()).unwrap_or(asked);
         let left = left.min(asked);
-        let renewed = self.sure.is_some() && self.said.is_none();
-        self.sure = Some(now + left);
-        self.maybe = None;
+        let renewed = self.protected_until.is_some() && self.logged.is_none();
+        self.protected_until = Some(now + left);
+        self.maybe_until = None;
         self.renew_at = now + (left * 4 / 5).max(RENEWAL_MIN);
         self.failures = 0;
-        self.trouble = None;
-        self.said = None;
+        self.last_refusal = None;
+        self.logged = None;
         self.granted = true;
         if renewed {
             Event::Renewed
@@ -191,17 +194,17 @@ impl Plan {
 
     fn refused(&mut self, refused: Refused, asked: u64, now: Duration) -> Event {
         if refused.reason.is_open() {
-            self.maybe = self.maybe.max(Some(now + minutes(asked)));
+            self.maybe_until = self.maybe_until.max(Some(now + minutes(asked)));
         }
-        let wait = match refused.reason.again() {
-            Again::Steadily => BLOCKED[usize::from(self.failures > 0)],
+        let wait = match refused.reason.retry_policy() {
+            RetryPolicy::Steadily => BLOCKED[usize::from(self.failures > 0)],
             _ => doubled(self.failures, self.back_off_max),
         };
         self.not_before = now + wait;
         self.failures = self.failures.saturating_add(1);
-        let is_new = self.said != Some(refused.reason);
-        self.said = Some(refused.reason);
-        self.trouble = Some(refused.clone());
+        let is_new = self.logged != Some(refused.reason);
+        self.logged = Some(refused.reason);
+        self.last_refusal = Some(refused.clone());
         if is_new {
             Event::Refused(refused)
         } else {
@@ -211,12 +214,15 @@ impl Plan {
 
     fn not_cleared(&mut self, refused: Refused, now: Duration) -> Event {
         if refused.reason.is_open() {
-            self.maybe = self.maybe.max(self.sure.take());
+            self.maybe_until = self.maybe_until.max(self.protected_until.take());
             self.renew_at = Duration::ZERO;
         }
         self.clear_at = now + doubled(self.clear_failures, BACK_OFF_MAX);
         self.clear_failures += 1;
-        let retried = matches!(refused.reason.again(), Again::BackingOff | Again::Steadily);
+        let retried = matches!(
+            refused.reason.retry_policy(),
+            RetryPolicy::BackingOff | RetryPolicy::Steadily
+        );
         if self.is_wanted() || (retried && self.clear_failures < CLEAR_TRIES) {
             return Event::Nothing;
         }
@@ -224,26 +230,28 @@ impl Plan {
         Event::LeftToExpire(refused)
     }
 
-    /// How work in flight stands with its protection.
+    /// The protection of the work in flight.
     pub(crate) fn standing(&self, now: Duration) -> Standing {
         if self.closed {
             let detail = "nothing new begins";
             return Standing::Stopped(Refused::new(Reason::ShuttingDown, detail));
         }
         let clearing = self.call.is_some_and(|call| call.minutes.is_none());
-        if !clearing && self.sure.is_some_and(|until| until > now) {
+        if !clearing && self.protected_until.is_some_and(|until| until > now) {
             return Standing::Protected;
         }
-        match &self.trouble {
+        match &self.last_refusal {
             None => Standing::Asking,
-            Some(trouble) => match trouble.reason.again() {
-                Again::NextBegin | Again::Never => Standing::Stopped(trouble.clone()),
-                Again::BackingOff | Again::Steadily => Standing::Retrying(trouble.clone()),
+            Some(refused) => match refused.reason.retry_policy() {
+                RetryPolicy::NextBegin | RetryPolicy::Never => Standing::Stopped(refused.clone()),
+                RetryPolicy::BackingOff | RetryPolicy::Steadily => {
+                    Standing::Retrying(refused.clone())
+                }
             },
         }
     }
 
-    /// Whether the task keeps no protection that nobody needs, or nothing more is done about it.
+    /// Whether no protection is left without work in flight, or it is left to expire.
     pub(crate) fn is_settled(&self, now: Duration) -> bool {
         self.is_wanted() || (self.call.is_none() && (self.left_to_expire || !self.may_be_set(now)))
     }
@@ -252,26 +260,32 @@ impl Plan {
         self.in_flight > 0 && !self.closed
     }
 
-    fn gives_up(&self) -> bool {
-        match self.trouble.as_ref().map(|trouble| trouble.reason.again()) {
-            Some(Again::Never) => true,
-            Some(Again::NextBegin) => !self.granted,
+    fn must_not_retry(&self) -> bool {
+        match self
+            .last_refusal
+            .as_ref()
+            .map(|refused| refused.reason.retry_policy())
+        {
+            Some(RetryPolicy::Never) => true,
+            Some(RetryPolicy::NextBegin) => !self.granted,
             _ => false,
         }
     }
 
     fn may_be_set(&self, now: Duration) -> bool {
-        self.sure.max(self.maybe).is_some_and(|until| until > now)
+        self.protected_until
+            .max(self.maybe_until)
+            .is_some_and(|until| until > now)
     }
 
     fn wait_for_lapse(&self) -> Next {
-        let lapse = self.sure.filter(|_| self.is_wanted());
+        let lapse = self.protected_until.filter(|_| self.is_wanted());
         lapse.map_or(Next::Nothing, Next::Wait)
     }
 }
 
-/// The lease in whole minutes, rounded up, as far as ECS goes along: a crash leaves a task
-/// protected for so long at most.
+/// The lease in whole minutes, rounded up, within the limits of ECS: a crashed task stays protected
+/// for that long at most.
 fn minutes_for(lease: Duration) -> u64 {
     let whole = lease.as_secs() + u64::from(lease.subsec_nanos() > 0);
     whole.div_ceil(60).clamp(1, MINUTES_MAX)

@@ -1,12 +1,14 @@
-//! Why a task is not protected, what is done about it, and what its owner can do.
+//! Reasons why a task is not protected, with their retry policy and advice for the operator.
 
 use std::fmt;
 use thiserror::Error;
 
 /// Why protection could not be set or cleared.
 ///
-/// The failures of the API: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html>,
-/// the answers of the agent: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html>.
+/// The failures of the API:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html>, the
+/// responses of the agent:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// `TASK_NOT_VALID`: the task belongs to no service.
@@ -15,41 +17,41 @@ pub(crate) enum Reason {
     DeploymentBlocked,
     /// `THROTTLED`, or the API throttled the agent's call.
     Throttled,
-    /// The task role may not do it, or there is no task role.
+    /// The task role lacks the permission, or there is no task role.
     AccessDenied,
-    /// The agent or ECS took the request for a wrong one.
+    /// The agent or ECS rejected the request as invalid.
     Rejected,
     /// The agent or ECS does not know the task any more.
     Gone,
-    /// `RequestCanceled`: the agent waited too long for ECS. What came of the call is open.
+    /// `RequestCanceled`: the agent's call to ECS timed out. The outcome is unknown.
     RequestCanceled,
-    /// ECS or the agent failed. What came of the call is open.
+    /// ECS or the agent failed. The outcome is unknown.
     ServerError,
-    /// There is no connection to the agent: nothing was asked.
+    /// There is no connection to the agent: no request was sent.
     Unreachable,
-    /// No answer came. What came of the call is open.
+    /// There was no response. The outcome is unknown.
     NoAnswer,
-    /// An answer came that cannot be understood. What came of the call is open.
+    /// The response cannot be parsed. The outcome is unknown.
     Unreadable,
-    /// This process is shutting down and protects nothing any more.
+    /// This process is shutting down and sets no protection any more.
     ShuttingDown,
 }
 
-/// When to ask again after a refusal, while work is in flight.
+/// When to call again after a refusal, while work is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// Soon, then with growing waits.
+pub(crate) enum RetryPolicy {
+    /// With exponential back-off.
     BackingOff,
-    /// Every few seconds: the deployment goes on by itself.
+    /// Every few seconds: the deployment ends without this process.
     Steadily,
-    /// When other work begins: nothing changes by itself.
+    /// When other work begins: only the operator can change the reason.
     NextBegin,
-    /// Never: nothing can change in the life of this task.
+    /// Never: the reason cannot change in the life of this task.
     Never,
 }
 
 impl Reason {
-    /// As it stands in the log: in the words of ECS where it has some.
+    /// The name for the log: that of ECS, if it has one.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::TaskNotValid => "TASK_NOT_VALID",
@@ -67,7 +69,7 @@ impl Reason {
         }
     }
 
-    /// What its owner can do, in one sentence.
+    /// What the operator can do, in one sentence.
     pub(crate) const fn advice(self) -> &'static str {
         match self {
             Self::TaskNotValid => {
@@ -79,46 +81,46 @@ impl Reason {
                  tasks."
             }
             Self::Throttled => {
-                "It is tried again; if it stays, let fewer and longer jobs set protection."
+                "It is retried; if it persists, run fewer and longer jobs with protection."
             }
             Self::AccessDenied => {
                 "Give the task a task role that allows ecs:UpdateTaskProtection and \
                  ecs:GetTaskProtection on it."
             }
             Self::Rejected => {
-                "Look at the detail and at ECS_AGENT_URI: the request did not suit the agent."
+                "Check the detail and ECS_AGENT_URI: the agent rejected the request as invalid."
             }
-            Self::Gone => "Look at the state of the task: ECS does not know it any more.",
+            Self::Gone => "Check the state of the task: ECS does not know it any more.",
             Self::RequestCanceled | Self::ServerError => {
-                "It is tried again; if it stays, look at the health of ECS in this region."
+                "It is retried; if it persists, check the health of ECS in this region."
             }
             Self::Unreachable | Self::NoAnswer => {
-                "It is tried again; if it stays, see that the container reaches ECS_AGENT_URI \
+                "It is retried; if it persists, check that the container reaches ECS_AGENT_URI \
                  without a proxy."
             }
             Self::Unreadable => {
-                "It is tried again; if it stays, see that ECS_AGENT_URI leads to the ECS agent."
+                "It is retried; if it persists, check that ECS_AGENT_URI points to the ECS agent."
             }
             Self::ShuttingDown => "Begin the work in another task.",
         }
     }
 
-    /// When to ask for protection again.
-    pub(crate) const fn again(self) -> Again {
+    /// When to try to set protection again.
+    pub(crate) const fn retry_policy(self) -> RetryPolicy {
         match self {
-            Self::DeploymentBlocked => Again::Steadily,
-            Self::AccessDenied | Self::Rejected | Self::Gone => Again::NextBegin,
-            Self::TaskNotValid | Self::ShuttingDown => Again::Never,
+            Self::DeploymentBlocked => RetryPolicy::Steadily,
+            Self::AccessDenied | Self::Rejected | Self::Gone => RetryPolicy::NextBegin,
+            Self::TaskNotValid | Self::ShuttingDown => RetryPolicy::Never,
             Self::Throttled
             | Self::RequestCanceled
             | Self::ServerError
             | Self::Unreachable
             | Self::NoAnswer
-            | Self::Unreadable => Again::BackingOff,
+            | Self::Unreadable => RetryPolicy::BackingOff,
         }
     }
 
-    /// Whether the call may have worked all the same.
+    /// Whether the call may have succeeded.
     pub(crate) const fn is_open(self) -> bool {
         matches!(
             self,
@@ -137,9 +139,9 @@ impl fmt::Display for Reason {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{reason} ({detail}). {}", reason.advice())]
 pub(crate) struct Refused {
-    /// Why.
+    /// The reason.
     pub(crate) reason: Reason,
-    /// What ECS or the agent said about it, or what went wrong on the way.
+    /// The detail from ECS or the agent, or the local error.
     pub(crate) detail: String,
 }
 

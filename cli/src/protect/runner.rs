@@ -1,20 +1,20 @@
-//! Makes the calls of the plan and says what came of them.
+//! Makes the calls of the plan, and logs their results.
 
 use super::counter::Counter;
 use super::endpoint::Agent;
 use super::plan::{Answer, Event, Next, Put};
 use super::reason::Refused;
 use std::sync::Arc;
-use tracing::{debug, info, warn};
 
-/// Does what the plan says, as long as the runtime lives.
+/// Follows the plan until the runtime ends.
 pub(super) async fn keep<A: Agent>(counter: Arc<Counter>, agent: Arc<A>) {
     loop {
         match counter.next() {
             Next::Put(put) => call(&counter, &*agent, put).await,
-            Next::Lapsed => warn!(
-                "task protection has run out while work is in flight: ECS may stop this task; \
-                 it is asked for again"
+            Next::Lapsed => tracing::warn!(
+                event = "protection_expired",
+                "task protection has expired while work is in flight: ECS may stop this task; \
+                 retrying"
             ),
             Next::Wait(until) => counter.woken(Some(until)).await,
             Next::Nothing => counter.woken(None).await,
@@ -29,35 +29,58 @@ async fn call<A: Agent>(counter: &Counter, agent: &A, put: Put) {
         Err(refused) => (Answer::Refused(refused), None),
     };
     let event = counter.answered(put, answer);
-    tell(&event, &until.unwrap_or_default());
+    log(&event, &until.unwrap_or_default());
 }
 
-fn tell(event: &Event, until: &str) {
+fn log(event: &Event, until: &str) {
     match event {
-        Event::Protected => info!(until, "the task is protected"),
-        Event::Renewed => debug!(until, "task protection is renewed"),
-        Event::Cleared => info!("the task is no longer protected"),
+        Event::Protected => {
+            tracing::info!(event = "protection_set", until, "the task is protected")
+        }
+        Event::Renewed => tracing::debug!(
+            event = "protection_renewed",
+            until,
+            "task protection renewed"
+        ),
+        Event::Cleared => tracing::info!(
+            event = "protection_cleared",
+            "the task is no longer protected"
+        ),
         Event::Refused(Refused { reason, detail }) => {
-            warn!(%reason, detail, advice = reason.advice(), "task protection is refused");
+            tracing::warn!(
+                event = "protection_refused",
+                %reason,
+                detail,
+                advice = reason.advice(),
+                "task protection refused"
+            );
         }
         Event::LeftToExpire(Refused { reason, detail }) => {
-            warn!(%reason, detail, "task protection cannot be cleared and is left to expire");
+            tracing::warn!(
+                event = "protection_clear_failed",
+                %reason,
+                detail,
+                "task protection not cleared; it expires"
+            );
         }
         Event::Nothing => {}
     }
 }
 
-/// Says what protection there was before: another process of the task may have set it.
-pub(super) async fn tell_state<A: Agent>(agent: Arc<A>) {
+/// Logs the protection before the first call: another process of the task may have set it.
+pub(super) async fn log_state<A: Agent>(agent: Arc<A>) {
     match agent.get().await {
         Ok(state) if state.enabled => {
             let until = state.until.unwrap_or_default();
-            info!(
+            tracing::info!(
+                event = "protection_found",
                 until,
-                "the task was protected before this process asked for it"
+                "the task was already protected at the start"
             );
         }
-        Ok(_) => debug!("the task is not protected"),
-        Err(refused) => debug!(%refused, "the state of task protection cannot be read"),
+        Ok(_) => tracing::debug!(event = "protection_not_found", "the task is not protected"),
+        Err(refused) => {
+            tracing::debug!(event = "protection_read_failed", %refused, "task protection not read");
+        }
     }
 }

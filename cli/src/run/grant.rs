@@ -1,9 +1,9 @@
-//! The grant that a command runs under: taken here, or handed down by a workflow.
+//! The grant that a command runs under: acquired here, or adopted from a workflow.
 
 use super::EarlyExit;
 use crate::args::run::RunArgs;
 use crate::exit::Exit;
-use crate::lease::acquire::{Acquired, LAST_WORDS, take};
+use crate::lease::acquire::{Acquired, FINAL_REQUEST_TIMEOUT, take};
 use crate::lease::client::LockClient;
 use crate::lease::timing::LeaseTiming;
 use crate::lease::unconfirmed::{Sleep, give_back};
@@ -11,7 +11,7 @@ use crate::platform::clock::Instant;
 use crate::platform::env::filled;
 use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
-use crate::retry::again;
+use crate::retry::retry;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{
     AcquireRequest, ErrorName, Grant, Granted, HeartbeatResponse, parse_time,
@@ -21,43 +21,43 @@ use nix::sys::signal::Signal;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How often a table that gives no answer is asked whether a grant is still good.
+/// Number of requests to verify an adopted grant, if they get no answer.
 const TRIES: u32 = 5;
 
-/// Longest time that a run which has got no answer asks for what it may have been granted, so that the
-/// lock is free before its lease ends.
+/// Longest time in which a run without an answer tries to release what it may have been granted, so
+/// that the lock is free before its lease ends.
 const GIVE_BACK_WITHIN: Duration = Duration::from_secs(15);
-const MAY_BE_LEFT: &str =
-    "could not confirm that the permit or queue place was released; it ends with its lease";
+const UNCONFIRMED: &str =
+    "could not confirm that the permit or queue place was released; it expires with the lease";
 
-/// Who has to give the permit back.
+/// What has to release the permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// This process.
     Acquired,
-    /// The workflow that it was adopted from.
+    /// The workflow that the grant was adopted from.
     Adopted,
 }
 
-/// A permit at work.
+/// A permit, with what the command under it needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    /// The receipt.
+    /// The grant.
     pub(crate) grant: Grant,
     /// The times of its lease.
     pub(crate) times: LeaseTiming,
-    /// When the request was sent that the lease is counted from.
+    /// When the request was sent that the lease counts from.
     pub(crate) sent: Instant,
-    /// What the command finds in its environment.
+    /// Variables for the command's environment.
     pub(crate) environment: Vec<(String, String)>,
-    /// Who has to give it back.
+    /// What has to release it.
     pub(crate) hold: Hold,
 }
 
-/// Takes the lock, or verifies the grant that the environment has.
+/// Acquires the lock, or verifies the grant in the environment.
 ///
 /// # Errors
-/// Why the command is not to be started, and the code to exit with.
+/// The exit code, and the reason why the command is not started.
 pub(crate) async fn hold(
     args: &RunArgs,
     locks: &LockClient,
@@ -65,10 +65,10 @@ pub(crate) async fn hold(
     signals: &mut Signals,
 ) -> Result<Held, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
-    if let Some(grant) = handed_down(args.lock.as_deref()).map_err(wrong)? {
+    if let Some(grant) = grant_from_env(args.lock.as_deref()).map_err(wrong)? {
         return tokio::select! {
             biased;
-            signal = signals.end() => Err(told(signal)),
+            signal = signals.end() => Err(interrupted(signal)),
             held = adopt(args, locks, table, grant) => held,
         };
     }
@@ -77,45 +77,51 @@ pub(crate) async fn hold(
             "--lock is missing, and LOCKSTEP_LOCK has no grant to adopt".into(),
         ));
     };
-    let site = tokio::select! {
+    let identity = tokio::select! {
         biased;
-        signal = signals.end() => return Err(told(signal)),
-        site = HolderIdentity::find() => site.map_err(wrong)?,
+        signal = signals.end() => return Err(interrupted(signal)),
+        identity = HolderIdentity::find() => identity.map_err(wrong)?,
     };
     let times = LeaseTiming::after_silence(args.lease, args.grace);
-    let request = args.request(lock, site.new_holder(), times.seconds());
+    let request = args.request(lock, identity.new_holder(), times.seconds());
     let taken = take(locks, &request, args.max_wait, signals.end()).await;
     match taken.map_err(|error| before_start(&error))? {
-        Acquired::Granted(granted, sent) => Ok(ours(*granted, times, sent)),
+        Acquired::Granted(granted, sent) => Ok(acquired(*granted, times, sent)),
         Acquired::Skipped(why) => Err((Exit::code(args.skip_code), why)),
         Acquired::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
-        Acquired::Silent(why) => {
+        Acquired::NoAnswer(why) => {
             tokio::select! {
                 biased;
                 _ = signals.end() => {}
-                () = step_back(locks, &request, args.lease.min(GIVE_BACK_WITHIN)) => {}
+                () = withdraw(locks, &request, args.lease.min(GIVE_BACK_WITHIN)) => {}
             }
             Err((Exit::UNAVAILABLE, why))
         }
-        Acquired::SilentTooLong(why) => Err((Exit::UNAVAILABLE, why)),
+        Acquired::NoAnswerInTime(why) => Err((Exit::UNAVAILABLE, why)),
         Acquired::Interrupted(signal) => {
-            step_back(locks, &request, LAST_WORDS).await;
-            Err(told(signal))
+            withdraw(locks, &request, FINAL_REQUEST_TIMEOUT).await;
+            Err(interrupted(signal))
         }
     }
 }
 
-pub(super) fn told(signal: Signal) -> EarlyExit {
-    let why = format!("{signal} came before the lock");
+pub(super) fn interrupted(signal: Signal) -> EarlyExit {
+    let why = format!("{signal} before the lock was acquired");
     (Exit::signal(signal), why)
 }
 
-fn ours(granted: Granted, times: LeaseTiming, sent: Instant) -> Held {
+fn acquired(granted: Granted, times: LeaseTiming, sent: Instant) -> Held {
     let Granted {
         grant, environment, ..
     } = granted;
     let (lock, holder, token) = (&grant.lock, &grant.holder, grant.token);
-    tracing::info!(lock, holder, token, "the lock is ours");
+    tracing::info!(
+        event = "lock_acquired",
+        lock,
+        holder,
+        token,
+        "lock acquired"
+    );
     let pairs = environment.into_iter();
     Held {
         environment: pairs.map(|pair| (pair.name, pair.value)).collect(),
@@ -126,19 +132,25 @@ fn ours(granted: Granted, times: LeaseTiming, sent: Instant) -> Held {
     }
 }
 
-/// Leaves nothing behind: no place in the queue, and no permit that was granted meanwhile or unseen. It
-/// ends with its lease if the table does not answer `within` this time.
-async fn step_back(locks: &LockClient, request: &AcquireRequest, within: Duration) {
+/// Leaves the queue, and releases a permit that was granted without an answer. Either expires with
+/// its lease if the table does not answer `within` this time.
+async fn withdraw(locks: &LockClient, request: &AcquireRequest, within: Duration) {
     let lock = &request.lock;
     match timeout(within, give_back(locks, request, within, &Sleep)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(lock, %error, "{MAY_BE_LEFT}"),
-        Err(_) => tracing::warn!(lock, "no answer: {MAY_BE_LEFT}"),
+        Ok(Err(error)) => {
+            tracing::warn!(event = "release_unconfirmed", lock, %error, "{UNCONFIRMED}");
+        }
+        Err(_) => tracing::warn!(
+            event = "release_unconfirmed",
+            lock,
+            "no answer: {UNCONFIRMED}"
+        ),
     }
 }
 
-/// The grant in the environment, if it is the one that is wanted.
-fn handed_down(wanted: Option<&str>) -> Result<Option<Grant>, String> {
+/// The grant in the environment, if it is for the `wanted` lock.
+fn grant_from_env(wanted: Option<&str>) -> Result<Option<Grant>, String> {
     let names = ["LOCKSTEP_LOCK", "LOCKSTEP_HOLDER", "LOCKSTEP_FENCING_TOKEN"];
     let [Some(lock), Some(holder), Some(token)] = names.map(filled) else {
         return Ok(None);
@@ -147,7 +159,7 @@ fn handed_down(wanted: Option<&str>) -> Result<Option<Grant>, String> {
         return Ok(None);
     }
     let number = token.parse();
-    let rule = "must be the number that the workflow was given";
+    let rule = "must be the fencing token of the workflow, a number";
     Ok(Some(Grant {
         token: number.map_err(|_| format!("LOCKSTEP_FENCING_TOKEN is {token:?}, but {rule}"))?,
         lock,
@@ -156,8 +168,8 @@ fn handed_down(wanted: Option<&str>) -> Result<Option<Grant>, String> {
     }))
 }
 
-/// Renews once before anything is started. A redriven execution comes with the token that it had
-/// before its lock was recovered: that is found out here, and not by the work.
+/// Renews once before anything is started. A redriven execution still has the token from before its
+/// lock was recovered: it is refused here, before the work starts.
 async fn adopt(
     args: &RunArgs,
     locks: &LockClient,
@@ -169,10 +181,10 @@ async fn adopt(
         let answer = locks.renew(&grant, None).await?;
         Ok((answer, sent))
     };
-    let (expires_at, sent) = match again(&grant.lock, TRIES, ask).await {
+    let (expires_at, sent) = match retry(&grant.lock, TRIES, ask).await {
         Ok((HeartbeatResponse::Renewed { expires_at, .. }, sent)) => (expires_at, sent),
         Ok((HeartbeatResponse::Ended, _)) => {
-            let why = format!("lock {}: the run has been released", grant.lock);
+            let why = format!("lock {}: the run has already been released", grant.lock);
             return Err((Exit::LEASE_LOST, why));
         }
         Err(error) => return Err(before_start(&error)),
@@ -181,11 +193,12 @@ async fn adopt(
     let left = ends.map_or(0, |ends| ends.millis_since(SystemClock.now()));
     let times = LeaseTiming::of_record(Duration::from_millis(left), args.grace);
     tracing::info!(
+        event = "grant_verified",
         lock = grant.lock,
         token = grant.token,
-        "the workflow's grant is good"
+        "the workflow's grant is verified"
     );
-    // The rest of the grant is in the environment already.
+    // The environment already has the other variables of the grant.
     let mut environment = vec![("LOCKSTEP_TABLE".into(), table.to_owned())];
     let key = grant.run_key.clone();
     environment.extend(key.map(|key| ("LOCKSTEP_RUN_KEY".into(), key)));
@@ -198,7 +211,7 @@ async fn adopt(
     })
 }
 
-/// What an error means before the command has begun.
+/// The exit for an error before the command has started.
 fn before_start(error: &Error) -> EarlyExit {
     let exit = match error.name() {
         ErrorName::LeaseLost => Exit::LEASE_LOST,

@@ -1,4 +1,4 @@
-//! The command at work: what ends it, and what that means.
+//! Runs the command under its grant, and maps its end to an exit code and an outcome.
 
 use super::grant::Held;
 use crate::args::run::RunArgs;
@@ -16,15 +16,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What only some grants have. One that this process was itself started under is another one.
+/// Variables that only some grants set. Their inherited values belong to the grant that this
+/// process runs under, so they are removed.
 pub(crate) const OF_A_GRANT: &[&str] = &["LOCKSTEP_RUN_KEY", progress::VARIABLE];
 
-/// What the work came to.
+/// The result of the work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Worked {
-    /// What to exit with.
+    /// The exit code.
     pub(crate) exit: Exit,
-    /// What the history says.
+    /// The outcome for the history.
     pub(crate) outcome: ReleaseOutcome,
     /// Why it was stopped, if it was.
     pub(crate) cause: Option<StopCause>,
@@ -40,7 +41,7 @@ impl Worked {
     }
 }
 
-/// Starts the command and stays with it until nothing of it is left.
+/// Starts the command, and returns when it and its descendants have ended.
 pub(crate) async fn work(
     args: &RunArgs,
     locks: &Arc<LockClient>,
@@ -50,15 +51,15 @@ pub(crate) async fn work(
 ) -> Worked {
     match begin(args, held, reaper) {
         Ok((child, watchdog, progress)) => {
-            let family = child.family().clone();
-            let said = progress.as_ref().map_or_else(silence, Progress::latest);
-            let keeper = LeaseRenewer {
+            let tree = child.tree().clone();
+            let latest = progress.as_ref().map_or_else(no_progress, Progress::latest);
+            let renewer = LeaseRenewer {
                 locks: Arc::clone(locks),
                 grant: held.grant.clone(),
                 times: held.times,
                 sent: held.sent,
-                progress: said.clone(),
-                guarded: Some((watchdog.clone(), family.clone())),
+                progress: latest.clone(),
+                guarded: Some((watchdog.clone(), tree.clone())),
             };
             let limits = Limits {
                 max_run: args.max_run,
@@ -66,15 +67,15 @@ pub(crate) async fn work(
                 grace: args.grace,
             };
             let (lock, grace) = (&held.grant.lock, args.grace);
-            let heard = ForwardedSignals { signals, grace };
-            let (end, cause) = supervise(lock, child, keeper.keep(), said, heard, limits).await;
-            watchdog.drop(family.group);
-            foreground::take_back(family.group);
-            kill_orphans(&family, || Some(watchdog.pid())).await;
+            let source = ForwardedSignals { signals, grace };
+            let (end, cause) = supervise(lock, child, renewer.keep(), latest, source, limits).await;
+            watchdog.drop(tree.group);
+            foreground::take_back(tree.group);
+            kill_orphans(&tree, || Some(watchdog.pid())).await;
             judge(end, cause)
         }
         Err(error) => {
-            tracing::error!(%error, "no process can be started");
+            tracing::error!(event = "command_start_failed", %error, "no process can be started");
             Worked::failed(Exit::CANNOT_RUN, None)
         }
     }
@@ -89,7 +90,11 @@ fn begin(
         Ok(progress) => Some(progress),
         Err(error) if args.no_progress.is_some() => return Err(error),
         Err(error) => {
-            tracing::warn!(%error, "there is no FIFO for the command's progress");
+            tracing::warn!(
+                event = "progress_fifo_failed",
+                %error,
+                "there is no FIFO for the command's progress"
+            );
             None
         }
     };
@@ -106,7 +111,7 @@ fn begin(
     Ok((child, watchdog, progress))
 }
 
-/// What the caller's signals say to the command.
+/// The signals of this process, as requests to the command.
 struct ForwardedSignals<'a> {
     signals: &'a mut Signals,
     grace: Duration,
@@ -118,20 +123,25 @@ impl StopSource for ForwardedSignals<'_> {
         if !asks_to_end(signal) {
             return StopRequest::Forward(signal);
         }
-        tracing::info!(%signal, "passed on; the command has {:?} to stop", self.grace);
+        tracing::info!(
+            event = "signal_forwarded",
+            %signal,
+            "the command has {:?} to stop",
+            self.grace
+        );
         StopRequest::Terminate(signal, Some(self.grace))
     }
 }
 
-/// Nobody will ever say anything.
-fn silence() -> watch::Receiver<Option<String>> {
+/// Progress that never changes.
+fn no_progress() -> watch::Receiver<Option<String>> {
     watch::channel(None).1
 }
 
-/// What an end means. A command that was stopped has not succeeded, whatever its code says: it may
-/// have left its work half done, and its run key has to be free for another try.
+/// Maps the end of the command to a result. A command that was stopped has failed, whatever its
+/// exit code: its work may be incomplete, and its run key has to be free for another run.
 fn judge(end: ChildExit, cause: Option<StopCause>) -> Worked {
-    tracing::info!(%end, ?cause, "the command has ended");
+    tracing::info!(event = "command_ended", %end, ?cause, "the command has ended");
     let exit = match cause {
         None if end.is_success() => {
             return Worked {
@@ -154,7 +164,7 @@ mod tests {
     use nix::sys::signal::Signal;
 
     #[test]
-    fn only_a_command_that_was_let_finish_can_succeed() {
+    fn only_a_command_that_was_not_stopped_can_succeed() {
         let good = ChildExit::Code(0);
 
         assert_eq!(judge(good, None).outcome, ReleaseOutcome::Succeeded);
@@ -168,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_has_its_code_and_a_free_command_its_own() {
+    fn each_cause_has_its_exit_code_and_a_command_that_was_not_stopped_its_own() {
         let code = |end, cause| judge(end, cause).exit;
 
         assert_eq!(code(ChildExit::Code(3), None), Exit::code(3));

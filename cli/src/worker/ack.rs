@@ -1,38 +1,55 @@
-//! Tells the queue what becomes of a message.
+//! Acknowledges a message: deletes it, or changes its visibility timeout.
 
 use super::decide::Disposition;
 use super::queue::{Message, Queue, QueueError};
 use crate::platform::clock::sleep;
 use std::time::Duration;
 
-/// How often the queue is told.
+/// Attempts to acknowledge a message.
 const TRIES: u32 = 4;
 
-/// Deletes a message, or says when it comes back.
+/// Carries out the disposition of a message.
 ///
-/// What cannot be told does no harm: a message that was not deleted comes back and is skipped, and
-/// one that was not hidden comes back when its visibility ends.
-pub(crate) async fn ack(queue: &impl Queue, message: &Message, fate: Disposition) {
+/// A failure does no harm: a message that was not deleted is received again and skipped, and one
+/// that was not hidden becomes visible when its visibility timeout ends.
+pub(crate) async fn ack(queue: &impl Queue, message: &Message, disposition: Disposition) {
     let id = &message.id;
-    for again in 1.. {
-        let told = match fate {
+    for attempt in 1.. {
+        let result = match disposition {
             Disposition::Leave => return,
             Disposition::Delete => queue.delete(message).await,
             Disposition::Hide(length) => queue.hide(message, length).await,
         };
-        match told {
+        match result {
             Ok(()) => return,
             Err(error @ QueueError::Gone(_)) => {
-                tracing::warn!(id, ?fate, "{error}: whoever receives it next decides");
+                tracing::warn!(
+                    event = "receipt_expired",
+                    id,
+                    ?disposition,
+                    "{error}: its next receiver decides"
+                );
                 return;
             }
-            Err(error) if again == TRIES => {
-                tracing::error!(id, ?fate, %error, "the queue was not told; the message comes back when its visibility ends");
+            Err(error) if attempt == TRIES => {
+                tracing::error!(
+                    event = "ack_failed",
+                    id,
+                    ?disposition,
+                    %error,
+                    "message not deleted or hidden: it becomes visible when its visibility timeout ends"
+                );
                 return;
             }
             Err(error) => {
-                tracing::warn!(id, ?fate, %error, "telling the queue again");
-                sleep(Duration::from_millis(250 << again)).await;
+                tracing::warn!(
+                    event = "ack_retried",
+                    id,
+                    ?disposition,
+                    %error,
+                    "retrying DeleteMessage or ChangeMessageVisibility"
+                );
+                sleep(Duration::from_millis(250 << attempt)).await;
             }
         }
     }

@@ -1,15 +1,15 @@
-//! What becomes of a message: pure decisions.
+//! Decides the disposition of a message. Pure.
 //!
 //! ```text
-//!  once key         malformed                 put aside, until the queue moves it away
+//!  once key         malformed                 hide: as after a failure
 //!  lock             granted                   start the command
 //!                   its key has succeeded     delete
 //!                   in flight elsewhere       hide: lease, then twice that, and so on
 //!                   all permits held          hide, likewise
-//!                   no answer, or refused     hide: 15 s, a minute, four, …, and receive less
+//!                   no answer, or refused     hide: 15 s, 1 min, …; open the breaker
 //!  command          ends with 0               release as succeeded, then delete
 //!                   fails, or is over time    release as failed, then hide: 5 s, 10 s, 20 s, …
-//!                   loses its lease           leave it: it is visible when others may take over
+//!                   loses its lease           leave: it is visible when others may take over
 //!                   is stopped at shutdown    release as failed, then give back at once
 //! ```
 
@@ -21,28 +21,28 @@ use std::time::Duration;
 
 /// How long a message is hidden after its first failure.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
-/// How long a message is hidden that trouble kept from its work, the first time.
-const FIRST_TROUBLE: Duration = Duration::from_secs(15);
-/// How long at most. Some queues have many more receives than five: there, a moment's trouble at the
-/// tenth must not cost half a day.
-const LONGEST_TROUBLE: Duration = Duration::from_secs(3_600);
-/// Longest time that a message is hidden: what is left of [`CEILING`] is for the time between receive
+/// How long a message is hidden that could not begin, at its first receive.
+const FIRST_DEFERRAL: Duration = Duration::from_secs(15);
+/// Longest time for the same. With many more receives than five, a brief failure at the tenth must
+/// not cost half a day.
+const LONGEST_DEFERRAL: Duration = Duration::from_secs(3_600);
+/// Longest time that a message is hidden: the rest of [`CEILING`] is for the time between receive
 /// and decision.
 const LONGEST: Duration = CEILING.saturating_sub(Duration::from_secs(300));
 
 /// What to do with a message in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
-    /// Its work is done.
+    /// DeleteMessage: its work is done.
     Delete,
-    /// It comes back after that time, in whole seconds.
+    /// ChangeMessageVisibility: it becomes visible after that time, in whole seconds.
     Hide(Duration),
-    /// It comes back when its visibility ends, which nobody extends any more.
+    /// No call: it becomes visible when its visibility timeout ends.
     Leave,
 }
 
 impl Disposition {
-    /// It comes back at once.
+    /// It becomes visible at once.
     pub(crate) const GIVE_BACK: Self = Self::Hide(Duration::ZERO);
 }
 
@@ -51,9 +51,9 @@ impl Disposition {
 pub(crate) enum Kind {
     /// Its command succeeded.
     Succeeded,
-    /// Its command failed, or was stopped for its own sake.
+    /// Its command failed, was over its time or lost its lease.
     Failed,
-    /// Its work was done before, or is done elsewhere at the moment.
+    /// Its work has succeeded before, or is in flight elsewhere.
     Skipped,
     /// It has no once key.
     Malformed,
@@ -61,94 +61,99 @@ pub(crate) enum Kind {
     GivenBack,
 }
 
-/// What comes after an answer of the lock table.
+/// The decision on a response of the lock table.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Next {
+pub(crate) enum LockDecision {
     /// The command may start.
     Start(Box<Granted>),
-    /// It may not.
+    /// The command may not start.
     Skip {
-        /// What becomes of the message.
-        fate: Disposition,
-        /// Why not: who holds it.
+        /// The disposition of the message.
+        disposition: Disposition,
+        /// The reason, with the holder.
         why: String,
     },
 }
 
 /// How long messages are hidden.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct RetryDelays {
     /// The `--lease`.
     pub(crate) lease: Duration,
     /// The `--backoff-max`.
     pub(crate) backoff_max: Duration,
 }
 
-impl Patience {
-    /// How long a message is hidden that failed when it was received for the `count`th time. `dice`,
-    /// from 0 to 1, takes up to a half off: messages that failed together come back one by one.
-    pub(crate) fn after_failure(&self, count: u32, dice: f64) -> Duration {
+impl RetryDelays {
+    /// Returns how long a message is hidden that failed at its `count`th receive. `jitter`, from 0
+    /// to 1, subtracts up to a half: messages that failed together become visible one by one.
+    pub(crate) fn after_failure(&self, count: u32, jitter: f64) -> Duration {
         let bound = grown(FIRST_BACKOFF, 2, count).min(self.backoff_max);
-        whole(bound.mul_f64(1.0 - dice / 2.0))
+        whole(bound.mul_f64(1.0 - jitter / 2.0))
     }
 
-    /// How long a message is hidden whose work is in flight elsewhere. Each look counts as a receive,
-    /// so they get rarer: a long run next to its duplicate must not end in the dead-letter queue.
+    /// Returns how long a message is hidden whose work is in flight elsewhere. The time doubles
+    /// with each receive: the duplicate of a long run must not end in the dead-letter queue.
     pub(crate) fn while_in_flight(&self, count: u32) -> Duration {
         grown(self.lease, 2, count).min(LONGEST)
     }
 }
 
-/// `first` at the first receive, and `factor` times as much at each further one.
+/// Returns `first` at the first receive, and `factor` times as much at each further one.
 fn grown(first: Duration, factor: u32, count: u32) -> Duration {
     first.saturating_mul(factor.saturating_pow(count.saturating_sub(1)))
 }
 
-/// Whole seconds, at least one: SQS knows no parts of a second.
+/// Rounds up to whole seconds, at least one: SQS takes no fractions.
 fn whole(length: Duration) -> Duration {
     let up = u64::from(length.subsec_nanos() > 0);
     Duration::from_secs((length.as_secs() + up).max(1))
 }
 
-/// What comes after an answer of the lock table about a message that was received `count` times.
-pub(crate) fn after_answer(answer: AcquireResponse, count: u32, patience: &Patience) -> Next {
-    let later = Disposition::Hide(patience.while_in_flight(count));
-    let (fate, why) = match answer {
+/// Decides on a response of the lock table for a message that was received `count` times.
+pub(crate) fn after_answer(
+    answer: AcquireResponse,
+    count: u32,
+    delays: &RetryDelays,
+) -> LockDecision {
+    let later = Disposition::Hide(delays.while_in_flight(count));
+    let (disposition, why) = match answer {
         AcquireResponse::Granted(granted) | AcquireResponse::AlreadyHeld(granted) => {
-            return Next::Start(Box::new(granted));
+            return LockDecision::Start(Box::new(granted));
         }
         AcquireResponse::Duplicate(run) if run.ended_at.is_some() => {
             (Disposition::Delete, run.message)
         }
         AcquireResponse::Duplicate(run) => (later, run.message),
         AcquireResponse::Skipped(skipped) => (later, skipped.message),
-        // Not asked for.
+        // Not requested.
         AcquireResponse::Queued(queued) => (later, queued.message),
         AcquireResponse::GaveUp(gone) => (later, gone.message),
         AcquireResponse::Finished(run) => (later, run.message),
     };
-    Next::Skip { fate, why }
+    LockDecision::Skip { disposition, why }
 }
 
-/// What becomes of a message that was kept from its work by what is not its own: the table, the state
-/// of its lock, the protection of the task, this machine. `dice` takes up to a quarter off its wait.
+/// Returns the disposition of a message that could not begin because of a shared dependency: the
+/// table, the state of its lock, the protection of the task, this machine. `jitter` subtracts up to
+/// a quarter of its delay.
 ///
-/// It has five receives at the least, if the queue is as the manual asks, and no fault. So the first
-/// wait is short, for a moment's trouble, and those after it grow fast: together they are over an
-/// hour, and even a message with one receive left outlasts half an hour. The lease has no part in it,
-/// because nobody works on the message.
+/// It has at least five receives, if the queue is set up as documented. So the first delay is
+/// short, for a brief failure, and the next ones grow fast: together they exceed an hour, and even
+/// a message with one receive left outlasts half an hour. The lease does not matter, because no
+/// command runs.
 ///
-/// A worker that is `stopping` gives it back at once: others may fare better, and try the table before
-/// they receive.
-pub(crate) fn after_trouble(count: u32, dice: f64, stopping: bool) -> Disposition {
+/// A worker that is `stopping` gives the message back at once: others may succeed, and probe the
+/// table before they receive.
+pub(crate) fn deferred(count: u32, jitter: f64, stopping: bool) -> Disposition {
     if stopping {
         return Disposition::GIVE_BACK;
     }
-    let bound = grown(FIRST_TROUBLE, 4, count).min(LONGEST_TROUBLE);
-    Disposition::Hide(whole(bound.mul_f64(1.0 - dice / 4.0)))
+    let bound = grown(FIRST_DEFERRAL, 4, count).min(LONGEST_DEFERRAL);
+    Disposition::Hide(whole(bound.mul_f64(1.0 - jitter / 4.0)))
 }
 
-/// What the end of a command means. One that was stopped has not succeeded, whatever its code says.
+/// Decides on the end of a command. One that was stopped has not succeeded, whatever its exit code.
 pub(crate) fn after_end(
     end: ChildExit,
     cause: Option<StopCause>,

@@ -1,4 +1,4 @@
-//! Keeps a message hidden for as long as its lease is renewed.
+//! Keeps a message hidden while its lease is renewed.
 
 use super::queue::{CEILING, Message, Queue};
 use crate::lease::renewer::LeaseLost;
@@ -7,12 +7,13 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What is kept below [`CEILING`], so that SQS does not refuse the last extension.
+/// Margin below [`CEILING`], so that SQS does not reject the last extension.
 const CEILING_MARGIN: Duration = Duration::from_secs(30);
-/// How old a message may be when its command starts without an extension for it.
+/// Largest age of a message whose command starts without an extension.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Extends the visibility of `message` by `hide` with every renewal of its lease. Never returns.
+/// Extends the visibility timeout of `message` to `hide` at every renewal of its lease. Never
+/// returns.
 pub(crate) async fn extend(
     queue: &impl Queue,
     message: &Message,
@@ -20,7 +21,7 @@ pub(crate) async fn extend(
     mut renewed: watch::Receiver<Instant>,
 ) -> LeaseLost {
     if (message.received + FRESH).left().is_zero() {
-        // The lease began later than the visibility.
+        // The lease began later than the visibility timeout.
         renewed.mark_changed();
     }
     let ceiling = message.received + CEILING.saturating_sub(CEILING_MARGIN);
@@ -34,23 +35,29 @@ async fn extend_up_to(
     hide: Duration,
     mut renewed: watch::Receiver<Instant>,
 ) -> LeaseLost {
-    let mut told = false;
+    let mut warned = false;
     while renewed.changed().await.is_ok() {
         let length = hide.min(ceiling.left());
-        if length < hide && !told {
-            told = true;
+        if length < hide && !warned {
+            warned = true;
             let id = &message.id;
             tracing::warn!(
+                event = "visibility_ceiling_reached",
                 id,
-                "the message is near the 12 hours that SQS can hide it: it is shown again \
-                 while its command runs; others leave it alone as long as the lease lives"
+                "the message is near the 12 hours that SQS can hide it: it becomes visible while \
+                 its command runs; other workers skip it as long as the lease is renewed"
             );
         }
         if length.is_zero() {
             continue;
         }
         if let Err(error) = queue.hide(message, length).await {
-            tracing::warn!(id = message.id, %error, "the visibility was not extended");
+            tracing::warn!(
+                event = "visibility_extension_failed",
+                id = message.id,
+                %error,
+                "ChangeMessageVisibility failed: visibility timeout not extended"
+            );
         }
     }
     pending().await
@@ -66,17 +73,17 @@ mod tests {
 
     const HIDE: Duration = Duration::from_secs(60);
 
-    /// Tells for how long it was asked to hide the message, and refuses it.
-    struct Refusing(UnboundedSender<Duration>);
+    /// Rejects each call of `hide`, and sends its length.
+    struct Rejecting(UnboundedSender<Duration>);
 
-    impl Queue for Refusing {
+    impl Queue for Rejecting {
         async fn receive(
             &self,
             _: u8,
             _: Duration,
             _: Duration,
         ) -> Result<Vec<Message>, QueueError> {
-            unreachable!("it is received already")
+            unreachable!("the message is in flight")
         }
 
         async fn hide(&self, _: &Message, length: Duration) -> Result<(), QueueError> {
@@ -85,7 +92,7 @@ mod tests {
         }
 
         async fn delete(&self, _: &Message) -> Result<(), QueueError> {
-            unreachable!("that comes after its command")
+            unreachable!("extend does not delete")
         }
     }
 
@@ -101,57 +108,61 @@ mod tests {
         }
     }
 
-    /// The next wish of `extending`, if it has one.
-    async fn wish(
+    /// Returns the length of the next extension, if there is one.
+    async fn next_length(
         extending: impl Future<Output = LeaseLost>,
         asked: &mut UnboundedReceiver<Duration>,
     ) -> Option<Duration> {
         tokio::select! {
-            wish = timeout(Duration::from_millis(20), asked.recv()) => wish.ok().flatten(),
+            length = timeout(Duration::from_millis(20), asked.recv()) => length.ok().flatten(),
             _ = extending => unreachable!("it never returns"),
         }
     }
 
     #[tokio::test]
-    async fn every_renewal_hides_the_message_again_also_after_a_refusal() {
-        let (tell, mut asked) = unbounded_channel();
-        let (queue, message) = (Refusing(tell), message(Instant::now()));
+    async fn every_renewal_extends_the_visibility_timeout_also_after_an_error() {
+        let (sender, mut asked) = unbounded_channel();
+        let (queue, message) = (Rejecting(sender), message(Instant::now()));
         let (renew, renewed) = watch::channel(Instant::now());
         let mut extending = std::pin::pin!(extend(&queue, &message, HIDE, renewed));
 
-        assert_eq!(wish(&mut extending, &mut asked).await, None, "it is fresh");
+        assert_eq!(
+            next_length(&mut extending, &mut asked).await,
+            None,
+            "it is fresh"
+        );
         for _ in 0..2 {
             renew.send_replace(Instant::now());
-            assert_eq!(wish(&mut extending, &mut asked).await, Some(HIDE));
+            assert_eq!(next_length(&mut extending, &mut asked).await, Some(HIDE));
         }
     }
 
     #[tokio::test]
-    async fn a_message_whose_command_starts_late_is_hidden_again_at_once() {
-        let (tell, mut asked) = unbounded_channel();
+    async fn a_message_whose_command_starts_late_is_extended_at_once() {
+        let (sender, mut asked) = unbounded_channel();
         let a_second_ago = Instant::from_millis(Instant::now().millis() - 1_000);
-        let (queue, message) = (Refusing(tell), message(a_second_ago));
+        let (queue, message) = (Rejecting(sender), message(a_second_ago));
         let (_renew, renewed) = watch::channel(Instant::now());
 
-        let first = wish(extend(&queue, &message, HIDE, renewed), &mut asked).await;
+        let first = next_length(extend(&queue, &message, HIDE, renewed), &mut asked).await;
 
         assert_eq!(first, Some(HIDE));
     }
 
     #[tokio::test]
-    async fn near_the_ceiling_a_message_is_hidden_up_to_it_and_then_no_more() {
-        let (tell, mut asked) = unbounded_channel();
-        let (queue, message) = (Refusing(tell), message(Instant::now()));
+    async fn near_the_ceiling_the_visibility_timeout_is_extended_up_to_it_and_then_no_more() {
+        let (sender, mut asked) = unbounded_channel();
+        let (queue, message) = (Rejecting(sender), message(Instant::now()));
         let (near, past) = (Instant::now() + HIDE / 2, Instant::now());
-        for (ceiling, is_asked) in [(near, true), (past, false)] {
+        for (ceiling, is_extended) in [(near, true), (past, false)] {
             let (renew, renewed) = watch::channel(Instant::now());
             renew.send_replace(Instant::now());
             let extending = extend_up_to(ceiling, &queue, &message, HIDE, renewed);
 
-            let wish = wish(extending, &mut asked).await;
+            let length = next_length(extending, &mut asked).await;
 
-            assert_eq!(wish.is_some(), is_asked, "{wish:?}");
-            assert!(wish.is_none_or(|wish| wish <= HIDE / 2), "{wish:?}");
+            assert_eq!(length.is_some(), is_extended, "{length:?}");
+            assert!(length.is_none_or(|length| length <= HIDE / 2), "{length:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What makes two messages the same work: the once key, and the lock that it falls under.
+//! The once key, which is equal for messages with the same work, and its lock.
 
 mod exact;
 
@@ -10,28 +10,28 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
-/// Over how many locks the once keys of a queue are spread. A lock is one item of the table, and all
-/// that is in flight under it is in that item: so each stays small, and few write to the same one.
+/// Number of locks over which the once keys of a queue are spread. A lock is one item of the table,
+/// which holds all runs in flight under it: so each item stays small, with few concurrent writers.
 const SHARDS: u8 = 64;
 
 /// Longest expression for a once key, in bytes.
 const LENGTH_MAX: usize = 1_024;
-/// Deepest nesting of one: open brackets, and all `!` and `&`.
+/// Deepest nesting of an expression: open brackets, and all `!` and `&`.
 const DEPTH_MAX: usize = 64;
 
 /// An expression that finds the once key in a body.
 #[derive(Clone)]
 pub(crate) struct OnceKey(Expression<'static>);
 
-/// A message that has no once key: what is wrong, and where. Never what the body says.
+/// Why a message has no once key, and where in its body. Never contains a part of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
 
 impl OnceKey {
-    /// Takes a JMESPath expression (<https://jmespath.org/specification.html>).
+    /// Compiles a JMESPath expression (<https://jmespath.org/specification.html>).
     ///
     /// # Errors
-    /// What is wrong with it, in one line.
+    /// The problem and its place, in one line.
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
         check_depth(text)?;
         let problem = |error: jmespath::JmespathError| {
@@ -40,14 +40,14 @@ impl OnceKey {
         FUNCTIONS.compile(text).map(Self).map_err(problem)
     }
 
-    /// The once key that `body` has.
+    /// Returns the once key of `body`.
     fn find(&self, body: &[u8]) -> Result<String, Malformed> {
         let body: Value = serde_json::from_slice(body).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             let kind = if error.is_eof() {
                 "ends too early"
             } else {
-                "is no JSON"
+                "is not valid JSON"
             };
             Malformed(format!("the body {kind} at line {line}, column {column}"))
         })?;
@@ -55,18 +55,18 @@ impl OnceKey {
             let why = format!("--once-key {self:?} cannot be applied: {}", error.reason);
             Malformed(why)
         })?;
-        let is = |what: &str| Err(Malformed(format!("--once-key {self:?} finds {what}")));
+        let finds = |what: &str| Err(Malformed(format!("--once-key {self:?} finds {what}")));
         match &*found {
-            Variable::String(key) if key.is_empty() => is("an empty text"),
+            Variable::String(key) if key.is_empty() => finds("an empty string"),
             Variable::String(key) => Ok(key.clone()),
-            Variable::Number(_) if !is_exact(&found) => is(&format!(
-                "a number that may have been rounded, not {RULE}; sent as a text it can be a key"
+            Variable::Number(_) if !is_exact(&found) => finds(&format!(
+                "a number that may have been rounded, not {RULE}; sent as a string it can be a key"
             )),
             Variable::Number(key) => Ok(key.to_string()),
-            Variable::Null => is("nothing"),
-            Variable::Bool(_) => is("a truth value, not a text or number"),
-            Variable::Array(_) => is("a list, not a text or number"),
-            Variable::Object(_) | Variable::Expref(_) => is("an object, not a text or number"),
+            Variable::Null => finds("nothing"),
+            Variable::Bool(_) => finds("a boolean, not a string or number"),
+            Variable::Array(_) => finds("an array, not a string or number"),
+            Variable::Object(_) | Variable::Expref(_) => finds("an object, not a string or number"),
         }
     }
 }
@@ -77,10 +77,10 @@ impl fmt::Debug for OnceKey {
     }
 }
 
-/// Reading an expression, applying it and dropping it go as deep as it is nested, and a stack has an end.
+/// Bounds the nesting of an expression: to parse, evaluate and drop it takes stack for each level.
 ///
 /// # Errors
-/// Which bound it is over, in one line.
+/// The bound that it exceeds, in one line.
 fn check_depth(text: &str) -> Result<(), String> {
     if text.len() > LENGTH_MAX {
         return Err(format!("is over {LENGTH_MAX} bytes long"));
@@ -100,7 +100,7 @@ fn check_depth(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The once key of `message`: what `expression` finds, or its id.
+/// Returns the once key of `message`: what `expression` finds, or the message's id.
 ///
 /// # Errors
 /// [`Malformed`].
@@ -115,7 +115,7 @@ pub(crate) fn once_key(
     Ok(as_run_key(found))
 }
 
-/// A key that no run key may be is stood for by its hash.
+/// Returns `key`, or its hash if it is not a valid run key.
 fn as_run_key(key: String) -> String {
     match RunKey::new(key.as_str()) {
         Ok(_) => key,
@@ -123,17 +123,17 @@ fn as_run_key(key: String) -> String {
     }
 }
 
-/// The lock that a once key falls under: always the same one.
+/// Returns the lock of a once key: always the same one.
 pub(crate) fn lock(prefix: &str, once_key: &str) -> String {
     shard(prefix, Sha256::digest(once_key.as_bytes())[0] % SHARDS)
 }
 
-/// One of the locks of a queue.
+/// Returns the name of one of a queue's locks.
 pub(crate) fn shard(prefix: &str, number: u8) -> String {
     format!("{prefix}/{number:02x}")
 }
 
-/// A hash in hexadecimal digits.
+/// Returns the SHA-256 hash of `bytes` in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in Sha256::digest(bytes) {

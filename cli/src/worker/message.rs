@@ -1,4 +1,4 @@
-//! One message, from its receive to its end.
+//! Processes one message, from its receive to its disposition.
 
 mod about;
 mod asking;
@@ -8,19 +8,19 @@ mod work;
 pub(crate) use at_work::AtWork;
 
 use super::ack::ack;
-use super::decide::{Disposition, Kind, Next, Patience, after_answer, after_trouble};
+use super::decide::{Disposition, Kind, LockDecision, RetryDelays, after_answer, deferred};
 use super::key::{Malformed, OnceKey, once_key, sha256, shard};
 use super::poll::{Done, HealthSignal, Work};
 use super::queue::{Message, Queue};
 use super::report::Report;
 use super::shutdown::ShutdownWatch;
-use super::table::look;
+use super::table::probe;
 use crate::exec::Subreaper;
 use crate::exec::supervise::Limits;
 use crate::exec::watchdog::Watchdog;
 use crate::lease::client::LockClient;
 use crate::lease::timing::LeaseTiming;
-use crate::platform::env::dice;
+use crate::platform::env::random_fraction;
 use crate::platform::identity::HolderIdentity;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
@@ -35,20 +35,20 @@ use std::time::Duration;
 pub(crate) struct MessageProcessor<Q> {
     pub(crate) queue: Arc<Q>,
     pub(crate) locks: Arc<LockClient>,
-    /// The same table, to look at.
+    /// The same table, for probes.
     pub(crate) table: DynamoStore,
-    pub(crate) site: HolderIdentity,
+    pub(crate) identity: HolderIdentity,
     pub(crate) protection: Protection,
     pub(crate) watchdog: Watchdog,
-    pub(crate) reaper: Subreaper,
+    pub(crate) subreaper: Subreaper,
     pub(crate) report: Report,
     /// First part of the locks' names.
     pub(crate) lock: String,
     pub(crate) once_key: Option<OnceKey>,
     pub(crate) times: LeaseTiming,
-    /// How long a message is hidden by a receive, and again by each renewal of its lease.
+    /// Visibility timeout of a message, from its receive and from each renewal of its lease.
     pub(crate) hide: Duration,
-    pub(crate) patience: Patience,
+    pub(crate) delays: RetryDelays,
     pub(crate) limits: Limits,
     pub(crate) command: Vec<String>,
     pub(crate) at_work: AtWork,
@@ -58,8 +58,8 @@ impl<Q: Queue> Work for MessageProcessor<Q> {
     async fn handle(
         self: Arc<Self>,
         message: Message,
-        mut orders: ShutdownWatch,
-        probe: HealthSignal,
+        mut shutdown: ShutdownWatch,
+        health: HealthSignal,
     ) -> Done {
         let once_key = match once_key(self.once_key.as_ref(), &message) {
             Ok(once_key) => once_key,
@@ -67,33 +67,37 @@ impl<Q: Queue> Work for MessageProcessor<Q> {
         };
         let protected = tokio::select! {
             biased;
-            () = orders.stopping() => return self.give_back(message).await,
+            () = shutdown.stopping() => return self.give_back(message).await,
             protected = self.protection.begin() => protected,
         };
         match protected {
             Ok(in_flight) => {
-                let kind = self.under_lock(&message, once_key, orders, probe).await;
+                let kind = self.under_lock(&message, once_key, shutdown, health).await;
                 self.done(kind, Some(in_flight))
             }
             Err(refused) => {
                 let why = format!("the task is not protected (--protect=required): {refused}");
-                let kind = self.not_begun(&message, &why, &orders, probe).await;
+                let kind = self.defer(&message, &why, &shutdown, health).await;
                 self.done(kind, None)
             }
         }
     }
 
     async fn give_back(self: Arc<Self>, message: Message) -> Done {
-        tracing::info!(id = message.id, "given back: the worker shuts down");
+        tracing::info!(
+            event = "message_given_back",
+            id = message.id,
+            "given back: the worker shuts down"
+        );
         self.ack(&message, Disposition::GIVE_BACK).await;
         self.report.count(Kind::GivenBack, None);
         self.done(Kind::GivenBack, None)
     }
 
-    async fn look(self: Arc<Self>) -> Result<(), StoreError> {
+    async fn probe(self: Arc<Self>) -> Result<(), StoreError> {
         match LockKey::new(shard(&self.lock, 0)) {
-            Ok(lock) => look(&self.table, &lock).await,
-            // The flag was checked.
+            Ok(lock) => probe(&self.table, &lock).await,
+            // The parser of --lock has checked the name.
             Err(_) => Ok(()),
         }
     }
@@ -104,20 +108,22 @@ impl<Q: Queue> MessageProcessor<Q> {
         Done { kind, in_flight }
     }
 
-    async fn ack(&self, message: &Message, fate: Disposition) {
-        ack(&*self.queue, message, fate).await;
+    async fn ack(&self, message: &Message, disposition: Disposition) {
+        ack(&*self.queue, message, disposition).await;
     }
 
     fn backoff(&self, message: &Message) -> Duration {
-        self.patience.after_failure(message.receive_count, dice())
+        self.delays
+            .after_failure(message.receive_count, random_fraction())
     }
 
-    /// All that helps to find out what came, but not what it says.
+    /// Logs all that identifies the message, but not its body, and hides it.
     async fn malformed(&self, message: &Message, malformed: &Malformed) -> Done {
         let Malformed(wrong) = malformed;
         let back_in = self.backoff(message);
         let names: Vec<_> = message.attributes.keys().collect();
         tracing::error!(
+            event = "message_malformed",
             id = message.id,
             receive_count = message.receive_count,
             sent = message.sent.map(rfc3339),
@@ -132,55 +138,67 @@ impl<Q: Queue> MessageProcessor<Q> {
         self.done(Kind::Malformed, None)
     }
 
-    /// Hides a message that trouble keeps from its work: it has no part in it, and others would meet
-    /// the same.
-    async fn not_begun(
+    /// Hides a message that could not begin because of a shared dependency: other messages would
+    /// fail on it too.
+    async fn defer(
         &self,
         message: &Message,
         why: &str,
-        orders: &ShutdownWatch,
-        probe: HealthSignal,
+        shutdown: &ShutdownWatch,
+        health: HealthSignal,
     ) -> Kind {
-        probe.trouble();
-        let fate = after_trouble(message.receive_count, dice(), orders.is_stopping());
-        tracing::error!(id = message.id, ?fate, "not begun: {why}");
-        self.ack(message, fate).await;
+        health.failing();
+        let disposition = deferred(
+            message.receive_count,
+            random_fraction(),
+            shutdown.is_stopping(),
+        );
+        tracing::error!(
+            event = "message_deferred",
+            id = message.id,
+            ?disposition,
+            "deferred: {why}"
+        );
+        self.ack(message, disposition).await;
         self.report.count(Kind::GivenBack, None);
         Kind::GivenBack
     }
 
-    /// Takes the lock of the once key, and works if it is granted.
+    /// Acquires the lock of the once key, and runs the command if it is granted.
     ///
-    /// An error is never the message's own. That goes for a lock that is paused or frozen as well, one
-    /// of 64: whoever pauses a queue's work pauses all of them, and if it is one alone, the next
-    /// message is under another lock and ends the trouble.
+    /// An error is never the message's own, not even a paused or frozen lock: pausing a queue's
+    /// work means pausing all 64. If only one is paused, the next message is likely to have another
+    /// lock, and closes the circuit breaker.
     async fn under_lock(
         &self,
         message: &Message,
         key: String,
-        orders: ShutdownWatch,
-        probe: HealthSignal,
+        shutdown: ShutdownWatch,
+        health: HealthSignal,
     ) -> Kind {
         let request = self.request(key);
-        let (answer, sent) = match self.acquire(&request, &orders).await {
+        let (answer, sent) = match self.acquire(&request, &shutdown).await {
             Ok(answered) => answered,
             Err(error) => {
                 let why = error.to_string();
-                return self.not_begun(message, &why, &orders, probe).await;
+                return self.defer(message, &why, &shutdown, health).await;
             }
         };
-        match after_answer(answer, message.receive_count, &self.patience) {
-            Next::Start(granted) => self.work(message, &granted, sent, orders, probe).await,
-            Next::Skip { fate, why } => {
-                probe.works();
+        match after_answer(answer, message.receive_count, &self.delays) {
+            LockDecision::Start(granted) => {
+                self.work(message, &granted, sent, shutdown, health).await
+            }
+            LockDecision::Skip { disposition, why } => {
+                health.ok();
                 tracing::info!(
+                    event = "message_skipped",
                     id = message.id,
                     lock = request.lock,
                     key = request.run_key,
-                    ?fate,
+                    ?disposition,
                     "skipped: {why}"
                 );
-                self.ack(message, fate).await;
+                self.ack(message, disposition).await;
                 self.report.count(Kind::Skipped, None);
                 Kind::Skipped
             }

@@ -1,4 +1,4 @@
-//! The loop of the worker: receives when there is room, and ends in steps.
+//! The loop of the worker: receives while there is room, and shuts down in phases.
 
 mod answers;
 mod circuit_breaker;
@@ -15,7 +15,7 @@ use crate::platform::clock::{Instant, reached};
 use crate::platform::env::seed;
 use crate::protect::keeper::InFlight;
 use circuit_breaker::{CircuitBreaker, Step};
-use ending::given_up;
+use ending::overdue;
 use health::Health;
 use lockstep::store::StoreError;
 use nix::sys::signal::Signal;
@@ -26,54 +26,54 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// Longest poll that SQS knows
+/// Longest long poll of SQS
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>).
 const POLL: Duration = Duration::from_secs(20);
-/// Most messages of one receive.
+/// Most messages of one ReceiveMessage call.
 const BATCH: usize = 10;
 /// How long the protection of the task outlasts the last message, so that it is not set and cleared
 /// between any two of them.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// Whoever works on messages.
+/// Processes messages.
 pub(crate) trait Work: Send + Sync + 'static {
-    /// Works on `message` to its end, until `orders` say otherwise. Lets `probe` show as soon as it
-    /// can whether another message would come through.
+    /// Processes `message` to its end, or until `shutdown` stops it. Signals on `health`, as early
+    /// as possible, whether another message would get through.
     fn handle(
         self: Arc<Self>,
         message: Message,
-        orders: ShutdownWatch,
-        probe: HealthSignal,
+        shutdown: ShutdownWatch,
+        health: HealthSignal,
     ) -> impl Future<Output = Done> + Send + 'static;
 
-    /// Makes `message` visible to others at once.
+    /// Makes `message` visible to other workers at once.
     fn give_back(self: Arc<Self>, message: Message) -> impl Future<Output = Done> + Send + 'static;
 
-    /// Looks whether the lock table answers.
-    fn look(self: Arc<Self>) -> impl Future<Output = Result<(), StoreError>> + Send + 'static;
+    /// Checks that the lock table answers.
+    fn probe(self: Arc<Self>) -> impl Future<Output = Result<(), StoreError>> + Send + 'static;
 }
 
-/// A message that is done with.
+/// The result of a processed message.
 #[derive(Debug)]
 pub(crate) struct Done {
     /// How it counts.
     pub(crate) kind: Kind,
-    /// What counted it as in flight.
+    /// What counts it as in flight.
     pub(crate) in_flight: Option<InFlight>,
 }
 
 /// Why a worker cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
-    /// Its queue is not there, or refuses it.
+    /// The queue does not exist, or denies access.
     Queue(QueueError),
-    /// Its lock table is not there, or refuses it.
+    /// The lock table does not exist, or denies access.
     Table(StoreError),
 }
 
-type Asked<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Received = Result<Vec<Message>, QueueError>;
-type Looked = Result<(), StoreError>;
+type Probed = Result<(), StoreError>;
 
 /// The loop.
 pub(crate) struct Poll<Q, W> {
@@ -81,14 +81,14 @@ pub(crate) struct Poll<Q, W> {
     work: Arc<W>,
     concurrency: usize,
     hide: Duration,
-    orders: watch::Sender<ShutdownPhase>,
+    phase: watch::Sender<ShutdownPhase>,
     running: JoinSet<Done>,
-    receiving: Option<Asked<Received>>,
-    looking: Option<Asked<Looked>>,
+    receiving: Option<BoxFuture<Received>>,
+    probing: Option<BoxFuture<Probed>>,
     tally: Tally,
     breaker: CircuitBreaker,
-    /// What messages show.
-    shown: (
+    /// The health signals of messages.
+    health: (
         mpsc::UnboundedSender<Health>,
         mpsc::UnboundedReceiver<Health>,
     ),
@@ -96,83 +96,84 @@ pub(crate) struct Poll<Q, W> {
     has_queue: bool,
     /// Whether the lock table has ever answered.
     has_table: bool,
-    /// Keeps the task protected until then.
-    spare: Option<(InFlight, Instant)>,
-    stopping: Option<Shutdown>,
+    /// Keeps the task protected until that time.
+    lingering: Option<(InFlight, Instant)>,
+    shutdown: Option<Shutdown>,
 }
 
 impl<Q: Queue, W: Work> Poll<Q, W> {
-    /// A loop over `queue` for at most `concurrency` messages at once, which are hidden from others
-    /// for `hide`.
+    /// Creates a loop over `queue` for at most `concurrency` messages at once, each received with
+    /// the visibility timeout `hide`.
     pub(crate) fn new(queue: Arc<Q>, work: Arc<W>, concurrency: u8, hide: Duration) -> Self {
         Self {
             queue,
             work,
             concurrency: concurrency.into(),
             hide,
-            orders: watch::Sender::default(),
+            phase: watch::Sender::default(),
             running: JoinSet::new(),
             receiving: None,
-            looking: None,
+            probing: None,
             tally: Tally::default(),
             breaker: CircuitBreaker::new(seed()),
-            shown: mpsc::unbounded_channel(),
+            health: mpsc::unbounded_channel(),
             has_queue: false,
             has_table: false,
-            spare: None,
-            stopping: None,
+            lingering: None,
+            shutdown: None,
         }
     }
 
-    /// Works until one of `signals` comes, and then as long as `grace` lets it.
+    /// Processes messages until one of `signals` arrives, then shuts down within `grace`.
     ///
     /// # Errors
-    /// [`Unusable`], if that is the first answer of the lock table or the queue: whoever deploys finds
-    /// out, and no message is worn out. Later, it is taken for trouble that passes.
+    /// [`Unusable`], if that is the first answer of the lock table or the queue: the deployment
+    /// fails, and no message uses up its receives. Later, the same error counts as a transient
+    /// failure.
     pub(crate) async fn serve(
         mut self,
         mut signals: mpsc::UnboundedReceiver<Signal>,
         grace: Duration,
     ) -> Result<(Signal, Tally), Unusable> {
         loop {
-            self.go_on();
-            let end = self.stopping;
+            self.start_next();
+            let end = self.shutdown;
             if let Some(end) = end.filter(|_| self.running.is_empty() && self.receiving.is_none()) {
                 return Ok(self.finish(end.signal).await);
             }
             let step = end.and_then(|end| end.next(Instant::now()));
-            let idle_at = self.spare.as_ref().map(|(_, until)| *until);
+            let idle_at = self.lingering.as_ref().map(|(_, until)| *until);
             tokio::select! {
                 biased;
-                Some(signal) = signals.recv() => self.told_to_end(signal, grace),
-                // Before the end of whoever showed it.
-                Some(shown) = self.shown.1.recv() => self.learn(shown),
-                Some(done) = self.running.join_next() => self.account(done),
-                answer = answered(&mut self.looking) => {
-                    self.looking = None;
-                    self.seen(answer)?;
+                Some(signal) = signals.recv() => self.on_signal(signal, grace),
+                // Before the end of the message that sent it.
+                Some(health) = self.health.1.recv() => self.on_health(health),
+                Some(done) = self.running.join_next() => self.on_done(done),
+                answer = completed(&mut self.probing) => {
+                    self.probing = None;
+                    self.on_probed(answer)?;
                 }
-                answer = answered(&mut self.receiving) => {
+                answer = completed(&mut self.receiving) => {
                     self.receiving = None;
-                    self.take(answer)?;
+                    self.on_received(answer)?;
                 }
-                () = reached(step) => self.go_on_ending(),
-                signal = given_up(end) => return Ok(self.finish(signal).await),
-                () = reached(self.breaker.resume()) => self.breaker.go_on(),
+                () = reached(step) => self.advance_shutdown(),
+                signal = overdue(end) => return Ok(self.finish(signal).await),
+                () = reached(self.breaker.resume_at()) => self.breaker.end_pause(),
                 () = reached(idle_at) => self.unprotect().await,
             }
         }
     }
 
-    /// Looks at the table, or receives as many messages as there is room for and the breaker allows.
-    fn go_on(&mut self) {
-        if self.stopping.is_some() || self.receiving.is_some() || self.looking.is_some() {
+    /// Probes the table, or receives as many messages as there is room for and the breaker allows.
+    fn start_next(&mut self) {
+        if self.shutdown.is_some() || self.receiving.is_some() || self.probing.is_some() {
             return;
         }
         let room = self.concurrency.saturating_sub(self.running.len());
         match self.breaker.step(room) {
             Step::Wait => {}
-            Step::Look => self.looking = Some(Box::pin(Arc::clone(&self.work).look())),
+            Step::Probe => self.probing = Some(Box::pin(Arc::clone(&self.work).probe())),
             Step::Receive(most) => {
                 let most = u8::try_from(most.min(BATCH)).unwrap_or(1);
                 let (queue, hide) = (Arc::clone(&self.queue), self.hide);
@@ -183,9 +184,10 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
     }
 }
 
-async fn answered<T>(asked: &mut Option<Asked<T>>) -> T {
-    match asked {
-        Some(asked) => asked.await,
+/// Returns the output of `future`; never returns if there is none.
+async fn completed<T>(future: &mut Option<BoxFuture<T>>) -> T {
+    match future {
+        Some(future) => future.await,
         None => pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! A queue, as the worker sees it.
+//! The port of the worker to its queue.
 
 mod sqs;
 
@@ -10,31 +10,31 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// SQS shows a message again at the latest that long after it was received, however often its
-/// visibility is extended
+/// Longest time after its receive that SQS hides a message, however often its visibility timeout is
+/// extended
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 pub(crate) const CEILING: Duration = Duration::from_secs(43_200);
 
-/// A message that is in flight here.
+/// A message in flight in this worker.
 #[derive(Clone)]
 pub(crate) struct Message {
-    /// Its id: the same in every receive.
+    /// Its id, the same in every receive.
     pub(crate) id: String,
-    /// The receipt of this receive.
+    /// The receipt handle of this receive.
     pub(crate) receipt: String,
-    /// What it says.
+    /// Its body.
     pub(crate) body: Vec<u8>,
-    /// Its attributes that are texts or numbers.
+    /// Its attributes of type String or Number.
     pub(crate) attributes: BTreeMap<String, String>,
-    /// How often it was received, this time counted.
+    /// Number of receives, with this one.
     pub(crate) receive_count: u32,
-    /// When it was sent, if the queue says so.
+    /// When it was sent, if the response contains it.
     pub(crate) sent: Option<Timestamp>,
-    /// When the request was sent that it came with.
+    /// When the ReceiveMessage request was sent.
     pub(crate) received: Instant,
 }
 
-/// Without the body: what is logged never shows it.
+/// Omits the body, which no log line may contain.
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Message")
@@ -44,27 +44,27 @@ impl fmt::Debug for Message {
     }
 }
 
-/// Why a queue did not do what it was asked.
+/// Why a call to the queue failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueueError {
-    /// There is no such queue.
+    /// The queue does not exist.
     #[error("there is no such queue ({0})")]
     Missing(String),
-    /// This task may not use it.
+    /// The queue denies access.
     #[error("the queue may not be used ({0})")]
     Denied(String),
-    /// The receipt is good for nothing any more: the message is visible again, or gone.
+    /// The receipt handle is no longer valid: the message is visible again, or deleted.
     #[error("the message is no longer in flight here ({0})")]
     Gone(String),
-    /// There was no clear answer.
+    /// Any other failure: the call may have succeeded.
     #[error("{0}")]
     Unclear(String),
 }
 
 /// A queue.
 pub(crate) trait Queue: Send + Sync + 'static {
-    /// Up to `most` (1 to 10) messages, each hidden from others for `hide`. Waits up to `wait` for
-    /// the first one.
+    /// Receives up to `most` (1 to 10) messages, each with the visibility timeout `hide`. Waits up
+    /// to `wait` for the first one.
     fn receive(
         &self,
         most: u8,
@@ -72,7 +72,8 @@ pub(crate) trait Queue: Send + Sync + 'static {
         hide: Duration,
     ) -> impl Future<Output = Result<Vec<Message>, QueueError>> + Send;
 
-    /// Hides a message from others for `length` from now, in whole seconds; 0 gives it back.
+    /// Changes the visibility timeout to `length` from now, in whole seconds; 0 gives the message
+    /// back.
     fn hide(
         &self,
         message: &Message,

@@ -1,4 +1,4 @@
-//! What the worker counts.
+//! Metrics and totals of processed messages.
 
 use super::decide::Kind;
 use crate::log::StderrSink;
@@ -16,7 +16,7 @@ impl Kind {
         Self::GivenBack,
     ];
 
-    /// The metric that counts it.
+    /// Returns the name of its metric.
     pub(crate) const fn metric(self) -> &'static str {
         match self {
             Self::Succeeded => "MessagesSucceeded",
@@ -28,7 +28,7 @@ impl Kind {
     }
 }
 
-/// The metric for the time that a command took.
+/// The metric for the run time of a command.
 const SECONDS: &str = "MessageSeconds";
 
 /// Metrics of the messages of one queue. The queue is a dimension: six metrics for each queue that
@@ -40,7 +40,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Metrics of `queue`.
+    /// Creates the metrics of `queue`.
     pub(crate) fn of(queue: &str) -> Self {
         Self {
             queue: queue.into(),
@@ -48,7 +48,7 @@ impl Report {
         }
     }
 
-    /// Counts a message, and the time that its command took if there was one.
+    /// Writes the metrics of one message, with the run time of its command if it had one.
     pub(crate) fn count(&self, kind: Kind, took: Option<Duration>) {
         self.sink.write(&self.line(kind, took));
     }
@@ -62,17 +62,17 @@ impl Report {
     }
 }
 
-/// How many messages of each kind there were.
+/// The number of messages of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally([u64; Kind::ALL.len()]);
 
 impl Tally {
-    /// Counts one.
+    /// Counts a message.
     pub(crate) fn add(&mut self, kind: Kind) {
         self.0[kind as usize] += 1;
     }
 
-    /// How many there were.
+    /// Returns the number of messages of `kind`.
     pub(crate) fn of(&self, kind: Kind) -> u64 {
         self.0[kind as usize]
     }

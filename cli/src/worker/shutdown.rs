@@ -1,4 +1,4 @@
-//! The end of a worker, in steps.
+//! The shutdown of a worker, in phases.
 
 use crate::exec::supervise::{StopRequest, StopSource};
 use crate::platform::clock::Instant;
@@ -7,27 +7,27 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long commands get to stop after SIGTERM, if the grace has room for it.
+/// Time between SIGTERM and SIGKILL for commands, at most half of the grace.
 const STOP_WINDOW: Duration = Duration::from_secs(5);
 
-/// How long after the last command was killed its message may take to be given back.
+/// Longest time to give the last message back after its command was killed.
 const SETTLE_WITHIN: Duration = Duration::from_secs(5);
 
-/// How far the end has come. Each step includes those before it.
+/// The phase of a shutdown. Each phase includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ShutdownPhase {
-    /// Go on.
+    /// No shutdown.
     #[default]
     Work,
-    /// Begin nothing more; commands may finish.
+    /// No message begins; commands may finish.
     Drain,
-    /// Commands are told to stop.
+    /// Commands get SIGTERM.
     Stop,
-    /// Commands are killed.
+    /// Commands get SIGKILL.
     Kill,
 }
 
-/// A worker that ends.
+/// The schedule of a shutdown.
 ///
 /// ```text
 ///  signal                    stop        kill
@@ -36,7 +36,7 @@ pub(crate) enum ShutdownPhase {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shutdown {
-    /// What asked for it.
+    /// The signal that requested it.
     pub(crate) signal: Signal,
     stop_at: Instant,
     kill_at: Instant,
@@ -44,7 +44,7 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// Asked for by `signal`, just now.
+    /// Begins a shutdown that `signal` requested at `now`.
     pub(crate) fn begin(signal: Signal, now: Instant, grace: Duration) -> Self {
         let window = STOP_WINDOW.min(grace / 2);
         Self {
@@ -55,9 +55,9 @@ impl Shutdown {
         }
     }
 
-    /// Asked for once more: commands are told to stop now, and killed if they were told already.
-    pub(crate) fn again(&mut self, now: Instant) {
-        if self.order(now) >= ShutdownPhase::Stop {
+    /// Moves on to [`ShutdownPhase::Stop`] at once, or from there to [`ShutdownPhase::Kill`].
+    pub(crate) fn escalate(&mut self, now: Instant) {
+        if self.phase(now) >= ShutdownPhase::Stop {
             self.kill_at = now;
         } else {
             self.stop_at = now;
@@ -65,8 +65,8 @@ impl Shutdown {
         }
     }
 
-    /// How far the end has come.
-    pub(crate) fn order(&self, now: Instant) -> ShutdownPhase {
+    /// Returns the phase at `now`.
+    pub(crate) fn phase(&self, now: Instant) -> ShutdownPhase {
         match now {
             now if now >= self.kill_at => ShutdownPhase::Kill,
             now if now >= self.stop_at => ShutdownPhase::Stop,
@@ -74,14 +74,14 @@ impl Shutdown {
         }
     }
 
-    /// When nothing is waited for any more.
+    /// Returns when the worker exits without waiting any longer.
     pub(crate) fn give_up_at(&self) -> Instant {
         self.kill_at + SETTLE_WITHIN
     }
 
-    /// When it comes one step further.
+    /// Returns when the next phase begins.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
-        match self.order(now) {
+        match self.phase(now) {
             ShutdownPhase::Work | ShutdownPhase::Drain => Some(self.stop_at),
             ShutdownPhase::Stop => Some(self.kill_at),
             ShutdownPhase::Kill => None,
@@ -89,26 +89,26 @@ impl Shutdown {
     }
 }
 
-/// What those who work on messages are told.
+/// Observes the phase of the shutdown.
 #[derive(Clone, Debug)]
 pub(crate) struct ShutdownWatch(watch::Receiver<ShutdownPhase>);
 
 impl ShutdownWatch {
-    /// What `told` says, from now on.
-    pub(crate) fn of(told: &watch::Sender<ShutdownPhase>) -> Self {
-        Self(told.subscribe())
+    /// Observes `phase` from now on.
+    pub(crate) fn of(phase: &watch::Sender<ShutdownPhase>) -> Self {
+        Self(phase.subscribe())
     }
 
-    /// Whether nothing is to be begun any more.
+    /// Returns whether a shutdown has begun.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.0.borrow() >= ShutdownPhase::Drain
     }
 
-    /// Returns when nothing is to be begun any more.
+    /// Returns when a shutdown has begun.
     pub(crate) async fn stopping(&mut self) {
         if self
             .0
-            .wait_for(|order| *order >= ShutdownPhase::Drain)
+            .wait_for(|phase| *phase >= ShutdownPhase::Drain)
             .await
             .is_err()
         {
@@ -116,8 +116,8 @@ impl ShutdownWatch {
         }
     }
 
-    /// The next order that was not seen yet.
-    pub(super) async fn next_order(&mut self) -> ShutdownPhase {
+    /// Returns the next phase that was not returned yet.
+    pub(super) async fn next_phase(&mut self) -> ShutdownPhase {
         match self.0.changed().await {
             Ok(()) => *self.0.borrow_and_update(),
             Err(_) => pending().await,
@@ -126,10 +126,10 @@ impl ShutdownWatch {
 }
 
 impl StopSource for ShutdownWatch {
-    /// The worker's own clock says when a command is killed.
+    /// Passes no time limit with SIGTERM: [`Shutdown`] schedules the kill.
     async fn next(&mut self) -> StopRequest {
         loop {
-            match self.next_order().await {
+            match self.next_phase().await {
                 ShutdownPhase::Work | ShutdownPhase::Drain => {}
                 ShutdownPhase::Stop => return StopRequest::Terminate(Signal::SIGTERM, None),
                 ShutdownPhase::Kill => return StopRequest::Kill,
@@ -152,50 +152,50 @@ mod tests {
 
     #[test]
     fn commands_get_the_grace_less_five_seconds_to_finish_and_then_five_to_stop() {
-        let stopping = begun(25);
+        let shutdown = begun(25);
 
-        for (millis, order, next) in [
+        for (millis, phase, next) in [
             (0, ShutdownPhase::Drain, Some(20_000)),
             (19_999, ShutdownPhase::Drain, Some(20_000)),
             (20_000, ShutdownPhase::Stop, Some(25_000)),
             (25_000, ShutdownPhase::Kill, None),
         ] {
-            assert_eq!(stopping.order(at(millis)), order);
-            assert_eq!(stopping.next(at(millis)), next.map(at));
+            assert_eq!(shutdown.phase(at(millis)), phase);
+            assert_eq!(shutdown.next(at(millis)), next.map(at));
         }
     }
 
     #[test]
-    fn of_a_short_grace_at_least_a_half_is_for_finishing() {
+    fn commands_may_finish_for_at_least_half_of_a_short_grace() {
         assert_eq!(begun(4).next(at(0)), Some(at(2_000)));
-        assert_eq!(begun(0).order(at(0)), ShutdownPhase::Kill);
+        assert_eq!(begun(0).phase(at(0)), ShutdownPhase::Kill);
     }
 
     #[test]
     fn a_second_signal_stops_commands_at_once_and_a_third_kills_them() {
-        let mut stopping = begun(25);
+        let mut shutdown = begun(25);
 
-        stopping.again(at(3_000));
-        let second = (stopping.order(at(3_000)), stopping.next(at(3_000)));
-        stopping.again(at(3_500));
+        shutdown.escalate(at(3_000));
+        let second = (shutdown.phase(at(3_000)), shutdown.next(at(3_000)));
+        shutdown.escalate(at(3_500));
 
         assert_eq!(second, (ShutdownPhase::Stop, Some(at(8_000))));
-        assert_eq!(stopping.order(at(3_500)), ShutdownPhase::Kill);
+        assert_eq!(shutdown.phase(at(3_500)), ShutdownPhase::Kill);
     }
 
     #[tokio::test]
-    async fn who_is_at_work_hears_each_order_and_who_begins_hears_that_it_is_too_late() {
-        let told = watch::Sender::new(ShutdownPhase::Work);
-        let (mut at_work, mut beginning) = (ShutdownWatch::of(&told), ShutdownWatch::of(&told));
+    async fn each_watch_observes_every_phase_and_that_a_shutdown_has_begun() {
+        let phase = watch::Sender::new(ShutdownPhase::Work);
+        let (mut at_work, mut beginning) = (ShutdownWatch::of(&phase), ShutdownWatch::of(&phase));
         assert!(!beginning.is_stopping());
 
-        told.send_replace(ShutdownPhase::Drain);
+        phase.send_replace(ShutdownPhase::Drain);
         beginning.stopping().await;
-        let first = at_work.next_order().await;
-        told.send_replace(ShutdownPhase::Kill);
+        let first = at_work.next_phase().await;
+        phase.send_replace(ShutdownPhase::Kill);
 
         assert_eq!(
-            (first, at_work.next_order().await),
+            (first, at_work.next_phase().await),
             (ShutdownPhase::Drain, ShutdownPhase::Kill)
         );
     }

@@ -1,18 +1,18 @@
-//! A look at the lock table, without a message to try it with.
+//! A probe of the lock table that takes no message.
 
 use lockstep::domain::LockKey;
 use lockstep::store::{LockStore, StoreError};
 
-/// Whether the table answers. Reads the record of `lock`, one of the worker's own: a task role may
-/// leave it no others (infra/examples/worker.yaml).
+/// Checks that the table answers. Reads the record of `lock`, one of the worker's own: the task
+/// role may allow no others (infra/examples/worker.yaml).
 ///
 /// # Errors
 /// [`StoreError`]
-pub(crate) async fn look(table: &impl LockStore, lock: &LockKey) -> Result<(), StoreError> {
+pub(crate) async fn probe(table: &impl LockStore, lock: &LockKey) -> Result<(), StoreError> {
     answers(table.load(lock).await.map(drop))
 }
 
-/// A record that cannot be read is the matter of those whose lock it is.
+/// Accepts a corrupt record: it affects only its own lock.
 fn answers(read: Result<(), StoreError>) -> Result<(), StoreError> {
     match read {
         Err(StoreError::Corrupt { .. }) => Ok(()),
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_with_a_record_that_cannot_be_read_answers_and_a_silent_one_does_not() {
+    fn a_corrupt_record_counts_as_an_answer_and_other_errors_do_not() {
         let corrupt = StoreError::Corrupt {
             item: "orders/00 lock".into(),
             attribute: "version".into(),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A line of the guarded command. The lines of `lockstep` are JSON too, without an `event`.
+/// A line of the guarded command. The lines of `lockstep` are JSON too, with a `level`.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Said {
     /// When, in epoch milliseconds.
@@ -19,7 +19,8 @@ pub(super) struct Said {
 impl Said {
     /// Those among `lines`.
     pub(super) fn all(lines: &[String]) -> Vec<Self> {
-        let said = lines.iter().map(|line| serde_json::from_str(line));
+        let own = lines.iter().filter(|line| !line.contains("\"level\":"));
+        let said = own.map(|line| serde_json::from_str(line));
         said.filter_map(Result::ok).collect()
     }
 

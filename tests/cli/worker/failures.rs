@@ -24,7 +24,9 @@ async fn a_message_that_always_fails_ends_among_the_dead_letters_and_others_pass
         scene.queue.dead(&scene.inside.stack).await,
         [poison.as_str()]
     );
-    let failed = log.lines().filter(|line| line.contains("\"failed\""));
+    let failed = log
+        .lines()
+        .filter(|line| line.contains("\"command failed\""));
     let told = failed.filter(|line| line.contains(&poison) && line.contains("exit code 1"));
     assert_eq!(told.count(), 3, "{log}");
 }
@@ -97,7 +99,7 @@ async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_fa
 
     assert_eq!(scene.told(), ["start", "worked"]);
     assert!(
-        first.contains("--max-run is over") && first.contains("TimedOut"),
+        first.contains("--max-run exceeded") && first.contains("TimedOut"),
         "{first}"
     );
     assert!(second.contains("no progress"), "{second}");
@@ -114,11 +116,11 @@ async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_res
     }
     let worker = scene.worker(&QUICK, "say \"run $LOCKSTEP_RECEIVE_COUNT\"");
     scene.send("work").await;
-    worker.until_logged("not begun: ", 30).await;
+    worker.until_logged("deferred: ", 30).await;
     worker.until_logged("no message is received for", 10).await;
 
     let told = worker.log.text();
-    let line = told.lines().find(|line| line.contains("not begun: "));
+    let line = told.lines().find(|line| line.contains("deferred: "));
     let line = line.expect("a line");
     let own = locks.iter().find(|lock| line.contains(lock.as_str()));
     let own = own.expect("one of its locks");
@@ -142,7 +144,7 @@ async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others()
 
     proxy.close();
     scene.send("work").await;
-    cut.until_logged("not begun: ", 60).await;
+    cut.until_logged("deferred: ", 60).await;
     cut.until_logged("no message is received for", 10).await;
     // The one that is cut off tries the table without a message: this one has them all.
     let healthy = scene.worker(&QUICK, "say \"after $LOCKSTEP_RECEIVE_COUNT\"");
@@ -207,6 +209,9 @@ async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_messag
     scene.until_empty(30).await;
     right.end().await;
     assert_eq!(code, 127, "{said}");
-    assert!(said.contains("no-such-program is not there"), "{said}");
+    assert!(
+        said.contains("no-such-program: command not found"),
+        "{said}"
+    );
     assert_eq!(scene.told(), ["done 1"]);
 }

@@ -37,8 +37,8 @@ async fn a_command_gets_the_body_on_stdin_and_its_message_and_grant_in_the_envir
     assert_eq!(run.outcome(), Some(RunOutcome::Succeeded));
     assert_eq!(run.run_key.expect("a run key").as_str(), id);
     for part in [
-        "\"started\"",
-        "\"finished\"",
+        "\"command started\"",
+        "\"command succeeded\"",
         "\"shut down\"",
         &id,
         "MessagesSucceeded",

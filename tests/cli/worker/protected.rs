@@ -72,7 +72,7 @@ async fn a_worker_that_has_to_be_protected_and_cannot_be_leaves_messages_to_othe
     let (refused, _) = in_task(&scene, Value::Null, &flags, "say refused").await;
     scene.send("work").await;
     refused.until_logged("TASK_NOT_VALID", 60).await;
-    refused.until_logged("not begun: ", 60).await;
+    refused.until_logged("deferred: ", 60).await;
     refused.end().await;
 
     // The message is hidden for a while.

@@ -1,8 +1,8 @@
 //! A thousand messages, some of them twice, some of them poison, on workers that are killed and
 //! stopped all the time.
 
-use super::queue::Queue;
 use super::payment_sink::PaymentSink;
+use super::queue::Queue;
 use crate::support::{Inside, Started, scratch};
 use lockstep::config::variable;
 use lockstep_tests::stack::{now, pause};
@@ -161,7 +161,8 @@ async fn every_key_is_worked_on_with_success_once_none_is_lost_and_only_poison_i
     }
 
     let accounts = storm.sink.accounts();
-    let count = |of: fn(&super::payment_sink::Account) -> u32| accounts.values().map(of).sum::<u32>();
+    let count =
+        |of: fn(&super::payment_sink::Account) -> u32| accounts.values().map(of).sum::<u32>();
     let (again, seconds) = (count(|account| account.again), (now() - begin) / 1000);
     println!("{MESSAGES} messages in {seconds} s: {killed} workers killed, {again} paid again");
     let paid = accounts.iter().filter(|(_, account)| account.paid == 1);

@@ -1,4 +1,4 @@
-//! The file of a socket.
+//! The Unix socket and its file.
 
 use nix::sys::stat::{Mode, umask};
 use std::fs;
@@ -8,30 +8,30 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use tokio::net::{UnixListener, UnixStream};
 
-/// The mask is the process's: of two threads, one would put the other's back.
+/// Serializes changes of the umask, which belongs to the whole process.
 static MASK: Mutex<()> = Mutex::new(());
 
-/// The file of a socket, removed by a drop if it is still the same one.
+/// A socket file. A drop removes it, if the path still refers to it.
 #[derive(Debug)]
 pub(in crate::agent) struct SocketFile {
     path: PathBuf,
-    /// Device and number. As long as somebody listens, no other file has them.
+    /// Device and inode number. No other file has them while the socket is open.
     id: Option<(u64, u64)>,
 }
 
 impl SocketFile {
-    /// A socket of mode 0600 at `path`. One that is there and that nobody listens on any more is in
-    /// nobody's use.
+    /// Binds a socket of mode 0600 at `path`. A stale socket there, which no process listens on any more,
+    /// is replaced.
     ///
     /// # Errors
-    /// When there is something else, or no file can be made there.
+    /// If the path is in use or the file cannot be created.
     pub(super) async fn bind(path: &Path) -> Result<(Self, UnixListener), Error> {
-        if is_socket(path) && is_left_behind(path).await {
+        if is_socket(path) && is_stale(path).await {
             fs::remove_file(path)?;
         }
         let listener = {
-            let _one = MASK.lock().unwrap_or_else(PoisonError::into_inner);
-            // Set before the file is there: nobody can come in between.
+            let _guard = MASK.lock().unwrap_or_else(PoisonError::into_inner);
+            // Set before the file exists: no other user can connect before a chmod.
             let before = umask(Mode::S_IXUSR | Mode::S_IRWXG | Mode::S_IRWXO);
             let listener = UnixListener::bind(path);
             umask(before);
@@ -48,14 +48,14 @@ impl SocketFile {
         Ok((file, listener))
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 }
 
 impl Drop for SocketFile {
-    /// Somebody may have taken the place meanwhile.
+    /// Another agent may have bound the path in the meantime.
     fn drop(&mut self) {
         if self.id.is_some() && self.id == id(&self.path) {
             fs::remove_file(&self.path).ok();
@@ -72,8 +72,9 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
 }
 
-/// Nothing else says so: a socket of another user, or one whose owner is slow, is refused otherwise.
-async fn is_left_behind(path: &Path) -> bool {
+/// Only a stale socket fails with `ECONNREFUSED`: that of another user or of a slow process gives another
+/// error, or none.
+async fn is_stale(path: &Path) -> bool {
     let refused = |error: Error| error.kind() == ErrorKind::ConnectionRefused;
     UnixStream::connect(path).await.is_err_and(refused)
 }

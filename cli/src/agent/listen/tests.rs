@@ -25,7 +25,7 @@ async fn only_the_user_of_the_agent_can_use_its_socket() {
 }
 
 #[tokio::test]
-async fn a_socket_that_somebody_listens_on_is_left_to_them() {
+async fn a_socket_in_use_is_refused_and_a_stale_one_is_replaced() {
     let path = path();
     let first = UnixListener::bind(&path).unwrap();
 
@@ -34,13 +34,13 @@ async fn a_socket_that_somebody_listens_on_is_left_to_them() {
     assert!(second.is_err());
     drop(first);
     let third = SocketFile::bind(&path).await;
-    assert!(third.is_ok(), "what a dead agent left behind is taken over");
+    assert!(third.is_ok(), "the socket of a dead agent is replaced");
 }
 
 #[tokio::test]
-async fn a_socket_that_cannot_be_asked_is_left_to_whoever_has_it() {
+async fn a_socket_that_fails_otherwise_than_refused_is_not_replaced() {
     let path = path();
-    // It lives, and a connection to it is refused for another reason than that.
+    // It is in use; a stream connection to it fails with EPROTOTYPE.
     let other = UnixDatagram::bind(&path).unwrap();
 
     assert!(SocketFile::bind(&path).await.is_err());
@@ -51,7 +51,7 @@ async fn a_socket_that_cannot_be_asked_is_left_to_whoever_has_it() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ends_leaves_the_socket_of_its_successor() {
+async fn a_drop_keeps_the_socket_file_of_a_successor() {
     let path = path();
     let first = SocketFile::bind(&path).await.unwrap();
     fs::remove_file(&path).unwrap();
@@ -75,7 +75,7 @@ async fn a_file_that_is_no_socket_is_not_touched() {
     fs::remove_file(path).unwrap();
 }
 
-/// The first line of the answer to a request with these headers.
+/// The status line of the response to a request with these headers.
 async fn status(mut stream: impl AsyncRead + AsyncWrite + Unpin, headers: &str) -> String {
     let request = format!("GET / HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -85,7 +85,7 @@ async fn status(mut stream: impl AsyncRead + AsyncWrite + Unpin, headers: &str) 
 }
 
 #[tokio::test]
-async fn web_pages_are_not_answered() {
+async fn browser_requests_are_forbidden() {
     let router = || Router::new().route("/", get(async || "hello"));
     let (good, forbidden) = ("HTTP/1.1 200 OK", "HTTP/1.1 403 Forbidden");
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,4 @@
-//! How many jobs there is room for.
+//! The limit on open jobs.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,25 @@ pub(in crate::agent) const OPEN_MAX: usize = 1_000;
 /// Why a job cannot begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::agent) enum NoRoom {
-    /// As many are open as may be.
+    /// The limit on open jobs is reached.
     Full,
-    /// The agent ends.
+    /// The agent is stopping.
     Stopping,
 }
 
-/// The places of jobs that are not open: not yet, or perhaps.
+/// Counts the jobs that are not open: those being begun, and those whose grant is unconfirmed.
 #[derive(Debug, Default)]
 pub(in crate::agent) struct Capacity {
-    /// How many are being begun.
+    /// How many jobs are being begun.
     beginning: usize,
-    /// The holders of those that have not begun, and the locks that they may have a permit of all the
-    /// same.
-    doubts: BTreeMap<String, String>,
+    /// Holders of jobs that did not begin, with the locks of which they may hold a permit.
+    unconfirmed: BTreeMap<String, String>,
     is_stopping: bool,
 }
 
 impl Capacity {
-    /// Keeps a place for a job that is being begun, beside those that are `open`.
-    /// [`Self::left`] or [`Self::doubted`] follows.
+    /// Reserves capacity for a job that is being begun, in addition to the `open` ones.
+    /// [`Self::begin_finished`] or [`Self::add_unconfirmed`] follows.
     ///
     /// # Errors
     /// [`NoRoom`].
@@ -35,51 +34,54 @@ impl Capacity {
         if self.is_stopping {
             return Err(NoRoom::Stopping);
         }
-        if open + self.beginning + self.doubts.len() >= OPEN_MAX {
+        if open + self.beginning + self.unconfirmed.len() >= OPEN_MAX {
             return Err(NoRoom::Full);
         }
         self.beginning += 1;
         Ok(())
     }
 
-    /// The job is being begun no more: it is open, or it does not begin.
-    pub(in crate::agent) fn left(&mut self) {
+    /// Ends a reservation: the job is open, or it does not begin.
+    pub(in crate::agent) fn begin_finished(&mut self) {
         self.beginning = self.beginning.saturating_sub(1);
     }
 
-    /// The job does not begin, and nobody knows whether `holder` has a permit of `lock`. The place stays taken,
-    /// so that a table that gives no answer is not asked by more and more. [`Self::resolved`] follows.
-    pub(in crate::agent) fn doubted(&mut self, holder: &str, lock: &str) {
-        self.left();
-        self.doubts.insert(holder.to_owned(), lock.to_owned());
+    /// Turns a reservation into an unconfirmed grant: the job does not begin, but `holder` may have a permit
+    /// of `lock`. It still counts, which bounds the requests to a lock table that gives no answer.
+    /// [`Self::remove_unconfirmed`] follows.
+    pub(in crate::agent) fn add_unconfirmed(&mut self, holder: &str, lock: &str) {
+        self.begin_finished();
+        self.unconfirmed.insert(holder.to_owned(), lock.to_owned());
     }
 
-    /// It is known, or will not be.
-    pub(in crate::agent) fn resolved(&mut self, holder: &str) {
-        self.doubts.remove(holder);
+    /// Removes the unconfirmed grant of `holder`: it is reconciled or given up.
+    pub(in crate::agent) fn remove_unconfirmed(&mut self, holder: &str) {
+        self.unconfirmed.remove(holder);
     }
 
-    /// Whether a permit of `lock` is in doubt.
-    pub(in crate::agent) fn is_doubted(&self, lock: &str) -> bool {
-        self.doubts.values().any(|doubted| doubted == lock)
+    /// Whether a grant of `lock` is unconfirmed.
+    pub(in crate::agent) fn is_unconfirmed(&self, lock: &str) -> bool {
+        self.unconfirmed
+            .values()
+            .any(|unconfirmed| unconfirmed == lock)
     }
 
-    /// How many holders are in doubt.
-    pub(in crate::agent) fn doubts(&self) -> usize {
-        self.doubts.len()
+    /// How many grants are unconfirmed.
+    pub(in crate::agent) fn unconfirmed_count(&self) -> usize {
+        self.unconfirmed.len()
     }
 
-    /// No job begins any more.
+    /// Lets no more jobs begin.
     pub(in crate::agent) fn stop(&mut self) {
         self.is_stopping = true;
     }
 
-    /// Whether no job begins any more.
+    /// Whether [`Self::stop`] was called.
     pub(in crate::agent) fn is_stopping(&self) -> bool {
         self.is_stopping
     }
 
-    /// Whether the agent stops and no job is being begun.
+    /// Whether [`Self::stop`] was called and no job is being begun.
     pub(in crate::agent) fn is_settled(&self) -> bool {
         self.is_stopping && self.beginning == 0
     }

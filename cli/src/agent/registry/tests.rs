@@ -4,7 +4,7 @@ use lockstep::contract::ReleaseOutcome;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A lease of 60 s in its record, with 10 s to stop: told at 49.7 s.
+/// A lease of 60 s in its record, with 10 s to stop: lost at 49.7 s.
 const STOP: u64 = 49_700;
 const END: u64 = 60_000;
 
@@ -12,9 +12,9 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-fn terms() -> Terms {
+fn terms() -> JobTerms {
     let times = LeaseTiming::of_record(Duration::from_secs(60), Duration::from_secs(10));
-    Terms {
+    JobTerms {
         name: "export".into(),
         grant: Grant {
             lock: "exports".into(),
@@ -28,112 +28,123 @@ fn terms() -> Terms {
     }
 }
 
-/// A book with the job `j`, begun at 0 under `terms`, and what is kept for it.
-fn book(terms: Terms) -> (JobRegistry<Rc<()>>, Rc<()>) {
-    let (mut book, kept) = (JobRegistry::default(), Rc::new(()));
-    book.reserve().unwrap();
-    book.begun("j".into(), terms, (at(0), "first".into()), Rc::clone(&kept));
-    (book, kept)
+/// A registry with the job `j`, begun at 0 with `terms`, and the job's guard.
+fn registry(terms: JobTerms) -> (JobRegistry<Rc<()>>, Rc<()>) {
+    let (mut registry, guard) = (JobRegistry::default(), Rc::new(()));
+    registry.reserve().unwrap();
+    registry.begun(
+        "j".into(),
+        terms,
+        (at(0), "first".into()),
+        Rc::clone(&guard),
+    );
+    (registry, guard)
 }
 
-fn ending(outcome: ReleaseOutcome) -> Ending {
-    Ending {
+fn end(outcome: ReleaseOutcome) -> JobEnd {
+    JobEnd {
         outcome,
         held_seconds: Some(1.0),
     }
 }
 
-fn is_lost(book: &JobRegistry<Rc<()>>) -> bool {
-    matches!(book.look("j").unwrap().phase, Phase::Lost(_))
+fn is_lost(registry: &JobRegistry<Rc<()>>) -> bool {
+    matches!(registry.get("j").unwrap().phase, Phase::Lost(_))
 }
 
 #[test]
 fn a_beat_soon_after_a_renewal_is_answered_from_memory() {
-    let (mut book, _) = book(terms());
+    let (mut registry, _) = registry(terms());
 
-    assert_eq!(book.beat("j", None, at(9_999)), Beat::Fresh("first".into()));
+    assert_eq!(
+        registry.beat("j", None, at(9_999)),
+        Beat::Fresh("first".into())
+    );
     assert!(matches!(
-        book.beat("j", None, at(10_000)),
+        registry.beat("j", None, at(10_000)),
         Beat::Renew(_, None)
     ));
 }
 
 #[test]
 fn new_progress_is_written_at_once_and_old_progress_is_not() {
-    let (mut book, _) = book(terms());
+    let (mut registry, _) = registry(terms());
     let one = || Some("row 1".to_owned());
 
-    let first = book.beat("j", one().as_deref(), at(1));
-    // The table gave no answer: it is told with the next beat, whatever that brings.
-    let again = book.beat("j", None, at(2));
-    book.renewed("j", (at(2), "second".into()), one());
-    let known = book.beat("j", one().as_deref(), at(3));
+    let first = registry.beat("j", one().as_deref(), at(1));
+    // The lock table gave no answer: the next beat writes the progress, even if it has none.
+    let again = registry.beat("j", None, at(2));
+    registry.renewed("j", (at(2), "second".into()), one());
+    let known = registry.beat("j", one().as_deref(), at(3));
 
-    assert!(matches!(first, Beat::Renew(_, told) if told == one()));
-    assert!(matches!(again, Beat::Renew(_, told) if told == one()));
+    assert!(matches!(first, Beat::Renew(_, progress) if progress == one()));
+    assert!(matches!(again, Beat::Renew(_, progress) if progress == one()));
     assert_eq!(known, Beat::Fresh("second".into()));
 }
 
 #[test]
-fn a_job_without_a_beat_is_told_to_stop_before_its_lease_ends_and_counts_until_then() {
-    let (mut book, kept) = book(terms());
+fn a_job_without_a_beat_is_lost_before_its_lease_ends_and_counts_until_then() {
+    let (mut registry, guard) = registry(terms());
 
-    let early = book.tick(at(STOP - 1));
-    let lost = book.tick(at(STOP));
-    let counts_while_it_stops = Rc::strong_count(&kept);
-    let told_once = book.tick(at(END - 1));
-    let open = book.open();
-    book.tick(at(END));
+    let early = registry.tick(at(STOP - 1));
+    let lost = registry.tick(at(STOP));
+    let counts_while_it_stops = Rc::strong_count(&guard);
+    let reported_once = registry.tick(at(END - 1));
+    let open = registry.open();
+    registry.tick(at(END));
 
-    assert_eq!((early.len(), lost.len(), told_once.len()), (0, 1, 0));
+    assert_eq!((early.len(), lost.len(), reported_once.len()), (0, 1, 0));
     assert_eq!((counts_while_it_stops, open), (2, 1));
-    assert_eq!((Rc::strong_count(&kept), book.open()), (1, 0));
-    assert!(is_lost(&book), "it is remembered");
+    assert_eq!((Rc::strong_count(&guard), registry.open()), (1, 0));
+    assert!(is_lost(&registry), "it is kept to answer later requests");
 }
 
 #[test]
-fn the_book_is_looked_at_when_a_job_has_to_stop_and_when_its_lease_ends() {
-    let (mut book, _) = book(terms());
+fn the_next_deadline_is_when_a_job_has_to_stop_then_when_its_lease_ends() {
+    let (mut registry, _) = registry(terms());
 
-    let first = book.next();
-    book.tick(at(STOP));
-    let second = book.next();
-    book.tick(at(END));
+    let first = registry.next_deadline();
+    registry.tick(at(STOP));
+    let second = registry.next_deadline();
+    registry.tick(at(END));
 
     assert_eq!(
-        (first, second, book.next()),
+        (first, second, registry.next_deadline()),
         (Some(at(STOP)), Some(at(END)), None)
     );
 }
 
 #[test]
 fn a_renewal_moves_the_end_and_a_late_or_older_one_does_not() {
-    let (mut book, _) = book(terms());
+    let (mut registry, _) = registry(terms());
 
-    book.renewed("j", (at(20_000), "second".into()), None);
-    book.renewed("j", (at(10_000), "older".into()), None);
-    let lost = book.tick(at(20_000 + STOP - 1));
-    book.tick(at(20_000 + STOP));
-    let late = book
+    registry.renewed("j", (at(20_000), "second".into()), None);
+    registry.renewed("j", (at(10_000), "older".into()), None);
+    let lost = registry.tick(at(20_000 + STOP - 1));
+    registry.tick(at(20_000 + STOP));
+    let late = registry
         .renewed("j", (at(60_000), "third".into()), None)
         .cloned();
 
     assert!(lost.is_empty());
-    assert_eq!(book.look("j").unwrap().expires_at, "second");
+    assert_eq!(registry.get("j").unwrap().expires_at, "second");
     assert!(matches!(late, Some(Phase::Lost(_))), "{late:?}");
-    assert!(matches!(book.beat("j", None, at(60_001)), Beat::Over(_)));
+    assert!(matches!(
+        registry.beat("j", None, at(60_001)),
+        Beat::Over(_)
+    ));
 }
 
 #[test]
-fn a_job_stops_at_the_end_of_its_time_however_well_it_beats() {
-    let (mut book, _) = book(Terms {
+fn a_job_past_its_max_run_is_lost_despite_its_beats() {
+    let (mut registry, _) = registry(JobTerms {
         max_run: Some(Duration::from_secs(30)),
         ..terms()
     });
-    book.renewed("j", (at(20_000), "second".into()), None);
+    registry.renewed("j", (at(20_000), "second".into()), None);
 
-    let before = book.tick(at(29_999));
-    let lost = book.tick(at(30_000));
+    let before = registry.tick(at(29_999));
+    let lost = registry.tick(at(30_000));
 
     assert!(before.is_empty());
     assert!(lost[0].1.contains("maxRunSeconds"), "{lost:?}");
@@ -141,125 +152,128 @@ fn a_job_stops_at_the_end_of_its_time_however_well_it_beats() {
 
 #[test]
 fn only_a_change_counts_as_progress() {
-    let (mut book, _) = book(Terms {
+    let (mut registry, _) = registry(JobTerms {
         no_progress: Some(Duration::from_secs(20)),
         ..terms()
     });
 
-    book.beat("j", Some("row 1"), at(15_000));
-    book.beat("j", Some("row 1"), at(34_000));
-    let before = book.tick(at(34_999));
-    let lost = book.tick(at(35_000));
+    registry.beat("j", Some("row 1"), at(15_000));
+    registry.beat("j", Some("row 1"), at(34_000));
+    let before = registry.tick(at(34_999));
+    let lost = registry.tick(at(35_000));
 
     assert!(before.is_empty());
     assert!(lost[0].1.contains("noProgressSeconds"), "{lost:?}");
 }
 
 #[test]
-fn an_end_comes_back_however_often_it_is_told_and_lets_go_of_what_was_kept() {
-    let (mut book, kept) = book(terms());
+fn every_end_returns_the_first_one_and_the_guard_is_dropped() {
+    let (mut registry, guard) = registry(terms());
 
-    let first = book.ended("j", ending(ReleaseOutcome::Succeeded));
-    let again = book.ended("j", ending(ReleaseOutcome::Failed));
+    let first = registry.ended("j", end(ReleaseOutcome::Succeeded));
+    let again = registry.ended("j", end(ReleaseOutcome::Failed));
 
-    assert_eq!(first, Some(ending(ReleaseOutcome::Succeeded)));
+    assert_eq!(first, Some(end(ReleaseOutcome::Succeeded)));
     assert_eq!(again, first);
-    assert_eq!((Rc::strong_count(&kept), book.open()), (1, 0));
-    assert_eq!(book.tick(at(END)), []);
+    assert_eq!((Rc::strong_count(&guard), registry.open()), (1, 0));
+    assert_eq!(registry.tick(at(END)), []);
 }
 
 #[test]
 fn a_lost_job_can_still_be_ended_and_an_ended_one_cannot_be_lost() {
-    let (mut book, _) = book(terms());
+    let (mut registry, _) = registry(terms());
 
-    book.lost("j", "evicted");
-    let lost = is_lost(&book);
-    book.ended("j", ending(ReleaseOutcome::Failed));
-    book.lost("j", "again");
+    registry.lost("j", "evicted");
+    let lost = is_lost(&registry);
+    registry.ended("j", end(ReleaseOutcome::Failed));
+    registry.lost("j", "again");
 
     assert!(lost);
-    assert!(matches!(book.look("j").unwrap().phase, Phase::Ended(_)));
+    assert!(matches!(registry.get("j").unwrap().phase, Phase::Ended(_)));
 }
 
 #[test]
-fn a_job_that_was_ended_after_its_lease_was_over_is_remembered_once() {
-    let (mut book, _) = book(terms());
-    book.tick(at(STOP));
-    book.tick(at(END));
+fn a_job_that_ends_after_its_lease_expired_is_closed_once() {
+    let (mut registry, _) = registry(terms());
+    registry.tick(at(STOP));
+    registry.tick(at(END));
 
-    book.ended("j", ending(ReleaseOutcome::Failed));
+    registry.ended("j", end(ReleaseOutcome::Failed));
 
-    assert_eq!((book.closed.len(), book.open()), (1, 0));
+    assert_eq!((registry.closed.len(), registry.open()), (1, 0));
 }
 
 #[test]
-fn as_many_jobs_are_open_as_may_be_those_that_begin_counted() {
-    let mut book = JobRegistry::default();
+fn jobs_that_are_being_begun_count_towards_the_limit() {
+    let mut registry = JobRegistry::default();
     for number in 0..OPEN_MAX - 1 {
-        book.reserve().unwrap();
-        book.begun(number.to_string(), terms(), (at(0), String::new()), ());
+        registry.reserve().unwrap();
+        registry.begun(number.to_string(), terms(), (at(0), String::new()), ());
     }
-    book.reserve().unwrap();
+    registry.reserve().unwrap();
 
-    let full = book.reserve();
-    book.places.left();
-    let room = book.reserve();
+    let full = registry.reserve();
+    registry.capacity.begin_finished();
+    let room = registry.reserve();
 
     assert_eq!((full, room), (Err(NoRoom::Full), Ok(())));
 }
 
 #[test]
-fn the_oldest_of_those_that_are_over_are_forgotten() {
-    let mut book = JobRegistry::default();
-    for number in 0..=KEPT {
-        book.reserve().unwrap();
+fn the_oldest_closed_jobs_are_forgotten() {
+    let mut registry = JobRegistry::default();
+    for number in 0..=CLOSED_MAX {
+        registry.reserve().unwrap();
         let id = number.to_string();
-        book.begun(id.clone(), terms(), (at(0), String::new()), ());
-        book.ended(&id, ending(ReleaseOutcome::Succeeded));
+        registry.begun(id.clone(), terms(), (at(0), String::new()), ());
+        registry.ended(&id, end(ReleaseOutcome::Succeeded));
     }
 
-    assert!(book.look("0").is_none() && book.look("1").is_some());
-    assert_eq!(book.beat("0", None, at(1)), Beat::Unknown);
+    assert!(registry.get("0").is_none() && registry.get("1").is_some());
+    assert_eq!(registry.beat("0", None, at(1)), Beat::Unknown);
 }
 
 #[test]
-fn no_job_begins_once_the_agent_stops_and_those_that_were_beginning_are_waited_for() {
-    let mut book: JobRegistry<()> = JobRegistry::default();
-    book.reserve().unwrap();
+fn a_stopping_agent_begins_no_job_and_waits_for_those_being_begun() {
+    let mut registry: JobRegistry<()> = JobRegistry::default();
+    registry.reserve().unwrap();
 
-    book.places.stop();
+    registry.capacity.stop();
 
-    assert_eq!(book.reserve(), Err(NoRoom::Stopping));
-    assert!(!book.places.is_settled());
-    book.places.left();
-    assert!(book.places.is_settled());
+    assert_eq!(registry.reserve(), Err(NoRoom::Stopping));
+    assert!(!registry.capacity.is_settled());
+    registry.capacity.begin_finished();
+    assert!(registry.capacity.is_settled());
 }
 
 #[test]
-fn a_job_in_doubt_keeps_its_place_and_is_not_waited_for() {
-    let mut book: JobRegistry<()> = JobRegistry::default();
+fn an_unconfirmed_grant_counts_towards_the_limit() {
+    let mut registry: JobRegistry<()> = JobRegistry::default();
     for _ in 0..OPEN_MAX {
-        book.reserve().unwrap();
+        registry.reserve().unwrap();
     }
 
-    book.places.doubted("h", "a");
-    let doubted = (book.places.is_doubted("a"), book.places.is_doubted("other"));
-    let full = book.reserve();
-    book.places.resolved("h");
-    let room = book.reserve();
+    registry.capacity.add_unconfirmed("h", "a");
+    let unconfirmed = (
+        registry.capacity.is_unconfirmed("a"),
+        registry.capacity.is_unconfirmed("other"),
+    );
+    let full = registry.reserve();
+    registry.capacity.remove_unconfirmed("h");
+    let room = registry.reserve();
 
-    assert_eq!(doubted, (true, false));
+    assert_eq!(unconfirmed, (true, false));
     assert_eq!((full, room), (Err(NoRoom::Full), Ok(())));
 }
 
 #[test]
-fn an_agent_that_stops_does_not_wait_for_what_is_in_doubt() {
-    let mut book: JobRegistry<()> = JobRegistry::default();
-    book.reserve().unwrap();
+fn a_stopping_agent_is_settled_despite_an_unconfirmed_grant() {
+    let mut registry: JobRegistry<()> = JobRegistry::default();
+    registry.reserve().unwrap();
 
-    book.places.doubted("h", "a");
-    book.places.stop();
+    registry.capacity.add_unconfirmed("h", "a");
+    registry.capacity.stop();
 
-    assert!(book.places.is_settled());
-    assert_eq!(book.places.doubts(), 1);
+    assert!(registry.capacity.is_settled());
+    assert_eq!(registry.capacity.unconfirmed_count(), 1);
 }

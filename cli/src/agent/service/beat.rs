@@ -10,17 +10,17 @@ use crate::platform::clock::Instant;
 use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
 
 impl<T: LockTable> Service<T> {
-    /// A program says that its job is at work.
+    /// Records a beat, and renews the lease unless it was renewed a moment ago.
     ///
     /// # Errors
-    /// Why the job must stop, or that the table gave no answer.
+    /// If the job must stop, or the lock table gave no answer.
     pub(in crate::agent) async fn beat(
         &self,
         id: &str,
         progress: Option<&str>,
     ) -> Result<Beaten, ApiError> {
         self.tick();
-        let beat = self.book().beat(id, progress, Instant::now());
+        let beat = self.registry().beat(id, progress, Instant::now());
         let (grant, progress) = match beat {
             Beat::Fresh(expires_at) => return Ok(Beaten { expires_at }),
             Beat::Renew(grant, progress) => (grant, progress),
@@ -30,15 +30,15 @@ impl<T: LockTable> Service<T> {
         let sent = Instant::now();
         match self.locks.renew(&grant, progress.clone()).await {
             Ok(HeartbeatResponse::Renewed { expires_at, .. }) => {
-                let mut book = self.book();
-                match book.renewed(id, (sent, expires_at.clone()), progress) {
+                let mut registry = self.registry();
+                match registry.renewed(id, (sent, expires_at.clone()), progress) {
                     Some(Phase::Open) => Ok(Beaten { expires_at }),
                     Some(over) => Err(ApiError::over(over)),
                     None => Err(ApiError::no_such_job()),
                 }
             }
             Ok(HeartbeatResponse::Ended) => {
-                Err(self.lost(id, &grant, "its run has been released by somebody else"))
+                Err(self.lost(id, &grant, "its run has been released by another caller"))
             }
             Err(error) if error.name() == ErrorName::LeaseLost => {
                 Err(self.lost(id, &grant, error.message()))
@@ -47,19 +47,20 @@ impl<T: LockTable> Service<T> {
         }
     }
 
-    fn lost(&self, id: &str, grant: &Grant, why: &str) -> ApiError {
+    fn lost(&self, id: &str, grant: &Grant, reason: &str) -> ApiError {
         tracing::warn!(
+            event = "lease_lost",
             lock = grant.lock,
             holder = grant.holder,
-            "the job has lost its lease: {why}"
+            "the job has to stop: {reason}"
         );
-        let mut book = self.book();
-        book.lost(id, why);
-        let failure = book
-            .look(id)
+        let mut registry = self.registry();
+        registry.lost(id, reason);
+        let error = registry
+            .get(id)
             .map_or_else(ApiError::no_such_job, |job| ApiError::over(&job.phase));
-        drop(book);
+        drop(registry);
         self.changed.send_replace(());
-        failure
+        error
     }
 }

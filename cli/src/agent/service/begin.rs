@@ -3,58 +3,58 @@
 use super::reservation::Reservation;
 use super::{Service, TRIES};
 use crate::agent::error::ApiError;
-use crate::agent::job::Terms;
+use crate::agent::job::JobTerms;
 use crate::agent::request::BeginRequest;
 use crate::agent::response::{Begun, Granted};
 use crate::lease::table::LockTable;
 use crate::platform::clock::Instant;
 use crate::platform::env::secret_id;
 use crate::protect::keeper::InFlight;
-use crate::retry::again;
+use crate::retry::retry;
 use axum::http::StatusCode;
 use lockstep::contract::{AcquireResponse, ErrorName, Grant, Granted as Permit};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// What a job has before its lock is asked for. A drop gives it back.
-struct Ready<T: LockTable> {
-    /// Its id.
+/// What a job needs before its lock is acquired. A drop releases it.
+struct Prepared<T: LockTable> {
     id: String,
-    place: Reservation<T>,
+    reservation: Reservation<T>,
     in_flight: InFlight,
 }
 
 impl<T: LockTable> Service<T> {
-    /// Begins the job that a client wishes for, and tells it what came of that. Of a client that
-    /// has gone nothing is left.
+    /// Begins a job and sends the result to `reply`. If the client has disconnected, everything is released
+    /// again.
     pub(in crate::agent) async fn begin(
         self: Arc<Self>,
-        wish: BeginRequest,
-        mut tell: oneshot::Sender<Result<Begun, ApiError>>,
+        request: BeginRequest,
+        mut reply: oneshot::Sender<Result<Begun, ApiError>>,
     ) {
-        let ready = tokio::select! {
+        let prepared = tokio::select! {
             biased;
-            // The table has not been asked yet.
-            () = tell.closed() => return,
-            ready = self.ready(&wish) => ready,
+            // No request to the lock table has been sent yet.
+            () = reply.closed() => return,
+            prepared = self.prepare(&request) => prepared,
         };
-        let begun = match ready {
-            Ok(ready) => self.take(ready, &wish).await,
-            Err(failure) => Err(failure),
+        let begun = match prepared {
+            Ok(prepared) => self.acquire(prepared, &request).await,
+            Err(error) => Err(error),
         };
-        if let Err(Ok(Begun::Granted(granted))) = tell.send(begun) {
+        if let Err(Ok(Begun::Granted(granted))) = reply.send(begun) {
             tracing::warn!(
-                job = wish.name,
-                "nobody is there to be told that the job may begin"
+                event = "client_disconnected",
+                job = request.name,
+                "the client disconnected before the response; the job is released as failed"
             );
-            self.let_go(&granted.job).await;
+            self.release_undelivered(&granted.job).await;
         }
     }
 
-    /// Sees to all that may take long before the lock is taken: its lease runs from then on.
-    async fn ready(self: &Arc<Self>, wish: &BeginRequest) -> Result<Ready<T>, ApiError> {
-        wish.check()?;
-        let place = Reservation::reserve(self)?;
+    /// Does all that may take long before the lock is acquired, since the lease runs from then on.
+    async fn prepare(self: &Arc<Self>, request: &BeginRequest) -> Result<Prepared<T>, ApiError> {
+        request.check()?;
+        let reservation = Reservation::reserve(self)?;
         let id = secret_id().map_err(|error| {
             let message = format!("no randomness for the job's id: {error}");
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
@@ -64,23 +64,23 @@ impl<T: LockTable> Service<T> {
             let status = StatusCode::SERVICE_UNAVAILABLE;
             ApiError::new(status, "Agent.NotProtected", message)
         })?;
-        Ok(Ready {
+        Ok(Prepared {
             id,
-            place,
+            reservation,
             in_flight,
         })
     }
 
-    /// Takes the lock. Unless it is granted, all that the job had is given back.
-    async fn take(
+    /// Acquires the lock. Unless it is granted, drops `prepared`.
+    async fn acquire(
         self: &Arc<Self>,
-        ready: Ready<T>,
-        wish: &BeginRequest,
+        prepared: Prepared<T>,
+        request: &BeginRequest,
     ) -> Result<Begun, ApiError> {
-        let times = wish.times(self.lease, self.grace);
-        let holder = self.site.holder_for(&wish.name);
-        let acquire = wish.acquire(holder, times.seconds());
-        let asked = again(&acquire.lock, TRIES, || self.locks.acquire(&acquire));
+        let times = request.times(self.lease, self.grace);
+        let holder = self.identity.holder_for(&request.name);
+        let acquire = request.acquire(holder, times.seconds());
+        let asked = retry(&acquire.lock, TRIES, || self.locks.acquire(&acquire));
         let (permit, sent) = match asked.await {
             Ok((AcquireResponse::Granted(permit) | AcquireResponse::AlreadyHeld(permit), sent)) => {
                 (permit, sent)
@@ -88,71 +88,85 @@ impl<T: LockTable> Service<T> {
             Ok((refused, _)) => return self.not_granted(&acquire.lock, refused),
             Err(error) => {
                 if error.name().is_retryable() {
-                    self.doubt(ready.place, acquire, times.length);
+                    self.reconcile_later(prepared.reservation, acquire, times.length);
                 } else if error.name() == ErrorName::LockHeld {
-                    self.check_doubts(&acquire.lock)?;
+                    self.check_unconfirmed(&acquire.lock)?;
                 }
                 return Err(error.into());
             }
         };
         if times.stop_at(sent).left().is_zero() {
-            self.doubt(ready.place, acquire, times.length);
-            let message = "the answer came so late that the lease is all but over; ask again";
+            self.reconcile_later(prepared.reservation, acquire, times.length);
+            let message = "the lock table answered so late that the lease is almost over; retry";
             return Err(ApiError::unavailable(message));
         }
-        let terms = Terms {
-            name: wish.name.clone(),
+        let terms = JobTerms {
+            name: request.name.clone(),
             grant: permit.grant.clone(),
             times,
-            max_run: wish.max_run(),
-            no_progress: wish.no_progress(),
+            max_run: request.max_run(),
+            no_progress: request.no_progress(),
         };
-        let granted = self.note(ready, terms, permit, sent);
+        let granted = self.register(prepared, terms, permit, sent);
         Ok(Begun::Granted(Box::new(granted)))
     }
 
     fn not_granted(&self, lock: &str, answer: AcquireResponse) -> Result<Begun, ApiError> {
-        let by_others_at_work = match &answer {
+        let held_by_other = match &answer {
             AcquireResponse::Skipped(_) => true,
             AcquireResponse::Duplicate(run) => run.ended_at.is_none(),
             _ => false,
         };
-        if by_others_at_work {
-            self.check_doubts(lock)?;
+        if held_by_other {
+            self.check_unconfirmed(lock)?;
         }
-        Ok(Begun::Not(Box::new(answer)))
+        Ok(Begun::NotGranted(Box::new(answer)))
     }
 
-    /// Nobody is at work under a permit that was taken unseen: then there is something to do.
-    fn check_doubts(&self, lock: &str) -> Result<(), ApiError> {
-        if self.book().places.is_doubted(lock) {
-            let message = "perhaps held by a job that did not begin, since the answer to its \
-                           request was lost; its permit is being given back: ask again";
+    /// Fails if a grant of `lock` is unconfirmed: no job runs under that permit, so neither "held" nor "nothing
+    /// to do" would be true.
+    fn check_unconfirmed(&self, lock: &str) -> Result<(), ApiError> {
+        if self.registry().capacity.is_unconfirmed(lock) {
+            let message = "possibly held by a job that did not begin because the answer to its \
+                           request was lost; its permit is being released: retry";
             return Err(ApiError::unavailable(message));
         }
         Ok(())
     }
 
-    /// A job is under way from here on.
-    fn note(&self, ready: Ready<T>, terms: Terms, permit: Permit, sent: Instant) -> Granted {
+    /// Adds the job to the registry, which makes it open.
+    fn register(
+        &self,
+        prepared: Prepared<T>,
+        terms: JobTerms,
+        permit: Permit,
+        sent: Instant,
+    ) -> Granted {
         let Grant {
             lock,
             holder,
             token,
             ..
         } = &permit.grant;
-        tracing::info!(job = terms.name, lock, holder, token, "the job begins");
+        tracing::info!(
+            event = "job_started",
+            job = terms.name,
+            lock,
+            holder,
+            token,
+            "the job begins"
+        );
         let pairs = permit.environment.into_iter();
         let environment = pairs.map(|pair| (pair.name, pair.value)).collect();
-        let Ready {
+        let Prepared {
             id,
-            place,
+            reservation,
             in_flight,
-        } = ready;
+        } = prepared;
         let granted = {
-            let mut book = self.book();
-            let job = book.begun(id.clone(), terms, (sent, permit.expires_at), in_flight);
-            place.taken();
+            let mut registry = self.registry();
+            let job = registry.begun(id.clone(), terms, (sent, permit.expires_at), in_flight);
+            reservation.consume();
             Granted::of(&id, job, environment)
         };
         self.changed.send_replace(());

@@ -1,92 +1,103 @@
-//! Permits that may have been granted although nobody works under them: the answer was lost, or came
-//! too late, or its client has gone.
+//! Releases permits that were granted, or may have been, without a job: the answer was lost or came too late,
+//! or the client disconnected.
 
 use super::Service;
 use super::reservation::Reservation;
 use crate::agent::error::ApiError;
 use crate::lease::table::LockTable;
-use crate::lease::unconfirmed::{PAUSE, Pause, give_back, insist};
+use crate::lease::unconfirmed::{PAUSE, Pause, give_back, retry_until};
 use crate::platform::clock::sleep;
 use lockstep::contract::{AcquireRequest, ReleaseOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long an agent that ends waits for answers. What it does not hear of has to run out.
-const AT_THE_END: Duration = Duration::from_secs(3);
+/// How long a stopping agent waits for unconfirmed grants. The leases of the rest expire.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl<T: LockTable> Service<T> {
-    /// Finds out in the background what became of `request`, for a lease of `length`: until then its
-    /// lock would be held, and nobody would work.
+    /// Repeats `request` in the background until it is known whether a permit was granted, and releases it as
+    /// failed. Gives either up after `length`, when a lease has expired.
     ///
-    /// Asking again may be what takes the permit. It is given back at once then, as failed, and as
-    /// if nobody had had it: the lock does not rest.
-    pub(super) fn doubt(
+    /// The repeated request may itself acquire the permit. The release does not start `minIntervalSeconds`.
+    pub(super) fn reconcile_later(
         self: &Arc<Self>,
-        place: Reservation<T>,
+        reservation: Reservation<T>,
         request: AcquireRequest,
         length: Duration,
     ) {
-        let own = Arc::clone(self);
-        let doubt = place.doubted(&request.holder, &request.lock);
+        let service = Arc::clone(self);
+        let unconfirmed = reservation.into_unconfirmed(&request.holder, &request.lock);
         tokio::spawn(async move {
-            own.clear_up(request, length).await;
-            drop(doubt);
+            service.reconcile(request, length).await;
+            drop(unconfirmed);
         });
     }
 
-    async fn clear_up(&self, request: AcquireRequest, length: Duration) {
+    async fn reconcile(&self, request: AcquireRequest, length: Duration) {
         let (lock, holder) = (&request.lock, &request.holder);
         match give_back(&self.locks, &request, length, self).await {
-            Ok(()) => tracing::info!(lock, holder, "nothing is left of a job that did not begin"),
+            Ok(()) => tracing::info!(
+                event = "unconfirmed_grant_resolved",
+                lock,
+                holder,
+                "a job that did not begin holds no permit"
+            ),
             Err(error) => tracing::warn!(
+                event = "release_unconfirmed",
                 lock,
                 holder,
                 %error,
-                "a job that did not begin may hold a permit: its lease has to run out"
+                "could not confirm that the permit of a job that did not begin was released; it expires \
+                 with the lease"
             ),
         }
     }
 
-    /// Ends a job that nobody has heard of.
-    pub(super) async fn let_go(&self, id: &str) {
-        let Some(end) = self.book().look(id).map(|job| job.ends()) else {
+    /// Ends a job as failed whose client never received the response.
+    pub(super) async fn release_undelivered(&self, id: &str) {
+        let Some(end) = self.registry().get(id).map(|job| job.lease_end()) else {
             return;
         };
-        let ask = || self.end(id, ReleaseOutcome::Failed);
-        let ended = insist(end, ApiError::leaves_open, self, ask);
-        if let Err(failure) = ended.await {
-            tracing::warn!(?failure, "a lock is not released: its lease has to run out");
+        let attempt = || self.end(id, ReleaseOutcome::Failed);
+        let ended = retry_until(end, ApiError::leaves_open, self, attempt);
+        if let Err(error) = ended.await {
+            tracing::warn!(
+                event = "release_failed",
+                ?error,
+                "the lock was not released; its lease expires"
+            );
         }
     }
 
-    /// Waits until no permit is in doubt, though not for long.
-    pub(in crate::agent) async fn certain(&self) {
+    /// Waits until no grant is unconfirmed, for 3 s at most.
+    pub(in crate::agent) async fn reconciled(&self) {
         let mut changed = self.changed.subscribe();
-        let certain = async {
-            while self.book().places.doubts() > 0 {
+        let reconciled = async {
+            while self.registry().capacity.unconfirmed_count() > 0 {
                 changed.changed().await.ok();
             }
         };
-        if timeout(AT_THE_END, certain).await.is_err() {
-            let doubts = self.book().places.doubts();
+        if timeout(SHUTDOWN_TIMEOUT, reconciled).await.is_err() {
+            let unconfirmed = self.registry().capacity.unconfirmed_count();
             tracing::warn!(
-                doubts,
-                "no answer: leases that there may be have to run out"
+                event = "reconcile_timed_out",
+                unconfirmed,
+                "could not confirm that all permits were released; they expire with their leases"
             );
         }
     }
 }
 
 impl<T: LockTable> Pause for Service<T> {
-    /// Returns after `length`, or soon if the agent is to stop.
+    /// Returns after `length`, or within a second if the agent is stopping.
     async fn pause(&self, length: Duration) {
         let mut changed = self.changed.subscribe();
-        if self.book().places.is_stopping() {
+        if self.registry().capacity.is_stopping() {
             return sleep(PAUSE.min(length)).await;
         }
         let stopping = async {
-            while !self.book().places.is_stopping() {
+            while !self.registry().capacity.is_stopping() {
                 changed.changed().await.ok();
             }
         };

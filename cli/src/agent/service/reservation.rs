@@ -1,48 +1,51 @@
-//! The places of jobs that are being begun, or that may have begun unseen.
+//! Guards of the capacity that a job takes up before it is open.
 
 use super::Service;
 use crate::agent::registry::NoRoom;
 use crate::lease::table::LockTable;
 use std::sync::Arc;
 
-/// A place for a job that is being begun. It is given back by a drop, so that nothing that becomes
-/// of the begin can keep it: an agent that counted it for ever would never stop.
-#[must_use = "dropped, it is free again"]
+/// Capacity for a job that is being begun. A drop releases it, even if the begin panics or is cancelled:
+/// otherwise the agent could never stop.
+#[must_use = "a drop releases the capacity"]
 pub(super) struct Reservation<T: LockTable> {
     service: Arc<Service<T>>,
-    /// It is somebody else's by now.
-    is_taken: bool,
+    /// Whether the job or an [`UnconfirmedGrant`] has taken the capacity over.
+    is_consumed: bool,
 }
 
-/// The place of a job that nobody works on, and whose holder may have a permit all the same.
-#[must_use = "dropped, it is free again"]
+/// Capacity of a job that did not begin, but whose holder may have a permit. A drop releases it.
+#[must_use = "a drop releases the capacity"]
 pub(super) struct UnconfirmedGrant<T: LockTable> {
     service: Arc<Service<T>>,
     holder: String,
 }
 
 impl<T: LockTable> Reservation<T> {
-    /// A place in the book of `service`.
+    /// Reserves capacity in the registry of `service`.
     ///
     /// # Errors
     /// [`NoRoom`].
     pub(super) fn reserve(service: &Arc<Service<T>>) -> Result<Self, NoRoom> {
-        service.book().reserve()?;
+        service.registry().reserve()?;
         Ok(Self {
             service: Arc::clone(service),
-            is_taken: false,
+            is_consumed: false,
         })
     }
 
-    /// The book has the job in it.
-    pub(super) fn taken(mut self) {
-        self.is_taken = true;
+    /// Leaves the capacity to the job, which is in the registry.
+    pub(super) fn consume(mut self) {
+        self.is_consumed = true;
     }
 
-    /// The job does not begin, and nobody knows whether `holder` has a permit of `lock`.
-    pub(super) fn doubted(mut self, holder: &str, lock: &str) -> UnconfirmedGrant<T> {
-        self.service.book().places.doubted(holder, lock);
-        self.is_taken = true;
+    /// Leaves the capacity to the unconfirmed grant of `lock` to `holder`.
+    pub(super) fn into_unconfirmed(mut self, holder: &str, lock: &str) -> UnconfirmedGrant<T> {
+        self.service
+            .registry()
+            .capacity
+            .add_unconfirmed(holder, lock);
+        self.is_consumed = true;
         UnconfirmedGrant {
             service: Arc::clone(&self.service),
             holder: holder.to_owned(),
@@ -52,8 +55,8 @@ impl<T: LockTable> Reservation<T> {
 
 impl<T: LockTable> Drop for Reservation<T> {
     fn drop(&mut self) {
-        if !self.is_taken {
-            self.service.book().places.left();
+        if !self.is_consumed {
+            self.service.registry().capacity.begin_finished();
             self.service.changed.send_replace(());
         }
     }
@@ -61,7 +64,10 @@ impl<T: LockTable> Drop for Reservation<T> {
 
 impl<T: LockTable> Drop for UnconfirmedGrant<T> {
     fn drop(&mut self) {
-        self.service.book().places.resolved(&self.holder);
+        self.service
+            .registry()
+            .capacity
+            .remove_unconfirmed(&self.holder);
         self.service.changed.send_replace(());
     }
 }

@@ -1,4 +1,4 @@
-//! The service on a table in memory.
+//! The service on a lock table in memory.
 
 mod begin;
 mod reconcile;
@@ -14,54 +14,54 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Longer than anything here takes.
+/// Longer than any step of these tests.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A service on `table`, in no task.
+/// A service on `table`, outside ECS.
 async fn service(table: &MemoryTable) -> Arc<Service<MemoryTable>> {
     protected(table, Protection::start(Mode::Off, None, LONG)).await
 }
 
-/// The same in a task with this protection.
+/// A service on `table`, in a task with this protection.
 async fn protected(table: &MemoryTable, protection: Protection) -> Arc<Service<MemoryTable>> {
     Arc::new(Service {
         locks: table.clone(),
-        site: HolderIdentity::find().await.unwrap(),
+        identity: HolderIdentity::find().await.unwrap(),
         protection,
         lease: Duration::from_secs(60),
         grace: Duration::from_secs(25),
-        book: Mutex::default(),
+        registry: Mutex::default(),
         changed: watch::Sender::default(),
     })
 }
 
-fn wish() -> BeginRequest {
+fn request() -> BeginRequest {
     serde_json::from_value(json!({ "name": "export", "lock": "exports" })).unwrap()
 }
 
-/// What a client is told that asks for a job.
+/// The result of a client's request for a job.
 async fn begin(service: &Arc<Service<MemoryTable>>) -> Result<Begun, ApiError> {
     begin_for(service, json!({ "name": "export", "lock": "exports" })).await
 }
 
-/// The same, for this job.
-async fn begin_for(service: &Arc<Service<MemoryTable>>, wish: Value) -> Result<Begun, ApiError> {
-    let (tell, told) = oneshot::channel();
-    let wish = serde_json::from_value(wish).unwrap();
-    tokio::join!(Arc::clone(service).begin(wish, tell), told)
+/// As [`begin`], with this request.
+async fn begin_for(service: &Arc<Service<MemoryTable>>, request: Value) -> Result<Begun, ApiError> {
+    let (reply, response) = oneshot::channel();
+    let request = serde_json::from_value(request).unwrap();
+    tokio::join!(Arc::clone(service).begin(request, reply), response)
         .1
         .unwrap()
 }
 
 /// The name of the error, if it is one.
 fn error(begun: &Result<Begun, ApiError>) -> Value {
-    let failure = begun.as_ref().err();
-    failure.map_or(Value::Null, |failure| {
-        serde_json::to_value(failure).unwrap()["error"].take()
+    let error = begun.as_ref().err();
+    error.map_or(Value::Null, |error| {
+        serde_json::to_value(error).unwrap()["error"].take()
     })
 }
 
-/// The permit was given back, as failed.
+/// One release, as failed.
 fn failed() -> [(String, ReleaseOutcome); 1] {
     [("exports".into(), ReleaseOutcome::Failed)]
 }

@@ -1,4 +1,4 @@
-//! The watchdog's own process: a loop over orders and deadlines, without a runtime.
+//! The watchdog process: a loop over orders and deadlines, without an async runtime.
 
 use crate::exec::{CommandTree, Descendants, Mark, ProcessTable};
 use crate::exit::Exit;
@@ -14,32 +14,32 @@ use std::io::{Stdin, stdin, stdout};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Longest sleep between two looks at the clock, in milliseconds: the time that a machine slept is
-/// not counted by poll.
-const LOOK_EVERY: u64 = 1_000;
-/// Time between two lists of processes of a command at work.
-const LIST_EVERY: Duration = Duration::from_millis(LOOK_EVERY);
-/// Time between two lists of processes while killed ones are still there, in milliseconds.
+/// Longest wait in poll before the clock is read again, in milliseconds: poll does not count the time
+/// that a machine slept.
+const MAX_WAIT: u64 = 1_000;
+/// Time between two lists of processes while a command runs.
+const LIST_EVERY: Duration = Duration::from_millis(MAX_WAIT);
+/// Time between two lists of processes while killed ones have not ended, in milliseconds.
 const KILL_EVERY: u64 = 5;
-/// Longest time for killed processes to be gone.
+/// Longest wait for the end of killed processes.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Kills commands at their deadlines until the guarding process is gone, and then all that are left.
+/// Kills commands at their deadlines until the guarding process is gone, and then all that remain.
 pub(crate) fn watch() -> Exit {
-    // What ends the guarding process shows as the end of the orders; a signal says nothing.
-    let mut quiet = SigSet::empty();
+    // The end of the guarding process shows as the end of the input. Signals are blocked.
+    let mut blocked = SigSet::empty();
     for signal in [
         Signal::SIGTERM,
         Signal::SIGINT,
         Signal::SIGHUP,
         Signal::SIGQUIT,
     ] {
-        quiet.add(signal);
+        blocked.add(signal);
     }
-    quiet.thread_block().ok();
-    // After that, so that its thread is as deaf.
+    blocked.thread_block().ok();
+    // After that, so that the log's thread inherits the signal mask.
     log::init();
-    // A guarding process that is stopped must not stop this one by a full pipe.
+    // A stopped guarding process must not block this one by a full pipe.
     fcntl(stdout(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok();
     let mut orders = Orders {
         input: stdin(),
@@ -54,44 +54,52 @@ pub(crate) fn watch() -> Exit {
         } else {
             KILL_EVERY
         };
-        if !orders.take(wait, &mut deadlines) {
+        if !orders.receive(wait, &mut deadlines) {
             break;
         }
         let now = Instant::now();
-        for kin in deadlines.due(now) {
-            let group = kin.group();
-            tracing::error!(%group, "a lease ends without a renewal: its command is killed");
-            dying.push(Dying::begin(kin));
+        for descendants in deadlines.due(now) {
+            let group = descendants.group();
+            tracing::error!(
+                event = "deadline_passed",
+                %group,
+                "the lease was not renewed in time; killing the command"
+            );
+            dying.push(Dying::begin(descendants));
         }
-        kill_on(&mut dying);
+        kill_remaining(&mut dying);
         if !deadlines.0.is_empty() && listed + LIST_EVERY <= now {
             listed = now;
             deadlines.note(&ProcessTable::now());
         }
     }
-    for (group, (_, kin)) in deadlines.0 {
-        tracing::error!(%group, "the guard of a command is gone: the command is killed");
-        dying.push(Dying::begin(kin));
+    for (group, (_, descendants)) in deadlines.0 {
+        tracing::error!(
+            event = "guard_ended",
+            %group,
+            "the guarding process is gone; killing the command"
+        );
+        dying.push(Dying::begin(descendants));
     }
     while !dying.is_empty() {
-        kill_on(&mut dying);
+        kill_remaining(&mut dying);
         pause(KILL_EVERY);
     }
     log::flush();
     Exit::OK
 }
 
-/// What the guarding process writes.
+/// The orders of the guarding process, from standard input.
 struct Orders {
     input: Stdin,
-    /// What has come of an order that is not whole yet.
+    /// The incomplete order at the end of the input so far.
     text: Vec<u8>,
 }
 
 impl Orders {
-    /// Waits up to `wait` milliseconds for orders, and carries out all that are there: a deadline is
-    /// judged by the latest. Returns whether more may come.
-    fn take(&mut self, mut wait: u64, deadlines: &mut Deadlines) -> bool {
+    /// Waits up to `wait` milliseconds for orders, and applies all that are available: only the latest
+    /// deadline of a command counts. Returns whether more may come.
+    fn receive(&mut self, mut wait: u64, deadlines: &mut Deadlines) -> bool {
         let mut is_open = true;
         while is_open && readable(&self.input, wait) {
             wait = 0;
@@ -110,7 +118,7 @@ impl Orders {
             if line.trim() == "ping" {
                 write(stdout(), b".").ok();
             } else {
-                deadlines.take(&line);
+                deadlines.apply(&line);
             }
         }
         is_open
@@ -134,41 +142,45 @@ fn pause(millis: u64) {
 
 /// A command that is being killed.
 struct Dying {
-    kin: Descendants,
+    descendants: Descendants,
     until: Instant,
 }
 
 impl Dying {
-    fn begin(kin: Descendants) -> Self {
-        killpg(kin.group(), Signal::SIGKILL).ok();
+    fn begin(descendants: Descendants) -> Self {
+        killpg(descendants.group(), Signal::SIGKILL).ok();
         let until = Instant::now() + GONE_WITHIN;
-        Self { kin, until }
+        Self { descendants, until }
     }
 }
 
-/// Kills what is left of the commands, and forgets those of which nothing is.
-fn kill_on(dying: &mut Vec<Dying>) {
+/// Kills the remaining processes of the commands, and drops commands without any.
+fn kill_remaining(dying: &mut Vec<Dying>) {
     if dying.is_empty() {
         return;
     }
     let processes = ProcessTable::now();
-    dying.retain_mut(|Dying { kin, until }| {
-        let left = kin.kill(&processes);
+    dying.retain_mut(|Dying { descendants, until }| {
+        let left = descendants.kill(&processes);
         let is_late = until.left().is_zero();
         if is_late && !left.is_empty() {
-            tracing::error!(?left, "orphan processes survive SIGKILL");
+            tracing::error!(
+                event = "orphan_survived",
+                ?left,
+                "orphan processes survived SIGKILL"
+            );
         }
         !left.is_empty() && !is_late
     });
 }
 
-/// When which command is to be killed, by its group.
+/// The deadline and the processes of each command, by its group.
 #[derive(Debug, Default)]
 struct Deadlines(BTreeMap<Pid, (Instant, Descendants)>);
 
 impl Deadlines {
-    /// Takes one order. What is not understood changes nothing.
-    fn take(&mut self, order: &str) {
+    /// Applies one order. Ignores a malformed one.
+    fn apply(&mut self, order: &str) {
         let words: Vec<_> = order.split_whitespace().collect();
         let number = |word: &str| word.parse().ok().filter(|id| *id > 1).map(Pid::from_raw);
         match words[..] {
@@ -176,10 +188,11 @@ impl Deadlines {
                 if let (Some(group), Some(mark), Ok(deadline)) =
                     (number(group), Mark::parse(mark), deadline.parse())
                 {
-                    let known = self.0.remove(&group).map(|(_, kin)| kin);
-                    let kin =
+                    let known = self.0.remove(&group).map(|(_, descendants)| descendants);
+                    let descendants =
                         known.unwrap_or_else(|| Descendants::new(CommandTree { group, mark }));
-                    self.0.insert(group, (Instant::from_millis(deadline), kin));
+                    self.0
+                        .insert(group, (Instant::from_millis(deadline), descendants));
                 }
             }
             ["drop", group] => {
@@ -189,25 +202,25 @@ impl Deadlines {
         }
     }
 
-    /// Takes out the commands whose time is over.
+    /// Removes and returns the commands whose deadline has passed.
     fn due(&mut self, now: Instant) -> Vec<Descendants> {
         let over = self.0.extract_if(.., |_, (deadline, _)| *deadline <= now);
-        over.map(|(_, (_, kin))| kin).collect()
+        over.map(|(_, (_, descendants))| descendants).collect()
     }
 
-    /// Notes which processes belong to the commands.
+    /// Records which processes belong to the commands.
     fn note(&mut self, processes: &ProcessTable) {
-        for (_, kin) in self.0.values_mut() {
-            kin.note(processes);
+        for (_, descendants) in self.0.values_mut() {
+            descendants.note(processes);
         }
     }
 
-    /// Milliseconds until there is something to do.
+    /// Milliseconds until the next deadline, at most [`MAX_WAIT`].
     fn wait(&self, now: Instant) -> u64 {
         let next = self.0.values().map(|(deadline, _)| deadline).min();
-        next.map_or(LOOK_EVERY, |next| {
+        next.map_or(MAX_WAIT, |next| {
             let left = next.millis().saturating_sub(now.millis());
-            left.min(LOOK_EVERY)
+            left.min(MAX_WAIT)
         })
     }
 }
@@ -222,20 +235,20 @@ mod tests {
 
     fn due(deadlines: &mut Deadlines, now: u64) -> Vec<Pid> {
         let due = deadlines.due(at(now)).into_iter();
-        due.map(|kin| kin.group()).collect()
+        due.map(|descendants| descendants.group()).collect()
     }
 
     #[test]
     fn a_group_is_due_at_its_latest_deadline_and_only_once() {
         let mut deadlines = Deadlines::default();
-        deadlines.take("guard 71 0123456789ab 5000\n");
-        deadlines.take("guard 71 0123456789ab 9000\n");
+        deadlines.apply("guard 71 0123456789ab 5000\n");
+        deadlines.apply("guard 71 0123456789ab 9000\n");
 
         let early = due(&mut deadlines, 8_999);
-        let [first, again] = [9_000, 9_001].map(|now| due(&mut deadlines, now));
+        let [first, repeated] = [9_000, 9_001].map(|now| due(&mut deadlines, now));
 
         assert_eq!(
-            (early, first, again),
+            (early, first, repeated),
             (vec![], vec![Pid::from_raw(71)], vec![])
         );
     }
@@ -243,16 +256,16 @@ mod tests {
     #[test]
     fn a_dropped_group_is_never_killed() {
         let mut deadlines = Deadlines::default();
-        deadlines.take("guard 71 0123456789ab 5000\n");
-        deadlines.take("guard 72 0123456789ab 5000\n");
+        deadlines.apply("guard 71 0123456789ab 5000\n");
+        deadlines.apply("guard 72 0123456789ab 5000\n");
 
-        deadlines.take("drop 71\n");
+        deadlines.apply("drop 71\n");
 
         assert_eq!(due(&mut deadlines, 6_000), [Pid::from_raw(72)]);
     }
 
     #[test]
-    fn an_order_that_would_hit_others_is_not_taken() {
+    fn an_order_that_is_malformed_or_names_an_unsafe_group_is_ignored() {
         let mut deadlines = Deadlines::default();
 
         for order in [
@@ -265,20 +278,20 @@ mod tests {
             "guard 71 1",
             "kill 71",
         ] {
-            deadlines.take(order);
+            deadlines.apply(order);
         }
 
         assert_eq!(due(&mut deadlines, 10), []);
     }
 
     #[test]
-    fn the_guardian_looks_up_when_the_next_deadline_comes() {
+    fn the_wait_ends_at_the_next_deadline_or_after_a_second() {
         let mut deadlines = Deadlines::default();
-        deadlines.take("guard 71 0123456789ab 5000");
-        deadlines.take("guard 72 0123456789ab 4400");
+        deadlines.apply("guard 71 0123456789ab 5000");
+        deadlines.apply("guard 72 0123456789ab 4400");
 
         assert_eq!(deadlines.wait(at(4_000)), 400);
         assert_eq!(deadlines.wait(at(4_500)), 0);
-        assert_eq!(Deadlines::default().wait(at(0)), LOOK_EVERY);
+        assert_eq!(Deadlines::default().wait(at(0)), MAX_WAIT);
     }
 }

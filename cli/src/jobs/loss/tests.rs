@@ -3,7 +3,7 @@ use lockstep::domain::{FencingToken, HolderId, LockKey, Seconds, StalePolicy};
 use lockstep::tasks::{Container, ProtectionAnswer, Task, TasksError};
 
 const ARN: &str = "arn:aws:ecs:eu-west-1:1:task/batch/4f0c";
-/// A lease from 0 to 60 s; its beat is late after 25 s.
+/// A lease from 0 to 60 s; its heartbeat is overdue after 25 s.
 const GOOD: Timestamp = Timestamp::from_millis(10_000);
 const LATE: Timestamp = Timestamp::from_millis(26_000);
 const OVER: Timestamp = Timestamp::from_millis(60_000);
@@ -74,7 +74,7 @@ fn why(sight: &TaskSight, now: Timestamp) -> Option<String> {
 }
 
 #[test]
-fn a_job_whose_task_has_stopped_is_lost_whatever_its_lease_says() {
+fn a_job_whose_task_has_stopped_is_lost_even_if_its_lease_is_good() {
     let loss = judge(&lease(), &TaskSight::Seen(task(true)), Some("app-1"), GOOD).unwrap();
 
     assert!(loss.why.contains("exit code 137"), "{loss:?}");
@@ -83,7 +83,7 @@ fn a_job_whose_task_has_stopped_is_lost_whatever_its_lease_says() {
 }
 
 #[test]
-fn a_job_that_beats_is_not_lost() {
+fn a_job_with_recent_heartbeats_is_not_lost() {
     for sight in [
         TaskSight::Seen(task(false)),
         TaskSight::Unknown,
@@ -95,7 +95,7 @@ fn a_job_that_beats_is_not_lost() {
 }
 
 #[test]
-fn a_task_that_nobody_knows_is_lost_once_its_beat_is_late() {
+fn a_job_of_an_unknown_task_is_lost_once_its_heartbeat_is_overdue() {
     assert!(
         why(&TaskSight::Unknown, LATE)
             .unwrap()
@@ -105,7 +105,7 @@ fn a_task_that_nobody_knows_is_lost_once_its_beat_is_late() {
 }
 
 #[test]
-fn a_job_whose_lease_ran_out_is_lost_whoever_holds_it() {
+fn a_job_whose_lease_ran_out_is_lost_for_any_task() {
     for sight in [
         TaskSight::Seen(task(false)),
         TaskSight::Unknown,
@@ -116,13 +116,13 @@ fn a_job_whose_lease_ran_out_is_lost_whoever_holds_it() {
     }
 }
 
-/// ECS as it answers: once for each task that it is asked about.
+/// ECS that records the described tasks, and has stopped them all, or fails.
 #[derive(Default)]
-struct Answers(std::sync::Mutex<Vec<String>>, Option<TasksError>);
+struct FakeEcs(std::sync::Mutex<Vec<String>>, Option<TasksError>);
 
-impl Tasks for Answers {
+impl Tasks for FakeEcs {
     async fn of_group(&self, _: &lockstep::domain::Work, _: &str) -> Result<Vec<Task>, TasksError> {
-        panic!("nobody asks for a group")
+        panic!("unexpected call")
     }
 
     async fn look(&self, arn: &TaskArn) -> Result<Option<Task>, TasksError> {
@@ -134,11 +134,11 @@ impl Tasks for Answers {
     }
 
     async fn protect(&self, _: &TaskArn, _: Option<u16>) -> Result<ProtectionAnswer, TasksError> {
-        panic!("nobody protects anything")
+        panic!("unexpected call")
     }
 
     async fn stop(&self, _: &str, _: &str, _: &str) -> Result<(), TasksError> {
-        panic!("nobody stops anything")
+        panic!("unexpected call")
     }
 }
 
@@ -155,24 +155,24 @@ fn jobs() -> Vec<Held> {
 }
 
 #[tokio::test]
-async fn one_task_is_asked_about_once_and_nobody_else_at_all() {
-    let (tasks, mut jobs) = (Answers::default(), jobs());
+async fn a_task_is_described_once_and_a_holder_that_is_no_task_never() {
+    let (tasks, mut jobs) = (FakeEcs::default(), jobs());
 
-    let learnt = look(&mut jobs, &tasks, GOOD).await;
+    let complete = mark_lost(&mut jobs, &tasks, GOOD).await;
 
-    assert!(learnt);
+    assert!(complete);
     assert_eq!(*tasks.0.lock().unwrap(), [ARN]);
     let lost: Vec<_> = jobs.iter().map(|job| job.lost.is_some()).collect();
     assert_eq!(lost, [true, true, false]);
 }
 
 #[tokio::test]
-async fn what_could_not_be_learnt_is_not_good() {
+async fn a_failed_describe_makes_the_list_incomplete() {
     let error = TasksError::Denied("no".into());
-    let (tasks, mut jobs) = (Answers(std::sync::Mutex::default(), Some(error)), jobs());
+    let (tasks, mut jobs) = (FakeEcs(std::sync::Mutex::default(), Some(error)), jobs());
 
-    let learnt = look(&mut jobs, &tasks, GOOD).await;
+    let complete = mark_lost(&mut jobs, &tasks, GOOD).await;
 
-    assert!(!learnt);
+    assert!(!complete);
     assert!(jobs.iter().all(|job| job.lost.is_none()));
 }

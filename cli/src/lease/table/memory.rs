@@ -1,4 +1,4 @@
-//! A lock table in memory: mutexes without a clock, and answers that go astray as they are told to.
+//! A lock table in memory: locks without a clock, with faults that tests inject.
 
 use super::LockTable;
 use crate::platform::clock::{Instant, sleep};
@@ -14,22 +14,22 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What goes wrong with a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// Nothing.
+    /// None.
     None,
     /// Its answer takes a second.
     Slow,
-    /// Its answer comes when the lease is over.
+    /// Its answer comes after the end of the lease.
     Late,
     /// It is carried out, and its answer is lost.
     AnswerLost,
-    /// It does not get there.
+    /// It is not carried out, and fails.
     Silence,
-    /// No answer ever comes.
+    /// It is never answered.
     Hangs,
-    /// Whoever makes it panics.
+    /// It panics.
     Panics,
 }
 
@@ -42,36 +42,36 @@ struct Inside {
     held: HashMap<String, Grant>,
     last_token: i64,
     acquires: VecDeque<Fault>,
-    /// How many more that give a permit back get no answer.
-    deaf: usize,
+    /// How many more releases fail.
+    lost_releases: usize,
     asked: Vec<AcquireRequest>,
     released: Vec<(String, ReleaseOutcome)>,
 }
 
 impl MemoryTable {
-    /// A table on which the first requests for a permit go wrong.
+    /// A table whose first requests for a permit have these faults.
     pub(crate) fn faulty(faults: impl IntoIterator<Item = Fault>) -> Self {
-        let twin = Self::default();
-        twin.inside(|inside| inside.acquires.extend(faults));
-        twin
+        let table = Self::default();
+        table.inside(|inside| inside.acquires.extend(faults));
+        table
     }
 
-    /// The next that give one back get no answer.
-    pub(crate) fn deaf_to_releases(&self, count: usize) {
-        self.inside(|inside| inside.deaf = count);
+    /// The next `count` releases fail.
+    pub(crate) fn lose_releases(&self, count: usize) {
+        self.inside(|inside| inside.lost_releases = count);
     }
 
-    /// How many more requests for a permit go wrong.
+    /// How many injected faults are left.
     pub(crate) fn faults(&self) -> usize {
         self.inside(|inside| inside.acquires.len())
     }
 
-    /// What was asked for so far.
+    /// The requests for a permit so far.
     pub(crate) fn asked(&self) -> Vec<AcquireRequest> {
         self.inside(|inside| inside.asked.clone())
     }
 
-    /// How the permits ended that were given back, by their locks.
+    /// The released locks, with their outcomes.
     pub(crate) fn released(&self) -> Vec<(String, ReleaseOutcome)> {
         self.inside(|inside| inside.released.clone())
     }
@@ -138,11 +138,11 @@ impl LockTable for MemoryTable {
             }
             Fault::AnswerLost => {
                 self.inside(|inside| inside.acquire(request));
-                Err(silence())
+                Err(unavailable())
             }
-            Fault::Silence => Err(silence()),
+            Fault::Silence => Err(unavailable()),
             Fault::Hangs => pending().await,
-            Fault::Panics => panic!("as told"),
+            Fault::Panics => panic!("injected fault"),
         }
     }
 
@@ -163,17 +163,17 @@ impl LockTable for MemoryTable {
         outcome: ReleaseOutcome,
     ) -> Result<ReleaseResponse, Error> {
         self.inside(|inside| {
-            if inside.deaf > 0 {
-                inside.deaf -= 1;
-                return Err(silence());
+            if inside.lost_releases > 0 {
+                inside.lost_releases -= 1;
+                return Err(unavailable());
             }
             Ok(inside.release(grant, outcome))
         })
     }
 }
 
-fn silence() -> Error {
-    StoreError::Unavailable("as told".into()).into()
+fn unavailable() -> Error {
+    StoreError::Unavailable("injected fault".into()).into()
 }
 
 fn held(lock: &str) -> Error {

@@ -1,4 +1,4 @@
-//! The client against a mock of the agent: it answers each call with fixed bytes.
+//! The client against a mock agent that answers each call with fixed bytes.
 
 use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -9,7 +9,7 @@ const PROTECTED: &str =
     r#"{"protection":{"ExpirationDate":"2020-01-01T00:00:00Z","ProtectionEnabled":true}}"#;
 const CLEAR: &str = r#"{"protection":{"ProtectionEnabled":false}}"#;
 
-/// An agent under a path that answers one call, and what it was asked.
+/// An agent under a path that answers one call, and the request that it received.
 async fn agent(answer: &'static str) -> (Endpoint, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = Endpoint::new(&format!(
@@ -22,7 +22,7 @@ async fn agent(answer: &'static str) -> (Endpoint, JoinHandle<String>) {
         while !is_whole(&request) {
             let mut part = [0; 1024];
             let length = stream.read(&mut part).await.unwrap();
-            assert_ne!(length, 0, "the request breaks off: {request}");
+            assert_ne!(length, 0, "truncated request: {request}");
             request.push_str(std::str::from_utf8(&part[..length]).unwrap());
         }
         stream.write_all(answer.as_bytes()).await.unwrap();
@@ -48,8 +48,8 @@ fn response(status: &str, body: &str) -> &'static str {
     (head + body).leak()
 }
 
-/// What the client makes of this answer to a call for protection.
-async fn told(answer: &'static str) -> Result<State, Refused> {
+/// The client's result for this answer to a call that sets protection.
+async fn put_result(answer: &'static str) -> Result<State, Refused> {
     let (endpoint, _asked) = agent(answer).await;
     endpoint.put(Some(1)).await
 }
@@ -72,7 +72,7 @@ async fn setting_protection_puts_the_two_fields_under_the_agents_path() {
 }
 
 #[tokio::test]
-async fn clearing_protection_says_nothing_of_minutes() {
+async fn clearing_protection_sends_no_minutes() {
     let (endpoint, asked) = agent(response("200 OK", CLEAR)).await;
 
     let state = endpoint.put(None).await.unwrap();
@@ -102,7 +102,7 @@ async fn the_state_is_read_with_get() {
 }
 
 #[tokio::test]
-async fn every_kind_of_answer_is_told_apart() {
+async fn every_kind_of_answer_has_its_reason() {
     let failure = r#"{"failure":{"Arn":"t","Reason":"TASK_NOT_VALID","Detail":null}}"#;
     let error = |code: &str| format!(r#"{{"error":{{"Arn":"t","Code":"{code}","Message":"m"}}}}"#);
     let cases = [
@@ -131,16 +131,16 @@ async fn every_kind_of_answer_is_told_apart() {
         ("200 OK", CLEAR.to_owned(), Reason::Unreadable),
     ];
     for (status, body, expected) in cases {
-        let refused = told(response(status, &body)).await.unwrap_err();
+        let refused = put_result(response(status, &body)).await.unwrap_err();
 
         assert_eq!(refused.reason, expected, "{status} {body}");
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_leaves_the_outcome_open() {
+async fn a_truncated_answer_leaves_the_outcome_open() {
     for answer in ["", "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"] {
-        let refused = told(answer).await.unwrap_err();
+        let refused = put_result(answer).await.unwrap_err();
 
         assert_eq!(refused.reason, Reason::NoAnswer, "{answer}");
         assert!(refused.reason.is_open());
@@ -151,14 +151,14 @@ async fn an_answer_that_breaks_off_leaves_the_outcome_open() {
 async fn an_endless_answer_is_not_read_to_its_end() {
     let body = "x".repeat(ANSWER_MAX + 1);
 
-    let refused = told(response("200 OK", &body)).await.unwrap_err();
+    let refused = put_result(response("200 OK", &body)).await.unwrap_err();
 
     assert_eq!(refused.reason, Reason::NoAnswer, "{}", refused.detail);
 }
 
-/// The clock jumps as soon as only time can wake anybody: nobody ever answers here.
+/// The paused clock jumps to the timeout, as no task can run before it.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_never_answered_ends() {
+async fn a_call_without_an_answer_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = Endpoint::new(&format!("http://{}", listener.local_addr().unwrap()));
 
@@ -169,7 +169,7 @@ async fn a_call_that_is_never_answered_ends() {
 }
 
 #[tokio::test]
-async fn a_port_where_nobody_listens_is_unreachable_and_nothing_was_asked() {
+async fn a_refused_connection_is_unreachable_and_no_request_was_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -184,7 +184,7 @@ async fn a_port_where_nobody_listens_is_unreachable_and_nothing_was_asked() {
 }
 
 #[tokio::test]
-async fn a_uri_that_is_none_is_rejected_and_named() {
+async fn an_invalid_uri_is_rejected_and_named() {
     let refused = Endpoint::new("not a uri").put(Some(1)).await.unwrap_err();
 
     assert_eq!(refused.reason, Reason::Rejected);

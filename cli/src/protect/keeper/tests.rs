@@ -1,5 +1,5 @@
-//! The keeper against a twin of the agent in memory, on tokio's paused clock: it jumps to the next
-//! deadline whenever all tasks wait, so that no test waits and every length is exact.
+//! The keeper against a fake agent in memory, on tokio's paused clock: it jumps to the next
+//! deadline when all tasks wait, so that no test waits and every duration is exact.
 
 mod begin;
 mod idle;
@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// An agent that grants what it is asked for, but for the refusals it is told to make first.
+/// An agent that grants every request after the first `refusals`.
 #[derive(Clone, Default)]
-struct MemoryTable(Arc<Mutex<Inside>>);
+struct FakeAgent(Arc<Mutex<Inside>>);
 
 #[derive(Default)]
 struct Inside {
@@ -24,17 +24,17 @@ struct Inside {
     asked: Vec<Option<u64>>,
 }
 
-impl MemoryTable {
+impl FakeAgent {
     fn refusing(reasons: impl IntoIterator<Item = Reason>) -> Self {
-        let twin = Self::default();
-        twin.0.lock().unwrap().refusals = reasons.into_iter().collect();
-        twin
+        let agent = Self::default();
+        agent.0.lock().unwrap().refusals = reasons.into_iter().collect();
+        agent
     }
 
     fn slow(delay: Duration) -> Self {
-        let twin = Self::default();
-        twin.0.lock().unwrap().delay = delay;
-        twin
+        let agent = Self::default();
+        agent.0.lock().unwrap().delay = delay;
+        agent
     }
 
     fn asked(&self) -> Vec<Option<u64>> {
@@ -50,7 +50,7 @@ impl MemoryTable {
     }
 }
 
-impl Agent for MemoryTable {
+impl Agent for FakeAgent {
     async fn put(&self, minutes: Option<u64>) -> Result<State, Refused> {
         let (refusal, delay) = {
             let mut inside = self.0.lock().unwrap();
@@ -59,7 +59,7 @@ impl Agent for MemoryTable {
         };
         sleep_until(Instant::now() + delay).await;
         match refusal {
-            Some(reason) => Err(Refused::new(reason, "as told")),
+            Some(reason) => Err(Refused::new(reason, "injected")),
             None => Ok(State {
                 enabled: minutes.is_some(),
                 left: minutes.map(|minutes| seconds(minutes * 60)),
@@ -69,7 +69,7 @@ impl Agent for MemoryTable {
     }
 
     async fn get(&self) -> Result<State, Refused> {
-        Err(Refused::new(Reason::AccessDenied, "as told"))
+        Err(Refused::new(Reason::AccessDenied, "injected"))
     }
 }
 
@@ -80,65 +80,65 @@ fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)
 }
 
-/// Lets everything happen that happens in this time.
+/// Lets this time pass on the paused clock.
 async fn pass(length: Duration) {
     sleep_until(Instant::now() + length).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_pieces_of_work_are_protected_once_and_cleared_once() {
-    let twin = MemoryTable::default();
-    let protection = twin.keep(Mode::Required);
+    let agent = FakeAgent::default();
+    let protection = agent.keep(Mode::Required);
 
     let first = protection.begin().await.unwrap();
     let second = protection.clone().begin().await.unwrap();
     first.end().await;
-    let before = twin.asked();
+    let before = agent.asked();
     second.end().await;
 
     assert_eq!(before, [SET]);
-    assert_eq!(twin.asked(), [SET, CLEAR]);
+    assert_eq!(agent.asked(), [SET, CLEAR]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_piece_of_work_counts_down() {
-    let twin = MemoryTable::default();
-    let protection = twin.keep(Mode::Required);
+async fn a_dropped_piece_of_work_counts_out() {
+    let agent = FakeAgent::default();
+    let protection = agent.keep(Mode::Required);
 
     drop(protection.begin().await.unwrap());
     pass(seconds(1)).await;
 
-    assert_eq!(twin.asked(), [SET, CLEAR]);
+    assert_eq!(agent.asked(), [SET, CLEAR]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn long_work_is_renewed_every_48_seconds_of_a_minute() {
-    let twin = MemoryTable::default();
-    let protection = twin.keep(Mode::BestEffort);
+    let agent = FakeAgent::default();
+    let protection = agent.keep(Mode::BestEffort);
     let _work = protection.begin().await.unwrap();
 
     pass(seconds(47)).await;
-    let before = twin.asked();
+    let before = agent.asked();
     pass(seconds(2 + 48)).await;
 
     assert_eq!(before, [SET]);
-    assert_eq!(twin.asked(), [SET, SET, SET]);
+    assert_eq!(agent.asked(), [SET, SET, SET]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_is_refused_does_not_end_the_work_and_is_tried_again() {
-    let twin = MemoryTable::default();
-    let protection = twin.keep(Mode::Required);
+    let agent = FakeAgent::default();
+    let protection = agent.keep(Mode::Required);
     let work = protection.begin().await.unwrap();
-    twin.0.lock().unwrap().refusals = [Reason::DeploymentBlocked; 2].into();
+    agent.0.lock().unwrap().refusals = [Reason::DeploymentBlocked; 2].into();
 
     pass(seconds(48 + 15)).await;
     pass(seconds(1)).await;
-    let asked = twin.asked();
+    let asked = agent.asked();
     work.end().await;
 
     assert_eq!(asked, [SET; 4], "at 0, 48, 53 and 63 s");
-    assert_eq!(twin.asked().last(), Some(&CLEAR));
+    assert_eq!(agent.asked().last(), Some(&CLEAR));
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn reason(status: u16, body: &str) -> Reason {
 }
 
 #[test]
-fn a_protection_tells_when_it_ends() {
+fn a_protection_has_its_end() {
     let body = r#"{"protection":{"ExpirationDate":"2026-05-04T10:01:00.500Z",
         "ProtectionEnabled":true,"TaskArn":"arn:aws:ecs:us-east-1:1:task/c/t"}}"#;
 
@@ -70,7 +70,7 @@ fn a_failure_without_a_detail_is_read() {
 }
 
 #[test]
-fn an_error_is_told_by_its_code_before_its_status() {
+fn the_code_of_an_error_counts_before_its_status() {
     let cases = [
         (403, "AccessDeniedException", Reason::AccessDenied),
         (400, "AccessDeniedException", Reason::AccessDenied),
@@ -95,7 +95,7 @@ fn an_error_is_told_by_its_code_before_its_status() {
 }
 
 #[test]
-fn a_body_that_is_not_the_agents_names_its_status_and_not_its_text() {
+fn an_unknown_body_is_reported_by_its_status_and_without_its_text() {
     let cases = [
         (200, "<html>secret</html>", Reason::Unreadable),
         (200, "", Reason::Unreadable),
@@ -135,7 +135,7 @@ fn a_long_detail_is_cut() {
 }
 
 #[test]
-fn every_refusal_says_what_to_do_in_one_sentence() {
+fn a_refusal_contains_its_advice() {
     let body = r#"{"error":{"Code":"AccessDeniedException","Message":"no"}}"#;
 
     let text = read(403, body).unwrap_err().to_string();

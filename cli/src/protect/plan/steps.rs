@@ -1,4 +1,4 @@
-//! What goes into the plan and what comes out.
+//! Inputs and outputs of the plan.
 
 use super::super::reason::Refused;
 use std::time::Duration;
@@ -6,37 +6,37 @@ use std::time::Duration;
 /// A call to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Put {
-    /// Tells its answer from those of earlier calls.
+    /// Matches its answer to the call.
     pub(crate) number: u64,
     /// Minutes of protection; `None` clears it.
     pub(crate) minutes: Option<u64>,
 }
 
-/// What to do now.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Make this call and bring its answer.
+    /// Make this call, and record its answer.
     Put(Put),
-    /// The protection has run out while work is in flight: say so, once.
+    /// Protection has expired while work is in flight: log it. Returned once.
     Lapsed,
-    /// Nothing until then, unless something happens.
+    /// Nothing until then, unless the plan changes.
     Wait(Duration),
-    /// Nothing, unless something happens.
+    /// Nothing, unless the plan changes.
     Nothing,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Protected for this long from now, if the answer says how long.
+    /// Protected for this long from now, if the answer has a date.
     Protected(Option<Duration>),
     /// Not protected any more.
     Cleared,
-    /// Not done, as far as one knows.
+    /// Not done, or the outcome is unknown.
     Refused(Refused),
 }
 
-/// What an answer means, for the log.
+/// The event to log for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The task is protected; it was not before.
@@ -45,23 +45,23 @@ pub(crate) enum Event {
     Renewed,
     /// The task is not protected any more.
     Cleared,
-    /// Protection was refused, for the first time for this reason.
+    /// Protection was refused, for this reason for the first time.
     Refused(Refused),
-    /// Clearing failed for the last time; the protection ends by itself.
+    /// The last attempt to clear failed; the protection expires.
     LeftToExpire(Refused),
-    /// Nothing that has not been said before.
+    /// Nothing new.
     Nothing,
 }
 
-/// How work in flight stands with its protection.
+/// The protection of the work in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// It is protected.
     Protected,
     /// The answer is awaited.
     Asking,
-    /// It is not protected; it is tried again by itself.
+    /// It is not protected; the call is retried.
     Retrying(Refused),
-    /// It is not protected, and waiting will not change it.
+    /// It is not protected, and no call is retried.
     Stopped(Refused),
 }

@@ -1,4 +1,4 @@
-//! The plan, asked at chosen times.
+//! The plan at chosen times.
 
 mod clearing;
 mod refusals;
@@ -21,7 +21,7 @@ fn put(plan: &mut Plan, seconds: f64) -> Put {
     }
 }
 
-/// Makes the call that is due and answers it at the same time.
+/// Makes the call that is due, and answers it at the same time.
 fn answer(plan: &mut Plan, seconds: f64, answer: Answer) -> Event {
     let put = put(plan, seconds);
     plan.answered(put.number, answer, at(seconds))

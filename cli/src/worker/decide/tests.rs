@@ -2,7 +2,7 @@ use super::*;
 use lockstep::contract::{Duplicate, Grant, Oldest, Skipped};
 use nix::sys::signal::Signal;
 
-const PATIENCE: Patience = Patience {
+const DELAYS: RetryDelays = RetryDelays {
     lease: Duration::from_secs(60),
     backoff_max: Duration::from_secs(900),
 };
@@ -15,7 +15,7 @@ fn duplicate(ended_at: Option<&str>) -> AcquireResponse {
         token: 4,
         since: "2026-03-01T06:00:00Z".into(),
         ended_at: ended_at.map(Into::into),
-        message: "told".into(),
+        message: "duplicate".into(),
     })
 }
 
@@ -36,29 +36,29 @@ fn granted() -> Granted {
 }
 
 #[test]
-fn a_grant_starts_the_command_whether_its_answer_was_lost_before_or_not() {
+fn a_grant_starts_the_command_whether_an_earlier_response_was_lost_or_not() {
     for answer in [
         AcquireResponse::Granted(granted()),
         AcquireResponse::AlreadyHeld(granted()),
     ] {
-        let next = after_answer(answer, 1, &PATIENCE);
+        let next = after_answer(answer, 1, &DELAYS);
 
-        assert_eq!(next, Next::Start(Box::new(granted())));
+        assert_eq!(next, LockDecision::Start(Box::new(granted())));
     }
 }
 
 #[test]
-fn only_a_success_deletes_a_duplicate_and_one_in_flight_is_looked_at_ever_more_rarely() {
-    let fate = |answer, count| match after_answer(answer, count, &PATIENCE) {
-        Next::Skip { fate, why } => {
-            assert_eq!(why, "told");
-            fate
+fn only_a_success_deletes_a_duplicate_and_one_in_flight_is_hidden_ever_longer() {
+    let disposition = |answer, count| match after_answer(answer, count, &DELAYS) {
+        LockDecision::Skip { disposition, why } => {
+            assert_eq!(why, "duplicate");
+            disposition
         }
-        Next::Start(_) => panic!("a duplicate was started"),
+        LockDecision::Start(_) => panic!("a duplicate was started"),
     };
 
     assert_eq!(
-        fate(duplicate(Some("2026-03-01T06:00:09Z")), 3),
+        disposition(duplicate(Some("2026-03-01T06:00:09Z")), 3),
         Disposition::Delete
     );
     for (count, seconds) in [
@@ -69,12 +69,12 @@ fn only_a_success_deletes_a_duplicate_and_one_in_flight_is_looked_at_ever_more_r
         (u32::MAX, 42_900),
     ] {
         let hidden = Disposition::Hide(Duration::from_secs(seconds));
-        assert_eq!(fate(duplicate(None), count), hidden, "{count}");
+        assert_eq!(disposition(duplicate(None), count), hidden, "{count}");
     }
 }
 
 #[test]
-fn a_full_lock_is_waited_for() {
+fn a_full_lock_hides_the_message() {
     let full = AcquireResponse::Skipped(Skipped {
         lock: "orders/07".into(),
         oldest: Oldest::default(),
@@ -85,15 +85,15 @@ fn a_full_lock_is_waited_for() {
         message: "full".into(),
     });
 
-    let next = after_answer(full, 1, &PATIENCE);
+    let next = after_answer(full, 1, &DELAYS);
 
-    let fate = Disposition::Hide(Duration::from_secs(60));
+    let disposition = Disposition::Hide(Duration::from_secs(60));
     let why = "full".into();
-    assert_eq!(next, Next::Skip { fate, why });
+    assert_eq!(next, LockDecision::Skip { disposition, why });
 }
 
 #[test]
-fn a_failure_comes_back_after_a_time_that_doubles_up_to_the_most() {
+fn a_failure_is_hidden_for_a_time_that_doubles_up_to_the_longest() {
     for (count, seconds) in [
         (0, 5),
         (1, 5),
@@ -103,7 +103,7 @@ fn a_failure_comes_back_after_a_time_that_doubles_up_to_the_most() {
         (9, 900),
         (u32::MAX, 900),
     ] {
-        let [longest, shortest] = [0.0, 1.0].map(|dice| PATIENCE.after_failure(count, dice));
+        let [longest, shortest] = [0.0, 1.0].map(|jitter| DELAYS.after_failure(count, jitter));
 
         assert_eq!(longest.as_secs(), seconds, "{count}");
         assert_eq!(shortest.as_secs(), seconds.div_ceil(2), "{count}");
@@ -111,7 +111,7 @@ fn a_failure_comes_back_after_a_time_that_doubles_up_to_the_most() {
 }
 
 #[test]
-fn a_message_that_trouble_keeps_from_its_work_comes_back_after_four_times_as_long_up_to_an_hour() {
+fn a_deferred_message_is_hidden_for_four_times_as_long_at_each_receive_up_to_an_hour() {
     for (count, longest, shortest) in [
         (0, 15, 12),
         (1, 15, 12),
@@ -121,19 +121,19 @@ fn a_message_that_trouble_keeps_from_its_work_comes_back_after_four_times_as_lon
         (5, 3_600, 2_700),
         (u32::MAX, 3_600, 2_700),
     ] {
-        let fates = [0.0, 1.0].map(|dice| after_trouble(count, dice, false));
+        let dispositions = [0.0, 1.0].map(|jitter| deferred(count, jitter, false));
 
         let hidden =
             [longest, shortest].map(|seconds| Disposition::Hide(Duration::from_secs(seconds)));
-        assert_eq!(fates, hidden, "{count}");
+        assert_eq!(dispositions, hidden, "{count}");
     }
 }
 
 #[test]
-fn a_worker_that_shuts_down_gives_a_message_that_met_trouble_back_at_once() {
+fn a_worker_that_shuts_down_gives_a_deferred_message_back_at_once() {
     for count in [1, 5, 20] {
         assert_eq!(
-            after_trouble(count, 0.5, true),
+            deferred(count, 0.5, true),
             Disposition::GIVE_BACK,
             "{count}"
         );
@@ -141,13 +141,13 @@ fn a_worker_that_shuts_down_gives_a_message_that_met_trouble_back_at_once() {
 }
 
 #[test]
-fn half_an_hour_of_trouble_moves_no_message_away_that_has_one_of_five_receives_left() {
+fn a_failure_of_half_an_hour_moves_no_message_with_one_of_five_receives_left_to_the_dead_letters() {
     for first in 1..=5 {
-        // It is moved away when it would be received for the sixth time.
-        let fates = (first..=5).map(|count| after_trouble(count, 1.0, false));
+        // SQS moves it to the dead-letter queue at the sixth receive.
+        let dispositions = (first..=5).map(|count| deferred(count, 1.0, false));
 
-        let outlasts: Duration = fates
-            .map(|fate| match fate {
+        let outlasts: Duration = dispositions
+            .map(|disposition| match disposition {
                 Disposition::Hide(length) => length,
                 other => panic!("{other:?}"),
             })
@@ -162,18 +162,18 @@ fn half_an_hour_of_trouble_moves_no_message_away_that_has_one_of_five_receives_l
 
 #[test]
 fn a_failure_is_hidden_for_whole_seconds_and_never_given_back_at_once() {
-    let patience = Patience {
+    let delays = RetryDelays {
         backoff_max: Duration::from_secs(1),
-        ..PATIENCE
+        ..DELAYS
     };
-    for dice in [0.0, 0.3, 0.999] {
-        assert_eq!(patience.after_failure(1, dice), Duration::from_secs(1));
-        assert_eq!(PATIENCE.after_failure(1, dice).subsec_nanos(), 0);
+    for jitter in [0.0, 0.3, 0.999] {
+        assert_eq!(delays.after_failure(1, jitter), Duration::from_secs(1));
+        assert_eq!(DELAYS.after_failure(1, jitter).subsec_nanos(), 0);
     }
 }
 
 #[test]
-fn only_a_command_that_was_let_finish_and_ended_with_0_is_deleted() {
+fn only_the_message_of_a_command_that_finished_with_exit_code_0_is_deleted() {
     let backoff = Duration::from_secs(5);
     let (failed, hidden) = (ReleaseOutcome::Failed, Disposition::Hide(backoff));
     let (good, bad) = (ChildExit::Code(0), ChildExit::Code(1));

@@ -1,20 +1,20 @@
-//! Numbers that are what the sender wrote.
+//! Numbers that are not rounded.
 //!
-//! JSON numbers are read as whole numbers of 64 bits where they are such, which is exact: ids of that
-//! size are common. All others become floating point, where `12345678901234567890123` and the number
-//! after it are one, and so are two times in seconds with nine decimals. Two messages with one key
-//! are one piece of work, and the second would be deleted without having been run. So such a number
-//! is no part of a key, neither by itself nor made into text. A rounding by the sender cannot be seen
-//! here: JavaScript has no exact number above 2^53 either.
+//! JSON integers of 64 bits are parsed exactly: ids of that size are common. All other numbers
+//! become floating point, where `12345678901234567890123` and the number after it are equal, and so
+//! are two times in seconds with nine decimals. Two messages with equal keys are the same work, and
+//! the second would be deleted without a run. So such a number is not accepted in a key, neither as
+//! a number nor converted to a string. A rounding by the sender cannot be detected: JavaScript has
+//! no exact number above 2^53 either.
 
 use jmespath::functions::{Function, ToStringFn};
 use jmespath::{Context, ErrorReason, JmespathError, Rcvar, Runtime, RuntimeError, Variable};
 use std::sync::LazyLock;
 
-/// What a number has to be.
+/// The numbers that a key may contain.
 pub(super) const RULE: &str = "a whole number of 64 bits";
 
-/// The functions of JMESPath, of which `to_string` refuses numbers that may have been rounded.
+/// The functions of JMESPath, with a `to_string` that rejects numbers that may have been rounded.
 pub(super) static FUNCTIONS: LazyLock<Runtime> = LazyLock::new(|| {
     let mut functions = Runtime::new();
     functions.register_builtin_functions();
@@ -22,7 +22,7 @@ pub(super) static FUNCTIONS: LazyLock<Runtime> = LazyLock::new(|| {
     functions
 });
 
-/// Whether all numbers in `found` are those that were sent.
+/// Returns whether no number in `found` may have been rounded.
 pub(super) fn is_exact(found: &Variable) -> bool {
     match found {
         Variable::Number(number) => !number.is_f64(),
@@ -32,7 +32,7 @@ pub(super) fn is_exact(found: &Variable) -> bool {
     }
 }
 
-/// The one function that makes text of numbers.
+/// `to_string`, the only function that converts numbers to strings.
 struct ExactText(ToStringFn);
 
 impl Function for ExactText {
@@ -44,12 +44,12 @@ impl Function for ExactText {
         if arguments.iter().all(|argument| is_exact(argument)) {
             return self.0.evaluate(arguments, context);
         }
-        let refused = RuntimeError::InvalidType {
+        let rejected = RuntimeError::InvalidType {
             expected: RULE.into(),
             actual: "a number that may have been rounded".into(),
             position: 0,
         };
-        let refused = ErrorReason::Runtime(refused);
-        Err(JmespathError::from_ctx(context, refused))
+        let rejected = ErrorReason::Runtime(rejected);
+        Err(JmespathError::from_ctx(context, rejected))
     }
 }

@@ -7,12 +7,12 @@ fn key(expression: Option<&str>, body: &str) -> Result<String, Malformed> {
 }
 
 #[test]
-fn without_an_expression_the_id_of_the_message_is_the_key_and_any_body_will_do() {
+fn without_an_expression_the_message_id_is_the_key_and_any_body_is_accepted() {
     assert_eq!(key(None, "\u{1}no JSON"), Ok("id-1".into()));
 }
 
 #[test]
-fn a_text_or_a_whole_number_is_a_key() {
+fn a_string_or_a_whole_number_is_a_key() {
     let body = r#"{"order": {"id": "A-7", "number": 12}}"#;
 
     assert_eq!(key(Some("order.id"), body), Ok("A-7".into()));
@@ -39,7 +39,7 @@ fn every_whole_number_of_64_bits_is_a_key_of_its_own() {
 }
 
 #[test]
-fn a_number_that_would_be_rounded_is_malformed_in_whatever_part_of_the_key_it_is() {
+fn a_number_that_would_be_rounded_is_malformed_in_any_part_of_the_key() {
     for number in [
         "12345678901234567890123",
         "12345678901234567890124",
@@ -59,16 +59,19 @@ fn a_number_that_would_be_rounded_is_malformed_in_whatever_part_of_the_key_it_is
             "to_string([kind, id])",
             "sum([id])",
         ] {
-            let told = key(Some(expression), &body).unwrap_err().0;
+            let problem = key(Some(expression), &body).unwrap_err().0;
 
-            assert!(told.contains("whole number of 64 bits"), "{told}");
-            assert!(!told.contains("refund") && !told.contains(number), "{told}");
+            assert!(problem.contains("whole number of 64 bits"), "{problem}");
+            assert!(
+                !problem.contains("refund") && !problem.contains(number),
+                "{problem}"
+            );
         }
     }
 }
 
 #[test]
-fn a_number_that_is_no_part_of_the_key_may_be_any() {
+fn a_number_outside_the_key_may_have_any_value() {
     let body = r#"{"id": 7, "price": 9.99, "big": 12345678901234567890123}"#;
 
     for expression in ["id", "to_string(id)", "[@][?price > `1.5`].id | [0]"] {
@@ -77,7 +80,7 @@ fn a_number_that_is_no_part_of_the_key_may_be_any() {
 }
 
 #[test]
-fn a_key_that_no_run_key_may_be_is_hashed_and_stays_the_same() {
+fn a_key_that_is_not_a_valid_run_key_is_hashed_and_stays_the_same() {
     let long = format!(r#"{{"id": "{}"}}"#, "x".repeat(513));
     for body in [r#"{"id": "größe 7"}"#, r#"{"id": "a b"}"#, &long] {
         let found = key(Some("id"), body).unwrap();
@@ -88,29 +91,29 @@ fn a_key_that_no_run_key_may_be_is_hashed_and_stays_the_same() {
 }
 
 #[test]
-fn what_is_wrong_is_told_by_its_place_and_never_by_the_body() {
+fn a_malformed_message_is_reported_by_the_place_of_the_problem_and_never_by_its_body() {
     for (expression, body, wrong) in [
-        ("id", "secret", "no JSON at line 1, column 1"),
+        ("id", "secret", "is not valid JSON at line 1, column 1"),
         ("id", "{\"secret\": [1,", "ends too early at line 1"),
         ("id", "", "ends too early at line 1, column 0"),
         ("id", r#"{"secret": 1}"#, "finds nothing"),
-        ("id", r#"{"id": ""}"#, "finds an empty text"),
-        ("id", r#"{"id": ["secret"]}"#, "finds a list"),
+        ("id", r#"{"id": ""}"#, "finds an empty string"),
+        ("id", r#"{"id": ["secret"]}"#, "finds an array"),
         ("id", r#"{"id": {"secret": 1}}"#, "finds an object"),
-        ("id", r#"{"id": true}"#, "finds a truth value"),
+        ("id", r#"{"id": true}"#, "finds a boolean"),
         ("length(id)", r#"{"id": 5}"#, "expects type"),
     ] {
-        let Malformed(told) = key(Some(expression), body).unwrap_err();
+        let Malformed(problem) = key(Some(expression), body).unwrap_err();
 
         assert!(
-            told.contains(wrong) && !told.contains("secret"),
-            "{body}: {told}"
+            problem.contains(wrong) && !problem.contains("secret"),
+            "{body}: {problem}"
         );
     }
 }
 
 #[test]
-fn a_bad_expression_is_told_with_its_place_in_one_line() {
+fn an_invalid_expression_is_reported_with_its_place_in_one_line() {
     let problem = OnceKey::compile("order.[").unwrap_err();
 
     assert!(
@@ -120,7 +123,7 @@ fn a_bad_expression_is_told_with_its_place_in_one_line() {
 }
 
 #[test]
-fn keys_are_spread_over_all_shards_and_each_has_its_own() {
+fn keys_are_spread_over_all_shards_and_each_key_stays_on_one() {
     let locks: HashSet<_> = (0..2_000)
         .map(|n| lock("orders", &format!("k{n}")))
         .collect();
@@ -131,7 +134,7 @@ fn keys_are_spread_over_all_shards_and_each_has_its_own() {
 }
 
 #[test]
-fn an_expression_that_is_nested_too_deep_is_refused_in_one_line() {
+fn an_expression_that_is_nested_too_deep_is_rejected_in_one_line() {
     let parts = ["[", "(", "{a:", "!", "a[?", "&"];
     let too_deep = parts.map(|part| part.repeat(70)).into_iter();
 

@@ -1,13 +1,13 @@
-//! What a command is told of its message.
+//! The environment variables with which a command gets its message.
 
 use crate::worker::queue::Message;
 
-/// Most bytes of the attributes in the environment: Linux takes 128 KiB for one variable
+/// Most bytes of the attributes in the environment: Linux limits one variable to 128 KiB
 /// (`MAX_ARG_STRLEN`, <https://man7.org/linux/man-pages/man2/execve.2.html>).
 const ATTRIBUTES_MAX: usize = 96 * 1024;
 
-/// What the command finds of its message in its environment.
-pub(super) fn about(message: &Message) -> Vec<(String, String)> {
+/// Returns the environment variables that describe `message`.
+pub(super) fn variables(message: &Message) -> Vec<(String, String)> {
     let mut pairs = vec![
         ("LOCKSTEP_MESSAGE_ID".into(), message.id.clone()),
         (
@@ -21,9 +21,10 @@ pub(super) fn about(message: &Message) -> Vec<(String, String)> {
     } else {
         let (id, bytes) = (&message.id, attributes.len());
         tracing::warn!(
+            event = "attributes_omitted",
             id,
             bytes,
-            "the attributes are too long for a variable: the command does not get them"
+            "the attributes are too long for an environment variable: the command does not get them"
         );
     }
     pairs
@@ -34,11 +35,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_told_of_its_message_and_gets_its_attributes_as_json() {
+    fn a_command_gets_the_id_and_receive_count_and_the_attributes_as_json() {
         let mut message = Message::sample("body");
         message.attributes.insert("kind".into(), "a \"b\"".into());
 
-        let pairs = about(&message);
+        let pairs = variables(&message);
 
         let expected = [
             ("LOCKSTEP_MESSAGE_ID", "id-1"),
@@ -49,12 +50,12 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_no_variable_can_hold_are_left_out_and_the_rest_stays() {
+    fn attributes_too_long_for_a_variable_are_omitted_and_the_rest_stays() {
         let mut message = Message::sample("body");
         message
             .attributes
             .insert("big".into(), "x".repeat(ATTRIBUTES_MAX));
 
-        assert_eq!(about(&message).len(), 2);
+        assert_eq!(variables(&message).len(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Asks for the lock of a message.
+//! Acquires the lock of a message.
 
 use super::MessageProcessor;
 use crate::platform::clock::{Instant, sleep};
@@ -9,27 +9,29 @@ use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale};
 use lockstep::error::Error;
 use std::time::Duration;
 
-/// How many messages may be at work under one of the locks, in all workers together.
+/// Permits of each lock: messages in flight under it, in all workers together.
 const PERMITS: i64 = 100;
-/// How often a lock is asked for. The holder stays the same: a grant whose answer was lost is found.
+/// Attempts to acquire a lock. The holder stays the same, so a retry finds a grant whose response
+/// was lost.
 const TRIES: u32 = 3;
 
 impl<Q: Queue> MessageProcessor<Q> {
+    /// Creates the acquire request for a once key, with a new holder.
     pub(super) fn request(&self, once_key: String) -> AcquireRequest {
         let lease_seconds = self.times.seconds();
         AcquireRequest {
             lock: lock(&self.lock, &once_key),
-            holder: self.site.new_holder(),
+            holder: self.identity.new_holder(),
             permits: Some(PERMITS),
             lease_seconds: Some(lease_seconds),
             heartbeat_seconds: Some((lease_seconds / 3).max(1)),
-            // Both are judged here: the table sees only what is there at a renewal.
+            // The worker enforces both: the table sees the progress only at each renewal.
             max_run_seconds: None,
             no_progress_seconds: None,
             min_interval_seconds: None,
             run_key: Some(once_key),
             overlap: Overlap::Skip,
-            // A message that finds its lock full comes back: nobody has given way for good.
+            // A message that finds its lock full is received again later.
             may_wait: true,
             wait_for_ending: false,
             max_queue: None,
@@ -43,11 +45,11 @@ impl<Q: Queue> MessageProcessor<Q> {
         }
     }
 
-    /// The answer, and when its request was sent.
+    /// Returns the response, and when its request was sent.
     pub(super) async fn acquire(
         &self,
         request: &AcquireRequest,
-        orders: &ShutdownWatch,
+        shutdown: &ShutdownWatch,
     ) -> Result<(AcquireResponse, Instant), Error> {
         let mut tries = 0;
         loop {
@@ -55,9 +57,14 @@ impl<Q: Queue> MessageProcessor<Q> {
             match self.locks.acquire(request).await {
                 Ok(answer) => return Ok(answer),
                 Err(error)
-                    if error.name().is_retryable() && tries < TRIES && !orders.is_stopping() =>
+                    if error.name().is_retryable() && tries < TRIES && !shutdown.is_stopping() =>
                 {
-                    tracing::warn!(lock = request.lock, %error, "asking again");
+                    tracing::warn!(
+                        event = "request_retried",
+                        lock = request.lock,
+                        %error,
+                        "no answer; retrying"
+                    );
                     sleep(Duration::from_secs(1)).await;
                 }
                 Err(error) => return Err(error),

@@ -1,20 +1,21 @@
-//! Whether any command runs.
+//! Tracks whether any command runs.
 
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The commands of a worker that run: readers. Whoever looks for orphans wants to be alone: a writer.
+/// A lock that each running command holds as a reader. The search for orphans is its writer: it
+/// must not overlap with a command.
 #[derive(Debug, Default)]
 pub(crate) struct AtWork(RwLock<()>);
 
 impl AtWork {
-    /// Counts a command as at work, from before its start until the answer is dropped: also where
-    /// its message panics. Waits while [`Self::nothing`] is kept.
+    /// Counts a command as running until the guard is dropped, also by a panic. Waits while a guard
+    /// of [`Self::try_idle`] is held.
     pub(super) async fn begin(&self) -> RwLockReadGuard<'_, ()> {
         self.0.read().await
     }
 
-    /// Says that nothing is at work, and keeps it so until the answer is dropped.
-    pub(super) fn nothing(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+    /// Returns a guard that keeps commands from starting, if no command runs.
+    pub(super) fn try_idle(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.0.try_write().ok()
     }
 }
@@ -26,7 +27,7 @@ mod tests {
     use tokio::task::yield_now;
 
     #[tokio::test]
-    async fn a_message_that_panics_is_not_at_work_for_ever() {
+    async fn a_message_that_panics_does_not_count_as_running() {
         let at_work = Arc::new(AtWork::default());
         let own = Arc::clone(&at_work);
 
@@ -36,31 +37,31 @@ mod tests {
         });
 
         assert!(task.await.unwrap_err().is_panic());
-        assert!(at_work.nothing().is_some());
+        assert!(at_work.try_idle().is_some());
     }
 
     #[tokio::test]
-    async fn nothing_is_at_work_when_the_last_command_has_ended() {
+    async fn a_worker_is_idle_when_its_last_command_has_ended() {
         let at_work = AtWork::default();
         let (one, other) = (at_work.begin().await, at_work.begin().await);
 
         drop(one);
-        let before = at_work.nothing().is_some();
+        let before = at_work.try_idle().is_some();
         drop(other);
 
-        assert_eq!((before, at_work.nothing().is_some()), (false, true));
+        assert_eq!((before, at_work.try_idle().is_some()), (false, true));
     }
 
     #[tokio::test]
-    async fn no_command_begins_while_strays_are_killed() {
+    async fn no_command_begins_while_orphans_are_killed() {
         let at_work = Arc::new(AtWork::default());
         let own = Arc::clone(&at_work);
-        let nothing = at_work.nothing();
+        let idle = at_work.try_idle();
 
         let next = tokio::spawn(async move { drop(own.begin().await) });
         yield_now().await;
         let begun = next.is_finished();
-        drop(nothing);
+        drop(idle);
         next.await.unwrap();
 
         assert!(!begun);

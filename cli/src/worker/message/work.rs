@@ -1,7 +1,7 @@
-//! The command of a message: started under its grant, attended, settled.
+//! Runs the command of a message under its grant, releases the lock and acknowledges the message.
 
 use super::MessageProcessor;
-use super::about::about;
+use super::about::variables;
 use crate::exec::progress::Progress;
 use crate::exec::supervise::{StopCause, supervise};
 use crate::exec::{Child, ChildExit, Spec, kill_orphans};
@@ -19,25 +19,29 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often the release of a lease is tried that is ours.
+/// Attempts to release a lease that is still held.
 const RELEASE_TRIES: u32 = 5;
-/// Longest wait for the lock table before a message is given back at the end of the worker.
+/// Longest wait for the release before a message is given back at shutdown.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 impl<Q: Queue> MessageProcessor<Q> {
-    /// The command under its grant. A machine that cannot start it is trouble, not a failure of the
-    /// message: it would meet every one.
+    /// Runs the command under its grant. If no process can be started, the message is deferred:
+    /// that is not its own failure, and would meet every message.
     pub(super) async fn work(
         &self,
         message: &Message,
         granted: &Granted,
         sent: Instant,
-        orders: ShutdownWatch,
-        probe: HealthSignal,
+        shutdown: ShutdownWatch,
+        health: HealthSignal,
     ) -> Kind {
         let (id, grant) = (&message.id, &granted.grant);
-        if orders.is_stopping() {
-            tracing::info!(id, "given back: the worker shuts down");
+        if shutdown.is_stopping() {
+            tracing::info!(
+                event = "message_given_back",
+                id,
+                "given back: the worker shuts down"
+            );
             let (outcome, by) = (ReleaseOutcome::Failed, Instant::now() + RELEASE_WITHIN);
             self.finish(message, granted, outcome, Disposition::GIVE_BACK, by)
                 .await;
@@ -50,76 +54,73 @@ impl<Q: Queue> MessageProcessor<Q> {
             Err(error) => {
                 release(&self.locks, grant, ReleaseOutcome::Failed, RELEASE_TRIES).await;
                 let why = format!("no process can be started: {error}");
-                return self.not_begun(message, &why, &orders, probe).await;
+                return self.defer(message, &why, &shutdown, health).await;
             }
         };
-        probe.works();
+        health.ok();
         tracing::info!(
+            event = "command_started",
             id,
             lock = grant.lock,
             key = grant.run_key,
             token = grant.token,
             receive_count = message.receive_count,
-            "started"
+            "command started"
         );
-        let (begun, family) = (Instant::now(), started.0.family().clone());
-        let run = self.run(message, granted, sent, orders.clone(), started);
-        let (end, cause, ends) = run.await;
+        let (begun, tree) = (Instant::now(), started.0.tree().clone());
+        let run = self.run(message, granted, sent, shutdown.clone(), started);
+        let (end, cause, lease_end) = run.await;
         drop(at_work);
-        // While others are at work, a orphan without a mark may be theirs. None begins meanwhile.
-        let nothing = self.at_work.nothing();
-        kill_orphans(&family, || nothing.as_ref().map(|_| self.watchdog.pid())).await;
-        drop(nothing);
+        // While other commands run, an orphan without a mark may be theirs. None starts meanwhile.
+        let idle = self.at_work.try_idle();
+        kill_orphans(&tree, || idle.as_ref().map(|_| self.watchdog.pid())).await;
+        drop(idle);
         let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));
-        let (outcome, fate, kind) = after_end(end, cause, self.backoff(message));
-        let seconds = took.as_secs_f64();
-        match kind {
-            Kind::Succeeded => tracing::info!(id, seconds, "finished"),
-            Kind::GivenBack => tracing::info!(id, seconds, "given back: the worker shuts down"),
-            _ => tracing::error!(id, seconds, %end, ?cause, ?fate, "failed"),
-        }
-        let by = if orders.is_stopping() {
-            ends.min(Instant::now() + RELEASE_WITHIN)
+        let (outcome, disposition, kind) = after_end(end, cause, self.backoff(message));
+        log_end(&message.id, took, kind, (end, cause), disposition);
+        let by = if shutdown.is_stopping() {
+            lease_end.min(Instant::now() + RELEASE_WITHIN)
         } else {
-            ends
+            lease_end
         };
-        self.finish(message, granted, outcome, fate, by).await;
+        self.finish(message, granted, outcome, disposition, by)
+            .await;
         self.report.count(kind, Some(took));
         kind
     }
 
-    /// How the command ended, why it was stopped, and when its lease ends.
+    /// Supervises the command. Returns how it ended, why it was stopped, and when its lease ends.
     async fn run(
         &self,
         message: &Message,
         granted: &Granted,
         sent: Instant,
-        orders: ShutdownWatch,
+        shutdown: ShutdownWatch,
         (child, progress): (Child, Option<Progress>),
     ) -> (ChildExit, Option<StopCause>, Instant) {
-        let family = child.family().clone();
-        let said = progress.as_ref().map(Progress::latest);
-        let said = said.unwrap_or_else(|| watch::channel(None).1);
-        let (tell, renewed) = watch::channel(sent);
-        let keeper = LeaseRenewer {
+        let tree = child.tree().clone();
+        let latest = progress.as_ref().map(Progress::latest);
+        let latest = latest.unwrap_or_else(|| watch::channel(None).1);
+        let (on_renewed, renewed) = watch::channel(sent);
+        let renewer = LeaseRenewer {
             locks: Arc::clone(&self.locks),
             grant: granted.grant.clone(),
             times: self.times,
             sent,
-            progress: said.clone(),
-            guarded: Some((self.watchdog.clone(), family.clone())),
+            progress: latest.clone(),
+            guarded: Some((self.watchdog.clone(), tree.clone())),
         };
-        let keeping = keeper.keep_and_tell(tell);
+        let renewing = renewer.renew_and_notify(on_renewed);
         let extending = extend(&*self.queue, message, self.hide, renewed.clone());
-        // Whoever has lost the lease does not extend the visibility either.
+        // A lost lease ends the extension of the visibility timeout too.
         let both = async {
             tokio::select! {
-                lost = keeping => lost,
+                lost = renewing => lost,
                 never = extending => never,
             }
         };
-        let (end, cause) = supervise(&message.id, child, both, said, orders, self.limits).await;
-        self.watchdog.drop(family.group);
+        let (end, cause) = supervise(&message.id, child, both, latest, shutdown, self.limits).await;
+        self.watchdog.drop(tree.group);
         let renewed = *renewed.borrow();
         (end, cause, self.times.kill_at(renewed))
     }
@@ -133,35 +134,40 @@ impl<Q: Queue> MessageProcessor<Q> {
             Ok(progress) => Some(progress),
             Err(error) if self.limits.no_progress.is_some() => return Err(error),
             Err(error) => {
-                tracing::warn!(id = message.id, %error, "there is no FIFO for the command's progress");
+                tracing::warn!(
+                    event = "progress_fifo_failed",
+                    id = message.id,
+                    %error,
+                    "no FIFO for the command's progress"
+                );
                 None
             }
         };
         let pairs = granted.environment.iter();
         let mut environment: Vec<_> = pairs.map(|p| (p.name.clone(), p.value.clone())).collect();
         environment.extend(progress.as_ref().map(Progress::variable));
-        environment.extend(about(message));
+        environment.extend(variables(message));
         let spec = Spec {
             command: self.command.clone(),
             without: OF_A_GRANT,
             environment,
             input: Some(message.body.clone()),
         };
-        Ok((Child::start(&self.reaper, &spec)?, progress))
+        Ok((Child::start(&self.subreaper, &spec)?, progress))
     }
 
-    /// Releases, and settles the message after that: if this process dies in between, what is left is
-    /// a message whose work is known to be done. Only a table that gives no answer until the lease
-    /// ends, `by`, is not waited for.
+    /// Releases the lock, then acknowledges the message: if this process dies in between, the
+    /// message is received again, and its outcome is in the table. If the table does not answer
+    /// until `by`, the message is acknowledged first.
     async fn finish(
         &self,
         message: &Message,
         granted: &Granted,
         outcome: ReleaseOutcome,
-        fate: Disposition,
+        disposition: Disposition,
         by: Instant,
     ) {
-        let tries = if fate == Disposition::Leave {
+        let tries = if disposition == Disposition::Leave {
             1
         } else {
             RELEASE_TRIES
@@ -169,11 +175,46 @@ impl<Q: Queue> MessageProcessor<Q> {
         let mut releasing = pin!(release(&self.locks, &granted.grant, outcome, tries));
         tokio::select! {
             biased;
-            () = &mut releasing => self.ack(message, fate).await,
+            () = &mut releasing => self.ack(message, disposition).await,
             () = by.reached() => {
-                self.ack(message, fate).await;
+                self.ack(message, disposition).await;
                 releasing.await;
             }
+        }
+    }
+}
+
+/// Logs the end of a command.
+fn log_end(
+    id: &str,
+    took: Duration,
+    kind: Kind,
+    (end, cause): (ChildExit, Option<StopCause>),
+    disposition: Disposition,
+) {
+    let seconds = took.as_secs_f64();
+    match kind {
+        Kind::Succeeded => {
+            tracing::info!(event = "command_ended", id, seconds, "command succeeded");
+        }
+        Kind::GivenBack => {
+            tracing::info!(
+                event = "message_given_back",
+                id,
+                seconds,
+                "given back: the worker shuts down"
+            );
+        }
+        _ => {
+            tracing::error!(
+                event = "command_ended",
+                id,
+                seconds,
+                %end,
+                ?cause,
+                ?disposition,
+                "command failed"
+            );
         }
     }
 }

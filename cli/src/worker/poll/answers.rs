@@ -1,7 +1,7 @@
-//! What the loop makes of the answers that it gets.
+//! How the loop handles each event.
 
 use super::health::{Health, HealthSignal};
-use super::{Done, IDLE_AFTER, Looked, Poll, Received, Unusable, Work};
+use super::{Done, IDLE_AFTER, Poll, Probed, Received, Unusable, Work};
 use crate::platform::clock::Instant;
 use crate::worker::decide::Kind;
 use crate::worker::queue::{Queue, QueueError};
@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::task::JoinError;
 
 impl<Q: Queue, W: Work> Poll<Q, W> {
-    /// What the lock table shows.
-    pub(super) fn seen(&mut self, answer: Looked) -> Result<(), Unusable> {
+    /// Handles the result of a probe of the lock table.
+    pub(super) fn on_probed(&mut self, answer: Probed) -> Result<(), Unusable> {
         let answers = match answer {
             Ok(()) => {
                 self.has_table = true;
@@ -23,47 +23,52 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
                 return Err(Unusable::Table(error));
             }
             Err(error) => {
-                tracing::warn!("{error}");
+                tracing::warn!(event = "table_probe_failed", "{error}");
                 false
             }
         };
-        let pause = self.breaker.looked(answers, Instant::now());
-        self.tell_of(pause);
+        let pause = self.breaker.record_probe(answers, Instant::now());
+        self.log_pause(pause);
         Ok(())
     }
 
-    /// Hands messages out. What came too late for that goes back at once.
-    pub(super) fn take(&mut self, answer: Received) -> Result<(), Unusable> {
+    /// Dispatches messages. Those that arrive after the signal are given back at once.
+    pub(super) fn on_received(&mut self, answer: Received) -> Result<(), Unusable> {
         let messages = match answer {
             Ok(messages) => messages,
             Err(error @ (QueueError::Missing(_) | QueueError::Denied(_))) if !self.has_queue => {
                 return Err(Unusable::Queue(error));
             }
             Err(error) => {
-                tracing::warn!(%error, "no messages could be received");
-                self.breaker.not_received(Instant::now());
+                tracing::warn!(event = "receive_failed", %error, "ReceiveMessage failed");
+                self.breaker.receive_failed(Instant::now());
                 return Ok(());
             }
         };
         self.has_queue = true;
-        self.breaker.received();
+        self.breaker.receive_succeeded();
         for message in messages {
             let work = Arc::clone(&self.work);
-            if self.stopping.is_some() {
+            if self.shutdown.is_some() {
                 self.running.spawn(work.give_back(message));
             } else {
-                let orders = ShutdownWatch::of(&self.orders);
-                let probe = HealthSignal::new(&self.shown.0);
-                self.breaker.handed_out();
-                self.running.spawn(work.handle(message, orders, probe));
+                let shutdown = ShutdownWatch::of(&self.phase);
+                let health = HealthSignal::new(&self.health.0);
+                self.breaker.dispatched();
+                self.running.spawn(work.handle(message, shutdown, health));
             }
         }
         Ok(())
     }
 
-    pub(super) fn account(&mut self, done: Result<Done, JoinError>) {
+    /// Counts a processed message, and keeps its protection for [`IDLE_AFTER`].
+    pub(super) fn on_done(&mut self, done: Result<Done, JoinError>) {
         let done = done.unwrap_or_else(|error| {
-            tracing::error!(%error, "a message was given up; it comes back when its visibility ends");
+            tracing::error!(
+                event = "message_panicked",
+                %error,
+                "message abandoned: it becomes visible when its visibility timeout ends"
+            );
             Done {
                 kind: Kind::Failed,
                 in_flight: None,
@@ -71,18 +76,21 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         });
         self.tally.add(done.kind);
         if let Some(in_flight) = done.in_flight {
-            self.spare = Some((in_flight, Instant::now() + IDLE_AFTER));
+            self.lingering = Some((in_flight, Instant::now() + IDLE_AFTER));
         }
     }
 
-    pub(super) fn learn(&mut self, shown: Health) {
-        let pause = self.breaker.shown(shown, Instant::now());
-        self.tell_of(pause);
+    pub(super) fn on_health(&mut self, health: Health) {
+        let pause = self.breaker.record_health(health, Instant::now());
+        self.log_pause(pause);
     }
 
-    fn tell_of(&self, pause: Option<Duration>) {
-        if let Some(pause) = pause.filter(|_| self.stopping.is_none()) {
-            tracing::warn!("no message is received for {pause:.1?}");
+    fn log_pause(&self, pause: Option<Duration>) {
+        if let Some(pause) = pause.filter(|_| self.shutdown.is_none()) {
+            tracing::warn!(
+                event = "circuit_opened",
+                "circuit breaker open: no message is received for {pause:.1?}"
+            );
         }
     }
 }

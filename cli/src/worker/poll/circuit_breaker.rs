@@ -1,54 +1,57 @@
-//! When messages are received, and how many at once.
+//! Decides when messages are received, and how many at once.
 //!
 //! ```text
-//!  first look ─▶ as many as fit ─▶ pause ─▶ look ─▶ one message ─▶ as many as fit
-//!      │  it answers        trouble  ▲        │ it answers  │  it works
-//!      │                             ├────────┘ it does not │
-//!      └─────────────────────────────┴──────────────────────┘
-//!         it does not                          trouble
+//!  first probe ─▶ closed ─▶ open: pause ─▶ probe ─▶ half-open: one message ─▶ closed
+//!      │  it answers  failure   ▲            │ it answers  │              it works
+//!      │                        ├────────────┘ it does not │
+//!      └────────────────────────┴──────────────────────────┘
+//!         it does not                       failure
 //! ```
 //!
-//! A receive wears a message out, so the table is tried without one first, and what is left with one.
-//! Until that one has shown something there is no other. Messages that had been received when trouble
-//! began are waited for in the same way. Pure: the time comes from outside.
+//! Each receive brings a message closer to the dead-letter queue, so an open breaker first probes
+//! the table without a message, and then receives one. It receives no other until that one has sent
+//! its health signal. The same holds for messages that were in flight when the breaker opened.
+//! Pure: the caller passes the time.
 
 use super::health::Health;
 use crate::platform::clock::Instant;
 use lockstep::backoff::Backoff;
 use std::time::Duration;
 
-/// Bounds of the pause after a receive that failed, or while there is trouble.
+/// Bounds of the pause after a failed receive, and while the breaker is open.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing, until something is shown or over.
+    /// Nothing, until a health signal or the end of the pause.
     Wait,
-    /// To look whether the table answers.
-    Look,
-    /// To receive that many messages at most.
+    /// Check that the table answers.
+    Probe,
+    /// Receive at most that many messages.
     Receive(usize),
 }
 
-/// How fast messages are received.
+/// A circuit breaker for receives: closed without `failures`, half-open with failures and
+/// `is_probed`, otherwise open.
 #[derive(Debug)]
 pub(super) struct CircuitBreaker {
     backoff: Backoff,
-    /// Receives that failed, one after the other.
+    /// Consecutive failed receives.
+    receive_failures: u32,
+    /// Consecutive times that the breaker opened.
     failures: u32,
-    /// Pauses because of trouble, one after the other.
-    troubles: u32,
-    /// Messages that were handed out and have shown nothing yet.
+    /// Messages in flight without a health signal yet.
     undecided: usize,
-    /// Whether the table has answered since the last trouble.
-    looked: bool,
-    /// Neither look nor receive before then.
-    resume: Option<Instant>,
+    /// Whether the table has answered a probe since the last failure.
+    is_probed: bool,
+    /// Neither a probe nor a receive before then.
+    resume_at: Option<Instant>,
 }
 
 impl CircuitBreaker {
-    /// At first there is no trouble, but a look. `seed` spreads the pauses of workers that have the same.
+    /// Creates a closed breaker that probes before its first receive. `seed` spreads the pauses of
+    /// workers that fail together.
     pub(super) fn new(seed: u64) -> Self {
         Self::with(Backoff::new(PAUSES.0, PAUSES.1, seed))
     }
@@ -56,84 +59,86 @@ impl CircuitBreaker {
     pub(super) fn with(backoff: Backoff) -> Self {
         Self {
             backoff,
+            receive_failures: 0,
             failures: 0,
-            troubles: 0,
             undecided: 0,
-            looked: false,
-            resume: None,
+            is_probed: false,
+            resume_at: None,
         }
     }
 
-    /// What to do next where there is room for so many messages.
+    /// Returns what to do next if there is room for that many messages.
     pub(super) fn step(&self, room: usize) -> Step {
-        let trouble = self.troubles > 0;
-        if room == 0 || self.resume.is_some() || trouble && self.undecided > 0 {
+        let is_closed = self.failures == 0;
+        if room == 0 || self.resume_at.is_some() || !is_closed && self.undecided > 0 {
             return Step::Wait;
         }
-        match (self.looked, trouble) {
-            (false, _) => Step::Look,
-            (true, true) => Step::Receive(1),
-            (true, false) => Step::Receive(room),
+        match (self.is_probed, is_closed) {
+            (false, _) => Step::Probe,
+            (true, false) => Step::Receive(1),
+            (true, true) => Step::Receive(room),
         }
     }
 
-    /// When the pause is over, if there is one.
-    pub(super) fn resume(&self) -> Option<Instant> {
-        self.resume
+    /// Returns the end of the pause, if there is one.
+    pub(super) fn resume_at(&self) -> Option<Instant> {
+        self.resume_at
     }
 
-    /// The pause is over.
-    pub(super) fn go_on(&mut self) {
-        self.resume = None;
+    /// Ends the pause.
+    pub(super) fn end_pause(&mut self) {
+        self.resume_at = None;
     }
 
-    /// The queue has answered.
-    pub(super) fn received(&mut self) {
-        self.failures = 0;
+    /// Records that the queue answered.
+    pub(super) fn receive_succeeded(&mut self) {
+        self.receive_failures = 0;
     }
 
-    /// The queue has not answered.
-    pub(super) fn not_received(&mut self, now: Instant) {
-        self.pause(now, self.backoff.wait(self.failures));
-        self.failures += 1;
+    /// Records that the queue did not answer, and begins a pause.
+    pub(super) fn receive_failed(&mut self, now: Instant) {
+        self.pause(now, self.backoff.wait(self.receive_failures));
+        self.receive_failures += 1;
     }
 
-    /// A message is on its way.
-    pub(super) fn handed_out(&mut self) {
+    /// Records that a message is in flight.
+    pub(super) fn dispatched(&mut self) {
         self.undecided += 1;
     }
 
-    /// A message that was handed out has shown something. Answers how long the pause is that begins.
-    pub(super) fn shown(&mut self, shown: Health, now: Instant) -> Option<Duration> {
+    /// Records the health signal of a message. Returns the length of the pause that begins, if any.
+    pub(super) fn record_health(&mut self, health: Health, now: Instant) -> Option<Duration> {
         self.undecided = self.undecided.saturating_sub(1);
-        match shown {
-            Health::Ok => self.troubles = 0,
-            Health::Failing => return self.trouble(now),
+        match health {
+            Health::Ok => self.failures = 0,
+            Health::Failing => return self.open(now),
             Health::Unknown => {}
         }
         None
     }
 
-    /// The table has answered a look, or not. Answers how long the pause is that begins.
-    pub(super) fn looked(&mut self, answers: bool, now: Instant) -> Option<Duration> {
-        self.looked = answers;
-        if answers { None } else { self.trouble(now) }
+    /// Records whether the table answered a probe. Returns the length of the pause that begins, if
+    /// any.
+    pub(super) fn record_probe(&mut self, answers: bool, now: Instant) -> Option<Duration> {
+        self.is_probed = answers;
+        if answers { None } else { self.open(now) }
     }
 
-    /// What is met by many at once is one trouble: more of it within the pause makes it no longer.
-    fn trouble(&mut self, now: Instant) -> Option<Duration> {
-        self.looked = false;
-        if self.troubles > 0 && self.resume.is_some() {
+    /// Opens the breaker. Further failures within the pause count as the same one and do not extend
+    /// it.
+    fn open(&mut self, now: Instant) -> Option<Duration> {
+        self.is_probed = false;
+        if self.failures > 0 && self.resume_at.is_some() {
             return None;
         }
-        let length = self.backoff.wait(self.troubles);
+        let length = self.backoff.wait(self.failures);
         self.pause(now, length);
-        self.troubles += 1;
+        self.failures += 1;
         Some(length)
     }
 
     fn pause(&mut self, now: Instant, length: Duration) {
-        self.resume = self.resume.max(Some(now + length));
+        self.resume_at = self.resume_at.max(Some(now + length));
     }
 }
 

@@ -1,4 +1,4 @@
-//! How the loop ends.
+//! The end of the loop.
 
 use super::{Poll, Work};
 use crate::platform::clock::Instant;
@@ -10,35 +10,41 @@ use std::future::pending;
 use std::time::Duration;
 
 impl<Q: Queue, W: Work> Poll<Q, W> {
-    pub(super) fn told_to_end(&mut self, signal: Signal, grace: Duration) {
+    /// Begins the shutdown, or escalates it.
+    pub(super) fn on_signal(&mut self, signal: Signal, grace: Duration) {
         let now = Instant::now();
         let at_work = self.running.len();
-        match &mut self.stopping {
-            Some(end) => end.again(now),
-            None => self.stopping = Some(Shutdown::begin(signal, now, grace)),
+        match &mut self.shutdown {
+            Some(end) => end.escalate(now),
+            None => self.shutdown = Some(Shutdown::begin(signal, now, grace)),
         }
-        tracing::info!(%signal, at_work, "no more messages are received");
-        self.go_on_ending();
+        tracing::info!(
+            event = "signal_received",
+            %signal,
+            at_work,
+            "no more messages are received"
+        );
+        self.advance_shutdown();
     }
 
-    /// A receive goes on as long as commands may finish: if its connection were cut, the queue could
-    /// hide messages from everybody that it had sent to nobody.
-    pub(super) fn go_on_ending(&mut self) {
-        let order = self.stopping.map(|end| end.order(Instant::now()));
-        let order = order.unwrap_or_default();
-        self.orders.send_if_modified(|told| {
-            let is_new = *told != order;
-            *told = order;
+    /// Publishes the phase. A ReceiveMessage call continues as long as commands may finish: if its
+    /// connection were cut, the queue could hide messages that no worker has received.
+    pub(super) fn advance_shutdown(&mut self) {
+        let next = self.shutdown.map(|end| end.phase(Instant::now()));
+        let next = next.unwrap_or_default();
+        self.phase.send_if_modified(|phase| {
+            let is_new = *phase != next;
+            *phase = next;
             is_new
         });
-        if order >= ShutdownPhase::Stop {
+        if next >= ShutdownPhase::Stop {
             self.receiving = None;
         }
     }
 
-    /// Counts the last message out. If another one is in flight by now, the task stays protected.
+    /// Counts the last message out. The task stays protected if another message is in flight.
     pub(super) async fn unprotect(&mut self) {
-        if let Some((in_flight, _)) = self.spare.take() {
+        if let Some((in_flight, _)) = self.lingering.take() {
             in_flight.end().await;
         }
     }
@@ -47,8 +53,9 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         let lost = self.running.len();
         if lost > 0 {
             tracing::error!(
+                event = "messages_abandoned",
                 messages = lost,
-                "not given back in time: they come back when their visibility ends"
+                "not given back in time: they become visible when their visibility timeout ends"
             );
         }
         self.unprotect().await;
@@ -56,12 +63,12 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
     }
 }
 
-/// Returns when an end has taken longer than it may.
-pub(super) async fn given_up(end: Option<Shutdown>) -> Signal {
-    match end {
-        Some(end) => {
-            end.give_up_at().reached().await;
-            end.signal
+/// Returns when `shutdown` has exceeded its time.
+pub(super) async fn overdue(shutdown: Option<Shutdown>) -> Signal {
+    match shutdown {
+        Some(shutdown) => {
+            shutdown.give_up_at().reached().await;
+            shutdown.signal
         }
         None => pending().await,
     }

@@ -1,50 +1,51 @@
-//! What a message shows of that which all messages need: the lock table, its lock, the protection of
-//! the task, a process.
+//! Health of the dependencies that all messages share: the lock table, a message's lock, the
+//! protection of the task, the start of a process.
 
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What a message has shown.
+/// The health that a message observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// All of it works: the message has begun its work, or its lock said that it need not.
+    /// All work: the command has begun, or the lock table answered that it need not.
     Ok,
-    /// Some of it does not, and another message would meet the same.
+    /// One of them fails, and another message would fail on it too.
     Failing,
-    /// The message ended before it came to it.
+    /// The message ended before it used them.
     Unknown,
 }
 
-/// What one message has to show. Dropped, it has shown nothing: also where its work panics.
+/// Sends the [`Health`] that one message observed. Sends [`Health::Unknown`] on drop, so also if
+/// the message's task panics.
 #[derive(Debug)]
 pub(crate) struct HealthSignal(Option<UnboundedSender<Health>>);
 
 impl HealthSignal {
-    /// Tells once.
-    pub(super) fn new(tell: &UnboundedSender<Health>) -> Self {
-        Self(Some(tell.clone()))
+    /// Creates a signal that is sent once.
+    pub(super) fn new(sender: &UnboundedSender<Health>) -> Self {
+        Self(Some(sender.clone()))
     }
 
-    /// Has shown that all works.
-    pub(crate) fn works(mut self) {
-        self.show(Health::Ok);
+    /// Sends [`Health::Ok`].
+    pub(crate) fn ok(mut self) {
+        self.send(Health::Ok);
     }
 
-    /// Has met trouble.
-    pub(crate) fn trouble(mut self) {
-        self.show(Health::Failing);
+    /// Sends [`Health::Failing`].
+    pub(crate) fn failing(mut self) {
+        self.send(Health::Failing);
     }
 
-    fn show(&mut self, shown: Health) {
-        if let Some(tell) = self.0.take() {
-            // Nobody listens any more when the worker has given up.
-            tell.send(shown).ok();
+    fn send(&mut self, health: Health) {
+        if let Some(sender) = self.0.take() {
+            // The channel is closed if the worker has ended.
+            sender.send(health).ok();
         }
     }
 }
 
 impl Drop for HealthSignal {
     fn drop(&mut self) {
-        self.show(Health::Unknown);
+        self.send(Health::Unknown);
     }
 }
 
@@ -54,23 +55,23 @@ mod tests {
     use tokio::sync::mpsc::unbounded_channel;
 
     #[tokio::test]
-    async fn a_probe_shows_one_thing_and_nothing_where_it_is_dropped_or_its_work_panics() {
-        let (tell, mut told) = unbounded_channel();
-        let [works, trouble, dropped, panics] = [(); 4].map(|()| HealthSignal::new(&tell));
+    async fn a_signal_is_sent_once_and_is_unknown_if_it_is_dropped_or_its_task_panics() {
+        let (sender, mut receiver) = unbounded_channel();
+        let [ok, failing, dropped, panics] = [(); 4].map(|()| HealthSignal::new(&sender));
 
-        works.works();
-        trouble.trouble();
+        ok.ok();
+        failing.failing();
         drop(dropped);
         let task = tokio::spawn(async move {
             let _panics = panics;
             panic!("in the middle of it");
         });
         task.await.unwrap_err();
-        drop(tell);
+        drop(sender);
 
         let mut all = Vec::new();
-        told.recv_many(&mut all, 10).await;
-        let nothing = Health::Unknown;
-        assert_eq!(all, [Health::Ok, Health::Failing, nothing, nothing]);
+        receiver.recv_many(&mut all, 10).await;
+        let unknown = Health::Unknown;
+        assert_eq!(all, [Health::Ok, Health::Failing, unknown, unknown]);
     }
 }

@@ -1,4 +1,4 @@
-//! The loop over a scripted queue, with work that takes as long as a test wants it to.
+//! The loop over a scripted queue, with work whose end the tests control.
 
 mod ends;
 mod trouble;
@@ -8,13 +8,13 @@ use lockstep::backoff::Backoff;
 use std::sync::Mutex;
 use tokio::sync::Notify;
 
-/// A queue that hands out what it was given, one answer a receive, and then nothing.
+/// A queue that returns its `answers`, one for each receive, and then nothing.
 #[derive(Default)]
 struct Script {
     answers: Mutex<Vec<Result<Vec<Message>, QueueError>>>,
-    /// How many each receive asked for.
+    /// How many messages each receive requested.
     asked: Mutex<Vec<u8>>,
-    /// A receive without an answer ends when this is told.
+    /// Ends a receive for which there is no answer.
     empty: Notify,
 }
 
@@ -37,40 +37,40 @@ impl Queue for Script {
     }
 
     async fn hide(&self, _: &Message, _: Duration) -> Result<(), QueueError> {
-        unreachable!("the loop leaves that to its work")
+        unreachable!("only the work calls it")
     }
 
     async fn delete(&self, _: &Message) -> Result<(), QueueError> {
-        unreachable!("the loop leaves that to its work")
+        unreachable!("only the work calls it")
     }
 }
 
-/// Work that notes what it gets. The id of a message says what becomes of it: `panic`; `malformed`,
-/// which shows nothing; `trouble`, which is met at once; `slow trouble`, which is met when that is
-/// told; all others come through, and end when they are told or stopped.
+/// Work that records its messages. The id of a message determines its end: `panic`; `malformed`,
+/// which sends no health signal; `failing`, which fails at once; `slow failing`, which fails on
+/// `fail`; all others get through, and end on `go` or when they are stopped.
 #[derive(Default)]
 struct Notes {
     begun: Mutex<Vec<String>>,
     given_back: Mutex<Vec<String>>,
     go: Notify,
-    trouble: Notify,
-    /// What looks at the table show, one after the other, and then that it answers.
-    looks: Mutex<Vec<Looked>>,
-    /// The table says nothing at all.
+    fail: Notify,
+    /// The results of probes, one after the other. All later ones succeed.
+    probes: Mutex<Vec<Probed>>,
+    /// Whether probes never return.
     is_silent: bool,
 }
 
 impl Notes {
-    fn with_looks(mut looks: Vec<Looked>) -> Self {
-        looks.reverse();
+    fn with_probes(mut probes: Vec<Probed>) -> Self {
+        probes.reverse();
         Self {
-            looks: looks.into(),
+            probes: probes.into(),
             ..Self::default()
         }
     }
 
-    fn looks_left(&self) -> usize {
-        self.looks.lock().unwrap().len()
+    fn probes_left(&self) -> usize {
+        self.probes.lock().unwrap().len()
     }
 
     fn count(&self) -> usize {
@@ -82,23 +82,23 @@ impl Work for Notes {
     async fn handle(
         self: Arc<Self>,
         message: Message,
-        mut orders: ShutdownWatch,
-        probe: HealthSignal,
+        mut shutdown: ShutdownWatch,
+        health: HealthSignal,
     ) -> Done {
         self.begun.lock().unwrap().push(message.id.clone());
         match message.id.as_str() {
             "panic" => panic!("in the middle of it"),
             "malformed" => return done(Kind::Malformed),
-            "trouble" | "slow trouble" => {
-                if message.id == "slow trouble" {
-                    self.trouble.notified().await;
+            "failing" | "slow failing" => {
+                if message.id == "slow failing" {
+                    self.fail.notified().await;
                 }
-                probe.trouble();
+                health.failing();
                 return done(Kind::GivenBack);
             }
-            _ => probe.works(),
+            _ => health.ok(),
         }
-        let stopped = async { while orders.next_order().await < ShutdownPhase::Stop {} };
+        let stopped = async { while shutdown.next_phase().await < ShutdownPhase::Stop {} };
         tokio::select! {
             () = self.go.notified() => done(Kind::Succeeded),
             () = stopped => done(Kind::GivenBack),
@@ -110,11 +110,11 @@ impl Work for Notes {
         done(Kind::GivenBack)
     }
 
-    async fn look(self: Arc<Self>) -> Looked {
+    async fn probe(self: Arc<Self>) -> Probed {
         if self.is_silent {
             pending::<()>().await;
         }
-        self.looks.lock().unwrap().pop().unwrap_or(Ok(()))
+        self.probes.lock().unwrap().pop().unwrap_or(Ok(()))
     }
 }
 
@@ -133,7 +133,7 @@ fn messages(count: usize, id: &str) -> Vec<Message> {
 
 type Ended = tokio::task::JoinHandle<Result<(Signal, Tally), Unusable>>;
 
-/// A loop at work.
+/// A running loop.
 struct Scene {
     queue: Arc<Script>,
     work: Arc<Notes>,
@@ -152,7 +152,7 @@ fn begin(
         ..Script::default()
     });
     let work = Arc::new(work);
-    let (signals, told) = mpsc::unbounded_channel();
+    let (signals, receiver) = mpsc::unbounded_channel();
     let mut poll = Poll::new(
         Arc::clone(&queue),
         Arc::clone(&work),
@@ -160,7 +160,7 @@ fn begin(
         Duration::from_secs(61),
     );
     poll.breaker = CircuitBreaker::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
-    let ended = tokio::spawn(poll.serve(told, Duration::from_secs(2)));
+    let ended = tokio::spawn(poll.serve(receiver, Duration::from_secs(2)));
     Scene {
         queue,
         work,
@@ -176,7 +176,7 @@ impl Scene {
         }
     }
 
-    /// Lets everybody do all that can be done.
+    /// Runs all tasks as far as they get.
     async fn settled(&self) {
         for _ in 0..100 {
             tokio::task::yield_now().await;
@@ -193,7 +193,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn a_receive_asks_for_as_many_messages_as_there_is_room_for_and_ten_at_most() {
+async fn a_receive_requests_as_many_messages_as_there_is_room_for_and_ten_at_most() {
     let scene = begin(12, vec![Ok(messages(9, "m"))], Notes::default());
 
     scene.until(|scene| scene.asked().len() == 2).await;
@@ -215,7 +215,7 @@ async fn nothing_is_received_while_there_is_no_room() {
 }
 
 #[tokio::test]
-async fn a_message_that_panics_stops_nobody_else() {
+async fn a_message_that_panics_does_not_stop_the_others() {
     let answers = vec![Ok(messages(1, "panic")), Ok(messages(1, "good"))];
     let scene = begin(1, answers, Notes::default());
 
@@ -229,7 +229,7 @@ async fn a_message_that_panics_stops_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_not_there_ends_the_worker_only_before_its_first_answer() {
+async fn a_missing_queue_ends_the_worker_only_before_its_first_answer() {
     let missing = || Err(QueueError::Missing("x".into()));
 
     let first = begin(1, vec![missing()], Notes::default());

@@ -1,4 +1,4 @@
-//! SQS. No type of its client leaves this file.
+//! The queue on SQS. No other file uses its client.
 
 use super::{Message, Queue, QueueError};
 use crate::platform::clock::Instant;
@@ -15,12 +15,12 @@ use lockstep::domain::Timestamp;
 use std::error::Error;
 use std::time::Duration;
 
-/// How much longer than the poll itself its answer may take.
+/// Time for the response after the long poll.
 const MARGIN: Duration = Duration::from_secs(5);
-/// Longest text of an error, in characters.
+/// Longest error text, in characters.
 const TEXT_MAX: usize = 300;
 
-/// A queue of SQS.
+/// A queue on SQS.
 #[derive(Clone, Debug)]
 pub(crate) struct Sqs {
     client: Client,
@@ -28,20 +28,21 @@ pub(crate) struct Sqs {
 }
 
 impl Sqs {
-    /// The queue at `url`.
+    /// Creates a client for the queue at `url`.
     pub(crate) fn new(sdk: &SdkConfig, url: String) -> Self {
         let client = Client::from_conf(Builder::from(sdk).build());
         Self { client, url }
     }
 
-    /// Whether the queue moves a message away that fails again and again; none if it does not say.
+    /// Returns whether the queue has a redrive policy, which moves failing messages to a
+    /// dead-letter queue.
     ///
     /// # Errors
-    /// [`QueueError`]: one of those that may not ask is no fault of the queue.
+    /// [`QueueError`]; `Denied` if the role lacks sqs:GetQueueAttributes.
     pub(crate) async fn has_redrive_policy(&self) -> Result<bool, QueueError> {
         let request = self.client.get_queue_attributes().queue_url(&self.url);
         let answer = request.attribute_names(QueueAttributeName::RedrivePolicy);
-        let answer = answer.send().await.map_err(|error| problem(&error))?;
+        let answer = answer.send().await.map_err(|error| queue_error(&error))?;
         let attributes = answer.attributes.unwrap_or_default();
         Ok(attributes.contains_key(&QueueAttributeName::RedrivePolicy))
     }
@@ -55,14 +56,15 @@ impl Queue for Sqs {
         hide: Duration,
     ) -> Result<Vec<Message>, QueueError> {
         let sent = Instant::now();
-        // One attempt: the answer to one that was given up may hide messages that nobody has seen.
+        // One attempt: the response to an abandoned one may hide messages that no worker has
+        // received.
         let limit = wait + MARGIN;
         let timeouts = TimeoutConfig::builder()
             .read_timeout(limit)
             .operation_attempt_timeout(limit)
             .operation_timeout(limit)
             .build();
-        let patient = Config::builder()
+        let config = Config::builder()
             .timeout_config(timeouts)
             .retry_config(RetryConfig::disabled());
         let request = self.client.receive_message().queue_url(&self.url);
@@ -74,12 +76,12 @@ impl Queue for Sqs {
             .message_system_attribute_names(Named::SentTimestamp)
             .message_attribute_names("All")
             .customize()
-            .config_override(patient)
+            .config_override(config)
             .send()
             .await
-            .map_err(|error| problem(&error))?;
+            .map_err(|error| queue_error(&error))?;
         let messages = answer.messages.unwrap_or_default().into_iter();
-        Ok(messages.filter_map(|one| read(one, sent)).collect())
+        Ok(messages.filter_map(|one| parse(one, sent)).collect())
     }
 
     async fn hide(&self, message: &Message, length: Duration) -> Result<(), QueueError> {
@@ -89,7 +91,7 @@ impl Queue for Sqs {
             .receipt_handle(&message.receipt)
             .visibility_timeout(seconds(length));
         let answer = request.send().await;
-        answer.map(|_| ()).map_err(|error| problem(&error))
+        answer.map(|_| ()).map_err(|error| queue_error(&error))
     }
 
     async fn delete(&self, message: &Message) -> Result<(), QueueError> {
@@ -98,7 +100,7 @@ impl Queue for Sqs {
             .queue_url(&self.url)
             .receipt_handle(&message.receipt);
         let answer = request.send().await;
-        answer.map(|_| ()).map_err(|error| problem(&error))
+        answer.map(|_| ()).map_err(|error| queue_error(&error))
     }
 }
 
@@ -106,8 +108,9 @@ fn seconds(length: Duration) -> i32 {
     i32::try_from(length.as_secs()).unwrap_or(i32::MAX)
 }
 
-/// A message without id or receipt could be neither told of nor deleted; SQS sends none.
-fn read(message: SqsMessage, received: Instant) -> Option<Message> {
+/// Returns none for a message without id or receipt handle, which could be neither logged nor
+/// deleted. SQS sends none.
+fn parse(message: SqsMessage, received: Instant) -> Option<Message> {
     let system = message.attributes.unwrap_or_default();
     let number = |name| system.get(&name).and_then(|text| text.parse::<u64>().ok());
     let count = number(Named::ApproximateReceiveCount).unwrap_or(1);
@@ -125,8 +128,8 @@ fn read(message: SqsMessage, received: Instant) -> Option<Message> {
     })
 }
 
-/// What a failure means. Never with the answer itself in it, which may hold bodies of messages.
-fn problem<E>(error: &SdkError<E>) -> QueueError
+/// Converts an SDK error. Never includes the raw response, which may contain message bodies.
+fn queue_error<E>(error: &SdkError<E>) -> QueueError
 where
     E: Error + ProvideErrorMetadata + 'static,
 {
@@ -136,12 +139,13 @@ where
         (Some(code), None) => code.to_owned(),
         (None, _) => causes(error),
     };
-    sort(code, text.chars().take(TEXT_MAX).collect())
+    classify(code, text.chars().take(TEXT_MAX).collect())
 }
 
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>, and the
-/// errors of each action.
-fn sort(code: Option<&str>, text: String) -> QueueError {
+/// Classifies an error code
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>, and the
+/// errors of each action).
+fn classify(code: Option<&str>, text: String) -> QueueError {
     match code {
         Some(
             "QueueDoesNotExist" | "AWS.SimpleQueueService.NonExistentQueue" | "InvalidAddress",
@@ -183,8 +187,8 @@ mod tests {
     use aws_sdk_sqs::types::MessageAttributeValue;
 
     #[test]
-    fn codes_are_sorted_by_what_can_be_done() {
-        let kind = |code| sort(Some(code), String::new());
+    fn error_codes_are_classified_by_what_the_worker_can_do() {
+        let kind = |code| classify(Some(code), String::new());
 
         assert_eq!(
             kind("QueueDoesNotExist"),
@@ -197,13 +201,13 @@ mod tests {
         );
         assert_eq!(kind("RequestThrottled"), QueueError::Unclear(String::new()));
         assert_eq!(
-            sort(None, String::new()),
+            classify(None, String::new()),
             QueueError::Unclear(String::new())
         );
     }
 
     #[test]
-    fn a_message_is_read_with_its_count_and_the_attributes_that_are_text() {
+    fn a_message_is_parsed_with_its_receive_count_and_its_text_attributes() {
         let value = |kind: &str| MessageAttributeValue::builder().data_type(kind);
         let message = SqsMessage::builder()
             .message_id("m")
@@ -217,15 +221,15 @@ mod tests {
             )
             .message_attributes("blob", value("Binary").build().unwrap());
 
-        let read = read(message.build(), Instant::default()).unwrap();
+        let parsed = parse(message.build(), Instant::default()).unwrap();
 
         assert_eq!(
-            (read.receive_count, read.sent.unwrap().millis()),
+            (parsed.receive_count, parsed.sent.unwrap().millis()),
             (3, 1_700_000_000_000)
         );
-        assert_eq!(read.body, "größe".as_bytes());
+        assert_eq!(parsed.body, "größe".as_bytes());
         assert_eq!(
-            read.attributes.into_iter().collect::<Vec<_>>(),
+            parsed.attributes.into_iter().collect::<Vec<_>>(),
             [("kind".into(), "refund".into())]
         );
     }

@@ -1,10 +1,10 @@
-//! Permits that nobody works under.
+//! Unconfirmed grants.
 
 use super::*;
 use crate::lease::table::memory::Fault::{AnswerLost, Hangs, Late, Silence};
-use crate::lease::unconfirmed::insist;
+use crate::lease::unconfirmed::retry_until;
 
-/// A table that has granted what nobody hears of. The answers to these requests are lost too.
+/// A table that grants a permit without an answer, then fails two retries and `more` requests.
 fn lost<const N: usize>(more: [Fault; N]) -> MemoryTable {
     MemoryTable::faulty([AnswerLost, Silence, Silence].into_iter().chain(more))
 }
@@ -17,59 +17,68 @@ async fn a_permit_whose_answers_were_lost_is_found_and_released_as_failed() {
     let begun = begin(&service).await;
 
     assert_eq!(error(&begun), "Lockstep.Unavailable");
-    until("its end", || table.released() == failed()).await;
-    until("no doubt", || service.book().places.doubts() == 0).await;
+    until("its release", || table.released() == failed()).await;
+    until("no unconfirmed grant", || {
+        service.registry().capacity.unconfirmed_count() == 0
+    })
+    .await;
     let asked = table.asked();
     assert!(asked.iter().all(|one| one.holder == asked[0].holder));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_that_gets_no_answer_is_asked_for_again() {
+async fn a_release_that_gets_no_answer_is_retried() {
     let table = lost([]);
-    table.deaf_to_releases(5);
+    table.lose_releases(5);
     let service = service(&table).await;
 
     begin(&service).await.unwrap_err();
 
-    until("its end", || table.released() == failed()).await;
+    until("its release", || table.released() == failed()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_that_is_taken_only_by_asking_again_makes_no_lock_rest() {
+async fn a_permit_acquired_only_by_the_repeated_request_starts_no_min_interval() {
     let table = MemoryTable::faulty([Silence; 3]);
     let service = service(&table).await;
-    let wish = json!({ "name": "export", "lock": "exports", "minIntervalSeconds": 3600 });
+    let request = json!({ "name": "export", "lock": "exports", "minIntervalSeconds": 3600 });
 
-    begin_for(&service, wish).await.unwrap_err();
-    until("its end", || table.released() == failed()).await;
+    begin_for(&service, request).await.unwrap_err();
+    until("its release", || table.released() == failed()).await;
 
     let asked = table.asked();
     assert_eq!(asked.last().unwrap().min_interval_seconds, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_that_comes_when_its_lease_is_over_begins_no_job_and_is_released() {
+async fn a_grant_that_arrives_after_its_lease_begins_no_job_and_is_released() {
     let table = MemoryTable::faulty([Late]);
     let service = service(&table).await;
 
     let begun = begin(&service).await;
 
     assert_eq!(error(&begun), "Lockstep.Unavailable");
-    until("its end", || table.released() == failed()).await;
-    assert_eq!(service.book().open(), 0);
+    until("its release", || table.released() == failed()).await;
+    assert_eq!(service.registry().open(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_again_is_not_told_that_somebody_is_at_work_when_nobody_is() {
+async fn an_unconfirmed_grant_is_reported_as_unavailable_and_not_as_held() {
     let table = lost([Silence]);
     let service = service(&table).await;
     begin(&service).await.unwrap_err();
-    until("a look that gets no answer", || table.faults() == 0).await;
+    until("a repeated request without an answer", || {
+        table.faults() == 0
+    })
+    .await;
 
     let meanwhile = begin(&service).await;
     let or_fail = json!({ "name": "export", "lock": "exports", "overlap": "fail" });
     let failed_meanwhile = begin_for(&service, or_fail).await;
-    until("no doubt", || service.book().places.doubts() == 0).await;
+    until("no unconfirmed grant", || {
+        service.registry().capacity.unconfirmed_count() == 0
+    })
+    .await;
     let after = begin(&service).await;
 
     assert_eq!(error(&meanwhile), "Lockstep.Unavailable");
@@ -78,27 +87,27 @@ async fn who_asks_again_is_not_told_that_somebody_is_at_work_when_nobody_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_ends_asks_once_more_at_once_and_waits_for_no_answer_for_long() {
-    for (answers, doubts) in [(vec![Silence; 2], 0), (vec![Silence, Hangs], 1)] {
+async fn a_stopping_agent_repeats_the_request_at_once_and_waits_a_few_seconds_at_most() {
+    for (answers, unconfirmed) in [(vec![Silence; 2], 0), (vec![Silence, Hangs], 1)] {
         let table = MemoryTable::faulty([Silence; 3].into_iter().chain(answers));
         let service = service(&table).await;
         begin(&service).await.unwrap_err();
 
         assert!(timeout(LONG, service.stop()).await.is_ok());
-        assert!(timeout(LONG, service.certain()).await.is_ok());
+        assert!(timeout(LONG, service.reconciled()).await.is_ok());
 
-        assert_eq!(service.book().places.doubts(), doubts);
+        assert_eq!(service.registry().capacity.unconfirmed_count(), unconfirmed);
     }
 }
 
 #[tokio::test]
-async fn nothing_is_asked_for_longer_than_its_lease() {
+async fn no_request_is_repeated_after_its_lease() {
     let service = service(&MemoryTable::default()).await;
-    let silence = || async { Err::<(), _>(ApiError::unavailable("as told")) };
+    let silence = || async { Err::<(), _>(ApiError::unavailable("no answer")) };
 
     let asked = timeout(
         LONG,
-        insist(Instant::now(), ApiError::leaves_open, &*service, silence),
+        retry_until(Instant::now(), ApiError::leaves_open, &*service, silence),
     )
     .await;
 

@@ -1,4 +1,4 @@
-//! When protection is cleared, and work that begins or ends meanwhile.
+//! Clearing protection, and work that begins or ends meanwhile.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn work_that_begins_while_protection_is_being_cleared_protects_again_after_the_a
 }
 
 #[test]
-fn work_that_ends_while_protection_is_asked_for_clears_it_after_the_answer() {
+fn work_that_ends_while_protection_is_being_set_clears_it_after_the_answer() {
     let mut plan = Plan::new(LEASE);
     plan.began(at(0.0));
     let set = put(&mut plan, 0.0);
@@ -61,7 +61,7 @@ fn a_call_whose_outcome_is_open_is_cleared_when_the_work_ends_a_refused_one_is_n
 }
 
 #[test]
-fn clearing_that_fails_is_tried_four_times_then_left_to_expire_and_said() {
+fn clearing_that_fails_is_tried_four_times_then_left_to_expire_and_logged() {
     let mut plan = protected();
     plan.ended(at(10.0));
 
@@ -112,7 +112,7 @@ fn clearing_whose_outcome_is_open_leaves_new_work_unprotected_until_it_is_set_ag
 }
 
 #[test]
-fn closing_clears_whatever_is_in_flight_and_protects_nothing_afterwards() {
+fn closing_clears_while_work_is_in_flight_and_sets_no_protection_afterwards() {
     let mut plan = protected();
 
     plan.close(at(5.0));
@@ -123,7 +123,7 @@ fn closing_clears_whatever_is_in_flight_and_protects_nothing_afterwards() {
     assert_eq!(clear.minutes, None);
     assert_eq!(plan.next(at(6.0)), Next::Nothing);
     let Standing::Stopped(refusal) = plan.standing(at(6.0)) else {
-        panic!("work is let in");
+        panic!("new work is not refused");
     };
     assert_eq!(refusal.reason, Reason::ShuttingDown);
 }

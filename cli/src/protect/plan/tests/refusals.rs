@@ -1,9 +1,9 @@
-//! What a refusal leads to.
+//! Refusals and their retries.
 
 use super::*;
 
 #[test]
-fn refusals_of_the_moment_are_tried_again_after_doubling_waits_up_to_a_quarter_of_the_lease() {
+fn temporary_refusals_are_retried_after_doubling_waits_up_to_a_quarter_of_the_lease() {
     let passing = [
         Reason::Throttled,
         Reason::RequestCanceled,
@@ -43,7 +43,7 @@ fn a_long_lease_makes_no_wait_longer_than_a_minute() {
 }
 
 #[test]
-fn a_blocked_deployment_is_asked_again_after_5_then_10_seconds() {
+fn a_blocked_deployment_is_retried_after_5_then_10_seconds() {
     let mut plan = Plan::new(LEASE);
     plan.began(at(0.0));
 
@@ -57,24 +57,24 @@ fn a_blocked_deployment_is_asked_again_after_5_then_10_seconds() {
 }
 
 #[test]
-fn a_task_of_no_service_is_never_asked_for_again_and_it_is_said_once() {
+fn a_task_of_no_service_is_never_retried_and_logged_once() {
     let mut plan = Plan::new(LEASE);
     plan.began(at(0.0));
-    let said = answer(&mut plan, 0.0, refused(Reason::TaskNotValid));
+    let event = answer(&mut plan, 0.0, refused(Reason::TaskNotValid));
 
     plan.ended(at(1.0));
     let idle = plan.next(at(1.0));
     plan.began(at(2.0));
 
     let refusal = Refused::new(Reason::TaskNotValid, "why");
-    assert_eq!(said, Event::Refused(refusal.clone()));
+    assert_eq!(event, Event::Refused(refusal.clone()));
     assert_eq!(idle, Next::Nothing);
     assert_eq!(plan.next(at(9_999.0)), Next::Nothing);
     assert_eq!(plan.standing(at(2.0)), Standing::Stopped(refusal));
 }
 
 #[test]
-fn what_only_an_owner_can_change_is_asked_again_by_the_next_work_and_said_once() {
+fn what_only_an_operator_can_change_is_retried_by_the_next_work_and_logged_once() {
     for reason in [Reason::AccessDenied, Reason::Rejected, Reason::Gone] {
         let mut plan = Plan::new(LEASE);
         plan.began(at(0.0));
@@ -97,7 +97,7 @@ fn what_only_an_owner_can_change_is_asked_again_by_the_next_work_and_said_once()
 }
 
 #[test]
-fn a_renewal_that_is_refused_is_tried_until_the_work_ends_whatever_the_reason() {
+fn a_refused_renewal_is_retried_until_the_work_ends_for_any_reason() {
     let mut plan = protected();
 
     let event = answer(&mut plan, 48.0, refused(Reason::AccessDenied));
@@ -110,26 +110,26 @@ fn a_renewal_that_is_refused_is_tried_until_the_work_ends_whatever_the_reason() 
         Event::Refused(Refused::new(Reason::AccessDenied, "why"))
     );
     assert_eq!((still, retry), (Standing::Protected, Next::Wait(at(49.0))));
-    assert_eq!(renewed, Event::Protected, "told, as the refusal was");
+    assert_eq!(renewed, Event::Protected, "logged, as the refusal was");
 }
 
 #[test]
-fn the_same_reason_is_said_once_until_protection_is_set() {
+fn the_same_reason_is_logged_once_until_protection_is_set() {
     let mut plan = Plan::new(LEASE);
     plan.began(at(0.0));
 
-    let mut said = vec![];
+    let mut logged = vec![];
     for now in [0.0, 1.0, 3.0] {
-        said.push(answer(&mut plan, now, refused(Reason::Throttled)) != Event::Nothing);
+        logged.push(answer(&mut plan, now, refused(Reason::Throttled)) != Event::Nothing);
     }
     answer(&mut plan, 7.0, Answer::Protected(MINUTE));
-    said.push(answer(&mut plan, 55.0, refused(Reason::Throttled)) != Event::Nothing);
+    logged.push(answer(&mut plan, 55.0, refused(Reason::Throttled)) != Event::Nothing);
 
-    assert_eq!(said, [true, false, false, true]);
+    assert_eq!(logged, [true, false, false, true]);
 }
 
 #[test]
-fn new_work_does_not_shorten_the_wait_that_a_refusal_asked_for() {
+fn new_work_does_not_shorten_the_wait_after_a_refusal() {
     let mut plan = Plan::new(LEASE);
     plan.began(at(0.0));
     answer(&mut plan, 0.0, refused(Reason::DeploymentBlocked));

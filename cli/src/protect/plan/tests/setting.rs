@@ -1,9 +1,9 @@
-//! When protection is asked for, for how long, and when again.
+//! Setting and renewing protection.
 
 use super::*;
 
 #[test]
-fn nothing_is_asked_before_work_begins() {
+fn no_call_is_made_before_work_begins() {
     let mut plan = Plan::new(LEASE);
 
     let next = plan.next(at(0.0));
@@ -30,7 +30,7 @@ fn the_first_work_protects_the_second_does_not_the_last_one_clears() {
 }
 
 #[test]
-fn protection_is_asked_for_the_lease_in_whole_minutes_within_what_ecs_takes() {
+fn protection_lasts_for_the_lease_in_whole_minutes_within_the_limits_of_ecs() {
     let leases = [
         (Duration::from_secs(10), 1),
         (Duration::from_secs(60), 1),
@@ -64,7 +64,7 @@ fn protection_is_renewed_at_four_fifths_of_the_time_from_the_answer_to_its_date(
 }
 
 #[test]
-fn a_date_that_is_missing_past_or_later_than_asked_counts_as_what_was_asked() {
+fn a_date_that_is_missing_past_or_later_than_requested_counts_as_the_requested_one() {
     for left in [None, Some(Duration::ZERO), Some(at(7_200.0))] {
         let mut plan = Plan::new(LEASE);
         plan.began(at(0.0));
@@ -76,7 +76,7 @@ fn a_date_that_is_missing_past_or_later_than_asked_counts_as_what_was_asked() {
 }
 
 #[test]
-fn a_date_that_is_nearly_past_does_not_make_renewals_a_storm() {
+fn a_date_that_is_nearly_past_keeps_renewals_a_second_apart() {
     let mut plan = Plan::new(LEASE);
     plan.began(at(0.0));
 
@@ -88,7 +88,7 @@ fn a_date_that_is_nearly_past_does_not_make_renewals_a_storm() {
 }
 
 #[test]
-fn protection_that_runs_out_under_work_is_said_once_and_asked_for_again() {
+fn protection_that_expires_under_work_is_logged_once_and_set_again() {
     let mut plan = protected();
     for now in [48.0, 49.0, 51.0, 55.0] {
         answer(&mut plan, now, refused(Reason::DeploymentBlocked));
@@ -108,7 +108,7 @@ fn protection_that_runs_out_under_work_is_said_once_and_asked_for_again() {
 }
 
 #[test]
-fn protection_left_over_from_earlier_work_is_not_said_to_run_out_under_new_work() {
+fn protection_left_over_from_earlier_work_does_not_lapse_under_new_work() {
     let mut plan = protected();
     plan.ended(at(1.0));
     answer(&mut plan, 1.0, refused(Reason::TaskNotValid));

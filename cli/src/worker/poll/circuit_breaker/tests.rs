@@ -2,56 +2,56 @@ use super::*;
 
 const NOW: Instant = Instant::from_millis(1_000);
 
-/// Whose pauses are over at once, and whose table has answered.
-fn hasty() -> CircuitBreaker {
+/// A closed breaker without pauses, whose table has answered.
+fn closed() -> CircuitBreaker {
     let mut breaker = CircuitBreaker::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
-    breaker.looked(true, NOW);
+    breaker.record_probe(true, NOW);
     breaker
 }
 
-/// With so many messages that have shown nothing yet.
-fn with_out(messages: usize) -> CircuitBreaker {
-    let mut breaker = hasty();
+/// A closed breaker with that many messages in flight without a health signal.
+fn closed_with_in_flight(messages: usize) -> CircuitBreaker {
+    let mut breaker = closed();
     for _ in 0..messages {
-        breaker.handed_out();
+        breaker.dispatched();
     }
     breaker
 }
 
-/// In trouble, its pause over, and the table answers.
-fn troubled() -> CircuitBreaker {
-    let mut breaker = with_out(1);
-    breaker.shown(Health::Failing, NOW);
-    breaker.go_on();
-    breaker.looked(true, NOW);
+/// A breaker after a failure, its pause and a probe that the table answered.
+fn half_open() -> CircuitBreaker {
+    let mut breaker = closed_with_in_flight(1);
+    breaker.record_health(Health::Failing, NOW);
+    breaker.end_pause();
+    breaker.record_probe(true, NOW);
     breaker
 }
 
 #[test]
-fn before_the_first_receive_the_table_has_answered() {
+fn the_table_is_probed_before_the_first_receive() {
     let mut breaker = CircuitBreaker::new(7);
     let first = breaker.step(5);
 
-    let silent = breaker.looked(false, NOW).is_some();
+    let silent = breaker.record_probe(false, NOW).is_some();
     let paused = breaker.step(5);
-    breaker.go_on();
-    let again = breaker.step(5);
-    breaker.looked(true, NOW);
+    breaker.end_pause();
+    let resumed = breaker.step(5);
+    breaker.record_probe(true, NOW);
 
     assert_eq!(
-        (first, silent, paused, again),
-        (Step::Look, true, Step::Wait, Step::Look)
+        (first, silent, paused, resumed),
+        (Step::Probe, true, Step::Wait, Step::Probe)
     );
     assert_eq!(
         breaker.step(5),
         Step::Receive(1),
-        "who had no answer tries with one"
+        "after a failed probe one message is received"
     );
 }
 
 #[test]
-fn without_trouble_as_many_are_received_as_there_is_room_for_whatever_the_others_are_doing() {
-    let breaker = with_out(3);
+fn a_closed_breaker_receives_as_many_as_there_is_room_for_whatever_is_in_flight() {
+    let breaker = closed_with_in_flight(3);
 
     assert_eq!(
         (breaker.step(7), breaker.step(0)),
@@ -61,11 +61,11 @@ fn without_trouble_as_many_are_received_as_there_is_room_for_whatever_the_others
 
 #[test]
 fn nothing_is_received_during_a_pause() {
-    let mut breaker = hasty();
+    let mut breaker = closed();
 
-    breaker.not_received(NOW);
-    let during = (breaker.step(5), breaker.resume());
-    breaker.go_on();
+    breaker.receive_failed(NOW);
+    let during = (breaker.step(5), breaker.resume_at());
+    breaker.end_pause();
 
     assert_eq!(
         (during, breaker.step(5)),
@@ -74,57 +74,60 @@ fn nothing_is_received_during_a_pause() {
 }
 
 #[test]
-fn in_trouble_the_table_is_tried_without_a_message_first() {
-    let mut breaker = with_out(1);
+fn an_open_breaker_probes_the_table_before_it_receives_a_message() {
+    let mut breaker = closed_with_in_flight(1);
 
-    breaker.shown(Health::Failing, NOW);
-    breaker.go_on();
+    breaker.record_health(Health::Failing, NOW);
+    breaker.end_pause();
     let first = breaker.step(5);
-    breaker.looked(false, NOW);
-    breaker.go_on();
+    breaker.record_probe(false, NOW);
+    breaker.end_pause();
     let second = breaker.step(5);
 
-    assert_eq!((first, second), (Step::Look, Step::Look));
+    assert_eq!((first, second), (Step::Probe, Step::Probe));
 }
 
 #[test]
-fn in_trouble_one_is_received_and_no_other_before_it_has_shown_something() {
-    let mut breaker = troubled();
+fn a_half_open_breaker_receives_one_message_and_no_other_before_its_health_signal() {
+    let mut breaker = half_open();
     assert_eq!(
         (breaker.step(5), breaker.step(0)),
         (Step::Receive(1), Step::Wait)
     );
 
-    breaker.handed_out();
+    breaker.dispatched();
     let undecided = breaker.step(4);
-    breaker.shown(Health::Failing, NOW);
-    breaker.go_on();
+    breaker.record_health(Health::Failing, NOW);
+    breaker.end_pause();
 
-    assert_eq!((undecided, breaker.step(5)), (Step::Wait, Step::Look));
+    assert_eq!((undecided, breaker.step(5)), (Step::Wait, Step::Probe));
 }
 
 #[test]
-fn messages_that_were_out_when_trouble_began_are_waited_for() {
-    let mut breaker = with_out(3);
+fn an_open_breaker_waits_for_the_messages_that_were_in_flight_when_it_opened() {
+    let mut breaker = closed_with_in_flight(3);
 
-    breaker.shown(Health::Failing, NOW);
-    breaker.go_on();
-    let with_two_out = breaker.step(5);
-    breaker.shown(Health::Unknown, NOW);
-    breaker.shown(Health::Unknown, NOW);
+    breaker.record_health(Health::Failing, NOW);
+    breaker.end_pause();
+    let with_two_in_flight = breaker.step(5);
+    breaker.record_health(Health::Unknown, NOW);
+    breaker.record_health(Health::Unknown, NOW);
 
-    assert_eq!((with_two_out, breaker.step(5)), (Step::Wait, Step::Look));
+    assert_eq!(
+        (with_two_in_flight, breaker.step(5)),
+        (Step::Wait, Step::Probe)
+    );
 }
 
 #[test]
-fn only_a_message_that_came_through_ends_trouble() {
-    let mut breaker = troubled();
+fn only_a_message_that_gets_through_closes_the_breaker() {
+    let mut breaker = half_open();
 
-    breaker.handed_out();
-    breaker.shown(Health::Unknown, NOW);
+    breaker.dispatched();
+    breaker.record_health(Health::Unknown, NOW);
     let malformed = breaker.step(5);
-    breaker.handed_out();
-    breaker.shown(Health::Ok, NOW);
+    breaker.dispatched();
+    breaker.record_health(Health::Ok, NOW);
 
     assert_eq!(
         (malformed, breaker.step(5)),
@@ -133,35 +136,35 @@ fn only_a_message_that_came_through_ends_trouble() {
 }
 
 #[test]
-fn what_many_meet_at_once_is_one_trouble_and_has_one_pause() {
+fn failures_of_several_messages_at_once_count_as_one_and_begin_one_pause() {
     let mut breaker = CircuitBreaker::new(7);
     for _ in 0..3 {
-        breaker.handed_out();
+        breaker.dispatched();
     }
 
-    let pauses = [(); 3].map(|()| breaker.shown(Health::Failing, NOW).is_some());
+    let pauses = [(); 3].map(|()| breaker.record_health(Health::Failing, NOW).is_some());
 
-    assert_eq!((pauses, breaker.troubles), ([true, false, false], 1));
+    assert_eq!((pauses, breaker.failures), ([true, false, false], 1));
 }
 
 #[test]
-fn trouble_after_trouble_pauses_for_longer_and_a_minute_at_most() {
+fn consecutive_failures_pause_for_longer_and_a_minute_at_most() {
     let mut breaker = CircuitBreaker::new(7);
     for bound in [2, 4, 8, 16, 32, 60, 60] {
-        let pause = breaker.looked(false, NOW).unwrap();
-        breaker.go_on();
+        let pause = breaker.record_probe(false, NOW).unwrap();
+        breaker.end_pause();
 
         assert!(pause <= Duration::from_secs(bound), "{pause:?} {bound}");
     }
 }
 
 #[test]
-fn a_failed_receive_does_not_shorten_the_pause_of_trouble() {
+fn a_failed_receive_does_not_shorten_the_pause_of_an_open_breaker() {
     let mut breaker = CircuitBreaker::new(7);
-    breaker.looked(false, NOW + Duration::from_secs(100));
-    let resume = breaker.resume();
+    breaker.record_probe(false, NOW + Duration::from_secs(100));
+    let resume = breaker.resume_at();
 
-    breaker.not_received(NOW);
+    breaker.receive_failed(NOW);
 
-    assert_eq!(breaker.resume(), resume);
+    assert_eq!(breaker.resume_at(), resume);
 }

@@ -1,9 +1,9 @@
-//! How the loop ends.
+//! The end of the loop.
 
 use super::*;
 
 #[tokio::test]
-async fn commands_may_finish_after_the_signal_and_what_arrives_late_goes_back() {
+async fn commands_may_finish_after_the_signal_and_messages_that_arrive_late_are_given_back() {
     let scene = begin(2, vec![Ok(messages(1, "early"))], Notes::default());
     scene.until(|scene| scene.asked().len() == 2).await;
 
@@ -26,7 +26,7 @@ async fn commands_may_finish_after_the_signal_and_what_arrives_late_goes_back() 
 }
 
 #[tokio::test]
-async fn commands_that_do_not_finish_are_stopped_within_the_grace_and_no_receive_is_waited_for() {
+async fn commands_that_do_not_finish_are_stopped_within_the_grace_without_waiting_for_a_receive() {
     let scene = begin(2, vec![Ok(messages(1, "slow"))], Notes::default());
     scene.until(|scene| scene.asked().len() == 2).await;
 
