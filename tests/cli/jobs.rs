@@ -144,7 +144,7 @@ async fn the_history_of_a_lock_tells_what_became_of_its_runs_newest_first() {
     let run = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
     inside.evict_all(&lock).await;
-    let open = Started::of(inside.run(&lock, &["--overlap", "wait"], &["sleep", "300"]));
+    let open = Started::of(inside.run(&lock, &["--overlap", "queue"], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
 
     let (code, out, said) = output(inside.command(&["jobs", "--lock", &lock, "--json"])).await;

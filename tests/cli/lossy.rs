@@ -62,7 +62,7 @@ async fn who_has_waited_long_enough_gives_up_although_the_table_gives_no_answer(
     let lock = lock("patience-cut-off");
     let active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
-    let flags = ["--overlap", "wait", "--max-wait", "3s"];
+    let flags = ["--overlap", "queue", "--max-wait", "3s"];
     let (proxy, run) = behind_proxy(&inside, &lock, &flags, &["echo", "ran"]).await;
     let mut waiter = Started::of(run);
     until("a place in line", 10, async || {
@@ -109,7 +109,7 @@ pub(crate) async fn gives_an_unseen_grant_back(
 async fn a_wait_for_a_table_that_never_answers_ends_in_time_and_with_69() {
     let inside = Inside::open().await;
     let lock = lock("max-wait-silent");
-    let flags = ["--overlap", "wait", "--max-wait", "4s"];
+    let flags = ["--overlap", "queue", "--max-wait", "4s"];
     let (proxy, mut run) = behind_proxy(&inside, &lock, &flags, &["echo", "ran"]).await;
     run.stderr(std::process::Stdio::piped());
     proxy.close();
@@ -130,7 +130,7 @@ async fn a_permit_that_was_granted_unseen_before_the_wait_is_over_is_used() {
     let inside = Inside::open().await;
     let lock = lock("max-wait-unseen");
     output(inside.run(&lock, &[], &["true"])).await;
-    let flags = ["--overlap", "wait", "--max-wait", "3s", "--lease", "10m"];
+    let flags = ["--overlap", "queue", "--max-wait", "3s", "--lease", "10m"];
     let (proxy, run) = behind_proxy(&inside, &lock, &flags, &["true"]).await;
     proxy.hold_answers();
     let mut run = Started::of(run);

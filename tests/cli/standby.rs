@@ -11,7 +11,7 @@ const WRITER: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
 const LEASE: u64 = 6_000;
 
 fn writer(inside: &Inside, resource: &FencedResource, lock: &str, role: &str) -> Command {
-    let flags = ["--lease", "6s", "--overlap", "wait", "--grace", "1s"];
+    let flags = ["--lease", "6s", "--overlap", "queue", "--grace", "1s"];
     let mut command = inside.run(lock, &flags, &["bash", "-c", WRITER]);
     command.envs([resource.variable()]).env("ROLE", role);
     command

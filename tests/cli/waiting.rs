@@ -15,7 +15,7 @@ async fn those_who_wait_run_one_by_one_in_the_order_of_their_arrival() {
     inside.until_held(&lock, 1, 10).await;
     let mut line = Vec::new();
     for name in ["a", "b", "c"] {
-        let mut command = inside.run(&lock, &["--overlap", "wait"], &["bash", "-c", WORK]);
+        let mut command = inside.run(&lock, &["--overlap", "queue"], &["bash", "-c", WORK]);
         command.envs([resource.variable()]).env("NAME", name);
         line.push(Started::of(command));
         let count = line.len();
@@ -52,7 +52,7 @@ async fn a_turn_that_is_taken_up_late_begins_with_a_whole_lease() {
     let (lock, resource) = (lock("late-turn"), FencedResource::open().await);
     let mut active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
-    let flags = ["--overlap", "wait", "--lease", "8s"];
+    let flags = ["--overlap", "queue", "--lease", "8s"];
     let script = format!("{WORK}; sleep 300");
     let mut command = inside.run(&lock, &flags, &["bash", "-c", &script]);
     command.envs([resource.variable()]).env("NAME", "late");
@@ -79,6 +79,7 @@ async fn who_has_waited_long_enough_leaves_the_line_with_75() {
     let lock = lock("patience");
     let active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
+    // `wait` is another name of `queue`.
     let flags = ["--overlap", "wait", "--max-wait", "1s"];
 
     let (code, out, said) = output(inside.run(&lock, &flags, &["echo", "ran"])).await;
@@ -94,7 +95,7 @@ async fn who_is_stopped_while_waiting_leaves_nothing_behind() {
     let lock = lock("stopped-waiter");
     let active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
-    let mut waiter = Started::of(inside.run(&lock, &["--overlap", "wait"], &["echo", "ran"]));
+    let mut waiter = Started::of(inside.run(&lock, &["--overlap", "queue"], &["echo", "ran"]));
     until("a waiter", 20, async || inside.waiting(&lock).await == 1).await;
 
     waiter.signal("TERM").await;
@@ -110,7 +111,7 @@ async fn a_full_line_is_refused_with_75() {
     let lock = lock("full-line");
     let active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
-    let flags = ["--overlap", "wait", "--max-queue", "1"];
+    let flags = ["--overlap", "queue", "--max-queue", "1"];
     let waiter = Started::of(inside.run(&lock, &flags, &["true"]));
     until("a waiter", 20, async || inside.waiting(&lock).await == 1).await;
 

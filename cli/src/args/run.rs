@@ -36,8 +36,8 @@ pub(crate) enum OverlapArg {
     /// Start nothing and exit with 75
     Fail,
     /// Wait in the queue
-    #[value(alias = "queue")]
-    Wait,
+    #[value(alias = "wait")]
+    Queue,
 }
 
 /// Run a command under a lock
@@ -55,10 +55,10 @@ pub(crate) struct RunArgs {
     /// What to do when the lock is held
     #[arg(long, value_enum, default_value_t = OverlapArg::Skip)]
     pub(crate) overlap: OverlapArg,
-    /// Wait at most this long, with --overlap wait
+    /// Wait at most this long, with --overlap queue
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) max_wait: Option<Duration>,
-    /// Maximum number of waiters, with --overlap wait [default: 100]
+    /// Maximum number of waiters, with --overlap queue [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) max_queue: Option<u16>,
     /// Maximum number of runs at once
@@ -95,12 +95,12 @@ impl RunArgs {
     /// # Errors
     /// A sentence with the name of the flag.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let waits = self.overlap == OverlapArg::Wait;
+        let waits = self.overlap == OverlapArg::Queue;
         if self.max_wait.is_some() && !waits {
-            return Err("--max-wait needs --overlap wait".into());
+            return Err("--max-wait needs --overlap queue".into());
         }
         if self.max_queue.is_some() && !waits {
-            return Err("--max-queue needs --overlap wait".into());
+            return Err("--max-queue needs --overlap queue".into());
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl RunArgs {
             overlap: match self.overlap {
                 OverlapArg::Skip => Overlap::Skip,
                 OverlapArg::Fail => Overlap::Fail,
-                OverlapArg::Wait => Overlap::Queue,
+                OverlapArg::Queue => Overlap::Queue,
             },
             may_wait: false,
             wait_for_ending: false,

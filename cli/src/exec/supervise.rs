@@ -1,7 +1,6 @@
 //! Supervises a running command: stops it when required, and records why.
 
 use crate::exec::{Child, ChildExit};
-use crate::lease::renewer::LeaseLost;
 use crate::platform::clock::{Instant, earlier, reached};
 use nix::sys::signal::Signal;
 use std::pin::pin;
@@ -39,6 +38,15 @@ pub(crate) enum StopRequest {
     Terminate(Signal, Option<Duration>),
     /// Sends SIGKILL.
     Kill,
+}
+
+/// The end of a lease under which a command still runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseLost {
+    /// The reason, in a sentence.
+    pub(crate) why: String,
+    /// When the command has to be dead.
+    pub(crate) kill_at: Instant,
 }
 
 /// A source of requests to a command.

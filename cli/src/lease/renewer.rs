@@ -1,6 +1,7 @@
 //! Renews a lease, and reports when the command under it has to stop.
 
 use crate::exec::CommandTree;
+use crate::exec::supervise::LeaseLost;
 use crate::exec::watchdog::Watchdog;
 use crate::lease::client::LockClient;
 use crate::lease::timing::LeaseTiming;
@@ -14,15 +15,6 @@ use tokio::time::timeout;
 
 /// The answer to a renewal.
 type Answer = Result<HeartbeatResponse, Error>;
-
-/// The end of a lease under which a command still runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LeaseLost {
-    /// The reason, in a sentence.
-    pub(crate) why: String,
-    /// When the command has to be dead.
-    pub(crate) kill_at: Instant,
-}
 
 /// One lease, and what depends on it.
 #[derive(Clone, Debug)]

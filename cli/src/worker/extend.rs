@@ -1,7 +1,7 @@
 //! Keeps a message hidden while its lease is renewed.
 
 use super::queue::{CEILING, Message, Queue};
-use crate::lease::renewer::LeaseLost;
+use crate::exec::supervise::LeaseLost;
 use crate::platform::clock::Instant;
 use std::future::pending;
 use std::time::Duration;

@@ -10,7 +10,7 @@ const LEASE: &str = "60s";
 
 /// A batch at work for long, and one that waits for its lock.
 async fn pair(fleet: &Fleet, lock: &str, work: impl Fn(&[&str]) -> Work) -> (Task, Said, Task) {
-    let flags = ["--lease", LEASE, "--overlap", "wait"];
+    let flags = ["--lease", LEASE, "--overlap", "queue"];
     let (first, start) = fleet.at_work(&work(&flags).seconds(300.0)).await;
     let next = work(&flags).seconds(0.3);
     let next = fleet.start_in_line(lock, &next, 1).await;
@@ -63,7 +63,7 @@ async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_
     let lock = lock("blind");
     let blind = fleet.stack().fixture("InsideBlindRoleArn");
     let work = |next: &str| {
-        let flags = ["--lease", next, "--overlap", "wait"];
+        let flags = ["--lease", next, "--overlap", "queue"];
         Work::guarded(&lock, &flags).of_task("taskRoleArn", blind)
     };
     let (first, _) = fleet.at_work(&work("10s").seconds(300.0)).await;
@@ -84,7 +84,7 @@ async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_
 async fn a_batch_out_of_memory_is_survived_by_its_guard_which_gives_the_lock_back() {
     let fleet = Fleet::open().await;
     let lock = lock("memory");
-    let flags = ["--lease", LEASE, "--overlap", "wait"];
+    let flags = ["--lease", LEASE, "--overlap", "queue"];
     let greedy = Work::guarded(&lock, &flags)
         .seconds(300.0)
         .env("BATCH_MEMORY_MB", 900);

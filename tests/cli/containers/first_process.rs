@@ -186,7 +186,7 @@ const DAEMON: &str = r#"
 async fn a_daemon_of_the_batch_is_dead_before_the_next_one_starts() {
     let fleet = Fleet::open().await;
     let lock = lock("first-daemon");
-    let flags = ["--grace", "1s", "--overlap", "wait"];
+    let flags = ["--grace", "1s", "--overlap", "queue"];
     let (first, _) = fleet
         .at_work(&Work::guarded(&lock, &flags).script(DAEMON))
         .await;
@@ -225,7 +225,7 @@ async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
     let (first, _) = fleet
         .at_work(&Work::guarded(&lock, &[]).seconds(120.0))
         .await;
-    let flags = ["--overlap", "wait", "--max-wait", "3s"];
+    let flags = ["--overlap", "queue", "--max-wait", "3s"];
 
     let task = fleet.start(&Work::guarded(&lock, &flags)).await;
     let ended = fleet.ended(&task, 40).await;

@@ -20,7 +20,7 @@ async fn a_container_that_wakes_up_late_is_fenced_off_and_ends_with_76() {
     let fleet = Fleet::open().await;
     let (lock, resource) = (lock("frozen"), FencedResource::open().await);
     let port = relay(resource.variable().1).await;
-    let flags = ["--lease", "6s", "--overlap", "wait", "--grace", "1s"];
+    let flags = ["--lease", "6s", "--overlap", "queue", "--grace", "1s"];
     let work = |role| {
         let work = Work::guarded(&lock, &flags).script(WRITER);
         work.env("LEDGER_PORT", port).env("ROLE", role)

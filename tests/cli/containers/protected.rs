@@ -24,7 +24,7 @@ async fn waits(fleet: &Fleet, lock: &str, work: &Work) -> (Task, Service, Task) 
 async fn a_task_of_a_service_is_protected_while_its_batch_works_and_not_after() {
     let fleet = Fleet::open().await;
     let lock = lock("protected");
-    let flags = ["--overlap", "wait", "--lease", "90s", "--protect=required"];
+    let flags = ["--overlap", "queue", "--lease", "90s", "--protect=required"];
     let work = Work::guarded(&lock, &flags).seconds(2.0);
     let service = fleet.serve(&work, 1).await;
     let task = fleet.another_task(&service, &[]).await;
@@ -52,7 +52,7 @@ async fn a_task_of_a_service_is_protected_while_its_batch_works_and_not_after() 
 async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
     let fleet = Fleet::open().await;
     let lock = lock("renewed");
-    let flags = ["--overlap", "wait", "--protect=required"];
+    let flags = ["--overlap", "queue", "--protect=required"];
     let work = Work::guarded(&lock, &flags).seconds(14.0);
     let (first, service, task) = waits(&fleet, &lock, &work).await;
     fleet.set_minute(&task, 5).await;
@@ -85,7 +85,7 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
 async fn protection_of_a_guard_that_was_killed_ends_by_itself_and_the_task_can_go() {
     let fleet = Fleet::open().await;
     let lock = lock("killed-guard");
-    let flags = ["--overlap", "wait", "--protect=required"];
+    let flags = ["--overlap", "queue", "--protect=required"];
     // A second container keeps the task running when the guarded one is gone.
     let side = json!([{
         "name": "side", "essential": true, "stopTimeout": 2, "environment": [

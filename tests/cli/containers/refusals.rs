@@ -46,7 +46,7 @@ async fn refused(fleet: &Fleet, mode: &str, reason: &str, times: u32) -> (i64, b
     let (first, _) = fleet
         .at_work(&Work::guarded(&lock, &[]).seconds(300.0))
         .await;
-    let flags = ["--overlap", "wait", "--lease", "12s", mode];
+    let flags = ["--overlap", "queue", "--lease", "12s", mode];
     let service = fleet
         .serve(&Work::guarded(&lock, &flags).seconds(0.5), 1)
         .await;

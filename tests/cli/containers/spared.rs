@@ -5,7 +5,7 @@ use crate::support::lock;
 use lockstep_tests::stack::until;
 use serde_json::json;
 
-const FLAGS: [&str; 3] = ["--overlap", "wait", "--protect"];
+const FLAGS: [&str; 3] = ["--overlap", "queue", "--protect"];
 
 #[tokio::test]
 async fn a_scale_in_spares_the_task_at_work_and_stops_the_idle_one() {
