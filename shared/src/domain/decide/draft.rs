@@ -2,8 +2,8 @@
 
 use super::{end_run, start_run};
 use crate::domain::{
-    Clause, Dismissal, Effect, FencingToken, Guard, HolderId, Lease, LockRecord, Outcome, Run,
-    RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot, StalePolicy, Terms,
+    Clause, Dismissal, Effect, FencingToken, Guard, HolderId, Lease, LockRecord, Outcome, Permits,
+    Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot, StalePolicy, Terms,
     Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
 };
 
@@ -244,6 +244,10 @@ impl<'a> Draft<'a> {
             Clause::SpacingPassed(now),
             Clause::DueIs(self.before.due),
         ];
+        if self.before.permits != Permits::ONE {
+            // Another release in between leaves room for one more waiter, whom nothing would let in.
+            clauses.push(Clause::AtCapacity);
+        }
         clauses.extend(self.narrow.iter().cloned());
         Some(Guard(clauses))
     }

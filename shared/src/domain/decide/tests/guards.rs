@@ -340,6 +340,22 @@ fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
     );
 }
 
+/// Another release in between may have let nobody in, because the first waiter waited for this one's end.
+#[test]
+fn a_hand_over_of_several_permits_needs_all_the_others_held() {
+    let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
+    scene.acquire("c", WhenFull::Queue { most: 9 }, 60).unwrap();
+    let before = scene.record().clone();
+    let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
+    assert_eq!(scene.holders(), ["a", "c"]);
+
+    let guard = done.narrow.unwrap();
+
+    let mut released = before.clone();
+    released.holders.remove(&holder("a"));
+    assert!(guard.holds(Some(&before)) && !guard.holds(Some(&released)));
+}
+
 /// The run that comes in had asked for another holder's place.
 #[test]
 fn a_hand_over_that_spares_another_holder_needs_its_lease_as_it_was_seen() {
