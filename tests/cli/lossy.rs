@@ -107,10 +107,18 @@ pub(crate) async fn gives_an_unseen_grant_back(
 
 #[tokio::test]
 async fn a_wait_for_a_table_that_never_answers_ends_in_time_and_with_69() {
-    let inside = Inside::open().await;
+    gives_up_on_a_silent_table(&Inside::open().await, |run| run).await;
+}
+
+/// `place` is where the command runs.
+pub(crate) async fn gives_up_on_a_silent_table(
+    inside: &Inside,
+    place: impl Fn(Command) -> Command,
+) {
     let lock = lock("max-wait-silent");
     let flags = ["--overlap", "queue", "--max-wait", "4s"];
-    let (proxy, mut run) = behind_proxy(&inside, &lock, &flags, &["echo", "ran"]).await;
+    let (proxy, run) = behind_proxy(inside, &lock, &flags, &["echo", "ran"]).await;
+    let mut run = place(run);
     run.stderr(std::process::Stdio::piped());
     proxy.close();
     let begun = now();

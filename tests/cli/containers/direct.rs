@@ -66,6 +66,12 @@ async fn a_first_process_that_never_had_an_answer_gives_its_grant_back_and_ends_
 }
 
 #[tokio::test]
+async fn a_first_process_gives_up_in_time_on_a_table_that_never_answers() {
+    let fleet = Fleet::open().await;
+    lossy::gives_up_on_a_silent_table(&fleet, |run| first(&fleet, &run, &[])).await;
+}
+
+#[tokio::test]
 async fn ctrl_z_does_not_stop_a_command_below_a_first_process() {
     let fleet = Fleet::open().await;
     let on_terminal = ["--interactive", "--tty"];

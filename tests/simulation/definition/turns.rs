@@ -103,7 +103,7 @@ fn what_a_woken_run_does_depends_on_what_its_grant_is_read_as() {
             format!("{waits} > {confirms} > Report Skip"),
             Ok(answer("duplicate")),
         ),
-        // Somebody woke it who had no right to: it goes on waiting.
+        // A forged SendTaskSuccess woke it: it waits on.
         (
             "granted",
             "skipped",

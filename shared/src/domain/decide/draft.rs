@@ -228,7 +228,7 @@ impl<'a> Draft<'a> {
     fn narrow_guard(&self, now: Timestamp) -> Option<Guard> {
         let same_due = self.next.due == self.before.due;
         let one_for_one = self.admitted && self.next.holders.len() == self.before.holders.len();
-        // With room left, whoever comes in between would be let in as well.
+        // With a permit left, an acquire written in between would be granted as well.
         if !same_due
             || !one_for_one
             || self.next.has_room()
@@ -245,7 +245,7 @@ impl<'a> Draft<'a> {
             Clause::DueIs(self.before.due),
         ];
         if self.before.permits != Permits::ONE {
-            // Another release in between leaves room for one more waiter, whom nothing would let in.
+            // A release written in between leaves a permit for one more waiter, without a hand-over.
             clauses.push(Clause::AtCapacity);
         }
         clauses.extend(self.narrow.iter().cloned());

@@ -340,7 +340,7 @@ fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
     );
 }
 
-/// Another release in between may have let nobody in, because the first waiter waited for this one's end.
+/// A release written in between may grant nothing, because the first waiter waits for this one.
 #[test]
 fn a_hand_over_of_several_permits_needs_all_the_others_held() {
     let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
