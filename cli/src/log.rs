@@ -19,7 +19,7 @@ pub(crate) fn init() {
     stderr::start();
     let level = variable(Key::Log.name()).and_then(|level| level.parse().ok());
     let level: Level = level.unwrap_or(Level::INFO);
-    // The handlers log every step, each heartbeat and each check while waiting. Here they log warnings
+    // The use cases log every step, each heartbeat and each check while waiting. Here they log warnings
     // and errors only; the commands log the rest.
     let steps = if level > Level::INFO {
         level
@@ -27,12 +27,7 @@ pub(crate) fn init() {
         level.min(Level::WARN)
     };
     let mut wanted = Targets::new().with_default(LevelFilter::from_level(level));
-    for quiet in [
-        "acquire_lock",
-        "heartbeat",
-        "release_lock",
-        "lockstep::recovery",
-    ] {
+    for quiet in ["lockstep::service", "lockstep::recovery"] {
         wanted = wanted.with_target(quiet, steps);
     }
     // Below info, the SDK logs whole requests and responses, with the bodies of messages. Its warnings

@@ -4,11 +4,11 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::events::eventbridge::EventBridge;
 use crate::executions::stepfunctions::StepFunctions;
-use crate::followup::FollowUp;
 use crate::protocol::Protocol;
-use crate::recovery::Caretaker;
+use crate::service::Deps;
 use crate::store::dynamodb::DynamoStore;
 use crate::tasks::ecs::Ecs;
+use crate::telemetry::{Metrics, StdoutSink};
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
@@ -47,31 +47,27 @@ pub async fn sdk_config_trusting(tls: TlsContext) -> SdkConfig {
         .await
 }
 
-/// The protocol on the real table, and what is done after a commit.
+/// The ports of a Lambda function.
+pub type Aws<V = EventBridge, K = StdoutSink> =
+    (DynamoStore, SystemClock, StepFunctions, Ecs, V, K);
+
+/// The dependencies of a Lambda function.
 #[must_use]
-pub fn follow_up(
-    sdk: &SdkConfig,
-    config: &Config,
-) -> FollowUp<DynamoStore, SystemClock, StepFunctions, EventBridge> {
+pub fn deps(sdk: &SdkConfig, config: &Config) -> Deps<Aws> {
     let table = DynamoStore::from_sdk(sdk, config.table.clone());
-    let executions = StepFunctions::from_sdk(sdk, table.clone());
-    FollowUp {
-        protocol: Protocol::new(table, SystemClock, SystemClock.now().millis()),
-        executions,
+    Deps {
+        executions: StepFunctions::from_sdk(sdk, table.clone()),
+        protocol: protocol(table),
+        tasks: Ecs::from_sdk(sdk),
         events: EventBridge::from_sdk(sdk, config.event_bus.clone()),
+        metrics: Metrics::new(StdoutSink, config.metrics_per_lock),
         table: config.table.clone(),
         retention: config.run_retention,
     }
 }
 
-/// The same, with sight of tasks.
+/// The protocol on `table`, by the machine's clock.
 #[must_use]
-pub fn caretaker(
-    sdk: &SdkConfig,
-    config: &Config,
-) -> Caretaker<DynamoStore, SystemClock, StepFunctions, Ecs, EventBridge> {
-    Caretaker {
-        follow: follow_up(sdk, config),
-        tasks: Ecs::from_sdk(sdk),
-    }
+pub fn protocol(table: DynamoStore) -> Protocol<DynamoStore, SystemClock> {
+    Protocol::new(table, SystemClock, SystemClock.now().millis())
 }

@@ -106,7 +106,7 @@ impl Error {
             }
             Refusal::Frozen { note } => {
                 let text = format!(
-                    "frozen: {note}; look whether that run is still at work, stop or evict it, then \
+                    "frozen: {note}; check whether that run is still at work, stop or evict it, then \
                      resume the lock"
                 );
                 (ErrorName::LockFrozen, text)

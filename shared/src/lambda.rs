@@ -30,9 +30,9 @@ where
         answer.await.map_err(|error| {
             let name = error.name();
             if name.is_retryable() {
-                tracing::warn!(error = %name, message = error.message());
+                tracing::warn!(event = "invocation_failed", error = %name, message = error.message());
             } else {
-                tracing::error!(error = %name, message = error.message());
+                tracing::error!(event = "invocation_failed", error = %name, message = error.message());
             }
             Diagnostic::from(error)
         })

@@ -1,9 +1,9 @@
 //! Lockstep: exclusive runs for batch jobs on AWS.
 //!
 //! Reading order: [`domain`] (the protocol as pure functions), [`protocol`] (fast path, observed
-//! path, bounded retry), [`store`] (where records live), [`contract`] (what crosses the wire).
+//! path, bounded retry), [`store`] (where records live), [`contract`] (what crosses the wire),
+//! [`service`] (the use cases).
 
-pub mod alerts;
 #[cfg(feature = "aws")]
 pub mod aws;
 pub mod backoff;
@@ -18,12 +18,11 @@ pub mod executions;
 mod failure;
 #[cfg(feature = "test-util")]
 mod faults;
-pub mod followup;
 #[cfg(feature = "lambda")]
 pub mod lambda;
-pub mod protection;
 pub mod protocol;
 pub mod recovery;
+pub mod service;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;

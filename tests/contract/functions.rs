@@ -11,9 +11,8 @@ use lockstep::error::Error;
 use lockstep::events::EventDetail;
 use lockstep::events::memory::MemoryEvents;
 use lockstep::executions::memory::MemoryExecutions;
-use lockstep::followup::FollowUp;
 use lockstep::protocol::Protocol;
-use lockstep::recovery::Caretaker;
+use lockstep::service::{Deps, acquire, check_running, heartbeat, reap, release};
 use lockstep::store::LockStore;
 use lockstep::store::memory::MemoryStore;
 use lockstep::tasks::memory::MemoryTasks;
@@ -55,9 +54,14 @@ impl MetricSink for &Lines {
 
 pub(crate) type Answer = Result<Value, Error>;
 
-type Follow<'a, S> = FollowUp<S, &'a ManualClock, &'a MemoryExecutions, &'a MemoryEvents>;
-type Care<'a, S> =
-    Caretaker<S, &'a ManualClock, &'a MemoryExecutions, &'a MemoryTasks, &'a MemoryEvents>;
+type InMemory<'a, S> = (
+    S,
+    &'a ManualClock,
+    &'a MemoryExecutions,
+    &'a MemoryTasks,
+    &'a MemoryEvents,
+    &'a Lines,
+);
 
 /// How long these functions remember an ended run.
 pub(crate) const RETENTION: Seconds = Seconds::of(86_400);
@@ -75,20 +79,15 @@ impl Functions {
         }
     }
 
-    pub(crate) fn follow_on<S: LockStore>(&self, store: S) -> Follow<'_, S> {
-        FollowUp {
+    pub(crate) fn deps_on<S: LockStore>(&self, store: S) -> Deps<InMemory<'_, S>> {
+        Deps {
             protocol: Protocol::new(store, &self.clock, 1),
             executions: &self.executions,
+            tasks: &self.tasks,
             events: &self.events,
+            metrics: Metrics::new(&self.metrics, false),
             table: "locks".into(),
             retention: RETENTION,
-        }
-    }
-
-    pub(crate) fn care_on<S: LockStore>(&self, store: S) -> Care<'_, S> {
-        Caretaker {
-            follow: self.follow_on(store),
-            tasks: &self.tasks,
         }
     }
 
@@ -97,31 +96,19 @@ impl Functions {
     }
 
     pub(crate) async fn acquire_on<S: LockStore>(&self, store: S, event: Value) -> Answer {
-        let deps = acquire_lock::Deps {
-            caretaker: self.care_on(store),
-            metrics: Metrics::new(&self.metrics, false),
-        };
-        let answer = acquire_lock::handle(&deps, event.clone()).await;
+        let answer = acquire::handle(&self.deps_on(store), event.clone()).await;
         checked("acquire-lock", &event, answer)
     }
 
     pub(crate) async fn heartbeat(&self, event: Value) -> Answer {
-        let deps = heartbeat::Deps {
-            follow: self.follow_on(&self.store),
-            tasks: &self.tasks,
-            metrics: Metrics::new(&self.metrics, false),
-        };
+        let deps = self.deps_on(&self.store);
         let answer = heartbeat::handle(&deps, event.clone()).await;
         checked("heartbeat", &event, answer)
     }
 
     pub(crate) async fn release(&self, event: Value) -> Answer {
-        let deps = release_lock::Deps {
-            follow: self.follow_on(&self.store),
-            tasks: &self.tasks,
-            metrics: Metrics::new(&self.metrics, false),
-        };
-        let answer = release_lock::handle(&deps, event.clone()).await;
+        let deps = self.deps_on(&self.store);
+        let answer = release::handle(&deps, event.clone()).await;
         checked("release-lock", &event, answer)
     }
 
@@ -130,25 +117,19 @@ impl Functions {
     }
 
     pub(crate) async fn reap_on<S: LockStore>(&self, store: S, event: Value) -> Answer {
-        let deps = reaper::Deps {
-            caretaker: self.care_on(store),
-            metrics: Metrics::new(&self.metrics, false),
-        };
-        let report = reaper::handle(&deps, event).await;
+        let report = reap::handle(&self.deps_on(store), event).await;
         report.map(|report| serde_json::to_value(report).unwrap())
     }
 
     pub(crate) async fn check_running(&self, event: Value) -> Answer {
-        let answer = check_running_executions::handle(&self.executions, event.clone()).await;
+        let answer = check_running::handle(&self.executions, event.clone()).await;
         checked("check-running-executions", &event, answer)
     }
 
     /// Carries out a command that no function offers, and what it leads to.
     pub(crate) async fn command(&self, lock: &str, command: Command) -> Outcome {
-        let follow = self.follow_on(&self.store);
-        let done = follow.protocol.execute(&key(lock), &command).await.unwrap();
-        follow.perform(&key(lock), done.effects).await;
-        done.outcome
+        let deps = self.deps_on(&self.store);
+        deps.execute(&key(lock), &command).await.unwrap()
     }
 
     pub(crate) fn now(&self) -> Timestamp {

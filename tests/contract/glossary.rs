@@ -55,7 +55,7 @@ fn the_glossary_has_every_field_of_a_request_for_a_lock() {
     }
 }
 
-/// The event names that the sources of the command log.
+/// The event names in the log calls of the sources.
 fn logged(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -87,9 +87,11 @@ fn logged(folder: &Path, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_table_of_log_events_has_what_the_command_logs_and_nothing_else() {
+fn the_table_of_log_events_has_what_the_sources_log_and_nothing_else() {
     let mut in_code = BTreeSet::new();
-    logged(&repository().join("cli/src"), &mut in_code);
+    for sources in ["cli/src", "shared/src", "functions"] {
+        logged(&repository().join(sources), &mut in_code);
+    }
     let table = document("log-events.md");
     let rows = table
         .lines()

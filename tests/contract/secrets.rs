@@ -104,10 +104,10 @@ async fn no_task_token_shows_in_a_log_line_an_event_or_an_error() {
     for part in [
         "queued",
         "released",
-        "woken",
-        "checked a holder",
-        "protection is as it was",
-        "could not be ended",
+        "waiter_woken",
+        "holder_checked",
+        "protection_refused",
+        "state_end_failed",
     ] {
         assert!(log.contains(part), "nothing logged of {part:?}");
     }

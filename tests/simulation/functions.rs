@@ -9,9 +9,8 @@ use crate::world::World;
 use lockstep::domain::{FencingToken, HolderId, LockKey, Seconds};
 use lockstep::events::{Event, EventKind, Events};
 use lockstep::executions::ExecutionArn;
-use lockstep::followup::FollowUp;
 use lockstep::protocol::Protocol;
-use lockstep::recovery::Caretaker;
+use lockstep::service::{Deps, acquire, heartbeat, reap, release};
 use lockstep::telemetry::{MetricSink, Metrics};
 use serde_json::{Value, to_value};
 use std::sync::Arc;
@@ -68,8 +67,14 @@ impl Function {
     }
 }
 
-type Follow = FollowUp<SimStore, SimClock, SimExecutions, SimEvents>;
-type Care = Caretaker<SimStore, SimClock, SimExecutions, SimTasks, SimEvents>;
+type Simulated = (
+    SimStore,
+    SimClock,
+    SimExecutions,
+    SimTasks,
+    SimEvents,
+    NoMetrics,
+);
 
 /// Runs a function on `event`.
 pub(crate) async fn call(
@@ -77,40 +82,12 @@ pub(crate) async fn call(
     function: Function,
     event: Value,
 ) -> Result<Value, Failure> {
-    let inside = is_inside(&event);
+    let deps = deps(world, is_inside(&event));
     let answer = match function {
-        Function::Acquire => {
-            let caretaker = caretaker(world, inside);
-            let deps = acquire_lock::Deps {
-                caretaker,
-                metrics: metrics(),
-            };
-            acquire_lock::handle(&deps, event).await.map(to_value)
-        }
-        Function::Heartbeat => {
-            let deps = heartbeat::Deps {
-                follow: follow(world, inside),
-                tasks: SimTasks(Arc::clone(world)),
-                metrics: metrics(),
-            };
-            heartbeat::handle(&deps, event).await.map(to_value)
-        }
-        Function::Release => {
-            let deps = release_lock::Deps {
-                follow: follow(world, inside),
-                tasks: SimTasks(Arc::clone(world)),
-                metrics: metrics(),
-            };
-            release_lock::handle(&deps, event).await.map(to_value)
-        }
-        Function::Reaper => {
-            let caretaker = caretaker(world, inside);
-            let deps = reaper::Deps {
-                caretaker,
-                metrics: metrics(),
-            };
-            reaper::handle(&deps, event).await.map(to_value)
-        }
+        Function::Acquire => acquire::handle(&deps, event).await.map(to_value),
+        Function::Heartbeat => heartbeat::handle(&deps, event).await.map(to_value),
+        Function::Release => release::handle(&deps, event).await.map(to_value),
+        Function::Reaper => reap::handle(&deps, event).await.map(to_value),
         Function::Work => return work(world, &event),
     };
     let answer = answer
@@ -141,25 +118,20 @@ fn is_inside(event: &Value) -> bool {
     holder.is_some_and(|holder| ExecutionArn::of_holder(&holder).is_none())
 }
 
-/// What a function, or a process inside, does after a commit.
-pub(crate) fn follow(world: &Arc<World>, inside: bool) -> Follow {
+/// The dependencies of a function, or of a process inside a container.
+pub(crate) fn deps(world: &Arc<World>, inside: bool) -> Deps<Simulated> {
     let seed = world.number(0..=u64::MAX);
-    FollowUp {
+    Deps {
         protocol: Protocol::new(SimStore(Arc::clone(world)), SimClock::any(world), seed),
         executions: SimExecutions {
             world: Arc::clone(world),
             inside,
         },
+        tasks: SimTasks(Arc::clone(world)),
         events: SimEvents(Arc::clone(world)),
+        metrics: Metrics::new(NoMetrics, false),
         table: "locks".into(),
         retention: RETENTION,
-    }
-}
-
-fn caretaker(world: &Arc<World>, inside: bool) -> Care {
-    Caretaker {
-        follow: follow(world, inside),
-        tasks: SimTasks(Arc::clone(world)),
     }
 }
 
@@ -190,13 +162,9 @@ impl Events for SimEvents {
     }
 }
 
-/// Metrics are not looked at here.
-struct NoMetrics;
+/// Drops metrics.
+pub(crate) struct NoMetrics;
 
 impl MetricSink for NoMetrics {
     fn write(&self, _: &str) {}
-}
-
-fn metrics() -> Metrics<NoMetrics> {
-    Metrics::new(NoMetrics, false)
 }

@@ -2,7 +2,7 @@
 
 use crate::cloud;
 use crate::engine::locked;
-use crate::functions::{RETENTION, follow};
+use crate::functions::{RETENTION, deps};
 use crate::world::World;
 use lockstep::domain::{Command, Evict, HolderId, LockKey, LockRecord, Mode, Order};
 use lockstep::executions::{ExecutionArn, ExecutionEnd};
@@ -78,8 +78,8 @@ fn order(note: &str) -> Order {
 }
 
 async fn carry_out(world: &Arc<World>, lock: &LockKey, command: Command) {
-    let follow = follow(world, false);
-    let done = follow.protocol.execute(lock, &command).await;
+    let deps = deps(world, false);
+    let done = deps.protocol.execute(lock, &command).await;
     let what = match &command {
         Command::Pause(_) => "pauses",
         Command::Resume(_) => "resumes",
@@ -93,6 +93,6 @@ async fn carry_out(world: &Arc<World>, lock: &LockKey, command: Command) {
     world.note("operator", format_args!("{what} {lock}{how}"));
     world.count("orders");
     if let Ok(done) = done {
-        follow.perform(lock, done.effects).await;
+        deps.effects().perform(lock, done.effects).await;
     }
 }

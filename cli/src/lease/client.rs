@@ -1,11 +1,10 @@
-//! Client of the lock table. It runs the handlers of the Lambda functions in this process.
+//! Client of the lock table. It runs the use cases of the Lambda functions in this process.
 
 use crate::lease::events::{BackgroundEvents, DedupEvents};
 use crate::log::StderrSink;
 use crate::platform::clock::Instant;
 use aws_config::SdkConfig;
-use lockstep::aws::follow_up;
-use lockstep::clock::SystemClock;
+use lockstep::aws::{Aws, protocol};
 use lockstep::config::Config;
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, Grant, HeartbeatRequest, HeartbeatResponse, ReleaseOutcome,
@@ -14,65 +13,40 @@ use lockstep::contract::{
 use lockstep::error::Error;
 use lockstep::events::eventbridge::EventBridge;
 use lockstep::executions::stepfunctions::StepFunctions;
-use lockstep::followup::FollowUp;
-use lockstep::recovery::Caretaker;
+use lockstep::service::{Deps, acquire, heartbeat, release};
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::tasks::ecs::Ecs;
 use lockstep::telemetry::Metrics;
-use serde::Serialize;
-use serde_json::Value;
 
 type Bus = BackgroundEvents<EventBridge>;
-type Acquire =
-    acquire_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, DedupEvents<Bus>, StderrSink>;
-type Heartbeat = heartbeat::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Bus, StderrSink>;
-type Release = release_lock::Deps<DynamoStore, SystemClock, StepFunctions, Ecs, Bus, StderrSink>;
+type Ports = Aws<DedupEvents<Bus>, StderrSink>;
 
 /// Client of the lock table. It does for a process what the functions do for a workflow, with the
 /// same requests, responses and events.
 #[derive(Debug)]
 pub(crate) struct LockClient {
-    acquire: Acquire,
+    deps: Deps<Ports>,
     /// The same without metrics.
-    acquire_again: Acquire,
-    heartbeat: Heartbeat,
-    release: Release,
+    quiet: Deps<Ports>,
     bus: Bus,
 }
 
 impl LockClient {
     /// The table that `config` names, with the settings of `sdk`.
     pub(crate) fn open(sdk: &SdkConfig, config: &Config) -> Self {
-        let metrics = Metrics::new(StderrSink::open(), config.metrics_per_lock);
         let bus = BackgroundEvents::new(EventBridge::from_sdk(sdk, config.event_bus.clone()));
-        let base = || FollowUp {
+        let deps = |metrics| Deps {
+            protocol: protocol(DynamoStore::from_sdk(sdk, config.table.clone())),
             executions: StepFunctions::without_tokens(sdk),
-            ..follow_up(sdk, config)
-        };
-        let follow = || with_events(base(), bus.clone());
-        let caretaker = || Caretaker {
-            follow: with_events(base(), DedupEvents::new(bus.clone())),
             tasks: Ecs::from_sdk(sdk),
+            events: DedupEvents::new(bus.clone()),
+            metrics,
+            table: config.table.clone(),
+            retention: config.run_retention,
         };
         Self {
-            acquire: Acquire {
-                caretaker: caretaker(),
-                metrics: metrics.clone(),
-            },
-            acquire_again: Acquire {
-                caretaker: caretaker(),
-                metrics: Metrics::new(StderrSink::closed(), false),
-            },
-            heartbeat: Heartbeat {
-                follow: follow(),
-                tasks: Ecs::from_sdk(sdk),
-                metrics: metrics.clone(),
-            },
-            release: Release {
-                follow: follow(),
-                tasks: Ecs::from_sdk(sdk),
-                metrics,
-            },
+            deps: deps(Metrics::new(StderrSink::open(), config.metrics_per_lock)),
+            quiet: deps(Metrics::new(StderrSink::closed(), false)),
             bus,
         }
     }
@@ -91,7 +65,7 @@ impl LockClient {
         &self,
         request: &AcquireRequest,
     ) -> Result<(AcquireResponse, Instant), Error> {
-        self.send(&self.acquire, request).await
+        self.send(&self.deps, request).await
     }
 
     /// Repeats the request while waiting, without counting another run in the metrics.
@@ -102,19 +76,19 @@ impl LockClient {
         &self,
         request: &AcquireRequest,
     ) -> Result<(AcquireResponse, Instant), Error> {
-        self.send(&self.acquire_again, request).await
+        self.send(&self.quiet, request).await
     }
 
     /// A permit may be older than the request that finds it: it was handed over, or an earlier
     /// answer was lost. The rest of its lease is not known here, so it is renewed.
     async fn send(
         &self,
-        deps: &Acquire,
+        deps: &Deps<Ports>,
         request: &AcquireRequest,
     ) -> Result<(AcquireResponse, Instant), Error> {
         loop {
             let sent = Instant::now();
-            let mut answer = acquire_lock::handle(deps, event(request)).await?;
+            let mut answer = acquire::run(deps, request.clone().check(deps.retention)?).await?;
             let AcquireResponse::AlreadyHeld(granted) = &mut answer else {
                 return Ok((answer, sent));
             };
@@ -147,7 +121,7 @@ impl LockClient {
             // `crate::protect` calls the ECS container agent instead of the API.
             protect: None,
         };
-        heartbeat::handle(&self.heartbeat, event(&request)).await
+        heartbeat::run(&self.deps, request.check(self.deps.retention)?).await
     }
 
     /// Releases a permit.
@@ -164,22 +138,6 @@ impl LockClient {
             outcome,
             protect: None,
         };
-        release_lock::handle(&self.release, event(&request)).await
+        release::run(&self.deps, request.check(self.deps.retention)?).await
     }
-}
-
-/// `follow`, with `events` as its publisher.
-fn with_events<S, C, E, V, W>(follow: FollowUp<S, C, E, V>, events: W) -> FollowUp<S, C, E, W> {
-    FollowUp {
-        protocol: follow.protocol,
-        executions: follow.executions,
-        events,
-        table: follow.table,
-        retention: follow.retention,
-    }
-}
-
-/// A request in the form that the handlers accept.
-fn event(request: &impl Serialize) -> Value {
-    serde_json::to_value(request).unwrap_or_default()
 }

@@ -1,10 +1,14 @@
-//! The deployable: wiring only.
+//! The Lambda function check-running-executions: wiring only.
 
-use lockstep::{aws::sdk_config, executions::stepfunctions::StepFunctions, telemetry::init_log};
+use lockstep::aws::sdk_config;
+use lockstep::executions::stepfunctions::StepFunctions;
+use lockstep::lambda::{RuntimeError, serve};
+use lockstep::service::check_running;
+use lockstep::telemetry::init_log;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), lockstep::lambda::RuntimeError> {
+async fn main() -> Result<(), RuntimeError> {
     init_log();
     let executions = StepFunctions::without_tokens(&sdk_config().await);
-    lockstep::lambda::serve(|event| check_running_executions::handle(&executions, event)).await
+    serve(|event| check_running::handle(&executions, event)).await
 }

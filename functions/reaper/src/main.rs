@@ -1,18 +1,15 @@
-//! The deployable: wiring only.
+//! The Lambda function reaper: wiring only.
 
-use lockstep::{
-    aws::{caretaker, sdk_config},
-    config::Config,
-    telemetry::{Metrics, StdoutSink, init_log},
-};
+use lockstep::aws::{deps, sdk_config};
+use lockstep::config::Config;
+use lockstep::lambda::{RuntimeError, serve};
+use lockstep::service::reap;
+use lockstep::telemetry::init_log;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), lockstep::lambda::RuntimeError> {
+async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
-    let deps = reaper::Deps {
-        caretaker: caretaker(&sdk_config().await, &config),
-        metrics: Metrics::new(StdoutSink, config.metrics_per_lock),
-    };
-    lockstep::lambda::serve(|event| reaper::handle(&deps, event)).await
+    let deps = deps(&sdk_config().await, &config);
+    serve(|event| reap::handle(&deps, event)).await
 }

@@ -1,21 +1,15 @@
-//! The deployable: wiring only.
+//! The Lambda function release-lock: wiring only.
 
-use lockstep::{
-    aws::{follow_up, sdk_config},
-    config::Config,
-    tasks::ecs::Ecs,
-    telemetry::{Metrics, StdoutSink, init_log},
-};
+use lockstep::aws::{deps, sdk_config};
+use lockstep::config::Config;
+use lockstep::lambda::{RuntimeError, serve};
+use lockstep::service::release;
+use lockstep::telemetry::init_log;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), lockstep::lambda::RuntimeError> {
+async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
-    let sdk = sdk_config().await;
-    let deps = release_lock::Deps {
-        follow: follow_up(&sdk, &config),
-        tasks: Ecs::from_sdk(&sdk),
-        metrics: Metrics::new(StdoutSink, config.metrics_per_lock),
-    };
-    lockstep::lambda::serve(|event| release_lock::handle(&deps, event)).await
+    let deps = deps(&sdk_config().await, &config);
+    serve(|event| release::handle(&deps, event)).await
 }

@@ -71,30 +71,37 @@ pub enum HeartbeatResponse {
 }
 
 impl HeartbeatRequest {
-    /// Reads and checks a request. A run that this heartbeat ends is remembered for `retention`.
+    /// Reads and checks a request.
     ///
     /// # Errors
-    /// [`InvalidRequest`]. It never repeats a task token.
+    /// As [`Self::check`], and for a missing or wrongly typed field.
     pub fn read(
         json: serde_json::Value,
         retention: Seconds,
     ) -> Result<CheckedHeartbeat, InvalidRequest> {
-        let request = parse::<Self>(json)?;
-        let grant = request.grant.check()?;
+        parse::<Self>(json)?.check(retention)
+    }
+
+    /// Checks every field. If this heartbeat ends the run, the history keeps it for `retention`.
+    ///
+    /// # Errors
+    /// The first field that breaks its rule. The error never contains a task token.
+    pub fn check(self, retention: Seconds) -> Result<CheckedHeartbeat, InvalidRequest> {
+        let grant = self.grant.check()?;
         let hidden = |_| InvalidRequest::new("taskToken", "(hidden)", TaskToken::RULE);
-        if let Some(progress) = &request.progress {
+        if let Some(progress) = &self.progress {
             check_progress(progress)?;
         }
-        let protect = request.protect.as_ref().map(ServiceTask::check);
-        let count = request.redrive_count;
+        let protect = self.protect.as_ref().map(ServiceTask::check);
+        let count = self.redrive_count;
         let redrives = count.map(|count| redrives("redriveCount", count, 0));
         let renew = Renew {
             redrives: redrives.transpose()?,
             holder: grant.holder,
             token: grant.token,
-            progress: request.progress,
+            progress: self.progress,
             retention,
-            beat: request
+            beat: self
                 .task_token
                 .map(TaskToken::new)
                 .transpose()

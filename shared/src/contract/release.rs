@@ -94,17 +94,24 @@ pub enum ReleaseResponse {
 }
 
 impl ReleaseRequest {
-    /// Reads and checks a request. The run is remembered for `retention`.
+    /// Reads and checks a request.
     ///
     /// # Errors
-    /// [`InvalidRequest`].
+    /// As [`Self::check`], and for a missing or wrongly typed field.
     pub fn read(
         json: serde_json::Value,
         retention: Seconds,
     ) -> Result<CheckedRelease, InvalidRequest> {
-        let request = parse::<Self>(json)?;
-        let grant = request.grant.check()?;
-        let protect = request.protect.as_ref().map(ServiceTask::check);
+        parse::<Self>(json)?.check(retention)
+    }
+
+    /// Checks every field. The history keeps the run for `retention`.
+    ///
+    /// # Errors
+    /// The first field that breaks its rule.
+    pub fn check(self, retention: Seconds) -> Result<CheckedRelease, InvalidRequest> {
+        let grant = self.grant.check()?;
+        let protect = self.protect.as_ref().map(ServiceTask::check);
         let (holder, token) = (grant.holder, grant.token);
         let release = |outcome| Release {
             holder: holder.clone(),
@@ -113,7 +120,7 @@ impl ReleaseRequest {
             outcome,
             retention,
         };
-        let command = match request.outcome {
+        let command = match self.outcome {
             ReleaseOutcome::Succeeded => release(RunOutcome::Succeeded).into(),
             ReleaseOutcome::Failed => release(RunOutcome::Failed).into(),
             ReleaseOutcome::Stopping => Command::MarkEnding(MarkEnding {

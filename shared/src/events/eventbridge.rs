@@ -88,11 +88,12 @@ fn refused<'a>(results: &[PutEventsResultEntry], events: &'a [Event]) -> Vec<(&'
         .collect()
 }
 
-/// An event that nobody will get is at least in the log.
+/// Logs an event that was not published, with all its fields.
 fn lost(event: &Event, why: &str) {
     let detail = EventDetail::from(event);
     tracing::warn!(
-        event = event.kind.detail_type(),
+        event = "publish_failed",
+        detail_type = event.kind.detail_type(),
         lock = %detail.lock,
         holder = detail.holder,
         token = detail.token,

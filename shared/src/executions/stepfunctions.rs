@@ -160,7 +160,7 @@ impl Executions for StepFunctions {
             (Some(vault), Some(_)) => vault.key().await?.open(lock, token),
         };
         let Some(token) = opened else {
-            tracing::warn!(%lock, "a task token was not sealed for this lock with this key");
+            tracing::warn!(event = "token_rejected", %lock, "the task token is not sealed for this lock with this key");
             return Ok(StateEnd::NotWaiting);
         };
         let call = self.client.send_task_success();

@@ -210,7 +210,7 @@ impl Check {
             return;
         }
         let (lock, holder, token) = (&self.lock, &self.holder, self.lease.token);
-        tracing::info!(%lock, %holder, %token, ?action, "checked a holder");
+        tracing::info!(event = "holder_checked", %lock, %holder, %token, ?action, "checked");
         match action {
             Action::Leave => self.finish(self.held(), []),
             Action::Wake => {

@@ -8,9 +8,9 @@ mod lag;
 mod unclaimed;
 mod unclear;
 
+use super::judge::UNCONFIRMED_MAX;
 use super::{
-    Action, Commitment, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight,
-    UNCONFIRMED_MAX, judge,
+    Action, Commitment, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight, judge,
 };
 use crate::domain::{
     Call, Death, Ending, EndingCause, FencingToken, HolderId, Lease, Permits, Seconds, StalePolicy,

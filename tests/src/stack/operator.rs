@@ -3,16 +3,13 @@
 use super::Stack;
 use super::executions::patience;
 use aws_sdk_sfn::config::{Credentials, Region, SharedCredentialsProvider};
-use lockstep::clock::SystemClock;
+use lockstep::aws::Aws;
 use lockstep::config::Config;
 use lockstep::domain::{Command, Evict, HolderId, LockKey, Order, Outcome, Seconds};
-use lockstep::events::eventbridge::EventBridge;
-use lockstep::executions::stepfunctions::StepFunctions;
-use lockstep::followup::FollowUp;
-use lockstep::store::dynamodb::DynamoStore;
+use lockstep::service::Deps;
 
-/// The protocol on the deployed table, and what is done after a commit.
-pub type Operator = FollowUp<DynamoStore, SystemClock, StepFunctions, EventBridge>;
+/// The use cases on the deployed stack.
+pub type Operator = Deps<Aws>;
 
 const DAY: Seconds = Seconds::of(86_400);
 
@@ -33,17 +30,15 @@ impl Stack {
             metrics_per_lock: false,
             event_bus: "default".into(),
         };
-        lockstep::aws::follow_up(&sdk, &config)
+        lockstep::aws::deps(&sdk, &config)
     }
 
     /// Carries out `command`, and what has to follow.
     pub async fn command(&self, lock: &str, command: Command) -> Outcome {
         let operator = self.operator().await;
         let lock = key(lock);
-        let done = operator.protocol.execute(&lock, &command).await;
-        let done = done.unwrap_or_else(|error| panic!("{command:?} of {lock}: {error}"));
-        operator.perform(&lock, done.effects).await;
-        done.outcome
+        let outcome = operator.execute(&lock, &command).await;
+        outcome.unwrap_or_else(|error| panic!("{command:?} of {lock}: {error}"))
     }
 
     /// Holders finish; nobody new starts.

@@ -51,7 +51,7 @@ impl DynamoStore {
 fn readable(lock: &LockKey, item: &Attributes) -> Option<Run> {
     let run = token(lock, item).and_then(|token| decode::run(lock, &RunId::Token(token), item));
     if let Err(error) = &run {
-        tracing::error!(%lock, %error, "the history passes over an entry that cannot be read");
+        tracing::error!(event = "history_entry_skipped", %lock, %error, "the history skips an entry that it cannot read");
     }
     run.ok()
 }

@@ -60,7 +60,7 @@ fn readable(key: &Attributes) -> Option<DueLock> {
     let lock = due_lock(key);
     if let Err(error) = &lock {
         let of = key.get("pk").and_then(|name| name.as_s().ok());
-        tracing::error!(lock = of, %error, "the sweep passes over a record that it cannot read");
+        tracing::error!(event = "record_skipped", lock = of, %error, "the sweep skips a record that it cannot read");
     }
     lock.ok()
 }

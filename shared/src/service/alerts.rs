@@ -1,11 +1,11 @@
-//! What is worth telling, in words: from what happened to an event.
+//! The text of events: what happened, why, and what an operator can do.
 
 use crate::contract::{Skipped, held_by, rfc3339};
 use crate::domain::{FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp};
 use crate::error::Error;
 use crate::events::{Event, EventKind, WaitingState};
 
-/// Whom an event is about, and when it happened.
+/// The subject of an event, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     /// The lock.
@@ -19,7 +19,7 @@ pub struct About<'a> {
 }
 
 impl About<'_> {
-    /// A run gave way. Nothing for refusals that fail the run: the workflow tells of those.
+    /// A run gave way. `None` for refusals that fail the run: its workflow reports them.
     #[must_use]
     pub fn gave_way(&self, refusal: &Refusal) -> Option<Event> {
         let lock = self.lock;
@@ -52,14 +52,14 @@ impl About<'_> {
     /// A run waited until its time was up.
     #[must_use]
     pub fn wait_given_up(&self, message: &str) -> Event {
-        let advice = "look at the holder, or let runs wait longer (waitSeconds)";
+        let advice = "check the holder, or let runs wait longer (waitSeconds)";
         self.event(EventKind::WaitGivenUp, message, advice)
     }
 
     /// A run lost its lease while it was at work.
     #[must_use]
     pub fn lease_lost(&self, reason: &str) -> Event {
-        let advice = "look at the run: its workflow fails and stops the work";
+        let advice = "check the run: its workflow fails and stops the work";
         self.event(EventKind::LeaseLost, reason, advice)
     }
 
@@ -71,27 +71,27 @@ impl About<'_> {
             RunOutcome::Evicted => (EventKind::RunEvicted, "nothing: an operator asked for it"),
             RunOutcome::Lost => (
                 EventKind::LeaseLost,
-                "look at the run: it may still be at work, without its permit",
+                "check the run: it may still be at work, without its permit",
             ),
             _ => (
                 EventKind::RunRecovered,
-                "look why the run died; the lock is free and the next run goes on",
+                "find out why the run died; the lock is free and the next run goes on",
             ),
         };
         self.event(kind, evidence, advice)
     }
 
-    /// A run was told to stop.
+    /// A run is being stopped.
     #[must_use]
     pub fn stopped(&self, why: &str) -> Event {
-        let advice = "look at the run; the next one starts when its tasks have stopped";
+        let advice = "check the run; the next one starts when its tasks have stopped";
         self.event(EventKind::RunStopped, why, advice)
     }
 
     /// The lock was frozen.
     #[must_use]
     pub fn frozen(&self, note: &str) -> Event {
-        let advice = "look whether the run is at work, stop or evict it, then resume the lock";
+        let advice = "check whether the run is at work, stop or evict it, then resume the lock";
         self.event(EventKind::LockFrozen, note, advice)
     }
 

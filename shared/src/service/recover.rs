@@ -1,33 +1,29 @@
-//! Checks holders: carries each request of a [`Check`] to the service that it is for.
+//! Checks holders: carries each request of a [`Check`] to its service.
 
-use super::{
+use super::alerts::About;
+use super::{Deps, Ports};
+use crate::domain::{Command, HolderId, Lease, LockKey, Outcome, Run, Settle, Work};
+use crate::events::Events;
+use crate::executions::{ExecutionArn, Executions};
+use crate::protocol::ProtocolError;
+use crate::recovery::{
     Alert, Answer, Check, ExecutionSight, Hint, Inspection, Ownership, Request, Step, TaskSight,
     TasksSight, over,
 };
-use crate::alerts::About;
-use crate::clock::Clock;
-use crate::domain::{Command, HolderId, Lease, LockKey, Outcome, Run, Settle, Timestamp, Work};
-use crate::events::Events;
-use crate::executions::{ExecutionArn, Executions};
-use crate::followup::FollowUp;
-use crate::protocol::ProtocolError;
 use crate::store::LockStore;
 use crate::tasks::{Tasks, task_group};
 
 /// Checks holders.
-#[derive(Debug)]
-pub struct Caretaker<S, C, E, T, V> {
-    /// What is done after a commit.
-    pub follow: FollowUp<S, C, E, V>,
-    /// Where tasks are described and stopped.
-    pub tasks: T,
+pub struct RecoveryService<'a, P: Ports> {
+    pub(super) deps: &'a Deps<P>,
 }
 
-impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C, E, T, V> {
-    /// Checks one holder and does what its state calls for. `hint` is what an event reports of it.
+impl<P: Ports> RecoveryService<'_, P> {
+    /// Checks one holder, and recovers, stops or freezes it as the evidence demands. `hint` is what
+    /// an event reports of it.
     ///
     /// # Errors
-    /// [`ProtocolError`] when the table did not do its part. A service that gives no answer is no
+    /// [`ProtocolError`] when a request to the table failed. A failed call to another service is no
     /// error: the holder is left as it is.
     pub async fn check(
         &self,
@@ -36,9 +32,9 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
         lease: &Lease,
         hint: Option<Hint>,
     ) -> Result<Inspection, ProtocolError> {
-        let retention = self.follow.retention;
+        let retention = self.deps.retention;
         let mut check = Check::new(lock.clone(), holder.clone(), lease.clone(), hint, retention);
-        let mut step = check.begin(self.now());
+        let mut step = check.begin(self.deps.now());
         loop {
             let request = match step {
                 Step::Over(inspection) => return Ok(inspection),
@@ -48,15 +44,15 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                 lock,
                 holder,
                 token: Some(lease.token),
-                at: self.now(),
+                at: self.deps.now(),
             };
             let answer = self.ask(&about, lease, request).await?;
-            step = check.answer(answer, self.now());
+            step = check.answer(answer, self.deps.now());
         }
     }
 
-    /// Records how the run of the open marker `run` ended that lost its permit and went on without,
-    /// if its work is over. Whether it did.
+    /// Records the end of a run that lost its permit and worked on (stale policy `yield`), if its work
+    /// has ended. `run` is its open marker. Whether the end was recorded.
     ///
     /// # Errors
     /// [`ProtocolError`], as for a check.
@@ -72,7 +68,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
             Some(work) => self.list(work, &task_group(lock, &run.holder)).await,
             None => TasksSight::NotNamed,
         };
-        let Some(ended) = over(lease, &execution, &tasks, self.now()) else {
+        let Some(ended) = over(lease, &execution, &tasks, self.deps.now()) else {
             return Ok(false);
         };
         let settle = Command::Settle(Settle {
@@ -80,14 +76,14 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
             token: run.token,
             succeeded: ended.succeeded,
             evidence: ended.evidence,
-            retention: self.follow.retention,
+            retention: self.deps.retention,
         });
-        let done = self.follow.protocol.execute(lock, &settle).await?;
+        let done = self.deps.protocol.execute(lock, &settle).await?;
         Ok(done.outcome == Outcome::Done)
     }
 
     async fn describe(&self, arn: &ExecutionArn) -> ExecutionSight {
-        match self.follow.executions.look(arn).await {
+        match self.deps.executions.look(arn).await {
             Ok(Some(state)) => ExecutionSight::Seen(state),
             Ok(None) => ExecutionSight::Unknown,
             Err(error) => ExecutionSight::Hidden(error.to_string()),
@@ -95,7 +91,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
     }
 
     async fn list(&self, work: &Work, group: &str) -> TasksSight {
-        match self.tasks.of_group(work, group).await {
+        match self.deps.tasks.of_group(work, group).await {
             Ok(tasks) => TasksSight::Seen(tasks),
             Err(error) => TasksSight::Hidden(error.to_string()),
         }
@@ -108,7 +104,7 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
         request: Request,
     ) -> Result<Answer, ProtocolError> {
         let About { lock, holder, .. } = *about;
-        let executions = &self.follow.executions;
+        let executions = &self.deps.executions;
         Ok(match request {
             Request::DescribeExecution(arn) => Answer::Execution(self.describe(&arn).await),
             Request::ProveOwnership(arn) => {
@@ -118,39 +114,35 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                     Err(error) => Ownership::Hidden(error.to_string()),
                 })
             }
-            Request::DescribeTask(arn) => Answer::Task(match self.tasks.look(&arn).await {
+            Request::DescribeTask(arn) => Answer::Task(match self.deps.tasks.look(&arn).await {
                 Ok(Some(task)) => TaskSight::Seen(task),
                 Ok(None) => TaskSight::Unknown,
                 Err(error) => TaskSight::Hidden(error.to_string()),
             }),
             Request::ListTasks(work, group) => Answer::Tasks(self.list(&work, &group).await),
-            Request::Execute(command) => {
-                let done = self.follow.protocol.execute(lock, &command).await?;
-                self.follow.perform(lock, done.effects).await;
-                Answer::Executed(done.outcome)
-            }
+            Request::Execute(command) => Answer::Executed(self.deps.execute(lock, &command).await?),
             Request::Note(command) => {
-                if let Err(error) = self.follow.protocol.execute(lock, &command).await {
-                    tracing::warn!(%lock, %holder, %error, "the task was not noted in the history");
+                if let Err(error) = self.deps.protocol.execute(lock, &command).await {
+                    tracing::warn!(event = "task_not_recorded", %lock, %holder, %error, "the history lacks the end of the task");
                 }
                 Answer::Executed(Outcome::Done)
             }
             Request::StopExecution(arn, error, cause) => {
                 let stopped = executions.stop(&arn, error, &cause).await;
                 if let Err(error) = &stopped {
-                    tracing::warn!(%lock, %holder, %error, "StopExecution failed");
+                    tracing::warn!(event = "stop_execution_failed", %lock, %holder, %error, "StopExecution failed");
                 }
                 Answer::Accepted(stopped.is_ok())
             }
             Request::StopTask(cluster, task, reason) => {
-                let stopped = self.tasks.stop(&cluster, &task, &reason).await;
+                let stopped = self.deps.tasks.stop(&cluster, &task, &reason).await;
                 if let Err(error) = &stopped {
-                    tracing::warn!(%lock, %holder, task, %error, "StopTask failed");
+                    tracing::warn!(event = "stop_task_failed", %lock, %holder, task, %error, "StopTask failed");
                 }
                 Answer::Accepted(stopped.is_ok())
             }
             Request::Wake(lease) => {
-                self.follow.wake_again(lock, holder, &lease).await;
+                self.deps.effects().wake_again(lock, holder, &lease).await;
                 Answer::Done
             }
             Request::Raise(alert) => {
@@ -161,22 +153,17 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events> Caretaker<S, C,
                     Alert::NotStopped(why) => about.not_stopped(&why),
                     Alert::Freed(outcome, evidence) => about.freed(outcome, &evidence),
                 };
-                self.follow.events.publish(vec![event]).await;
+                self.deps.events.publish(vec![event]).await;
                 Answer::Done
             }
             Request::LoadWaiter(id) => {
-                let waiter = self.follow.protocol.store().load_waiter(lock, &id).await?;
+                let waiter = self.deps.store().load_waiter(lock, &id).await?;
                 Answer::Waiter(waiter)
             }
             Request::LoadLease(holder, token) => {
-                let record = self.follow.protocol.store().load(lock).await?;
+                let record = self.deps.store().load(lock).await?;
                 Answer::Lease(record.and_then(|record| record.lease(&holder, token).cloned()))
             }
         })
-    }
-
-    /// The time that checks are made by.
-    pub fn now(&self) -> Timestamp {
-        self.follow.protocol.clock().now()
     }
 }

@@ -1,92 +1,89 @@
-//! acquire-lock: take a permit, wait for one, or say who has it.
+//! acquire-lock: acquires a permit, takes a place in the queue, or returns the current holder.
 
 mod report;
 mod resume;
 
-use lockstep::clock::{Clock, within};
-use lockstep::contract::{
+use super::{Deps, Ports};
+use crate::clock::{Clock, within};
+use crate::contract::{
     AcquireRequest, AcquireResponse, CheckedAcquire, Duplicate, GaveUp, Granted, Overlap, Queued,
     Skipped,
 };
-use lockstep::domain::{
-    Effect, HolderId, Lease, LockKey, Outcome, Refusal, Run, TaskToken, Terms, Timestamp,
-};
-use lockstep::error::Error;
-use lockstep::events::Events;
-use lockstep::executions::Executions;
-use lockstep::protocol::{Done, ProtocolError};
-use lockstep::recovery::{Caretaker, Inspection};
-use lockstep::store::LockStore;
-use lockstep::tasks::Tasks;
-use lockstep::telemetry::{MetricSink, Metrics};
+use crate::domain::{Effect, HolderId, Lease, Outcome, Refusal, Run, TaskToken, Terms, Timestamp};
+use crate::error::Error;
+use crate::executions::Executions;
+use crate::protocol::{Done, ProtocolError};
+use crate::recovery::Inspection;
+use crate::store::LockStore;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Most holders that one call checks. The sweep checks the others.
+/// Most holders that one call checks. The others are left to the sweep.
 const CHECKS_MAX: usize = 3;
 
 /// How long the checks of one call may take: the function has ten seconds.
 const CHECKS_TIME: Duration = Duration::from_secs(5);
 
-/// How often another attempt at the same run is checked again while it is seen to run, and after
-/// which pause. A caller that retries asks right after StopExecution, and DescribeExecution is
+/// How often an earlier attempt at the same run is checked again while its execution runs, and the
+/// pause before each check. A caller retries right after StopExecution, and DescribeExecution is
 /// eventually consistent.
 const RECHECKS: usize = 3;
 const RECHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// What the handler works with, built once before the first event.
-#[derive(Debug)]
-pub struct Deps<S, C, E, T, V, K> {
-    /// The protocol, and what is done about holders that may be dead.
-    pub caretaker: Caretaker<S, C, E, T, V>,
-    /// Where metrics go.
-    pub metrics: Metrics<K>,
-}
-
-/// What the checks of holders came to.
+/// The result of checking the holders in the way.
 #[derive(Default)]
 struct Checked {
-    /// Whose permit was freed.
+    /// The holder whose permit was freed.
     freed: Option<HolderId>,
-    /// Whether the answer to the request may be another one now.
+    /// Whether the response to the request may have changed.
     changed: bool,
 }
 
-/// Answers one request. With a task token, the waiting state gets the answer too, unless that is
-/// to go on waiting.
+/// Checks the JSON `event` and handles it.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest`, `LockHeld`, `QueueFull`, `PermitsMismatch`, `LockPaused`,
+/// As [`run`], and `Lockstep.InvalidRequest`.
+pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<AcquireResponse, Error> {
+    run(deps, AcquireRequest::read(event, deps.retention)?).await
+}
+
+/// Handles one request. With a task token, the waiting state ends with the response, unless that is
+/// `queued`.
+///
+/// # Errors
+/// `Lockstep.LockHeld`, `QueueFull`, `PermitsMismatch`, `LockPaused`,
 /// `LockFrozen`, `Contended`, `Unavailable`, `Denied`, `Corrupt`; to a redriven execution `LeaseLost`.
-pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>(
-    deps: &Deps<S, C, E, T, V, K>,
-    event: Value,
+pub async fn run<P: Ports>(
+    deps: &Deps<P>,
+    mut request: CheckedAcquire,
 ) -> Result<AcquireResponse, Error> {
-    let follow = &deps.caretaker.follow;
-    let mut request = AcquireRequest::read(event, follow.retention)?;
     if let Some(token) = &mut request.acquire.task_token {
-        *token = follow.executions.seal(&request.lock, token).await?;
+        *token = deps.executions.seal(&request.lock, token).await?;
     }
     if let Some(renew) = &request.resume {
-        return deps.resume(&request, renew).await;
+        return resume::run(deps, &request.lock, renew).await;
     }
+    let call = Call {
+        deps,
+        request: &request,
+    };
     let lock = &request.lock;
-    let mut result = deps.execute(&request).await;
-    let checked = deps.check_holders(&request, &result).await;
-    // A waiting state that a recovery has let in is woken like any other.
+    let mut result = call.execute().await;
+    let checked = call.check_holders(&result).await;
+    // A waiting state that a recovery has granted a permit is woken like any other.
     let is_queued = request.acquire.task_token.is_some() && result.is_ok();
     if checked.changed && !is_queued {
-        result = deps.execute(&request).await;
+        result = call.execute().await;
     }
-    let now = follow.protocol.clock().now();
+    let now = deps.now();
     let response = match result {
         Ok(done) => {
             let (stop, rest) = split(done.effects);
-            follow.perform(lock, rest).await;
+            deps.effects().perform(lock, rest).await;
             for (other, lease) in stop {
-                deps.check(&request, &other, &lease).await;
+                call.check(&other, &lease).await;
             }
-            held(&request, &follow.table, done.outcome, checked.freed)
+            held(&request, &deps.table, done.outcome, checked.freed)
         }
         Err(ProtocolError::Refused(refusal)) => {
             report::refusal(deps, &request, &refusal, now).await;
@@ -95,40 +92,38 @@ pub async fn handle<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, 
         Err(error) => return Err(Error::of_command(lock, error)),
     };
     if let Some(token) = &request.acquire.task_token {
-        deps.answer_state(lock, token, &response).await?;
+        call.end_waiting_state(token, &response).await?;
     }
     report::response(deps, &request, &response, now).await;
     Ok(response)
 }
 
-impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
-    Deps<S, C, E, T, V, K>
-{
-    async fn execute(&self, request: &CheckedAcquire) -> Result<Done, ProtocolError> {
-        let protocol = &self.caretaker.follow.protocol;
-        protocol.execute(&request.lock, &request.command()).await
+/// One call of acquire-lock.
+struct Call<'a, P: Ports> {
+    deps: &'a Deps<P>,
+    request: &'a CheckedAcquire,
+}
+
+impl<P: Ports> Call<'_, P> {
+    async fn execute(&self) -> Result<Done, ProtocolError> {
+        let Self { deps, request } = self;
+        let command = request.command();
+        deps.protocol.execute(&request.lock, &command).await
     }
 
     /// Checks holders in the way that may be dead or ending, within [`CHECKS_TIME`].
-    async fn check_holders(
-        &self,
-        request: &CheckedAcquire,
-        result: &Result<Done, ProtocolError>,
-    ) -> Checked {
+    async fn check_holders(&self, result: &Result<Done, ProtocolError>) -> Checked {
         let mut checked = Checked::default();
-        let checks = self.check_each(request, result, &mut checked);
-        if within(self.clock(), CHECKS_TIME, checks).await.is_none() {
-            tracing::warn!(lock = %request.lock, "the checks of holders took too long");
+        let checks = self.check_each(result, &mut checked);
+        let checks = within(self.deps.clock(), CHECKS_TIME, checks).await;
+        if checks.is_none() {
+            let lock = &self.request.lock;
+            tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders took too long");
         }
         checked
     }
 
-    async fn check_each(
-        &self,
-        request: &CheckedAcquire,
-        result: &Result<Done, ProtocolError>,
-        checked: &mut Checked,
-    ) {
+    async fn check_each(&self, result: &Result<Done, ProtocolError>, checked: &mut Checked) {
         let holders = match result {
             Ok(Done {
                 outcome: Outcome::Queued { holders, .. },
@@ -140,12 +135,12 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
                 | Refusal::PermitsMismatch { holders, .. },
             )) => holders.clone(),
             Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) if run.end.is_none() => {
-                self.in_flight(&request.lock, run, checked).await
+                self.in_flight(run, checked).await
             }
             _ => return,
         };
-        let now = self.clock().now();
-        let terms = &request.acquire.terms;
+        let now = self.deps.now();
+        let terms = &self.request.acquire.terms;
         let mut suspects: Vec<_> = holders
             .iter()
             .filter(|(holder, lease)| {
@@ -155,11 +150,11 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
             .collect();
         for check in 0..=RECHECKS {
             if check > 0 {
-                self.clock().sleep(RECHECK_AFTER).await;
+                self.deps.clock().sleep(RECHECK_AFTER).await;
             }
             let mut running = Vec::new();
             for suspect @ (holder, lease) in suspects {
-                match self.check(request, holder, lease).await {
+                match self.check(holder, lease).await {
                     Some(Inspection::Freed(_)) => {
                         checked.freed = Some(holder.clone());
                         checked.changed = true;
@@ -176,31 +171,27 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
                     Some(Inspection::Held | Inspection::Renewed) | None => {}
                 }
             }
-            if checked.changed || running.is_empty() || !request.wait_for_ending {
+            if checked.changed || running.is_empty() || !self.request.wait_for_ending {
                 return;
             }
             suspects = running;
         }
     }
 
-    /// The holder that has the run key now. The refusal has its name, and not its lease: that takes
-    /// a read. A run that went on without its permit is settled here, if its work is over.
-    async fn in_flight(
-        &self,
-        lock: &LockKey,
-        run: &Run,
-        checked: &mut Checked,
-    ) -> Vec<(HolderId, Lease)> {
-        let record = self.caretaker.follow.protocol.store().load(lock).await;
+    /// The current holder of the run key. The refusal has its name without its lease, which takes a
+    /// read. If the run lost its permit and its work has ended, its end is recorded.
+    async fn in_flight(&self, run: &Run, checked: &mut Checked) -> Vec<(HolderId, Lease)> {
+        let lock = &self.request.lock;
+        let record = self.deps.store().load(lock).await;
         let lease = match &record {
             Ok(Some(record)) => record.lease(&run.holder, run.token).cloned(),
             Ok(None) | Err(_) => None,
         };
         if let (None, Ok(_)) = (&lease, &record) {
-            match self.caretaker.settle(lock, run).await {
+            match self.deps.recovery().settle(lock, run).await {
                 Ok(settled) => checked.changed |= settled,
                 Err(error) => {
-                    tracing::warn!(%lock, %error, "the end of a run was not recorded");
+                    tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
                 }
             }
         }
@@ -208,40 +199,29 @@ impl<S: LockStore, C: Clock, E: Executions, T: Tasks, V: Events, K: MetricSink>
         holder.into_iter().collect()
     }
 
-    /// The answer to this request does not depend on it, so a failure is only logged.
-    async fn check(
-        &self,
-        request: &CheckedAcquire,
-        holder: &HolderId,
-        lease: &Lease,
-    ) -> Option<Inspection> {
-        let lock = &request.lock;
-        let checked = self.caretaker.check(lock, holder, lease, None).await;
+    /// Checks one holder. The response does not depend on it, so a failure is only logged.
+    async fn check(&self, holder: &HolderId, lease: &Lease) -> Option<Inspection> {
+        let lock = &self.request.lock;
+        let checked = self.deps.recovery().check(lock, holder, lease, None).await;
         if let Err(error) = &checked {
-            tracing::warn!(%lock, %holder, %error, "the holder was not checked");
+            tracing::warn!(event = "check_failed", %lock, %holder, %error, "the holder was not checked");
         }
         checked.ok()
     }
 
-    fn clock(&self) -> &C {
-        self.caretaker.follow.protocol.clock()
-    }
-
-    /// A state that could not be ended waits in vain for its whole interval: better to fail, and to
-    /// be tried again.
-    async fn answer_state(
+    /// Ends the waiting state with `response`. A state that does not end waits in vain for its whole
+    /// interval, so a failure fails the call, and Step Functions retries.
+    async fn end_waiting_state(
         &self,
-        lock: &LockKey,
         token: &TaskToken,
         response: &AcquireResponse,
     ) -> Result<(), Error> {
-        if matches!(response, AcquireResponse::Queued(_)) {
-            return Ok(());
+        if !matches!(response, AcquireResponse::Queued(_)) {
+            let (executions, lock) = (&self.deps.executions, &self.request.lock);
+            executions
+                .end_state(lock, token, &response.to_json())
+                .await?;
         }
-        let executions = &self.caretaker.follow.executions;
-        executions
-            .end_state(lock, token, &response.to_json())
-            .await?;
         Ok(())
     }
 }
@@ -271,7 +251,7 @@ fn split(effects: Vec<Effect>) -> (Vec<(HolderId, Lease)>, Vec<Effect>) {
     (stop, rest)
 }
 
-/// The answer to a caller that holds a permit or a place.
+/// The response to a caller that has a permit or a place in the queue.
 fn held(
     request: &CheckedAcquire,
     table: &str,
@@ -299,7 +279,7 @@ fn held(
     }
 }
 
-/// The answer to a caller that gets no permit: data where the request asked for data.
+/// The response to a caller that is refused: data or an error, as the overlap policy says.
 fn refused(request: &CheckedAcquire, refusal: Refusal) -> Result<AcquireResponse, Error> {
     let lock = &request.lock;
     match (refusal, request.overlap) {

@@ -1,30 +1,19 @@
-//! What came of a request, for logs, metrics and events.
+//! Logs, metrics and events of a call of acquire-lock.
 
-use crate::Deps;
-use lockstep::alerts::About;
-use lockstep::clock::Clock;
-use lockstep::contract::{AcquireResponse, CheckedAcquire, Overlap};
-use lockstep::domain::{LockKey, Refusal, Timestamp};
-use lockstep::events::Events;
-use lockstep::executions::Executions;
-use lockstep::store::LockStore;
-use lockstep::tasks::Tasks;
-use lockstep::telemetry::{Metric, MetricSink};
+use crate::contract::{AcquireResponse, CheckedAcquire, Overlap};
+use crate::domain::{LockKey, Refusal, Timestamp};
+use crate::events::Events;
+use crate::service::alerts::About;
+use crate::service::{Deps, Ports};
+use crate::telemetry::Metric;
 
-/// Tells of a run that gets no permit.
-pub(crate) async fn refusal<S, C, E, T, V, K>(
-    deps: &Deps<S, C, E, T, V, K>,
+/// Reports a refusal.
+pub(super) async fn refusal<P: Ports>(
+    deps: &Deps<P>,
     request: &CheckedAcquire,
     refusal: &Refusal,
     now: Timestamp,
-) where
-    S: LockStore,
-    C: Clock,
-    E: Executions,
-    T: Tasks,
-    V: Events,
-    K: MetricSink,
-{
+) {
     if matches!(refusal, Refusal::QueueFull { .. }) {
         let full = [(Metric::QueueFull, 1.0)];
         deps.metrics.report(&request.lock, now, &full);
@@ -38,24 +27,17 @@ pub(crate) async fn refusal<S, C, E, T, V, K>(
         return;
     }
     if let Some(event) = about(request, now).gave_way(refusal) {
-        deps.caretaker.follow.events.publish(vec![event]).await;
+        deps.events.publish(vec![event]).await;
     }
 }
 
-/// Tells of an answer.
-pub(crate) async fn response<S, C, E, T, V, K>(
-    deps: &Deps<S, C, E, T, V, K>,
+/// Reports a response.
+pub(super) async fn response<P: Ports>(
+    deps: &Deps<P>,
     request: &CheckedAcquire,
     response: &AcquireResponse,
     now: Timestamp,
-) where
-    S: LockStore,
-    C: Clock,
-    E: Executions,
-    T: Tasks,
-    V: Events,
-    K: MetricSink,
-{
+) {
     let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
     let goes_on = match response {
         AcquireResponse::Skipped(skipped) => {
@@ -69,7 +51,7 @@ pub(crate) async fn response<S, C, E, T, V, K>(
     log(lock, holder.as_str(), response);
     if let AcquireResponse::GaveUp(answer) = response {
         let event = about(request, now).wait_given_up(&answer.message);
-        deps.caretaker.follow.events.publish(vec![event]).await;
+        deps.events.publish(vec![event]).await;
     }
 }
 
@@ -101,28 +83,28 @@ fn log(lock: &LockKey, holder: &str, response: &AcquireResponse) {
     match response {
         AcquireResponse::Granted(granted) => {
             let taken_from = granted.taken_from.as_deref();
-            tracing::info!(%lock, holder, token = granted.grant.token, taken_from, "granted");
+            tracing::info!(event = "granted", %lock, holder, token = granted.grant.token, taken_from, "granted");
         }
         AcquireResponse::AlreadyHeld(granted) => {
-            tracing::info!(%lock, holder, token = granted.grant.token, "already held");
+            tracing::info!(event = "already_held", %lock, holder, token = granted.grant.token, "already held");
         }
         AcquireResponse::Skipped(skipped) => {
             let held_by = skipped.oldest.holder.as_deref();
-            tracing::info!(%lock, holder, held_by, reason = skipped.message, "skipped");
+            tracing::info!(event = "skipped", %lock, holder, held_by, reason = skipped.message, "skipped");
         }
         AcquireResponse::Duplicate(duplicate) => {
             let (run_key, by) = (&duplicate.run_key, &duplicate.holder);
-            tracing::info!(%lock, holder, run_key, by, token = duplicate.token, "duplicate");
+            tracing::info!(event = "duplicate", %lock, holder, run_key, by, token = duplicate.token, "duplicate");
         }
         AcquireResponse::Queued(queued) => {
             let (position, queue_length) = (queued.position, queued.queue_length);
-            tracing::info!(%lock, holder, position, queue_length, "queued");
+            tracing::info!(event = "queued", %lock, holder, position, queue_length, "queued");
         }
         AcquireResponse::GaveUp(answer) => {
-            tracing::info!(%lock, holder, reason = answer.message, "gave up");
+            tracing::info!(event = "wait_given_up", %lock, holder, reason = answer.message, "gave up");
         }
         AcquireResponse::Finished(answer) => {
-            tracing::info!(%lock, holder, reason = answer.message, "finished");
+            tracing::info!(event = "finished", %lock, holder, reason = answer.message, "finished");
         }
     }
 }

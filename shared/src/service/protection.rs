@@ -1,8 +1,6 @@
 //! Scale-in protection that goes with a lease: it is renewed with it, and ends with it.
 //!
-//! It is best effort. A lease is kept, and a permit given back, whatever ECS says to this.
-//!
-//! May depend on: domain, tasks, contract.
+//! It is best effort: the answer of ECS never fails a renewal or a release.
 
 use crate::contract::{Protection, rfc3339};
 use crate::domain::{LockKey, Timestamp};
@@ -11,8 +9,8 @@ use crate::tasks::{PROTECTION_MAX, ProtectionAnswer, TaskArn, Tasks, TasksError}
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;
 
-/// Has `task` spared until `end`, in whole minutes: a crash leaves it protected for at most a minute
-/// after its lease.
+/// Protects `task` until `end`, in whole minutes: after a crash it stays protected for at most a
+/// minute after its lease.
 pub async fn protect<T: Tasks>(
     tasks: &T,
     lock: &LockKey,
@@ -23,13 +21,13 @@ pub async fn protect<T: Tasks>(
     let minutes = minutes_until(end, now);
     let answer = tasks.protect(task, Some(minutes)).await;
     let expected = Timestamp::from_millis(now.millis() + u64::from(minutes) * MINUTE);
-    told(lock, task, answer, expected)
+    report(lock, task, answer, expected)
 }
 
-/// Has `task` spared no longer.
+/// Ends the protection of `task`.
 pub async fn unprotect<T: Tasks>(tasks: &T, lock: &LockKey, task: &TaskArn) -> Protection {
     let answer = tasks.protect(task, None).await;
-    told(lock, task, answer, Timestamp::MAX)
+    report(lock, task, answer, Timestamp::MAX)
 }
 
 /// Rounded up, and at least one: ECS takes whole minutes only.
@@ -39,7 +37,8 @@ fn minutes_until(end: Timestamp, now: Timestamp) -> u16 {
     minutes.clamp(1, PROTECTION_MAX)
 }
 
-fn told(
+/// Logs the answer of ECS, and converts it for the response.
+fn report(
     lock: &LockKey,
     task: &TaskArn,
     answer: Result<ProtectionAnswer, TasksError>,
@@ -48,18 +47,18 @@ fn told(
     let (reason, detail) = match answer {
         Ok(ProtectionAnswer::On(until)) => {
             let until = rfc3339(until.unwrap_or(expected));
-            tracing::info!(%lock, %task, until, "protected");
+            tracing::info!(event = "protection_set", %lock, %task, until, "protected");
             return Protection::Protected { until };
         }
         Ok(ProtectionAnswer::Off) => {
-            tracing::info!(%lock, %task, "protected no longer");
+            tracing::info!(event = "protection_cleared", %lock, %task, "protection ended");
             return Protection::Cleared;
         }
         Ok(ProtectionAnswer::Refused { reason, detail }) => (reason, detail),
         Err(error @ TasksError::Denied(_)) => ("Denied".to_owned(), error.to_string()),
         Err(error @ TasksError::Unavailable(_)) => ("Unavailable".to_owned(), error.to_string()),
     };
-    tracing::warn!(%lock, %task, reason, detail, "the task's protection is as it was");
+    tracing::warn!(event = "protection_refused", %lock, %task, reason, detail, "UpdateTaskProtection failed");
     Protection::Refused { reason, detail }
 }
 

@@ -1,0 +1,58 @@
+//! How the work of a run ended.
+
+use super::{Action, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight, judge};
+use crate::domain::{Lease, Timestamp};
+use crate::tasks::Task;
+
+/// The end of a run that lost its permit and went on without.
+pub(crate) struct Over {
+    pub(crate) succeeded: bool,
+    pub(crate) evidence: String,
+}
+
+/// The end of such a run, if it is over: by the same rules as for a holder.
+pub(crate) fn over(
+    lease: &Lease,
+    execution: &ExecutionSight,
+    tasks: &TasksSight,
+    now: Timestamp,
+) -> Option<Over> {
+    let evidence = Evidence {
+        execution: execution.clone(),
+        task: TaskSight::NotOne,
+        tasks: tasks.clone(),
+        replacer: ExecutionSight::NotOne,
+        gave_up: false,
+        ownership: Ownership::NotAsked,
+    };
+    // Its silence is no sign of its end: it has nothing left to renew.
+    if execution.is_running() {
+        return None;
+    }
+    match judge(lease, &evidence, now) {
+        Action::Recover {
+            succeeded,
+            evidence,
+            ..
+        } => Some(Over {
+            succeeded,
+            evidence,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether the tasks show that the work of the run succeeded: of the last attempt, every task ended
+/// by itself, and the container that is the run exited with 0.
+#[must_use]
+pub fn work_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
+    let container = lease.work.as_ref().and_then(|work| work.container.as_ref());
+    let last = tasks.iter().filter_map(|task| task.started_at).max();
+    let (Some(container), Some(last)) = (container, last) else {
+        return false;
+    };
+    let mut of_last_attempt = tasks
+        .iter()
+        .filter(|task| task.stopped_at.is_none_or(|at| at >= last));
+    of_last_attempt.all(|task| task.succeeded(container))
+}

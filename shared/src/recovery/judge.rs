@@ -1,0 +1,297 @@
+//! From evidence to action: a pure function.
+
+use super::{
+    Action, Commitment, Evidence, ExecutionSight, LIST_LAG, Ownership, TaskSight, TasksSight,
+    work_succeeded,
+};
+use crate::contract::stale_since;
+use crate::domain::{
+    Death, EndingCause, Lease, Seconds, StalePolicy, Staleness, StopReason, Timestamp,
+};
+use crate::executions::{ExecutionDescription, ExecutionEnd, ExecutionState};
+use crate::tasks::Task;
+
+/// How long a waiter may leave the grant of its hand-over unconfirmed before it counts as silent.
+///
+/// Its waiting state registers again and finds the grant: at the latest after the longest attempt
+/// of a wait, which is a year in 4,000 attempts, and the pauses of its retries. A run that has gone
+/// on without its waiting state never registers.
+pub(super) const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
+/// How long after the end of its lease a holder may be left that nothing can be learnt of: a cluster is
+/// gone, a family has more tasks than are read, a right is missing. Then its lock freezes.
+const HIDDEN_MAX: Seconds = Seconds::of(3_600);
+
+/// What to do about the holder of `lease`.
+///
+/// ```text
+///  execution   tasks      lease                    action
+///  just ended  none seen                           note that it is ending
+///  ended       none run                            recover, as succeeded if their work had
+///  ended       some run                            stop the tasks
+///  unknown                expired                  as if it had ended
+///  runs        none run   ending                   recover
+///  runs                   its stop is committed    stop both
+///  runs                   another replaces it      stop both; if that one is dead, drop it
+///                         and has given up         as if no other replaced it
+///                         and is hidden            leave it
+///  runs                   hand-over unconfirmed    wake it; after two hours it counts as silent
+///  runs                   expired                  mark it as a suspect
+///  runs                   suspect for long enough  by stale policy: stop both, recover, freeze
+///  runs, and is not shown to belong to the lock     instead of a stop: freeze, or leave it with an alert
+///  hidden                 expired                  alert; after an hour freeze
+///
+///  not one, but a task:
+///             stopped                             recover
+///             unknown    expired                  recover
+///             runs       expired                  recover: it has stopped its work by then
+///             hidden     expired                  recover
+///  neither               expired                  recover
+///
+///  anything else                                   leave it
+/// ```
+#[must_use]
+pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
+    match &evidence.execution {
+        ExecutionSight::Seen(seen) => match seen.state {
+            ExecutionState::Ended(_) if evidence.is_unlisted() && is_recent(seen, now) => {
+                unsettled(lease)
+            }
+            ExecutionState::Ended(end) => ended(lease, &evidence.tasks, &in_words(end), now),
+            ExecutionState::Running => owned(evidence, running(lease, evidence, now)),
+        },
+        // One that began a moment ago may not be known yet: DescribeExecution is eventually
+        // consistent (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
+        ExecutionSight::Unknown if !lease.is_dead(now) => Action::Leave,
+        ExecutionSight::Unknown => {
+            let words = "Step Functions does not know the execution any more";
+            ended(lease, &evidence.tasks, words, now)
+        }
+        ExecutionSight::Hidden(why) => hidden(lease, why, now),
+        ExecutionSight::NotOne => not_an_execution(&evidence.task, lease.is_dead(now)),
+    }
+}
+
+/// A holder inside a container kills its own work before its lease ends. So the end of the lease is
+/// enough to free its permit, and what is seen of its task only makes it free sooner.
+fn not_an_execution(task: &TaskSight, dead: bool) -> Action {
+    let (death, evidence) = match task {
+        TaskSight::Seen(task) if task.stopped => {
+            let why = task.stopped_reason.as_ref();
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            (Death::Seen, format!("its task has stopped{why}"))
+        }
+        _ if !dead => return Action::Leave,
+        // One that began a moment ago may not be known yet.
+        TaskSight::Unknown => {
+            let words = "the lease ran out, and ECS does not know the task any more";
+            (Death::Seen, words.into())
+        }
+        TaskSight::Seen(_) => {
+            let words = "the lease ran out, though the task still runs";
+            (Death::Expired, words.into())
+        }
+        TaskSight::Hidden(why) => {
+            let words = format!("the lease ran out, and the task could not be looked at: {why}");
+            (Death::Expired, words)
+        }
+        TaskSight::NotOne => {
+            let words = "the lease ran out, and the holder is no execution that could be asked";
+            (Death::Expired, words.into())
+        }
+    };
+    Action::Recover {
+        death,
+        succeeded: false,
+        evidence,
+    }
+}
+
+/// Whether the execution has ended so recently that ECS may not list its last task yet.
+fn is_recent(seen: &ExecutionDescription, now: Timestamp) -> bool {
+    seen.stopped_at.is_some_and(|at| now < at.plus(LIST_LAG))
+}
+
+/// The holder keeps its permit until a later check: the next run that asks, or the sweep.
+fn unsettled(lease: &Lease) -> Action {
+    if lease.ending.is_some() {
+        return Action::Leave;
+    }
+    Action::Stop {
+        commit: Commitment::Ending,
+        execution: false,
+        tasks: Vec::new(),
+        why: "the execution has just ended, and ECS may not list its task yet".into(),
+    }
+}
+
+/// Whether the holder is dead cannot be learnt: it is left with an alert, and after [`HIDDEN_MAX`] its
+/// lock freezes.
+fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
+    if !lease.is_dead(now) {
+        return Action::Leave;
+    }
+    if now < lease.expires_at.plus(HIDDEN_MAX) {
+        return Action::Alert {
+            why: why.to_owned(),
+        };
+    }
+    let stale = stale_since(Staleness::Expired(lease.expires_at));
+    Action::Freeze {
+        why: format!("{stale}, and whether it is dead cannot be learnt: {why}"),
+    }
+}
+
+fn ended(lease: &Lease, tasks: &TasksSight, execution: &str, now: Timestamp) -> Action {
+    let tasks = match tasks {
+        TasksSight::NotNamed => {
+            return Action::Recover {
+                death: Death::Seen,
+                succeeded: false,
+                evidence: execution.to_owned(),
+            };
+        }
+        TasksSight::Hidden(why) => return hidden(lease, why, now),
+        TasksSight::Seen(tasks) => tasks,
+    };
+    let alive = at_work(tasks);
+    if alive.is_empty() {
+        return stopped(lease, tasks, execution);
+    }
+    Action::Stop {
+        // The note is asked for again where it stands: these tasks are to be stopped only if the
+        // lease has not been renewed since they were listed.
+        commit: match lease.is_stopped() {
+            true => Commitment::Done,
+            false => Commitment::Ending,
+        },
+        execution: false,
+        tasks: alive,
+        why: format!("{execution}, but its task still runs"),
+    }
+}
+
+/// None of its tasks runs any more.
+fn stopped(lease: &Lease, tasks: &[Task], execution: &str) -> Action {
+    let succeeded = work_succeeded(lease, tasks);
+    let tasks = match tasks.len() {
+        _ if succeeded => "its work had succeeded".into(),
+        0 => "none of its tasks runs".into(),
+        count => format!("{count} task(s) stopped"),
+    };
+    Action::Recover {
+        death: Death::Seen,
+        succeeded,
+        evidence: format!("{execution}; {tasks}"),
+    }
+}
+
+fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
+    let (tasks, all_stopped) = match &evidence.tasks {
+        TasksSight::Seen(tasks) => {
+            let alive = at_work(tasks);
+            let stopped = (alive.is_empty() && !tasks.is_empty()).then_some(tasks);
+            (alive, stopped)
+        }
+        TasksSight::NotNamed | TasksSight::Hidden(_) => (Vec::new(), None),
+    };
+    let cause = lease.ending.map(|ending| ending.cause);
+    // A redrive that the holder has not reported yet goes on with its grant.
+    let redriven =
+        matches!(&evidence.execution, ExecutionSight::Seen(seen) if seen.redrives > lease.redrives);
+    if let (Some(EndingCause::Over), Some(tasks), false) = (cause, all_stopped, redriven) {
+        return stopped(lease, tasks, "the execution has cut its work off");
+    }
+    let stop = |commit, why| Action::Stop {
+        commit,
+        execution: true,
+        tasks: tasks.clone(),
+        why,
+    };
+    if lease.is_stopped() {
+        let why = lease.replaced_by.as_ref().map_or_else(
+            || stale_since(Staleness::Expired(lease.expires_at)),
+            |by| format!("replaced by {by}"),
+        );
+        return stop(Commitment::Done, why);
+    }
+    if let Some(by) = lease.replaced_by.as_ref().filter(|_| !evidence.gave_up) {
+        return match &evidence.replacer {
+            ExecutionSight::Seen(seen) if seen.state != ExecutionState::Running => {
+                Action::DropReplacer {
+                    replacer: by.clone(),
+                }
+            }
+            // It may be dead.
+            ExecutionSight::Hidden(_) => Action::Leave,
+            // One that began a moment ago may not be known yet.
+            ExecutionSight::Seen(_) | ExecutionSight::Unknown | ExecutionSight::NotOne => {
+                let commit = Commitment::Stop(StopReason::Replaced);
+                stop(commit, format!("replaced by {by}"))
+            }
+        };
+    }
+    let unconfirmed_until = lease.token.granted_at().plus(UNCONFIRMED_MAX);
+    if lease.call.is_some() && !(lease.is_dead(now) && now >= unconfirmed_until) {
+        return Action::Wake;
+    }
+    silent(lease, now, stop)
+}
+
+/// The action, unless it stops an execution that is not shown to belong to the lock: then a silent
+/// holder freezes the lock, as under `hold`.
+fn owned(evidence: &Evidence, action: Action) -> Action {
+    let Action::Stop {
+        commit,
+        execution: true,
+        why,
+        ..
+    } = &action
+    else {
+        return action;
+    };
+    match &evidence.ownership {
+        Ownership::NotAsked | Ownership::Proven => action,
+        Ownership::Hidden(hidden) => Action::Refrain {
+            why: format!("{why}, but whether it belongs to the lock cannot be learnt: {hidden}"),
+        },
+        Ownership::Unproven => {
+            let why = format!("{why}, but neither its input nor its definition names the lock");
+            match commit {
+                Commitment::Stop(StopReason::Silent) => Action::Freeze { why },
+                _ => Action::Refrain { why },
+            }
+        }
+    }
+}
+
+/// Of a holder whose execution runs: silence is not death, so it is marked first, and has time to
+/// clear the mark.
+fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Action) -> Action {
+    if !lease.is_dead(now) {
+        return Action::Leave;
+    }
+    match lease.suspect {
+        None => return Action::Suspect,
+        Some(at) if now < lease.suspicion_ends(at) => return Action::Leave,
+        Some(_) => {}
+    }
+    let why = stale_since(Staleness::Expired(lease.expires_at));
+    match lease.stale {
+        StalePolicy::Terminate => stop(Commitment::Stop(StopReason::Silent), why),
+        StalePolicy::Yield => Action::Recover {
+            death: Death::Expired,
+            succeeded: false,
+            evidence: format!("{why}; it runs on without its permit"),
+        },
+        StalePolicy::Hold => Action::Freeze { why },
+    }
+}
+
+fn at_work(tasks: &[Task]) -> Vec<String> {
+    let alive = tasks.iter().filter(|task| !task.stopped);
+    alive.map(|task| task.arn.clone()).collect()
+}
+
+fn in_words(end: ExecutionEnd) -> String {
+    format!("the execution is {}", end.as_str())
+}

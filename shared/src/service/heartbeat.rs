@@ -1,0 +1,129 @@
+//! heartbeat: renews a lease, or fails because it is lost.
+
+use super::alerts::About;
+use super::{Deps, Ports, protection};
+use crate::contract::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse, rfc3339};
+use crate::domain::{LockKey, Outcome, Renew, TaskToken, Timestamp};
+use crate::error::Error;
+use crate::events::Events;
+use crate::executions::Executions;
+use crate::protocol::ProtocolError;
+use crate::telemetry::Metric;
+use serde_json::Value;
+
+/// Checks the JSON `event` and handles it.
+///
+/// # Errors
+/// As [`run`], and `Lockstep.InvalidRequest`.
+pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<HeartbeatResponse, Error> {
+    run(deps, HeartbeatRequest::read(event, deps.retention)?).await
+}
+
+/// Handles one request.
+///
+/// # Errors
+/// `Lockstep.LeaseLost` when the lease is gone, or the run is stale and its policy is to terminate;
+/// `Contended`, `Unavailable`, `Denied`, `Corrupt`.
+pub async fn run<P: Ports>(
+    deps: &Deps<P>,
+    mut request: CheckedHeartbeat,
+) -> Result<HeartbeatResponse, Error> {
+    if let Some(token) = &mut request.renew.beat {
+        *token = deps.executions.seal(&request.lock, token).await?;
+    }
+    let CheckedHeartbeat { lock, renew, .. } = &request;
+    let command = renew.clone().into();
+    let result = deps.execute(lock, &command).await;
+    let now = deps.now();
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let refused = matches!(error, ProtocolError::Refused(_));
+            let error = Error::of_command(lock, error);
+            if refused {
+                report_lost(deps, lock, renew, error.message(), now).await;
+            }
+            return Err(error);
+        }
+    };
+    let (holder, token) = (&renew.holder, renew.token);
+    match outcome {
+        Outcome::Renewed { expires_at } => Ok(renewed(deps, &request, expires_at, now).await),
+        Outcome::Reinstated { expires_at } => {
+            tracing::warn!(event = "reinstated", %lock, %holder, %token, "the execution was redriven: its grant is reinstated");
+            Ok(renewed(deps, &request, expires_at, now).await)
+        }
+        Outcome::Frozen { note, expires_at } => {
+            let event = about(lock, renew, now).frozen(&note);
+            deps.events.publish(vec![event]).await;
+            Ok(renewed(deps, &request, expires_at, now).await)
+        }
+        Outcome::Yielded { evidence } => {
+            report_lost(deps, lock, renew, &evidence, now).await;
+            Ok(HeartbeatResponse::Ended)
+        }
+        Outcome::Ended => {
+            tracing::info!(event = "already_released", %lock, %holder, %token, "nothing left to renew");
+            end_own_state(&deps.executions, lock, renew.beat.as_ref()).await?;
+            Ok(HeartbeatResponse::Ended)
+        }
+        other => unreachable!("a heartbeat never comes to {other:?}"),
+    }
+}
+
+/// Reports the renewal, and protects the task until the lease ends.
+async fn renewed<P: Ports>(
+    deps: &Deps<P>,
+    request: &CheckedHeartbeat,
+    end: Timestamp,
+    now: Timestamp,
+) -> HeartbeatResponse {
+    let CheckedHeartbeat { lock, renew, .. } = request;
+    let Renew { holder, token, .. } = renew;
+    let expires_at = rfc3339(end);
+    deps.metrics.report(lock, now, &[(Metric::Renewed, 1.0)]);
+    tracing::info!(event = "renewed", %lock, %holder, %token, expires_at, "renewed");
+    let protection = match &request.protect {
+        Some(task) => Some(protection::protect(&deps.tasks, lock, task, end, now).await),
+        None => None,
+    };
+    HeartbeatResponse::Renewed {
+        expires_at,
+        protection,
+    }
+}
+
+async fn report_lost<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    renew: &Renew,
+    reason: &str,
+    now: Timestamp,
+) {
+    let (holder, token) = (&renew.holder, renew.token);
+    deps.metrics.report(lock, now, &[(Metric::LeaseLost, 1.0)]);
+    tracing::warn!(event = "lease_lost", %lock, %holder, %token, reason, "lease lost");
+    let event = about(lock, renew, now).lease_lost(reason);
+    deps.events.publish(vec![event]).await;
+}
+
+fn about<'a>(lock: &'a LockKey, renew: &'a Renew, at: Timestamp) -> About<'a> {
+    About {
+        lock,
+        holder: &renew.holder,
+        token: Some(renew.token),
+        at,
+    }
+}
+
+/// A release that overlaps with this heartbeat cannot know of the state that the heartbeat began. So the
+/// heartbeat ends its own state, or the workflow would wait for one more interval.
+async fn end_own_state<E: Executions>(
+    executions: &E,
+    lock: &LockKey,
+    beat: Option<&TaskToken>,
+) -> Result<(), Error> {
+    let Some(beat) = beat else { return Ok(()) };
+    executions.end_state(lock, beat, "{}").await?;
+    Ok(())
+}

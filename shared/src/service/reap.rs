@@ -1,0 +1,117 @@
+//! reaper: finds dead holders by the events of ECS and Step Functions and in a sweep, and frees their
+//! permits on evidence.
+
+mod lock;
+mod sweep;
+
+use self::lock::LockReaper;
+use super::{Deps, Ports};
+use crate::contract::Trigger;
+use crate::domain::{LockKey, Seconds};
+use crate::error::Error;
+use crate::executions::ExecutionState;
+use serde::Serialize;
+use serde_json::Value;
+use std::ops::AddAssign;
+use std::pin::Pin;
+
+/// How many locks, and how many holders of a lock, are checked at once, so that a slow answer does not
+/// delay the others.
+const AT_ONCE: usize = 8;
+
+/// A check that has not begun yet.
+type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The result of an invocation, for the log and for a call by hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Locks that were checked.
+    pub locks: usize,
+    /// Holders that were checked.
+    pub holders: usize,
+    /// Permits that were freed.
+    pub freed: usize,
+    /// Locks that could not be checked; the next sweep tries again.
+    pub failed: usize,
+    /// Whether locks are left for the next sweep.
+    pub more: bool,
+    /// How long until the evidence is final, where it is not yet.
+    #[serde(skip)]
+    pub(super) settles_in: Option<Seconds>,
+    /// Why nothing was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<String>,
+}
+
+impl AddAssign for Report {
+    fn add_assign(&mut self, other: Self) {
+        self.locks += other.locks;
+        self.holders += other.holders;
+        self.freed += other.freed;
+        self.failed += other.failed;
+        self.more |= other.more;
+        self.settles_in = self.settles_in.max(other.settles_in);
+    }
+}
+
+/// Checks the JSON `event` and handles it.
+///
+/// # Errors
+/// As [`run`], and `Lockstep.InvalidRequest` for an event that is not for the reaper.
+pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<Report, Error> {
+    run(deps, Trigger::read(event)?).await
+}
+
+/// Handles one event.
+///
+/// # Errors
+/// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt` when a request to the table failed:
+/// Lambda retries the event, and the sweep checks the lock too.
+pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<Report, Error> {
+    let of = |lock: LockKey| LockReaper { deps, lock };
+    let report = match trigger {
+        Trigger::Sweep => sweep::run(deps).await?,
+        Trigger::TaskChanged {
+            lock,
+            holder_hash,
+            task,
+            token,
+            ..
+        } if task.stopped => of(lock).task_stopped(&holder_hash, &task, token).await?,
+        Trigger::TaskChanged { .. } => ignored("the task has not stopped"),
+        Trigger::ExecutionChanged {
+            execution,
+            seen,
+            lock,
+        } => match (seen.state, lock) {
+            (ExecutionState::Running, _) => ignored("the execution has not ended"),
+            (ExecutionState::Ended(end), Some(lock)) => {
+                of(lock).execution_ended(&execution, end, seen).await?
+            }
+            (ExecutionState::Ended(_), None) => ignored(
+                "the execution's input names no lock; the sweep checks what it may have held",
+            ),
+        },
+        Trigger::HandedOver { lock } => Report {
+            locks: 1,
+            ..of(lock).check_all().await?
+        },
+        Trigger::SentAway {
+            lock,
+            waiter,
+            task_token,
+            run_key,
+        } => of(lock).sent_away(&waiter, &task_token, run_key).await?,
+        Trigger::Ignored { reason } => ignored(&reason),
+    };
+    tracing::info!(event = "reaped", ?report, "done");
+    Ok(report)
+}
+
+fn ignored(reason: &str) -> Report {
+    Report {
+        ignored: Some(reason.to_owned()),
+        ..Report::default()
+    }
+}

@@ -1,0 +1,99 @@
+//! The sweep: every lock that is due, the longest due first, page by page.
+//!
+//! A lock leaves the range of the index before it is checked, until it is due again. So a sweep that
+//! stops at its bound is resumed by the next one, without a cursor that could be lost.
+
+use super::lock::LockReaper;
+use super::{AT_ONCE, Pending, Report};
+use crate::clock::within;
+use crate::domain::{DEAD_AFTER, LockKey, Seconds, Timestamp};
+use crate::error::Error;
+use crate::service::{Deps, Ports};
+use crate::store::{DueLock, LockStore, SHARDS};
+use futures_util::stream::{self, StreamExt};
+use std::time::Duration;
+
+/// How long one sweep begins with further locks; the function times out after a minute.
+const TIME_MAX: Seconds = Seconds::of(40);
+
+/// How long one lock may take. The rest of it is left to a later sweep.
+const LOCK_TIME: Duration = Duration::from_secs(15);
+
+/// Checks every lock that is due, within [`TIME_MAX`].
+pub(super) async fn run<P: Ports>(deps: &Deps<P>) -> Result<Report, Error> {
+    let start = deps.now();
+    let mut report = Report::default();
+    // Another shard first each minute, so that none is always the last.
+    let first = u8::try_from(start.millis() / 60_000 % u64::from(SHARDS)).unwrap_or(0);
+    for shard in (0..SHARDS).map(|number| (first + number) % SHARDS) {
+        sweep_shard(deps, shard, start, &mut report).await?;
+        if report.more {
+            break;
+        }
+    }
+    Ok(report)
+}
+
+async fn sweep_shard<P: Ports>(
+    deps: &Deps<P>,
+    shard: u8,
+    start: Timestamp,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut after: Option<DueLock> = None;
+    loop {
+        let until = deps.now();
+        let page = deps.store().due(shard, until, after.as_ref()).await?;
+        // A lease is dead only some time after its end.
+        let dead = |due: &&DueLock| due.due.plus(DEAD_AFTER) <= until;
+        let due: Vec<_> = page.locks.iter().filter(dead).collect();
+        let mut locks: Vec<Pending<'_, Report>> = Vec::new();
+        for due in due {
+            locks.push(Box::pin(check_in_time(deps, &due.lock, start)));
+        }
+        let mut checked = stream::iter(locks).buffer_unordered(AT_ONCE);
+        while let Some(checked) = checked.next().await {
+            *report += checked;
+        }
+        if report.more {
+            return Ok(());
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestamp) -> Report {
+    if deps.now() >= start.plus(TIME_MAX) {
+        return Report {
+            more: true,
+            ..Report::default()
+        };
+    }
+    let lock = lock.clone();
+    let reaper = LockReaper { deps, lock };
+    let checked = within(deps.clock(), LOCK_TIME, reaper.check_all()).await;
+    let lock = &reaper.lock;
+    let mut report = match checked {
+        Some(Ok(report)) => report,
+        Some(Err(error)) => {
+            tracing::error!(event = "lock_check_failed", %lock, error = %error.name(), reason = error.message(), "the lock was not checked");
+            failed()
+        }
+        None => {
+            tracing::error!(event = "lock_check_timed_out", %lock, "the lock was not checked in time; the next sweep goes on");
+            failed()
+        }
+    };
+    report.locks = 1;
+    report
+}
+
+fn failed() -> Report {
+    Report {
+        failed: 1,
+        ..Report::default()
+    }
+}

@@ -1,0 +1,75 @@
+//! release-lock: releases a permit, ends the state that renewed its lease, hands over to the next
+//! waiter.
+
+use super::{Deps, Ports, protection};
+use crate::contract::{CheckedRelease, ReleaseRequest, ReleaseResponse};
+use crate::domain::Outcome;
+use crate::error::Error;
+use crate::telemetry::Metric;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Checks the JSON `event` and handles it.
+///
+/// # Errors
+/// As [`run`], and `Lockstep.InvalidRequest`.
+pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<ReleaseResponse, Error> {
+    run(deps, ReleaseRequest::read(event, deps.retention)?).await
+}
+
+/// Handles one request. Releasing twice is harmless.
+///
+/// The permit is free before states end, waiters wake up and the task's protection ends, so a failure
+/// of those does not fail the release.
+///
+/// # Errors
+/// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt`.
+pub async fn run<P: Ports>(
+    deps: &Deps<P>,
+    request: CheckedRelease,
+) -> Result<ReleaseResponse, Error> {
+    let CheckedRelease {
+        lock,
+        holder,
+        token,
+        command,
+        protect,
+    } = request;
+    let outcome = deps.carry_out(&lock, &command).await?;
+    // Also for a run that had lost its permit: its work has ended.
+    let protection = match &protect {
+        Some(task) => Some(protection::unprotect(&deps.tasks, &lock, task).await),
+        None => None,
+    };
+    match outcome {
+        Outcome::Released { since, at, already } => {
+            let held_seconds = Duration::from_millis(at.millis_since(since)).as_secs_f64();
+            if !already {
+                let values = [(Metric::Released, 1.0), (Metric::HeldSeconds, held_seconds)];
+                deps.metrics.report(&lock, at, &values);
+            }
+            tracing::info!(event = "released", %lock, %holder, %token, held_seconds, already, "released");
+            Ok(ReleaseResponse::Released {
+                held_seconds,
+                already_released: already,
+                protection,
+            })
+        }
+        Outcome::Done => {
+            tracing::info!(event = "ending", %lock, %holder, %token, "ending");
+            Ok(ReleaseResponse::Ending { protection })
+        }
+        Outcome::Lost { holders } => {
+            tracing::warn!(event = "lease_already_lost", %lock, %holder, %token, "lease already lost at release");
+            let holders = holders
+                .iter()
+                .map(|(holder, _)| holder.to_string())
+                .collect();
+            Ok(ReleaseResponse::Lost {
+                holders,
+                protection,
+            })
+        }
+        other => unreachable!("a release never comes to {other:?}"),
+    }
+}
