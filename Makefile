@@ -22,8 +22,12 @@ export PATH := $(TOOLS):$(PATH)
         test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
         binary local-binary test-cli storm soak mutants verify-aws
 
+# A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ /{print "\n" substr($$0, 5)} \
+	    /^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Check
 
 check: fmt lint purity ## all checks that run no test
 
@@ -36,13 +40,18 @@ lint: ## clippy without a warning; bans, licences and sources of dependencies
 	tests/checks/dependencies
 	tests/checks/advisories-test
 
-audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names a clone of RustSec's database
-	tests/checks/advisories
-
 purity: ## does the core build alone, without AWS, tokio or Lambda?
 	tests/checks/purity
 
-test: check validate test-unit test-contract test-model test-sim beside test-stack deployed ## all levels
+validate: tools ## SAM, CloudFormation, IAM and state machine checks
+	infra/validate
+
+audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names a clone of RustSec's database
+	tests/checks/advisories
+
+##@ Test (times on 2 cores, after a build)
+
+test: check validate test-unit test-contract test-model test-sim beside test-stack deployed ## [27 min cold] all levels
 	@echo "all levels passed"
 
 # The integration tests wait for DynamoDB Local most of the time: what the next levels need is built beside them.
@@ -56,53 +65,61 @@ deployable: functions local-binary
 deployed:
 	@$(MAKE) --no-print-directory -j2 test-e2e test-cli
 
-test-unit: ## pure code, in milliseconds
+test-unit: ## [a few s] pure code
 	$(TESTS) --lib --bins
 	tests/mutants/mutants test
 	tests/checks/again-test
 
-test-contract: ## JSON in, JSON out, and that all who speak it agree
+test-contract: ## [20 s] JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
 
-test-model: ## properties over random records and commands, and every order of steps in small worlds
+test-model: ## [2.5 min] properties over random records and commands, and every order of steps in small worlds
 	$(TESTS) --test property
 	$(TESTS) --test model
 
-test-sim: ## seeded simulations of all functions under faults; LOCKSTEP_SEEDS says how many
+test-sim: ## [25 s] seeded simulations of all functions under faults; LOCKSTEP_SEEDS says how many
 	$(TESTS) --test simulation
 
-test-integration: tools ## the store on AWS's DynamoDB Local
+test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
 
-test-e2e: functions ## the deployed stack: Step Functions, Lambda, ECS containers
+test-e2e: functions ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
 	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate'
 
-storm: functions ## sixty batches under outages of the table, and other tests of minutes
-	tests/checks/with-stack --deploy $(TESTS) --test e2e -- --ignored --skip soak --test-threads=1 --nocapture
-
-soak: functions ## hundreds of runs while everything fails at random; LOCKSTEP_SEED and LOCKSTEP_RUNS
-	tests/checks/with-stack --deploy $(TESTS) --test e2e soak -- --ignored --test-threads=1 --nocapture
-
-test-cli: functions local-binary ## the `lockstep` command: real processes, signals, containers, queues
+test-cli: functions local-binary ## [6.5 min] the `lockstep` command: real processes, signals, containers, queues
 	tests/checks/with-stack --deploy $(AGAIN) --test cli $(WAITING)
-
-mutants: tools ## the mutation score of the protocol and the definitions; hours; MUTANTS="--shard 1/8" takes a part
-	tests/mutants/mutants test
-	tests/checks/with-stack tests/mutants/mutants run $(MUTANTS)
 
 test-stack: tools ## the emulator against the AWS behaviour that the other levels count on, and the account probes on it
 	tests/checks/with-stack sh -c '$(STACK) probe && tests/aws/against-stack'
 
-verify-aws: tools ## does your AWS account behave as Lockstep counts on? CONFIRM=yes runs it, SUBNETS=subnet-... with tasks
-	@tests/aws/verify $(if $(filter yes,$(CONFIRM)),--confirm) $(if $(SUBNETS),--subnets $(SUBNETS)) \
-	    $(if $(SECURITY_GROUPS),--security-groups $(SECURITY_GROUPS)) $(if $(filter yes,$(PUBLIC_IP)),--public-ip) \
-	    $(if $(IMAGE),--image $(IMAGE)) $(if $(MINUTES),--minutes $(MINUTES)) $(PROBES)
+##@ Build
 
 tools: ## install the pinned tools of the local stack
 	@$(STACK) install
 
 functions: tools ## build the functions for the local stack
 	cargo lambda build --quiet --profile local $(addprefix -p ,$(FUNCTIONS))
+
+build: tools ## build the functions as they are deployed
+	cargo lambda build --release $(addprefix -p ,$(FUNCTIONS))
+
+package: build ## one zip for each function under target/lambda, with its size
+	@ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip)
+
+binary: ## the static `lockstep` command as it is shipped, with its size
+	$(STATIC) --release
+	@ls -l target/static/$(TARGET)/release/lockstep
+
+local-binary: ## the same, quick to build, for the tests
+	$(STATIC) --profile local
+
+schemas: ## write the JSON Schemas from the types
+	cargo run --quiet -p lockstep-tests --example schemas
+
+clean: down ## stop the stack and remove what was built
+	cargo clean
+
+##@ Run on this machine
 
 up: functions ## start the local stack and deploy to it
 	$(STACK) up
@@ -114,21 +131,17 @@ down: ## stop the local stack
 demo: functions ## ten starts of one tick, a timeline, and overlaps: 0
 	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example demo
 
-build: tools ## build the functions as they are deployed
-	cargo lambda build --release $(addprefix -p ,$(FUNCTIONS))
+##@ Measure and release
 
-binary: ## the static `lockstep` command as it is shipped, with its size
-	$(STATIC) --release
-	@ls -l target/static/$(TARGET)/release/lockstep
+storm: functions ## [5 min a seed] sixty batches under outages of the table, and other tests of minutes
+	tests/checks/with-stack --deploy $(TESTS) --test e2e -- --ignored --skip soak --test-threads=1 --nocapture
 
-local-binary: ## the same, quick to build, for the tests
-	$(STATIC) --profile local
+soak: functions ## [5 min a seed] hundreds of runs while everything fails at random; LOCKSTEP_SEED and LOCKSTEP_RUNS
+	tests/checks/with-stack --deploy $(TESTS) --test e2e soak -- --ignored --test-threads=1 --nocapture
 
-package: build ## one zip for each function under target/lambda, with its size
-	@ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip)
-
-validate: tools ## SAM, CloudFormation, IAM and state machine checks
-	infra/validate
+mutants: tools ## [hours] the mutation score of the protocol and the definitions; MUTANTS="--shard 1/8" takes a part
+	tests/mutants/mutants test
+	tests/checks/with-stack tests/mutants/mutants run $(MUTANTS)
 
 bench: package ## size, cold start and memory of the packaged functions
 	benches/cold_start.py
@@ -136,8 +149,7 @@ bench: package ## size, cold start and memory of the packaged functions
 bench-hand-over: functions ## from the release of one run to the work of the next, woken and polling
 	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example hand_over
 
-schemas: ## write the JSON Schemas from the types
-	cargo run --quiet -p lockstep-tests --example schemas
-
-clean: down ## stop the stack and remove what was built
-	cargo clean
+verify-aws: tools ## does your AWS account behave as Lockstep counts on? CONFIRM=yes runs it, SUBNETS=subnet-... with tasks
+	@tests/aws/verify $(if $(filter yes,$(CONFIRM)),--confirm) $(if $(SUBNETS),--subnets $(SUBNETS)) \
+	    $(if $(SECURITY_GROUPS),--security-groups $(SECURITY_GROUPS)) $(if $(filter yes,$(PUBLIC_IP)),--public-ip) \
+	    $(if $(IMAGE),--image $(IMAGE)) $(if $(MINUTES),--minutes $(MINUTES)) $(PROBES)
