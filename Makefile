@@ -40,7 +40,7 @@ lint: ## clippy without a warning; bans, licences and sources of dependencies
 	tests/checks/dependencies
 	tests/checks/advisories-test
 
-purity: ## does the core build alone, without AWS, tokio or Lambda?
+purity: ## does the core build alone, without AWS, tokio or Lambda? Does each import keep to ARCHITECTURE?
 	tests/checks/purity
 
 validate: tools ## SAM, CloudFormation, IAM and state machine checks

@@ -13,6 +13,7 @@ mod exit;
 mod jobs;
 mod lease;
 mod log;
+mod once_key;
 mod platform;
 mod protect;
 mod retry;

@@ -17,7 +17,6 @@
 mod ack;
 mod decide;
 mod extend;
-pub(crate) mod key;
 mod message;
 mod poll;
 mod queue;

@@ -8,6 +8,7 @@ mod acquire;
 mod acquired;
 mod answer;
 mod error_name;
+mod event_kind;
 mod grant;
 mod heartbeat;
 mod parse;
@@ -23,11 +24,12 @@ pub use acquired::{
     AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
     Skipped,
 };
-pub use answer::{held_by, stale_since};
+pub use answer::held_by;
 pub use error_name::ErrorName;
+pub use event_kind::{EventKind, SOURCE};
 pub use grant::Grant;
 pub use heartbeat::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
-pub use parse::{InvalidRequest, parse, parse_time, rfc3339};
+pub use parse::{InvalidRequest, parse, parse_time};
 pub use policy::{Overlap, Stale};
 pub use protect::{Protection, ServiceTask};
 pub use release::{CheckedRelease, ReleaseOutcome, ReleaseRequest, ReleaseResponse};

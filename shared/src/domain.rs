@@ -1,14 +1,16 @@
 //! The lock protocol as pure data and pure functions.
 //!
 //! A [`LockRecord`] is the whole state of one lock. A [`Command`] meets it in [`decide`], which
-//! answers with a [`Transition`] or a [`Refusal`]. [`fast`] says what can be written without
-//! looking first: a [`Guard`] and an [`Update`], both plain data that any store can evaluate.
+//! answers with a [`Transition`] or a [`Refusal`]. [`fast`] gives a write that needs no read before:
+//! a [`Guard`] and an [`Update`], both plain data that any store can evaluate.
 //!
 //! May depend on: `core` and `std` only (and `thiserror` for the wording of errors, `sha2` for the
-//! short names of waiters). No clock, no randomness, no I/O, no JSON, no AWS type.
+//! short names of waiters, `time` for RFC 3339). No clock, no randomness, no I/O, no JSON, no AWS type.
 
 mod command;
 mod decide;
+mod execution;
+mod execution_arn;
 mod fast;
 mod guard;
 mod holder;
@@ -19,6 +21,10 @@ mod record;
 mod refusal;
 mod run;
 mod stale;
+mod standing;
+mod task;
+mod task_arn;
+mod task_group;
 mod terms;
 mod text;
 mod ticket;
@@ -36,6 +42,8 @@ pub use command::{
     Settle, Stop, StopReason, Suspect, WhenFull,
 };
 pub use decide::{decide, refused_by_run};
+pub use execution::{ExecutionDescription, ExecutionEnd, ExecutionState};
+pub use execution_arn::ExecutionArn;
 pub use fast::{Fast, fast};
 pub use guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 pub use holder::{HolderId, TaskToken};
@@ -46,10 +54,14 @@ pub use record::{LockRecord, Mode, QUEUE_MAX};
 pub use refusal::Refusal;
 pub use run::{Run, RunEnd, RunId, RunKey, RunOutcome, RunWrite};
 pub use stale::{StalePolicy, Staleness};
+pub use standing::{Execution, Standing, standing};
+pub use task::{Container, Task};
+pub use task_arn::TaskArn;
+pub use task_group::{parse_group, task_group};
 pub use terms::{Terms, Waiter};
 pub use text::Invalid;
 pub use ticket::{Ticket, WaiterId};
-pub use time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp};
+pub use time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp, rfc3339};
 pub use token::FencingToken;
 pub use transition::{Dismissal, Effect, Outcome, Snapshot, Transition};
 pub use update::{Assign, Update};

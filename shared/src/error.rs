@@ -1,7 +1,7 @@
 //! Every failure that a function can report, under a name from the closed list.
 
-use crate::contract::{ErrorName, InvalidRequest, held_by, rfc3339, stale_since};
-use crate::domain::{LockKey, Refusal};
+use crate::contract::{ErrorName, InvalidRequest, held_by};
+use crate::domain::{LockKey, Refusal, rfc3339};
 use crate::executions::ExecutionsError;
 use crate::protocol::ProtocolError;
 use crate::store::StoreError;
@@ -121,7 +121,7 @@ impl Error {
                 (ErrorName::LeaseLost, text)
             }
             Refusal::Stale { holder, why } => {
-                let text = format!("{holder} {}", stale_since(why));
+                let text = format!("{holder} {why}");
                 (ErrorName::LeaseLost, text)
             }
         };

@@ -3,17 +3,13 @@
 mod detail;
 #[cfg(feature = "aws")]
 pub mod eventbridge;
-mod kind;
 #[cfg(feature = "test-util")]
 pub mod memory;
 
 pub use detail::EventDetail;
-pub use kind::EventKind;
 
+use crate::contract::EventKind;
 use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Timestamp};
-
-/// The source of all events.
-pub const SOURCE: &str = "lockstep";
 
 /// Something happened to a lock that somebody may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,22 +1,16 @@
 //! Executions of a workflow: which run, what became of one, and how to end it.
 
-mod arn;
 #[cfg(feature = "test-util")]
 pub mod memory;
 mod ownership;
 #[cfg(feature = "aws")]
 pub mod seal;
-mod standing;
-mod state;
 #[cfg(feature = "aws")]
 pub mod stepfunctions;
 
-pub use arn::ExecutionArn;
 pub use ownership::names;
-pub use standing::{Execution, Standing, standing};
-pub use state::{ExecutionDescription, ExecutionEnd, ExecutionState};
 
-use crate::domain::{LockKey, TaskToken};
+use crate::domain::{Execution, ExecutionArn, ExecutionDescription, LockKey, TaskToken};
 
 /// What Lockstep asks of Step Functions.
 pub trait Executions: Send + Sync {

@@ -1,8 +1,7 @@
 //! Code, state machines, template and schema files say the same.
 
 use lockstep::config::Key;
-use lockstep::contract::ErrorName;
-use lockstep::events::{EventKind, SOURCE};
+use lockstep::contract::{ErrorName, EventKind, SOURCE};
 use lockstep_tests::{repository, schemas};
 use serde_json::Value;
 use std::collections::BTreeSet;

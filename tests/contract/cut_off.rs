@@ -3,8 +3,7 @@
 use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, ask, ask_with, execution, task, task_event, waiting};
-use lockstep::domain::RunOutcome;
-use lockstep::executions::ExecutionEnd;
+use lockstep::domain::{ExecutionEnd, RunOutcome};
 use serde_json::{Value, json};
 
 #[tokio::test]

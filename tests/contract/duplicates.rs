@@ -3,8 +3,7 @@
 use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::scene::{ask_with, execution};
-use lockstep::domain::RunOutcome;
-use lockstep::executions::ExecutionEnd;
+use lockstep::domain::{ExecutionEnd, RunOutcome};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -2,10 +2,8 @@
 
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, ask_with, execution, task, waiting};
-use lockstep::domain::{CLOCK_SKEW, RunOutcome};
-use lockstep::events::EventKind;
-use lockstep::executions::ExecutionEnd;
-use lockstep::tasks::{Container, Task};
+use lockstep::contract::EventKind;
+use lockstep::domain::{CLOCK_SKEW, Container, ExecutionEnd, RunOutcome, Task};
 use serde_json::{Value, json};
 
 fn run_of(name: &str, more: Value) -> Value {

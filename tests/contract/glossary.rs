@@ -1,6 +1,6 @@
 //! The glossary names what the code has, and the table of log events the events that are logged.
 
-use lockstep::events::EventKind;
+use lockstep::contract::EventKind;
 use lockstep::telemetry::Metric;
 use lockstep_tests::repository;
 use serde_json::Value;

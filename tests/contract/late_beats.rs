@@ -2,7 +2,7 @@
 
 use crate::functions::Functions;
 use crate::scene::ask;
-use lockstep::executions::ExecutionEnd;
+use lockstep::domain::ExecutionEnd;
 use serde_json::json;
 
 #[tokio::test]

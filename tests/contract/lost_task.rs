@@ -2,9 +2,8 @@
 
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, ask, ask_with, execution, execution_event, task, task_event};
-use lockstep::domain::RunOutcome;
-use lockstep::events::EventKind;
-use lockstep::executions::ExecutionEnd;
+use lockstep::contract::EventKind;
+use lockstep::domain::{ExecutionEnd, RunOutcome};
 use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
 use serde_json::{Value, json};

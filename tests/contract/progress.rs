@@ -3,7 +3,7 @@
 use crate::functions::Functions;
 use crate::scene::execution;
 use crate::stale::{beat, held};
-use lockstep::events::EventKind;
+use lockstep::contract::EventKind;
 use serde_json::json;
 
 #[tokio::test]

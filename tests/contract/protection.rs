@@ -3,8 +3,9 @@
 use crate::bad_input::{Case, assert_invalid, short, with};
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, ask_with, execution, task};
+use lockstep::domain::TaskArn;
+use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
-use lockstep::tasks::{TaskArn, TasksError};
 use serde_json::{Value, json};
 
 /// The task of a service, by the name of its cluster.

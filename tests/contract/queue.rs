@@ -2,8 +2,8 @@
 
 use crate::functions::{Functions, key, task_token};
 use crate::scene::{ask, ask_with, execution, waiting};
+use lockstep::contract::EventKind;
 use lockstep::domain::RunOutcome;
-use lockstep::events::EventKind;
 use serde_json::json;
 
 /// `a` holds, `b` and `c` wait; all three run.

@@ -3,8 +3,8 @@
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
 use crate::scene::{arn, ask, ask_with, execution, execution_event, waiting};
-use lockstep::domain::RunOutcome;
-use lockstep::executions::{ExecutionEnd, ExecutionState, Executions};
+use lockstep::domain::{ExecutionEnd, ExecutionState, RunOutcome};
+use lockstep::executions::Executions;
 use serde_json::{Value, json};
 
 fn nightly() -> Value {

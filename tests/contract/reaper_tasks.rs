@@ -2,9 +2,7 @@
 
 use crate::functions::{Functions, key};
 use crate::scene::{CLUSTER, ask, ask_with, execution, task, task_event};
-use lockstep::domain::RunOutcome;
-use lockstep::executions::ExecutionEnd;
-use lockstep::tasks::Task;
+use lockstep::domain::{ExecutionEnd, RunOutcome, Task};
 use serde_json::{Value, json};
 
 /// `a` holds, and has a task at work.

@@ -2,9 +2,8 @@
 
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution};
-use lockstep::domain::RunOutcome;
-use lockstep::events::EventKind;
-use lockstep::executions::ExecutionEnd;
+use lockstep::contract::EventKind;
+use lockstep::domain::{ExecutionEnd, RunOutcome};
 use serde_json::json;
 
 /// Seconds after which the first heartbeat of a lease of a minute is late, and the lease is not

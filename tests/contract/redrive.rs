@@ -2,9 +2,8 @@
 
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution, execution_event, order};
-use lockstep::domain::{Command, Evict, HolderId, RunOutcome};
-use lockstep::events::EventKind;
-use lockstep::executions::ExecutionEnd;
+use lockstep::contract::EventKind;
+use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId, RunOutcome};
 use serde_json::{Value, json};
 
 /// `a` died with its heartbeat state and was recovered; then it was redriven an hour later.

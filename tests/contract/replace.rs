@@ -2,8 +2,8 @@
 
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, arn, ask_with, execution, task, task_event};
+use lockstep::contract::EventKind;
 use lockstep::domain::RunOutcome;
-use lockstep::events::EventKind;
 use serde_json::{Value, json};
 
 pub(crate) fn at_work(name: &str) -> Value {

@@ -1,11 +1,12 @@
 //! What happens around the functions: executions, tasks, events, operators, and tables that fail.
 
 use crate::functions::{Functions, RETENTION, key};
-use lockstep::contract::rfc3339;
-use lockstep::domain::{HolderId, Order, Work};
-use lockstep::events::{Event, EventKind};
-use lockstep::executions::{Execution, ExecutionArn, ExecutionEnd, ExecutionState};
-use lockstep::tasks::{Container, Task, task_group};
+use lockstep::contract::EventKind;
+use lockstep::domain::{
+    Container, Execution, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, Order, Task, Work,
+    rfc3339, task_group,
+};
+use lockstep::events::Event;
 use serde_json::{Value, json};
 
 /// The cluster that the runs of these tests name.

@@ -2,8 +2,8 @@
 
 use crate::functions::{Answer, Functions, RETENTION};
 use crate::scene::{ask_with, execution, order, waiting};
+use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Mode, RunOutcome};
-use lockstep::events::EventKind;
 use serde_json::{Value, json};
 
 /// `a` holds under `policy`, hangs after half a minute, and has to be over after a hundred seconds.

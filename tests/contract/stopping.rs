@@ -3,9 +3,10 @@
 use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, arn, ask, ask_with, execution, task};
-use lockstep::events::EventKind;
+use lockstep::contract::EventKind;
+use lockstep::domain::ExecutionEnd;
+use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
-use lockstep::executions::{ExecutionEnd, ExecutionsError};
 use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
 use serde_json::{Value, json};

@@ -2,9 +2,9 @@
 
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution, waiting};
-use lockstep::domain::{RunOutcome, Seconds};
+use lockstep::domain::{ExecutionEnd, RunOutcome, Seconds};
+use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
-use lockstep::executions::{ExecutionEnd, ExecutionsError};
 use serde_json::json;
 
 #[tokio::test]

@@ -3,9 +3,11 @@
 use crate::functions::{Functions, task_token};
 use crate::queue::two_wait;
 use crate::scene::{arn, ask, ask_with, execution, execution_event, waiting};
-use lockstep::events::{EventDetail, EventKind};
+use lockstep::contract::EventKind;
+use lockstep::domain::ExecutionEnd;
+use lockstep::events::EventDetail;
+use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
-use lockstep::executions::{ExecutionEnd, ExecutionsError};
 use serde_json::json;
 
 #[tokio::test]

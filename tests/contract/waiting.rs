@@ -2,8 +2,8 @@
 
 use crate::functions::{Functions, key};
 use crate::scene::{ask, ask_with, execution, order, waiting};
+use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Evict, HolderId};
-use lockstep::events::EventKind;
 use serde_json::{Value, json};
 
 async fn one_waits(functions: &Functions, more: Value) -> Value {

@@ -123,7 +123,7 @@ async fn a_run_does_not_ask_for_its_lock_before_its_time() {
     let time = lockstep::domain::Timestamp::from_millis(at);
     let later = input
         .clone()
-        .with("notBefore", lockstep::contract::rfc3339(time));
+        .with("notBefore", lockstep::domain::rfc3339(time));
     let waits = stack.start(&later).await;
     // Until then the lock is anybody's.
     assert!(stack.run(&input, 20).await.ran());

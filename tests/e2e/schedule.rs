@@ -1,8 +1,7 @@
 //! The example of an EventBridge schedule, deployed with sam as its head says.
 
 use crate::{ran_alone, stack};
-use lockstep::contract::rfc3339;
-use lockstep::domain::Timestamp;
+use lockstep::domain::{Timestamp, rfc3339};
 use lockstep_tests::repository;
 use lockstep_tests::stack::{Event, Stack, now, unique};
 use tokio::process::Command;

@@ -64,7 +64,7 @@ fn key(lock: &str) -> LockKey {
 async fn waiting(stack: &Stack, lock: &str, count: usize) -> Vec<String> {
     let time = lockstep::domain::Timestamp::from_millis(now() + 3_600_000);
     let input = stack.batch_input(lock);
-    let input = input.with("notBefore", lockstep::contract::rfc3339(time));
+    let input = input.with("notBefore", lockstep::domain::rfc3339(time));
     stack.start_all(&vec![input; count]).await
 }
 

@@ -3,8 +3,9 @@
 use lockstep::aws::sdk_config;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;
+use lockstep::domain::TaskArn;
 use lockstep::tasks::ecs::Ecs;
-use lockstep::tasks::{ProtectionAnswer, TaskArn, Tasks};
+use lockstep::tasks::{ProtectionAnswer, Tasks};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -2,11 +2,12 @@
 
 use crate::state::{End, Phase, State, Who, Work};
 use crate::world::{World, at};
-use lockstep::executions::{ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState};
+use lockstep::domain::{
+    Container, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Task,
+};
 use lockstep::recovery::{
     Answer, ExecutionEvent, ExecutionSight, Hint, Ownership, Request, TaskSight, TasksSight,
 };
-use lockstep::tasks::{Container, Task};
 
 /// How a check sees what it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

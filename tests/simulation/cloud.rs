@@ -16,8 +16,7 @@ use crate::engine::JobId;
 use crate::invoke::Failure;
 use crate::slot::Slot;
 use crate::workflow::Story;
-use lockstep::domain::{FencingToken, HolderId, LockKey, TaskToken};
-use lockstep::executions::{ExecutionArn, ExecutionEnd};
+use lockstep::domain::{ExecutionArn, ExecutionEnd, FencingToken, HolderId, LockKey, TaskToken};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -6,8 +6,7 @@ use crate::slot::{First, Slot, race};
 use crate::witness;
 use crate::workflow;
 use crate::world::World;
-use lockstep::domain::{FencingToken, HolderId};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, FencingToken, HolderId};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -4,8 +4,9 @@ use crate::cloud;
 use crate::engine::locked;
 use crate::functions::{RETENTION, deps};
 use crate::world::World;
-use lockstep::domain::{Command, Evict, HolderId, LockKey, LockRecord, Mode, Order};
-use lockstep::executions::{ExecutionArn, ExecutionEnd};
+use lockstep::domain::{
+    Command, Evict, ExecutionArn, ExecutionEnd, HolderId, LockKey, LockRecord, Mode, Order,
+};
 use std::sync::Arc;
 
 /// How often the operator looks, in milliseconds.

@@ -5,10 +5,8 @@ use crate::engine::locked;
 use crate::functions::Function;
 use crate::invoke::invoke;
 use crate::world::World;
-use lockstep::contract::rfc3339;
-use lockstep::domain::{LockKey, Timestamp};
+use lockstep::domain::{ExecutionArn, LockKey, Timestamp, rfc3339};
 use lockstep::events::{Event, EventDetail};
-use lockstep::executions::ExecutionArn;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

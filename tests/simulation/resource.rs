@@ -3,8 +3,7 @@
 use crate::engine::locked;
 use crate::witness::Excuse;
 use crate::world::World;
-use lockstep::domain::{FencingToken, HolderId, LockKey, LockRecord, Permits};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, LockRecord, Permits};
 
 /// One write of the work of a grant; whether the resource takes it.
 ///

@@ -8,8 +8,7 @@ use crate::witness;
 use crate::workflow::{self, Order};
 use crate::world::World;
 use crate::{operator, reaper};
-use lockstep::domain::LockKey;
-use lockstep::executions::ExecutionEnd;
+use lockstep::domain::{ExecutionEnd, LockKey};
 use requests::{execution, process};
 use std::sync::Arc;
 

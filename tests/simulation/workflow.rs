@@ -7,8 +7,7 @@ use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::witness::{RunFacts, Terms};
 use crate::world::World;
-use lockstep::domain::{HolderId, LockKey};
-use lockstep::executions::{ExecutionArn, ExecutionEnd};
+use lockstep::domain::{ExecutionArn, ExecutionEnd, HolderId, LockKey};
 use serde_json::Value;
 use std::sync::Arc;
 

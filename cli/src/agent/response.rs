@@ -4,8 +4,8 @@ use super::job::{Job, JobEnd, Phase};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use lockstep::contract::{AcquireResponse, ReleaseOutcome, rfc3339};
-use lockstep::domain::FencingToken;
+use lockstep::contract::{AcquireResponse, ReleaseOutcome};
+use lockstep::domain::{FencingToken, rfc3339};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use super::parse;
 use super::shared::{ProtectArg, TableArg};
-use crate::worker::key::OnceKey;
+use crate::once_key::OnceKey;
 use clap::Args;
 use lockstep::domain::LockKey;
 use std::time::Duration;

@@ -2,11 +2,9 @@
 
 use super::loss::Loss;
 use super::table::{self, cell, last_part, short};
-use lockstep::contract::rfc3339;
-use lockstep::domain::{HolderId, Lease, LockKey, Timestamp};
+use lockstep::domain::{HolderId, Lease, LockKey, TaskArn, Timestamp, rfc3339};
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::store::{DueLock, LockStore, SHARDS, StoreError};
-use lockstep::tasks::TaskArn;
 use serde::Serialize;
 use tokio::task::JoinSet;
 

@@ -2,10 +2,8 @@
 
 use super::held::{holder_name, job_of};
 use super::table::{self, cell, short};
-use lockstep::contract::rfc3339;
-use lockstep::domain::{LockKey, Run, RunOutcome};
+use lockstep::domain::{LockKey, Run, RunOutcome, TaskArn, rfc3339};
 use lockstep::store::{LockStore, StoreError};
-use lockstep::tasks::TaskArn;
 use serde::Serialize;
 
 /// One run of a lock.

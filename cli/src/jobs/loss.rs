@@ -1,10 +1,9 @@
 //! Detects lost jobs.
 
 use super::held::Held;
-use lockstep::contract::rfc3339;
-use lockstep::domain::{Lease, Timestamp};
+use lockstep::domain::{Lease, TaskArn, Timestamp, rfc3339};
 use lockstep::recovery::TaskSight;
-use lockstep::tasks::{TaskArn, Tasks};
+use lockstep::tasks::Tasks;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

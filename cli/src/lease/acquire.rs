@@ -4,10 +4,8 @@ use crate::lease::table::LockTable;
 use crate::platform::clock::{Instant, reached, sleep};
 use crate::retry::retry;
 use lockstep::clock::{Clock, SystemClock};
-use lockstep::contract::{
-    AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time, rfc3339,
-};
-use lockstep::domain::DEAD_AFTER;
+use lockstep::contract::{AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time};
+use lockstep::domain::{DEAD_AFTER, rfc3339};
 use lockstep::error::Error;
 use lockstep::store::StoreError;
 use nix::sys::signal::Signal;

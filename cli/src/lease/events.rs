@@ -1,8 +1,9 @@
 //! Event publishers: one that drops repeated events, one that publishes in the background.
 
 use lockstep::clock::{Clock, SystemClock};
+use lockstep::contract::EventKind;
 use lockstep::domain::{FencingToken, Seconds, Timestamp};
-use lockstep::events::{Event, EventKind, Events};
+use lockstep::events::{Event, Events};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinSet;

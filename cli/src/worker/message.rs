@@ -9,7 +9,6 @@ pub(crate) use at_work::AtWork;
 
 use super::ack::ack;
 use super::decide::{Disposition, Kind, LockDecision, RetryDelays, after_answer, deferred};
-use super::key::{Malformed, OnceKey, once_key, sha256, shard};
 use super::poll::{Done, HealthSignal, Work};
 use super::queue::{Message, Queue};
 use super::report::Report;
@@ -20,12 +19,12 @@ use crate::exec::supervise::Limits;
 use crate::exec::watchdog::Watchdog;
 use crate::lease::client::LockClient;
 use crate::lease::timing::LeaseTiming;
+use crate::once_key::{Malformed, OnceKey, once_key, sha256, shard};
 use crate::platform::env::random_fraction;
 use crate::platform::identity::HolderIdentity;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
-use lockstep::contract::rfc3339;
-use lockstep::domain::LockKey;
+use lockstep::domain::{LockKey, rfc3339};
 use lockstep::store::StoreError;
 use lockstep::store::dynamodb::DynamoStore;
 use std::sync::Arc;
@@ -61,7 +60,7 @@ impl<Q: Queue> Work for MessageProcessor<Q> {
         mut shutdown: ShutdownWatch,
         health: HealthSignal,
     ) -> Done {
-        let once_key = match once_key(self.once_key.as_ref(), &message) {
+        let once_key = match once_key(self.once_key.as_ref(), &message.id, &message.body) {
             Ok(once_key) => once_key,
             Err(malformed) => return self.malformed(&message, &malformed).await,
         };

@@ -5,9 +5,9 @@ use super::acquired::{
     Skipped,
 };
 use super::grant::Grant;
-use super::parse::rfc3339;
-use crate::domain::{HolderId, Lease, LockKey, Run, RunKey, Staleness, Timestamp};
-use crate::tasks::{TaskArn, task_group};
+use crate::domain::{
+    HolderId, Lease, LockKey, Run, RunKey, TaskArn, Timestamp, rfc3339, task_group,
+};
 
 impl Granted {
     /// The answer to the holder of `lease`. `table` is for the container that wants to look at it.
@@ -217,21 +217,6 @@ pub fn held_by(holders: &[(HolderId, Lease)]) -> String {
         n => format!(" and {n} more"),
     };
     format!("held by {holder}{others} since {since}, lease until {until}")
-}
-
-/// Why a holder is stale and since when, as a phrase that follows its name.
-#[must_use]
-pub fn stale_since(why: Staleness) -> String {
-    match why {
-        Staleness::Expired(at) => format!("has not renewed its lease, which ended {}", rfc3339(at)),
-        Staleness::Overran(at) => format!("had to be over by {} (maxRunSeconds)", rfc3339(at)),
-        Staleness::Stalled(at) => {
-            format!(
-                "had to make progress by {} (noProgressSeconds)",
-                rfc3339(at)
-            )
-        }
-    }
 }
 
 impl Oldest {

@@ -3,8 +3,7 @@
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse, quoted, redrives};
 use super::protect::{Protection, ServiceTask};
-use crate::domain::{Command, LockKey, Renew, Seconds, TaskToken};
-use crate::tasks::TaskArn;
+use crate::domain::{Command, LockKey, Renew, Seconds, TaskArn, TaskToken};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

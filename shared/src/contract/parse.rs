@@ -62,16 +62,6 @@ pub fn parse<T: DeserializeOwned>(json: Value) -> Result<T, InvalidRequest> {
     })
 }
 
-/// A point in time as RFC 3339 in UTC with milliseconds.
-#[must_use]
-pub fn rfc3339(time: Timestamp) -> String {
-    let nanos = i128::from(time.millis()) * 1_000_000;
-    OffsetDateTime::from_unix_timestamp_nanos(nanos)
-        .ok()
-        .and_then(|time| time.format(&Rfc3339).ok())
-        .expect("a timestamp is at most Timestamp::MAX, which RFC 3339 can write")
-}
-
 /// Reads an RFC 3339 time.
 ///
 /// # Errors

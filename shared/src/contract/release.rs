@@ -4,9 +4,8 @@ use super::grant::Grant;
 use super::parse::{InvalidRequest, parse};
 use super::protect::{Protection, ServiceTask};
 use crate::domain::{
-    Command, FencingToken, HolderId, LockKey, MarkEnding, Release, RunOutcome, Seconds,
+    Command, FencingToken, HolderId, LockKey, MarkEnding, Release, RunOutcome, Seconds, TaskArn,
 };
-use crate::tasks::TaskArn;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

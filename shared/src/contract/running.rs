@@ -1,8 +1,7 @@
 //! check-running-executions: the advisory guard.
 
-use super::parse::{InvalidRequest, parse, parse_time, quoted, rfc3339};
-use crate::domain::Timestamp;
-use crate::executions::{Execution, ExecutionArn, Standing};
+use super::parse::{InvalidRequest, parse, parse_time, quoted};
+use crate::domain::{Execution, ExecutionArn, Standing, Timestamp, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

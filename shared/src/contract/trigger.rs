@@ -6,10 +6,11 @@ mod task;
 mod tests;
 
 use super::parse::{InvalidRequest, parse, quoted, text};
-use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Work};
-use crate::events::{EventKind, SOURCE};
-use crate::executions::{ExecutionArn, ExecutionDescription};
-use crate::tasks::Task;
+use crate::contract::{EventKind, SOURCE};
+use crate::domain::{
+    ExecutionArn, ExecutionDescription, FencingToken, HolderId, LockKey, RunKey, Task, TaskToken,
+    Work,
+};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! Holders that stopped renewing, hung or overran.
 
-use super::time::Timestamp;
+use super::time::{Timestamp, rfc3339};
+use std::fmt;
 
 /// What happens to a holder that is stale while its execution still runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,4 +24,21 @@ pub enum Staleness {
     Overran(Timestamp),
     /// It should have made progress by then (`noProgressSeconds`).
     Stalled(Timestamp),
+}
+
+/// A phrase that follows the name of the holder.
+impl fmt::Display for Staleness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Expired(at) => {
+                let at = rfc3339(at);
+                write!(f, "has not renewed its lease, which ended {at}")
+            }
+            Self::Overran(at) => write!(f, "had to be over by {} (maxRunSeconds)", rfc3339(at)),
+            Self::Stalled(at) => {
+                let at = rfc3339(at);
+                write!(f, "had to make progress by {at} (noProgressSeconds)")
+            }
+        }
+    }
 }

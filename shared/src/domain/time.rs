@@ -1,5 +1,8 @@
 //! Time as whole numbers: milliseconds since 1970 for points, seconds for lengths.
 
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
 /// How far any two clocks may differ.
 pub const CLOCK_SKEW: Seconds = Seconds::of(1);
 
@@ -75,4 +78,14 @@ impl Seconds {
     pub const fn millis(self) -> u64 {
         self.0 as u64 * 1000
     }
+}
+
+/// A point in time as RFC 3339 in UTC with milliseconds.
+#[must_use]
+pub fn rfc3339(time: Timestamp) -> String {
+    let nanos = i128::from(time.millis()) * 1_000_000;
+    OffsetDateTime::from_unix_timestamp_nanos(nanos)
+        .ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .expect("a timestamp is at most Timestamp::MAX, which RFC 3339 can write")
 }

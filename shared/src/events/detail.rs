@@ -1,7 +1,7 @@
 //! What an event carries on the wire.
 
 use super::Event;
-use crate::contract::rfc3339;
+use crate::domain::rfc3339;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,8 +57,8 @@ impl From<&Event> for EventDetail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::EventKind;
     use crate::domain::{FencingToken, HolderId, LockKey, Timestamp};
-    use crate::events::EventKind;
     use serde_json::json;
 
     fn event(reason: &str) -> Event {

@@ -1,6 +1,7 @@
 //! EventBridge itself.
 
-use super::{Event, EventDetail, Events, SOURCE};
+use super::{Event, EventDetail, Events};
+use crate::contract::SOURCE;
 use crate::failure::text;
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::primitives::DateTime;
@@ -108,8 +109,8 @@ fn lost(event: &Event, why: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::EventKind;
     use crate::domain::{LockKey, Timestamp};
-    use crate::events::EventKind;
 
     fn event(lock: &str) -> Event {
         Event {

@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{
-    Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Executions,
-    ExecutionsError, StateEnd,
+use super::{Executions, ExecutionsError, StateEnd};
+use crate::domain::{
+    Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey,
+    TaskToken, Timestamp,
 };
-use crate::domain::{LockKey, TaskToken, Timestamp};
 use crate::faults::{Faults, lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

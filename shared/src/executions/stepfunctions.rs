@@ -5,11 +5,10 @@ mod vault;
 
 use self::error::translate;
 use self::vault::Vault;
-use super::{
-    Execution, ExecutionArn, ExecutionDescription, ExecutionState, Executions, ExecutionsError,
-    StateEnd, names,
+use super::{Executions, ExecutionsError, StateEnd, names};
+use crate::domain::{
+    Execution, ExecutionArn, ExecutionDescription, ExecutionState, LockKey, TaskToken, Timestamp,
 };
-use crate::domain::{LockKey, TaskToken, Timestamp};
 use crate::store::dynamodb::DynamoStore;
 use aws_sdk_sfn::Client;
 use aws_sdk_sfn::error::ProvideErrorMetadata;
@@ -213,7 +212,7 @@ fn cut(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executions::ExecutionEnd;
+    use crate::domain::ExecutionEnd;
 
     #[test]
     fn a_status_that_is_not_known_is_no_evidence() {

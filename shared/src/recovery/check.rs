@@ -17,11 +17,9 @@ pub use exchange::{Alert, Answer, Inspection, Request, Step};
 
 use super::{Action, Evidence, ExecutionSight, Hint, Ownership, judge};
 use crate::domain::{
-    Command, Ending, EndingCause, HolderId, Lease, LockKey, Outcome, RunOutcome, Seconds,
-    Timestamp, WaiterId,
+    Command, Ending, EndingCause, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
+    RunOutcome, Seconds, TaskArn, Timestamp, WaiterId, task_group,
 };
-use crate::executions::{ExecutionArn, ExecutionState};
-use crate::tasks::{TaskArn, task_group};
 use std::collections::VecDeque;
 
 /// One check of a holder.

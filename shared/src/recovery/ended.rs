@@ -1,8 +1,7 @@
 //! How the work of a run ended.
 
 use super::{Action, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight, judge};
-use crate::domain::{Lease, Timestamp};
-use crate::tasks::Task;
+use crate::domain::{Lease, Task, Timestamp};
 
 /// The end of a run that lost its permit and went on without.
 pub(crate) struct Over {

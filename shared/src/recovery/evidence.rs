@@ -1,8 +1,8 @@
 //! What is known of a holder, and where it comes from.
 
-use crate::domain::{Lease, Seconds, Timestamp};
-use crate::executions::{ExecutionDescription, ExecutionEnd, ExecutionState};
-use crate::tasks::Task;
+use crate::domain::{
+    ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds, Task, Timestamp,
+};
 
 /// How long a described state may lag behind an event.
 pub const LAG_MAX: Seconds = Seconds::of(30);

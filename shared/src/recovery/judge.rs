@@ -4,12 +4,10 @@ use super::{
     Action, Commitment, Evidence, ExecutionSight, LIST_LAG, Ownership, TaskSight, TasksSight,
     work_succeeded,
 };
-use crate::contract::stale_since;
 use crate::domain::{
-    Death, EndingCause, Lease, Seconds, StalePolicy, Staleness, StopReason, Timestamp,
+    Death, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds,
+    StalePolicy, Staleness, StopReason, Task, Timestamp,
 };
-use crate::executions::{ExecutionDescription, ExecutionEnd, ExecutionState};
-use crate::tasks::Task;
 
 /// How long a waiter may leave the grant of its hand-over unconfirmed before it counts as silent.
 ///
@@ -135,7 +133,7 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
             why: why.to_owned(),
         };
     }
-    let stale = stale_since(Staleness::Expired(lease.expires_at));
+    let stale = Staleness::Expired(lease.expires_at).to_string();
     Action::Freeze {
         why: format!("{stale}, and whether it is dead cannot be learnt: {why}"),
     }
@@ -209,7 +207,7 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     };
     if lease.is_stopped() {
         let why = lease.replaced_by.as_ref().map_or_else(
-            || stale_since(Staleness::Expired(lease.expires_at)),
+            || Staleness::Expired(lease.expires_at).to_string(),
             |by| format!("replaced by {by}"),
         );
         return stop(Commitment::Done, why);
@@ -275,7 +273,7 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
         Some(at) if now < lease.suspicion_ends(at) => return Action::Leave,
         Some(_) => {}
     }
-    let why = stale_since(Staleness::Expired(lease.expires_at));
+    let why = Staleness::Expired(lease.expires_at).to_string();
     match lease.stale {
         StalePolicy::Terminate => stop(Commitment::Stop(StopReason::Silent), why),
         StalePolicy::Yield => Action::Recover {

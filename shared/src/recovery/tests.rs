@@ -13,11 +13,10 @@ use super::{
     Action, Commitment, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight, judge,
 };
 use crate::domain::{
-    Call, Death, Ending, EndingCause, FencingToken, HolderId, Lease, Permits, Seconds, StalePolicy,
-    StopReason, Terms, Timestamp, Work,
+    Call, Container, Death, Ending, EndingCause, ExecutionDescription, ExecutionEnd,
+    ExecutionState, FencingToken, HolderId, Lease, Permits, Seconds, StalePolicy, StopReason, Task,
+    Terms, Timestamp, Work,
 };
-use crate::executions::{ExecutionDescription, ExecutionEnd, ExecutionState};
-use crate::tasks::{Container, Task};
 
 /// When the lease of these tests is granted, for a minute.
 const GRANTED: u64 = 1_772_344_800_000;

@@ -1,9 +1,9 @@
 //! The text of events: what happened, why, and what an operator can do.
 
-use crate::contract::{Skipped, held_by, rfc3339};
-use crate::domain::{FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp};
+use crate::contract::{EventKind, Skipped, held_by};
+use crate::domain::{FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp, rfc3339};
 use crate::error::Error;
-use crate::events::{Event, EventKind, WaitingState};
+use crate::events::{Event, WaitingState};
 
 /// The subject of an event, and its time.
 #[derive(Clone, Copy, Debug)]

@@ -7,11 +7,11 @@ use super::alerts::About;
 use super::{Deps, Ports};
 use crate::contract::{AcquireResponse, Duplicate, GaveUp, Granted};
 use crate::domain::{
-    Command, Death, Dismissal, Effect, HolderId, Lease, LockKey, Outcome, Recover, Refusal,
-    TaskToken, Waiter,
+    Command, Death, Dismissal, Effect, ExecutionArn, ExecutionState, HolderId, Lease, LockKey,
+    Outcome, Recover, Refusal, TaskToken, Waiter,
 };
 use crate::events::{Events, WaitingState};
-use crate::executions::{ExecutionArn, ExecutionState, Executions, StateEnd};
+use crate::executions::{Executions, StateEnd};
 use crate::recovery::{LAG_MAX, lags_behind};
 use std::collections::VecDeque;
 

@@ -2,8 +2,8 @@
 
 use super::alerts::About;
 use super::{Deps, Ports, protection};
-use crate::contract::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse, rfc3339};
-use crate::domain::{LockKey, Outcome, Renew, TaskToken, Timestamp};
+use crate::contract::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
+use crate::domain::{LockKey, Outcome, Renew, TaskToken, Timestamp, rfc3339};
 use crate::error::Error;
 use crate::events::Events;
 use crate::executions::Executions;

@@ -2,9 +2,9 @@
 //!
 //! It is best effort: the answer of ECS never fails a renewal or a release.
 
-use crate::contract::{Protection, rfc3339};
-use crate::domain::{LockKey, Timestamp};
-use crate::tasks::{PROTECTION_MAX, ProtectionAnswer, TaskArn, Tasks, TasksError};
+use crate::contract::Protection;
+use crate::domain::{LockKey, TaskArn, Timestamp, rfc3339};
+use crate::tasks::{PROTECTION_MAX, ProtectionAnswer, Tasks, TasksError};
 
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;

@@ -2,16 +2,18 @@
 
 use super::alerts::About;
 use super::{Deps, Ports};
-use crate::domain::{Command, HolderId, Lease, LockKey, Outcome, Run, Settle, Work};
+use crate::domain::{
+    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, Work, task_group,
+};
 use crate::events::Events;
-use crate::executions::{ExecutionArn, Executions};
+use crate::executions::Executions;
 use crate::protocol::ProtocolError;
 use crate::recovery::{
     Alert, Answer, Check, ExecutionSight, Hint, Inspection, Ownership, Request, Step, TaskSight,
     TasksSight, over,
 };
 use crate::store::LockStore;
-use crate::tasks::{Tasks, task_group};
+use crate::tasks::Tasks;
 
 /// Checks holders.
 pub struct RecoveryService<'a, P: Ports> {

@@ -4,8 +4,8 @@ mod error;
 mod protection;
 mod read;
 
-use super::{ProtectionAnswer, Task, TaskArn, Tasks, TasksError};
-use crate::domain::Work;
+use super::{ProtectionAnswer, Tasks, TasksError};
+use crate::domain::{Task, TaskArn, Work};
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::error::ProvideErrorMetadata;
 use aws_sdk_ecs::types::DesiredStatus;

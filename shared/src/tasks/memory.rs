@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::{ProtectionAnswer, Task, TaskArn, Tasks, TasksError};
-use crate::domain::Work;
+use super::{ProtectionAnswer, Tasks, TasksError};
+use crate::domain::{Task, TaskArn, Work};
 use crate::faults::{Faults, lock};
 use std::sync::Mutex;
 

@@ -1,9 +1,10 @@
 //! EventBridge, as its client talks to it.
 
 use super::scripted::{Scripted, refusal, sdk};
+use lockstep::contract::EventKind;
 use lockstep::domain::{LockKey, Timestamp};
 use lockstep::events::eventbridge::EventBridge;
-use lockstep::events::{Event, EventKind, Events};
+use lockstep::events::{Event, Events};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::net::TcpListener;

@@ -1,12 +1,11 @@
 //! Step Functions, as its client reads it.
 
 use super::scripted::{Asked, Scripted, refusal};
-use lockstep::domain::{LockKey, TaskToken};
-use lockstep::executions::stepfunctions::StepFunctions;
-use lockstep::executions::{
-    ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Executions, ExecutionsError,
-    StateEnd,
+use lockstep::domain::{
+    ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey, TaskToken,
 };
+use lockstep::executions::stepfunctions::StepFunctions;
+use lockstep::executions::{Executions, ExecutionsError, StateEnd};
 use lockstep::store::dynamodb::DynamoStore;
 use serde_json::{Value, json};
 

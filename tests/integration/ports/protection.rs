@@ -1,8 +1,9 @@
 //! Scale-in protection, as ECS is asked for it and as its answers are read.
 
 use super::scripted::{Asked, Scripted, refusal};
+use lockstep::domain::TaskArn;
 use lockstep::tasks::ecs::Ecs;
-use lockstep::tasks::{ProtectionAnswer, TaskArn, Tasks, TasksError};
+use lockstep::tasks::{ProtectionAnswer, Tasks, TasksError};
 use serde_json::{Value, json};
 
 const TASK: &str = "arn:aws:ecs:eu-west-1:1:task/batch/a";

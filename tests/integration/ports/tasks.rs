@@ -1,9 +1,9 @@
 //! ECS, as its client reads it.
 
 use super::scripted::{Asked, Scripted, refusal};
-use lockstep::domain::Work;
+use lockstep::domain::{Task, TaskArn, Work};
 use lockstep::tasks::ecs::Ecs;
-use lockstep::tasks::{Task, TaskArn, Tasks, TasksError};
+use lockstep::tasks::{Tasks, TasksError};
 use serde_json::{Value, json};
 
 const GROUP: &str = "lockstep:nightly:ba7816bf8f01cfea";

@@ -45,12 +45,12 @@ class Mutant:
 
     @property
     def levels(self):
-        """Which levels can see it: a definition is JSON to the domain's tests, and they call no function."""
+        """Which levels can see it: a definition is JSON to the domain's tests, and they call no use case."""
         if self.file.endswith(".json"):
             return "definition"
         if self.file.startswith("shared/src/store/dynamodb"):
             return "adapter"
-        return "function" if self.file.startswith("functions/") else "rust"
+        return "service" if self.file.startswith("shared/src/service") else "rust"
 
     def __str__(self):
         place = f"{self.file} {self.scope}".rstrip()

@@ -22,15 +22,13 @@ RUST = (
     "shared/src/protocol/**/*.rs",
     "shared/src/recovery.rs",
     "shared/src/recovery/**/*.rs",
-    "shared/src/followup.rs",
-    "shared/src/followup/**/*.rs",
+    "shared/src/service.rs",
     "shared/src/service/**/*.rs",
     "shared/src/store.rs",
     "shared/src/store/**/*.rs",
-    "functions/*/src/**/*.rs",
 )
-# Tests, and the suite that judges stores. A function's `main.rs` is wiring that only a deployed stack runs.
-NOT_RUST = ("**/tests/**", "**/tests.rs", "**/conformance.rs", "**/conformance/**", "functions/*/src/main.rs")
+# Tests, and the suite that judges stores.
+NOT_RUST = ("**/tests/**", "**/tests.rs", "**/conformance.rs", "**/conformance/**")
 DEFINITIONS = "statemachines/*.asl.json"
 
 # What has no say in the verdict of a level, so that a change of it keeps the results.
@@ -76,7 +74,7 @@ INTEGRATION = Level("integration", ("-p", "lockstep-tests", "--test", "integrati
 # integration run on the twin in memory, so they do not see the adapter to DynamoDB.
 LEVELS = {
     "rust": (UNIT, CONTRACT, PROPERTY, MODEL, SIMULATION),
-    "function": (CONTRACT, SIMULATION),
+    "service": (UNIT, CONTRACT, SIMULATION),
     "adapter": (UNIT, INTEGRATION),
     # The contract level reads little of a definition, so the dearer level goes first.
     "definition": (DEFINITION, SIMULATION, CONTRACT),

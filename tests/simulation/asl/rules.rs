@@ -5,7 +5,7 @@ use super::scope::{Frame, Run};
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::world::{START, World};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::ExecutionArn;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 

@@ -7,9 +7,7 @@ use super::template::Template;
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::world::World;
-use lockstep::contract::rfc3339;
-use lockstep::domain::Timestamp;
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, Timestamp, rfc3339};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
 

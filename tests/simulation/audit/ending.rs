@@ -132,7 +132,7 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
 /// and counted.
 fn is_over(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
     let now = world.now();
-    let arn = lockstep::executions::ExecutionArn::of_holder(holder);
+    let arn = lockstep::domain::ExecutionArn::of_holder(holder);
     let Some(row) = arn.and_then(|arn| cloud.executions.get(&arn)) else {
         return false;
     };

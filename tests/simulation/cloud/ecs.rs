@@ -4,8 +4,8 @@ use super::{TaskRow, TaskStatus, stop_task};
 use crate::engine::locked;
 use crate::witness;
 use crate::world::World;
-use lockstep::domain::{Timestamp, Work};
-use lockstep::tasks::{Container, ProtectionAnswer, Task, TaskArn, Tasks, TasksError};
+use lockstep::domain::{Container, Task, TaskArn, Timestamp, Work};
+use lockstep::tasks::{ProtectionAnswer, Tasks, TasksError};
 use std::sync::Arc;
 
 /// How far DescribeTasks may be behind the events, in milliseconds.

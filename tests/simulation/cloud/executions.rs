@@ -8,8 +8,7 @@ use crate::slot::Slot;
 use crate::witness;
 use crate::workflow::Story;
 use crate::world::World;
-use lockstep::domain::TaskToken;
-use lockstep::executions::{ExecutionArn, ExecutionEnd};
+use lockstep::domain::{ExecutionArn, ExecutionEnd, TaskToken};
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -5,11 +5,11 @@ use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::witness;
 use crate::world::World;
-use lockstep::domain::{LockKey, TaskToken, Timestamp};
-use lockstep::executions::{
-    Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Executions,
-    ExecutionsError, StateEnd, names,
+use lockstep::domain::{
+    Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey,
+    TaskToken, Timestamp,
 };
+use lockstep::executions::{Executions, ExecutionsError, StateEnd, names};
 use serde_json::Value;
 use std::sync::Arc;
 

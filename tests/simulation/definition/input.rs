@@ -3,8 +3,7 @@
 use super::play::{Play, input_with};
 use crate::invoke::Failure;
 use crate::world::START;
-use lockstep::contract::rfc3339;
-use lockstep::domain::Timestamp;
+use lockstep::domain::{Timestamp, rfc3339};
 use serde_json::{Value, json};
 
 const YEAR: u64 = 31_536_000_000;

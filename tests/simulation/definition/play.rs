@@ -4,7 +4,7 @@ use crate::asl::{Answer, Call, Frame, Machine, Place, Run, Script};
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::world::{START, World};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::ExecutionArn;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};

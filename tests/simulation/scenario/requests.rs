@@ -7,9 +7,7 @@ use crate::engine::locked;
 use crate::process::Plan;
 use crate::workflow::Order;
 use crate::world::World;
-use lockstep::contract::rfc3339;
-use lockstep::domain::{HolderId, Timestamp, WaiterId};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, HolderId, Timestamp, WaiterId, rfc3339};
 use serde_json::{Value, json};
 
 pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order {

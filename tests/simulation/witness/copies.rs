@@ -6,8 +6,7 @@ use super::ledger::Witness;
 use crate::cloud::{Cloud, TaskRow};
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::{FencingToken, HolderId, LockKey};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey};
 use std::collections::BTreeSet;
 
 /// Work that runs.

@@ -2,8 +2,7 @@
 
 use super::ledger::{RunFacts, Witness};
 use crate::cloud::Cloud;
-use lockstep::domain::HolderId;
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, HolderId};
 
 /// A run whose execution works under a grant, and whose lease is over by what it was answered.
 pub(super) fn lapsed<'a>(

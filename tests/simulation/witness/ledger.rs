@@ -7,8 +7,7 @@ use crate::functions::Function;
 use crate::invoke::Failure;
 use crate::world::World;
 use lockstep::contract::parse_time;
-use lockstep::domain::{FencingToken, HolderId, LockKey};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

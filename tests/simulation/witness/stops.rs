@@ -5,8 +5,7 @@ use super::ledger::{RunFacts, Witness};
 use crate::cloud::Cloud;
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::{HolderId, LockRecord};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, HolderId, LockRecord};
 use std::collections::BTreeSet;
 
 /// A stop is committed: from then on heartbeats are refused, and the calls that follow are carried to

@@ -4,8 +4,7 @@ use super::excuse::Excuse;
 use crate::cloud::Cloud;
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::HolderId;
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{ExecutionArn, HolderId};
 
 /// The history is about to say that the run of `holder` succeeded or failed.
 pub(crate) fn ends_as(world: &World, cloud: &Cloud, holder: &HolderId, success: bool) -> Verdict {

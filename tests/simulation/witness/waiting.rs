@@ -5,8 +5,7 @@ use super::ledger::{RunFacts, Witness};
 use crate::cloud::{Cloud, TaskStatus};
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::{CLOCK_SKEW, DEAD_AFTER, HolderId, LockKey, Mode};
-use lockstep::executions::ExecutionArn;
+use lockstep::domain::{CLOCK_SKEW, DEAD_AFTER, ExecutionArn, HolderId, LockKey, Mode};
 use std::sync::Arc;
 
 /// For how long a permit may be free while a run waits, in milliseconds: the sweep starts every

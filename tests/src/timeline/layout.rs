@@ -5,8 +5,7 @@ mod scale;
 pub use scale::Scale;
 
 use super::{Execution, Fate, Millis, Timeline};
-use lockstep::contract::rfc3339;
-use lockstep::domain::Timestamp;
+use lockstep::domain::{Timestamp, rfc3339};
 use serde_json::Value;
 
 /// How a row looks.

@@ -3,8 +3,7 @@
 use super::containers::Container;
 use super::journal::Journal;
 use super::{Execution, Fate, Millis, Scene, Timeline};
-use lockstep::contract::rfc3339;
-use lockstep::domain::Timestamp;
+use lockstep::domain::{Timestamp, rfc3339};
 
 const START: Millis = 1_772_344_800_000;
 /// When the last execution ends.

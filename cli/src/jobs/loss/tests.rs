@@ -1,6 +1,6 @@
 use super::*;
-use lockstep::domain::{FencingToken, HolderId, LockKey, Seconds, StalePolicy};
-use lockstep::tasks::{Container, ProtectionAnswer, Task, TasksError};
+use lockstep::domain::{Container, FencingToken, HolderId, LockKey, Seconds, StalePolicy, Task};
+use lockstep::tasks::{ProtectionAnswer, TasksError};
 
 const ARN: &str = "arn:aws:ecs:eu-west-1:1:task/batch/4f0c";
 /// A lease from 0 to 60 s; its heartbeat is overdue after 25 s.

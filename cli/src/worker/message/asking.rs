@@ -1,8 +1,8 @@
 //! Acquires the lock of a message.
 
 use super::MessageProcessor;
+use crate::once_key::lock;
 use crate::platform::clock::{Instant, sleep};
-use crate::worker::key::lock;
 use crate::worker::queue::Queue;
 use crate::worker::shutdown::ShutdownWatch;
 use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale};

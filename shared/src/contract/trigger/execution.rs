@@ -2,8 +2,7 @@
 
 use super::super::parse::{InvalidRequest, parse, parse_time, quoted, text};
 use super::Trigger;
-use crate::domain::{LockKey, Timestamp};
-use crate::executions::{ExecutionArn, ExecutionDescription, ExecutionState};
+use crate::domain::{ExecutionArn, ExecutionDescription, ExecutionState, LockKey, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -2,8 +2,7 @@
 
 use super::super::parse::{InvalidRequest, parse, parse_time};
 use super::Trigger;
-use crate::domain::{FencingToken, Timestamp, Work};
-use crate::tasks::{Container, Task, parse_group};
+use crate::domain::{Container, FencingToken, Task, Timestamp, Work, parse_group};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -3,9 +3,9 @@
 use super::Check;
 use crate::domain::{
     Command, Death, Evict, Freeze, HolderId, MarkEnding, NoteTask, Order, Recover, Stop, Suspect,
+    TaskArn,
 };
 use crate::recovery::{Commitment, TaskSight, TasksSight};
-use crate::tasks::TaskArn;
 
 impl Check {
     pub(super) fn commitment(&self, commit: Commitment) -> Option<Command> {

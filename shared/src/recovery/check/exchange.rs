@@ -1,12 +1,11 @@
 //! What a check asks for, what it is answered, and what it comes to.
 
 use crate::domain::{
-    Command, FencingToken, HolderId, Lease, Outcome, RunOutcome, Seconds, Waiter, WaiterId, Work,
+    Command, ExecutionArn, FencingToken, HolderId, Lease, Outcome, RunOutcome, Seconds, TaskArn,
+    Waiter, WaiterId, Work,
 };
-use crate::executions::ExecutionArn;
 use crate::recovery::evidence::LAG_MAX;
 use crate::recovery::{ExecutionSight, LIST_LAG, Ownership, TaskSight, TasksSight};
-use crate::tasks::TaskArn;
 
 /// What a check came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

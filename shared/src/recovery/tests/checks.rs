@@ -2,15 +2,14 @@
 
 use super::{RUNNING, after, ended, holder, lease, suspect, task, terms};
 use crate::domain::{
-    Command, Ending, EndingCause, HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Seconds,
-    Timestamp, Waiter, Work,
+    Command, Ending, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
+    HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Seconds, Task, Timestamp, Waiter,
+    Work,
 };
-use crate::executions::{ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState};
 use crate::recovery::{
     Alert, Answer, Check, ExecutionSight, Hint, Inspection, Ownership, Request, Step, TaskSight,
     TasksSight,
 };
-use crate::tasks::Task;
 
 /// What the world answers to a check.
 struct World {

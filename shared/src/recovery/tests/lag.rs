@@ -1,10 +1,11 @@
 //! Descriptions that lag behind events, and events that lag behind descriptions.
 
 use super::{after, ended, lease, look, task};
-use crate::domain::{Call, Ending, EndingCause, Lease, Timestamp};
-use crate::executions::{ExecutionDescription, ExecutionEnd, ExecutionState};
+use crate::domain::{
+    Call, Ending, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Task,
+    Timestamp,
+};
 use crate::recovery::{Action, ExecutionEvent, ExecutionSight, Hint, TasksSight, judge};
-use crate::tasks::Task;
 
 fn seen(state: ExecutionState, redrives: u32, stopped_at: Option<Timestamp>) -> ExecutionSight {
     ExecutionSight::Seen(ExecutionDescription {

@@ -6,12 +6,14 @@
 //! Fencing does not distinguish the two.
 
 use crate::contract::{AcquireResponse, Finished, Granted};
-use crate::domain::{CLOCK_SKEW, Command, Lease, LockKey, Release, Renew, RunOutcome, Timestamp};
+use crate::domain::{
+    CLOCK_SKEW, Command, Lease, LockKey, Release, Renew, RunOutcome, Task, Timestamp, task_group,
+};
 use crate::error::Error;
 use crate::recovery::work_succeeded;
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
-use crate::tasks::{Task, Tasks, task_group};
+use crate::tasks::Tasks;
 
 /// Handles a request with `redrive`: the answer is `alreadyHeld` once no task of the last attempt
 /// runs, or `finished` if the work of that attempt succeeded.

@@ -4,17 +4,15 @@ use super::{AT_ONCE, Pending, Report, ignored};
 use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, GaveUp};
 use crate::domain::{
-    CLOCK_SKEW, Command, Evict, FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask,
-    Order, RunId, RunKey, TaskToken, WaiterId,
+    CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
+    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Order, RunId, RunKey, Task,
+    TaskToken, WaiterId,
 };
 use crate::error::Error;
-use crate::executions::{
-    ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Executions,
-};
+use crate::executions::Executions;
 use crate::recovery::{ExecutionEvent, Hint, Inspection};
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
-use crate::tasks::Task;
 use crate::telemetry::Metric;
 use futures_util::stream::{self, StreamExt};
 use std::time::Duration;

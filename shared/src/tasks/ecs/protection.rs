@@ -2,7 +2,8 @@
 
 use super::error;
 use super::read;
-use crate::tasks::{ProtectionAnswer, TaskArn, TasksError};
+use crate::domain::TaskArn;
+use crate::tasks::{ProtectionAnswer, TasksError};
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::config::timeout::TimeoutConfig;
 use aws_sdk_ecs::operation::update_task_protection::UpdateTaskProtectionOutput;

@@ -1,7 +1,7 @@
 //! From ECS's own types to ours.
 
-use crate::domain::Timestamp;
-use crate::tasks::{Container, Task, TasksError};
+use crate::domain::{Container, Task, Timestamp};
+use crate::tasks::TasksError;
 use aws_sdk_ecs::primitives::DateTime;
 
 pub(super) fn task(seen: &aws_sdk_ecs::types::Task) -> Result<Task, TasksError> {

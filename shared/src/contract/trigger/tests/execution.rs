@@ -1,8 +1,9 @@
 //! Step Functions Execution Status Change.
 
 use crate::contract::Trigger;
-use crate::domain::{LockKey, Timestamp};
-use crate::executions::{ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState};
+use crate::domain::{
+    ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey, Timestamp,
+};
 use serde_json::{Value, json};
 
 const EXECUTION: &str = "arn:aws:states:us-east-1:123456789012:execution:exclusive-run:e1";

@@ -2,8 +2,7 @@
 
 use super::with;
 use crate::contract::Trigger;
-use crate::domain::FencingToken;
-use crate::tasks::{Container, Task};
+use crate::domain::{Container, FencingToken, Task};
 use serde_json::{Value, json};
 
 const GROUP: &str = "lockstep:team/db:nightly:ba7816bf8f01cfea";

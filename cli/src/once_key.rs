@@ -2,7 +2,6 @@
 
 mod exact;
 
-use super::queue::Message;
 use exact::{FUNCTIONS, RULE, is_exact};
 use jmespath::{Expression, Variable};
 use lockstep::domain::RunKey;
@@ -100,17 +99,18 @@ fn check_depth(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the once key of `message`: what `expression` finds, or the message's id.
+/// Returns the once key of a message: what `expression` finds in its body, or its id.
 ///
 /// # Errors
 /// [`Malformed`].
 pub(crate) fn once_key(
     expression: Option<&OnceKey>,
-    message: &Message,
+    id: &str,
+    body: &[u8],
 ) -> Result<String, Malformed> {
     let found = match expression {
-        Some(expression) => expression.find(&message.body)?,
-        None => message.id.clone(),
+        Some(expression) => expression.find(body)?,
+        None => id.to_owned(),
     };
     Ok(as_run_key(found))
 }

@@ -1,7 +1,7 @@
 //! Which of the executions that run may go on.
 
-use super::ExecutionArn;
-use crate::domain::Timestamp;
+use super::execution_arn::ExecutionArn;
+use super::time::Timestamp;
 
 /// An execution that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 
 fn key(expression: Option<&str>, body: &str) -> Result<String, Malformed> {
     let expression = expression.map(|text| OnceKey::compile(text).unwrap());
-    once_key(expression.as_ref(), &Message::sample(body))
+    once_key(expression.as_ref(), "id-1", body.as_bytes())
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The source of all events.
+pub const SOURCE: &str = "lockstep";
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {

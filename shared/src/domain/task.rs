@@ -1,0 +1,200 @@
+//! An ECS task as evidence.
+
+use super::time::Timestamp;
+use super::work::TaskEnd;
+
+/// An ECS task, as far as Lockstep looks at it
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// Its ARN.
+    pub arn: String,
+    /// Counts up with every change of the task: of two sights of it, the larger one is newer.
+    pub version: u64,
+    /// Whether it is over. A task that was told to stop is not over before its containers are.
+    pub stopped: bool,
+    /// Its containers.
+    pub containers: Vec<Container>,
+    /// Why it stopped, in the words of ECS.
+    pub stopped_reason: Option<String>,
+    /// Whether it stopped because an essential container exited, and not because it was stopped or
+    /// could not start: [`Task::is_own_end`].
+    pub ended_by_itself: bool,
+    /// When its containers began to run.
+    pub started_at: Option<Timestamp>,
+    /// When it was over.
+    pub stopped_at: Option<Timestamp>,
+}
+
+impl Task {
+    /// What is remembered of it. Of several containers it is the one that failed that matters.
+    #[must_use]
+    pub fn end(&self) -> TaskEnd {
+        self.end_of(None)
+    }
+
+    /// The same, with the container that is called `runtime_id` in the container runtime, where the
+    /// task has it.
+    #[must_use]
+    pub fn end_of(&self, runtime_id: Option<&str>) -> TaskEnd {
+        let named = |container: &&Container| {
+            runtime_id.is_some() && container.runtime_id.as_deref() == runtime_id
+        };
+        let failed = |container: &&Container| container.exit_code.is_none_or(|code| code != 0);
+        let told = self.containers.iter().find(named);
+        let told = told.or(self.containers.iter().find(failed));
+        let container = told.or(self.containers.first());
+        let reason = container.and_then(|container| container.reason.clone());
+        TaskEnd {
+            arn: self.arn.clone(),
+            version: self.version,
+            runtime_id: container.and_then(|container| container.runtime_id.clone()),
+            exit_code: container.and_then(|container| container.exit_code),
+            reason: reason.or_else(|| self.stopped_reason.clone()),
+        }
+    }
+
+    /// Whether it ended by itself and its `container` exited with 0. A container that is stopped may
+    /// exit with 0 as well, so a task that was stopped has not succeeded.
+    #[must_use]
+    pub fn succeeded(&self, container: &str) -> bool {
+        let mut named = self.containers.iter().filter(|of| of.name == container);
+        let code = named.next().and_then(|container| container.exit_code);
+        self.stopped && self.ended_by_itself && code == Some(0)
+    }
+
+    /// Whether a task with this `stopCode`, `executionStoppedAt` and `stoppingAt` ended by itself
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
+    ///
+    /// StopTask may reach ECS between the exit of the container and the report of it. Then the code
+    /// is `UserInitiated`, and the times show that the container had exited before.
+    #[must_use]
+    pub fn is_own_end(
+        stop_code: Option<&str>,
+        exited: Option<Timestamp>,
+        stopping: Option<Timestamp>,
+    ) -> bool {
+        let exited_first =
+            matches!((exited, stopping), (Some(exited), Some(stopping)) if exited < stopping);
+        stop_code == Some("EssentialContainerExited") || exited_first
+    }
+
+    /// Whether a task with this `lastStatus` is over. On its way down it is not, and a status that
+    /// came after this was written is no evidence
+    /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html>).
+    #[must_use]
+    pub fn is_over(last_status: &str) -> bool {
+        last_status == "STOPPED"
+    }
+}
+
+/// A container of a task
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Container.html>).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Container {
+    /// Its name in the task definition.
+    pub name: String,
+    /// Its id in the container runtime; none before it was created.
+    pub runtime_id: Option<String>,
+    /// What it ended with; none while it runs, and when it never ran.
+    pub exit_code: Option<i64>,
+    /// Why it could not run or was killed, such as `OutOfMemoryError: …`.
+    pub reason: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container(runtime_id: &str, exit_code: Option<i64>) -> Container {
+        Container {
+            name: runtime_id.into(),
+            runtime_id: Some(runtime_id.into()),
+            exit_code,
+            reason: None,
+        }
+    }
+
+    fn stopped(containers: Vec<Container>) -> Task {
+        Task {
+            arn: "arn:aws:ecs:eu-west-1:1:task/batch/a".into(),
+            version: 7,
+            stopped: true,
+            containers,
+            stopped_reason: Some("Essential container in task exited".into()),
+            ended_by_itself: true,
+            started_at: None,
+            stopped_at: None,
+        }
+    }
+
+    #[test]
+    fn of_several_containers_the_one_that_failed_is_remembered() {
+        let end = stopped(vec![container("a", Some(0)), container("b", Some(137))]).end();
+
+        assert_eq!(
+            (end.runtime_id.as_deref(), end.exit_code),
+            (Some("b"), Some(137))
+        );
+    }
+
+    #[test]
+    fn a_task_succeeds_by_its_own_end_and_the_exit_code_of_the_container_that_is_the_run() {
+        let ended = |code| stopped(vec![container("log", Some(137)), container("app", code)]);
+        let told_to_stop = Task {
+            ended_by_itself: false,
+            ..ended(Some(0))
+        };
+        let at_work = Task {
+            stopped: false,
+            ..ended(Some(0))
+        };
+
+        assert!(ended(Some(0)).succeeded("app"));
+        for (task, why) in [
+            (ended(Some(1)), "it failed"),
+            (ended(None), "it never ran"),
+            (told_to_stop, "it was stopped"),
+            (at_work, "it runs"),
+        ] {
+            assert!(!task.succeeded("app"), "{why}");
+        }
+        assert!(!ended(Some(0)).succeeded("other"));
+    }
+
+    #[test]
+    fn a_task_whose_container_exited_before_it_was_stopped_ended_by_itself() {
+        let at = |second: u64| Some(Timestamp::from_millis(second * 1000));
+        let cases = [
+            (Some("EssentialContainerExited"), at(5), at(6), true),
+            (Some("EssentialContainerExited"), None, None, true),
+            (Some("UserInitiated"), at(5), at(6), true),
+            (Some("UserInitiated"), at(6), at(5), false),
+            (Some("UserInitiated"), at(5), at(5), false),
+            (Some("UserInitiated"), None, at(5), false),
+            (Some("TaskFailedToStart"), None, at(5), false),
+            (None, None, None, false),
+        ];
+        for (code, exited, stopping, own) in cases {
+            let seen = Task::is_own_end(code, exited, stopping);
+            assert_eq!(seen, own, "{code:?} {exited:?} {stopping:?}");
+        }
+    }
+
+    #[test]
+    fn the_container_that_held_is_remembered_before_one_that_failed() {
+        let task = stopped(vec![
+            container("sidecar", Some(137)),
+            container("job", Some(0)),
+        ]);
+
+        let end = task.end_of(Some("job"));
+        let gone = task.end_of(Some("not-listed"));
+
+        assert_eq!(
+            (end.runtime_id.as_deref(), end.exit_code),
+            (Some("job"), Some(0))
+        );
+        assert_eq!(gone.runtime_id.as_deref(), Some("sidecar"));
+    }
+}
