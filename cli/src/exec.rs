@@ -4,6 +4,7 @@
 mod child;
 mod descendants;
 mod exit_status;
+mod guarded;
 mod mark;
 mod orphans;
 mod procfs;
@@ -17,6 +18,7 @@ mod which;
 pub(crate) use child::{Child, EndOf, Spec, Started};
 pub(crate) use descendants::{CommandTree, Descendants};
 pub(crate) use exit_status::ChildExit;
+pub(crate) use guarded::GuardedCommand;
 pub(crate) use mark::Mark;
 pub(crate) use orphans::kill_orphans;
 pub(crate) use procfs::ProcessTable;

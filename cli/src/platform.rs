@@ -4,7 +4,9 @@
 pub(crate) mod clock;
 pub(crate) mod env;
 pub(crate) mod foreground;
+pub(crate) mod http;
 pub(crate) mod identity;
+pub(crate) mod retry;
 pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod tls;

@@ -1,6 +1,7 @@
 //! Retries a request to the lock table.
 
-use crate::platform::clock::{Instant, sleep};
+use crate::platform::clock::Instant;
+use crate::platform::retry::retry_if;
 use lockstep::error::Error;
 use std::time::Duration;
 
@@ -46,26 +47,30 @@ impl Bound {
 pub(crate) async fn retry<T, F: Future<Output = Result<T, Error>>>(
     lock: &str,
     bound: impl Into<Bound>,
-    mut request: impl FnMut() -> F,
+    request: impl FnMut() -> F,
+) -> Result<T, Error> {
+    retry_unless(|| false, lock, bound, request).await
+}
+
+/// As [`retry`], and not any more once `stopping` returns true.
+///
+/// # Errors
+/// As [`retry`].
+pub(crate) async fn retry_unless<T, F: Future<Output = Result<T, Error>>>(
+    stopping: impl Fn() -> bool,
+    lock: &str,
+    bound: impl Into<Bound>,
+    request: impl FnMut() -> F,
 ) -> Result<T, Error> {
     let bound = bound.into();
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        match request().await {
-            Err(error) if error.name().is_retryable() && bound.allows_another(attempts) => {
-                tracing::warn!(
-                    event = "request_retried",
-                    lock,
-                    %error,
-                    asked = attempts,
-                    "no answer; retrying"
-                );
-                sleep(PAUSE).await;
-            }
-            result => return result,
+    let again = |error: &Error, attempts| {
+        let retries = error.name().is_retryable() && bound.allows_another(attempts) && !stopping();
+        if retries {
+            tracing::warn!(event = "request_retried", lock, %error, attempts, "no answer; retrying");
         }
-    }
+        retries.then_some(PAUSE)
+    };
+    retry_if(request, again).await
 }
 
 #[cfg(test)]

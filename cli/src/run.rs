@@ -9,8 +9,6 @@
 mod grant;
 mod work;
 
-pub(crate) use work::OF_A_GRANT;
-
 use crate::args::run::RunArgs;
 use crate::exec::supervise::StopCause;
 use crate::exec::{Subreaper, check_proc};

@@ -1,13 +1,11 @@
 //! The identity of holders: the ECS task and the container, or the host and the process.
 
 use crate::platform::env::{filled, random_id};
-use http_body_util::{BodyExt, Empty};
-use hyper::body::Bytes;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
+use crate::platform::http::send;
+use crate::platform::retry::retry_if;
+use hyper::Method;
 use serde::Deserialize;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// The variable with the address of the task metadata endpoint
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4.html>).
@@ -16,6 +14,8 @@ const METADATA_URI: &str = "ECS_CONTAINER_METADATA_URI_V4";
 const RESPONSE_WITHIN: Duration = Duration::from_secs(2);
 /// Number of requests: the endpoint may throttle or be late while a task starts.
 const TRIES: u32 = 3;
+/// Pause between two requests.
+const PAUSE: Duration = Duration::from_millis(300);
 
 /// The task or host that this process runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,31 +86,18 @@ impl HolderIdentity {
 }
 
 async fn read<T: for<'a> Deserialize<'a>>(uri: &str) -> Result<T, String> {
-    let mut problem = String::new();
-    for _ in 0..TRIES {
-        match timeout(RESPONSE_WITHIN, get(uri)).await {
-            Ok(Ok(body)) => {
-                return serde_json::from_slice(&body)
-                    .map_err(|error| format!("{METADATA_URI}: {uri}: invalid response: {error}"));
-            }
-            Ok(Err(error)) => problem = error,
-            Err(_) => problem = "no response within 2 s".into(),
+    let attempt = || async {
+        match send(Method::GET, uri, Vec::new(), RESPONSE_WITHIN).await {
+            Ok((200..=299, body)) => Ok(body),
+            Ok((status, _)) => Err(format!("status {status}")),
+            Err(error) => Err(error.to_string()),
         }
-        crate::platform::clock::sleep(Duration::from_millis(300)).await;
-    }
-    Err(format!("{METADATA_URI}: {uri}: {problem}"))
-}
-
-async fn get(uri: &str) -> Result<Bytes, String> {
-    let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
-    let uri = uri.parse().map_err(|error| format!("{error}"))?;
-    let response = client.get(uri).await.map_err(|error| format!("{error}"))?;
-    let status = response.status();
-    if !status.is_success() {
-        return Err(format!("status {status}"));
-    }
-    let body = response.into_body().collect().await;
-    Ok(body.map_err(|error| format!("{error}"))?.to_bytes())
+    };
+    let again = |_: &String, attempts| (attempts < TRIES).then_some(PAUSE);
+    let body = retry_if(attempt, again).await;
+    let body = body.map_err(|problem| format!("{METADATA_URI}: {uri}: {problem}"))?;
+    serde_json::from_slice(&body)
+        .map_err(|error| format!("{METADATA_URI}: {uri}: invalid response: {error}"))
 }
 
 #[cfg(test)]

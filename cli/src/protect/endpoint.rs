@@ -3,22 +3,14 @@
 
 use super::parse;
 use super::reason::{Reason, Refused};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::{Method, Request, Uri};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use crate::platform::http::{HttpError, send};
+use hyper::Method;
 use lockstep::clock::{Clock, SystemClock};
 use serde::Serialize;
-use std::error::Error;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// Timeout of a call. The agent's own timeout for ECS is shorter, and returns an error.
 const CALL_MAX: Duration = Duration::from_secs(14);
-/// Largest response body, in bytes.
-const ANSWER_MAX: usize = 64 * 1024;
 
 /// The protection of a task in ECS.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +42,6 @@ pub(crate) trait Agent: Send + Sync {
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     uri: String,
-    client: Client<HttpConnector, Full<Bytes>>,
 }
 
 #[derive(Serialize)]
@@ -66,58 +57,25 @@ impl Endpoint {
     /// The endpoint under this base, which may have a path.
     pub(crate) fn new(agent_uri: &str) -> Self {
         let base = agent_uri.trim().trim_end_matches('/');
-        // Calls are a minute or more apart: an idle connection would be closed by then.
-        let client = Client::builder(TokioExecutor::new())
-            .pool_max_idle_per_host(0)
-            .build_http();
         Self {
             uri: format!("{base}/task-protection/v1/state"),
-            client,
         }
     }
 
     async fn call(&self, method: Method, body: Vec<u8>) -> Result<State, Refused> {
-        let uri: Uri = self.uri.parse().map_err(|error| self.bad_uri(&error))?;
-        let request = Request::builder()
-            .method(method)
-            .uri(uri)
-            .header("content-type", "application/json")
-            .body(Full::from(body))
-            .map_err(|error| self.bad_uri(&error))?;
-        let Ok(answer) = timeout(CALL_MAX, self.exchange(request)).await else {
-            let detail = format!("nothing within {} s", CALL_MAX.as_secs());
-            return Err(Refused::new(Reason::NoAnswer, detail));
-        };
-        let (status, body) = answer?;
-        parse::answer(status, &body, SystemClock.now())
-    }
-
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<(u16, Bytes), Refused> {
-        let response = self.client.request(request).await.map_err(|error| {
-            let connected = !error.is_connect();
-            let reason = if connected {
-                Reason::NoAnswer
-            } else {
-                Reason::Unreachable
-            };
-            Refused::new(reason, innermost(&error))
+        let answer = send(method, &self.uri, body, CALL_MAX).await;
+        let (status, body) = answer.map_err(|error| {
+            let detail = error.to_string();
+            match error {
+                HttpError::Uri(_) => {
+                    let detail = format!("ECS_AGENT_URI gives {}: {detail}", self.uri);
+                    Refused::new(Reason::Rejected, detail)
+                }
+                HttpError::Unreachable(_) => Refused::new(Reason::Unreachable, detail),
+                HttpError::NoAnswer(_) => Refused::new(Reason::NoAnswer, detail),
+            }
         })?;
-        let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), ANSWER_MAX)
-            .collect()
-            .await;
-        Ok((
-            status,
-            body.map_err(|error| Refused::new(Reason::NoAnswer, innermost(&*error)))?
-                .to_bytes(),
-        ))
-    }
-
-    fn bad_uri(&self, error: &dyn Error) -> Refused {
-        Refused::new(
-            Reason::Rejected,
-            format!("ECS_AGENT_URI gives {}: {error}", self.uri),
-        )
+        parse::answer(status, &body, SystemClock.now())
     }
 }
 
@@ -140,15 +98,6 @@ impl Agent for Endpoint {
     async fn get(&self) -> Result<State, Refused> {
         self.call(Method::GET, Vec::new()).await
     }
-}
-
-/// The innermost source of an error, which names the cause.
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }
 
 #[cfg(test)]

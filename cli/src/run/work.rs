@@ -2,10 +2,9 @@
 
 use super::grant::Held;
 use crate::args::run::RunArgs;
-use crate::exec::progress::{self, Progress};
-use crate::exec::supervise::{Limits, StopCause, StopRequest, StopSource, supervise};
+use crate::exec::supervise::{Limits, StopCause, StopRequest, StopSource};
 use crate::exec::watchdog::Watchdog;
-use crate::exec::{Child, ChildExit, Spec, Subreaper, kill_orphans};
+use crate::exec::{ChildExit, GuardedCommand, Spec, Subreaper, kill_orphans};
 use crate::exit::Exit;
 use crate::lease::client::LockClient;
 use crate::lease::renewer::LeaseRenewer;
@@ -14,11 +13,6 @@ use crate::platform::signals::{Signals, asks_to_end};
 use lockstep::contract::ReleaseOutcome;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
-
-/// Variables that only some grants set. Their inherited values belong to the grant that this
-/// process runs under, so they are removed.
-pub(crate) const OF_A_GRANT: &[&str] = &["LOCKSTEP_RUN_KEY", progress::VARIABLE];
 
 /// The result of the work.
 #[derive(Clone, Copy, Debug)]
@@ -49,66 +43,43 @@ pub(crate) async fn work(
     reaper: &Subreaper,
     signals: &mut Signals,
 ) -> Worked {
-    match begin(args, held, reaper) {
-        Ok((child, watchdog, progress)) => {
-            let tree = child.tree().clone();
-            let latest = progress.as_ref().map_or_else(no_progress, Progress::latest);
-            let renewer = LeaseRenewer {
-                locks: Arc::clone(locks),
-                grant: held.grant.clone(),
-                times: held.times,
-                sent: held.sent,
-                progress: latest.clone(),
-                guarded: Some((watchdog.clone(), tree.clone())),
-            };
-            let limits = Limits {
-                max_run: args.max_run,
-                no_progress: args.no_progress,
-                grace: args.grace,
-            };
-            let (lock, grace) = (&held.grant.lock, args.grace);
-            let source = ForwardedSignals { signals, grace };
-            let (end, cause) = supervise(lock, child, renewer.keep(), latest, source, limits).await;
-            watchdog.drop(tree.group);
-            foreground::take_back(tree.group);
-            kill_orphans(&tree, || Some(watchdog.pid())).await;
-            judge(end, cause)
-        }
-        Err(error) => {
-            tracing::error!(event = "command_start_failed", %error, "no process can be started");
-            Worked::failed(Exit::CANNOT_RUN, None)
-        }
-    }
-}
-
-fn begin(
-    args: &RunArgs,
-    held: &Held,
-    reaper: &Subreaper,
-) -> Result<(Child, Watchdog, Option<Progress>), std::io::Error> {
-    let progress = match Progress::open() {
-        Ok(progress) => Some(progress),
-        Err(error) if args.no_progress.is_some() => return Err(error),
-        Err(error) => {
-            tracing::warn!(
-                event = "progress_fifo_failed",
-                %error,
-                "there is no FIFO for the command's progress"
-            );
-            None
-        }
+    let limits = Limits {
+        max_run: args.max_run,
+        no_progress: args.no_progress,
+        grace: args.grace,
     };
-    let mut environment = held.environment.clone();
-    environment.extend(progress.as_ref().map(Progress::variable));
-    let watchdog = Watchdog::start(reaper)?;
     let spec = Spec {
         command: args.command.clone(),
-        without: OF_A_GRANT,
-        environment,
-        input: None,
+        environment: held.environment.clone(),
+        ..Spec::default()
     };
-    let child = Child::start(reaper, &spec)?;
-    Ok((child, watchdog, progress))
+    let lock = &held.grant.lock;
+    let started = Watchdog::start(reaper).and_then(|watchdog| {
+        let command = GuardedCommand::start(lock, (reaper, &watchdog), limits, spec)?;
+        Ok((command, watchdog))
+    });
+    let (command, watchdog) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            tracing::error!(event = "command_start_failed", %error, "no process can be started");
+            return Worked::failed(Exit::CANNOT_RUN, None);
+        }
+    };
+    let tree = command.tree().clone();
+    let renewer = LeaseRenewer {
+        locks: Arc::clone(locks),
+        grant: held.grant.clone(),
+        times: held.times,
+        sent: held.sent,
+        progress: command.progress(),
+        guarded: Some(command.guarded()),
+    };
+    let grace = args.grace;
+    let source = ForwardedSignals { signals, grace };
+    let (end, cause) = command.finish(renewer.keep(), source).await;
+    foreground::take_back(tree.group);
+    kill_orphans(&tree, || Some(watchdog.pid())).await;
+    judge(end, cause)
 }
 
 /// The signals of this process, as requests to the command.
@@ -131,11 +102,6 @@ impl StopSource for ForwardedSignals<'_> {
         );
         StopRequest::Terminate(signal, Some(self.grace))
     }
-}
-
-/// Progress that never changes.
-fn no_progress() -> watch::Receiver<Option<String>> {
-    watch::channel(None).1
 }
 
 /// Maps the end of the command to a result. A command that was stopped has failed, whatever its

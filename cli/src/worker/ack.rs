@@ -2,7 +2,7 @@
 
 use super::decide::Disposition;
 use super::queue::{Message, Queue, QueueError};
-use crate::platform::clock::sleep;
+use crate::platform::retry::retry_if;
 use std::time::Duration;
 
 /// Attempts to acknowledge a message.
@@ -14,43 +14,44 @@ const TRIES: u32 = 4;
 /// that was not hidden becomes visible when its visibility timeout ends.
 pub(crate) async fn ack(queue: &impl Queue, message: &Message, disposition: Disposition) {
     let id = &message.id;
-    for attempt in 1.. {
-        let result = match disposition {
-            Disposition::Leave => return,
+    let attempt = || async {
+        match disposition {
+            Disposition::Leave => Ok(()),
             Disposition::Delete => queue.delete(message).await,
             Disposition::Hide(length) => queue.hide(message, length).await,
-        };
-        match result {
-            Ok(()) => return,
-            Err(error @ QueueError::Gone(_)) => {
-                tracing::warn!(
-                    event = "receipt_expired",
-                    id,
-                    ?disposition,
-                    "{error}: its next receiver decides"
-                );
-                return;
-            }
-            Err(error) if attempt == TRIES => {
-                tracing::error!(
-                    event = "ack_failed",
-                    id,
-                    ?disposition,
-                    %error,
-                    "message not deleted or hidden: it becomes visible when its visibility timeout ends"
-                );
-                return;
-            }
-            Err(error) => {
-                tracing::warn!(
-                    event = "ack_retried",
-                    id,
-                    ?disposition,
-                    %error,
-                    "retrying DeleteMessage or ChangeMessageVisibility"
-                );
-                sleep(Duration::from_millis(250 << attempt)).await;
-            }
+        }
+    };
+    let again = |error: &QueueError, attempts| {
+        if matches!(error, QueueError::Gone(_)) || attempts == TRIES {
+            return None;
+        }
+        tracing::warn!(
+            event = "ack_retried",
+            id,
+            ?disposition,
+            %error,
+            "retrying DeleteMessage or ChangeMessageVisibility"
+        );
+        Some(Duration::from_millis(250_u64 << attempts))
+    };
+    match retry_if(attempt, again).await {
+        Ok(()) => {}
+        Err(error @ QueueError::Gone(_)) => {
+            tracing::warn!(
+                event = "receipt_expired",
+                id,
+                ?disposition,
+                "{error}: its next receiver decides"
+            );
+        }
+        Err(error) => {
+            tracing::error!(
+                event = "ack_failed",
+                id,
+                ?disposition,
+                %error,
+                "message not deleted or hidden: it becomes visible when its visibility timeout ends"
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The client against a mock agent that answers each call with fixed bytes.
 
 use super::*;
+use crate::platform::http::BODY_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -149,7 +150,7 @@ async fn a_truncated_answer_leaves_the_outcome_open() {
 
 #[tokio::test]
 async fn an_endless_answer_is_not_read_to_its_end() {
-    let body = "x".repeat(ANSWER_MAX + 1);
+    let body = "x".repeat(BODY_MAX + 1);
 
     let refused = put_result(response("200 OK", &body)).await.unwrap_err();
 

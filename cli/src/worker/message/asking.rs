@@ -2,12 +2,12 @@
 
 use super::MessageProcessor;
 use crate::once_key::lock;
-use crate::platform::clock::{Instant, sleep};
+use crate::platform::clock::Instant;
+use crate::retry::retry_unless;
 use crate::worker::queue::Queue;
 use crate::worker::shutdown::ShutdownWatch;
 use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale};
 use lockstep::error::Error;
-use std::time::Duration;
 
 /// Permits of each lock: messages in flight under it, in all workers together.
 const PERMITS: i64 = 100;
@@ -51,24 +51,8 @@ impl<Q: Queue> MessageProcessor<Q> {
         request: &AcquireRequest,
         shutdown: &ShutdownWatch,
     ) -> Result<(AcquireResponse, Instant), Error> {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match self.locks.acquire(request).await {
-                Ok(answer) => return Ok(answer),
-                Err(error)
-                    if error.name().is_retryable() && tries < TRIES && !shutdown.is_stopping() =>
-                {
-                    tracing::warn!(
-                        event = "request_retried",
-                        lock = request.lock,
-                        %error,
-                        "no answer; retrying"
-                    );
-                    sleep(Duration::from_secs(1)).await;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        let stopping = || shutdown.is_stopping();
+        let attempt = || self.locks.acquire(request);
+        retry_unless(stopping, &request.lock, TRIES, attempt).await
     }
 }

@@ -2,12 +2,11 @@
 
 use super::MessageProcessor;
 use super::about::variables;
-use crate::exec::progress::Progress;
-use crate::exec::supervise::{StopCause, supervise};
-use crate::exec::{Child, ChildExit, Spec, kill_orphans};
+use crate::exec::supervise::StopCause;
+use crate::exec::{ChildExit, GuardedCommand, Spec, kill_orphans};
 use crate::lease::renewer::LeaseRenewer;
 use crate::platform::clock::Instant;
-use crate::run::{OF_A_GRANT, release};
+use crate::run::release;
 use crate::worker::decide::{Disposition, Kind, after_end};
 use crate::worker::extend::extend;
 use crate::worker::poll::HealthSignal;
@@ -67,7 +66,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             receive_count = message.receive_count,
             "command started"
         );
-        let (begun, tree) = (Instant::now(), started.0.tree().clone());
+        let (begun, tree) = (Instant::now(), started.tree().clone());
         let run = self.run(message, granted, sent, shutdown.clone(), started);
         let (end, cause, lease_end) = run.await;
         drop(at_work);
@@ -96,19 +95,16 @@ impl<Q: Queue> MessageProcessor<Q> {
         granted: &Granted,
         sent: Instant,
         shutdown: ShutdownWatch,
-        (child, progress): (Child, Option<Progress>),
+        command: GuardedCommand,
     ) -> (ChildExit, Option<StopCause>, Instant) {
-        let tree = child.tree().clone();
-        let latest = progress.as_ref().map(Progress::latest);
-        let latest = latest.unwrap_or_else(|| watch::channel(None).1);
         let (on_renewed, renewed) = watch::channel(sent);
         let renewer = LeaseRenewer {
             locks: Arc::clone(&self.locks),
             grant: granted.grant.clone(),
             times: self.times,
             sent,
-            progress: latest.clone(),
-            guarded: Some((self.watchdog.clone(), tree.clone())),
+            progress: command.progress(),
+            guarded: Some(command.guarded()),
         };
         let renewing = renewer.renew_and_notify(on_renewed);
         let extending = extend(&*self.queue, message, self.hide, renewed.clone());
@@ -119,41 +115,23 @@ impl<Q: Queue> MessageProcessor<Q> {
                 never = extending => never,
             }
         };
-        let (end, cause) = supervise(&message.id, child, both, latest, shutdown, self.limits).await;
-        self.watchdog.drop(tree.group);
+        let (end, cause) = command.finish(both, shutdown).await;
         let renewed = *renewed.borrow();
         (end, cause, self.times.kill_at(renewed))
     }
 
-    fn start(
-        &self,
-        message: &Message,
-        granted: &Granted,
-    ) -> Result<(Child, Option<Progress>), std::io::Error> {
-        let progress = match Progress::open() {
-            Ok(progress) => Some(progress),
-            Err(error) if self.limits.no_progress.is_some() => return Err(error),
-            Err(error) => {
-                tracing::warn!(
-                    event = "progress_fifo_failed",
-                    id = message.id,
-                    %error,
-                    "no FIFO for the command's progress"
-                );
-                None
-            }
-        };
+    fn start(&self, message: &Message, granted: &Granted) -> std::io::Result<GuardedCommand> {
         let pairs = granted.environment.iter();
         let mut environment: Vec<_> = pairs.map(|p| (p.name.clone(), p.value.clone())).collect();
-        environment.extend(progress.as_ref().map(Progress::variable));
         environment.extend(variables(message));
         let spec = Spec {
             command: self.command.clone(),
-            without: OF_A_GRANT,
             environment,
             input: Some(message.body.clone()),
+            ..Spec::default()
         };
-        Ok((Child::start(&self.subreaper, &spec)?, progress))
+        let guards = (&self.subreaper, &self.watchdog);
+        GuardedCommand::start(&message.id, guards, self.limits, spec)
     }
 
     /// Releases the lock, then acknowledges the message: if this process dies in between, the
