@@ -62,6 +62,23 @@ pub fn parse<T: DeserializeOwned>(json: Value) -> Result<T, InvalidRequest> {
     })
 }
 
+/// As [`parse`], for the value of the member `parent`.
+///
+/// # Errors
+/// As [`parse`], with the whole path of the field.
+pub(crate) fn parse_in<T: DeserializeOwned>(
+    parent: &str,
+    json: Value,
+) -> Result<T, InvalidRequest> {
+    parse(json).map_err(|error: InvalidRequest| {
+        let field = match error.field.as_str() {
+            "" => parent.to_owned(),
+            field => format!("{parent}.{field}"),
+        };
+        InvalidRequest { field, ..error }
+    })
+}
+
 /// Reads an RFC 3339 time.
 ///
 /// # Errors

@@ -5,12 +5,13 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use super::parse::{InvalidRequest, parse, quoted, text};
+use super::parse::{InvalidRequest, parse, parse_in, quoted, text};
 use crate::contract::{EventKind, SOURCE};
 use crate::domain::{
     ExecutionArn, ExecutionDescription, FencingToken, HolderId, LockKey, RunKey, Task, TaskToken,
     Work,
 };
+use aws_lambda_events::eventbridge::EventBridgeEvent;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -66,21 +67,11 @@ pub enum Trigger {
     },
 }
 
-/// The envelope of an event
+/// The member of an event that its source fills
 /// (<https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html>).
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Envelope {
-    source: String,
-    detail_type: String,
-}
+const DETAIL: &str = "detail";
 
-/// An event of Lockstep's own.
-#[derive(Deserialize)]
-struct Own {
-    detail: OwnDetail,
-}
-
+/// The detail of an event of Lockstep's own.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct OwnDetail {
@@ -111,22 +102,24 @@ impl Trigger {
         if json.get("detail-type").is_none() {
             return sweep(json);
         }
-        let envelope: Envelope = parse(json.clone())?;
-        let Envelope {
+        let event: EventBridgeEvent = parse(json)?;
+        let EventBridgeEvent {
             source,
             detail_type,
-        } = envelope;
+            detail,
+            ..
+        } = event;
         match (source.as_str(), detail_type.as_str()) {
-            ("aws.ecs", "ECS Task State Change") => task::read(json),
-            ("aws.states", "Step Functions Execution Status Change") => execution::read(json),
+            ("aws.ecs", "ECS Task State Change") => task::read(detail),
+            ("aws.states", "Step Functions Execution Status Change") => execution::read(detail),
             // Of a rule with a rate or a cron expression.
             ("aws.events" | "aws.scheduler", "Scheduled Event") => Ok(Self::Sweep),
             (SOURCE, kind) if kind == EventKind::PermitHandedOver.detail_type() => {
-                let Own { detail } = parse(json)?;
-                let lock = text("detail.lock", &detail.lock, LockKey::new)?;
+                let own: OwnDetail = parse_in(DETAIL, detail)?;
+                let lock = text("detail.lock", &own.lock, LockKey::new)?;
                 Ok(Self::HandedOver { lock })
             }
-            (SOURCE, kind) if kind == EventKind::WaiterSentAway.detail_type() => sent_away(json),
+            (SOURCE, kind) if kind == EventKind::WaiterSentAway.detail_type() => sent_away(detail),
             _ => {
                 let rule = "\"ECS Task State Change\" of aws.ecs, \"Step Functions Execution \
                             Status Change\" of aws.states, \"Lockstep Permit Handed Over\" or \
@@ -138,8 +131,8 @@ impl Trigger {
     }
 }
 
-fn sent_away(json: Value) -> Result<Trigger, InvalidRequest> {
-    let Own { detail } = parse(json)?;
+fn sent_away(detail: Value) -> Result<Trigger, InvalidRequest> {
+    let detail: OwnDetail = parse_in(DETAIL, detail)?;
     let run_key = detail.run_key.as_deref();
     Ok(Trigger::SentAway {
         lock: text("detail.lock", &detail.lock, LockKey::new)?,

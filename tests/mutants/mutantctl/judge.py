@@ -5,12 +5,15 @@ import re
 import resource
 import signal
 import subprocess
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from .settings import COUNTS, CPU_FACTOR, CPU_FLOOR, MEMORY, STACK, WALL_FACTOR, WALL_FLOOR, Problem
 
 FAILED = re.compile(r"^---- (\S+) stdout ----$", re.MULTILINE)
+FAILED_LINE = re.compile(r"^test (\S+) \.\.\. FAILED$")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Program:
     folder: str
     seconds: float = 0.0
     arguments: tuple[str, ...] = ()
+    # Whether the first failure ends the run.
+    fail_fast: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def build(level, slot):
     if len(tests) != 1:
         raise Problem(f"{level.name}: one test program expected, but cargo built {len(tests)}")
     folder = os.path.dirname(tests[0]["manifest_path"])
-    return Program(tests[0]["executable"], folder, time.monotonic() - begin, level.only)
+    return Program(tests[0]["executable"], folder, time.monotonic() - begin, level.only, level.fail_fast)
 
 
 def error(message):
@@ -95,12 +100,26 @@ def run(program, env, bounds):
     child = subprocess.Popen([program.path, *program.arguments], cwd=program.folder, env=env, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                              preexec_fn=limit, start_new_session=True)
+    lines, failed = [], []
+
+    def collect():
+        for line in child.stdout:
+            lines.append(line)
+            if program.fail_fast and (failure := FAILED_LINE.match(line)):
+                failed.append(failure[1])
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+
+    reader = threading.Thread(target=collect)
+    reader.start()
     try:
-        output, _ = child.communicate(timeout=bounds.wall)
-        verdict, why = read(child.returncode, output)
+        code = child.wait(timeout=bounds.wall)
+        reader.join()
+        verdict, why = ("caught", shown(failed)) if failed else read(code, "".join(lines))
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
+        child.wait()
+        reader.join()
         verdict, why = "timeout", "still running"
     except BaseException:
         os.killpg(child.pid, signal.SIGKILL)

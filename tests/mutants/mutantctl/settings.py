@@ -44,20 +44,22 @@ COUNTS = ("the number of states has changed", "other answers come up than before
 class Level:
     """One test binary: `cargo test` with `build`, and with the settings of `profile`.
 
-    `only` are the tests of it that judge. A level with a stack takes the stack's variables along."""
+    `only` are the tests of it that judge. A level with a stack takes the stack's variables along. The first
+    failure ends a run that is `fail_fast`: only levels without recorded numbers may be."""
 
     name: str
     build: tuple[str, ...]
     profile: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     stack: bool = False
+    fail_fast: bool = False
 
 
 # These two are over in seconds: optimising them costs more than it saves.
 QUICK = ("profile.dev.package.lockstep.opt-level=0", "profile.dev.package.lockstep-tests.opt-level=0",
          "profile.dev.debug=0")
 UNIT = Level("unit", ("-p", "lockstep", "--features", "aws,lambda,schema,test-util", "--lib"), QUICK)
-CONTRACT = Level("contract", ("-p", "lockstep-tests", "--test", "contract"), QUICK)
+CONTRACT = Level("contract", ("-p", "lockstep-tests", "--test", "contract"), QUICK, fail_fast=True)
 PROPERTY = Level("property", ("-p", "lockstep-tests", "--test", "property"))
 MODEL = Level("model", ("-p", "lockstep-tests", "--test", "model"))
 # A definition's mutants share one build and run the worlds hundreds of times.
@@ -68,7 +70,8 @@ SIMULATION = Level("simulation", ("-p", "lockstep-tests", "--test", "simulation"
 DEFINITION = Level("definition", SIMULATION.build, OPTIMISED, ("definition::",))
 # What says that the adapter does to DynamoDB what the twin in memory does; storms and faults say other things.
 ADAPTER = ("conformance", "agreement", "corrupt", "history", "requests", "lost_responses", "too_large")
-INTEGRATION = Level("integration", ("-p", "lockstep-tests", "--test", "integration"), QUICK, ADAPTER, stack=True)
+INTEGRATION = Level("integration", ("-p", "lockstep-tests", "--test", "integration"), QUICK, ADAPTER, stack=True,
+                    fail_fast=True)
 
 # In order of cost: a mutant goes on to the next level only if it survives this one. The levels below the
 # integration run on the twin in memory, so they do not see the adapter to DynamoDB.

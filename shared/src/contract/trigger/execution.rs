@@ -1,18 +1,13 @@
 //! Step Functions Execution Status Change.
 
-use super::super::parse::{InvalidRequest, parse, parse_time, quoted, text};
-use super::Trigger;
+use super::super::parse::{InvalidRequest, parse_in, parse_time, quoted, text};
+use super::{DETAIL, Trigger};
 use crate::domain::{ExecutionArn, ExecutionDescription, ExecutionState, LockKey, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The event, without what is not needed
+/// The detail of the event, as far as it is needed
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html>).
-#[derive(Deserialize)]
-struct Changed {
-    detail: Detail,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Detail {
@@ -25,8 +20,8 @@ struct Detail {
     redrive_count: Option<u32>,
 }
 
-pub(super) fn read(json: Value) -> Result<Trigger, InvalidRequest> {
-    let Changed { detail } = parse(json)?;
+pub(super) fn read(detail: Value) -> Result<Trigger, InvalidRequest> {
+    let detail: Detail = parse_in(DETAIL, detail)?;
     let execution = text(
         "detail.executionArn",
         &detail.execution_arn,

@@ -1,7 +1,7 @@
 //! ECS Task State Change.
 
-use super::super::parse::{InvalidRequest, parse, parse_time};
-use super::Trigger;
+use super::super::parse::{InvalidRequest, parse_in, parse_time};
+use super::{DETAIL, Trigger};
 use crate::domain::{Container, FencingToken, Task, Timestamp, Work, parse_group};
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,13 +9,8 @@ use serde_json::Value;
 /// The variable that tells a container the fencing token of its run.
 const TOKEN: &str = "LOCKSTEP_FENCING_TOKEN";
 
-/// The event, without what is not needed
+/// The detail of the event, as far as it is needed
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_task_events.html>).
-#[derive(Deserialize)]
-struct Changed {
-    detail: Detail,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Detail {
@@ -63,14 +58,14 @@ struct Variable {
     value: Option<String>,
 }
 
-pub(super) fn read(json: Value) -> Result<Trigger, InvalidRequest> {
-    let group = json.pointer("/detail/group").and_then(Value::as_str);
+pub(super) fn read(detail: Value) -> Result<Trigger, InvalidRequest> {
+    let group = detail.get("group").and_then(Value::as_str);
     let Some((lock, holder_hash)) = group.and_then(parse_group) else {
         let group = group.unwrap_or_default();
         let reason = format!("the task's group \"{group}\" is not one of Lockstep's");
         return Ok(Trigger::Ignored { reason });
     };
-    let Changed { detail } = parse(json)?;
+    let detail: Detail = parse_in(DETAIL, detail)?;
     Ok(Trigger::TaskChanged {
         lock,
         holder_hash,

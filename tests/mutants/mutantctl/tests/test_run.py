@@ -186,6 +186,18 @@ class Judged(unittest.TestCase):
 
                 self.assertEqual(judge.run(judge.Program(str(path), folder, 0.0), {}, bounds).verdict, "timeout")
 
+    def test_the_first_failure_ends_a_run_that_is_fail_fast(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "program"
+            path.write_text("#!/bin/sh\necho 'test a::b ... ok'\necho 'test a::c ... FAILED'\nsleep 60\n")
+            path.chmod(0o755)
+            for fail_fast, expected in ((True, ("caught", "a::c")), (False, ("timeout", "still running"))):
+                program = judge.Program(str(path), folder, fail_fast=fail_fast)
+
+                result = judge.run(program, {}, judge.Bounds(60, 2))
+
+                self.assertEqual((result.verdict, result.why), expected)
+
 
 class Survivors(unittest.TestCase):
     def verdict(self, change, state, level="", kind="rust"):
