@@ -38,7 +38,7 @@ use crate::platform::tls;
 use crate::protect::Protection;
 use decide::{Kind, RetryDelays};
 use lockstep::store::dynamodb::DynamoStore;
-use message::{AtWork, MessageProcessor};
+use message::{MessageProcessor, RunningCommands};
 use nix::sys::signal::Signal;
 use poll::{Poll, Unusable};
 use queue::{CEILING, QueueError, Sqs};
@@ -111,7 +111,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
             grace: args.grace,
         },
         command: args.command,
-        at_work: AtWork::default(),
+        running_commands: RunningCommands::default(),
     };
     let locks = Arc::clone(&processor.locks);
     let poll = Poll::new(queue, Arc::new(processor), args.concurrency, hide);

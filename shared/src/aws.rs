@@ -17,16 +17,16 @@ use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use std::time::Duration;
 
-/// The settings that all clients share.
+/// Loads the settings that all clients share.
 ///
 /// TLS is rustls with ring: no jitter entropy at the first handshake, which costs the default
-/// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>). A call has six
-/// seconds, an attempt two, so that a function answers before its own time-out.
+/// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>). A call times
+/// out after six seconds, an attempt after two, so that a function responds before its own timeout.
 pub async fn sdk_config() -> SdkConfig {
     sdk_config_trusting(TlsContext::default()).await
 }
 
-/// The same, where `tls` says whose certificates are trusted.
+/// As [`sdk_config`], with the trusted certificates of `tls`.
 pub async fn sdk_config_trusting(tls: TlsContext) -> SdkConfig {
     let http = Builder::new()
         .tls_provider(Provider::Rustls(CryptoMode::Ring))
@@ -66,7 +66,7 @@ pub fn deps(sdk: &SdkConfig, config: &Config) -> Deps<Aws> {
     }
 }
 
-/// The protocol on `table`, by the machine's clock.
+/// The protocol on `table`, with the machine's clock.
 #[must_use]
 pub fn protocol(table: DynamoStore) -> Protocol<DynamoStore, SystemClock> {
     Protocol::new(table, SystemClock, SystemClock.now().millis())

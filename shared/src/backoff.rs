@@ -1,4 +1,4 @@
-//! How long to wait before a conflict is decided again.
+//! Exponential backoff between the attempts of a command that met a conflict.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -15,9 +15,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Waits of up to `first`, then up to twice that, and so on, but never over `most`.
-    ///
-    /// The same `seed` gives the same waits.
+    /// Creates a backoff whose first wait is at most `first`, the next at most twice that, and so on,
+    /// but none more than `most`. The same `seed` gives the same waits.
     #[must_use]
     pub fn new(first: Duration, most: Duration, seed: u64) -> Self {
         Self {
@@ -27,7 +26,7 @@ impl Backoff {
         }
     }
 
-    /// The wait before try number `attempt`, counted from 0.
+    /// Returns the wait before retry number `attempt`, counted from 0.
     pub fn wait(&self, attempt: u32) -> Duration {
         let bound = self
             .first

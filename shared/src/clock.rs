@@ -6,16 +6,17 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Time as the protocol sees it.
+/// A source of time.
 pub trait Clock: Send + Sync {
-    /// The present.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
     /// Returns after `length`.
     fn sleep(&self, length: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// What `work` comes to, unless `clock` passes `most` first: then it is dropped where it stands.
+/// Returns the output of `work`, or `None` if `most` passes on `clock` first. `work` is then dropped
+/// before it is complete.
 pub async fn within<C: Clock, T>(
     clock: &C,
     most: Duration,
@@ -31,8 +32,8 @@ pub async fn within<C: Clock, T>(
 
 /// The machine's own clock.
 ///
-/// Lambda keeps it in step with the Amazon Time Sync Service; what is left of a difference is
-/// covered by [`crate::domain::CLOCK_SKEW`].
+/// Lambda synchronizes it with the Amazon Time Sync Service; [`crate::domain::CLOCK_SKEW`] covers
+/// the remaining difference.
 #[cfg(any(feature = "aws", feature = "lambda"))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
@@ -58,26 +59,26 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when it is told to, or when somebody sleeps on it.
+/// A clock that moves only by [`Self::set`], [`Self::advance`] and sleeps, which return at once.
 #[cfg(feature = "test-util")]
 #[derive(Debug)]
 pub struct ManualClock(std::sync::atomic::AtomicU64);
 
 #[cfg(feature = "test-util")]
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// Creates a clock that shows `start`.
     #[must_use]
     pub fn at(start: Timestamp) -> Self {
         Self(start.millis().into())
     }
 
-    /// Sets the clock, backwards too.
+    /// Sets the time, forward or backward.
     pub fn set(&self, now: Timestamp) {
         self.0
             .store(now.millis(), std::sync::atomic::Ordering::SeqCst);
     }
 
-    /// Moves the clock forward.
+    /// Moves the time forward by `length`.
     pub fn advance(&self, length: Duration) {
         let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
         self.0

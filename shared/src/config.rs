@@ -1,4 +1,4 @@
-//! Settings from the environment, read once, checked together.
+//! Settings from the environment, read once and checked together.
 
 use crate::domain::Seconds;
 use std::fmt;
@@ -8,12 +8,12 @@ use std::fmt;
 pub enum Key {
     /// Name of the lock table.
     Table,
-    /// How many days an ended run is remembered: 1 to 365, default 14.
+    /// Days for which the history keeps an ended run: 1 to 365, default 14.
     RunRetentionDays,
     /// `true` adds the lock as a dimension to every metric; default `false`. Each lock then costs
     /// up to eleven custom metrics a month.
     MetricsPerLock,
-    /// Name or ARN of the event bus that gets the events; default `default`.
+    /// Name or ARN of the event bus that receives the events; default `default`.
     EventBus,
     /// Lowest log level: error, warn, info, debug or trace; default info.
     Log,
@@ -29,7 +29,7 @@ impl Key {
         Self::Log,
     ];
 
-    /// The name of the variable.
+    /// Returns the name of the variable.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,15 +47,15 @@ impl Key {
 pub struct Config {
     /// Name of the lock table.
     pub table: String,
-    /// How long an ended run is remembered.
+    /// How long the history keeps an ended run.
     pub run_retention: Seconds,
     /// Whether metrics carry the lock as a dimension.
     pub metrics_per_lock: bool,
-    /// Name or ARN of the event bus that gets the events.
+    /// Name or ARN of the event bus that receives the events.
     pub event_bus: String,
 }
 
-/// All that is wrong with the environment.
+/// The faults of the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(Vec<String>);
 
@@ -71,7 +71,7 @@ impl Config {
     /// Reads the settings through `lookup`.
     ///
     /// # Errors
-    /// [`ConfigError`] with every fault there is, not only the first.
+    /// [`ConfigError`] with every fault, not only the first.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let mut faults = Vec::new();
         let table = lookup(Key::Table.name()).filter(|name| !name.is_empty());
@@ -119,7 +119,7 @@ impl Config {
     }
 }
 
-/// One variable of the process environment.
+/// Returns one variable of the process environment; `None` if it is not set or not UTF-8.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that reads the environment"

@@ -1,7 +1,7 @@
-//! What crosses the wire: requests, responses and error names.
+//! The JSON contract: requests, responses and error names.
 //!
 //! camelCase JSON; unknown fields are refused; times are RFC 3339; lengths of time end in
-//! `Seconds`. The types here are twins of the domain's, converted by hand, so that a change of
+//! `Seconds`. The types mirror those of the domain and are converted by hand, so that a change of
 //! the protocol never changes the wire by accident.
 
 mod acquire;

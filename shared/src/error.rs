@@ -1,4 +1,4 @@
-//! Every failure that a function can report, under a name from the closed list.
+//! The error of a function, with a name from a closed list.
 
 use crate::contract::{ErrorName, InvalidRequest, held_by};
 use crate::domain::{LockKey, Refusal, rfc3339};
@@ -7,7 +7,7 @@ use crate::protocol::ProtocolError;
 use crate::store::StoreError;
 use crate::tasks::TasksError;
 
-/// A failure of a function: a name for the workflow, and a message for whoever operates it.
+/// A failure of a function: a name for the workflow, and a message for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {message}")]
 pub struct Error {
@@ -16,13 +16,13 @@ pub struct Error {
 }
 
 impl Error {
-    /// The name that a workflow can catch.
+    /// Returns the name that a workflow can catch.
     #[must_use]
     pub fn name(&self) -> ErrorName {
         self.name
     }
 
-    /// What happened, and what to do.
+    /// Returns what happened, and what to do.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -35,7 +35,7 @@ impl Error {
         }
     }
 
-    /// The failure of a command on `lock`.
+    /// Converts the error of a command on `lock`.
     #[must_use]
     pub fn of_command(lock: &LockKey, error: ProtocolError) -> Self {
         match error {
@@ -43,12 +43,14 @@ impl Error {
             ProtocolError::Store(error) => error.into(),
             ProtocolError::Contended => Self::new(
                 ErrorName::Contended,
-                format!("lock {lock}: other runs wrote it in between, again and again; try again"),
+                format!(
+                    "lock {lock}: every attempt met a concurrent write of another run; try again"
+                ),
             ),
         }
     }
 
-    /// The failure of a redriven run whose last attempt has not stopped yet.
+    /// `Lockstep.LockHeld` for a redriven run whose last attempt still has `tasks` that run.
     #[must_use]
     pub fn still_stopping(lock: &LockKey, tasks: &[String]) -> Self {
         let tasks = tasks.join(", ");
@@ -58,7 +60,7 @@ impl Error {
         Self::new(ErrorName::LockHeld, text)
     }
 
-    /// The failure that a refusal is, where the caller did not ask for it as data.
+    /// Converts a refusal that the caller did not request as data.
     #[must_use]
     pub fn of_refusal(lock: &LockKey, refusal: Refusal) -> Self {
         let (name, text) = match refusal {
@@ -95,8 +97,8 @@ impl Error {
             Refusal::PermitsMismatch { has, asked, .. } => {
                 let (has, asked) = (has.get(), asked.get());
                 let text = format!(
-                    "held under permits {has}, but permits {asked} were asked for; the capacity \
-                     can change once nobody holds the lock"
+                    "held with permits {has}, but permits {asked} were requested; the capacity \
+                     can change once the lock has no holder"
                 );
                 (ErrorName::PermitsMismatch, text)
             }
@@ -117,7 +119,7 @@ impl Error {
                 holders,
             } => {
                 let now = held_by(&holders);
-                let text = format!("{holder} does not hold it under token {token} any more; {now}");
+                let text = format!("{holder} no longer holds it with token {token}; {now}");
                 (ErrorName::LeaseLost, text)
             }
             Refusal::Stale { holder, why } => {

@@ -1,4 +1,4 @@
-//! What Lockstep tells the outside: events that an operator, or a rule, can act on.
+//! Events for operators and EventBridge rules.
 
 mod detail;
 #[cfg(feature = "aws")]
@@ -11,40 +11,40 @@ pub use detail::EventDetail;
 use crate::contract::EventKind;
 use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Timestamp};
 
-/// Something happened to a lock that somebody may want to know.
+/// An event of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What.
+    /// The kind.
     pub kind: EventKind,
-    /// To which lock.
+    /// The lock.
     pub lock: LockKey,
-    /// The holder or waiter that it is about.
+    /// The holder or waiter that the event is about.
     pub holder: Option<HolderId>,
-    /// The grant that it is about.
+    /// The fencing token of the grant that the event is about.
     pub token: Option<FencingToken>,
     /// What happened, and why.
     pub reason: String,
-    /// What whoever reads this can do.
+    /// What an operator can do.
     pub advice: String,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// The state that waits for what the event reports, where only a function can end it.
+    /// The waiting state that the reaper ends on this event, because a container cannot.
     pub state: Option<WaitingState>,
 }
 
-/// A state that a container cannot end.
+/// A waiting state of a workflow, which only a function can end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingState {
     /// Its task token, sealed.
     pub task_token: TaskToken,
-    /// The run key that is taken, if that is why it waits in vain.
+    /// The run key that another run has taken, if the wait ends for that reason.
     pub run_key: Option<RunKey>,
 }
 
-/// Where events go.
+/// Publishes events.
 pub trait Events: Send + Sync {
-    /// Publishes `events`, as well as can be done within two seconds. What could not be published
-    /// is logged; it is never a reason to fail.
+    /// Publishes `events` on a best-effort basis, within two seconds. An event that is not published
+    /// is logged, and never fails the caller.
     fn publish(&self, events: Vec<Event>) -> impl Future<Output = ()> + Send;
 }
 

@@ -1,4 +1,4 @@
-//! Executions of a workflow: which run, what became of one, and how to end it.
+//! Executions of workflows: lists, describes and stops them, and ends their waiting states.
 
 #[cfg(feature = "test-util")]
 pub mod memory;
@@ -12,9 +12,9 @@ pub use ownership::names;
 
 use crate::domain::{Execution, ExecutionArn, ExecutionDescription, LockKey, TaskToken};
 
-/// What Lockstep asks of Step Functions.
+/// The calls to Step Functions.
 pub trait Executions: Send + Sync {
-    /// The executions of `state_machine` that run, as far as the list shows them.
+    /// Returns the executions of `state_machine` that ListExecutions reports as running.
     ///
     /// ListExecutions is eventually consistent
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html>).
@@ -23,21 +23,21 @@ pub trait Executions: Send + Sync {
         state_machine: &str,
     ) -> impl Future<Output = Result<Vec<Execution>, ExecutionsError>> + Send;
 
-    /// What has become of `execution`; `None` when Step Functions does not know it.
+    /// Returns the result of DescribeExecution; `None` if Step Functions does not know `execution`.
     ///
     /// DescribeExecution is eventually consistent: an execution may be unknown for a moment after
-    /// its start, and may still run for a moment after its end, or be over for a moment after its
-    /// redrive. After 90 days it is unknown for
-    /// good (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
+    /// its start, reported as running for a moment after its end, and as ended for a moment after
+    /// its redrive. 90 days after its end it is unknown for good
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
     fn look(
         &self,
         execution: &ExecutionArn,
     ) -> impl Future<Output = Result<Option<ExecutionDescription>, ExecutionsError>> + Send;
 
-    /// Whether the input or the definition of `execution` names `lock`, as [`names`] finds it. Not
-    /// where Step Functions does not know the execution.
+    /// Returns whether the input or the definition of `execution` names `lock`, as [`names`] finds
+    /// it; `false` if Step Functions does not know the execution.
     ///
-    /// The definition is the one that the execution was started with
+    /// The definition is the one that the execution was started with: DescribeStateMachineForExecution
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachineForExecution.html>).
     fn names_lock(
         &self,
@@ -45,8 +45,8 @@ pub trait Executions: Send + Sync {
         lock: &LockKey,
     ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send;
 
-    /// Stops `execution`, with an `error` and a `cause` that its history keeps. One that has ended
-    /// or does not exist needs no stopping.
+    /// Stops `execution` by StopExecution, with an `error` and a `cause` that its history keeps.
+    /// Succeeds if the execution has ended or does not exist.
     ///
     /// An error name is cut at 256 characters, a cause at 32768
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StopExecution.html>).
@@ -57,15 +57,15 @@ pub trait Executions: Send + Sync {
         cause: &str,
     ) -> impl Future<Output = Result<(), ExecutionsError>> + Send;
 
-    /// The token as a record of `lock` may carry it: legible to nothing but the functions.
+    /// Seals `token` for a record of `lock`, so that only the functions can read it.
     fn seal(
         &self,
         lock: &LockKey,
         token: &TaskToken,
     ) -> impl Future<Output = Result<TaskToken, ExecutionsError>> + Send;
 
-    /// Ends the state that waits with `token`, which a record of `lock` carries or could carry;
-    /// `output`, as JSON, is what the state answers
+    /// Ends the state that waits with `token` by SendTaskSuccess. `token` may be sealed for `lock`;
+    /// `output`, as JSON, is the output of the state
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_SendTaskSuccess.html>).
     fn end_state(
         &self,
@@ -75,24 +75,24 @@ pub trait Executions: Send + Sync {
     ) -> impl Future<Output = Result<StateEnd, ExecutionsError>> + Send;
 }
 
-/// What became of a state that was to be ended.
+/// The result of [`Executions::end_state`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateEnd {
-    /// It has ended with the output.
+    /// The state has ended with the output.
     Ended,
-    /// Nothing waits with that token any more.
+    /// No state waits with the token any more, or the token is not sealed for the lock.
     NotWaiting,
-    /// The token is sealed, and only a function can open it.
+    /// The process has no key of task tokens: only a function can end the state.
     Sealed,
 }
 
-/// What can go wrong with Step Functions.
+/// An error of a call to Step Functions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExecutionsError {
-    /// Step Functions gave no clear answer.
+    /// Step Functions gave no clear answer. A retry may succeed.
     #[error("Step Functions gave no answer: {0}")]
     Unavailable(String),
-    /// The function may not make the call, or its target is not there.
+    /// The call is not allowed or not valid, or its target does not exist. A retry does not help.
     #[error("Step Functions refuses the call: {0}")]
     Denied(String),
 }

@@ -1,11 +1,11 @@
-//! What a failed call to AWS says.
+//! Text and class of a failed call to AWS.
 
 use aws_sdk_sfn::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
 /// Longest text of an error, in characters.
 const TEXT_MAX: usize = 500;
 
-/// What went wrong: in the words of the service where it answered, else in the words of the client.
+/// Returns code and message of the service; without a code, the error of the client.
 pub(crate) fn text<E>(error: &SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
@@ -18,7 +18,8 @@ where
     text.chars().take(TEXT_MAX).collect()
 }
 
-/// Whether a call failed because of who made it: asking again is of no use.
+/// Returns whether `code` is about the caller's credentials or permissions, so that a retry is of no
+/// use.
 ///
 /// <https://docs.aws.amazon.com/step-functions/latest/apireference/CommonErrors.html>, which all
 /// services share.

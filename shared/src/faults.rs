@@ -1,8 +1,8 @@
-//! Calls of a twin that fail because a test says so.
+//! Failures that tests inject into the services in memory.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Calls that shall fail, and with what.
+/// The injected failures: the calls that fail, each with its error.
 #[derive(Debug)]
 pub(crate) struct Faults<C, E>(Mutex<Vec<Fault<C, E>>>);
 
@@ -10,7 +10,7 @@ pub(crate) struct Faults<C, E>(Mutex<Vec<Fault<C, E>>>);
 struct Fault<C, E> {
     call: C,
     error: E,
-    /// Whether it strikes once, or until it is healed.
+    /// Whether only the next call fails, or every call until [`Faults::heal`].
     once: bool,
 }
 
@@ -21,24 +21,24 @@ impl<C, E> Default for Faults<C, E> {
 }
 
 impl<C: PartialEq, E: Clone> Faults<C, E> {
-    /// The next `call` fails.
+    /// Makes the next `call` fail with `error`.
     pub(crate) fn next(&self, call: C, error: E) {
         let once = true;
         lock(&self.0).push(Fault { call, error, once });
     }
 
-    /// Every `call` fails from now on.
+    /// Makes every `call` from now on fail with `error`.
     pub(crate) fn every(&self, call: C, error: E) {
         let once = false;
         lock(&self.0).push(Fault { call, error, once });
     }
 
-    /// Nothing fails from now on.
+    /// Removes all failures.
     pub(crate) fn heal(&self) {
         lock(&self.0).clear();
     }
 
-    /// The fate of a `call` that is made now.
+    /// Returns the error of a `call` that is made now, if one is injected.
     pub(crate) fn strike(&self, call: &C) -> Result<(), E> {
         let mut faults = lock(&self.0);
         let Some(at) = faults.iter().position(|fault| fault.call == *call) else {
@@ -52,17 +52,17 @@ impl<C: PartialEq, E: Clone> Faults<C, E> {
     }
 }
 
-/// What a twin keeps behind `mutex`, also after a test has panicked with it.
+/// Locks `mutex`, also if a test has panicked while it held the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a twin answers; it never waits.
+/// Returns the output of `answer`, which is ready at its first poll.
 #[cfg(test)]
 pub(crate) fn now<T>(answer: impl Future<Output = T>) -> T {
     use std::task::{Context, Poll, Waker};
     match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("a twin waits for nothing"),
+        Poll::Pending => panic!("a service in memory never waits"),
     }
 }

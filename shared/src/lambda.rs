@@ -24,7 +24,7 @@ where
 {
     let handle = &handle;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| async move {
-        // Boxed: with the runtime's own futures around it, its type would be too deep to lay out.
+        // Boxed: inside the runtime's futures, its type would be too deep to lay out.
         let answer: Pin<Box<dyn Future<Output = Result<T, Error>> + '_>> =
             Box::pin(handle(event.payload));
         answer.await.map_err(|error| {

@@ -1,4 +1,4 @@
-//! The ECS tasks of a run: which they are, how to stop one, and how to have one spared.
+//! ECS tasks of a run: lists, describes and stops them, and sets their scale-in protection.
 
 #[cfg(feature = "aws")]
 pub mod ecs;
@@ -11,27 +11,27 @@ use crate::domain::{Task, TaskArn, Timestamp, Work};
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>).
 pub const PROTECTION_MAX: u16 = 2880;
 
-/// What ECS says to a wish about the protection of a task.
+/// The result of a call of UpdateTaskProtection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProtectionAnswer {
-    /// The task is protected; until when, where ECS says so.
+    /// The task is protected, until this time if ECS returns one.
     On(Option<Timestamp>),
     /// The task is not protected.
     Off,
-    /// It is as it was
+    /// ECS refused, and the protection is unchanged
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html>).
     Refused {
-        /// Why, as ECS calls it: `DEPLOYMENT_BLOCKED`, `TASK_NOT_VALID`, `MISSING`.
+        /// The reason that ECS returned: `DEPLOYMENT_BLOCKED`, `TASK_NOT_VALID`, `MISSING`.
         reason: String,
-        /// Why, in the words of ECS.
+        /// The detail that ECS returned.
         detail: String,
     },
 }
 
-/// What Lockstep asks of ECS.
+/// The calls to ECS.
 pub trait Tasks: Send + Sync {
-    /// The tasks of `group` where `work` says that they run: those at work, those on their way
-    /// down, and those that ended so recently that ECS still lists them.
+    /// Returns the tasks of `group` in the cluster, and of the family, of `work`: running, stopping,
+    /// and stopped so recently that ECS still lists them.
     ///
     /// ECS is eventually consistent: a task that was started a moment ago may be missing
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
@@ -41,14 +41,14 @@ pub trait Tasks: Send + Sync {
         group: &str,
     ) -> impl Future<Output = Result<Vec<Task>, TasksError>> + Send;
 
-    /// One task, at work or over; `None` when ECS does not know it.
+    /// Returns one task, running or stopped; `None` if ECS does not know it.
     ///
-    /// ECS shows a task for some time after it has stopped, and a new one some moments late
+    /// DescribeTasks returns a task for some time after it has stopped, and a new one with a delay
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html>).
     fn look(&self, task: &TaskArn)
     -> impl Future<Output = Result<Option<Task>, TasksError>> + Send;
 
-    /// Tells a task to stop. One that has stopped or does not exist needs no stopping.
+    /// Stops a task by StopTask. Succeeds if the task has stopped or does not exist.
     ///
     /// Its containers get SIGTERM, and SIGKILL after their `stopTimeout`
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html>).
@@ -59,8 +59,9 @@ pub trait Tasks: Send + Sync {
         reason: &str,
     ) -> impl Future<Output = Result<(), TasksError>> + Send;
 
-    /// Has scale-in and deployments spare the task of a service for `minutes` from now, 1 to
-    /// [`PROTECTION_MAX`]; or no longer, where there are none. Each call sets the end anew
+    /// Protects the task of a service from scale-in and deployments by UpdateTaskProtection, for
+    /// `minutes` from now, 1 to [`PROTECTION_MAX`]; `None` ends the protection. Each call replaces
+    /// the end of the one before
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>).
     fn protect(
         &self,
@@ -69,13 +70,13 @@ pub trait Tasks: Send + Sync {
     ) -> impl Future<Output = Result<ProtectionAnswer, TasksError>> + Send;
 }
 
-/// What can go wrong with ECS.
+/// An error of a call to ECS.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TasksError {
-    /// ECS gave no clear answer.
+    /// ECS gave no clear answer. A retry may succeed.
     #[error("ECS gave no answer: {0}")]
     Unavailable(String),
-    /// The function may not make the call, or the cluster is not there.
+    /// The call is not allowed or not valid, or its target does not exist. A retry does not help.
     #[error("ECS refuses the call: {0}")]
     Denied(String),
 }

@@ -1,4 +1,4 @@
-//! What a function tells: metrics here, log lines through `tracing`.
+//! Telemetry of a function: metrics as log lines, and log lines through `tracing`.
 
 mod emf;
 mod metric;

@@ -41,7 +41,7 @@ async fn a_waiter_whose_execution_ended_is_passed_over() {
     let event = functions.event(EventKind::RunRecovered);
     assert_eq!(event.holder.unwrap().as_str(), execution("b"));
     assert!(
-        event.reason.contains("ABORTED before its turn"),
+        event.reason.contains("ABORTED before the hand-over"),
         "{}",
         event.reason
     );

@@ -1,11 +1,11 @@
 //! Processes one message, from its receive to its disposition.
 
-mod about;
-mod asking;
-mod at_work;
+mod acquire;
+mod environment;
+mod running_commands;
 mod work;
 
-pub(crate) use at_work::AtWork;
+pub(crate) use running_commands::RunningCommands;
 
 use super::ack::ack;
 use super::decide::{Disposition, Kind, LockDecision, RetryDelays, after_answer, deferred};
@@ -50,7 +50,7 @@ pub(crate) struct MessageProcessor<Q> {
     pub(crate) delays: RetryDelays,
     pub(crate) limits: Limits,
     pub(crate) command: Vec<String>,
-    pub(crate) at_work: AtWork,
+    pub(crate) running_commands: RunningCommands,
 }
 
 impl<Q: Queue> Work for MessageProcessor<Q> {

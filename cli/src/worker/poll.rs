@@ -2,7 +2,7 @@
 
 mod answers;
 mod circuit_breaker;
-mod ending;
+mod drain;
 mod health;
 
 pub(crate) use health::HealthSignal;
@@ -15,7 +15,7 @@ use crate::platform::clock::{Instant, reached};
 use crate::platform::env::seed;
 use crate::protect::keeper::InFlight;
 use circuit_breaker::{CircuitBreaker, Step};
-use ending::overdue;
+use drain::overdue;
 use health::Health;
 use lockstep::store::StoreError;
 use nix::sys::signal::Signal;

@@ -1,4 +1,4 @@
-//! acquire-lock: take a permit.
+//! The request of acquire-lock.
 
 use super::grant::Grant;
 use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, seconds, text};
@@ -12,20 +12,20 @@ use crate::domain::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Longest run, minimum interval: one year, which is as long as a Standard execution may last
+/// Largest `maxRunSeconds` and `noProgressSeconds`: one year, the longest Standard execution
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
 const YEAR: u32 = 31_536_000;
 
-/// Longest rest of a lock after a grant, in seconds: 31 days. One that was chosen by mistake keeps every
-/// run of the lock away.
+/// Longest rest of a lock after a grant, in seconds: 31 days. One that was set by mistake blocks every
+/// run of the lock.
 const REST_MAX: u32 = 2_678_400;
-/// Shortest lease. A beat needs a second to be retried and one more for the clocks' difference.
+/// Shortest lease, in seconds. A heartbeat needs one for its retry and one for the clocks' difference.
 const LEASE_MIN: u32 = 3;
-/// Longest lease.
+/// Longest lease, in seconds.
 const LEASE_MAX: u32 = 86_400;
-/// Length of a lease that nobody chose.
+/// Default length of a lease, in seconds.
 const LEASE_DEFAULT: i64 = 60;
-/// Bound of a queue that nobody chose.
+/// Default bound of a queue.
 const MAX_QUEUE_DEFAULT: i64 = 100;
 
 /// Take a permit of a lock.
@@ -130,11 +130,11 @@ pub struct Redrive {
 pub struct CheckedAcquire {
     /// The lock.
     pub lock: LockKey,
-    /// What to do with it.
+    /// The command.
     pub acquire: Acquire,
-    /// What to answer when the lock is full.
+    /// The overlap policy.
     pub overlap: Overlap,
-    /// Whether the caller goes on to wait when the answer is `skipped`.
+    /// Whether the caller waits when the answer is `skipped`.
     pub may_wait: bool,
     /// Whether the caller waits when the answer is `skipped` with `ending`.
     pub wait_for_ending: bool,
@@ -143,7 +143,7 @@ pub struct CheckedAcquire {
 }
 
 impl CheckedAcquire {
-    /// The command for the protocol.
+    /// Returns the command for the protocol.
     #[must_use]
     pub fn command(&self) -> Command {
         Command::Acquire(self.acquire.clone())
@@ -151,7 +151,7 @@ impl CheckedAcquire {
 }
 
 impl AcquireRequest {
-    /// Checks every field. An ended run is remembered for `retention`.
+    /// Checks every field. The history keeps the run for `retention` after its end.
     ///
     /// # Errors
     /// The first field that breaks its rule.
@@ -246,7 +246,7 @@ impl AcquireRequest {
         })
     }
 
-    /// What only a run that waits may bring.
+    /// Rejects fields that only a run that waits may have.
     fn check_waiting(&self) -> Result<(), InvalidRequest> {
         if matches!(self.overlap, Overlap::Queue | Overlap::Replace) {
             return Ok(());
@@ -299,15 +299,15 @@ fn heartbeat(value: Option<i64>, lease: Seconds) -> Result<Seconds, InvalidReque
     let Some(value) = value else {
         return Ok(Seconds::of((lease.get() / 3).max(1)));
     };
-    // A beat that timed out waits one more second for its retry, which Step Functions counts in
-    // whole seconds: the lease has to outlast both.
+    // A heartbeat that timed out is retried one second later, which Step Functions counts in whole
+    // seconds: the lease has to outlast both.
     let most = lease.get() - 2;
     match u32::try_from(value) {
         Ok(beat) if (1..=most).contains(&beat) => Ok(Seconds::of(beat)),
         _ => {
             let rule = format!(
-                "a whole number of seconds from 1 to {most}: two below leaseSeconds, for a beat \
-                 takes a second more than it waits"
+                "a whole number of seconds from 1 to {most}: two below leaseSeconds, because a \
+                 heartbeat is retried a second after its timeout"
             );
             Err(InvalidRequest::new("heartbeatSeconds", value, rule))
         }

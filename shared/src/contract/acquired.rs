@@ -1,4 +1,4 @@
-//! What acquire-lock answers.
+//! The response of acquire-lock.
 
 use super::grant::Grant;
 #[cfg(feature = "schema")]

@@ -1,4 +1,4 @@
-//! From what the protocol says to what the caller reads.
+//! Converts results of the protocol to responses of acquire-lock.
 
 use super::acquired::{
     AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
@@ -10,7 +10,7 @@ use crate::domain::{
 };
 
 impl Granted {
-    /// The answer to the holder of `lease`. `table` is for the container that wants to look at it.
+    /// Returns the response to the holder of `lease`. `table` is the value of `LOCKSTEP_TABLE`.
     #[must_use]
     pub fn of(lock: &LockKey, holder: &HolderId, lease: &Lease, table: &str) -> Self {
         let key = lease.run_key.as_ref().map(|key| key.as_str().to_owned());
@@ -40,7 +40,7 @@ impl Granted {
 }
 
 impl Queued {
-    /// The answer to a caller that waits for `holders`.
+    /// Returns the response to a caller that waits for `holders`.
     #[must_use]
     pub fn of(
         lock: &LockKey,
@@ -62,7 +62,7 @@ impl Queued {
 }
 
 impl GaveUp {
-    /// The answer to a caller that waits for `holders` no longer.
+    /// Returns the response to a caller that no longer waits for `holders`.
     #[must_use]
     pub fn of(lock: &LockKey, queue_length: usize, holders: &[(HolderId, Lease)]) -> Self {
         Self {
@@ -78,18 +78,16 @@ impl GaveUp {
 }
 
 impl GaveUp {
-    /// The answer to a waiter whose turn came after its time to wait.
+    /// Returns the response to a waiter that got no permit until its `waitUntil`.
     #[must_use]
     pub fn late(lock: &LockKey) -> Self {
         Self {
-            message: format!(
-                "the turn for lock {lock} came after the time to wait for it was over"
-            ),
+            message: format!("the wait for lock {lock} was over before a permit was handed over"),
             ..Self::of(lock, 0, &[])
         }
     }
 
-    /// The answer to a waiter that an operator sent away.
+    /// Returns the response to a waiter that an operator evicted.
     #[must_use]
     pub fn evicted(lock: &LockKey) -> Self {
         Self {
@@ -100,7 +98,7 @@ impl GaveUp {
 }
 
 impl Finished {
-    /// The answer to a redriven execution whose work had succeeded.
+    /// Returns the response to a redriven execution whose work had succeeded.
     #[must_use]
     pub fn of(lock: &LockKey) -> Self {
         Self {
@@ -114,10 +112,10 @@ impl Finished {
 }
 
 impl AcquireResponse {
-    /// The answer as JSON, for the state that waits for it.
+    /// Returns the response as JSON, the output of a waiting state.
     ///
     /// # Panics
-    /// Never: the answer has only text, numbers and lists of them.
+    /// Never: the response has only text, numbers and lists of them.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("an answer is plain JSON")
@@ -125,7 +123,7 @@ impl AcquireResponse {
 }
 
 impl Skipped {
-    /// The answer to a caller that found all permits held.
+    /// Returns the response to a caller when all permits are held.
     #[must_use]
     pub fn full(lock: &LockKey, queue_length: usize, holders: &[(HolderId, Lease)]) -> Self {
         let ending = holders.iter().filter(|(_, lease)| lease.ending.is_some());
@@ -144,7 +142,7 @@ impl Skipped {
         }
     }
 
-    /// The answer to a caller that came too soon after the last grant.
+    /// Returns the response to a caller while the lock rests after its last grant.
     #[must_use]
     pub fn resting(lock: &LockKey, not_before: Timestamp) -> Self {
         let at = rfc3339(not_before);
@@ -155,8 +153,8 @@ impl Skipped {
             queue_length: 0,
             ending: false,
             message: format!(
-                "lock {lock} is free, but rests until {at}: its last grant asked for that \
-                 distance (minIntervalSeconds)"
+                "lock {lock} is free, but rests until {at}: its last grant set \
+                 minIntervalSeconds"
             ),
             not_before: Some(at),
         }
@@ -164,7 +162,7 @@ impl Skipped {
 }
 
 impl Duplicate {
-    /// The answer to a caller whose run key `run` has.
+    /// Returns the response to a caller whose run key `run` has taken.
     #[must_use]
     pub fn of(lock: &LockKey, run_key: &RunKey, run: &Run) -> Self {
         let since = rfc3339(run.token.granted_at());
@@ -188,7 +186,7 @@ impl Duplicate {
     }
 }
 
-/// How to free what `holder` holds: by itself, or by ending what it is part of.
+/// Returns when the permit of `holder` is freed, and the command that stops its task or execution.
 fn how_to_clear(holder: &HolderId) -> String {
     let part_of = holder.as_str().split('#').next().unwrap_or_default();
     let by_hand = match TaskArn::of_holder(holder) {
@@ -204,11 +202,11 @@ fn how_to_clear(holder: &HolderId) -> String {
     format!("; it frees itself when the run ends, or when its lease runs out{by_hand}")
 }
 
-/// Who holds a lock, in words.
+/// Describes the holders of a lock, the oldest first.
 #[must_use]
 pub fn held_by(holders: &[(HolderId, Lease)]) -> String {
     let Some((holder, lease)) = holders.first() else {
-        return "nobody holds it now".into();
+        return "held by no run now".into();
     };
     let since = rfc3339(lease.token.granted_at());
     let until = rfc3339(lease.expires_at);

@@ -9,7 +9,8 @@ use std::fmt;
 pub enum ErrorName {
     /// The request breaks a rule. Nothing was written. Do not retry.
     InvalidRequest,
-    /// All permits are held and the request asked to fail then.
+    /// No permit is free, and the overlap policy neither skips nor waits; or the last attempt of a
+    /// redriven run has not stopped yet.
     LockHeld,
     /// The lock's queue is at its bound.
     QueueFull,
@@ -19,11 +20,11 @@ pub enum ErrorName {
     LeaseLost,
     /// An operator paused the lock.
     LockPaused,
-    /// A stale holder froze the lock until an operator has looked.
+    /// The lock is frozen because of a stale holder, until an operator resumes it.
     LockFrozen,
-    /// Others wrote the lock in between, again and again. Retry.
+    /// Every attempt met a concurrent write of another run. Retry.
     Contended,
-    /// A service gave no clear answer. Retry; asking again is safe.
+    /// A service gave no clear answer. Retry; it is safe.
     Unavailable,
     /// The function may not use a resource it needs. Retrying does not help.
     Denied,
@@ -35,7 +36,7 @@ pub enum ErrorName {
 }
 
 impl ErrorName {
-    /// Every name there is.
+    /// All names.
     pub const ALL: [Self; 12] = [
         Self::InvalidRequest,
         Self::LockHeld,
@@ -51,7 +52,7 @@ impl ErrorName {
         Self::WorkStopped,
     ];
 
-    /// The name as a workflow sees it.
+    /// Returns the name as a workflow sees it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -70,7 +71,7 @@ impl ErrorName {
         }
     }
 
-    /// Whether the same request may succeed a moment later.
+    /// Returns whether the same request may succeed on a retry.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Contended | Self::Unavailable)

@@ -5,24 +5,24 @@ use std::fmt;
 /// The source of all events.
 pub const SOURCE: &str = "lockstep";
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
-    /// A run gave way because the lock was full or rested.
+    /// A run was skipped because the lock was full or rested.
     RunSkipped,
-    /// A run gave way because its run key is taken.
+    /// A run was skipped because its run key is taken.
     RunDuplicate,
     /// A run could not wait because the queue was full.
     QueueFull,
-    /// A run waited until its time was up.
+    /// A run waited until `waitUntil` without a grant.
     WaitGivenUp,
     /// A run lost its lease while it was at work.
     LeaseLost,
     /// A dead run's permit was freed.
     RunRecovered,
-    /// A run had to make room for another one.
+    /// A run was replaced by another one.
     RunReplaced,
-    /// An operator took a run's permit away.
+    /// An operator evicted a run.
     RunEvicted,
     /// A stale run was stopped.
     RunStopped,
@@ -32,11 +32,11 @@ pub enum EventKind {
     LockPaused,
     /// An operator resumed a lock.
     LockResumed,
-    /// Whether a run is dead could not be learnt.
+    /// The evidence does not show whether a run is dead.
     EvidenceMissing,
-    /// A container passed a permit on to a workflow that waits for it.
+    /// A container handed a permit over to a workflow that waits for it.
     PermitHandedOver,
-    /// A container took a workflow out of the queue that waited in vain.
+    /// A container removed a waiting workflow from the queue, without a permit for it.
     WaiterSentAway,
 }
 
@@ -60,7 +60,7 @@ impl EventKind {
         Self::WaiterSentAway,
     ];
 
-    /// The `detail-type` that a rule matches on.
+    /// Returns the `detail-type` that a rule matches.
     #[must_use]
     pub const fn detail_type(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The receipt of a grant.
+//! The grant, as requests and responses carry it.
 
 use super::parse::{self, InvalidRequest};
 use crate::domain::{FencingToken, HolderId, LockKey, RunKey};
@@ -38,7 +38,7 @@ pub(crate) struct CheckedGrant {
 }
 
 impl Grant {
-    /// The receipt for `holder`.
+    /// Returns the grant of `holder`.
     #[must_use]
     pub fn of(
         lock: &LockKey,

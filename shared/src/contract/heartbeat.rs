@@ -1,4 +1,4 @@
-//! heartbeat: move the end of a lease forward.
+//! Request and response of heartbeat.
 
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse, quoted, redrives};
@@ -42,13 +42,13 @@ pub struct HeartbeatRequest {
 pub struct CheckedHeartbeat {
     /// The lock.
     pub lock: LockKey,
-    /// What is asked of the protocol.
+    /// The command.
     pub renew: Renew,
     /// The task to protect, if any.
     pub protect: Option<TaskArn>,
 }
 
-/// The rule a progress keeps.
+/// The rule for `progress`.
 const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
 
 /// What came of a heartbeat.

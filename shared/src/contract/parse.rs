@@ -1,4 +1,4 @@
-//! From JSON to a checked request: one clear error that names field, value and rule.
+//! Parses and checks requests. An error names field, value and rule.
 
 use crate::domain::{Invalid, Seconds, Timestamp};
 use serde::de::DeserializeOwned;
@@ -19,7 +19,7 @@ pub struct InvalidRequest {
 }
 
 impl InvalidRequest {
-    /// A `value` of `field` that breaks `rule`, a phrase that follows "must be".
+    /// Creates the error for a `value` of `field` that breaks `rule`, a phrase that follows "must be".
     pub fn new(field: &str, value: impl fmt::Display, rule: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -102,7 +102,7 @@ pub(crate) fn text<T>(
     new(text.to_owned()).map_err(|invalid| InvalidRequest::new(field, quoted(text), invalid.rule))
 }
 
-/// Checks a length of time.
+/// Checks a length of time, in seconds.
 pub(crate) fn seconds(
     field: &str,
     value: i64,
@@ -118,7 +118,7 @@ pub(crate) fn seconds(
     }
 }
 
-/// `text` in quotes, with everything that is not visible ASCII escaped.
+/// Returns `text` in quotes, with everything that is not visible ASCII escaped.
 pub(crate) fn quoted(text: &str) -> String {
     format!(
         "\"{}\"",
@@ -129,7 +129,7 @@ pub(crate) fn quoted(text: &str) -> String {
     )
 }
 
-/// Longest piece of a value that an error repeats.
+/// Most characters of a value that an error repeats.
 const VALUE_MAX: usize = 200;
 
 fn shorten(text: &str) -> String {
@@ -141,7 +141,7 @@ fn shorten(text: &str) -> String {
     let _ = write!(short, "… ({total} characters)");
     short
 }
-/// A number of redrives
+/// Checks a number of redrives
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>: at most 1,000).
 pub(crate) fn redrives(field: &str, count: i64, least: u32) -> Result<u32, InvalidRequest> {
     let in_range = u32::try_from(count).ok();

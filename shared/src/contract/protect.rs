@@ -46,7 +46,7 @@ pub enum Protection {
 impl ServiceTask {
     pub(crate) fn check(&self) -> Result<TaskArn, InvalidRequest> {
         let task = parse::text("protect.task", &self.task, TaskArn::new)?;
-        // The ARN says where the task is. A cluster that says otherwise is a mix-up.
+        // The ARN contains the name of the cluster, so a different cluster is a mistake of the caller.
         let is_name = self.cluster == task.cluster();
         if is_name || self.cluster == task.cluster_arn() {
             return Ok(task);

@@ -1,4 +1,4 @@
-//! release-lock: give a permit back.
+//! Request and response of release-lock.
 
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse};
@@ -33,11 +33,11 @@ pub struct ReleaseRequest {
 pub struct CheckedRelease {
     /// The lock.
     pub lock: LockKey,
-    /// Who held.
+    /// The holder.
     pub holder: HolderId,
-    /// Under which grant.
+    /// The fencing token of its grant.
     pub token: FencingToken,
-    /// What is asked of the protocol.
+    /// The command.
     pub command: Command,
     /// The task to protect no longer, if any.
     pub protect: Option<TaskArn>,

@@ -1,4 +1,4 @@
-//! check-running-executions: the advisory guard.
+//! Request and response of check-running-executions, the advisory check.
 
 use super::parse::{InvalidRequest, parse, parse_time, quoted};
 use crate::domain::{Execution, ExecutionArn, Standing, Timestamp, rfc3339};
@@ -27,7 +27,7 @@ pub struct CheckRunningRequest {
 pub struct CheckedRunning {
     /// The caller.
     pub caller: Execution,
-    /// How many may run at once.
+    /// Most executions that may run at once.
     pub max_running: usize,
 }
 

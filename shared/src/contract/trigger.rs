@@ -1,4 +1,4 @@
-//! What wakes the reaper: events of ECS and Step Functions, and the clock.
+//! Events that invoke the reaper: of ECS, Step Functions, Lockstep itself, and a schedule.
 
 mod execution;
 mod task;
@@ -15,10 +15,10 @@ use aws_lambda_events::eventbridge::EventBridgeEvent;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What wakes the reaper.
+/// An event that invokes the reaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// It is time to look at every lock that is due.
+    /// The sweep of every lock that is due.
     Sweep,
     /// A task of a run has changed. EventBridge delivers this at least once and in any order
     /// (<https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-ecs.html>).
@@ -31,38 +31,38 @@ pub enum Trigger {
         work: Work,
         /// The task.
         task: Task,
-        /// The grant that the task was started under, when its containers were told.
+        /// The fencing token in the environment of the task's containers, if one is there.
         token: Option<FencingToken>,
     },
     /// An execution has begun or ended. EventBridge may lose this
     /// (<https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-states.html>).
     ExecutionChanged {
-        /// Which.
+        /// The execution.
         execution: ExecutionArn,
-        /// What became of it.
+        /// Its state.
         seen: ExecutionDescription,
-        /// The lock that its input names, if it does.
+        /// The lock that its input names, if any.
         lock: Option<LockKey>,
     },
-    /// A container has passed a permit on to a workflow, which it cannot wake.
+    /// A container has handed a permit over to a workflow, whose waiting state it cannot end.
     HandedOver {
-        /// The lock. Everything else is read.
+        /// The lock. The reaper reads everything else from the table.
         lock: LockKey,
     },
-    /// A container has taken a workflow out of the queue, whose state it cannot end.
+    /// A container has removed a workflow from the queue, whose waiting state it cannot end.
     SentAway {
         /// The lock.
         lock: LockKey,
-        /// Who waited.
+        /// The waiter.
         waiter: HolderId,
-        /// The task token of its state, sealed.
+        /// The sealed task token of its waiting state.
         task_token: TaskToken,
-        /// The run key that is taken, if that is why.
+        /// The run key that another run has taken, if that is the reason.
         run_key: Option<RunKey>,
     },
-    /// Nothing that Lockstep has a part in.
+    /// An event that does not concern Lockstep.
     Ignored {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -83,7 +83,7 @@ struct OwnDetail {
     run_key: Option<String>,
 }
 
-/// What asks for a sweep without an event.
+/// The request for a sweep without an event, `{"sweep": true}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SweepRequest {
@@ -91,8 +91,8 @@ struct SweepRequest {
 }
 
 impl Trigger {
-    /// Reads what the reaper was invoked with. Attributes of events that are not needed may be
-    /// missing, and new ones may appear, as AWS says they will
+    /// Reads an event of the reaper. Attributes that are not needed may be missing, and unknown ones
+    /// are ignored: AWS may add some
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_cwe_events.html>).
     ///
     /// # Errors

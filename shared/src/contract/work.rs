@@ -1,4 +1,4 @@
-//! Where a run's ECS tasks are found.
+//! The cluster, family and container of a run's ECS tasks.
 
 use super::parse::{InvalidRequest, quoted};
 use crate::domain::Work;
@@ -43,9 +43,9 @@ impl WorkPlace {
     }
 }
 
-/// What ECS names are made of
+/// Checks the characters of an ECS name
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>),
-/// and ARNs of them.
+/// or of its ARN.
 fn plain(field: &str, value: &str, most: usize) -> Result<(), InvalidRequest> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_:/".contains(&b);
     if (1..=most).contains(&value.len()) && value.bytes().all(allowed) {

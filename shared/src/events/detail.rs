@@ -1,4 +1,4 @@
-//! What an event carries on the wire.
+//! The `detail` of an event on the wire.
 
 use super::Event;
 use crate::domain::rfc3339;

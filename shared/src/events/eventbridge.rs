@@ -1,4 +1,4 @@
-//! EventBridge itself.
+//! Publishes events to EventBridge.
 
 use super::{Event, EventDetail, Events};
 use crate::contract::SOURCE;
@@ -8,11 +8,11 @@ use aws_sdk_eventbridge::primitives::DateTime;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use std::time::Duration;
 
-/// Most events that PutEvents takes at once
+/// Most entries of one PutEvents call
 /// (<https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html>).
 const BATCH: usize = 10;
 
-/// How long all of one publication may take: the run that it tells of waits for it.
+/// Longest time for one publication: the run that the events are about waits for it.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
 /// An event bus of EventBridge.
@@ -23,7 +23,7 @@ pub struct EventBridge {
 }
 
 impl EventBridge {
-    /// The `bus`, by its name or ARN, as `sdk` reaches it.
+    /// Creates a client for `bus`, a name or an ARN, with the settings of `sdk`.
     #[must_use]
     pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String) -> Self {
         Self {
@@ -77,7 +77,7 @@ fn entry(event: &Event, bus: &str) -> PutEventsRequestEntry {
         .build()
 }
 
-/// The events that were not taken, and why. The results are in the order of the request.
+/// Returns the events that PutEvents rejected, and why. The results are in the order of the request.
 fn refused<'a>(results: &[PutEventsResultEntry], events: &'a [Event]) -> Vec<(&'a Event, String)> {
     let why = |result: &PutEventsResultEntry| {
         let message = result.error_message().unwrap_or_default();
@@ -89,7 +89,7 @@ fn refused<'a>(results: &[PutEventsResultEntry], events: &'a [Event]) -> Vec<(&'
         .collect()
 }
 
-/// Logs an event that was not published, with all its fields.
+/// Logs an event that was not published, with all its fields but the task token of a waiting state.
 fn lost(event: &Event, why: &str) {
     let detail = EventDetail::from(event);
     tracing::warn!(

@@ -1,20 +1,20 @@
-//! An event bus in memory, for tests of what stands above it.
+//! An event bus in memory, for tests.
 
 use super::{Event, EventKind, Events};
 use crate::faults::lock;
 use std::sync::Mutex;
 
-/// Remembers what was published.
+/// Records the events that are published.
 #[derive(Debug, Default)]
 pub struct MemoryEvents(Mutex<Vec<Event>>);
 
 impl MemoryEvents {
-    /// All events, in the order in which they were published.
+    /// Returns all events, in the order of their publication.
     pub fn published(&self) -> Vec<Event> {
         lock(&self.0).clone()
     }
 
-    /// What the events were about, in order.
+    /// Returns the kinds of all events, in the order of their publication.
     pub fn kinds(&self) -> Vec<EventKind> {
         lock(&self.0).iter().map(|event| event.kind).collect()
     }

@@ -1,4 +1,4 @@
-//! Step Functions in memory, for tests of what stands above it.
+//! Step Functions in memory, for tests.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use crate::faults::{Faults, lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-/// Step Functions in memory: it knows what a test has told it, and remembers what it was asked.
+/// Step Functions in memory: has the executions that a test adds, and records the calls.
 #[derive(Debug, Default)]
 pub struct MemoryExecutions {
     inner: Mutex<Inner>,
@@ -23,7 +23,7 @@ pub struct MemoryExecutions {
 struct Inner {
     known: BTreeMap<ExecutionArn, (Timestamp, ExecutionState)>,
     ended_at: BTreeMap<ExecutionArn, Timestamp>,
-    /// States that show only once [`Executions::look`] has been called so often.
+    /// States that [`Executions::look`] reports only after that many calls.
     late: BTreeMap<ExecutionArn, (u32, ExecutionState)>,
     stops: Vec<StopOfExecution>,
     gone: BTreeSet<TaskToken>,
@@ -33,7 +33,7 @@ struct Inner {
     strangers: BTreeSet<ExecutionArn>,
 }
 
-/// A call of [`Executions`], to let it fail.
+/// A call of [`Executions`] that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExecutionsCall {
     /// [`Executions::running`].
@@ -48,19 +48,19 @@ pub enum ExecutionsCall {
     EndState,
 }
 
-/// What [`Executions::stop`] was asked.
+/// The arguments of a call of [`Executions::stop`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopOfExecution {
-    /// Which execution.
+    /// The execution.
     pub execution: ExecutionArn,
-    /// Under which error name.
+    /// The error name.
     pub error: String,
-    /// Why.
+    /// The cause.
     pub cause: String,
 }
 
 impl MemoryExecutions {
-    /// These run, and no others exist.
+    /// Creates an instance with the executions `running` and no others.
     #[must_use]
     pub fn with_running(running: Vec<Execution>) -> Self {
         let executions = Self::default();
@@ -70,15 +70,15 @@ impl MemoryExecutions {
         executions
     }
 
-    /// `execution` runs from now on.
+    /// Adds `execution`, which runs.
     pub fn start(&self, execution: Execution) {
         let Execution { arn, started_at } = execution;
         let known = (started_at, ExecutionState::Running);
         lock(&self.inner).known.insert(arn, known);
     }
 
-    /// `execution` is in `state` from now on. One that was never started counts as started when
-    /// 1970 began.
+    /// Sets the state of `execution`. One that was never started gets the start of 1970 as its
+    /// start time.
     pub fn set(&self, execution: &ExecutionArn, state: ExecutionState) {
         let mut inner = lock(&self.inner);
         let unstarted = (Timestamp::from_millis(0), state);
@@ -86,71 +86,71 @@ impl MemoryExecutions {
         known.1 = state;
     }
 
-    /// `execution` ended so at that time.
+    /// Ends `execution` as `end`, at the time `at`.
     pub fn end(&self, execution: &ExecutionArn, end: ExecutionEnd, at: Timestamp) {
         self.set(execution, ExecutionState::Ended(end));
         lock(&self.inner).ended_at.insert(execution.clone(), at);
     }
 
-    /// `execution` is in `state`, which [`Executions::look`] reports after `looks` more calls:
-    /// DescribeExecution is eventually consistent.
+    /// Sets the state of `execution`, which [`Executions::look`] reports only after `looks` more
+    /// calls: DescribeExecution is eventually consistent.
     pub fn set_late(&self, execution: &ExecutionArn, state: ExecutionState, looks: u32) {
         let late = (looks, state);
         lock(&self.inner).late.insert(execution.clone(), late);
     }
 
-    /// `execution` does not exist from now on.
+    /// Removes `execution`.
     pub fn forget(&self, execution: &ExecutionArn) {
         lock(&self.inner).known.remove(execution);
     }
 
-    /// Nothing waits with `token` any more.
+    /// Ends the state that waits with `token`, as a timeout does.
     pub fn close(&self, token: &TaskToken) {
         lock(&self.inner).gone.insert(token.clone());
     }
 
-    /// Neither the input nor the definition of `execution` names a lock.
+    /// Makes [`Executions::names_lock`] return `false` for `execution`.
     pub fn disown(&self, execution: &ExecutionArn) {
         lock(&self.inner).strangers.insert(execution.clone());
     }
 
-    /// Task tokens are sealed from now on, with no key.
+    /// Seals task tokens from now on, without encryption.
     pub fn seal_tokens(&self) {
         lock(&self.inner).seals = true;
     }
 
-    /// Whether the calls come from a container from now on: it ends no state.
+    /// Sets whether the calls come from a container, which ends no state.
     pub fn set_inside(&self, inside: bool) {
         lock(&self.inner).inside = inside;
     }
 
-    /// The next such call fails.
+    /// Makes the next such call fail.
     pub fn fail_next(&self, call: ExecutionsCall, error: ExecutionsError) {
         self.faults.next(call, error);
     }
 
-    /// Every such call fails, until [`Self::heal`].
+    /// Makes every such call fail until [`Self::heal`].
     pub fn fail_every(&self, call: ExecutionsCall, error: ExecutionsError) {
         self.faults.every(call, error);
     }
 
-    /// All calls succeed again.
+    /// Makes all calls succeed again.
     pub fn heal(&self) {
         self.faults.heal();
     }
 
-    /// What was to be stopped, in order; executions that had ended before are named as well.
+    /// Returns the calls of [`Executions::stop`], in order, with those for ended executions.
     pub fn stops(&self) -> Vec<StopOfExecution> {
         lock(&self.inner).stops.clone()
     }
 
-    /// The tokens of the states that were ended, in order.
+    /// Returns the tokens of the states that were ended, in order.
     pub fn ended(&self) -> Vec<TaskToken> {
         let inner = lock(&self.inner);
         inner.ended.iter().map(|(token, _)| token.clone()).collect()
     }
 
-    /// The output that the state of `token` was ended with.
+    /// Returns the output with which the state of `token` was ended.
     pub fn output(&self, token: &TaskToken) -> Option<String> {
         let inner = lock(&self.inner);
         let ended = inner.ended.iter().find(|(ended, _)| ended == token);

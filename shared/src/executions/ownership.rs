@@ -1,4 +1,4 @@
-//! What shows that an execution belongs to a lock: its own input, or the definition it runs.
+//! Evidence that an execution belongs to a lock: its own input or its definition names the lock.
 
 use crate::domain::LockKey;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use serde_json::Value;
 /// The member that names a lock, in the requests of acquire-lock and in the input of exclusive-run.
 const MEMBER: &str = "lock";
 
-/// Whether `json` has a member `lock`, at any depth, that is the name of `lock`: as text, or as a
-/// constant of JSONata.
+/// Returns whether `json` has a member `lock`, at any depth, whose value is the name of `lock`: as
+/// text, or as a constant JSONata expression.
 #[must_use]
 pub fn names(json: &Value, lock: &LockKey) -> bool {
     match json {

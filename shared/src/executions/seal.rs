@@ -1,4 +1,4 @@
-//! Task tokens at rest: sealed with a key that only the functions read.
+//! Seals task tokens at rest, with a key that only the functions read.
 //!
 //! A container reads and writes the records of its locks, and a record carries the task tokens of
 //! workflows that wait. Sealed, they are of no use to it: SendTaskSuccess takes the token itself.
@@ -14,7 +14,7 @@ pub const KEY_LEN: usize = 32;
 /// Seals task tokens and opens them, each for one lock.
 ///
 /// The same token of the same lock is always sealed to the same text, so that sealed tokens can be
-/// compared: the nonce is a keyed hash of both. AES-GCM asks for a nonce that no other message has
+/// compared: the nonce is a keyed hash of both. AES-GCM requires a nonce that no other message has
 /// (<https://nvlpubs.nist.gov/nistpubs/Legacy/SP/nistspecialpublication800-38d.pdf>, section 8.2).
 pub struct Seal {
     cipher: LessSafeKey,
@@ -22,7 +22,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// The seal of a key.
+    /// Derives the keys of the cipher and of the nonces from `key`.
     #[must_use]
     pub fn new(key: &[u8; KEY_LEN]) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, key);
@@ -35,11 +35,11 @@ impl Seal {
         }
     }
 
-    /// The token as it may be kept in a record of `lock`.
+    /// Seals `token` for a record of `lock`.
     #[must_use]
     pub fn seal(&self, lock: &LockKey, token: &TaskToken) -> TaskToken {
         let mut hash = hmac::Context::with_key(&self.nonces);
-        // No name of a lock has this byte in it.
+        // The name of a lock does not contain this byte.
         for part in [lock.as_str(), "\0", token.reveal()] {
             hash.update(part.as_bytes());
         }
@@ -54,8 +54,8 @@ impl Seal {
         TaskToken::sealed(&base64::encode(sealed))
     }
 
-    /// The token that was sealed for `lock`; `None` where it was sealed for another lock, with
-    /// another key, or was changed since. A token that was never sealed is as it is.
+    /// Opens a token that was sealed for `lock`. Returns `None` if it was sealed for another lock or
+    /// with another key, or was changed since, and a token that was never sealed as it is.
     #[must_use]
     pub fn open(&self, lock: &LockKey, token: &TaskToken) -> Option<TaskToken> {
         let Some(sealed) = token.as_sealed() else {
@@ -69,7 +69,7 @@ impl Seal {
     }
 }
 
-/// A sealed token is of no use in the record of another lock.
+/// Binds a sealed token to `lock`, so that it cannot be opened in the record of another lock.
 fn aad(lock: &LockKey) -> Aad<&[u8]> {
     Aad::from(lock.as_str().as_bytes())
 }

@@ -1,4 +1,4 @@
-//! Step Functions itself.
+//! Client of Step Functions.
 
 mod error;
 mod vault;
@@ -16,7 +16,7 @@ use aws_sdk_sfn::operation::describe_execution::DescribeExecutionOutput;
 use aws_sdk_sfn::primitives::DateTime;
 use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData};
 
-/// Most pages of the list that one check reads; a page has up to 1000 executions.
+/// Most pages of ListExecutions that one check reads; a page has up to 1000 executions.
 const PAGES_MAX: usize = 20;
 
 /// Longest error name of a stopped execution, in characters.
@@ -25,17 +25,17 @@ const ERROR_MAX: usize = 256;
 /// Longest cause of a stopped execution, in characters.
 const CAUSE_MAX: usize = 32_768;
 
-/// Step Functions itself.
+/// A client of Step Functions.
 #[derive(Clone, Debug)]
 pub struct StepFunctions {
     client: Client,
-    /// What task tokens are sealed with; nothing in a container.
+    /// The key of task tokens; `None` in a container.
     vault: Option<Vault>,
 }
 
 impl StepFunctions {
-    /// Step Functions as `sdk` reaches it from a function. Its retry policy rides out throttling.
-    /// Task tokens are sealed with the key of the lock table.
+    /// Creates the client of a function. The retry policy of `sdk` handles throttling. Task tokens
+    /// are sealed with the key in `table`.
     #[must_use]
     pub fn from_sdk(sdk: &aws_config::SdkConfig, table: DynamoStore) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl StepFunctions {
         }
     }
 
-    /// The same from a container, which ends no state.
+    /// Creates the client of a container, which seals no task tokens and ends no states.
     #[must_use]
     pub fn without_tokens(sdk: &aws_config::SdkConfig) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Executions for StepFunctions {
         execution: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
         let call = self.client.describe_execution();
-        // Without input and output it needs no right to the key that they may be encrypted with.
+        // Without input and output the call needs no permission for the KMS key that may encrypt them.
         let call = call
             .execution_arn(execution.as_str())
             .included_data(IncludedData::MetadataOnly);
@@ -129,7 +129,7 @@ impl Executions for StepFunctions {
         };
         match failure.code() {
             Some("ExecutionDoesNotExist") => Ok(()),
-            // The API does not say what it answers for an execution that has ended, so ask for that.
+            // The response of StopExecution for an ended execution is not documented.
             Some("ValidationException") => match self.look(execution).await? {
                 Some(seen) if seen.state == ExecutionState::Running => Err(translate(&failure)),
                 Some(_) | None => Ok(()),
@@ -142,7 +142,7 @@ impl Executions for StepFunctions {
         match &self.vault {
             Some(vault) => Ok(vault.key().await?.seal(lock, token)),
             None => Err(ExecutionsError::Denied(
-                "only a function keeps task tokens".into(),
+                "only a function can seal task tokens".into(),
             )),
         }
     }

@@ -118,7 +118,7 @@ impl<P: Ports> Call<'_, P> {
         let checks = within(self.deps.clock(), CHECKS_TIME, checks).await;
         if checks.is_none() {
             let lock = &self.request.lock;
-            tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders took too long");
+            tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out");
         }
         checked
     }
@@ -209,8 +209,8 @@ impl<P: Ports> Call<'_, P> {
         checked.ok()
     }
 
-    /// Ends the waiting state with `response`. A state that does not end waits in vain for its whole
-    /// interval, so a failure fails the call, and Step Functions retries.
+    /// Ends the waiting state with `response`. Otherwise the state would wait for its whole interval, so
+    /// a failure fails the call, and Step Functions retries.
     async fn end_waiting_state(
         &self,
         token: &TaskToken,
@@ -275,11 +275,11 @@ fn held(
         Outcome::GaveUp { waiting, holders } => {
             AcquireResponse::GaveUp(GaveUp::of(lock, waiting, &holders))
         }
-        other => unreachable!("an acquire never comes to {other:?}"),
+        other => unreachable!("an acquire never results in {other:?}"),
     }
 }
 
-/// The response to a caller that is refused: data or an error, as the overlap policy says.
+/// The response to a caller that is refused: data or an error, according to the overlap policy.
 fn refused(request: &CheckedAcquire, refusal: Refusal) -> Result<AcquireResponse, Error> {
     let lock = &request.lock;
     match (refusal, request.overlap) {

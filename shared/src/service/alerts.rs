@@ -12,14 +12,14 @@ pub struct About<'a> {
     pub lock: &'a LockKey,
     /// The holder or waiter.
     pub holder: &'a HolderId,
-    /// Its grant, if it has one.
+    /// The fencing token of its grant, if it has one.
     pub token: Option<FencingToken>,
-    /// When.
+    /// The time.
     pub at: Timestamp,
 }
 
 impl About<'_> {
-    /// A run gave way. `None` for refusals that fail the run: its workflow reports them.
+    /// A run was skipped. `None` for refusals that fail the run: its workflow reports them.
     #[must_use]
     pub fn gave_way(&self, refusal: &Refusal) -> Option<Event> {
         let lock = self.lock;
@@ -33,7 +33,7 @@ impl About<'_> {
             Refusal::TooSoon { not_before } => self.event(
                 EventKind::RunSkipped,
                 Skipped::resting(lock, *not_before).message,
-                "nothing, if the distance is meant",
+                "nothing, if the interval is intended",
             ),
             Refusal::Duplicate { run_key, run } => self.event(
                 EventKind::RunDuplicate,
@@ -49,7 +49,7 @@ impl About<'_> {
         })
     }
 
-    /// A run waited until its time was up.
+    /// A run waited until `waitUntil` without a grant.
     #[must_use]
     pub fn wait_given_up(&self, message: &str) -> Event {
         let advice = "check the holder, or let runs wait longer (waitSeconds)";
@@ -67,15 +67,15 @@ impl About<'_> {
     #[must_use]
     pub fn freed(&self, outcome: RunOutcome, evidence: &str) -> Event {
         let (kind, advice) = match outcome {
-            RunOutcome::Replaced => (EventKind::RunReplaced, "nothing: another run asked for it"),
-            RunOutcome::Evicted => (EventKind::RunEvicted, "nothing: an operator asked for it"),
+            RunOutcome::Replaced => (EventKind::RunReplaced, "nothing: another run requested it"),
+            RunOutcome::Evicted => (EventKind::RunEvicted, "nothing: an operator requested it"),
             RunOutcome::Lost => (
                 EventKind::LeaseLost,
                 "check the run: it may still be at work, without its permit",
             ),
             _ => (
                 EventKind::RunRecovered,
-                "find out why the run died; the lock is free and the next run goes on",
+                "find out why the run died; its permit is free for the next run",
             ),
         };
         self.event(kind, evidence, advice)
@@ -95,19 +95,21 @@ impl About<'_> {
         self.event(EventKind::LockFrozen, note, advice)
     }
 
-    /// Nothing could be learnt about a holder whose lease ended at `end`.
+    /// The evidence does not show whether a holder is dead whose lease ended at `end`.
     #[must_use]
     pub fn evidence_missing(&self, end: Timestamp, why: &str) -> Event {
         let end = rfc3339(end);
         self.event(
             EventKind::EvidenceMissing,
-            format!("the lease ended {end}, and whether the run is dead cannot be learnt: {why}"),
+            format!(
+                "the lease ended {end}, and whether the run is dead cannot be determined: {why}"
+            ),
             "let the functions describe its execution and tasks (WorkflowArns, ClusterArns), or \
              evict the run",
         )
     }
 
-    /// A run is not stopped, though its policy asks for it.
+    /// A run that is to be stopped is not, because no evidence shows that it belongs to the lock.
     #[must_use]
     pub fn not_stopped(&self, why: &str) -> Event {
         self.event(
@@ -117,17 +119,17 @@ impl About<'_> {
         )
     }
 
-    /// A permit was passed on by a container. The reaper wakes its new holder.
+    /// A container handed a permit over. The reaper ends the waiting state of the new holder.
     #[must_use]
     pub fn handed_over(&self) -> Event {
-        let reason = "its turn has come, and a container has passed the permit on";
+        let reason = "a container has handed a permit over to this waiter";
         self.event(EventKind::PermitHandedOver, reason, "nothing")
     }
 
-    /// A waiter was taken out of the queue by a container. The reaper ends its `state`.
+    /// A container removed a waiter from the queue. The reaper ends its waiting `state`.
     #[must_use]
     pub fn sent_away(&self, state: WaitingState) -> Event {
-        let reason = "it waits in vain, and a container has taken it out of the queue";
+        let reason = "a container has removed this waiter from the queue, without a permit for it";
         Event {
             state: Some(state),
             ..self.event(EventKind::WaiterSentAway, reason, "nothing")

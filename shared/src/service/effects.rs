@@ -118,7 +118,7 @@ impl<P: Ports> EffectRunner<'_, P> {
                             .is_some_and(|at| at.plus(LAG_MAX) <= lease.token.granted_at())
                         && !lags_behind(&seen, lease, self.deps.now()) =>
                 {
-                    format!("the execution was {} before its turn came", end.as_str())
+                    format!("the execution was {} before the hand-over", end.as_str())
                 }
                 ExecutionState::Ended(_) | ExecutionState::Running => return Vec::new(),
             },

@@ -67,7 +67,7 @@ pub async fn run<P: Ports>(
             end_own_state(&deps.executions, lock, renew.beat.as_ref()).await?;
             Ok(HeartbeatResponse::Ended)
         }
-        other => unreachable!("a heartbeat never comes to {other:?}"),
+        other => unreachable!("a heartbeat never results in {other:?}"),
     }
 }
 

@@ -35,10 +35,10 @@ pub struct Report {
     pub failed: usize,
     /// Whether locks are left for the next sweep.
     pub more: bool,
-    /// How long until the evidence is final, where it is not yet.
+    /// Time until the evidence is final, if it is not yet.
     #[serde(skip)]
     pub(super) settles_in: Option<Seconds>,
-    /// Why nothing was checked.
+    /// Why the event was ignored; `None` if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<String>,
 }

@@ -125,7 +125,7 @@ impl<P: Ports> RecoveryService<'_, P> {
             Request::Execute(command) => Answer::Executed(self.deps.execute(lock, &command).await?),
             Request::Note(command) => {
                 if let Err(error) = self.deps.protocol.execute(lock, &command).await {
-                    tracing::warn!(event = "task_not_recorded", %lock, %holder, %error, "the history lacks the end of the task");
+                    tracing::warn!(event = "task_not_recorded", %lock, %holder, %error, "the end of the task was not recorded in the history");
                 }
                 Answer::Executed(Outcome::Done)
             }

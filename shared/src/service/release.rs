@@ -70,6 +70,6 @@ pub async fn run<P: Ports>(
                 protection,
             })
         }
-        other => unreachable!("a release never comes to {other:?}"),
+        other => unreachable!("a release never results in {other:?}"),
     }
 }

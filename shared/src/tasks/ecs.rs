@@ -1,4 +1,4 @@
-//! ECS itself.
+//! Client of ECS.
 
 mod error;
 mod protection;
@@ -11,23 +11,23 @@ use aws_sdk_ecs::error::ProvideErrorMetadata;
 use aws_sdk_ecs::types::DesiredStatus;
 use std::collections::BTreeSet;
 
-/// Most pages of each list that one search reads.
+/// Most pages of each ListTasks request that one search reads.
 const PAGES_MAX: usize = 20;
 
-/// Most tasks that ListTasks gives on a page, and that DescribeTasks takes.
+/// Most tasks of a page of ListTasks, and of a call of DescribeTasks.
 const PAGE: usize = 100;
 
 /// Longest reason for a stop, in characters.
 const REASON_MAX: usize = 255;
 
-/// ECS itself.
+/// A client of ECS.
 #[derive(Clone, Debug)]
 pub struct Ecs {
     client: Client,
 }
 
 impl Ecs {
-    /// ECS as `sdk` reaches it. Its retry policy rides out throttling.
+    /// Creates a client with the settings of `sdk`, whose retry policy handles throttling.
     #[must_use]
     pub fn from_sdk(sdk: &aws_config::SdkConfig) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Ecs {
         }
     }
 
-    /// The ARNs of the tasks of `work` that ECS wants to be in `status`
+    /// Returns the ARNs of the tasks of `work` whose desired status is `status`
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ListTasks.html>).
     async fn list(&self, work: &Work, status: DesiredStatus) -> Result<Vec<String>, TasksError> {
         let list = self.client.list_tasks();
@@ -57,7 +57,7 @@ impl Ecs {
         Err(TasksError::Unavailable(text))
     }
 
-    /// Those of `arns`, at most [`PAGE`] of them, that ECS knows
+    /// Returns the tasks of `arns`, at most [`PAGE`], that ECS knows
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html>).
     async fn describe(
         &self,
@@ -68,14 +68,14 @@ impl Ecs {
         let call = call.cluster(cluster).set_tasks(Some(arns));
         let seen = call.send().await;
         let seen = seen.map_err(|error| error::translate(cluster, &error))?;
-        // A task may be forgotten between the list and this look. Anything else leaves a gap.
+        // ECS may delete a task between ListTasks and this call. Any other failure leaves a gap.
         let unseen = seen
             .failures()
             .iter()
             .find(|f| f.reason() != Some("MISSING"));
         if let Some(failure) = unseen {
             return Err(TasksError::Unavailable(format!(
-                "a task is unseen: {failure:?}"
+                "DescribeTasks failed for a task: {failure:?}"
             )));
         }
         Ok(seen.tasks.unwrap_or_default())
@@ -84,7 +84,7 @@ impl Ecs {
 
 impl Tasks for Ecs {
     async fn of_group(&self, work: &Work, group: &str) -> Result<Vec<Task>, TasksError> {
-        // In this order, so that a task which is told to stop in between is seen at least once.
+        // In this order, so that a task that is stopped in between is in at least one list.
         let mut arns = BTreeSet::new();
         for status in [DesiredStatus::Running, DesiredStatus::Stopped] {
             arns.extend(self.list(work, status).await?);

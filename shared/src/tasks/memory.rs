@@ -1,4 +1,4 @@
-//! ECS in memory, for tests of what stands above it.
+//! ECS in memory, for tests.
 
 #[cfg(test)]
 mod tests;
@@ -8,10 +8,9 @@ use crate::domain::{Task, TaskArn, Work};
 use crate::faults::{Faults, lock};
 use std::sync::Mutex;
 
-/// ECS in memory: it knows what a test has told it, and remembers what it was asked to stop.
+/// ECS in memory: has the tasks that a test adds, and records the calls.
 ///
-/// A stop is only remembered. How long a task takes to stop is the test's to say, by
-/// [`Self::put`]ting it again.
+/// [`Tasks::stop`] only records the call. A test stops the task by [`Self::put`], when it chooses.
 #[derive(Debug, Default)]
 pub struct MemoryTasks {
     inner: Mutex<Inner>,
@@ -23,7 +22,7 @@ struct Inner {
     placed: Vec<Placed>,
     stops: Vec<StopOfTask>,
     wishes: Vec<(TaskArn, Option<u16>)>,
-    /// What every wish for protection is refused with.
+    /// The reason and detail with which every call of [`Tasks::protect`] is refused.
     refusal: Option<(String, String)>,
 }
 
@@ -34,7 +33,7 @@ struct Placed {
     task: Task,
 }
 
-/// A call of [`Tasks`], to let it fail.
+/// A call of [`Tasks`] that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TasksCall {
     /// [`Tasks::of_group`].
@@ -47,19 +46,19 @@ pub enum TasksCall {
     Protect,
 }
 
-/// What [`Tasks::stop`] was asked.
+/// The arguments of a call of [`Tasks::stop`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopOfTask {
-    /// In which cluster.
+    /// The cluster.
     pub cluster: String,
-    /// Which task.
+    /// The task.
     pub task_arn: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl MemoryTasks {
-    /// `task` of `group` is where `work` says, as it is from now on. Its ARN tells it from others.
+    /// Adds `task` of `group` to the cluster and family of `work`, or replaces the task of its ARN.
     pub fn put(&self, work: &Work, group: &str, task: Task) {
         let mut inner = lock(&self.inner);
         inner.placed.retain(|placed| placed.task.arn != task.arn);
@@ -70,39 +69,39 @@ impl MemoryTasks {
         });
     }
 
-    /// ECS no longer lists this task.
+    /// Removes a task.
     pub fn forget(&self, task_arn: &str) {
         let mut inner = lock(&self.inner);
         inner.placed.retain(|placed| placed.task.arn != task_arn);
     }
 
-    /// The next such call fails.
+    /// Makes the next such call fail.
     pub fn fail_next(&self, call: TasksCall, error: TasksError) {
         self.faults.next(call, error);
     }
 
-    /// Every such call fails, until [`Self::heal`].
+    /// Makes every such call fail until [`Self::heal`].
     pub fn fail_every(&self, call: TasksCall, error: TasksError) {
         self.faults.every(call, error);
     }
 
-    /// All calls succeed again.
+    /// Makes all calls succeed again.
     pub fn heal(&self) {
         self.faults.heal();
     }
 
-    /// Every wish for protection is refused from now on, for this reason.
+    /// Makes ECS refuse every call of [`Tasks::protect`] from now on, with `reason` and `detail`.
     pub fn refuse_protection(&self, reason: &str, detail: &str) {
         lock(&self.inner).refusal = Some((reason.to_owned(), detail.to_owned()));
     }
 
-    /// What was wished of the protection of which tasks, in order: minutes, or none any more. A
-    /// wish that was refused is among them.
+    /// Returns the tasks and minutes of the calls of [`Tasks::protect`], in order, with those that
+    /// were refused.
     pub fn wishes(&self) -> Vec<(TaskArn, Option<u16>)> {
         lock(&self.inner).wishes.clone()
     }
 
-    /// What was to be stopped, in order; tasks that had stopped before are named as well.
+    /// Returns the calls of [`Tasks::stop`], in order, with those for stopped tasks.
     pub fn stops(&self) -> Vec<StopOfTask> {
         lock(&self.inner).stops.clone()
     }
@@ -138,7 +137,7 @@ impl Tasks for MemoryTasks {
         Ok(())
     }
 
-    /// It has no clock, so it does not say until when.
+    /// Returns no end of the protection, because it has no clock.
     async fn protect(
         &self,
         task: &TaskArn,
@@ -155,7 +154,7 @@ impl Tasks for MemoryTasks {
     }
 }
 
-/// A cluster goes by its name or its ARN, as with ECS.
+/// Returns the name of a cluster, which requests give by name or by ARN.
 fn name(cluster: &str) -> &str {
     cluster.rsplit('/').next().unwrap_or(cluster)
 }

@@ -5,16 +5,16 @@
 //! **Dimensions and their cost.** CloudWatch bills every combination of metric name and dimension
 //! values as one custom metric, each month it gets data. Without a dimension, all locks together
 //! are at most eleven metrics. With the lock as a dimension, each lock is up to eleven more; a
-//! hundred locks are eleven hundred metrics. So the dimension is off unless asked for, and the lock
+//! hundred locks are eleven hundred metrics. So the dimension is off by default, and the lock
 //! is always a plain field of the line: CloudWatch Logs Insights can still count by lock.
 
 use super::metric::{Metric, NAMESPACE};
 use crate::domain::{LockKey, Timestamp};
 use serde_json::{Map, Value, json};
 
-/// Where metric lines go.
+/// Writes metric lines.
 pub trait MetricSink: Send + Sync {
-    /// Takes one line.
+    /// Writes one line.
     fn write(&self, line: &str);
 }
 
@@ -36,7 +36,7 @@ pub struct Metrics<K> {
 }
 
 impl<K: MetricSink> Metrics<K> {
-    /// Metrics into `sink`; `per_lock` adds the lock as a dimension.
+    /// Creates metrics that are written to `sink`; `per_lock` adds the lock as a dimension.
     pub fn new(sink: K, per_lock: bool) -> Self {
         Self { sink, per_lock }
     }
@@ -63,8 +63,8 @@ impl<K: MetricSink> Metrics<K> {
     }
 }
 
-/// One line with `values`: name, unit and value. `subject` is a field of the line, and may be named
-/// by `dimensions`.
+/// Returns one line with `values`: name, unit and value. `subject` is a field of the line, and
+/// `dimensions` may name it.
 #[must_use]
 pub fn metric_line(
     subject: (&str, &str),

@@ -9,7 +9,7 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The crate whose lines may have any level.
+/// The target of Lockstep's own lines, whose level can be set.
 const OWN: &str = "lockstep";
 
 /// Sends `tracing` events to standard output, one JSON object a line.
@@ -25,8 +25,8 @@ pub fn init_log() {
     tracing_subscriber::registry().with(lines).init();
 }
 
-/// What is logged at `level`. Other crates are held at `info` whatever the level: below it the Lambda
-/// runtime logs whole events, and the SDK whole requests, with the task tokens in them.
+/// Returns the filter for `level`. Other crates log nothing below `info` at any level: there the
+/// Lambda runtime logs whole events, and the SDK whole requests, with the task tokens in them.
 #[must_use]
 pub fn targets(level: Level) -> Targets {
     let others = LevelFilter::from_level(level.min(Level::INFO));

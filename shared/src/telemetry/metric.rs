@@ -3,30 +3,30 @@
 /// The CloudWatch namespace of all metrics.
 pub const NAMESPACE: &str = "Lockstep";
 
-/// What is counted or measured.
+/// A metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
     /// Grants.
     Acquired,
-    /// Runs that found the lock full or resting and stepped back.
+    /// Runs that were skipped because the lock was full or rested.
     Skipped,
     /// Runs whose run key was taken.
     Duplicate,
-    /// Heartbeats that moved a lease.
+    /// Heartbeats that renewed a lease.
     Renewed,
-    /// Permits given back by their holders.
+    /// Permits released by their holders.
     Released,
-    /// Holders that found their lease gone or their time up.
+    /// Heartbeats that found the lease lost or the run stale.
     LeaseLost,
     /// Permits of dead or stale holders that were freed.
     Recovered,
-    /// Runs that took a place in the queue.
+    /// Runs that entered the queue.
     Queued,
-    /// Runs that waited until their time was up.
+    /// Runs that waited until `waitUntil` without a grant.
     GaveUp,
     /// Runs that could not wait because the queue was full.
     QueueFull,
-    /// How long a lock was held, in seconds.
+    /// Time from grant to release, in seconds.
     HeldSeconds,
 }
 
@@ -46,7 +46,7 @@ impl Metric {
         Self::HeldSeconds,
     ];
 
-    /// The name in CloudWatch.
+    /// Returns the name in CloudWatch.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Metric {
         }
     }
 
-    /// The unit in CloudWatch.
+    /// Returns the unit in CloudWatch.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! Runs the command of a message under its grant, releases the lock and acknowledges the message.
 
 use super::MessageProcessor;
-use super::about::variables;
+use super::environment::variables;
 use crate::exec::supervise::StopCause;
 use crate::exec::{ChildExit, GuardedCommand, Spec, kill_orphans};
 use crate::lease::renewer::LeaseRenewer;
@@ -47,7 +47,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             self.report.count(Kind::GivenBack, None);
             return Kind::GivenBack;
         }
-        let at_work = self.at_work.begin().await;
+        let running = self.running_commands.begin().await;
         let started = match self.start(message, granted) {
             Ok(started) => started,
             Err(error) => {
@@ -69,9 +69,9 @@ impl<Q: Queue> MessageProcessor<Q> {
         let (begun, tree) = (Instant::now(), started.tree().clone());
         let run = self.run(message, granted, sent, shutdown.clone(), started);
         let (end, cause, lease_end) = run.await;
-        drop(at_work);
+        drop(running);
         // While other commands run, an orphan without a mark may be theirs. None starts meanwhile.
-        let idle = self.at_work.try_idle();
+        let idle = self.running_commands.try_idle();
         kill_orphans(&tree, || idle.as_ref().map(|_| self.watchdog.pid())).await;
         drop(idle);
         let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));

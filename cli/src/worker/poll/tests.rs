@@ -1,7 +1,7 @@
 //! The loop over a scripted queue, with work whose end the tests control.
 
+mod dependency_failures;
 mod ends;
-mod trouble;
 
 use super::*;
 use lockstep::backoff::Backoff;

@@ -1,4 +1,4 @@
-//! Step Functions Execution Status Change.
+//! The event *Step Functions Execution Status Change*.
 
 use super::super::parse::{InvalidRequest, parse_in, parse_time, quoted, text};
 use super::{DETAIL, Trigger};
@@ -42,14 +42,14 @@ pub(super) fn read(detail: Value) -> Result<Trigger, InvalidRequest> {
     })
 }
 
-/// A time in another form is no reason to lose the event.
+/// Reads a time. In another format it is `None`, which does not lose the event.
 fn time(value: &Value) -> Option<Timestamp> {
     let millis = value.as_u64().map(Timestamp::from_millis);
     millis.or_else(|| parse_time("detail.stopDate", value.as_str()?).ok())
 }
 
-/// The lock that the input of an execution names. Other workflows have inputs of their own, so one
-/// without a lock is no mistake.
+/// The lock that the input of an execution names. Executions of other workflows may have
+/// any input.
 fn lock(input: &Value) -> Option<LockKey> {
     let input: Value = serde_json::from_str(input.as_str()?).ok()?;
     LockKey::new(input.get("lock")?.as_str()?).ok()

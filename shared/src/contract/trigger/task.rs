@@ -1,4 +1,4 @@
-//! ECS Task State Change.
+//! The event *ECS Task State Change*.
 
 use super::super::parse::{InvalidRequest, parse_in, parse_time};
 use super::{DETAIL, Trigger};
@@ -6,7 +6,7 @@ use crate::domain::{Container, FencingToken, Task, Timestamp, Work, parse_group}
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The variable that tells a container the fencing token of its run.
+/// The environment variable with the fencing token of a container's run.
 const TOKEN: &str = "LOCKSTEP_FENCING_TOKEN";
 
 /// The detail of the event, as far as it is needed
@@ -22,7 +22,7 @@ struct Detail {
     containers: Vec<SeenContainer>,
     stopped_reason: Option<String>,
     stop_code: Option<String>,
-    // A time in another form is no reason to lose the event.
+    // Read as any JSON: a time in another format does not lose the event.
     started_at: Option<Value>,
     stopped_at: Option<Value>,
     execution_stopped_at: Option<Value>,

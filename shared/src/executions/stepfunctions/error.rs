@@ -1,4 +1,4 @@
-//! From the SDK's errors to [`ExecutionsError`].
+//! Converts errors of the SDK to [`ExecutionsError`].
 
 use crate::executions::ExecutionsError;
 use crate::failure::{is_refusal, text};

@@ -1,4 +1,4 @@
-//! The key of the task tokens, read once in the life of a function's environment.
+//! The key of the task tokens, read once per execution environment of a function.
 
 use crate::executions::ExecutionsError;
 use crate::executions::seal::{KEY_LEN, Seal};
@@ -7,8 +7,8 @@ use crate::store::dynamodb::DynamoStore;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::{Arc, OnceLock};
 
-/// Where the key of the task tokens is kept: an item of the lock table that only the functions may
-/// read.
+/// Reads and caches the key of the task tokens: an item of the lock table that only the functions
+/// may read.
 #[derive(Clone, Debug)]
 pub(super) struct Vault {
     table: DynamoStore,
@@ -21,7 +21,7 @@ impl Vault {
         Self { table, seal }
     }
 
-    /// What seals. The first call reads the key, or makes one where there is none yet.
+    /// Returns the seal. The first call reads the key, or creates it if there is none.
     pub(super) async fn key(&self) -> Result<&Seal, ExecutionsError> {
         if let Some(seal) = self.seal.get() {
             return Ok(seal);

@@ -18,7 +18,7 @@ pub(super) async fn refusal<P: Ports>(
         let full = [(Metric::QueueFull, 1.0)];
         deps.metrics.report(&request.lock, now, &full);
     }
-    // A run that goes on to wait has not given way, and a run that fails is reported by its workflow.
+    // A run that waits is not skipped, and a run that fails is reported by its workflow.
     let waits = request.may_wait
         || request.acquire.task_token.is_some()
         || request.wait_for_ending && refusal.frees_a_permit();

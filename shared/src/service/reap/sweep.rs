@@ -13,7 +13,7 @@ use crate::store::{DueLock, LockStore, SHARDS};
 use futures_util::stream::{self, StreamExt};
 use std::time::Duration;
 
-/// How long one sweep begins with further locks; the function times out after a minute.
+/// Time after which a sweep begins with no further lock; the function times out after a minute.
 const TIME_MAX: Seconds = Seconds::of(40);
 
 /// How long one lock may take. The rest of it is left to a later sweep.
@@ -83,7 +83,7 @@ async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestam
             failed()
         }
         None => {
-            tracing::error!(event = "lock_check_timed_out", %lock, "the lock was not checked in time; the next sweep goes on");
+            tracing::error!(event = "lock_check_timed_out", %lock, "the check of the lock timed out; a later sweep checks it again");
             failed()
         }
     };

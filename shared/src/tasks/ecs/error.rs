@@ -1,10 +1,10 @@
-//! From the SDK's errors to [`TasksError`].
+//! Converts errors of the SDK to [`TasksError`].
 
 use crate::failure::{is_refusal, text};
 use crate::tasks::TasksError;
 use aws_sdk_ecs::error::{ProvideErrorMetadata, SdkError};
 
-/// Whether StopTask did not find the task. ECS has no error of its own for that.
+/// Returns whether StopTask did not find the task. ECS has no separate error code for that.
 pub(super) fn is_missing(code: Option<&str>, message: Option<&str>) -> bool {
     code == Some("InvalidParameterException")
         && message.is_some_and(|text| text.contains("task was not found"))

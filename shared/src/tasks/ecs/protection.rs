@@ -1,4 +1,4 @@
-//! Scale-in protection by ECS's API.
+//! Scale-in protection by UpdateTaskProtection.
 
 use super::error;
 use super::read;
@@ -9,8 +9,8 @@ use aws_sdk_ecs::config::timeout::TimeoutConfig;
 use aws_sdk_ecs::operation::update_task_protection::UpdateTaskProtectionOutput;
 use std::time::Duration;
 
-/// How long the wish may take, with its retries. It is made in functions of ten seconds whose own
-/// work goes first.
+/// Longest time for the call, retries included: functions with a timeout of ten seconds make it after
+/// their own work.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) async fn update(
@@ -34,8 +34,8 @@ pub(super) async fn update(
     told(&answer, task, minutes.is_some())
 }
 
-/// A call that succeeds may tell of a failure. Only what is said of this task counts, and only
-/// if it is what was wished.
+/// Converts a response, which may contain failures. Only the entry of this task counts, and only if it
+/// has the requested protection.
 fn told(
     answer: &UpdateTaskProtectionOutput,
     task: &TaskArn,
@@ -48,9 +48,11 @@ fn told(
         let on = wanted.then_some(ProtectionAnswer::On(until));
         return Ok(on.unwrap_or(ProtectionAnswer::Off));
     }
-    // There was one task in the call, so a failure is its failure however it is named.
+    // The request has one task, so a failure is about it, whatever ARN the failure has.
     let Some(failure) = answer.failures().first() else {
-        let text = format!("ECS says neither that {task} is protected nor why not");
+        let text = format!(
+            "UpdateTaskProtection returned neither the requested protection of {task} nor a failure"
+        );
         return Err(TasksError::Unavailable(text));
     };
     let reason = failure.reason().unwrap_or("UNKNOWN").to_owned();

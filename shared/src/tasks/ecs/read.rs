@@ -1,4 +1,4 @@
-//! From ECS's own types to ours.
+//! Converts tasks of the SDK to [`Task`].
 
 use crate::domain::{Container, Task, Timestamp};
 use crate::tasks::TasksError;

@@ -1,4 +1,4 @@
-//! Failures that every message would meet.
+//! Failures of the dependencies that all messages share.
 
 use super::*;
 use tokio::time::timeout;

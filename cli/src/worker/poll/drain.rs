@@ -1,4 +1,4 @@
-//! The end of the loop.
+//! Drains the loop after a signal, until no message is left or its time is over.
 
 use super::{Poll, Work};
 use crate::platform::clock::Instant;
