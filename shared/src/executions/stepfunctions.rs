@@ -68,6 +68,9 @@ impl Executions for StepFunctions {
             };
             let page = page.map_err(|error| translate(&error))?;
             running.extend(page.executions.iter().filter_map(execution));
+            if page.next_token.is_none() {
+                return Ok(running);
+            }
         }
         let rule = format!("more than {} executions run", PAGES_MAX * 1000);
         Err(ExecutionsError::Unavailable(rule))

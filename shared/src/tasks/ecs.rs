@@ -51,6 +51,9 @@ impl Ecs {
             };
             let page = page.map_err(|error| error::translate(&work.cluster, &error))?;
             arns.extend(page.task_arns.unwrap_or_default());
+            if page.next_token.is_none() {
+                return Ok(arns);
+            }
         }
         let (most, cluster) = (PAGES_MAX * PAGE, &work.cluster);
         let text = format!("more than {most} tasks in cluster {cluster}; work.family narrows it");

@@ -53,6 +53,24 @@ fn listed(name: &str, started_at: f64) -> Value {
 }
 
 #[tokio::test]
+async fn a_list_that_ends_with_the_last_page_that_is_read_is_whole() {
+    let page = |page| {
+        let next = (page < 20).then(|| format!("p{page}"));
+        (
+            200,
+            json!({ "executions": [listed("b", 2.5)], "nextToken": next }),
+        )
+    };
+
+    let (running, _) = on((1..=20).map(page).collect(), async |sfn| {
+        sfn.running(MACHINE).await
+    })
+    .await;
+
+    assert_eq!(running.unwrap().len(), 20);
+}
+
+#[tokio::test]
 async fn all_pages_are_read_and_throttling_is_ridden_out() {
     let throttled = refusal("ThrottlingException", "Rate exceeded");
     let first = json!({ "executions": [listed("b", 2.5)], "nextToken": "more" });

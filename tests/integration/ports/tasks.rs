@@ -125,6 +125,18 @@ async fn more_tasks_than_one_look_takes_are_looked_at_by_the_hundred() {
 }
 
 #[tokio::test]
+async fn a_list_that_ends_with_the_last_page_that_is_read_is_whole() {
+    let page = |page| listed(&["a"], (page < 20).then(|| format!("p{page}")).as_deref());
+    let mut answers: Vec<_> = (1..=20).map(page).collect();
+    answers.push(listed(&[], None));
+    answers.push(described(json!([task("a", GROUP, "RUNNING")]), json!([])));
+
+    let (found, _) = of_group(answers, None).await;
+
+    assert_eq!(found.unwrap()[0].arn, arn("a"));
+}
+
+#[tokio::test]
 async fn a_list_without_an_end_is_no_answer() {
     let pages = (0..20).map(|page| listed(&["a"], Some(&format!("p{page}"))));
 
