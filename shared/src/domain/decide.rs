@@ -31,7 +31,7 @@ const LOOK_AGAIN: Seconds = Seconds::of(30);
 /// A pure function: the result depends on nothing but the arguments.
 ///
 /// # Errors
-/// A [`Refusal`] when the command changes nothing and the caller has to know why.
+/// A [`Refusal`], if the command changes nothing and the caller needs the reason.
 pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Transition, Refusal> {
     match command {
         Command::Acquire(acquire) => acquire::decide(seen, acquire, now),

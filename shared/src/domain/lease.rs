@@ -163,7 +163,7 @@ impl Lease {
         now >= self.expires_at || since_beat > heartbeat.plus(OVERDUE_SLACK).millis()
     }
 
-    /// Whether a stop is committed: no heartbeat renews the lease any more.
+    /// Whether a stop is committed: heartbeats no longer renew the lease.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         let cause = self.ending.map(|ending| ending.cause);
