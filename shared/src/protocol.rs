@@ -38,7 +38,7 @@ use crate::domain::{Command, Effect, LockKey, Outcome, Refusal};
 use crate::store::{LockStore, StoreError};
 use std::time::Duration;
 
-/// Most conflicts and busy answers that one command rides out before it gives up.
+/// Most retries of one command after conflicts and busy answers.
 pub const RETRIES_MAX: u32 = 8;
 
 /// The protocol on one table.
@@ -49,31 +49,32 @@ pub struct Protocol<S, C> {
     backoff: Backoff,
 }
 
-/// What a command came to, and what is left to do now that it is written.
+/// The outcome of a command, and the effects that remain after its write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Done {
-    /// What it came to.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What is left to do.
+    /// The effects that remain.
     pub effects: Vec<Effect>,
 }
 
 /// Why a command was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ProtocolError {
-    /// The protocol says no.
+    /// The decision is a refusal.
     #[error("refused: {0:?}")]
     Refused(Refusal),
-    /// Others wrote in between, again and again.
+    /// The write of every try met another write.
     #[error("{RETRIES_MAX} conflicts in a row")]
     Contended,
-    /// The table did not do its part.
+    /// The table failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl<S: LockStore, C: Clock> Protocol<S, C> {
-    /// The protocol on `store`. The `seed` spreads the waits of clients that meet.
+    /// The protocol on `store`. The `seed` spreads the backoff of clients that conflict with each
+    /// other.
     pub fn new(store: S, clock: C, seed: u64) -> Self {
         let backoff = Backoff::new(Duration::from_millis(20), Duration::from_millis(400), seed);
         Self {
@@ -83,21 +84,21 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
         }
     }
 
-    /// The clock that decisions are made by.
+    /// The clock of the decisions.
     pub fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// The table that it works on.
+    /// The table of the locks.
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// Carries out `command` on `lock`.
+    /// Executes `command` on `lock`.
     ///
     /// # Errors
-    /// [`ProtocolError`]. After `Store` the command may or may not have been carried out: sending
-    /// it again is safe and finds out.
+    /// [`ProtocolError`]. After `Store` the command may or may not have been executed: sending it
+    /// again is safe, and returns its outcome.
     pub async fn execute(&self, lock: &LockKey, command: &Command) -> Result<Done, ProtocolError> {
         let mut attempt = Attempt::new(command.clone(), self.clock.now());
         let mut retries = 0;

@@ -1,7 +1,7 @@
 //! From evidence to action: what to do about a holder that may be dead, stale or ending.
 //!
 //! [`judge`] is a pure function. [`Check`] is one check of a holder as a state machine: it yields
-//! each request and takes each answer. [`crate::service::RecoveryService`] carries them.
+//! each request and takes each answer. [`crate::service::RecoveryService`] sends the requests.
 //!
 //! May depend on: domain, the states of executions and tasks.
 
@@ -23,55 +23,56 @@ pub use judge::judge;
 
 use crate::domain::{Death, HolderId, Seconds, StopReason};
 
-/// How long ListTasks may not show a task that was started: it is eventually consistent
+/// How long ListTasks may lack a task that was started: it is eventually consistent
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
 pub const LIST_LAG: Seconds = Seconds::of(10);
 
 /// What to do about a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing: it is well, or it is being stopped.
+    /// Leaves it as it is: it is alive, is being stopped, or is left to a later check.
     Leave,
-    /// Send the wake-up of its hand-over once more.
+    /// Sends the wake-up of its hand-over again.
     Wake,
-    /// Mark it as a suspect: it is silent while its execution runs.
+    /// Marks it as a suspect: it is silent while its execution runs.
     Suspect,
-    /// Take the run that waits to replace it out of the queue: that one is dead.
+    /// Takes the run that waits to replace it out of the queue, because that run is dead.
     DropReplacer {
-        /// Which run.
+        /// The run that waits.
         replacer: HolderId,
     },
-    /// Free its permit.
+    /// Frees its permit.
     Recover {
         /// What shows that it may be freed.
         death: Death,
         /// Whether the same evidence shows that its work had succeeded.
         succeeded: bool,
-        /// The same in words.
+        /// The evidence in words.
         evidence: String,
     },
-    /// Stop what still runs of it; its permit is free once that is seen to have stopped.
+    /// Stops its execution and tasks. Its permit is free once they have been confirmed to have
+    /// stopped.
     Stop {
         /// What has to be written before anything is stopped.
         commit: Commitment,
-        /// Whether its execution runs.
+        /// Whether its execution is to be stopped.
         execution: bool,
-        /// The tasks that run.
+        /// The ARNs of the tasks that are to be stopped.
         tasks: Vec<String>,
         /// Why.
         why: String,
     },
-    /// Freeze the lock.
+    /// Freezes the lock.
     Freeze {
         /// Why.
         why: String,
     },
-    /// Raise the alert that it is not stopped, and try again.
+    /// Raises the alert that it is not stopped. A later check tries again.
     Refrain {
         /// Why not.
         why: String,
     },
-    /// Raise the alert that there is no evidence, and try again.
+    /// Raises the alert that evidence is missing. A later check tries again.
     Alert {
         /// Why not.
         why: String,
@@ -79,13 +80,13 @@ pub enum Action {
 }
 
 /// What has to be written before the work of a holder is stopped. A heartbeat that comes first
-/// makes that write fail, one that comes later is refused.
+/// makes that write fail, except the stop of a replaced holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commitment {
-    /// That its execution is over and its work is being stopped.
+    /// Marks the holder as ending: its execution is over and its work is being stopped.
     Ending,
-    /// That the holder is stopped, and why.
+    /// Commits the stop of the holder, for this reason. Later heartbeats are refused.
     Stop(StopReason),
-    /// Nothing: the stop is committed.
+    /// Nothing: the stop is committed already.
     Done,
 }

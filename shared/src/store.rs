@@ -1,4 +1,4 @@
-//! Where lock records live.
+//! The store of locks.
 //!
 //! One trait, two stores: [`memory`] is the reference, [`dynamodb`] the real one. Both pass the
 //! same [`conformance`] suite.
@@ -18,13 +18,13 @@ pub mod memory;
 
 /// A table of locks.
 pub trait LockStore: Send + Sync {
-    /// Does `change` to `lock`, whole or not at all.
+    /// Writes `change` to `lock`, whole or not at all.
     ///
     /// - `Ok(Committed)`: it is written, durably, and every later read sees it.
     /// - `Ok(Conflict)`: a guard did not hold; nothing is written.
     /// - `Ok(Busy)`: another write was under way; nothing is written.
-    /// - `Err`: it **may or may not** be written. The protocol is made so that asking again finds
-    ///   out.
+    /// - `Err`: it **may or may not** be written. Executing the command again is safe, and returns
+    ///   its outcome.
     fn commit(
         &self,
         lock: &LockKey,
@@ -45,11 +45,11 @@ pub trait LockStore: Send + Sync {
     ) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send;
 
     /// The runs of `lock` by their grants, newest first: those before `after`, or from the newest
-    /// on, at most `most` of them and at least one (strongly consistent).
+    /// on. A page has at most `most` runs, where 0 counts as 1 (strongly consistent).
     ///
     /// Runs under way are not among them unless a task of theirs was noted: the record has those.
-    /// An entry that cannot be read is passed over and logged. Tokens count as newer by their
-    /// decimal text, which is the order of grants from 2001 to 2286.
+    /// An entry that cannot be read is skipped and logged. Tokens are ordered by their decimal
+    /// text, which is the order of grants from 2001 to 2286.
     fn history(
         &self,
         lock: &LockKey,
@@ -57,9 +57,9 @@ pub trait LockStore: Send + Sync {
         most: usize,
     ) -> impl Future<Output = Result<HistoryPage, StoreError>> + Send;
 
-    /// Writes the side item of a waiter, unless a newer one of that waiter is there.
+    /// Writes the side item of a waiter, unless a newer one of that waiter exists.
     ///
-    /// It goes before the place in the queue: whoever finds the place must find the item.
+    /// It is written before the place in the queue: a reader of the place must find the item.
     fn register(
         &self,
         lock: &LockKey,
@@ -73,8 +73,9 @@ pub trait LockStore: Send + Sync {
         waiter: &WaiterId,
     ) -> impl Future<Output = Result<Option<Waiter>, StoreError>> + Send;
 
-    /// The locks of one shard that the sweep has to look at by `until`, the longest due first, one
-    /// page from behind `after`. Not strongly consistent: what it misses comes up next time.
+    /// The locks of one shard that are due for the sweep by `until`, the longest due first: one
+    /// page, from behind `after`. Not strongly consistent: the next sweep finds what this one
+    /// misses.
     fn due(
         &self,
         shard: u8,
@@ -88,13 +89,13 @@ pub trait LockStore: Send + Sync {
 pub struct HistoryPage {
     /// The runs, newest first.
     pub runs: Vec<Run>,
-    /// Behind which token the next page goes on; none after the last.
+    /// The token behind which the next page starts; `None` after the last page.
     pub next: Option<FencingToken>,
 }
 
-/// How many shards the sweep's index has. One key of an index takes 1000 writes a second
+/// Number of shards of the sweep's index. One key of an index takes 1000 writes a second
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html>):
-/// eight let as many thousand runs begin and end.
+/// eight take as many thousand starts and ends of runs.
 pub const SHARDS: u8 = 8;
 
 /// Most locks on one page of the sweep's index.
@@ -106,12 +107,12 @@ pub fn shard(lock: &LockKey) -> u8 {
     Sha256::digest(lock.as_str())[0] % SHARDS
 }
 
-/// A lock that the sweep has to look at.
+/// A lock that is due for the sweep.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueLock {
-    /// Since when.
+    /// When it became due.
     pub due: Timestamp,
-    /// Which.
+    /// The lock.
     pub lock: LockKey,
 }
 
@@ -120,56 +121,56 @@ pub struct DueLock {
 pub struct DuePage {
     /// The locks.
     pub locks: Vec<DueLock>,
-    /// Where the next page goes on; none after the last.
+    /// The lock behind which the next page starts; `None` after the last page.
     pub next: Option<DueLock>,
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// It is written. The record after it, where the change asked for it.
+    /// The change is written. Contains the record after it, if the change reads it back.
     Committed(Option<LockRecord>),
-    /// A guard did not hold. The items whose guards failed come with the answer, without a read; of
-    /// a waiter that changed, nothing comes.
+    /// A guard did not hold. Contains the items whose guards failed, which saves a read, except the
+    /// side item of a waiter.
     Conflict(Found),
     /// Another write was under way.
     Busy,
 }
 
-/// What failed guards return. Of an item whose guard held nothing is known: it may well be there.
+/// The items that failed guards return. An item whose guard held is not among them, and may exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Found {
-    /// The record, where its guard failed; `Some(None)` where there is none.
+    /// The record, if its guard failed; `Some(None)` if there is none.
     pub record: Option<Option<LockRecord>>,
     /// The runs whose guards failed; `None` for one that does not exist.
     pub runs: BTreeMap<RunId, Option<Run>>,
 }
 
-/// What can go wrong below the protocol.
+/// An error of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum StoreError {
-    /// The table asks for fewer requests.
+    /// DynamoDB throttles the request.
     #[error("the lock table throttles: {0}")]
     Throttled(String),
     /// The table gave no clear answer: the write may or may not have happened.
     #[error("the lock table gave no answer: {0}")]
     Unavailable(String),
-    /// The caller may not use the table, or it is not there.
+    /// The caller may not use the table, or it does not exist.
     #[error("the lock table refuses access: {0}")]
     Denied(String),
-    /// The item would be larger than DynamoDB takes; nothing was written. The same request fails
+    /// The item would be larger than DynamoDB allows; nothing was written. The same request fails
     /// again.
     #[error(
         "the lock's item would be over 400 KB, the most that DynamoDB takes ({0}); shorten holders, \
          run keys, progress and cluster names, or lower the lock's permits"
     )]
     TooLarge(String),
-    /// An item is not one of ours, or of a newer version. It is never overwritten.
+    /// An item is damaged, or of a newer version. It is never overwritten.
     #[error("item {item} cannot be read: attribute {attribute} {problem}")]
     Corrupt {
         /// Partition and sort key.
         item: String,
-        /// Which attribute.
+        /// The attribute.
         attribute: String,
         /// What is wrong with it.
         problem: String,

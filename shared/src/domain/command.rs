@@ -1,4 +1,4 @@
-//! What a caller asks of a lock.
+//! Commands to a lock.
 
 use super::holder::{HolderId, TaskToken};
 use super::lease::LeaseVersion;
@@ -10,100 +10,100 @@ use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::TaskEnd;
 
-/// What a caller asks of a lock. Valid by construction.
+/// A command to a lock, valid by construction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Take a permit, or a place in the queue.
+    /// Takes a permit, or a place in the queue.
     Acquire(Acquire),
-    /// Move the end of a lease forward.
+    /// Renews a lease.
     Renew(Renew),
-    /// Give a permit back.
+    /// Releases a permit.
     Release(Release),
-    /// Free the permit of a dead holder.
+    /// Frees the permit of a dead holder.
     Recover(Recover),
-    /// Give a free permit to the first waiter.
+    /// Grants a free permit to the first waiter.
     HandOver,
-    /// Mark a holder that is silent while its execution runs.
+    /// Marks a holder as a suspect: silent while its execution runs.
     Suspect(Suspect),
-    /// Commit the stop of a holder, before its work is stopped.
+    /// Commits the stop of a holder, before its work is stopped.
     Stop(Stop),
-    /// Note that the work of a holder is being stopped.
+    /// Marks a holder as ending: its work is being stopped.
     MarkEnding(MarkEnding),
-    /// Record how the work of a run ended that had lost its permit and went on without.
+    /// Records how the work of a run ended that had lost its permit and continued without it.
     Settle(Settle),
-    /// Freeze the lock because of a stale holder.
+    /// Freezes the lock because of a stale holder.
     Freeze(Freeze),
-    /// Give out no permit until [`Command::Resume`].
+    /// Grants no permit until [`Command::Resume`].
     Pause(Order),
-    /// Give out permits again.
+    /// Grants permits again.
     Resume(Order),
-    /// Take a permit or a place in the queue away.
+    /// Takes a permit or a place in the queue away.
     Evict(Evict),
-    /// Take a place in the queue away, and never a permit.
+    /// Takes a place in the queue away, and never a permit.
     DropWaiter(Evict),
-    /// Remember the task that a run ended with.
+    /// Notes the task that a run ended with.
     NoteTask(NoteTask),
-    /// Say anew when the sweep has to look at the lock.
+    /// Sets the time at which the lock is due for the sweep.
     Reschedule,
 }
 
-/// What to do when all permits are held.
+/// What an acquire does when all permits are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
-    /// Take none.
+    /// It is refused.
     #[default]
     Refuse,
-    /// Wait at the end of the queue, if it has fewer waiters than `most`.
+    /// It waits at the end of the queue, if that has fewer waiters than `most`.
     Queue {
         /// Bound of the queue.
         most: usize,
     },
-    /// Have the oldest holder stopped and go first in the queue.
+    /// It joins the front of the queue, and the oldest holder is stopped.
     Replace,
 }
 
-/// Take a permit, or a place in the queue.
+/// Takes a permit, or a place in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
-    /// On which terms.
+    /// The terms of the request.
     pub terms: Terms,
-    /// What to do when all permits are held.
+    /// What an acquire does when all permits are held.
     pub when_full: WhenFull,
-    /// The state that waits for the turn.
+    /// Task token of the waiting state; `None` for a caller that polls.
     pub task_token: Option<TaskToken>,
-    /// When waiting is no use any more.
+    /// When the wait is given up; `None` waits without limit.
     pub wait_until: Option<Timestamp>,
 }
 
-/// Move the end of a lease forward.
+/// Renews a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renew {
-    /// Who holds.
+    /// The holder.
     pub holder: HolderId,
-    /// Under which grant.
+    /// The token of its grant.
     pub token: FencingToken,
-    /// The heartbeat state to end at release.
+    /// Task token of the heartbeat state, which the release ends.
     pub beat: Option<TaskToken>,
-    /// How far the work has come.
+    /// The progress of the work.
     pub progress: Option<String>,
-    /// How often the holder's execution has been redriven, where the caller reports it.
+    /// Number of redrives of the holder's execution, if the caller reports it.
     pub redrives: Option<u32>,
-    /// How long the run is remembered if this heartbeat ends it.
+    /// How long the history keeps the run if this heartbeat ends it.
     pub retention: Seconds,
 }
 
-/// Give a permit back.
+/// Releases a permit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
-    /// Who held.
+    /// The holder.
     pub holder: HolderId,
-    /// Under which grant.
+    /// The token of its grant.
     pub token: FencingToken,
     /// The run key of the grant.
     pub run_key: Option<RunKey>,
     /// How the work ended: succeeded or failed.
     pub outcome: RunOutcome,
-    /// How long the run is remembered.
+    /// How long the history keeps the run.
     pub retention: Seconds,
 }
 
@@ -112,50 +112,52 @@ pub struct Release {
 pub enum Death {
     /// The execution is over and none of its tasks runs.
     Seen,
-    /// The lease ran out: the holder cannot be asked, or its stale policy lets it run on.
+    /// The lease expired: the holder has no evidence but its lease, or its stale policy lets it
+    /// continue.
     Expired,
     /// The execution was over before its holder confirmed the grant that was handed over to it.
     Unconfirmed,
 }
 
-/// Free the permit of a dead holder.
+/// Frees the permit of a dead holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recover {
-    /// Who held.
+    /// The holder.
     pub holder: HolderId,
-    /// Under which grant.
+    /// The token of its grant.
     pub token: FencingToken,
-    /// The lease when the evidence was gathered: a heartbeat since then is a sign of life.
+    /// The version of the lease when the evidence was gathered: a heartbeat since then is a sign of
+    /// life.
     pub seen: LeaseVersion,
-    /// What shows it.
+    /// What shows that the permit may be freed.
     pub death: Death,
     /// Whether the same evidence shows that the work had succeeded.
     pub succeeded: bool,
-    /// The same in words.
+    /// The evidence in words.
     pub evidence: String,
-    /// How long the run is remembered.
+    /// How long the history keeps the run.
     pub retention: Seconds,
 }
 
-/// Mark a holder that is silent while its execution runs.
+/// Marks a holder as a suspect: silent while its execution runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Suspect {
-    /// Who holds.
+    /// The holder.
     pub holder: HolderId,
-    /// Under which grant.
+    /// The token of its grant.
     pub token: FencingToken,
-    /// The lease when the evidence was gathered.
+    /// The version of the lease when the evidence was gathered.
     pub seen: LeaseVersion,
 }
 
-/// Commit the stop of a holder. From then on its heartbeats are refused.
+/// Commits the stop of a holder, whose heartbeats are refused from then on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stop {
-    /// Who holds.
+    /// The holder.
     pub holder: HolderId,
-    /// Under which grant.
+    /// The token of its grant.
     pub token: FencingToken,
-    /// The lease when the evidence was gathered.
+    /// The version of the lease when the evidence was gathered.
     pub seen: LeaseVersion,
     /// Why.
     pub reason: StopReason,
@@ -164,82 +166,83 @@ pub struct Stop {
 /// Why a holder that runs is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopReason {
-    /// Its lease is over, and it has not cleared the mark of a suspect.
+    /// Its lease is over, and it has not cleared its mark as a suspect.
     Silent,
-    /// Another run replaces it, and waits for its place.
+    /// Another run waits in the queue to replace it.
     Replaced,
 }
 
-/// Note that the work of a holder is being stopped.
+/// Marks a holder as ending: its work is being stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MarkEnding {
-    /// Who holds.
+    /// The holder.
     pub holder: HolderId,
-    /// Under which grant.
+    /// The token of its grant.
     pub token: FencingToken,
-    /// The lease when the evidence was gathered; `None` where the holder itself reports it.
+    /// The version of the lease when the evidence was gathered; `None` if the holder itself reports
+    /// it.
     pub seen: Option<LeaseVersion>,
 }
 
-/// Record how the work of a run ended that had lost its permit and went on without.
+/// Records how the work of a run ended that had lost its permit and continued without it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settle {
-    /// Its run key.
+    /// The run key of the run.
     pub run_key: RunKey,
-    /// Its grant.
+    /// The token of the run's grant.
     pub token: FencingToken,
     /// Whether its work succeeded.
     pub succeeded: bool,
-    /// What shows it, in words.
+    /// The evidence in words.
     pub evidence: String,
-    /// How long the run is remembered.
+    /// How long the history keeps the run.
     pub retention: Seconds,
 }
 
-/// Freeze the lock because of a stale holder.
+/// Freezes the lock because of a stale holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Freeze {
-    /// Who is stale.
+    /// The stale holder.
     pub holder: HolderId,
-    /// Under which grant.
+    /// The token of its grant.
     pub token: FencingToken,
-    /// Why, for whoever has to clear it.
+    /// Why, for the operator that resumes the lock.
     pub note: String,
-    /// How long the entry is remembered.
+    /// How long the history keeps the entry.
     pub retention: Seconds,
 }
 
-/// An operator's word.
+/// An operator's order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Order {
-    /// Who says it.
+    /// The operator.
     pub actor: HolderId,
     /// Why.
     pub note: String,
-    /// How long the entry is remembered.
+    /// How long the history keeps the entry.
     pub retention: Seconds,
 }
 
-/// Take a permit or a place in the queue away.
+/// Takes a permit or a place in the queue away.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Evict {
-    /// Whose.
+    /// The holder or waiter.
     pub holder: HolderId,
-    /// Who says so, and why.
+    /// The operator, and the reason.
     pub order: Order,
 }
 
-/// Remember the task that a run ended with.
+/// Notes the task that a run ended with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NoteTask {
-    /// The run's grant.
+    /// The token of the run's grant.
     pub token: FencingToken,
     /// Its task.
     pub task: TaskEnd,
 }
 
 impl Acquire {
-    /// The side item of the place that this asks for.
+    /// The side item of the place in the queue that this requests.
     #[must_use]
     pub fn waiter(&self, now: Timestamp) -> Waiter {
         Waiter {
@@ -258,8 +261,8 @@ impl Acquire {
 }
 
 impl Command {
-    /// The side item to write before anything else: whoever finds the place in the queue must find
-    /// the state that waits.
+    /// The side item to write before anything else: a reader of the place in the queue must find
+    /// the task token of the waiting state.
     #[must_use]
     pub fn waits_already(&self, now: Timestamp) -> Option<Waiter> {
         match self {
@@ -270,8 +273,8 @@ impl Command {
 
     /// The run that must be read before this command can be decided on `record`.
     ///
-    /// A heartbeat that finds its lease gone asks: was it released, or lost? Acquire and release
-    /// write the run in the same transaction and see it there.
+    /// A heartbeat or a release without a lease reads how its run ended. An acquire, and a release
+    /// with a lease, write the run in the same transaction, whose conflict returns it.
     #[must_use]
     pub fn run_to_read(&self, record: Option<&LockRecord>) -> Option<RunId> {
         match self {
@@ -290,8 +293,8 @@ impl Command {
         }
     }
 
-    /// The waiter that must be read before this command can be decided on `record`: the one whose
-    /// turn comes, or the one that is sent away.
+    /// The waiter that must be read before this command can be decided on `record`: the first in
+    /// the queue, or the one that is sent away.
     #[must_use]
     pub fn waiter_to_read(&self, record: Option<&LockRecord>) -> Option<WaiterId> {
         let record = record?;
@@ -314,7 +317,7 @@ impl Command {
                 record.queue.contains_key(&id).then_some(id)
             }
             Self::Renew(renew) => {
-                // Only a heartbeat that ends its own lease lets a waiter in.
+                // Only a heartbeat that ends its own lease frees a permit for a waiter.
                 let lease = record.lease(&renew.holder, renew.token)?;
                 let may_end = lease.run_until.is_some() || lease.stalls_at.is_some();
                 record

@@ -1,4 +1,4 @@
-//! The one function that says what a command does to a lock.
+//! Decides what a command does to a lock.
 
 mod acquire;
 mod draft;
@@ -23,15 +23,15 @@ use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::transition::{Outcome, Snapshot, Transition};
 
-/// How soon the sweep looks again at a lock that it could do nothing for.
+/// Shortest time until the sweep checks a lock again that it could do nothing for.
 const LOOK_AGAIN: Seconds = Seconds::of(30);
 
-/// What `command` does to a lock seen as `seen` at `now`.
+/// What `command` does at `now` to a lock that was read as `seen`.
 ///
-/// Pure: the same arguments give the same answer, and nothing else is looked at.
+/// A pure function: the result depends on nothing but the arguments.
 ///
 /// # Errors
-/// A [`Refusal`] when the command changes nothing and the caller has to know why.
+/// A [`Refusal`], if the command changes nothing and the caller needs the reason.
 pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Transition, Refusal> {
     match command {
         Command::Acquire(acquire) => acquire::decide(seen, acquire, now),
@@ -53,8 +53,8 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
     }
 }
 
-/// The refusal that the command's run alone tells, without a look at the record: a run key that has
-/// had its success.
+/// The refusal that follows from the command's run alone, without the record: its run key has had a
+/// success.
 #[must_use]
 pub fn refused_by_run(seen: &Snapshot, command: &Command, now: Timestamp) -> Option<Refusal> {
     let Command::Acquire(acquire) = command else {
@@ -72,8 +72,8 @@ fn hand_over(seen: &Snapshot, now: Timestamp) -> Transition {
     draft.finish_if_changed(Outcome::Done, now)
 }
 
-/// A lock that was looked at and left as it is comes up again when its next lease ends, or after a
-/// while if that is over.
+/// Makes a lock that was checked and left as it is due when its next lease ends, and at the
+/// earliest after [`LOOK_AGAIN`].
 fn reschedule(seen: &Snapshot, now: Timestamp) -> Transition {
     let Some(record) = &seen.record else {
         return Transition::unchanged(Outcome::Unchanged);

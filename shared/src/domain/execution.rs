@@ -1,24 +1,24 @@
-//! Whether an execution still runs.
+//! The state of an execution.
 
 use crate::domain::Timestamp;
 use std::fmt;
 
-/// What DescribeExecution shows of an execution
+/// The part of DescribeExecution's response that is evidence
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExecutionDescription {
     /// Whether it runs.
     pub state: ExecutionState,
-    /// How often it has been redriven: of two descriptions, the one with more is newer.
+    /// Number of redrives: of two descriptions, the one with more is newer.
     pub redrives: u32,
     /// When it ended, if it has.
     pub stopped_at: Option<Timestamp>,
 }
 
-/// Whether an execution still runs.
+/// The state of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ExecutionState {
-    /// It runs, or will go on by itself.
+    /// It runs, or will resume by itself.
     Running,
     /// It is over. A redrive may bring it back to [`Self::Running`] within 14 days
     /// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>).
@@ -30,11 +30,11 @@ pub enum ExecutionState {
 pub enum ExecutionEnd {
     /// Its last state succeeded.
     Succeeded,
-    /// A state failed and nothing caught it.
+    /// A state failed and no Catch handled it.
     Failed,
     /// It took longer than the `TimeoutSeconds` of its state machine.
     TimedOut,
-    /// Somebody stopped it.
+    /// StopExecution stopped it.
     Aborted,
 }
 
@@ -50,13 +50,13 @@ impl From<ExecutionState> for ExecutionDescription {
 }
 
 impl ExecutionState {
-    /// The state behind a status of Step Functions; `None` for a status that it did not have when
-    /// this was written
+    /// The state of an execution with this `status`; `None` for a status that Step Functions
+    /// introduces later
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
     #[must_use]
     pub fn of_status(status: &str) -> Option<Self> {
         Some(match status {
-            // A child of a Distributed Map that waits for its turn in a redrive: it will run.
+            // A child of a Distributed Map that waits for its redrive: it will run.
             "RUNNING" | "PENDING_REDRIVE" => Self::Running,
             "SUCCEEDED" => Self::Ended(ExecutionEnd::Succeeded),
             "FAILED" => Self::Ended(ExecutionEnd::Failed),

@@ -1,4 +1,4 @@
-//! The name of an execution.
+//! The ARN of an execution.
 
 use crate::domain::{HolderId, Invalid};
 use std::fmt;
@@ -8,11 +8,11 @@ use std::fmt;
 pub struct ExecutionArn(String);
 
 impl ExecutionArn {
-    /// The rule an execution ARN keeps.
+    /// The rule for execution ARNs.
     pub const RULE: &'static str = "the ARN of a Standard execution, \
                                     arn:<partition>:states:<region>:<account>:execution:<machine>:<name>";
 
-    /// Takes `arn` if it keeps [`Self::RULE`].
+    /// Creates an ARN that follows [`Self::RULE`].
     ///
     /// # Errors
     /// [`Invalid`] with the rule.
@@ -34,10 +34,10 @@ impl ExecutionArn {
         &self.0
     }
 
-    /// The execution that holds under `holder`, which may carry a `#suffix`; `None` when the holder
-    /// is no execution.
+    /// The execution in the name of `holder`, which may have a `#suffix`; `None` if the holder is
+    /// no execution.
     ///
-    /// The name of an execution has no `#`
+    /// The name of an execution contains no `#`
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
     #[must_use]
     pub fn of_holder(holder: &HolderId) -> Option<Self> {
@@ -45,7 +45,7 @@ impl ExecutionArn {
         Self::new(arn.to_owned()).ok()
     }
 
-    /// The ARN of the state machine that this is an execution of.
+    /// The ARN of the execution's state machine.
     #[must_use]
     pub fn state_machine(&self) -> String {
         let parts: Vec<_> = self.0.split(':').collect();

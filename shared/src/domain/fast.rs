@@ -1,4 +1,4 @@
-//! What each command can write without looking first.
+//! Writes that need no read first.
 
 use super::command::{Acquire, Command, Release, Renew, WhenFull};
 use super::decide::{end_run, ended, start_run};
@@ -13,7 +13,7 @@ use super::token::FencingToken;
 use super::transition::Outcome;
 use super::update::{Assign, Update};
 
-/// A write that needs no look first: where its guard holds, it does what [`super::decide()`] does.
+/// A write that needs no read first: where its guard holds, it does what [`super::decide()`] does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fast {
     /// The write.
@@ -29,14 +29,15 @@ pub struct Fast {
 enum Promise {
     /// Known before the write.
     Known(Outcome),
-    /// The lease of this renewal, as the store has it after the write.
+    /// The lease of this renewal, as the store returns it after the write.
     LeaseOf(HolderId, FencingToken),
-    /// The place of this waiter, as the store has it after the write.
+    /// The place of this waiter, as the store returns it after the write.
     PlaceOf(WaiterId),
 }
 
 impl Fast {
-    /// What the command came to, given the record after the write where it was asked for.
+    /// The outcome of the command. `after` is the record after the write, if the change reads it
+    /// back; `None` if the outcome needs a record that `after` does not have.
     #[must_use]
     pub fn outcome(&self, after: Option<&LockRecord>) -> Option<Outcome> {
         match &self.promise {
@@ -59,11 +60,12 @@ impl Fast {
     }
 }
 
-/// What `command` can write at `now` without looking first, if anything.
+/// The write of `command` at `now` that needs no read first, if it has one.
 #[must_use]
 pub fn fast(command: &Command, now: Timestamp) -> Option<Fast> {
     match command {
-        // A waiting state has met a full lock just before: its place is the likely write.
+        // The step before a waiting state found the lock full, so a place in the queue is the
+        // likely write.
         Command::Acquire(acquire) if acquire.task_token.is_some() => match acquire.when_full {
             WhenFull::Queue { most } if !acquire.has_given_up(now) => {
                 Some(fast_enqueue(acquire, most, now))
@@ -77,8 +79,8 @@ pub fn fast(command: &Command, now: Timestamp) -> Option<Fast> {
     }
 }
 
-/// The token is the time: known before the write. The guard sends a clock that stepped back to the
-/// observed path, which counts on from the last token.
+/// The token is the time, which is known before the write. After a clock stepped back the guard
+/// fails, and the observed path continues from the last token.
 fn fast_acquire(acquire: &Acquire, now: Timestamp) -> Fast {
     let terms = &acquire.terms;
     let token = FencingToken::next(FencingToken::NONE, now);
@@ -120,14 +122,14 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> Fast {
     }
 }
 
-/// A place at the end of the queue of a full lock. Arrivals only append, so they need not know of
-/// each other. A write that frees a permit of a full lock brings the sweep's time forward.
+/// A place at the end of the queue of a full lock. Arrivals only append, so they do not conflict
+/// with each other. A write that frees a permit of a full lock brings the sweep's time forward.
 fn fast_enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> Fast {
     append(acquire, most, now, vec![Clause::AtCapacity])
 }
 
-/// The same in `record`, whatever it is that makes the caller wait; nothing where the sweep's time
-/// has to be brought forward, which takes the record's version.
+/// The same in `record`, whatever makes the caller wait; `None` if the sweep's time has to be
+/// brought forward, which depends on the record's version.
 pub(super) fn enqueue(
     acquire: &Acquire,
     most: usize,
@@ -196,7 +198,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Fast {
 }
 
 /// A release that has a heartbeat state to end cannot be fast: a transaction returns nothing, and
-/// the task token stands in the record. Its guard fails, and the failure brings the record.
+/// the task token is in the record. Its guard fails, and the conflict returns the record.
 fn fast_release(release: &Release, now: Timestamp) -> Fast {
     let holder = &release.holder;
     let run = Run {

@@ -16,11 +16,11 @@ use super::update::Update;
 pub enum Clause {
     /// The lock has no record yet.
     Absent,
-    /// The record is one this version can read.
+    /// This version can read the record.
     Readable,
-    /// Permits are given out.
+    /// The lock grants permits.
     Open,
-    /// No stale holder has frozen the lock.
+    /// The lock is not frozen.
     NotFrozen,
     /// The lock has the capacity that the caller expects.
     PermitsAre(Permits),
@@ -28,46 +28,46 @@ pub enum Clause {
     BelowCapacity,
     /// The caller holds no permit yet.
     NotHeldBy(HolderId),
-    /// Nobody waits.
+    /// The queue is empty.
     QueueEmpty,
-    /// Fewer wait than this.
+    /// The queue has fewer waiters than this.
     QueueBelow(usize),
-    /// The caller does not wait yet.
+    /// The caller is not in the queue.
     NotQueued(WaiterId),
     /// The waiter has this ticket.
     TicketIs(WaiterId, Ticket),
-    /// Nobody else has gone first in the queue.
+    /// No other run has joined the front of the queue since this ticket.
     FrontIs(Ticket),
     /// No grant can be made at this time: all permits are held, others wait, or the lock rests or
     /// is closed.
     MustWait(Timestamp),
-    /// As many hold a permit as may, or more.
+    /// All permits are held.
     AtCapacity,
     /// The next grant may be made at this time.
     SpacingPassed(Timestamp),
     /// This token is above the last one.
     TokenNewer(FencingToken),
-    /// The holder has this very grant.
+    /// The holder holds the grant with this token.
     LeaseIs(HolderId, FencingToken),
-    /// Nobody else holds a permit.
+    /// The lock has one holder.
     OnlyHolder,
     /// The holder's lease carries this run key, or none.
     RunKeyIs(HolderId, Option<RunKey>),
-    /// No heartbeat state waits to be ended.
+    /// The holder's lease has no heartbeat state to end.
     NoBeat(HolderId),
     /// The work of the holder is not being stopped.
     NotEnding(HolderId),
-    /// The holder has reported so many redrives of its execution.
+    /// The holder has reported this number of redrives of its execution.
     RedrivesAre(HolderId, u32),
-    /// The holder has neither used up its time nor made no progress for too long.
+    /// The holder is neither over its time nor without progress for too long.
     NotSpent(HolderId, Timestamp),
-    /// The holder's lease is exactly as it was seen.
+    /// The holder's lease is exactly as it was read.
     LeaseSame(HolderId, Box<Lease>),
-    /// The sweep does not look later than this, if at all.
+    /// The lock is not due for the sweep later than this, if at all.
     DueNotAfter(Timestamp),
-    /// The sweep looks at this very time.
+    /// The lock is due for the sweep at exactly this time.
     DueIs(Option<Timestamp>),
-    /// Nobody wrote since the record was seen.
+    /// The record has not been written since it was read.
     VersionIs(u64),
 }
 
@@ -78,7 +78,8 @@ pub struct Guard(pub Vec<Clause>);
 /// The condition of a run's write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunGuard {
-    /// Nobody has the run key: no run, one that did not succeed, or a success past its retention.
+    /// The run key is free: no run, an ended one that did not succeed, or a success past its
+    /// retention.
     NotTaken(Timestamp),
     /// The run of this grant, not ended yet.
     RunningUnder(FencingToken),
@@ -90,29 +91,30 @@ pub enum RunGuard {
     EndedAt(FencingToken, Timestamp),
 }
 
-/// A side item to delete with the write, as it was seen: a waiter that registered its state anew
-/// in between must not lose it.
+/// A side item to delete with the write, if it is as it was read: a waiter that has registered a
+/// new waiting state since must not lose it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WaiterDrop {
-    /// Whose.
+    /// The waiter.
     pub id: WaiterId,
-    /// The state that it was seen to wait in; `None` where that does not matter.
+    /// The task token that the side item had when it was read; `None` deletes any side item of the
+    /// waiter.
     pub task_token: Option<Option<TaskToken>>,
 }
 
-/// One atomic write: a record, and runs with it.
+/// One atomic write of a record, its runs and a side item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
-    /// What must hold of the record.
+    /// The condition on the record.
     pub guard: Guard,
-    /// What becomes of the record.
+    /// The update of the record.
     pub update: Update,
-    /// What must hold of runs, and what becomes of them.
+    /// The runs to write, each with its condition.
     pub runs: Vec<(RunGuard, RunWrite)>,
-    /// The waiter that leaves the queue.
+    /// The side item to delete.
     pub waiter: Option<WaiterDrop>,
-    /// Whether the caller needs the record as it is after the write. Only for a change of the
-    /// record alone: a DynamoDB transaction returns nothing.
+    /// Whether the caller needs the record after the write. Only for a change of the record alone:
+    /// a DynamoDB transaction returns nothing.
     pub read_back: bool,
 }
 
@@ -186,7 +188,7 @@ impl RunGuard {
 }
 
 impl WaiterDrop {
-    /// Whether the side item is as it was seen, or gone.
+    /// Whether the side item is as it was read, or does not exist.
     #[must_use]
     pub fn holds(&self, waiter: Option<&Waiter>) -> bool {
         match (&self.task_token, waiter) {

@@ -1,18 +1,19 @@
-//! Who holds a permit, and how to reach the state that keeps its lease.
+//! Holders, and the task tokens of waiting states.
 
 use super::text::{self, Invalid};
 use std::fmt;
 
-/// Who holds a permit: an execution ARN, plus `#suffix` when one execution holds several.
+/// The name of a holder: an execution's ARN, with a `#suffix` if one execution holds several
+/// permits; a task's `<task ARN>#<runtime id>/<job>`; or a name that the caller chooses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HolderId(String);
 
 impl HolderId {
-    /// The rule a holder keeps.
+    /// The rule for holders.
     pub const RULE: &'static str =
         "1 to 512 visible ASCII characters without spaces, such as an execution ARN";
 
-    /// Takes `id` if it keeps [`Self::RULE`].
+    /// Creates a holder that follows [`Self::RULE`].
     ///
     /// # Errors
     /// [`Invalid`] with the rule.
@@ -35,31 +36,31 @@ impl fmt::Display for HolderId {
     }
 }
 
-/// The Step Functions task token of a state that waits: SendTaskSuccess ends the state with it.
+/// The Step Functions task token of a waiting state, which SendTaskSuccess ends.
 ///
-/// It is a secret, so `Debug` does not show it, and a record carries it sealed.
+/// It is a secret, so `Debug` does not show it, and a record contains it sealed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskToken(String);
 
 impl TaskToken {
-    /// The rule a task token keeps. 2048 is the API's maximum
+    /// The rule for task tokens. 2048 is the API's maximum
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_SendTaskSuccess.html>).
     pub const RULE: &'static str = "1 to 2048 visible ASCII characters, as Step Functions gives it";
 
-    /// What the text of a sealed token begins with. Task tokens are base64.
+    /// Prefix of a sealed token. No other token has it, because task tokens are base64.
     const SEALED: &'static str = "sealed:";
 
     /// Longest text of a token in a record, in characters: 2048 bytes sealed, in base64.
     const OF_RECORD_MAX: usize = 3072;
 
-    /// Takes `token` if it keeps [`Self::RULE`].
+    /// Creates a token that follows [`Self::RULE`] and is not sealed.
     ///
     /// # Errors
     /// [`Invalid`] with the rule.
     pub fn new(token: impl Into<String>) -> Result<Self, Invalid> {
         let token = token.into();
         text::check(&token, 2048, text::visible, Self::RULE)?;
-        // One that is copied from a record is no token of the caller's.
+        // A sealed token is copied from a record: the caller has no such token of its own.
         match token.starts_with(Self::SEALED) {
             true => Err(Invalid { rule: Self::RULE }),
             false => Ok(Self(token)),
@@ -72,7 +73,7 @@ impl TaskToken {
         Self(format!("{}{text}", Self::SEALED))
     }
 
-    /// Takes a token as a record has it: sealed, or as Step Functions gave it.
+    /// Creates a token from the text in a record: sealed, or as Step Functions issued it.
     ///
     /// # Errors
     /// [`Invalid`] with the rule.
@@ -82,13 +83,13 @@ impl TaskToken {
         Ok(Self(token))
     }
 
-    /// What was sealed, if it is sealed.
+    /// The sealed text, without its prefix; `None` if the token is not sealed.
     #[must_use]
     pub fn as_sealed(&self) -> Option<&str> {
         self.0.strip_prefix(Self::SEALED)
     }
 
-    /// The secret itself, for the call that needs it and for the item that keeps it.
+    /// The secret itself, for the AWS call that sends it and for the item that stores it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

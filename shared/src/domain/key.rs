@@ -11,14 +11,14 @@ impl LockKey {
     /// Longest name, in bytes. Keeps `lockstep:<lock>:<hash>` below the 255 characters that ECS
     /// allows for the group of a task.
     pub const LENGTH_MAX: usize = 128;
-    /// The rule a name keeps.
+    /// The rule for names.
     pub const RULE: &'static str =
         "1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)";
 
-    /// Takes `name` if it keeps [`Self::RULE`].
+    /// Creates a name that follows [`Self::RULE`].
     ///
     /// # Errors
-    /// [`Invalid`] with the rule.
+    /// [`Invalid`], if `name` breaks the rule.
     pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
         let name = name.into();
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-/:".contains(&b);

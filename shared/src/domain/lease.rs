@@ -1,4 +1,4 @@
-//! A holder's permit with an end.
+//! Leases.
 
 use super::holder::{HolderId, TaskToken};
 use super::run::RunKey;
@@ -7,16 +7,16 @@ use super::time::{DEAD_AFTER, Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::Work;
 
-/// Longest silence between heartbeats that needs no check.
+/// Longest time between heartbeats after which a heartbeat counts as late.
 const OVERDUE_MAX: Seconds = Seconds::of(60);
 
-/// How much later than its time a heartbeat may come.
+/// How much later than its time a heartbeat may come before it counts as late.
 const OVERDUE_SLACK: Seconds = Seconds::of(5);
 
-/// Shortest time that a silent holder has to clear the mark of a suspect.
+/// Shortest time in which a suspect can clear its mark.
 const SUSPICION_MIN: Seconds = Seconds::of(10);
 
-/// A holder's permit with an end, moved forward by heartbeats.
+/// How long a grant is good: each heartbeat moves the end forward.
 ///
 /// ```text
 ///   granted        heartbeat         heartbeat          expires_at  + DEAD_AFTER
@@ -29,42 +29,43 @@ pub struct Lease {
     pub token: FencingToken,
     /// When the lease ends unless it is renewed.
     pub expires_at: Timestamp,
-    /// How far each heartbeat moves the end.
+    /// Time from a heartbeat to the end that it sets.
     pub length: Seconds,
     /// Time between heartbeats.
     pub heartbeat: Seconds,
-    /// When the run must be over.
+    /// When the run must be over (`maxRunSeconds`).
     pub run_until: Option<Timestamp>,
-    /// How long the run may go without a change in its progress.
+    /// Longest time without a change in the progress of the run (`noProgressSeconds`).
     pub no_progress: Option<Seconds>,
-    /// When the run counts as hung unless its progress changes.
+    /// When the run counts as stalled unless its progress changes.
     pub stalls_at: Option<Timestamp>,
     /// The latest progress that the run reported.
     pub progress: Option<String>,
     /// What happens to the holder when it is stale.
     pub stale: StalePolicy,
-    /// The idempotency key of the trigger, if the run carries one.
+    /// The run key, if the run has one.
     pub run_key: Option<RunKey>,
     /// Where the run's ECS tasks are found.
     pub work: Option<Work>,
-    /// How to end the heartbeat state at release, if there is one.
+    /// Task token of the heartbeat state, which the release ends; `None` without such a state.
     pub beat: Option<TaskToken>,
-    /// Set while the holder, a waiter until its turn came, has not shown up.
+    /// Set from a hand-over until the waiter confirms it by a request.
     pub call: Option<Call>,
-    /// Who asked for this holder to be stopped and takes its place.
+    /// The run that replaces this holder, which is to be stopped.
     pub replaced_by: Option<HolderId>,
-    /// When recovery found the holder silent while its execution ran. A heartbeat clears it.
+    /// When recovery marked the holder as a suspect: silent while its execution runs. A heartbeat
+    /// clears it.
     pub suspect: Option<Timestamp>,
     /// Set while the work of this holder is being stopped.
     pub ending: Option<Ending>,
-    /// The redrives of the holder's execution, as far as the holder has reported them.
+    /// Number of redrives of the holder's execution that the holder has reported.
     pub redrives: u32,
-    /// The execution that started the holder's execution. A caller that retries a nested execution
-    /// shares it with the attempt before.
+    /// The execution that started the holder's execution. A retry of a nested execution has the
+    /// same parent as the attempt before it.
     pub parent: Option<HolderId>,
 }
 
-/// One version of a lease: a heartbeat, a redrive and the mark of an ending each make another one.
+/// One version of a lease: a heartbeat, a redrive and the mark of an ending each create another.
 /// Evidence that was gathered under one version is void under the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LeaseVersion {
@@ -76,36 +77,37 @@ pub struct LeaseVersion {
     pub ending: bool,
 }
 
-/// The state of a holder whose work is being stopped: it keeps its permit until the work is seen to
-/// have stopped.
+/// The state of a holder whose work is being stopped: it keeps its permit until the work has been
+/// confirmed to have stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ending {
-    /// Since when.
+    /// When the ending began.
     pub since: Timestamp,
-    /// Why, and whether the holder may go on.
+    /// Why, which decides whether the holder may continue.
     pub cause: EndingCause,
 }
 
 /// Why the work of a holder is being stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EndingCause {
-    /// Its execution is over, or has cut its work off. A redrive of the execution may go on.
+    /// Its execution is over, or has cut its work off. A redrive of the execution may continue the
+    /// run.
     Over,
-    /// A stop is committed: heartbeats are refused from here on.
+    /// A stop is committed: heartbeats are refused.
     Stopped,
 }
 
-/// A turn that its waiter has not taken up yet.
+/// A hand-over that its waiter has not confirmed yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// The state to wake; none for a waiter that asks again by itself.
+    /// Task token of the waiting state to wake; `None` for a waiter that polls.
     pub task_token: Option<TaskToken>,
-    /// When the waiter registered: a sign of its life.
+    /// When the waiter registered, which is a sign of life.
     pub since: Timestamp,
 }
 
 impl Lease {
-    /// The version that the lease is at.
+    /// The current version of the lease.
     ///
     /// A heartbeat within the millisecond of the one before it leaves `expires_at` as it was.
     #[must_use]
@@ -147,10 +149,10 @@ impl Lease {
         call.map_or_else(|| self.renewed_at(), |call| call.since)
     }
 
-    /// Whether a heartbeat is late: it is worth looking whether the holder still runs.
+    /// Whether a heartbeat is late, so that a check of the holder is worthwhile.
     ///
-    /// A beat takes a second more than its time, and a call of a function some more. However long
-    /// its heartbeats are apart, a holder that has been silent for a minute is worth a call.
+    /// A heartbeat takes a second more than its time, and the call of a function some more. However
+    /// far apart its heartbeats are, a holder that has been silent for a minute is worth a check.
     #[must_use]
     pub fn is_overdue(&self, now: Timestamp) -> bool {
         let since_beat = self
@@ -161,21 +163,22 @@ impl Lease {
         now >= self.expires_at || since_beat > heartbeat.plus(OVERDUE_SLACK).millis()
     }
 
-    /// Whether a stop is committed: no heartbeat renews the lease any more.
+    /// Whether a stop is committed: heartbeats no longer renew the lease.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         let cause = self.ending.map(|ending| ending.cause);
         cause == Some(EndingCause::Stopped)
     }
 
-    /// From when on a holder that was marked silent at `suspect` counts as stale: it has had the
-    /// time of a whole heartbeat, and at least ten seconds, to clear the mark.
+    /// When a holder that was marked as a suspect at `suspect` counts as stale: after the time of a
+    /// whole heartbeat, and at least ten seconds, in which it can clear the mark.
     #[must_use]
     pub fn suspicion_ends(&self, suspect: Timestamp) -> Timestamp {
         suspect.plus(self.heartbeat.max(SUSPICION_MIN))
     }
 
-    /// Why the run may not go on although its heartbeat came: it overran, or it hangs.
+    /// Why the run is stale although it renews its lease: it is over its time, or makes no
+    /// progress.
     #[must_use]
     pub fn is_spent(&self, now: Timestamp) -> Option<Staleness> {
         let overran = self.run_until.filter(|end| now >= *end);
@@ -184,9 +187,9 @@ impl Lease {
         overran.map(Staleness::Overran).or(stalled)
     }
 
-    /// Why the holder is stale, if it is. Silence alone makes it so only once a mark of suspicion
-    /// has stood for its time: after an outage of the table every lease is over, and every holder
-    /// is well.
+    /// Why the holder is stale, if it is. Silence alone makes it stale only after
+    /// [`Self::suspicion_ends`]: after an outage of the table all leases are over while all holders
+    /// are alive.
     #[must_use]
     pub fn staleness(&self, now: Timestamp) -> Option<Staleness> {
         let suspicion_over = self
@@ -197,7 +200,7 @@ impl Lease {
         self.is_spent(now).or(expired)
     }
 
-    /// When recovery has something to do about this holder, unless a heartbeat comes first.
+    /// When recovery has to check this holder, unless a heartbeat comes first.
     #[must_use]
     pub fn next_check(&self) -> Timestamp {
         let ending = self.ending.map(|ending| ending.since);
@@ -205,8 +208,8 @@ impl Lease {
         ending.or(suspicion).unwrap_or(self.expires_at)
     }
 
-    /// The same lease, renewed at `now` by its holder. A `beat` replaces the one before it; a
-    /// `progress` that differs from the one before it counts.
+    /// The lease, renewed at `now` by its holder. A `beat` replaces the task token of the heartbeat
+    /// state; a `progress` that differs from the last one restarts the time without progress.
     #[must_use]
     pub fn renewed(&self, now: Timestamp, beat: Option<TaskToken>, progress: Option<&str>) -> Self {
         let mut lease = self.clone();
@@ -223,7 +226,7 @@ impl Lease {
         lease
     }
 
-    /// The same lease without the task tokens in it.
+    /// The lease without its task tokens.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         Self {
@@ -233,7 +236,8 @@ impl Lease {
         }
     }
 
-    /// The same lease for a run that is started again at `now`: it has its whole time once more.
+    /// The lease of a run that starts again at `now`, with its whole time and no ending or
+    /// replacement.
     #[must_use]
     pub fn restarted(&self, now: Timestamp) -> Self {
         let granted = self.token.granted_at();
@@ -247,8 +251,8 @@ impl Lease {
         lease
     }
 
-    /// The same lease of a holder whose execution has been redriven since, for the time with that
-    /// number: whatever was ending goes on.
+    /// The lease of a holder that reports `redrives` redrives of its execution: its time limits
+    /// start again at `now`, and it is no longer ending.
     #[must_use]
     pub fn redriven(&self, redrives: u32, now: Timestamp) -> Self {
         Self {
@@ -258,7 +262,8 @@ impl Lease {
         }
     }
 
-    /// The same lease without what made its holder stale: its time and its progress count anew.
+    /// The lease of a holder that is no longer stale: its time limits start again at `now`. An
+    /// ending, a replacement and an unconfirmed hand-over stay.
     #[must_use]
     pub fn excused(&self, now: Timestamp) -> Self {
         let Self { replaced_by, .. } = self;

@@ -2,19 +2,19 @@
 
 use super::text::Invalid;
 
-/// How many runs may hold the lock at once: 1 is a mutex, n a counting semaphore.
+/// Number of runs that may hold a lock at once: 1 is a mutex, n a counting semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Permits(u8);
 
 impl Permits {
     /// One run at a time.
     pub const ONE: Self = Self(1);
-    /// Most permits a lock can have. Bounds the size of the record.
+    /// Most permits that a lock can have, which bounds the size of the record.
     pub const MAX: u8 = 100;
-    /// The rule a capacity keeps.
+    /// The rule for capacities.
     pub const RULE: &'static str = "a whole number from 1 to 100";
 
-    /// Takes `count` if it keeps [`Self::RULE`].
+    /// Creates a capacity that follows [`Self::RULE`].
     ///
     /// # Errors
     /// [`Invalid`] with the rule.
@@ -31,7 +31,7 @@ impl Permits {
         self.0
     }
 
-    /// Whether one more run fits beside `held` others.
+    /// Whether a permit is free while `held` are held.
     #[must_use]
     pub fn has_room(self, held: usize) -> bool {
         held < usize::from(self.0)

@@ -13,17 +13,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most waiters a lock can have. Bounds the size of the record.
 pub const QUEUE_MAX: usize = 500;
 
-/// Whether the lock gives out permits.
+/// Whether the lock grants permits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Permits are given out.
+    /// The lock grants permits.
     Open,
-    /// An operator paused the lock; holders finish, nobody new starts.
+    /// An operator paused the lock: holders finish, and no permit is granted.
     Paused {
-        /// What the operator wrote.
+        /// The operator's note and name.
         note: String,
     },
-    /// A stale holder froze the lock until an operator has looked.
+    /// The lock is frozen until an operator resumes it: a stale holder holds it, or evidence is
+    /// missing.
     Frozen {
         /// Why.
         note: String,
@@ -39,27 +40,28 @@ pub struct LockRecord {
     pub last_token: FencingToken,
     /// The ticket of the latest arrival.
     pub last_ticket: Ticket,
-    /// The ticket of the latest run that went first in the queue to replace a holder.
+    /// The ticket of the latest run that joined the front of the queue to replace a holder.
     pub front_ticket: Ticket,
     /// Capacity.
     pub permits: Permits,
-    /// Who holds a permit. An expired lease stays until its holder releases or is recovered.
+    /// The holders with their leases. An expired lease stays until it is released, recovered or
+    /// evicted.
     pub holders: BTreeMap<HolderId, Lease>,
-    /// Who waits.
+    /// The waiters with their tickets.
     pub queue: BTreeMap<WaiterId, Ticket>,
     /// Earliest time of the next grant.
     pub not_before: Timestamp,
-    /// Whether permits are given out.
+    /// Whether permits are granted.
     pub mode: Mode,
-    /// When the sweep has to look at the lock; none while nobody holds it or waits.
+    /// When the lock is due for the sweep; `None` without holders and waiters.
     ///
-    /// Heartbeats leave it alone, so it may be earlier than any lease ends, and the sweep then
-    /// looks for nothing.
+    /// Heartbeats do not change it, so it may be earlier than the end of any lease. The sweep then
+    /// finds nothing to do.
     pub due: Option<Timestamp>,
 }
 
 impl LockRecord {
-    /// A lock that was never granted.
+    /// The record of a lock that was never granted.
     #[must_use]
     pub fn new(permits: Permits) -> Self {
         Self {
@@ -84,7 +86,7 @@ impl LockRecord {
             .filter(|lease| lease.token == token)
     }
 
-    /// Who holds a permit, oldest grant first.
+    /// The holders, oldest grant first.
     #[must_use]
     pub fn oldest_first(&self) -> Vec<(HolderId, Lease)> {
         let holders = self.holders.iter();
@@ -95,46 +97,46 @@ impl LockRecord {
         holders
     }
 
-    /// Who holds the grant of `token`.
+    /// The holder of the grant with `token`, and its lease.
     #[must_use]
     pub fn holder_under(&self, token: FencingToken) -> Option<(&HolderId, &Lease)> {
         self.holders.iter().find(|(_, lease)| lease.token == token)
     }
 
-    /// Whose turn is next, by ticket.
+    /// The waiter with the smallest ticket.
     #[must_use]
     pub fn first_waiter(&self) -> Option<(&WaiterId, Ticket)> {
         let first = self.queue.iter().min_by_key(|(_, ticket)| **ticket);
         first.map(|(id, ticket)| (id, *ticket))
     }
 
-    /// The place of a waiter in the queue, from 1.
+    /// The position of a waiter in the queue, from 1.
     #[must_use]
     pub fn position(&self, waiter: &WaiterId) -> Option<usize> {
         let own = self.queue.get(waiter)?;
         Some(1 + self.queue.values().filter(|ticket| *ticket < own).count())
     }
 
-    /// Whether a permit is free and may be given out at `now`.
+    /// Whether a permit is free and may be granted at `now`.
     #[must_use]
     pub fn can_grant(&self, now: Timestamp) -> bool {
         self.mode == Mode::Open && self.has_room() && self.not_before <= now
     }
 
-    /// Whether fewer hold a permit than may.
+    /// Whether a permit is free.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.permits.has_room(self.holders.len())
     }
 
-    /// Whether somebody holds a permit or waits for one.
+    /// Whether the lock has neither holders nor waiters.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
-    /// When the sweep has something to do: about the first holder that needs a check, or when the
-    /// next grant may be made to a waiter.
+    /// When the sweep has something to do: the first check of a holder, or the first time at which
+    /// a waiter may be granted a free permit.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let first_check = self.holders.values().map(Lease::next_check).min();
@@ -143,19 +145,20 @@ impl LockRecord {
         [first_check, next_grant].into_iter().flatten().min()
     }
 
-    /// Moves [`Self::due`] forward to `at` if that is earlier.
+    /// Sets [`Self::due`] to `at` if that is earlier.
     pub(crate) fn due_by(&mut self, at: Timestamp) {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
-    /// Moves [`Self::due`] forward to when the sweep may let a waiter in.
+    /// Sets [`Self::due`] to when the sweep may grant a free permit to a waiter, if that is
+    /// earlier.
     pub(crate) fn due_for_waiters(&mut self, now: Timestamp) {
         if !self.queue.is_empty() && self.has_room() {
             self.due_by(self.not_before.max(now));
         }
     }
 
-    /// Who runs `key` at present.
+    /// The holder with the run key `key`, and its lease.
     #[must_use]
     pub fn holder_of_run(&self, key: &RunKey) -> Option<(&HolderId, &Lease)> {
         self.holders
@@ -163,16 +166,16 @@ impl LockRecord {
             .find(|(_, lease)| lease.run_key.as_ref() == Some(key))
     }
 
-    /// Who runs the key of `terms` at present, if they carry one.
+    /// The holder with the run key of `terms`, if they have one, and its lease.
     #[must_use]
     pub fn holder_of(&self, terms: &Terms) -> Option<(&HolderId, &Lease)> {
         self.holder_of_run(terms.run_key.as_ref()?)
     }
 
-    /// Checks what must hold for every record, before a write and after a read.
+    /// Checks the invariants of every record, before a write and after a read.
     ///
     /// # Errors
-    /// The rule that is broken.
+    /// The invariant that is broken.
     pub fn check_invariants(&self) -> Result<(), &'static str> {
         let tokens: BTreeSet<_> = self.holders.values().map(|lease| lease.token).collect();
         let tickets: BTreeSet<_> = self.queue.values().collect();

@@ -1,4 +1,4 @@
-//! Why a command changes nothing. Each refusal names both sides.
+//! Refusals of commands.
 
 use super::holder::HolderId;
 use super::lease::Lease;
@@ -13,46 +13,46 @@ use super::token::FencingToken;
 pub enum Refusal {
     /// All permits are held.
     Held {
-        /// By whom, oldest grant first.
+        /// The holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
         /// The lock's capacity.
         permits: Permits,
-        /// How many wait.
+        /// Number of waiters.
         waiting: usize,
     },
-    /// The queue is at its bound.
+    /// The queue has as many waiters as the bound allows.
     QueueFull {
-        /// The bound that the caller asked for.
+        /// The bound: that of the caller, or of all queues.
         most: usize,
-        /// How many wait.
+        /// Number of waiters.
         waiting: usize,
-        /// Who holds the lock, oldest grant first.
+        /// The holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// The lock is free, but its last grant asked for more distance.
+    /// A permit is free, but the rest after the last grant is not over.
     TooSoon {
         /// Earliest time of the next grant.
         not_before: Timestamp,
     },
-    /// The run key has had its success, or runs right now.
+    /// A run with the same run key has succeeded within the retention, or is under way.
     Duplicate {
         /// The key.
         run_key: RunKey,
-        /// The run that has it.
+        /// The run with that key.
         run: Box<Run>,
     },
-    /// The caller expects another capacity than the holders were granted under.
+    /// The caller expects another capacity than the lock has.
     PermitsMismatch {
-        /// What the lock has.
+        /// The lock's capacity.
         has: Permits,
-        /// What the caller asked for.
+        /// The capacity that the caller expects.
         asked: Permits,
-        /// Who holds the lock, oldest grant first.
+        /// The holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
     /// An operator paused the lock.
     Paused {
-        /// What the operator wrote.
+        /// The operator's note and name.
         note: String,
     },
     /// A stale holder froze the lock.
@@ -60,27 +60,27 @@ pub enum Refusal {
         /// Why.
         note: String,
     },
-    /// The caller's grant is not in the record any more.
+    /// The caller's grant has ended, or its stop is committed.
     LeaseLost {
-        /// Who asked.
+        /// The caller.
         holder: HolderId,
-        /// Under which grant.
+        /// The token of its grant.
         token: FencingToken,
-        /// Who holds the lock now, oldest grant first.
+        /// The current holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// The run overran or hangs, and its stale policy is to terminate.
+    /// The run is over its time or makes no progress, and its stale policy is `terminate`.
     Stale {
-        /// Who asked.
+        /// The caller.
         holder: HolderId,
-        /// Why it may not go on.
+        /// Why it is stale.
         why: Staleness,
     },
 }
 
 impl Refusal {
-    /// Whether a permit is about to become free that no waiter waits for: the work of its holder is
-    /// being stopped.
+    /// Whether a permit is about to become free that no waiter takes: more holders are ending than
+    /// runs wait.
     #[must_use]
     pub fn frees_a_permit(&self) -> bool {
         let Self::Held {

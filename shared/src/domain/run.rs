@@ -1,4 +1,4 @@
-//! What is remembered of a run after its lease is gone.
+//! Runs, as the history and the markers of run keys keep them.
 
 use super::holder::HolderId;
 use super::lease::Lease;
@@ -7,16 +7,16 @@ use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::TaskEnd;
 
-/// Idempotency key of the trigger, such as schedule ARN and scheduled time.
+/// Idempotency key of a run, such as schedule ARN and scheduled time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunKey(String);
 
 impl RunKey {
-    /// The rule a run key keeps.
+    /// The rule for run keys.
     pub const RULE: &'static str = "1 to 512 visible ASCII characters without spaces, such as \
                                     <schedule ARN>#<scheduled time>";
 
-    /// Takes `key` if it keeps [`Self::RULE`].
+    /// Creates a key that follows [`Self::RULE`].
     ///
     /// # Errors
     /// [`Invalid`] with the rule.
@@ -33,14 +33,14 @@ impl RunKey {
     }
 }
 
-/// Which entry of the lock's history.
+/// The id of an entry in the history of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunId {
-    /// The run of a grant: every grant leaves one.
+    /// The run of a grant. Every grant leaves one.
     Token(FencingToken),
-    /// The marker of a run key: all attempts at one tick share it.
+    /// The marker of a run key, which all runs with that key share.
     Key(RunKey),
-    /// What an operator did, or a stale holder made necessary: by the version that it made.
+    /// An act of an operator, or a freeze, under the version of the record that it wrote.
     Act(u64),
 }
 
@@ -49,15 +49,15 @@ pub enum RunId {
 pub enum RunOutcome {
     /// The work succeeded: no other run may have this run key within the retention.
     Succeeded,
-    /// The work failed: the run key may be tried again.
+    /// The work failed: the run key may be used again.
     Failed,
-    /// The lease ran out and the permit went on, while the run may still be at work.
+    /// The run was silent or stale, and its permit was freed; it may still be working.
     Lost,
     /// The run was found dead and its permit freed.
     Recovered,
-    /// An operator took the permit away.
+    /// An operator evicted the holder or the waiter.
     Evicted,
-    /// Another run asked for this one to be stopped.
+    /// Another run replaced this one.
     Replaced,
     /// Not a run: the lock was paused.
     Paused,
@@ -74,29 +74,29 @@ pub struct RunEnd {
     pub outcome: RunOutcome,
     /// When it ended.
     pub at: Timestamp,
-    /// Until when a success keeps its run key taken. Judged by this value, never by DynamoDB's
-    /// TTL, which deletes late.
+    /// When the retention ends, until which a success keeps its run key taken. Decisions use this
+    /// value and never DynamoDB's TTL, which deletes late.
     pub retain_until: Timestamp,
-    /// What the outcome rests on, where the run did not say it itself.
+    /// The evidence for the outcome, if the run did not report it itself.
     pub evidence: Option<String>,
 }
 
 /// One run of a lock: its entry in the lock's history, or the marker of its run key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
-    /// Who ran; who acted.
+    /// The holder; of an act, its actor.
     pub holder: HolderId,
-    /// Under which grant. Its time is when the permit was acquired.
+    /// The token of its grant, which contains the time of the grant.
     pub token: FencingToken,
-    /// The run key, if the run carries one.
+    /// The run key, if the run has one.
     pub run_key: Option<RunKey>,
-    /// How it ended; `None` while it runs, or when it died and nobody has noticed.
+    /// How it ended; `None` while it runs, and while its death is not detected.
     pub end: Option<RunEnd>,
     /// The task that it ended with, when known.
     pub task: Option<TaskEnd>,
-    /// What a redrive of the execution puts back: the lease of a run that had a heartbeat state
-    /// and did not succeed. On an open marker of a run key: the lease of a run that lost its permit
-    /// and went on without.
+    /// The lease that a redrive of the execution reinstates: of a run that had a heartbeat state
+    /// and did not succeed. Also the lease of a run that lost its permit and continues without it;
+    /// on the open marker of a run key only that.
     pub lease: Option<Box<Lease>>,
 }
 
@@ -120,7 +120,7 @@ impl Run {
         self.end.as_ref().map(|end| end.outcome)
     }
 
-    /// Whether this run keeps its run key taken for good.
+    /// Whether this run succeeded within its retention, and so keeps its run key taken.
     #[must_use]
     pub fn is_success(&self, now: Timestamp) -> bool {
         self.end
@@ -128,15 +128,15 @@ impl Run {
             .is_some_and(|end| end.outcome == RunOutcome::Succeeded && now < end.retain_until)
     }
 
-    /// Whether this marker of a run key is kept by a run that lost its permit and went on without:
-    /// until its end is known, and at most for `retention` after its lease.
+    /// Whether this marker keeps its run key taken for a run that lost its permit and continues
+    /// without it: until its end is known, and at most for `retention` after its lease.
     #[must_use]
     pub fn runs_on(&self, retention: Seconds, now: Timestamp) -> bool {
         let lease = self.lease.as_ref().filter(|_| self.end.is_none());
         lease.is_some_and(|lease| now < lease.expires_at.plus(retention))
     }
 
-    /// Whether the holder itself ended this run.
+    /// Whether this run ended with the outcome of a release: succeeded or failed.
     #[must_use]
     pub fn was_released(&self) -> bool {
         matches!(
@@ -146,18 +146,18 @@ impl Run {
     }
 }
 
-/// A write of one run, in the same transaction as the lock's record. A task that was noted stays
-/// where the write has none.
+/// A write of one run, in the same transaction as the lock's record. A write without a task keeps
+/// the task that was noted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunWrite {
-    /// Which run.
+    /// The id of the run.
     pub id: RunId,
-    /// What it is from now on.
+    /// The run after the write.
     pub run: Run,
 }
 
 impl RunWrite {
-    /// The run after this write, where `before` stood.
+    /// The run after this write over `before`.
     #[must_use]
     pub fn over(&self, before: Option<&Run>) -> Run {
         let mut run = self.run.clone();

@@ -6,23 +6,23 @@ use std::fmt;
 /// What happens to a holder that is stale while its execution still runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StalePolicy {
-    /// It is stopped; the permit is free once its work is seen to have stopped.
+    /// It is stopped; the permit is free once its work has been confirmed to have stopped.
     #[default]
     Terminate,
     /// It loses the permit and keeps running.
     Yield,
-    /// The lock is frozen until an operator has looked.
+    /// The lock is frozen until an operator resumes it.
     Hold,
 }
 
 /// Why a holder is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Staleness {
-    /// It stopped renewing: its lease ended then.
+    /// It has not renewed its lease, which ended at this time.
     Expired(Timestamp),
-    /// It should have been over by then (`maxRunSeconds`).
+    /// It is still running after this end of its time (`maxRunSeconds`).
     Overran(Timestamp),
-    /// It should have made progress by then (`noProgressSeconds`).
+    /// It has made no progress until this time (`noProgressSeconds`).
     Stalled(Timestamp),
 }
 

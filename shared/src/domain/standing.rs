@@ -1,33 +1,33 @@
-//! Which of the executions that run may go on.
+//! Which of the running executions may proceed.
 
 use super::execution_arn::ExecutionArn;
 use super::time::Timestamp;
 
-/// An execution that runs.
+/// A running execution.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Execution {
-    /// Which.
+    /// Its ARN.
     pub arn: ExecutionArn,
     /// When it started.
     pub started_at: Timestamp,
 }
 
-/// Where the caller stands among the executions that run.
+/// The rank of the caller among the running executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Whether fewer than the allowed number are ahead.
+    /// Whether fewer executions are ahead than may run.
     pub proceed: bool,
-    /// Who is ahead, oldest first.
+    /// The executions ahead of the caller, oldest first.
     pub ahead: Vec<Execution>,
-    /// How many run, the caller counted.
+    /// Number of running executions, the caller included.
     pub running: usize,
 }
 
-/// Where `caller` stands among the `running` executions, when `max_running` may go on.
+/// The rank of `caller` among the `running` executions, of which `max_running` may proceed.
 ///
-/// The order is total, by start and then by ARN. So of executions that see each other the oldest
-/// always goes on: they can never all step back. The listed start of the caller counts, because
-/// that is the one the others see; its own word counts only while the list does not show it.
+/// The order is total, by start and then by ARN. Of executions that list each other, the oldest
+/// therefore always proceeds, and they never all refrain. The caller's start is taken from the
+/// list, as it is for the others; `caller.started_at` counts only while the list lacks the caller.
 #[must_use]
 pub fn standing(caller: &Execution, mut running: Vec<Execution>, max_running: usize) -> Standing {
     if !running.iter().any(|execution| execution.arn == caller.arn) {

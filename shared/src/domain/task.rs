@@ -3,38 +3,39 @@
 use super::time::Timestamp;
 use super::work::TaskEnd;
 
-/// An ECS task, as far as Lockstep looks at it
+/// The part of an ECS task that is evidence
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
     /// Its ARN.
     pub arn: String,
-    /// Counts up with every change of the task: of two sights of it, the larger one is newer.
+    /// Version of this state: ECS increments it with every change of the task.
     pub version: u64,
-    /// Whether it is over. A task that was told to stop is not over before its containers are.
+    /// Whether it has stopped. A task that is stopping has not: its containers may still run.
     pub stopped: bool,
     /// Its containers.
     pub containers: Vec<Container>,
-    /// Why it stopped, in the words of ECS.
+    /// Why it stopped, as ECS reports it.
     pub stopped_reason: Option<String>,
-    /// Whether it stopped because an essential container exited, and not because it was stopped or
-    /// could not start: [`Task::is_own_end`].
+    /// Whether it stopped because an essential container exited, rather than by StopTask or a
+    /// failed start: [`Task::is_own_end`].
     pub ended_by_itself: bool,
     /// When its containers began to run.
     pub started_at: Option<Timestamp>,
-    /// When it was over.
+    /// When it stopped.
     pub stopped_at: Option<Timestamp>,
 }
 
 impl Task {
-    /// What is remembered of it. Of several containers it is the one that failed that matters.
+    /// The end of the task, for the history: of several containers, the first that failed, or else
+    /// the first.
     #[must_use]
     pub fn end(&self) -> TaskEnd {
         self.end_of(None)
     }
 
-    /// The same, with the container that is called `runtime_id` in the container runtime, where the
-    /// task has it.
+    /// The same, of the container with the id `runtime_id` in the container runtime, if the task
+    /// has it.
     #[must_use]
     pub fn end_of(&self, runtime_id: Option<&str>) -> TaskEnd {
         let named = |container: &&Container| {
@@ -67,7 +68,7 @@ impl Task {
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
     ///
     /// StopTask may reach ECS between the exit of the container and the report of it. Then the code
-    /// is `UserInitiated`, and the times show that the container had exited before.
+    /// is `UserInitiated`, and the times show that the container exited first.
     #[must_use]
     pub fn is_own_end(
         stop_code: Option<&str>,
@@ -79,8 +80,8 @@ impl Task {
         stop_code == Some("EssentialContainerExited") || exited_first
     }
 
-    /// Whether a task with this `lastStatus` is over. On its way down it is not, and a status that
-    /// came after this was written is no evidence
+    /// Whether a task with this `lastStatus` has stopped. A task that is stopping has not, and a
+    /// status that ECS introduces later is no evidence
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html>).
     #[must_use]
     pub fn is_over(last_status: &str) -> bool {
@@ -94,9 +95,9 @@ impl Task {
 pub struct Container {
     /// Its name in the task definition.
     pub name: String,
-    /// Its id in the container runtime; none before it was created.
+    /// Its id in the container runtime; `None` before it is created.
     pub runtime_id: Option<String>,
-    /// What it ended with; none while it runs, and when it never ran.
+    /// Its exit code; `None` while it runs, and if it never ran.
     pub exit_code: Option<i64>,
     /// Why it could not run or was killed, such as `OutOfMemoryError: …`.
     pub reason: Option<String>,

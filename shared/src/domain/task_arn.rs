@@ -1,4 +1,4 @@
-//! The name of a task.
+//! The ARN of a task.
 
 use crate::domain::{HolderId, Invalid};
 use std::fmt;
@@ -9,11 +9,11 @@ use std::fmt;
 pub struct TaskArn(String);
 
 impl TaskArn {
-    /// The rule a task ARN keeps.
+    /// The rule for task ARNs.
     pub const RULE: &'static str = "the ARN of an ECS task with its cluster, \
                                     arn:<partition>:ecs:<region>:<account>:task/<cluster>/<id>";
 
-    /// Takes `arn` if it keeps [`Self::RULE`].
+    /// Creates an ARN that follows [`Self::RULE`].
     ///
     /// # Errors
     /// [`Invalid`] with the rule.
@@ -59,15 +59,15 @@ impl TaskArn {
         format!("{}:cluster/{}", parts[..5].join(":"), self.cluster())
     }
 
-    /// The task that holds under `holder`, `<task ARN>#<runtime id>/<job>`; `None` when the holder
-    /// is no task. No ARN of a task has a `#`.
+    /// The task in the name of `holder`, `<task ARN>#<runtime id>/<job>`; `None` if the holder is
+    /// no task. No ARN of a task contains a `#`.
     #[must_use]
     pub fn of_holder(holder: &HolderId) -> Option<Self> {
         let arn = holder.as_str().split('#').next()?;
         Self::new(arn).ok()
     }
 
-    /// The id that the container of such a holder has in its container runtime; `None` when the
+    /// The container's id in its container runtime, from the name of such a holder; `None` if the
     /// holder is no task, or names no container.
     #[must_use]
     pub fn container_of(holder: &HolderId) -> Option<&str> {

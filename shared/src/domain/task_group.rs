@@ -2,7 +2,7 @@
 
 use crate::domain::{HolderId, LockKey, WaiterId};
 
-/// What every group of Lockstep begins with.
+/// Prefix of every group of Lockstep.
 const PREFIX: &str = "lockstep:";
 
 /// The ECS group of the tasks of one holder: `lockstep:<lock>:<holder hash>`.
@@ -15,10 +15,9 @@ pub fn task_group(lock: &LockKey, holder: &HolderId) -> String {
     format!("{PREFIX}{lock}:{}", WaiterId::of(holder))
 }
 
-/// The lock and the holder's hash that a group names; `None` when it is not one of
-/// [`task_group`]'s.
+/// The lock and the holder's hash in a group; `None` if [`task_group`] does not make such a group.
 ///
-/// The hash is what follows the last colon, because the name of a lock may have colons itself.
+/// The hash follows the last colon, because the name of a lock may contain colons.
 #[must_use]
 pub fn parse_group(group: &str) -> Option<(LockKey, String)> {
     let (lock, hash) = group.strip_prefix(PREFIX)?.rsplit_once(':')?;

@@ -1,4 +1,4 @@
-//! On which terms a run asks for a permit.
+//! The terms of a request for a permit.
 
 use super::holder::{HolderId, TaskToken};
 use super::lease::{Call, Lease};
@@ -10,10 +10,11 @@ use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::Work;
 
-/// On which terms a run asks for a permit. A lease is made of them, now or when its turn comes.
+/// The terms of a request for a permit, from which its grant makes the lease, at once or after a
+/// wait.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
-    /// Who asks.
+    /// The caller, which becomes the holder.
     pub holder: HolderId,
     /// Capacity that the caller expects the lock to have.
     pub permits: Permits,
@@ -21,23 +22,23 @@ pub struct Terms {
     pub lease: Seconds,
     /// Time between heartbeats.
     pub heartbeat: Seconds,
-    /// The run may not last longer than this.
+    /// Longest duration of the run.
     pub max_run: Option<Seconds>,
-    /// The run may not go longer than this without a change in its progress.
+    /// Longest time without a change in the progress of the run.
     pub no_progress: Option<Seconds>,
     /// What happens to the run when it is stale.
     pub stale: StalePolicy,
-    /// No other grant within this time.
+    /// Shortest time between this grant and the next one of the lock.
     pub min_interval: Option<Seconds>,
-    /// Idempotency key of the trigger.
+    /// Run key of the run, if it has one.
     pub run_key: Option<RunKey>,
     /// Where the run's ECS tasks are found.
     pub work: Option<Work>,
-    /// How long an ended run is remembered.
+    /// How long the history keeps an ended run.
     pub retention: Seconds,
     /// The execution that started the caller's execution, if it is known.
     pub parent: Option<HolderId>,
-    /// How often the caller's execution has been redriven, as far as the caller reports it.
+    /// Number of redrives of the caller's execution that the caller reports.
     pub redrives: u32,
 }
 
@@ -68,16 +69,16 @@ impl Terms {
     }
 }
 
-/// Who waits for a turn: the side item of a place in the queue.
+/// A waiter: the side item of a place in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Waiter {
-    /// What it asks for.
+    /// The terms of its request.
     pub terms: Terms,
-    /// The state that waits for the turn; none for a caller that asks again by itself.
+    /// Task token of the waiting state; `None` for a caller that polls.
     pub task_token: Option<TaskToken>,
-    /// When it gives up.
+    /// When it gives up; `None` waits without limit.
     pub wait_until: Option<Timestamp>,
-    /// When it registered. A registration that comes late does not replace a newer one.
+    /// When it registered. A late registration does not replace a newer one.
     pub since: Timestamp,
 }
 
@@ -94,7 +95,7 @@ impl Waiter {
         self.wait_until.is_some_and(|end| now >= end)
     }
 
-    /// The lease that its turn brings at `now`, to be called for.
+    /// The lease of a hand-over to this waiter at `now`, which the waiter has not confirmed.
     #[must_use]
     pub fn lease(&self, token: FencingToken, now: Timestamp) -> Lease {
         let mut lease = self.terms.lease(token, now);

@@ -1,17 +1,17 @@
-//! One check for every name that comes from outside.
+//! The check of every name that comes from outside.
 
 /// A value that breaks the rule of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}")]
 pub struct Invalid {
-    /// What the type asks for, as a phrase that follows "must be".
+    /// What the type requires, as a phrase that follows "must be".
     pub rule: &'static str,
 }
 
-/// EventBridge Scheduler replaces `<aws.scheduler.scheduled-time>` and its like in the input of a
-/// schedule, and leaves a name that it does not know as it is
+/// EventBridge Scheduler replaces `<aws.scheduler.scheduled-time>` and similar attributes in the
+/// input of a schedule, and leaves a name that it does not know unchanged
 /// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html>).
-/// Left so, it would be the same in every run.
+/// Unchanged, it would be the same in every run.
 const PLACEHOLDER: &str = "<aws.";
 const PLACEHOLDER_RULE: &str =
     "a value without <aws.: EventBridge Scheduler has not replaced this attribute";

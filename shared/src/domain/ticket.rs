@@ -1,11 +1,11 @@
-//! A place in the lock's queue.
+//! The tickets and the short names of waiters.
 
 use super::holder::HolderId;
 use super::text::{self, Invalid};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// Arrival number in the lock's queue: the smallest one is next.
+/// Number of a waiter in the queue of a lock: the smallest one is next.
 ///
 /// Arrivals count up from 1. A run that replaces the holder goes first in the queue: its ticket
 /// counts down from 0.
@@ -16,7 +16,7 @@ impl Ticket {
     /// The ticket before the first arrival.
     pub const ZERO: Self = Self(0);
 
-    /// A ticket that was given out before.
+    /// A ticket that was issued before.
     #[must_use]
     pub const fn from_number(number: i64) -> Self {
         Self(number)
@@ -41,15 +41,15 @@ impl Ticket {
     }
 }
 
-/// Who waits, in short: the first 16 hex digits of SHA-256 of the holder.
+/// Short name of a waiter: the first 16 hex digits of SHA-256 of the holder.
 ///
-/// A queue of 500 whole ARNs would be half of the largest item that DynamoDB takes. The waiter's
-/// side item says who it is.
+/// A queue of 500 whole ARNs would be half of the largest item that DynamoDB allows. The waiter's
+/// side item contains the full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterId(String);
 
 impl WaiterId {
-    /// The rule a short name keeps.
+    /// The rule for short names.
     pub const RULE: &'static str = "16 hex digits";
 
     /// The short name of `holder`.
@@ -59,7 +59,7 @@ impl WaiterId {
         Self(hash.iter().take(8).map(|b| format!("{b:02x}")).collect())
     }
 
-    /// Takes `id` if it keeps [`Self::RULE`].
+    /// Creates a short name that follows [`Self::RULE`].
     ///
     /// # Errors
     /// [`Invalid`] with the rule.

@@ -3,14 +3,14 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// How far any two clocks may differ.
+/// Largest difference between any two clocks.
 pub const CLOCK_SKEW: Seconds = Seconds::of(1);
 
-/// How long after its end a lease may be judged dead: once for the clock that set the end, and once
-/// for the clock that is read now.
+/// Time after its end from which a lease may be judged dead: [`CLOCK_SKEW`] once for the clock that
+/// set the end, and once for the clock that is read now.
 ///
-/// A renewal by a slow clock can even move the end back. If its answer is lost, the holder goes by
-/// the end that it had before.
+/// A renewal by a slow clock can even move the end back. If the response to it is lost, the holder
+/// relies on the end that it had before.
 pub const DEAD_AFTER: Seconds = Seconds::of(2 * CLOCK_SKEW.get());
 
 /// A point in time, in milliseconds since 1970-01-01T00:00:00Z.

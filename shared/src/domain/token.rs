@@ -1,13 +1,13 @@
-//! The number that grows with every grant.
+//! Fencing tokens.
 
 use super::time::Timestamp;
 use std::fmt;
 
-/// A number that grows with every grant of the lock; it never repeats and never goes back.
+/// A number that grows with every grant of a lock: it never repeats and never decreases.
 ///
-/// A grant's token is its time in milliseconds, or the last token plus one where a clock stepped
-/// back. So it is known before the write, keeps growing after an idle record was purged, and tells
-/// when the lock was granted.
+/// A grant's token is its time in milliseconds or the last token plus one, whichever is larger: a
+/// clock may step back. It is therefore known before the write, keeps growing after an idle record
+/// was deleted, and contains the time of the grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FencingToken(u64);
 
@@ -17,7 +17,7 @@ impl FencingToken {
     /// Largest token: the largest whole number that JSON readers keep exact (2^53 - 1).
     pub const MAX: Self = Self((1 << 53) - 1);
 
-    /// A token that was given out before.
+    /// A token that was issued before.
     #[must_use]
     pub const fn from_number(number: u64) -> Self {
         Self(number)
@@ -35,7 +35,7 @@ impl FencingToken {
         self.0
     }
 
-    /// When the grant was made; later than the truth by what a clock had stepped back.
+    /// When the grant was made; too late by as much as a clock had stepped back.
     #[must_use]
     pub const fn granted_at(self) -> Timestamp {
         Timestamp::from_millis(self.0)

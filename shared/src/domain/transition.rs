@@ -1,4 +1,4 @@
-//! What a decision looks at, and what it comes to.
+//! The input and the result of a decision.
 
 use super::fast::Fast;
 use super::guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
@@ -13,20 +13,20 @@ use super::token::FencingToken;
 use super::update::Update;
 use std::collections::BTreeMap;
 
-/// What is known of a lock when a command is decided.
+/// What a decision knows about a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Snapshot {
     /// The record; `None` when the lock has none yet.
     pub record: Option<LockRecord>,
-    /// Runs that stood in the way or were asked for.
+    /// The runs that a conflict or a read returned.
     pub runs: BTreeMap<RunId, Run>,
-    /// The waiter that was asked for, and its side item if there is one.
+    /// The waiter that was read, and its side item if there is one.
     pub waiter: Option<(WaiterId, Option<Waiter>)>,
 }
 
 impl Snapshot {
-    /// Whether the record and a run were read on both sides of a write: a run whose end is not in
-    /// the history has its lease in the record.
+    /// Whether a write came between the reads of the record and of a run: a run without an end in
+    /// the history must have its lease in the record.
     #[must_use]
     pub fn is_torn(&self) -> bool {
         let held = |run: &Run| {
@@ -41,33 +41,33 @@ impl Snapshot {
     }
 }
 
-/// What a command came to.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// The caller holds a permit from now on.
+    /// The caller is granted a permit.
     Granted {
         /// Its lease.
         lease: Lease,
     },
-    /// The caller held a permit before it asked.
+    /// The caller already holds a permit.
     AlreadyHeld {
         /// Its lease.
         lease: Lease,
     },
     /// The caller has a place in the queue.
     Queued {
-        /// From 1: how many turns it takes.
+        /// Position in the queue, from 1.
         position: usize,
-        /// How many wait, the caller counted.
+        /// Number of waiters, the caller included.
         length: usize,
-        /// Who holds the lock, oldest grant first.
+        /// The holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// The caller waited long enough and has left the queue.
+    /// The caller's time to wait is over, and it is not in the queue.
     GaveUp {
-        /// How many wait still.
+        /// Number of waiters.
         waiting: usize,
-        /// Who holds the lock, oldest grant first.
+        /// The holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
     /// The lease has a new end.
@@ -75,35 +75,36 @@ pub enum Outcome {
         /// The new end.
         expires_at: Timestamp,
     },
-    /// The lease is back: the execution goes on after it was over, and nobody was granted since.
+    /// The lease is reinstated: the execution was redriven, and no run was granted a permit since.
     Reinstated {
         /// The new end.
         expires_at: Timestamp,
     },
-    /// The run was released before this heartbeat came: nothing is left to renew.
+    /// The run had succeeded before this heartbeat, or continues without its permit: no lease is
+    /// left to renew.
     Ended,
-    /// The run is stale and has lost its permit, and may go on without.
+    /// The run is stale and loses its permit, and may continue without it.
     Yielded {
         /// Why.
         evidence: String,
     },
-    /// The permit is free, or has gone to the first waiter.
+    /// The permit is free, or handed over to the first waiter.
     Released {
         /// When the grant was made.
         since: Timestamp,
         /// When it ended.
         at: Timestamp,
-        /// An earlier call had freed it.
+        /// Whether an earlier call had released it.
         already: bool,
     },
-    /// The permit was not the caller's any more.
+    /// The caller no longer held the permit.
     Lost {
-        /// Who holds the lock now, oldest grant first.
+        /// The current holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// A permit, or a place in the queue, was taken from a holder that is dead or sent away.
+    /// A permit was taken from a dead or evicted holder, or a place in the queue from a waiter.
     Freed {
-        /// As what its run went into the history; none for a waiter.
+        /// The outcome of its run in the history; `None` for a waiter.
         outcome: Option<RunOutcome>,
     },
     /// The lock is frozen.
@@ -113,37 +114,37 @@ pub enum Outcome {
         /// The end of the holder's lease.
         expires_at: Timestamp,
     },
-    /// It is done, and there is nothing to tell.
+    /// The command is done, and has no result.
     Done,
-    /// There was nothing to do: things have moved on.
+    /// There was nothing to do: the lock or the run is in another state than the command requires.
     Unchanged,
 }
 
-/// Why a waiter is sent away.
+/// Why a waiter is sent away without a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Dismissal {
-    /// Its run key has had its success, or runs right now.
+    /// A run with its run key has succeeded within the retention, or is under way.
     Duplicate(Box<Run>),
     /// Its time to wait is over.
     GaveUp,
-    /// An operator sent it away.
+    /// An operator, or recovery, took it out of the queue.
     Evicted,
 }
 
-/// What is left to do after the commit.
+/// What remains to be done after the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// End the heartbeat state that waits with this token.
+    /// Ends the heartbeat state with this task token.
     EndHeartbeat(TaskToken),
-    /// Tell a waiter that it holds the permit.
+    /// Wakes a waiter that was granted a permit: SendTaskSuccess ends its waiting state.
     Wake(HolderId, Lease),
-    /// The same once more, to a waiter that may have heard it before.
+    /// Wakes it again, although it may have been woken before.
     WakeAgain(HolderId, Lease),
-    /// Tell a waiter that it waits no more.
+    /// Ends the waiting state of a waiter that is sent away.
     Dismiss(Waiter, Dismissal),
-    /// Stop the holder's execution and tasks: another run replaces it.
+    /// Stops the holder's execution and tasks: another run replaces it.
     Stop(HolderId, Lease),
-    /// More waiters may be let in.
+    /// Executes [`super::Command::HandOver`]: another waiter may be granted a permit.
     HandOver,
 }
 
@@ -152,17 +153,17 @@ pub enum Effect {
 pub struct Transition {
     /// The next record; `None` when there is nothing to write to it.
     pub next: Option<LockRecord>,
-    /// Runs to write with it.
+    /// The runs to write with it.
     pub runs: Vec<(RunGuard, RunWrite)>,
-    /// The waiter that leaves the queue.
+    /// The side item to delete.
     pub waiter: Option<WaiterDrop>,
-    /// What the command came to.
+    /// The outcome of the command.
     pub outcome: Outcome,
-    /// What is left to do after the commit.
+    /// What remains to be done after the commit.
     pub effects: Vec<Effect>,
-    /// A guard that keeps the decision right and lets others write in between.
+    /// A guard that allows other writes in between and keeps the decision valid.
     pub narrow: Option<Guard>,
-    /// The whole write, where it can be made without knowing the record's numbers.
+    /// The whole write, where it does not depend on the record's version and tickets.
     pub blind: Option<Fast>,
 }
 
@@ -181,7 +182,7 @@ impl Transition {
         }
     }
 
-    /// A decision that writes `next`, which is one version on.
+    /// A decision that writes `next`, with its version incremented.
     #[must_use]
     pub(crate) fn to(mut next: LockRecord, outcome: Outcome) -> Self {
         next.version += 1;
@@ -191,8 +192,8 @@ impl Transition {
         }
     }
 
-    /// The write that turns `before` into the next record and nothing else. Unless the decision has
-    /// a narrower guard, it does not happen if anybody wrote in between.
+    /// The write of this decision over `before`; `None` if there is nothing to write. Unless the
+    /// decision has a narrower guard, it fails if the record was written in between.
     #[must_use]
     pub fn change(&self, before: Option<&LockRecord>) -> Option<Change> {
         if let Some(blind) = &self.blind {
@@ -218,7 +219,7 @@ impl Transition {
 }
 
 impl Outcome {
-    /// The fencing token of the caller's own grant, where it got or had one.
+    /// The fencing token of the caller's grant, if it has one.
     #[must_use]
     pub fn token(&self) -> Option<FencingToken> {
         match self {

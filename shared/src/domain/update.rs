@@ -1,4 +1,4 @@
-//! What a write assigns, as plain data.
+//! The update of a record, as plain data.
 
 use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;
@@ -21,15 +21,16 @@ pub enum Assign {
     LastToken(FencingToken),
     /// Earliest time of the next grant.
     NotBefore(Timestamp),
-    /// Whether permits are given out.
+    /// Whether permits are granted.
     Mode(Mode),
     /// The holder's lease, new or replaced.
     PutLease(HolderId, Lease),
-    /// The holder's lease moves to this time plus its own length; a new beat replaces the old.
+    /// The holder's lease ends its own length after this time; a new task token replaces that of
+    /// the heartbeat state.
     ExtendLease(HolderId, Timestamp, Option<TaskToken>),
     /// The holder's lease ends.
     DropLease(HolderId),
-    /// The waiter goes to the end of the queue: it gets the ticket behind the last one.
+    /// The waiter joins the end of the queue, with the ticket behind the last one.
     Enqueue(WaiterId),
     /// The waiter's ticket.
     PutTicket(WaiterId, Ticket),
@@ -37,23 +38,23 @@ pub enum Assign {
     DropTicket(WaiterId),
     /// The ticket of the latest arrival.
     LastTicket(Ticket),
-    /// The ticket of the latest run that went first.
+    /// The ticket of the latest run that joined the front of the queue.
     FrontTicket(Ticket),
-    /// When the sweep has to look; the record leaves the sweep's index without it.
+    /// When the lock is due for the sweep; `None` removes the record from the sweep's index.
     Due(Option<Timestamp>),
-    /// The sweep has to look then, unless it looks at some other time already. The guard has to
-    /// rule out a later one.
+    /// When the lock is due for the sweep, unless that is set already. The guard has to rule out a
+    /// time that is too late.
     DueUnlessSet(Timestamp),
 }
 
-/// What becomes of a record. Every assignment also moves `version` up by one.
+/// The update of a record. `Assign` also increments `version`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Update {
     /// The first record of a lock.
     Create(LockRecord),
-    /// Assignments to the record that is there.
+    /// Assignments to the existing record.
     Assign(Vec<Assign>),
-    /// Nothing: only runs are written.
+    /// No change: only runs and side items are written.
     Keep,
 }
 
@@ -105,7 +106,7 @@ impl Update {
 
     /// The record after this update.
     ///
-    /// An assignment to a lease that is not there changes nothing: the guard has to rule it out.
+    /// Extending a lease that does not exist changes nothing: the guard has to rule it out.
     #[must_use]
     pub fn apply(&self, record: Option<&LockRecord>) -> Option<LockRecord> {
         let assigns = match self {

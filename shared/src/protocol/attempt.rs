@@ -1,4 +1,4 @@
-//! One command on its way to its outcome, as a pure state machine.
+//! The execution of one command, as a pure state machine.
 //!
 //! ```text
 //!             Register ─▶ Fast ─────────┐
@@ -27,24 +27,24 @@ use crate::domain::{
 use crate::store::{Commit, StoreError};
 use std::sync::Arc;
 
-/// One command on its way to its outcome.
+/// The execution of one command.
 ///
-/// It does no I/O and reads no clock: [`Attempt::request`] names what the table is asked next, and
-/// [`Attempt::reply`] takes the answer and the time at which it came. A write is made of the time
-/// before it, however long its request is under way.
+/// It does no I/O and reads no clock: [`Attempt::request`] returns the next request to the table,
+/// and [`Attempt::reply`] takes the reply and its time. A write contains the time before its
+/// request, however long the request takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attempt {
     context: Context,
     stage: Box<Stage>,
 }
 
-/// What an attempt knows at every stage.
+/// What all stages of an attempt share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Context {
     command: Arc<Command>,
     /// Whether the side item is written.
     registered: bool,
-    /// The token of the grant that the latest such write was to make.
+    /// The token of the grant in the latest write that would make one.
     proposed: Option<FencingToken>,
 }
 
@@ -58,13 +58,13 @@ enum Stage {
     Register(Waiter),
     Fast(Fast),
     Read(Seen, Missing),
-    /// The place in the queue is decided: its side item goes first.
+    /// A place in the queue is decided: its side item is written first.
     Enqueue(Waiter, Decided),
     Write(Decided),
-    /// Then it goes on with what a conflict brought, or on the fast path.
+    /// Afterwards the attempt continues with what a conflict returned, or on the fast path.
     BackOff(Option<Seen>),
-    /// A state has registered and has its answer without a place in the queue: its side item would
-    /// stay behind, with its task token. How often the table was busy.
+    /// The state registered, and is answered without a place in the queue: its side item, with its
+    /// task token, is deleted. The number counts the busy answers.
     Forget(Change, Box<Result<Done, ProtocolError>>, u32),
 }
 
@@ -72,7 +72,7 @@ enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Decided {
     change: Change,
-    /// Where it is written without knowing the record's numbers.
+    /// The same write, where it does not depend on the record's version and tickets.
     blind: Option<Fast>,
     done: Done,
 }
@@ -100,7 +100,7 @@ impl Attempt {
         &self.context.command
     }
 
-    /// What the table is asked next.
+    /// The next request to the table.
     #[must_use]
     pub fn request(&self) -> Request<'_> {
         match &*self.stage {
@@ -115,9 +115,9 @@ impl Attempt {
         }
     }
 
-    /// Goes on with the reply to [`Self::request`] that came at `now`.
+    /// Continues with the reply to [`Self::request`] that came at `now`.
     ///
-    /// A reply to another request is dropped, and the request stands: all of them can be made
+    /// A reply to another request is dropped, and the request is repeated: all requests can be made
     /// twice.
     #[must_use]
     pub fn reply(self, reply: Reply, now: Timestamp) -> Next {
@@ -141,7 +141,7 @@ impl Attempt {
             {
                 Next::Ask(context.at(Stage::Forget(change, result, busy + 1)))
             }
-            // Where the guard did not hold, the state has registered anew.
+            // If the guard did not hold, the state has registered again.
             (Stage::Forget(_, result, _), Reply::Commit(_)) => Next::Over(result),
             (Stage::BackOff(Some(seen)), Reply::BackedOff) => context.go_on(seen, now),
             (Stage::BackOff(None), Reply::BackedOff) => Next::Ask(context.begin(now)),
@@ -186,7 +186,7 @@ impl Context {
     /// Decides as soon as nothing is missing.
     fn go_on(self, seen: Seen, now: Timestamp) -> Next {
         match seen.missing(&self.command) {
-            // A run that is in the way may settle it without the record.
+            // A run that a conflict returned may refuse the command without the record.
             Some(Missing::Record) => {
                 match refused_by_run(&seen.clone().snapshot(), &self.command, now) {
                     Some(refusal) => self.refused(refusal),
@@ -243,19 +243,19 @@ impl Context {
                 let Decided {
                     blind, mut done, ..
                 } = decided;
-                // A write that was made blind knows its numbers only now.
+                // The outcome of a blind write is known only now.
                 let numbers = blind.and_then(|fast| fast.outcome(after.as_ref()));
                 done.outcome = numbers.unwrap_or(done.outcome);
                 self.over(done)
             }
             Commit::Conflict(newer) => Next::Ask(self.at(Stage::BackOff(Some(Seen::of(newer))))),
-            // What was seen may be old by now: start from what the table has.
+            // The snapshot may be out of date: the record is read again.
             Commit::Busy => Next::Ask(self.at(Stage::BackOff(Some(Seen::default())))),
         }
     }
 
-    /// A grant that this very attempt wrote, while the reply to the write was lost on the way and
-    /// the SDK sent it again, is a grant and not an old one.
+    /// Ends the attempt. A grant that this attempt wrote counts as granted, not as already held:
+    /// the response to the write was lost, and the SDK sent it again.
     fn over(self, mut done: Done) -> Next {
         if let Outcome::AlreadyHeld { lease } = &done.outcome
             && Some(lease.token) == self.proposed
@@ -265,7 +265,7 @@ impl Context {
         }
         match (&done.outcome, &*self.command) {
             (Outcome::AlreadyHeld { .. } | Outcome::GaveUp { .. }, _) => self.forget(Ok(done)),
-            // With a task token, the grant itself has deleted it.
+            // With a task token, the write of the grant has deleted the side item.
             (Outcome::Granted { .. }, Command::Acquire(acquire))
                 if acquire.task_token.is_none() =>
             {
@@ -299,7 +299,7 @@ impl Context {
     }
 }
 
-/// What is about to be written must be a record that this version would read back.
+/// Checks that this version can read the next record back.
 fn check(transition: &Transition) -> Result<(), StoreError> {
     let broken = transition
         .next

@@ -32,13 +32,16 @@ pub struct Check {
     retention: Seconds,
     evidence: Evidence,
     phase: Phase,
-    /// What is left to ask before the phase is over.
+    /// The requests that are left in this phase.
     queue: VecDeque<Request>,
-    /// Whether the stop was carried out: what is seen after it is judged once more, and no more.
+    /// Whether the stop was carried out. The evidence is gathered and judged once after it, and
+    /// stops nothing again.
     stopped: bool,
-    /// Whether the end of the execution is older than the lease.
+    /// Whether the end of the execution is older than the last sign of life, and may lag behind a
+    /// redrive.
     doubted: bool,
-    /// Whether the lease was read again: it has changed once since the check began.
+    /// Whether the lease was read again, because it had changed since the check began. That happens
+    /// once.
     reloaded: bool,
 }
 
@@ -52,7 +55,7 @@ enum Phase {
     Recover(String),
     Freeze,
     Reload,
-    /// What is left has no influence.
+    /// The requests that are left do not change the result.
     Finish(Inspection),
 }
 
@@ -64,8 +67,8 @@ struct StopPlan {
 }
 
 impl Check {
-    /// A check of `holder`, whose lease was read as `lease`. `hint` is what an event reports. An
-    /// ended run is remembered for `retention`.
+    /// A check of `holder`, whose lease was read as `lease`. `hint` is what an event reports. The
+    /// history keeps an ended run for `retention`.
     #[must_use]
     pub fn new(
         lock: LockKey,
@@ -176,7 +179,7 @@ impl Check {
     fn learn(&mut self, answer: Answer, now: Timestamp) {
         let evidence = &mut self.evidence;
         match answer {
-            // The holder's own execution is asked about first.
+            // The holder's own execution is described first.
             Answer::Execution(sight) if evidence.execution == ExecutionSight::NotOne => {
                 evidence.execution = sight;
             }
@@ -188,7 +191,8 @@ impl Check {
                 let waiter = waiter.as_ref();
                 evidence.gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
                 let ended_at = evidence.replacer.stopped_at();
-                // It has registered since: it was redriven, and the description lags.
+                // The replacer has registered since it ended: it was redriven, and the description
+                // lags.
                 if waiter.is_some_and(|waiter| ended_at.is_some_and(|at| at < waiter.since)) {
                     evidence.replacer = ExecutionSight::Seen(ExecutionState::Running.into());
                 }
@@ -240,7 +244,7 @@ impl Check {
                 let recover = self.recover(death, succeeded, evidence.clone());
                 self.ask(Phase::Recover(evidence), recover);
             }
-            // A stop takes its time: a later check sees the end of it.
+            // A stop takes time: a later check finds its end.
             Action::Stop { .. } if self.stopped => self.finish(self.held(), []),
             Action::Stop {
                 commit,
@@ -261,8 +265,8 @@ impl Check {
         }
     }
 
-    /// The execution that `action` would stop, where nobody has been asked yet whether it belongs to
-    /// the lock.
+    /// The execution that `action` would stop, if whether it belongs to the lock has not been
+    /// checked yet.
     fn unproven(&self, action: &Action) -> Option<ExecutionArn> {
         let stops = matches!(
             action,
@@ -276,7 +280,7 @@ impl Check {
         execution.filter(|_| stops && !asked && !self.stopped)
     }
 
-    /// The stop is committed: the lease is as the commitment has left it.
+    /// Carries out a stop that is committed. The lease is as the commit has left it.
     fn carry_out(&mut self, plan: StopPlan, now: Timestamp) {
         let cause = match plan.execution {
             true => EndingCause::Stopped,
@@ -305,8 +309,8 @@ impl Check {
         self.phase = Phase::Stop(plan, false);
     }
 
-    /// The history keeps which container the run ended with. It is written after the recovery: the
-    /// reaper takes a task that is noted for one that was dealt with.
+    /// Notes the task that the run ended with in the history. That comes after the recovery,
+    /// because the reaper skips a task that is noted already.
     fn freed(&mut self, outcome: Option<RunOutcome>, evidence: String) {
         let note = self.note_task().map(Request::Note);
         let Some(outcome) = outcome else {

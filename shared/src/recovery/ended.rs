@@ -3,13 +3,13 @@
 use super::{Action, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight, judge};
 use crate::domain::{Lease, Task, Timestamp};
 
-/// The end of a run that lost its permit and went on without.
+/// The end of a run that lost its permit and continued without it.
 pub(crate) struct Over {
     pub(crate) succeeded: bool,
     pub(crate) evidence: String,
 }
 
-/// The end of such a run, if it is over: by the same rules as for a holder.
+/// The end of such a run, if it is over, by the same rules as for a holder.
 pub(crate) fn over(
     lease: &Lease,
     execution: &ExecutionSight,
@@ -24,7 +24,7 @@ pub(crate) fn over(
         gave_up: false,
         ownership: Ownership::NotAsked,
     };
-    // Its silence is no sign of its end: it has nothing left to renew.
+    // Its silence is no evidence of its end: it has no lease left to renew.
     if execution.is_running() {
         return None;
     }
@@ -41,8 +41,8 @@ pub(crate) fn over(
     }
 }
 
-/// Whether the tasks show that the work of the run succeeded: of the last attempt, every task ended
-/// by itself, and the container that is the run exited with 0.
+/// Whether the tasks show that the work of the run succeeded: every task of the last attempt ended
+/// by itself, and its container [`crate::domain::Work::container`] exited with 0.
 #[must_use]
 pub fn work_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
     let container = lease.work.as_ref().and_then(|work| work.container.as_ref());

@@ -1,4 +1,4 @@
-//! What is known of a holder, and where it comes from.
+//! The evidence about a holder, and its sources.
 
 use crate::domain::{
     ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds, Task, Timestamp,
@@ -7,40 +7,40 @@ use crate::domain::{
 /// How long a described state may lag behind an event.
 pub const LAG_MAX: Seconds = Seconds::of(30);
 
-/// What was learnt of a holder's execution.
+/// The evidence of a holder's execution.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExecutionSight {
-    /// The holder is no execution: there is nobody to ask.
+    /// The holder is no execution.
     NotOne,
-    /// Step Functions says so.
+    /// The description of the execution.
     Seen(ExecutionDescription),
-    /// Step Functions does not know it: it ended long ago.
+    /// Step Functions does not know it: it ended long ago, or began a moment ago.
     Unknown,
-    /// It could not be learnt, and why.
+    /// The call failed, and why.
     Hidden(String),
 }
 
-/// What was learnt of a holder's tasks.
+/// The evidence of a holder's tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TasksSight {
-    /// The run named no place to look at.
+    /// The run named no cluster.
     NotNamed,
-    /// ECS lists these.
+    /// The tasks that ECS lists.
     Seen(Vec<Task>),
-    /// It could not be learnt, and why.
+    /// The call failed, and why.
     Hidden(String),
 }
 
-/// What was learnt of the task that a holder is.
+/// The evidence of a holder that is a task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TaskSight {
-    /// The holder is no task: there is nobody to ask.
+    /// The holder is no task.
     NotOne,
-    /// ECS says so.
+    /// The description of the task.
     Seen(Task),
     /// ECS does not know it: it stopped long ago, or began a moment ago.
     Unknown,
-    /// It could not be learnt, and why.
+    /// The call failed, and why.
     Hidden(String),
 }
 
@@ -48,17 +48,17 @@ pub enum TaskSight {
 /// a holder proves nothing: a caller of acquire-lock chooses it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ownership {
-    /// It is asked for only before the execution is stopped.
+    /// Not checked: the check comes only before the execution is stopped.
     NotAsked,
     /// Its input or its definition names the lock.
     Proven,
-    /// Neither does.
+    /// Neither names the lock.
     Unproven,
-    /// It could not be learnt, and why.
+    /// The call failed, and why.
     Hidden(String),
 }
 
-/// What is known of a holder.
+/// The evidence about a holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Evidence {
     /// Of its execution.
@@ -69,7 +69,8 @@ pub struct Evidence {
     pub tasks: TasksSight,
     /// Of the execution that waits to replace it, where there is one.
     pub replacer: ExecutionSight,
-    /// Whether the time of that run to wait is over: it is still in the queue until it asks again.
+    /// Whether that run's time to wait is over. It stays in the queue until its next request or a
+    /// hand-over.
     pub gave_up: bool,
     /// Whether its execution may be stopped for this lock.
     pub ownership: Ownership,
@@ -138,7 +139,7 @@ impl Evidence {
         seen.state != ExecutionState::Running && (none || (seen.redrives > 0 && none_runs))
     }
 
-    /// The evidence, with what `hint` reports where the described states lag behind it.
+    /// Applies what `hint` reports where the described states lag behind it.
     ///
     /// The described state counts where the event is old, where it shows a later redrive, and where
     /// the holder was granted or has renewed `lease` since the end that the event reports.
@@ -170,9 +171,9 @@ impl Evidence {
         }
     }
 
-    /// The evidence, with the end of the execution taken back where `lease` shows that it was
-    /// redriven since: its holder has reported more redrives, or the description may lag behind.
-    /// Returns whether it may.
+    /// Takes the end of the execution back where `lease` shows that it was redriven since: its
+    /// holder has reported more redrives, or the description may lag behind. Returns whether it may
+    /// lag behind.
     pub(super) fn doubt(&mut self, lease: &Lease, now: Timestamp) -> bool {
         let ExecutionSight::Seen(seen) = &mut self.execution else {
             return false;
@@ -185,8 +186,9 @@ impl Evidence {
     }
 }
 
-/// Whether an end of the execution may have been overtaken by a redrive that its description does not show
-/// yet: it is older than the last sign of life in `lease`, and that is no older than a description lags.
+/// Whether an end of the execution may have been overtaken by a redrive that its description does
+/// not show yet: it is older than the last sign of life in `lease`, which is younger than
+/// [`LAG_MAX`].
 pub(crate) fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
     let sign = lease.last_sign();
     seen.stopped_at.is_some_and(|end| end < sign) && now < sign.plus(LAG_MAX)

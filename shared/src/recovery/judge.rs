@@ -9,21 +9,22 @@ use crate::domain::{
     StalePolicy, Staleness, StopReason, Task, Timestamp,
 };
 
-/// How long a waiter may leave the grant of its hand-over unconfirmed before it counts as silent.
+/// Time after a hand-over in which its waiter has to confirm it, before it counts as silent.
 ///
 /// Its waiting state registers again and finds the grant: at the latest after the longest attempt
-/// of a wait, which is a year in 4,000 attempts, and the pauses of its retries. A run that has gone
-/// on without its waiting state never registers.
+/// of a wait, which is a year in 4,000 attempts, and the pauses of its retries. A run that has left
+/// its waiting state never registers.
 pub(super) const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
-/// How long after the end of its lease a holder may be left that nothing can be learnt of: a cluster is
-/// gone, a family has more tasks than are read, a right is missing. Then its lock freezes.
+/// Time after the end of its lease in which a holder without readable evidence is left as it is:
+/// its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is
+/// missing. Then its lock is frozen.
 const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 
 /// What to do about the holder of `lease`.
 ///
 /// ```text
 ///  execution   tasks      lease                    action
-///  just ended  none seen                           note that it is ending
+///  just ended  none seen                           mark it as ending
 ///  ended       none run                            recover, as succeeded if their work had
 ///  ended       some run                            stop the tasks
 ///  unknown                expired                  as if it had ended
@@ -57,8 +58,8 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
             ExecutionState::Ended(end) => ended(lease, &evidence.tasks, &in_words(end), now),
             ExecutionState::Running => owned(evidence, running(lease, evidence, now)),
         },
-        // One that began a moment ago may not be known yet: DescribeExecution is eventually
-        // consistent (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
+        // A new execution may not be known yet: DescribeExecution is eventually consistent
+        // (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
         ExecutionSight::Unknown if !lease.is_dead(now) => Action::Leave,
         ExecutionSight::Unknown => {
             let words = "Step Functions does not know the execution any more";
@@ -70,7 +71,7 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
 }
 
 /// A holder inside a container kills its own work before its lease ends. So the end of the lease is
-/// enough to free its permit, and what is seen of its task only makes it free sooner.
+/// enough to free its permit, and evidence of its task only frees it sooner.
 fn not_an_execution(task: &TaskSight, dead: bool) -> Action {
     let (death, evidence) = match task {
         TaskSight::Seen(task) if task.stopped => {
@@ -109,7 +110,7 @@ fn is_recent(seen: &ExecutionDescription, now: Timestamp) -> bool {
     seen.stopped_at.is_some_and(|at| now < at.plus(LIST_LAG))
 }
 
-/// The holder keeps its permit until a later check: the next run that asks, or the sweep.
+/// The holder keeps its permit until a later check, by the next acquire or the sweep.
 fn unsettled(lease: &Lease) -> Action {
     if lease.ending.is_some() {
         return Action::Leave;
@@ -122,8 +123,8 @@ fn unsettled(lease: &Lease) -> Action {
     }
 }
 
-/// Whether the holder is dead cannot be learnt: it is left with an alert, and after [`HIDDEN_MAX`] its
-/// lock freezes.
+/// The evidence cannot be read: the holder is left with an alert, and after [`HIDDEN_MAX`] its lock
+/// is frozen.
 fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;
@@ -156,8 +157,8 @@ fn ended(lease: &Lease, tasks: &TasksSight, execution: &str, now: Timestamp) -> 
         return stopped(lease, tasks, execution);
     }
     Action::Stop {
-        // The note is asked for again where it stands: these tasks are to be stopped only if the
-        // lease has not been renewed since they were listed.
+        // The mark is requested even if it is set: these tasks are to be stopped only if the lease
+        // has not been renewed since they were listed.
         commit: match lease.is_stopped() {
             true => Commitment::Done,
             false => Commitment::Ending,
@@ -168,7 +169,7 @@ fn ended(lease: &Lease, tasks: &TasksSight, execution: &str, now: Timestamp) -> 
     }
 }
 
-/// None of its tasks runs any more.
+/// The recovery of a holder none of whose tasks runs.
 fn stopped(lease: &Lease, tasks: &[Task], execution: &str) -> Action {
     let succeeded = work_succeeded(lease, tasks);
     let tasks = match tasks.len() {
@@ -193,7 +194,7 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         TasksSight::NotNamed | TasksSight::Hidden(_) => (Vec::new(), None),
     };
     let cause = lease.ending.map(|ending| ending.cause);
-    // A redrive that the holder has not reported yet goes on with its grant.
+    // A redrive that the holder has not reported yet continues under its grant.
     let redriven =
         matches!(&evidence.execution, ExecutionSight::Seen(seen) if seen.redrives > lease.redrives);
     if let (Some(EndingCause::Over), Some(tasks), false) = (cause, all_stopped, redriven) {
@@ -219,7 +220,7 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
                     replacer: by.clone(),
                 }
             }
-            // It may be dead.
+            // The replacer may be dead.
             ExecutionSight::Hidden(_) => Action::Leave,
             // One that began a moment ago may not be known yet.
             ExecutionSight::Seen(_) | ExecutionSight::Unknown | ExecutionSight::NotOne => {
@@ -235,8 +236,8 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     silent(lease, now, stop)
 }
 
-/// The action, unless it stops an execution that is not shown to belong to the lock: then a silent
-/// holder freezes the lock, as under `hold`.
+/// The action, unless it stops an execution that is not shown to belong to the lock. Then a silent
+/// holder freezes the lock, as under `hold`, and any other is left with an alert.
 fn owned(evidence: &Evidence, action: Action) -> Action {
     let Action::Stop {
         commit,
@@ -262,8 +263,8 @@ fn owned(evidence: &Evidence, action: Action) -> Action {
     }
 }
 
-/// Of a holder whose execution runs: silence is not death, so it is marked first, and has time to
-/// clear the mark.
+/// The action on a holder whose execution runs. Silence is no evidence of death, so the holder is
+/// marked as a suspect first, and has time to clear the mark.
 fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Action) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;

@@ -1,7 +1,7 @@
-//! What every store promises, as cases that any store can be put through.
+//! The promises of every store, as cases to run against any store.
 //!
-//! A broken promise panics with the case's own message. The domain is the judge: a store has to
-//! agree with `Guard::holds`, `RunGuard::holds`, `WaiterDrop::holds`, `Update::apply` and
+//! A broken promise panics with the message of its case. The domain decides what is right: a store
+//! has to agree with `Guard::holds`, `RunGuard::holds`, `WaiterDrop::holds`, `Update::apply` and
 //! `RunWrite::over`.
 
 mod due;
@@ -17,11 +17,11 @@ mod waiters;
 use super::{Commit, LockStore};
 use crate::domain::{Change, LockKey, LockRecord, Run, RunId, Waiter, WaiterId};
 
-/// Puts `store` through all cases. Locks get the prefix `unique`, so that a table can be used
+/// Runs all cases against `store`. Locks get the prefix `unique`, so that a table can be used
 /// again.
 ///
 /// # Panics
-/// When the store breaks a promise.
+/// If the store breaks a promise.
 pub async fn run_all<S: LockStore>(store: &S, unique: &str) {
     let bench = Bench { store, unique };
     records::a_record_is_created_only_once(&bench).await;

@@ -5,8 +5,8 @@
 //!                sk = run#token/<token>   the run of a grant, in the history
 //!                sk = run#act/<version>   an operator's act, in the history
 //!                sk = run#key/<run key>   the marker of a run key
-//!                sk = waiter#<short name> who waits in the queue
-//!  pk = #token-key sk = key               what task tokens are sealed with, for the functions
+//!                sk = waiter#<short name> the side item of a waiter
+//!  pk = #token-key sk = key               the key that the functions seal task tokens with
 //!  index `due`:  shard, dueAt             records with holders or waiters, for the sweep
 //! ```
 //!
@@ -79,7 +79,7 @@ impl DynamoStore {
             .send()
             .await;
         match sent {
-            // A put returns no new values, and needs none: the record is the one that was sent.
+            // PutItem returns no new values, and needs none: the record is the one that was sent.
             Ok(_) => Ok(Commit::Committed(change.read_back.then(|| record.clone()))),
             Err(failure) => match failure.as_service_error() {
                 Some(PutItemError::ConditionalCheckFailedException(failed)) => {
@@ -223,7 +223,8 @@ impl LockStore for DynamoStore {
     }
 }
 
-/// An update without a condition would create the item: assignments always ask for one.
+/// The condition of assignments. An update without one would create the item, so they always
+/// require that it exists.
 fn update_condition(guard: &Guard, expression: &mut Expression) -> String {
     let there = guard::exists(expression);
     if guard.0.is_empty() {

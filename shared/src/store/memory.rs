@@ -1,4 +1,4 @@
-//! A table in memory: the reference that the real store must agree with.
+//! A table in memory: the reference for the DynamoDB store.
 
 use super::{Commit, DUE_PAGE, DueLock, DuePage, Found, HistoryPage, LockStore, StoreError, shard};
 use crate::domain::{
@@ -26,7 +26,7 @@ pub struct LockItems {
 }
 
 impl LockItems {
-    /// Does `change`, whole or not at all.
+    /// Writes `change`, whole or not at all.
     pub fn commit(&mut self, change: &Change) -> Commit {
         let mut found = Found::default();
         let mut failed = false;
@@ -58,7 +58,7 @@ impl LockItems {
         Commit::Committed(self.record.clone().filter(|_| change.read_back))
     }
 
-    /// Writes the side item of a waiter, unless a newer one of that waiter is there.
+    /// Writes the side item of a waiter, unless a newer one of that waiter exists.
     pub fn register(&mut self, waiter: &Waiter) {
         let known = self.waiters.get(&waiter.id());
         if known.is_none_or(|known| known.since <= waiter.since) {
@@ -68,12 +68,12 @@ impl LockItems {
 }
 
 impl MemoryStore {
-    /// Puts a record there, whatever it replaces.
+    /// Puts a record, whatever it replaces.
     pub fn put(&self, lock: LockKey, record: LockRecord) {
         self.lock().entry(lock).or_default().record = Some(record);
     }
 
-    /// Puts a run there, whatever it replaces.
+    /// Puts a run, whatever it replaces.
     pub fn put_run(&self, lock: LockKey, id: RunId, run: Run) {
         self.lock().entry(lock).or_default().runs.insert(id, run);
     }

@@ -1,4 +1,4 @@
-//! Take a permit, or a place in the queue.
+//! The decision on an acquire.
 
 use super::draft::Draft;
 use crate::domain::fast::enqueue;
@@ -20,7 +20,7 @@ pub(super) fn decide(
         .record
         .clone()
         .unwrap_or_else(|| LockRecord::new(terms.permits));
-    // Under a committed stop the old grant is no answer: the caller may wait for its end.
+    // Under a committed stop the caller does not get its old grant again, but may wait for its end.
     let held = record.holders.get(&terms.holder);
     let is_free = held.is_none();
     if let Some(lease) = held.filter(|lease| !lease.is_stopped()) {
@@ -33,7 +33,7 @@ pub(super) fn decide(
     }
     let has = record.permits;
     if record.is_idle() {
-        // Another capacity is fine once nobody counts on the old one.
+        // An idle lock takes another capacity: no holder or waiter relies on the old one.
         record.permits = terms.permits;
     } else if has != terms.permits {
         return Err(Refusal::PermitsMismatch {
@@ -59,7 +59,8 @@ pub(super) fn decide(
         }
         WhenFull::Queue { most } => {
             let mut transition = join(&record, &id, now);
-            // Without a record, or with a new capacity, the numbers have to be known.
+            // A write that creates the record or changes the capacity depends on the record's
+            // version.
             let plain = seen.record.is_some() && has == terms.permits && is_free;
             transition.blind = enqueue(acquire, most, &record, now).filter(|_| plain);
             Ok(transition)
@@ -69,9 +70,9 @@ pub(super) fn decide(
     }
 }
 
-/// The same holder again: the same grant. A lease that ran out meanwhile starts anew under the
-/// same token, because no other run has taken it over. A waiter that finds the grant of its
-/// hand-over confirms it by that.
+/// A holder that acquires again gets the same grant. An expired lease is renewed under the same
+/// token, because no other run has taken the permit over. A waiter confirms its hand-over with this
+/// request.
 fn held_already(
     record: &LockRecord,
     acquire: &Acquire,
@@ -88,7 +89,7 @@ fn held_already(
         true => (lease.clone(), None),
         false => {
             let lease = match good {
-                // The time that the hand-over took to reach its waiter is none of the run's.
+                // The time until the waiter confirmed its hand-over does not count as the run's.
                 true if lease.is_spent(now).is_some() => Lease {
                     call: None,
                     ..lease.excused(now)
@@ -112,7 +113,7 @@ fn held_already(
     }
 }
 
-/// A waiter asks again: it keeps its place, takes the turn that has come, or gives up.
+/// A waiter repeats its request: it keeps its place, is granted a permit, or gives up.
 fn wait_on(
     record: &LockRecord,
     seen: &Snapshot,
@@ -158,7 +159,7 @@ fn granted(
     let mut draft = Draft::of(record);
     match waited_as {
         Some(id) => draft.leave_queue(id, None),
-        // A waiting state has registered before it was known that the lock is free.
+        // A waiting state has registered before the lock was known to be free.
         None if acquire.task_token.is_some() => {
             draft.drop_side_item(&WaiterId::of(&acquire.terms.holder));
         }
@@ -181,8 +182,8 @@ fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
     Transition::to(next, outcome)
 }
 
-/// Goes first in the queue, and has the oldest holder that no other run replaces yet stopped. One
-/// holder makes room for one: the others of a semaphore work on.
+/// Joins the front of the queue and, if no permit is free, stops the oldest holder that no other
+/// run replaces yet. One run replaces one holder: the others of a semaphore continue.
 fn replace(record: &LockRecord, by: &HolderId, id: &WaiterId, now: Timestamp) -> Transition {
     let mut next = record.clone();
     next.front_ticket = next.front_ticket.ahead();
@@ -241,7 +242,8 @@ fn queue_full(record: &LockRecord, most: usize) -> Refusal {
     }
 }
 
-/// A paused lock lets runs wait; a frozen one lets nobody in who may wait in vain.
+/// Refuses a run at a closed lock. A paused lock still accepts waiters under the overlap policy
+/// `queue`; a frozen one does not, because the wait may be in vain.
 fn refuse_closed(record: &LockRecord, when_full: WhenFull) -> Result<(), Refusal> {
     match &record.mode {
         Mode::Open => Ok(()),
@@ -258,8 +260,9 @@ pub(super) fn refuse_succeeded(seen: &Snapshot, terms: &Terms, now: Timestamp) -
     Some(Refusal::Duplicate { run_key, run })
 }
 
-/// Another run of the same key is under way, with its permit or without. Of one that is ending it
-/// is not known yet whether it leaves the key free.
+/// Refuses a run whose run key has another run under way, with or without its permit. If that run
+/// is ending, whether it leaves the key free is not known yet, and the refusal is that of a held
+/// lock.
 fn refuse_running(
     record: &LockRecord,
     seen: &Snapshot,

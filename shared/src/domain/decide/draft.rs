@@ -1,4 +1,4 @@
-//! A transition in the making: leases end, waiters are let in, history is written.
+//! Builds a transition: ends leases, hands permits over, writes the history.
 
 use super::{end_run, start_run};
 use crate::domain::{
@@ -7,7 +7,7 @@ use crate::domain::{
     Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
 };
 
-/// A transition in the making.
+/// A transition under construction.
 pub(super) struct Draft<'a> {
     before: &'a LockRecord,
     pub(super) next: LockRecord,
@@ -31,12 +31,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Ends the lease of `holder`, and writes how into the history.
+    /// Ends the lease of `holder`, and writes `end` into the history.
     pub(super) fn close(&mut self, holder: &HolderId, lease: &Lease, end: RunEnd) {
         self.next.holders.remove(holder);
         self.narrow
             .push(Clause::LeaseSame(holder.clone(), Box::new(lease.clone())));
-        // What a later heartbeat has to know: whether it may have its grant back, or run on without.
+        // A later heartbeat reads from it whether its grant may be reinstated, or its run continues
+        // without.
         let redrivable = lease.beat.is_some() && end.outcome != RunOutcome::Succeeded;
         let runs_on = lease.stale == StalePolicy::Yield && end.outcome == RunOutcome::Lost;
         let run = Run {
@@ -72,11 +73,12 @@ impl<'a> Draft<'a> {
             .iter_mut()
             .find(|(_, write)| write.id == marker.id);
         if let Some((_, ending)) = ending {
-            // The run that ends here had the same key and failed: one write makes it the new one's.
+            // The run that ends here has the same key and did not succeed: one write makes the
+            // marker the new run's.
             ending.run = marker.run;
             return;
         }
-        // A marker that is open although no run keeps its key was left behind.
+        // An open marker that does not keep its key taken is left over from an earlier run.
         let left = seen.runs.get(&marker.id);
         let left = left.filter(|run| run.end.is_none() && !run.runs_on(retention, now));
         let guard = left.map_or(RunGuard::NotTaken(now), |run| {
@@ -85,7 +87,8 @@ impl<'a> Draft<'a> {
         self.runs.push((guard, marker));
     }
 
-    /// Takes a waiter out of the queue. `seen` is its side item where it must not have changed.
+    /// Takes a waiter out of the queue. `seen` is its side item, if the write must fail when that
+    /// has changed.
     pub(super) fn leave_queue(&mut self, id: &WaiterId, seen: Option<&Waiter>) {
         self.next.queue.remove(id);
         self.spare_replaced_by(id);
@@ -98,7 +101,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A holder is not stopped for a run that waits no longer, unless its stop is committed.
+    /// Withdraws the replacement of a holder by a run that waits no longer, unless the stop is
+    /// committed.
     fn spare_replaced_by(&mut self, id: &WaiterId) {
         for (holder, lease) in &mut self.next.holders {
             let by_this = lease.replaced_by.as_ref().map(WaiterId::of).as_ref() == Some(id);
@@ -110,7 +114,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Drops the side item of a caller that got its answer without a place in the queue.
+    /// Deletes the side item of a caller that was answered without a place in the queue.
     pub(super) fn drop_side_item(&mut self, id: &WaiterId) {
         self.waiter = Some(WaiterDrop {
             id: id.clone(),
@@ -118,8 +122,8 @@ impl<'a> Draft<'a> {
         });
     }
 
-    /// Lets the first waiter in if a permit is free: with its grant, or with the reason why it goes
-    /// without. One waiter at a time: what is left to do is left as an effect.
+    /// Hands a free permit over to the first waiter, or sends that waiter away with the reason. One
+    /// waiter at a time: the rest is left to [`Effect::HandOver`].
     pub(super) fn let_in(&mut self, seen: &Snapshot, now: Timestamp) {
         let first = self.next.first_waiter();
         let Some((id, ticket)) = first.map(|(id, ticket)| (id.clone(), ticket)) else {
@@ -141,10 +145,11 @@ impl<'a> Draft<'a> {
             {
                 return;
             }
-            // Whether its key is taken shows when the run before it has ended; so does whether its
-            // own name is free again.
+            // Whether its run key is taken, and whether its own name is free, is known only when
+            // the run before it has ended.
             Some(waiter) if self.waits_for_ending(waiter) => return,
-            // Its own grant ends with this write, which cannot end and begin one under the same name.
+            // Its own earlier grant ends with this write, which cannot end and begin one under the
+            // same name.
             Some(waiter) if self.before.holders.contains_key(&waiter.terms.holder) => {
                 self.effects.push(Effect::HandOver);
                 return;
@@ -169,7 +174,7 @@ impl<'a> Draft<'a> {
                     self.admitted = true;
                 }
             },
-            // Nobody knows who that was.
+            // Without its side item, the holder and the terms of the waiter are unknown.
             None => self.leave_queue(&id, None),
         }
         if self.next.can_grant(now) && !self.next.queue.is_empty() {
@@ -223,8 +228,8 @@ impl<'a> Draft<'a> {
         self.finish(outcome, now)
     }
 
-    /// For a permit that goes from one holder straight to the first waiter: arrivals at the end of
-    /// the queue and heartbeats of others may be written in between.
+    /// The guard of a permit that passes from one holder to the first waiter: it allows arrivals at
+    /// the end of the queue and heartbeats of other holders to be written in between.
     fn narrow_guard(&self, now: Timestamp) -> Option<Guard> {
         let same_due = self.next.due == self.before.due;
         let one_for_one = self.admitted && self.next.holders.len() == self.before.holders.len();

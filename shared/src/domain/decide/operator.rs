@@ -1,4 +1,4 @@
-//! An operator's word: pause, resume, evict. Each leaves an entry in the history.
+//! An operator's orders: pause, resume, evict. Each leaves an entry in the history.
 
 use super::draft::Draft;
 use super::ended;
@@ -7,7 +7,7 @@ use crate::domain::{
     RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, Timestamp, Transition, WaiterId,
 };
 
-/// The entry of an act that makes `next`, whose version it is known by.
+/// The history entry of an act that writes `next`, under the version of `next`.
 pub(super) fn act(next: &LockRecord, actor: &HolderId, end: RunEnd) -> (RunGuard, RunWrite) {
     let at = end.at;
     let run = Run {
@@ -18,7 +18,8 @@ pub(super) fn act(next: &LockRecord, actor: &HolderId, end: RunEnd) -> (RunGuard
     (RunGuard::NotTaken(at), RunWrite { id, run })
 }
 
-/// Holders finish; nobody new starts. A lock may be paused before its first run.
+/// Pauses the lock: holders finish, and no permit is granted. A lock may be paused before its first
+/// run.
 pub(super) fn pause(seen: &Snapshot, order: &Order, now: Timestamp) -> Transition {
     let record = seen.record.clone();
     let mut next = record.unwrap_or_else(|| LockRecord::new(Permits::ONE));
@@ -32,7 +33,7 @@ pub(super) fn pause(seen: &Snapshot, order: &Order, now: Timestamp) -> Transitio
     transition
 }
 
-/// Permits are given out again, to the first waiter at once.
+/// Resumes the lock, and hands a free permit over to the first waiter at once.
 pub(super) fn resume(seen: &Snapshot, order: &Order, now: Timestamp) -> Transition {
     let closed = seen.record.as_ref().filter(|r| r.mode != Mode::Open);
     let Some(record) = closed else {
@@ -40,7 +41,7 @@ pub(super) fn resume(seen: &Snapshot, order: &Order, now: Timestamp) -> Transiti
     };
     let mut draft = Draft::of(record);
     draft.next.mode = Mode::Open;
-    // The operator has decided that the holder may go on: what made it stale counts anew.
+    // The operator has decided that the holder may continue: its time limits start again.
     for lease in draft.next.holders.values_mut() {
         if lease.stale == StalePolicy::Hold && lease.staleness(now).is_some() {
             *lease = lease.excused(now);
@@ -53,7 +54,8 @@ pub(super) fn resume(seen: &Snapshot, order: &Order, now: Timestamp) -> Transiti
     transition
 }
 
-/// The permit or the place goes at once. The holder's next heartbeat learns that its lease is lost.
+/// Takes the permit, or the place in the queue, at once. The holder's next heartbeat is refused:
+/// its lease is lost.
 pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transition {
     let Some(record) = &seen.record else {
         return Transition::unchanged(Outcome::Unchanged);
@@ -75,8 +77,8 @@ pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transitio
     drop_waiter(seen, evict, now)
 }
 
-/// The place in the queue goes, and never a permit: a waiter whose turn has come in between keeps
-/// its grant.
+/// Takes the place in the queue, and never a permit: a waiter that was granted one in between keeps
+/// it.
 pub(super) fn drop_waiter(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transition {
     let id = WaiterId::of(&evict.holder);
     let queued = seen.record.as_ref();

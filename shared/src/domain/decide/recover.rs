@@ -1,4 +1,4 @@
-//! Dead and stale holders: free their permit, freeze the lock, remember their tasks.
+//! Dead and stale holders: frees their permits, freezes the lock, notes their tasks.
 
 use super::draft::Draft;
 use super::ended;
@@ -16,7 +16,7 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
-    // A run that was started again since: what was seen is not true any more.
+    // The run has shown a sign of life or has changed since, which voids the evidence.
     if lease.version() != recover.seen {
         return Transition::unchanged(Outcome::Unchanged);
     }
@@ -77,7 +77,7 @@ pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transi
     transition
 }
 
-/// Writes the run's entry in the history, of a run that holds its permit as of one that is over.
+/// Notes a task in the run's entry in the history, whether the run holds its permit or has ended.
 pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
     let nothing = Transition::unchanged(Outcome::Unchanged);
     let id = RunId::Token(note.token);

@@ -1,24 +1,24 @@
-//! A redriven execution goes on under the grant that it had.
+//! Reinstates the grant of a redriven execution.
 
 use crate::domain::{
     Lease, LockRecord, Mode, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
     Timestamp, Transition,
 };
 
-/// How long after the end of a run its heartbeats may be late ones, that were under way when it
-/// ended: longer than a call of the function can take.
+/// How long after the end of a run a heartbeat may have been under way when it ended: longer than a
+/// call of the function can take.
 pub(super) const LATE_BEATS: Seconds = Seconds::of(15);
 
-/// Puts the lease of an ended run back, if nobody was granted since and the permit is free.
+/// Reinstates the lease of an ended run, if no run was granted a permit since and one is free.
 ///
-/// RedriveExecution goes on behind the acquire step, under the same ARN
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>), so the run
-/// comes with the token of a grant that is over. While that is still the lock's last token, the
-/// grant can be put back under it: no larger one was ever given out. Once it is not, the run has
-/// been overtaken and its token is too old for any resource that checks it.
+/// RedriveExecution resumes behind the acquire step, under the same ARN
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>), so the run has
+/// the token of a grant that is over. While that is still the lock's last token, the grant can be
+/// reinstated under it: no larger one was issued. Otherwise the run has been overtaken, and its
+/// token is too old for any resource that checks it.
 ///
-/// A heartbeat right after the end is no redrive, unless it counts more redrives than the grant
-/// knew: it must not bring a released lock back.
+/// A heartbeat right after the end is no redrive, unless it reports more redrives than the lease:
+/// it must not reacquire a released lock.
 pub(super) fn reinstate(
     record: &LockRecord,
     run: &Run,

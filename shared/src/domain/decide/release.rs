@@ -1,4 +1,4 @@
-//! Give a permit back.
+//! The decision on a release.
 
 use super::draft::Draft;
 use super::ended;
@@ -48,11 +48,11 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     draft.finish(outcome, now)
 }
 
-/// A run whose grant is over reports the end of its work all the same.
+/// The end of work that a run reports after its grant is over.
 ///
-/// - A success takes the run key for good, if no other run has taken it meanwhile. Where no run was
-///   granted since, the work was exclusive all the time, so it counts as released.
-/// - A run that lost its permit and went on without has kept its key: a failure gives it back.
+/// - A success takes the run key for the retention, if no other run has taken it meanwhile. If no
+///   run was granted a permit since, the work was exclusive all the time, so it counts as released.
+/// - A run that lost its permit and continued without it has kept its key: a failure frees it.
 fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Option<Transition> {
     let before = run.end.as_ref()?;
     let lease = run.lease.as_ref();
@@ -62,7 +62,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     if before.outcome == RunOutcome::Succeeded || !(succeeded || runs_on) {
         return None;
     }
-    // Another run has the key by now: the history keeps one success of it.
+    // Another run has taken the key: the history keeps one success per key.
     let key = run.run_key.clone().map(RunId::Key);
     let marker = key.and_then(|key| seen.runs.get(&key));
     if marker.is_some_and(|marker| marker.token != release.token) {
@@ -84,7 +84,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     let record = seen.record.as_ref();
     let newest = record.filter(|record| record.last_token == release.token && lease.is_some());
     Some(match newest.filter(|_| !runs_on) {
-        // The version stops a heartbeat that is about to put the grant back.
+        // The new version makes the write of a heartbeat fail that would reinstate the grant.
         Some(record) => Transition {
             runs,
             ..Transition::to(
@@ -123,8 +123,8 @@ fn late_marker(
     Some((guard, RunWrite { id, run }))
 }
 
-/// A release that comes twice may have been cut off behind its write: before it sent the wake-up of
-/// the waiter that it let in, or before it let in the next. Both may be done twice.
+/// The effects of a repeated release. The first may have failed after its write: before it woke the
+/// waiter that it granted a permit, or before the hand-over to the next. Both may be done twice.
 fn left_behind(record: Option<&LockRecord>, now: Timestamp) -> Vec<Effect> {
     let Some(record) = record else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Move the end of a lease forward.
+//! The decision on a heartbeat.
 
 use super::draft::Draft;
 use super::ended;
@@ -36,13 +36,14 @@ pub(super) fn decide(
     }
 }
 
-/// The lease of a holder that is alive. One that was noted as ending has been redriven since: its
-/// heartbeat counts more redrives, or comes too late to have been under way at the end.
+/// The lease of a holder that sends a heartbeat. It is no longer ending if its execution was
+/// redriven since: the heartbeat reports more redrives, or comes too late to have been under way at
+/// the end.
 fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
     if let Some(redrives) = renew.redrives.filter(|count| *count > lease.redrives) {
         return lease.redriven(redrives, now);
     }
-    // The time that a hand-over took to reach its waiter is none of the run's.
+    // The time until the waiter confirmed its hand-over does not count as the run's.
     if lease.call.is_some() && lease.is_spent(now).is_some() {
         return lease.excused(now);
     }
@@ -64,7 +65,7 @@ fn renewed(record: &LockRecord, renew: &Renew, lease: Lease) -> Transition {
     Transition::to(next, outcome)
 }
 
-/// The holder loses its permit and keeps running: its heartbeat state ends as if all were well.
+/// The holder loses its permit and keeps running: its heartbeat state ends without an error.
 fn yielded(
     seen: &Snapshot,
     record: &LockRecord,
@@ -81,7 +82,7 @@ fn yielded(
         now,
     );
     let mut draft = Draft::of(record);
-    // What stands in the record is the lease before this heartbeat.
+    // The record contains the lease before this heartbeat.
     let before = record.holders.get(&renew.holder).unwrap_or(lease);
     draft.close(&renew.holder, before, end);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
@@ -90,7 +91,7 @@ fn yielded(
     draft.finish(Outcome::Yielded { evidence }, now)
 }
 
-/// The holder keeps its permit, and nobody else gets one until an operator has looked.
+/// The holder keeps its permit, and no other is granted until an operator resumes the lock.
 fn frozen(
     record: &LockRecord,
     renew: &Renew,

@@ -1,4 +1,4 @@
-//! The end of a run that lost its permit and went on without.
+//! The end of a run that lost its permit and continued without it.
 
 use super::ended;
 use crate::domain::{
@@ -31,7 +31,7 @@ pub(super) fn decide(seen: &Snapshot, settle: &Settle, now: Timestamp) -> Transi
         run: run.clone(),
     };
     let mut runs = vec![(RunGuard::RunningUnder(settle.token), marker)];
-    // The history may have forgotten the run by now.
+    // The run's entry in the history may be past its retention.
     if settle.succeeded && now < lease.expires_at.plus(settle.retention) {
         let id = RunId::Token(settle.token);
         runs.push((RunGuard::EndedUnder(settle.token), RunWrite { id, run }));

@@ -21,8 +21,8 @@ pub(super) fn suspect(seen: &Snapshot, suspect: &Suspect, now: Timestamp) -> Tra
     changed(record, &suspect.holder, marked)
 }
 
-/// Commits the stop: a heartbeat that comes before this write makes it fail, one that comes after
-/// it is refused.
+/// Commits the stop, after which heartbeats are refused. A heartbeat that comes first voids the
+/// stop of a silent holder, and not that of a replaced one.
 pub(super) fn commit(seen: &Snapshot, stop: &Stop, now: Timestamp) -> Transition {
     let Some((record, lease)) = held(seen, &stop.holder, stop.token) else {
         return Transition::unchanged(Outcome::Unchanged);
@@ -49,15 +49,15 @@ pub(super) fn commit(seen: &Snapshot, stop: &Stop, now: Timestamp) -> Transition
     )
 }
 
-/// Notes that the work of a holder is being stopped.
+/// Marks a holder as ending: its work is being stopped.
 pub(super) fn mark_ending(seen: &Snapshot, mark: &MarkEnding, now: Timestamp) -> Transition {
     let Some((record, lease)) = held(seen, &mark.holder, mark.token) else {
         let record = seen.record.as_ref();
         let holders = record.map(LockRecord::oldest_first).unwrap_or_default();
         return Transition::unchanged(Outcome::Lost { holders });
     };
-    // A heartbeat since the evidence was gathered: the execution was redriven.
-    // Another check may have set the same mark since.
+    // A heartbeat since the evidence was gathered voids it: the execution was redriven. The same
+    // mark, set by another check, does not.
     let now_marked = |seen| LeaseVersion {
         ending: lease.ending.is_some(),
         ..seen

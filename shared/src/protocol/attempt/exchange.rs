@@ -1,33 +1,33 @@
-//! What an attempt asks of the table, what the table replies, and what follows.
+//! The requests of an attempt, and the replies of the table.
 
 use super::super::{Done, ProtocolError};
 use super::Attempt;
 use crate::domain::{Change, LockRecord, Run, RunId, Waiter, WaiterId};
 use crate::store::Commit;
 
-/// What the table is asked.
+/// A request to the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// Write the side item of a waiter, unless a newer one is there.
+    /// Writes the side item of a waiter, unless a newer one exists.
     Register(&'a Waiter),
-    /// Do a change, whole or not at all.
+    /// Writes a change, whole or not at all.
     Commit(&'a Change),
-    /// Read the record.
+    /// Reads the record.
     Load,
-    /// Read a run.
+    /// Reads a run.
     LoadRun(&'a RunId),
-    /// Read the side item of a waiter.
+    /// Reads the side item of a waiter.
     LoadWaiter(&'a WaiterId),
-    /// Nothing: back off before a retry. How long, and how often, is for the caller to bound.
+    /// Backs off before a retry. The caller bounds the time and the number.
     BackOff,
 }
 
-/// What the table replies to a [`Request`].
+/// The reply of the table to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The side item is there.
+    /// The side item, or a newer one, exists.
     Registered,
-    /// What came of the change.
+    /// The result of the change.
     Commit(Commit),
     /// The record, if the lock has one.
     Record(Option<LockRecord>),
@@ -35,7 +35,7 @@ pub enum Reply {
     Run(Option<Run>),
     /// The side item, if there is one.
     Waiter(Option<Waiter>),
-    /// The time to back off is over.
+    /// The backoff is over.
     BackedOff,
 }
 
@@ -50,7 +50,7 @@ pub enum Next {
 
 #[cfg(feature = "test-util")]
 impl Request<'_> {
-    /// What a table with these items of the lock replies.
+    /// The reply of a table that has these items of the lock.
     pub fn to(self, items: &mut crate::store::memory::LockItems) -> Reply {
         match self {
             Self::Register(waiter) => {

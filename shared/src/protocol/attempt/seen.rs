@@ -27,7 +27,7 @@ impl Seen {
         }
     }
 
-    /// What `command` needs and is not known.
+    /// What `command` needs and has not been read.
     pub(super) fn missing(&self, command: &Command) -> Option<Missing> {
         let Some(record) = &self.found.record else {
             return Some(Missing::Record);
@@ -40,7 +40,7 @@ impl Seen {
         run.map(Missing::Run).or(waiter.map(Missing::Waiter))
     }
 
-    /// Takes up what was read; whether it is what was missing.
+    /// Takes the reply to a read. Returns whether it is the reply for `missing`.
     pub(super) fn learn(&mut self, missing: &Missing, reply: Reply) -> bool {
         match (missing, reply) {
             (Missing::Record, Reply::Record(record)) => self.found.record = Some(record),

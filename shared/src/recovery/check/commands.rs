@@ -1,4 +1,4 @@
-//! The commands that a check has carried out.
+//! The commands of a check.
 
 use super::Check;
 use crate::domain::{

@@ -1,4 +1,4 @@
-//! What a check asks for, what it is answered, and what it comes to.
+//! The requests, answers and results of a check.
 
 use crate::domain::{
     Command, ExecutionArn, FencingToken, HolderId, Lease, Outcome, RunOutcome, Seconds, TaskArn,
@@ -7,14 +7,14 @@ use crate::domain::{
 use crate::recovery::evidence::LAG_MAX;
 use crate::recovery::{ExecutionSight, LIST_LAG, Ownership, TaskSight, TasksSight};
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inspection {
-    /// The permit is free, or has gone to the first waiter.
+    /// The permit is free, or handed over to the first waiter. Contains how the run ended.
     Freed(RunOutcome),
-    /// The holder keeps its permit until its work is seen to have stopped.
+    /// The holder keeps its permit until its work has been confirmed to have stopped.
     Ending,
-    /// The same. Its execution has ended, and no task of it is listed: one may be listed yet.
+    /// The same. Its execution has ended, and ECS may not list its last task yet.
     Unlisted,
     /// The holder keeps its permit. Its execution has ended, and the lease was renewed since: by a
     /// heartbeat that was under way, or by a redrive that is not described yet.
@@ -24,7 +24,7 @@ pub enum Inspection {
 }
 
 impl Inspection {
-    /// After how long another check comes to something else, where the evidence was not settled.
+    /// Time after which another check may have another result, if the evidence was not settled.
     #[must_use]
     pub const fn settles_in(self) -> Option<Seconds> {
         match self {
@@ -35,39 +35,40 @@ impl Inspection {
     }
 }
 
-/// What a check asks for.
+/// A request of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
     /// DescribeExecution.
     DescribeExecution(ExecutionArn),
-    /// DescribeExecution with its input, and its definition: does it name the lock?
+    /// DescribeExecution and DescribeStateMachineForExecution: whether the input or the definition
+    /// names the lock.
     ProveOwnership(ExecutionArn),
     /// DescribeTasks of one task.
     DescribeTask(TaskArn),
     /// ListTasks and DescribeTasks of a task group.
     ListTasks(Work, String),
-    /// Carry a command out.
+    /// Executes a command.
     Execute(Command),
-    /// The same, where a failure does not matter.
+    /// Executes a command whose failure is only logged.
     Note(Command),
     /// StopExecution, with an error name and a cause.
     StopExecution(ExecutionArn, &'static str, String),
     /// StopTask: the cluster, the task, the reason.
     StopTask(String, String, String),
-    /// Send the wake-up of a hand-over once more.
+    /// Sends the wake-up of a hand-over again.
     Wake(Lease),
-    /// Raise an alert.
+    /// Raises an alert.
     Raise(Alert),
-    /// Read the side item of the run that waits to replace the holder.
+    /// Reads the side item of the run that waits to replace the holder.
     LoadWaiter(WaiterId),
-    /// Read the lease of the holder as it is now.
+    /// Reads the current lease of the holder.
     LoadLease(HolderId, FencingToken),
 }
 
-/// What operators are alerted to.
+/// An alert to operators.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Alert {
-    /// There is no evidence, and why.
+    /// Evidence is missing, and why.
     EvidenceMissing(String),
     /// The lock was frozen, with this note.
     Frozen(String),
@@ -102,14 +103,14 @@ pub enum Answer {
     Done,
 }
 
-/// What comes next.
+/// The next step of a check.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one of them, for a moment"
 )]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// This request, and its answer to [`Check::answer`].
+    /// The next request, whose answer [`super::Check::answer`] takes.
     Ask(Request),
     /// The check is over.
     Over(Inspection),

@@ -8,7 +8,7 @@ use std::error::Error;
 /// Longest text of an error, in characters.
 const TEXT_MAX: usize = 300;
 
-/// The failure of a request that was sent, or could not be.
+/// The error of a request that failed or could not be sent.
 pub(super) fn store_error<E, R>(failure: &SdkError<E, R>) -> StoreError
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -23,12 +23,13 @@ where
     by_code(code, text(failure))
 }
 
-/// A request that the SDK did not even build.
+/// The error of a request that the SDK could not build.
 pub(super) fn bad_request(problem: &BuildError) -> StoreError {
     StoreError::Unavailable(text(problem))
 }
 
-/// The error of a cancelled transaction; `None` where failed guards and conflicts are all there is.
+/// The error of a cancelled transaction; `None` if its only reasons are failed guards and
+/// conflicts.
 pub(super) fn cancellation(reasons: &[CancellationReason]) -> Option<StoreError> {
     let expected = |reason: &&CancellationReason| {
         is_busy(reason) || is_failed_guard(reason) || matches!(reason.code(), None | Some("None"))
@@ -43,17 +44,17 @@ pub(super) fn cancellation(reasons: &[CancellationReason]) -> Option<StoreError>
     Some(by_code(code, shorten(&text)))
 }
 
-/// Whether this action met another transaction.
+/// Whether the action conflicted with another transaction.
 pub(super) fn is_busy(reason: &CancellationReason) -> bool {
     reason.code() == Some("TransactionConflict")
 }
 
-/// Whether the condition of this action did not hold.
+/// Whether the condition of the action did not hold.
 pub(super) fn is_failed_guard(reason: &CancellationReason) -> bool {
     reason.code() == Some("ConditionalCheckFailed")
 }
 
-/// DynamoDB has no code of its own for it: the words tell
+/// Whether an item is too large. DynamoDB has no error code for it, so the message decides
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>).
 fn is_too_large(code: &str, message: &str) -> bool {
     matches!(code, "ValidationException" | "ValidationError") && message.contains("Item size")
@@ -78,7 +79,7 @@ fn by_code(code: &str, text: String) -> StoreError {
     }
 }
 
-/// What the error and its causes say.
+/// The messages of the error and its causes.
 ///
 /// Not `DisplayErrorContext`: it adds the response as `Debug`, and a response to a failed guard
 /// carries the item with its task tokens.

@@ -47,7 +47,7 @@ impl Expression {
         format!(":v{at}")
     }
 
-    /// What the request needs beside its expressions.
+    /// The placeholders of the request.
     pub(super) fn into_parts(self) -> Placeholders {
         let names = (0..).map(|at| format!("#n{at}")).zip(self.names);
         let values = (0..).map(|at| format!(":v{at}")).zip(self.values);
@@ -83,7 +83,7 @@ pub(super) fn update(lock: &LockKey, assigns: &[Assign], e: &mut Expression) -> 
     set_and_remove(&parts.set, &parts.remove)
 }
 
-/// The update expression that makes an item of a run.
+/// The update expression that writes a run to its item.
 pub(super) fn run_update(run: &Run, e: &mut Expression) -> String {
     let (has, has_not) = item::run_values(run);
     let set = has.into_iter().map(|(name, value)| {

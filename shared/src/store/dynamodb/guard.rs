@@ -1,5 +1,5 @@
 //! The rendering of guards. Every condition is strict about types, so that a damaged item fails it
-//! and comes back with the answer, where the reader names what is wrong with it.
+//! and is returned with the conflict, and the reader names its fault.
 
 use super::expression::Expression;
 use super::item::{FROZEN, OPEN, PAUSED, SCHEMA};
@@ -18,12 +18,12 @@ pub(super) fn condition(guard: &Guard, e: &mut Expression) -> String {
     all(&clauses.collect::<Vec<_>>())
 }
 
-/// The item is there.
+/// The condition that the item exists.
 pub(super) fn exists(e: &mut Expression) -> String {
     format!("attribute_exists({})", e.path(&["pk"]))
 }
 
-/// The condition expression of a side item's deletion; none where it does not matter what it is.
+/// The condition expression of a side item's deletion; `None` if any side item may be deleted.
 pub(super) fn waiter_condition(drop: &WaiterDrop, e: &mut Expression) -> Option<String> {
     let seen = drop.task_token.as_ref()?;
     let same = match seen {
@@ -33,7 +33,7 @@ pub(super) fn waiter_condition(drop: &WaiterDrop, e: &mut Expression) -> Option<
     Some(format!("{} OR {same}", missing(e, &["pk"])))
 }
 
-/// The condition of a registration: neither a newer one nor one of a newer version is there.
+/// The condition of a registration: no newer registration, and no item of a newer schema, exists.
 pub(super) fn not_newer(since: Timestamp, e: &mut Expression) -> String {
     let (none, path) = (missing(e, &["pk"]), e.path(&["since"]));
     let known = number_is(e, &["schema"], SCHEMA);

@@ -47,7 +47,7 @@ impl DynamoStore {
     }
 }
 
-/// One damaged entry must not hide all others.
+/// The run of an entry; `None` for a damaged one, which must not hide the others.
 fn readable(lock: &LockKey, item: &Attributes) -> Option<Run> {
     let run = token(lock, item).and_then(|token| decode::run(lock, &RunId::Token(token), item));
     if let Err(error) = &run {

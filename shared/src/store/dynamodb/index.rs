@@ -1,4 +1,4 @@
-//! The sweep's index: which locks have to be looked at.
+//! The sweep's index: the locks that are due.
 
 use super::DynamoStore;
 use super::error::store_error;
@@ -9,7 +9,7 @@ use crate::domain::{LockKey, Timestamp};
 use crate::store::{DUE_PAGE, DueLock, DuePage, StoreError};
 
 impl DynamoStore {
-    /// One page of the index. Its reads are eventually consistent: an index has no other
+    /// One page of the index. Its reads are eventually consistent: an index has no others
     /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html>).
     pub(super) async fn due_page(
         &self,
@@ -54,8 +54,8 @@ fn start_key(shard: u8, after: &DueLock) -> Attributes {
     key
 }
 
-/// One damaged record must not keep the sweep from all others of its shard. Whoever uses its lock
-/// is told, too.
+/// The lock of an index entry; `None` for a damaged one, which must not keep the sweep from the
+/// others of its shard. Requests to its lock fail with the same fault.
 fn readable(key: &Attributes) -> Option<DueLock> {
     let lock = due_lock(key);
     if let Err(error) = &lock {

@@ -19,7 +19,7 @@ pub(super) const OPEN: &str = "open";
 pub(super) const PAUSED: &str = "paused";
 pub(super) const FROZEN: &str = "frozen";
 pub(super) const RECORD: &str = "lock";
-/// What the sort key of a run begins with; its token follows.
+/// Prefix of the sort key of a run; its token follows.
 pub(super) const RUN_OF_TOKEN: &str = "run#token/";
 
 /// How a run ended, as it is written.
@@ -35,7 +35,7 @@ pub(super) const OUTCOMES: [(RunOutcome, &str); 9] = [
     (RunOutcome::Frozen, "frozen"),
 ];
 
-/// What happens to a stale holder, as it is written; nothing means the first.
+/// What happens to a stale holder, as it is written; a missing attribute means the first.
 pub(super) const STALE: [(StalePolicy, &str); 3] = [
     (StalePolicy::Terminate, "terminate"),
     (StalePolicy::Yield, "yield"),
@@ -110,18 +110,19 @@ pub(super) fn integer(number: i64) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
-/// A lease as it stands in the record's `holders`.
+/// A lease as a value in the record's `holders`.
 pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
     AttributeValue::M(given(lease_values(lease)).collect())
 }
 
-/// The attributes of a lease, those that it has not as well. Lengths are in milliseconds because
-/// DynamoDB adds numbers but does not multiply them: a renewal is `expiresAt = now + leaseMs`.
+/// The attributes of a lease, with `None` for those that it lacks. Lengths are in milliseconds
+/// because DynamoDB adds numbers but does not multiply them: a renewal is
+/// `expiresAt = now + leaseMs`.
 pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 21] {
     let millis = |time: Option<Timestamp>| time.map(|time| number(time.millis()));
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
-        // A record from before there was this attribute stays as it is.
+        // A lease from before this attribute existed stays without it.
         let since = (call.since != Timestamp::default()).then(|| number(call.since.millis()));
         AttributeValue::M(given([("taskToken", token), ("since", since)]).collect())
     });
@@ -156,7 +157,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
 }
 
 /// A waiter as an item. `ttl` only cleans up after registrations that arrive late: a waiting state
-/// registers anew every two hours at the latest.
+/// registers again every two hours at the latest.
 pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
     const GONE_AFTER: u64 = 86_400;
     let terms = &waiter.terms;
@@ -198,7 +199,7 @@ pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
     item
 }
 
-/// The attribute is missing where nothing was redriven.
+/// The number of redrives; 0 is a missing attribute.
 fn redrives(count: u32) -> Option<AttributeValue> {
     (count > 0).then(|| number(count.into()))
 }
@@ -212,8 +213,8 @@ pub(super) fn mode_words(mode: &Mode) -> (&'static str, Option<&str>) {
     }
 }
 
-/// The attributes of a run: those that it has, and those that it has not. The task's are left as
-/// they are where the run has none. `ttl` only cleans up: no decision looks at it.
+/// The attributes of a run: those that it has, and those that it lacks. The task's are left as they
+/// are if the run has none. `ttl` only cleans up: no decision reads it.
 pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec<&'static str>) {
     let end = run.end.as_ref();
     let retain_until = end.map(|end| end.retain_until.millis());

@@ -13,7 +13,8 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The attributes of `item`, which is named as partition key and sort key.
+    /// A reader of `map`, the attributes of the item with the name `item`: its partition key and
+    /// sort key.
     pub(super) fn new(item: &'a str, map: &'a Attributes) -> Self {
         let path = String::new();
         Self { item, path, map }
@@ -28,12 +29,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The names that are there.
+    /// The names of the attributes.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a String> + use<'a> {
         self.map.keys()
     }
 
-    /// Whether the attribute is there.
+    /// Whether the attribute exists.
     pub(super) fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }

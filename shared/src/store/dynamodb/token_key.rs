@@ -7,14 +7,14 @@ use crate::store::StoreError;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
-/// Its partition: no lock has such a name, and the policies of containers deny what begins so.
+/// Its partition key: no lock can have this name, and the policies of containers deny it.
 const PARTITION: &str = "#token-key";
 
-/// Its attribute.
+/// The attribute that contains it.
 const KEY: &str = "tokenKey";
 
 impl DynamoStore {
-    /// The key of this table: the one that is there, or from now on `fresh`.
+    /// The key of this table. If it has none, `fresh` becomes its key.
     ///
     /// # Errors
     /// [`StoreError`] when the table does not answer, or has a key of another length.
@@ -33,7 +33,7 @@ impl DynamoStore {
         })
     }
 
-    /// Of two functions that make a key at once both get the first.
+    /// Stores `fresh` unless a key exists. Two functions that do so at once both get the first key.
     async fn keep(&self, fresh: &[u8]) -> Result<Attributes, StoreError> {
         let fresh = AttributeValue::B(Blob::new(fresh));
         let sent = self

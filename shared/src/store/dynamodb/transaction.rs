@@ -12,8 +12,9 @@ use aws_sdk_dynamodb::types::{
 };
 
 impl DynamoStore {
-    /// The SDK gives every call its own `ClientRequestToken` and keeps it over its retries, so a
-    /// retry after a lost response succeeds without a second write.
+    /// Writes `change` with TransactWriteItems. The SDK gives every call its own
+    /// `ClientRequestToken` and keeps it over its retries, so a retry after a lost response
+    /// succeeds without a second write.
     pub(super) async fn transact(
         &self,
         lock: &LockKey,
@@ -148,7 +149,8 @@ impl DynamoStore {
     }
 }
 
-/// What the guards of a cancelled transaction found. Reasons stand in the order of the actions.
+/// The items that the guards of a cancelled transaction return. Reasons are in the order of the
+/// actions.
 fn found_in(
     lock: &LockKey,
     change: &Change,

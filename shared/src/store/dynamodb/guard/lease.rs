@@ -51,7 +51,7 @@ pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expressio
     all(&clauses)
 }
 
-/// By attribute: one that a newer version added does not make it another lease.
+/// Compares by attribute: one that a newer version added does not make it another lease.
 pub(super) fn lease_same(holder: &HolderId, lease: &Lease, e: &mut Expression) -> String {
     let clauses = lease_values(lease).into_iter().map(|(name, value)| {
         let path = ["holders", holder.as_str(), name];
@@ -74,7 +74,7 @@ pub(super) fn run_key_is(holder: &HolderId, key: Option<&RunKey>, e: &mut Expres
     }
 }
 
-/// The holder is there, and its lease has no attribute `name`.
+/// The holder exists, and its lease has no attribute `name`.
 pub(super) fn lacks(holder: &HolderId, name: &str, e: &mut Expression) -> String {
     let path = ["holders", holder.as_str(), name];
     all(&[is_type(e, &path[..2], "M"), missing(e, &path)])

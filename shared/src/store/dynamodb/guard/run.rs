@@ -45,7 +45,7 @@ fn over(now: Timestamp, e: &mut Expression) -> String {
     all(&clauses)
 }
 
-/// What every ended run has, and of which type.
+/// The attributes of every ended run, with their types.
 fn ended_well(e: &mut Expression) -> Vec<String> {
     let mut clauses = vec![
         number_is(e, &["schema"], SCHEMA),
