@@ -27,3 +27,5 @@ pub mod recovery;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;
+#[cfg(any(test, feature = "test-util"))]
+pub mod testing;

@@ -6,6 +6,7 @@ use lockstep::domain::{HolderId, Order, Work};
 use lockstep::events::{Event, EventKind};
 use lockstep::executions::{Execution, ExecutionArn, ExecutionEnd, ExecutionState};
 use lockstep::tasks::{Container, Task, task_group};
+use lockstep::testing;
 use serde_json::{Value, json};
 
 /// The cluster that the runs of these tests name.
@@ -36,29 +37,21 @@ pub(crate) fn waiting(name: &str, token: &str) -> Value {
 
 /// Where the tasks of these tests run.
 pub(crate) fn work() -> Work {
-    Work {
-        container: None,
-        cluster: CLUSTER.into(),
-        family: None,
-    }
+    testing::work(CLUSTER)
 }
 
 /// A task with one container, as ECS shows it the `version`th time.
 pub(crate) fn task(name: &str, version: u64, stopped: bool) -> Task {
+    let arn = format!("arn:aws:ecs:eu-west-1:123456789012:task/batch/{name}");
     Task {
-        arn: format!("arn:aws:ecs:eu-west-1:123456789012:task/batch/{name}"),
         version,
-        stopped,
         containers: vec![Container {
             name: "main".into(),
             runtime_id: Some(format!("{name}-4711")),
             exit_code: stopped.then_some(137),
             reason: stopped.then(|| "OutOfMemoryError: killed".into()),
         }],
-        ended_by_itself: false,
-        stopped_reason: None,
-        started_at: None,
-        stopped_at: None,
+        ..testing::task(&arn, stopped)
     }
 }
 
