@@ -3,8 +3,12 @@
 use crate::functions::{Functions, RETENTION, key};
 use lockstep::contract::rfc3339;
 use lockstep::domain::{HolderId, Order, Work};
-use lockstep::events::{Event, EventKind};
-use lockstep::executions::{Execution, ExecutionArn, ExecutionEnd, ExecutionState};
+use lockstep::events::{Event, EventDetail, EventKind};
+use lockstep::executions::memory::ExecutionsCall;
+use lockstep::executions::{
+    Execution, ExecutionArn, ExecutionEnd, ExecutionState, ExecutionsError,
+};
+use lockstep::store::LockStore;
 use lockstep::tasks::{Container, Task, task_group};
 use lockstep::testing;
 use serde_json::{Value, json};
@@ -86,7 +90,13 @@ pub(crate) fn execution_event(name: &str, status: &str, input: Value) -> Value {
     })
 }
 
-/// An operator's word.
+/// One of Lockstep's own events, as EventBridge delivers it.
+pub(crate) fn bus_event(event: &Event) -> Value {
+    let detail = serde_json::to_value(EventDetail::from(event)).unwrap();
+    json!({ "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail })
+}
+
+/// An operator's order.
 pub(crate) fn order(note: &str) -> Order {
     Order {
         actor: HolderId::new("ops@example.com").unwrap(),
@@ -126,6 +136,31 @@ impl Functions {
 
     pub(crate) async fn sweep(&self) -> Value {
         self.reap(json!({ "sweep": true })).await.unwrap()
+    }
+
+    /// A sweep over another table than the functions' own.
+    pub(crate) async fn sweep_on<S: LockStore>(&self, store: S) -> Value {
+        let sweep = json!({ "sweep": true });
+        self.reap_on(store, sweep).await.unwrap()
+    }
+
+    /// The next `call` of Step Functions gets no answer.
+    pub(crate) fn lose_next(&self, call: ExecutionsCall) {
+        let lost = ExecutionsError::Unavailable("no answer".into());
+        self.executions.fail_next(call, lost);
+    }
+
+    /// No `call` of Step Functions gets an answer from now on.
+    pub(crate) fn lose_every(&self, call: ExecutionsCall) {
+        let lost = ExecutionsError::Unavailable("no answer".into());
+        self.executions.fail_every(call, lost);
+    }
+
+    /// The error of a heartbeat of `grant` from the state of `token`.
+    pub(crate) async fn refused_beat(&self, grant: &Value, token: &str) -> String {
+        let beat = json!({ "grant": grant, "taskToken": token });
+        let refused = self.heartbeat(beat).await.unwrap_err();
+        refused.name().to_string()
     }
 
     /// Lets a lease of `seconds` end, and then the time in which its holder may clear the mark of

@@ -5,8 +5,8 @@ use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
 use crate::scene::{ask, ask_with, execution, order, task, waiting};
 use lockstep::domain::{Command, Evict, HolderId};
+use lockstep::executions::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
-use lockstep::executions::{ExecutionEnd, ExecutionsError};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io;
@@ -62,10 +62,7 @@ async fn everything(functions: &Functions) -> Vec<String> {
             .await
             .err(),
     );
-    let lost = ExecutionsError::Unavailable("no answer".into());
-    functions
-        .executions
-        .fail_every(ExecutionsCall::EndState, lost);
+    functions.lose_every(ExecutionsCall::EndState);
     functions.succeed(&first).await;
     errors.extend(functions.acquire(waiting("b", "SECRET-b2")).await.err());
     functions.executions.heal();

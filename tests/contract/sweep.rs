@@ -3,8 +3,8 @@
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution, waiting};
 use lockstep::domain::{RunOutcome, Seconds};
+use lockstep::executions::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
-use lockstep::executions::{ExecutionEnd, ExecutionsError};
 use serde_json::json;
 
 #[tokio::test]
@@ -109,10 +109,7 @@ async fn a_waiter_that_could_not_be_woken_is_woken() {
     functions.start(&["a", "b"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
-    let lost = ExecutionsError::Unavailable("no answer".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::EndState, lost);
+    functions.lose_next(ExecutionsCall::EndState);
     functions.succeed(&grant).await;
     assert_eq!(functions.output("token-b"), None);
     functions.wait(62);
@@ -130,10 +127,7 @@ async fn a_waiter_that_could_not_be_woken_is_woken_before_its_lease_is_over() {
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.wait(50);
-    let lost = ExecutionsError::Unavailable("no answer".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::EndState, lost);
+    functions.lose_next(ExecutionsCall::EndState);
     functions.succeed(&grant).await;
     functions.wait(12);
 
@@ -168,10 +162,7 @@ async fn a_lock_whose_holder_cannot_be_asked_comes_up_again_after_half_a_minute(
     let functions = Functions::new();
     functions.granted_with(ask("a")).await;
     functions.end("a", ExecutionEnd::Failed);
-    let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::Look, throttled);
+    functions.lose_next(ExecutionsCall::Look);
     functions.wait(62);
 
     let first = functions.sweep().await;
