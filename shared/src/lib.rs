@@ -26,3 +26,5 @@ pub mod service;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;
+#[cfg(any(test, feature = "test-util"))]
+pub mod testing;

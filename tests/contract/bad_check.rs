@@ -1,6 +1,6 @@
 //! What check-running-executions refuses.
 
-use crate::bad_input::{ARN, assert_invalid, short, with};
+use crate::bad_input::{ARN, NULL, assert_refuses, cases};
 use crate::functions::Functions;
 use serde_json::json;
 
@@ -10,71 +10,25 @@ async fn check_running_executions_names_field_value_and_rule() {
     let base = json!({ "executionArn": ARN, "startedAt": "2026-03-01T06:00:00Z" });
     let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:report";
     let express = "arn:aws:states:eu-west-1:123456789012:express:report:a:b";
-    let cases = [
-        (
-            "executionArn",
-            json!(null),
-            vec!["missing field `executionArn`"],
-        ),
-        (
-            "executionArn",
-            json!(""),
-            vec!["executionArn", "\"\"", "the ARN of a Standard"],
-        ),
-        (
-            "executionArn",
-            json!(machine),
-            vec!["executionArn", "stateMachine", "the ARN of"],
-        ),
-        (
-            "executionArn",
-            json!(express),
-            vec!["executionArn", "express", "Standard"],
-        ),
-        (
-            "executionArn",
-            json!(format!("{ARN}ä")),
-            vec!["executionArn", "\\u{e4}"],
-        ),
-        (
-            "executionArn",
-            json!(3),
-            vec!["executionArn", "integer `3`"],
-        ),
-        ("startedAt", json!(null), vec!["missing field `startedAt`"]),
-        (
-            "startedAt",
-            json!("yesterday"),
-            vec!["startedAt", "\"yesterday\"", "RFC 3339"],
-        ),
-        (
-            "startedAt",
-            json!("1969-01-01T00:00:00Z"),
-            vec!["startedAt", "1969", "RFC 3339"],
-        ),
-        (
-            "startedAt",
-            json!(1_772_344_800),
-            vec!["startedAt", "integer"],
-        ),
-        (
-            "maxRunning",
-            json!(0),
-            vec!["maxRunning", "is 0", "from 1 to 1000"],
-        ),
-        (
-            "maxRunning",
-            json!(-1),
-            vec!["maxRunning", "is -1", "from 1 to 1000"],
-        ),
-        ("maxRunning", json!("1"), vec!["maxRunning", "string \"1\""]),
-        ("machine", json!(machine), vec!["unknown field `machine`"]),
-    ];
+    let cases = cases! {
+        "executionArn", NULL => "missing field `executionArn`";
+        "executionArn", "" => "executionArn", "\"\"", "the ARN of a Standard";
+        "executionArn", machine => "executionArn", "stateMachine", "the ARN of";
+        "executionArn", express => "executionArn", "express", "Standard";
+        "executionArn", format!("{ARN}ä") => "executionArn", "\\u{e4}";
+        "executionArn", 3 => "executionArn", "integer `3`";
+        "startedAt", NULL => "missing field `startedAt`";
+        "startedAt", "yesterday" => "startedAt", "\"yesterday\"", "RFC 3339";
+        "startedAt", "1969-01-01T00:00:00Z" => "startedAt", "1969", "RFC 3339";
+        "startedAt", 1_772_344_800 => "startedAt", "integer";
+        "maxRunning", 0 => "maxRunning", "is 0", "from 1 to 1000";
+        "maxRunning", -1 => "maxRunning", "is -1", "from 1 to 1000";
+        "maxRunning", "1" => "maxRunning", "string \"1\"";
+        "machine", machine => "unknown field `machine`";
+    };
 
-    for (field, value, parts) in cases {
-        let answer = functions
-            .check_running(with(&base, field, value.clone()))
-            .await;
-        assert_invalid(answer, &format!("{field} = {}", short(&value)), &parts);
-    }
+    assert_refuses(&base, cases, async |event| {
+        functions.check_running(event).await
+    })
+    .await;
 }

@@ -1,6 +1,6 @@
 //! A receipt that is not one: heartbeat and release refuse it and leave the lease alone.
 
-use crate::bad_input::{ARN, Case, assert_invalid, short, with};
+use crate::bad_input::{ARN, Case, NULL, assert_invalid, assert_refuses, cases, with};
 use crate::functions::Functions;
 use serde_json::json;
 
@@ -11,10 +11,10 @@ async fn heartbeat_names_field_value_and_rule_and_leaves_the_lease_alone() {
     let before = functions.record("nightly").await;
     let base = json!({ "grant": grant });
 
-    for (field, value, parts) in grant_cases() {
-        let answer = functions.heartbeat(with(&base, field, value.clone())).await;
-        assert_invalid(answer, &format!("{field} = {}", short(&value)), &parts);
-    }
+    assert_refuses(&base, grant_cases(), async |event| {
+        functions.heartbeat(event).await
+    })
+    .await;
     for token in ["", "se cret", "sécret", &"secret".repeat(400)] {
         let answer = functions
             .heartbeat(with(&base, "taskToken", json!(token)))
@@ -34,20 +34,15 @@ async fn a_progress_is_a_short_visible_text() {
     let before = functions.record("nightly").await;
     let base = json!({ "grant": grant });
     let rule = "1 to 256 visible";
-    let cases = [
-        (json!(""), vec!["progress", "\"\"", rule]),
-        (json!("50 %\n"), vec!["progress", "50 %\\n", rule]),
-        (json!("größe"), vec!["progress", "gr\\u{f6}", rule]),
-        (json!("x".repeat(257)), vec!["progress", rule]),
-        (json!(50), vec!["progress", "integer `50`"]),
-    ];
+    let cases = cases! {
+        "progress", "" => "progress", "\"\"", rule;
+        "progress", "50 %\n" => "progress", "50 %\\n", rule;
+        "progress", "größe" => "progress", "gr\\u{f6}", rule;
+        "progress", "x".repeat(257) => "progress", rule;
+        "progress", 50 => "progress", "integer `50`";
+    };
 
-    for (value, parts) in cases {
-        let answer = functions
-            .heartbeat(with(&base, "progress", value.clone()))
-            .await;
-        assert_invalid(answer, &format!("progress = {}", short(&value)), &parts);
-    }
+    assert_refuses(&base, cases, async |event| functions.heartbeat(event).await).await;
 
     assert_eq!(functions.record("nightly").await, before);
 }
@@ -58,20 +53,14 @@ async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
     let grant = functions.granted("nightly", ARN).await;
     let before = functions.record("nightly").await;
     let base = json!({ "grant": grant, "outcome": "succeeded" });
-    let own = [
-        ("outcome", json!(null), vec!["missing field `outcome`"]),
-        (
-            "outcome",
-            json!("lost"),
-            vec!["outcome", "lost", "succeeded"],
-        ),
-        ("outcome", json!(1), vec!["outcome"]),
-    ];
+    let mut cases = cases! {
+        "outcome", NULL => "missing field `outcome`";
+        "outcome", "lost" => "outcome", "lost", "succeeded";
+        "outcome", 1 => "outcome";
+    };
 
-    for (field, value, parts) in grant_cases().into_iter().chain(own) {
-        let answer = functions.release(with(&base, field, value.clone())).await;
-        assert_invalid(answer, &format!("{field} = {}", short(&value)), &parts);
-    }
+    cases.extend(grant_cases());
+    assert_refuses(&base, cases, async |event| functions.release(event).await).await;
 
     assert_eq!(functions.record("nightly").await, before);
 }
@@ -96,65 +85,21 @@ async fn heartbeat_and_release_ignore_fields_that_they_do_not_know() {
 
 /// What can be wrong with a receipt.
 fn grant_cases() -> Vec<Case<'static>> {
-    vec![
-        ("grant", json!(null), vec!["missing field `grant`"]),
-        ("grant", json!("nightly"), vec!["grant", "nightly"]),
-        (
-            "grant.lock",
-            json!(null),
-            vec!["grant", "missing field `lock`"],
-        ),
-        (
-            "grant.lock",
-            json!(""),
-            vec!["grant.lock", "\"\"", "1 to 128"],
-        ),
-        (
-            "grant.lock",
-            json!("x".repeat(300_000)),
-            vec!["grant.lock", "1 to 128"],
-        ),
-        (
-            "grant.lock",
-            json!("n\u{0}"),
-            vec!["grant.lock", "n\\u{0}", "1 to 128"],
-        ),
-        (
-            "grant.holder",
-            json!(null),
-            vec!["grant", "missing field `holder`"],
-        ),
-        ("grant.holder", json!(""), vec!["grant.holder", "1 to 512"]),
-        (
-            "grant.holder",
-            json!("ü"),
-            vec!["grant.holder", "visible ASCII"],
-        ),
-        (
-            "grant.token",
-            json!(null),
-            vec!["grant", "missing field `token`"],
-        ),
-        (
-            "grant.token",
-            json!(0),
-            vec!["grant.token", "is 0", "from 1"],
-        ),
-        (
-            "grant.token",
-            json!(-7),
-            vec!["grant.token", "is -7", "from 1"],
-        ),
-        (
-            "grant.token",
-            json!(9_007_199_254_740_992_i64),
-            vec!["grant.token", "from 1"],
-        ),
-        (
-            "grant.token",
-            json!("1"),
-            vec!["grant.token", "string \"1\""],
-        ),
-        ("grant.runKey", json!(""), vec!["grant.runKey", "1 to 512"]),
-    ]
+    cases! {
+        "grant", NULL => "missing field `grant`";
+        "grant", "nightly" => "grant", "nightly";
+        "grant.lock", NULL => "grant", "missing field `lock`";
+        "grant.lock", "" => "grant.lock", "\"\"", "1 to 128";
+        "grant.lock", "x".repeat(300_000) => "grant.lock", "1 to 128";
+        "grant.lock", "n\u{0}" => "grant.lock", "n\\u{0}", "1 to 128";
+        "grant.holder", NULL => "grant", "missing field `holder`";
+        "grant.holder", "" => "grant.holder", "1 to 512";
+        "grant.holder", "ü" => "grant.holder", "visible ASCII";
+        "grant.token", NULL => "grant", "missing field `token`";
+        "grant.token", 0 => "grant.token", "is 0", "from 1";
+        "grant.token", -7 => "grant.token", "is -7", "from 1";
+        "grant.token", 9_007_199_254_740_992_i64 => "grant.token", "from 1";
+        "grant.token", "1" => "grant.token", "string \"1\"";
+        "grant.runKey", "" => "grant.runKey", "1 to 512";
+    }
 }

@@ -1,6 +1,6 @@
 //! What acquire-lock refuses of the fields for waiting.
 
-use crate::bad_input::{ARN, assert_acquire_refuses, assert_invalid};
+use crate::bad_input::{ARN, assert_acquire_refuses, assert_invalid, cases};
 use crate::functions::{Functions, key};
 use lockstep::store::memory::LockItems;
 use serde_json::{Value, json};
@@ -16,13 +16,8 @@ pub(crate) fn base(overlap: &str) -> Value {
 async fn a_bound_of_the_queue_needs_a_queue() {
     for overlap in ["skip", "fail", "replace"] {
         for given in [1, 100, 501] {
-            let case = (
-                "maxQueue",
-                json!(given),
-                vec!["maxQueue", "is ", QUEUE_ONLY],
-            );
-
-            assert_acquire_refuses(&base(overlap), vec![case]).await;
+            let cases = cases! { "maxQueue", given => "maxQueue", "is ", QUEUE_ONLY; };
+            assert_acquire_refuses(&base(overlap), cases).await;
         }
     }
 }
@@ -30,18 +25,14 @@ async fn a_bound_of_the_queue_needs_a_queue() {
 #[tokio::test]
 async fn a_bound_of_the_queue_is_a_number_from_1_to_500() {
     let range = "from 1 to 500";
-    let cases = vec![
-        ("maxQueue", json!(0), vec!["maxQueue", "is 0", range]),
-        ("maxQueue", json!(501), vec!["maxQueue", "is 501", range]),
-        ("maxQueue", json!(-1), vec!["maxQueue", "is -1", range]),
-        (
-            "maxQueue",
-            json!(i64::MIN),
-            vec!["maxQueue", "-9223", range],
-        ),
-        ("maxQueue", json!(1.5), vec!["maxQueue", "1.5"]),
-        ("maxQueue", json!("3"), vec!["maxQueue", "string \"3\""]),
-    ];
+    let cases = cases! {
+        "maxQueue", 0 => "maxQueue", "is 0", range;
+        "maxQueue", 501 => "maxQueue", "is 501", range;
+        "maxQueue", -1 => "maxQueue", "is -1", range;
+        "maxQueue", i64::MIN => "maxQueue", "-9223", range;
+        "maxQueue", 1.5 => "maxQueue", "1.5";
+        "maxQueue", "3" => "maxQueue", "string \"3\"";
+    };
 
     assert_acquire_refuses(&base("queue"), cases).await;
 }
@@ -50,18 +41,10 @@ async fn a_bound_of_the_queue_is_a_number_from_1_to_500() {
 async fn only_a_run_that_may_wait_brings_a_waiting_state_or_an_end_of_waiting() {
     for overlap in ["skip", "fail"] {
         let until = "2026-03-01T07:00:00Z";
-        let cases = vec![
-            (
-                "taskToken",
-                json!("AQC"),
-                vec!["taskToken", "(hidden)", WAITING_ONLY],
-            ),
-            (
-                "waitUntil",
-                json!(until),
-                vec!["waitUntil", until, WAITING_ONLY],
-            ),
-        ];
+        let cases = cases! {
+            "taskToken", "AQC" => "taskToken", "(hidden)", WAITING_ONLY;
+            "waitUntil", until => "waitUntil", until, WAITING_ONLY;
+        };
 
         assert_acquire_refuses(&base(overlap), cases).await;
     }
@@ -99,44 +82,16 @@ async fn a_task_token_is_never_repeated() {
 async fn an_end_of_waiting_is_a_time() {
     let rule = "RFC 3339";
     for overlap in ["queue", "replace"] {
-        let cases = vec![
-            ("waitUntil", json!(""), vec!["waitUntil", "\"\"", rule]),
-            (
-                "waitUntil",
-                json!("tomorrow"),
-                vec!["waitUntil", "\"tomorrow\"", rule],
-            ),
-            (
-                "waitUntil",
-                json!("2026-03-01"),
-                vec!["waitUntil", "2026-03-01", rule],
-            ),
-            (
-                "waitUntil",
-                json!("2026-03-01T06:00:00"),
-                vec!["waitUntil", rule],
-            ),
-            (
-                "waitUntil",
-                json!("2026-02-30T06:00:00Z"),
-                vec!["waitUntil", rule],
-            ),
-            (
-                "waitUntil",
-                json!("1969-12-31T23:59:59Z"),
-                vec!["waitUntil", "1969", rule],
-            ),
-            (
-                "waitUntil",
-                json!("x".repeat(300_000)),
-                vec!["waitUntil", rule],
-            ),
-            (
-                "waitUntil",
-                json!(1_772_344_800),
-                vec!["waitUntil", "integer"],
-            ),
-        ];
+        let cases = cases! {
+            "waitUntil", "" => "waitUntil", "\"\"", rule;
+            "waitUntil", "tomorrow" => "waitUntil", "\"tomorrow\"", rule;
+            "waitUntil", "2026-03-01" => "waitUntil", "2026-03-01", rule;
+            "waitUntil", "2026-03-01T06:00:00" => "waitUntil", rule;
+            "waitUntil", "2026-02-30T06:00:00Z" => "waitUntil", rule;
+            "waitUntil", "1969-12-31T23:59:59Z" => "waitUntil", "1969", rule;
+            "waitUntil", "x".repeat(300_000) => "waitUntil", rule;
+            "waitUntil", 1_772_344_800 => "waitUntil", "integer";
+        };
 
         assert_acquire_refuses(&base(overlap), cases).await;
     }

@@ -1,6 +1,6 @@
 //! Scale-in protection goes with the lease, and never gets in its way.
 
-use crate::bad_input::{Case, assert_invalid, short, with};
+use crate::bad_input::{Case, NULL, assert_refuses, cases, with};
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, ask_with, execution, task};
 use lockstep::domain::TaskArn;
@@ -66,7 +66,7 @@ async fn a_release_clears_the_protection_also_of_a_run_that_had_lost_its_permit(
 }
 
 #[tokio::test]
-async fn who_asks_for_no_protection_hears_of_none() {
+async fn a_request_without_protection_is_answered_without_it() {
     let functions = Functions::new();
     let (beat, release) = held(&functions, 60).await;
     let plain = |request| with(request, "protect", Value::Null);
@@ -80,7 +80,7 @@ async fn who_asks_for_no_protection_hears_of_none() {
 }
 
 #[tokio::test]
-async fn a_refusal_of_ecs_is_told_and_fails_neither_heartbeat_nor_release() {
+async fn a_refusal_of_ecs_is_reported_and_fails_neither_heartbeat_nor_release() {
     for reason in ["DEPLOYMENT_BLOCKED", "TASK_NOT_VALID", "MISSING"] {
         let functions = Functions::new();
         let (beat, release) = held(&functions, 60).await;
@@ -99,7 +99,7 @@ async fn a_refusal_of_ecs_is_told_and_fails_neither_heartbeat_nor_release() {
 }
 
 #[tokio::test]
-async fn an_ecs_that_denies_or_does_not_answer_is_told_and_fails_neither() {
+async fn an_ecs_that_denies_or_does_not_answer_is_reported_and_fails_neither() {
     let errors = [
         (TasksError::Denied("no".into()), "Denied"),
         (TasksError::Unavailable("throttled".into()), "Unavailable"),
@@ -155,82 +155,35 @@ async fn heartbeat_and_release_name_what_is_wrong_with_the_task_and_change_nothi
     let (beat, release) = held(&functions, 60).await;
     let before = functions.record("nightly").await;
 
-    for (field, value, parts) in cases() {
-        let case = format!("{field} = {}", short(&value));
-        let answer = functions.heartbeat(with(&beat, field, value.clone())).await;
-        assert_invalid(answer, &case, &parts);
-        let answer = functions.release(with(&release, field, value)).await;
-        assert_invalid(answer, &case, &parts);
-    }
+    assert_refuses(&beat, bad_tasks(), async |event| {
+        functions.heartbeat(event).await
+    })
+    .await;
+    assert_refuses(&release, bad_tasks(), async |event| {
+        functions.release(event).await
+    })
+    .await;
 
     assert_eq!(functions.record("nightly").await, before);
     assert_eq!(functions.tasks.wishes(), []);
 }
 
-fn cases() -> Vec<Case<'static>> {
+fn bad_tasks() -> Vec<Case<'static>> {
     let rule = "the ARN of an ECS task with its cluster";
     let of_cluster = "the cluster of protect.task, batch or arn:aws:ecs";
-    vec![
-        ("protect", json!("t"), vec!["protect", "string \"t\""]),
-        (
-            "protect.task",
-            json!(null),
-            vec!["protect", "missing field `task`"],
-        ),
-        (
-            "protect.task",
-            json!(""),
-            vec!["protect.task", "\"\"", rule],
-        ),
-        (
-            "protect.task",
-            json!(7),
-            vec!["protect.task", "integer `7`"],
-        ),
-        (
-            "protect.task",
-            json!("4f0c"),
-            vec!["protect.task", "4f0c", rule],
-        ),
-        (
-            "protect.task",
-            json!("arn:aws:ecs:eu-west-1:123456789012:task/4f0c"),
-            vec!["protect.task", "task/4f0c", rule],
-        ),
-        (
-            "protect.task",
-            json!("arn:aws:ecs:eu-west-1:123456789012:service/batch/api"),
-            vec!["protect.task", "service/batch/api", rule],
-        ),
-        (
-            "protect.task",
-            json!("arn:aws:ecs:eu-west-1:123456789012:task/bätch/4f0c"),
-            vec!["protect.task", "b\\u{e4}tch", rule],
-        ),
-        (
-            "protect.task",
-            json!("x".repeat(300_000)),
-            vec!["protect.task", rule],
-        ),
-        (
-            "protect.cluster",
-            json!(null),
-            vec!["protect", "missing field `cluster`"],
-        ),
-        (
-            "protect.cluster",
-            json!(""),
-            vec!["protect.cluster", "\"\"", of_cluster],
-        ),
-        (
-            "protect.cluster",
-            json!("other"),
-            vec!["protect.cluster", "\"other\"", of_cluster],
-        ),
-        (
-            "protect.cluster",
-            json!("arn:aws:ecs:eu-west-1:999999999999:cluster/batch"),
-            vec!["protect.cluster", "999999999999", of_cluster],
-        ),
-    ]
+    cases! {
+        "protect", "t" => "protect", "string \"t\"";
+        "protect.task", NULL => "protect", "missing field `task`";
+        "protect.task", "" => "protect.task", "\"\"", rule;
+        "protect.task", 7 => "protect.task", "integer `7`";
+        "protect.task", "4f0c" => "protect.task", "4f0c", rule;
+        "protect.task", "arn:aws:ecs:eu-west-1:123456789012:task/4f0c" => "protect.task", "task/4f0c", rule;
+        "protect.task", "arn:aws:ecs:eu-west-1:123456789012:service/batch/api" => "protect.task", "service/batch/api", rule;
+        "protect.task", "arn:aws:ecs:eu-west-1:123456789012:task/bätch/4f0c" => "protect.task", "b\\u{e4}tch", rule;
+        "protect.task", "x".repeat(300_000) => "protect.task", rule;
+        "protect.cluster", NULL => "protect", "missing field `cluster`";
+        "protect.cluster", "" => "protect.cluster", "\"\"", of_cluster;
+        "protect.cluster", "other" => "protect.cluster", "\"other\"", of_cluster;
+        "protect.cluster", "arn:aws:ecs:eu-west-1:999999999999:cluster/batch" => "protect.cluster", "999999999999", of_cluster;
+    }
 }

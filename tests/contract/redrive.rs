@@ -87,11 +87,9 @@ async fn it_has_lost_its_lease_when_somebody_was_granted_since() {
     let newer = functions.granted_with(ask("b")).await;
     functions.succeed(&newer).await;
 
-    let error = functions
-        .heartbeat(json!({ "grant": grant, "taskToken": "beat-2" }))
-        .await;
+    let refused = functions.refused_beat(&grant, "beat-2").await;
 
-    assert_eq!(error.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert_eq!(refused, "Lockstep.LeaseLost");
     assert!(functions.holders("nightly").await.is_empty());
     let lost = functions.events.published();
     assert_eq!(lost.last().unwrap().kind, EventKind::LeaseLost);
@@ -106,11 +104,9 @@ async fn it_has_lost_its_lease_when_its_run_key_was_done_by_another() {
         .await;
     functions.succeed(&other).await;
 
-    let error = functions
-        .heartbeat(json!({ "grant": grant, "taskToken": "beat-2" }))
-        .await;
+    let refused = functions.refused_beat(&grant, "beat-2").await;
 
-    assert_eq!(error.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert_eq!(refused, "Lockstep.LeaseLost");
     let marker = functions.marker("nightly", "tick-6").unwrap();
     assert_eq!(marker.holder.as_str(), execution("b"));
 }
@@ -163,11 +159,9 @@ async fn what_an_operator_took_away_does_not_come_back() {
     functions.command("nightly", Command::Evict(evict)).await;
     functions.wait(3600);
 
-    let error = functions
-        .heartbeat(json!({ "grant": grant, "taskToken": "beat-2" }))
-        .await;
+    let refused = functions.refused_beat(&grant, "beat-2").await;
 
-    assert_eq!(error.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert_eq!(refused, "Lockstep.LeaseLost");
     assert_eq!(
         functions.run_of(&grant).unwrap().outcome(),
         Some(RunOutcome::Evicted)

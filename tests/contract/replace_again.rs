@@ -4,7 +4,6 @@ use crate::functions::Functions;
 use crate::replace::{at_work, replaced, replacing};
 use crate::scene::{ask_with, execution, task};
 use lockstep::domain::RunOutcome;
-use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
@@ -15,10 +14,7 @@ async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_
     let functions = Functions::new();
     functions.start(&["a", "b"]);
     functions.granted_with(ask_with("a", json!({}))).await;
-    let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::Stop, throttled);
+    functions.lose_next(ExecutionsCall::Stop);
 
     let first = functions.acquire(replacing("b", "token-1")).await.unwrap();
     let between = functions.holders("nightly").await;
@@ -35,10 +31,7 @@ async fn a_replaced_run_whose_stop_failed_is_refused_its_heartbeat_and_stopped_b
     let functions = Functions::new();
     functions.start(&["a", "b"]);
     let grant = functions.granted_with(ask_with("a", json!({}))).await;
-    let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::Stop, throttled);
+    functions.lose_next(ExecutionsCall::Stop);
     functions.acquire(replacing("b", "token-b")).await.unwrap();
     functions.wait(50);
     let beat = functions.heartbeat(json!({ "grant": grant })).await;

@@ -6,7 +6,11 @@ use lockstep::domain::{
     Container, Execution, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, Order, Task, Work,
     rfc3339, task_group,
 };
-use lockstep::events::Event;
+use lockstep::events::{Event, EventDetail};
+use lockstep::executions::ExecutionsError;
+use lockstep::executions::memory::ExecutionsCall;
+use lockstep::store::LockStore;
+use lockstep::testing;
 use serde_json::{Value, json};
 
 /// The cluster that the runs of these tests name.
@@ -37,29 +41,21 @@ pub(crate) fn waiting(name: &str, token: &str) -> Value {
 
 /// Where the tasks of these tests run.
 pub(crate) fn work() -> Work {
-    Work {
-        container: None,
-        cluster: CLUSTER.into(),
-        family: None,
-    }
+    testing::work(CLUSTER)
 }
 
 /// A task with one container, as ECS shows it the `version`th time.
 pub(crate) fn task(name: &str, version: u64, stopped: bool) -> Task {
+    let arn = format!("arn:aws:ecs:eu-west-1:123456789012:task/batch/{name}");
     Task {
-        arn: format!("arn:aws:ecs:eu-west-1:123456789012:task/batch/{name}"),
         version,
-        stopped,
         containers: vec![Container {
             name: "main".into(),
             runtime_id: Some(format!("{name}-4711")),
             exit_code: stopped.then_some(137),
             reason: stopped.then(|| "OutOfMemoryError: killed".into()),
         }],
-        ended_by_itself: false,
-        stopped_reason: None,
-        started_at: None,
-        stopped_at: None,
+        ..testing::task(&arn, stopped)
     }
 }
 
@@ -94,7 +90,13 @@ pub(crate) fn execution_event(name: &str, status: &str, input: Value) -> Value {
     })
 }
 
-/// An operator's word.
+/// One of Lockstep's own events, as EventBridge delivers it.
+pub(crate) fn bus_event(event: &Event) -> Value {
+    let detail = serde_json::to_value(EventDetail::from(event)).unwrap();
+    json!({ "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail })
+}
+
+/// An operator's order.
 pub(crate) fn order(note: &str) -> Order {
     Order {
         actor: HolderId::new("ops@example.com").unwrap(),
@@ -134,6 +136,31 @@ impl Functions {
 
     pub(crate) async fn sweep(&self) -> Value {
         self.reap(json!({ "sweep": true })).await.unwrap()
+    }
+
+    /// A sweep over another table than the functions' own.
+    pub(crate) async fn sweep_on<S: LockStore>(&self, store: S) -> Value {
+        let sweep = json!({ "sweep": true });
+        self.reap_on(store, sweep).await.unwrap()
+    }
+
+    /// The next `call` of Step Functions gets no answer.
+    pub(crate) fn lose_next(&self, call: ExecutionsCall) {
+        let lost = ExecutionsError::Unavailable("no answer".into());
+        self.executions.fail_next(call, lost);
+    }
+
+    /// No `call` of Step Functions gets an answer from now on.
+    pub(crate) fn lose_every(&self, call: ExecutionsCall) {
+        let lost = ExecutionsError::Unavailable("no answer".into());
+        self.executions.fail_every(call, lost);
+    }
+
+    /// The error of a heartbeat of `grant` from the state of `token`.
+    pub(crate) async fn refused_beat(&self, grant: &Value, token: &str) -> String {
+        let beat = json!({ "grant": grant, "taskToken": token });
+        let refused = self.heartbeat(beat).await.unwrap_err();
+        refused.name().to_string()
     }
 
     /// Lets a lease of `seconds` end, and then the time in which its holder may clear the mark of

@@ -5,7 +5,6 @@ use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
 use crate::scene::{ask, ask_with, execution, order, task, waiting};
 use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId};
-use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -62,10 +61,7 @@ async fn everything(functions: &Functions) -> Vec<String> {
             .await
             .err(),
     );
-    let lost = ExecutionsError::Unavailable("no answer".into());
-    functions
-        .executions
-        .fail_every(ExecutionsCall::EndState, lost);
+    functions.lose_every(ExecutionsCall::EndState);
     functions.succeed(&first).await;
     errors.extend(functions.acquire(waiting("b", "SECRET-b2")).await.err());
     functions.executions.heal();

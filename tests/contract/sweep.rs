@@ -3,7 +3,6 @@
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution, waiting};
 use lockstep::domain::{ExecutionEnd, RunOutcome, Seconds};
-use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::json;
 
@@ -109,10 +108,7 @@ async fn a_waiter_that_could_not_be_woken_is_woken() {
     functions.start(&["a", "b"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
-    let lost = ExecutionsError::Unavailable("no answer".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::EndState, lost);
+    functions.lose_next(ExecutionsCall::EndState);
     functions.succeed(&grant).await;
     assert_eq!(functions.output("token-b"), None);
     functions.wait(62);
@@ -130,10 +126,7 @@ async fn a_waiter_that_could_not_be_woken_is_woken_before_its_lease_is_over() {
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.wait(50);
-    let lost = ExecutionsError::Unavailable("no answer".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::EndState, lost);
+    functions.lose_next(ExecutionsCall::EndState);
     functions.succeed(&grant).await;
     functions.wait(12);
 
@@ -168,10 +161,7 @@ async fn a_lock_whose_holder_cannot_be_asked_comes_up_again_after_half_a_minute(
     let functions = Functions::new();
     functions.granted_with(ask("a")).await;
     functions.end("a", ExecutionEnd::Failed);
-    let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::Look, throttled);
+    functions.lose_next(ExecutionsCall::Look);
     functions.wait(62);
 
     let first = functions.sweep().await;

@@ -27,10 +27,7 @@ async fn a_record_that_cannot_be_read_does_not_stop_the_sweep() {
     let before = functions.record("bad").await;
 
     let table = Faulty::corrupt(&functions, "bad");
-    let report = functions
-        .reap_on(&table, json!({ "sweep": true }))
-        .await
-        .unwrap();
+    let report = functions.sweep_on(&table).await;
 
     assert_eq!(
         (&report["failed"], &report["freed"]),
@@ -61,12 +58,7 @@ async fn a_sweep_ends_in_time_and_the_next_one_goes_on() {
     let table = Faulty::slow(&functions, Duration::from_secs(3));
     let start = functions.now();
 
-    let sweep = async || {
-        functions
-            .reap_on(&table, json!({ "sweep": true }))
-            .await
-            .unwrap()
-    };
+    let sweep = async || functions.sweep_on(&table).await;
     let first = sweep().await;
     let took = functions.now().millis_since(start);
     let mut freed = first["freed"].as_u64().unwrap();
@@ -85,10 +77,7 @@ async fn a_lock_whose_record_does_not_come_costs_a_sweep_fifteen_seconds() {
     let table = Faulty::silent_after(&functions, 0);
     let start = functions.now();
 
-    let report = functions
-        .reap_on(&table, json!({ "sweep": true }))
-        .await
-        .unwrap();
+    let report = functions.sweep_on(&table).await;
 
     assert_eq!(report["failed"], 1);
     assert_eq!(functions.now().millis_since(start), 15_000);
@@ -105,10 +94,7 @@ async fn of_one_shard_the_longest_dead_come_first() {
     functions.wait(62);
 
     let table = Faulty::slow(&functions, Duration::from_secs(50));
-    let report = functions
-        .reap_on(&table, json!({ "sweep": true }))
-        .await
-        .unwrap();
+    let report = functions.sweep_on(&table).await;
 
     assert_eq!(
         (&report["locks"], &report["more"]),
@@ -129,10 +115,7 @@ async fn an_entry_of_the_index_that_is_old_does_no_harm() {
     for lock in ["nightly", "never-used"] {
         let table = Faulty::old_entry(&functions, lock);
 
-        let report = functions
-            .reap_on(&table, json!({ "sweep": true }))
-            .await
-            .unwrap();
+        let report = functions.sweep_on(&table).await;
 
         assert_eq!(
             (&report["locks"], &report["holders"]),
@@ -152,10 +135,7 @@ async fn a_sweep_reads_every_shard_and_begins_with_another_one_each_minute() {
     for minute in 0..=SHARDS {
         let table = Faulty::slow(&functions, Duration::ZERO);
 
-        functions
-            .reap_on(&table, json!({ "sweep": true }))
-            .await
-            .unwrap();
+        functions.sweep_on(&table).await;
 
         // The test begins at a minute of the first shard.
         let expected: Vec<_> = (0..SHARDS).map(|shard| (minute + shard) % SHARDS).collect();

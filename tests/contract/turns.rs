@@ -2,11 +2,9 @@
 
 use crate::functions::{Functions, task_token};
 use crate::queue::two_wait;
-use crate::scene::{arn, ask, ask_with, execution, execution_event, waiting};
+use crate::scene::{arn, ask, ask_with, bus_event, execution, execution_event, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::ExecutionEnd;
-use lockstep::events::EventDetail;
-use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::json;
 
@@ -116,10 +114,7 @@ async fn a_waiter_whose_state_timed_out_keeps_its_turn_and_ends_its_next_state_i
 async fn a_second_release_wakes_the_waiter_that_the_first_could_not_wake() {
     let functions = Functions::new();
     let grant = two_wait(&functions).await;
-    let lost = ExecutionsError::Unavailable("no answer".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::EndState, lost);
+    functions.lose_next(ExecutionsCall::EndState);
 
     let first = functions.succeed(&grant).await;
     let woken_before = functions.output("token-b");
@@ -141,11 +136,7 @@ async fn a_waiter_that_a_container_lets_in_is_woken_by_the_reaper() {
     let event = functions.event(EventKind::PermitHandedOver);
     let woken_before = functions.output("token-b");
     functions.executions.set_inside(false);
-    let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
-    let of_bus = json!({
-        "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail
-    });
-    let report = functions.reap(of_bus).await.unwrap();
+    let report = functions.reap(bus_event(&event)).await.unwrap();
 
     assert_eq!(report["locks"], 1);
     assert_eq!(event.holder.unwrap().as_str(), execution("b"));
@@ -177,11 +168,7 @@ async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
         functions.succeed(&first).await;
         functions.executions.set_inside(false);
         let event = functions.event(EventKind::WaiterSentAway);
-        let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
-        let of_bus = json!({
-            "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail
-        });
-        let report = functions.reap(of_bus).await.unwrap();
+        let report = functions.reap(bus_event(&event)).await.unwrap();
 
         assert_eq!(report["locks"], 1);
         assert_eq!(functions.output("token-b").unwrap()["status"], status);
@@ -209,11 +196,7 @@ async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
             functions.succeed(&others.remove(0)).await;
         }
 
-        let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
-        let of_bus = json!({
-            "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail
-        });
-        let report = functions.reap(of_bus).await.unwrap();
+        let report = functions.reap(bus_event(&event)).await.unwrap();
 
         let why = report["ignored"].as_str().unwrap_or_default();
         assert!(why.contains("waits, or holds"), "{holds}: {report}");
@@ -282,8 +265,7 @@ async fn a_waiter_that_is_not_known_or_cannot_be_asked_keeps_its_turn_for_its_le
         functions.executions.close(&task_token("token-b"));
         functions.executions.forget(&arn("b"));
         if throttled {
-            let error = ExecutionsError::Unavailable("ThrottlingException".into());
-            functions.executions.fail_next(ExecutionsCall::Look, error);
+            functions.lose_next(ExecutionsCall::Look);
         }
 
         functions.succeed(&grant).await;

@@ -75,7 +75,7 @@ impl World {
 
     /// Asks for the first time: a run that may wait tries without, as the state machine does.
     pub(crate) fn ask(&self, state: &mut State, who: Who) {
-        if self.plans[who].waits() && !self.plans[who].looks_first {
+        if self.plans[who].waits() && !self.plans[who].tries_first {
             return self.wait(state, who);
         }
         state.executions[who].phase = Phase::Asking;

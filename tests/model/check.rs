@@ -4,7 +4,8 @@ use crate::world::World;
 use stateright::{Checker, HasDiscoveries, Model};
 use std::sync::Arc;
 
-/// Looks at every state of `world`: `states` different ones, in which just these answers come up.
+/// Checks every state of `world`: `states` different ones, in which just these answers come up, in
+/// alphabetical order.
 pub(crate) fn check(world: World, states: usize, answers: &[&str]) {
     let reached = Arc::clone(&world.reached);
 
@@ -23,10 +24,14 @@ pub(crate) fn check(world: World, states: usize, answers: &[&str]) {
     checker.assert_properties();
     let reached = reached.lock().expect("no step panics");
     let reached: Vec<_> = reached.iter().copied().collect();
-    assert_eq!(reached, answers, "other answers come up than before");
+    assert_eq!(
+        reached.join(", "),
+        answers.join(", "),
+        "other answers come up than before"
+    );
     assert_eq!(
         found, states,
-        "the number of states has changed: look at why before you write the new one down"
+        "the number of states has changed: find out why before you write the new one down"
     );
 }
 

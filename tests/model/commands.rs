@@ -3,9 +3,10 @@
 use crate::state::Who;
 use crate::world::{World, at};
 use lockstep::domain::{
-    Acquire, Command, Death, Evict, FencingToken, HolderId, Lease, MarkEnding, Order, Permits,
-    Recover, Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull, Work,
+    Acquire, Command, Death, Evict, FencingToken, Lease, MarkEnding, Order, Permits, Recover,
+    Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull, Work,
 };
+use lockstep::testing;
 
 pub(crate) const RETENTION: Seconds = Seconds::of(1000);
 
@@ -13,20 +14,17 @@ impl World {
     pub(crate) fn acquire(&self, who: Who, when_full: WhenFull, state: Option<u8>) -> Command {
         let plan = &self.plans[who];
         let terms = Terms {
-            parent: None,
-            redrives: 0,
-            holder: self.holder(who).clone(),
             permits: Permits::new(plan.permits.unwrap_or(self.permits).into())
                 .expect("valid permits"),
             lease: Seconds::of(plan.lease),
             heartbeat: Seconds::of(1),
             max_run: plan.max_run.map(Seconds::of),
-            no_progress: None,
             stale: plan.stale,
             min_interval: plan.min_interval.map(Seconds::of),
             run_key: self.run_key(who),
             work: plan.visible.then(work),
             retention: RETENTION,
+            ..testing::terms(self.holder(who).clone())
         };
         Command::Acquire(Acquire {
             terms,
@@ -38,43 +36,37 @@ impl World {
 
     fn run_key(&self, who: Who) -> Option<RunKey> {
         let key = self.plans[who].run_key?;
-        Some(RunKey::new(key).expect("a valid run key"))
+        Some(testing::run_key(key))
     }
 
     pub(crate) fn renew(&self, who: Who, token: FencingToken, redrives: u8) -> Command {
         let beat = self.plans[who]
             .beat
-            .then(|| task_token(format!("beat-{who}")));
+            .then(|| testing::task_token(&format!("beat-{who}")));
         Command::Renew(Renew {
             redrives: Some(redrives.into()),
-            holder: self.holder(who).clone(),
-            token,
             beat,
-            progress: None,
             retention: RETENTION,
+            ..testing::renew(self.holder(who).clone(), token)
         })
     }
 
     pub(crate) fn release(&self, who: Who, token: FencingToken, outcome: RunOutcome) -> Command {
         Command::Release(Release {
-            holder: self.holder(who).clone(),
-            token,
             run_key: self.run_key(who),
             outcome,
             retention: RETENTION,
+            ..testing::release(self.holder(who).clone(), token)
         })
     }
 
     /// Frees the permit of a waiter that was over before it took its turn up.
     pub(crate) fn unconfirmed(&self, who: Who, lease: &Lease) -> Command {
+        let holder = self.holder(who).clone();
         Command::Recover(Recover {
-            holder: self.holder(who).clone(),
-            token: lease.token,
-            seen: lease.version(),
             death: Death::Unconfirmed,
-            succeeded: false,
-            evidence: "gone".into(),
             retention: RETENTION,
+            ..testing::recover(holder, lease.token, lease.version())
         })
     }
 
@@ -91,9 +83,8 @@ impl World {
 
     pub(crate) fn order(&self) -> Order {
         Order {
-            actor: HolderId::new("operator").expect("a valid holder"),
-            note: "maintenance".into(),
             retention: RETENTION,
+            ..testing::order(testing::holder("operator"), "maintenance")
         }
     }
 
@@ -106,17 +97,12 @@ impl World {
 /// Where the tasks of an execution are found.
 fn work() -> Work {
     Work {
-        cluster: "c".into(),
-        family: None,
         container: Some("main".into()),
+        ..testing::work("c")
     }
 }
 
 /// The task token of a waiting state.
 pub(crate) fn waiting_state(who: Who, attempt: u8) -> TaskToken {
-    task_token(format!("wait-{who}-{attempt}"))
-}
-
-fn task_token(token: String) -> TaskToken {
-    TaskToken::new(token).expect("a valid task token")
+    testing::task_token(&format!("wait-{who}-{attempt}"))
 }

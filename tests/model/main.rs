@@ -44,7 +44,6 @@
 //!   and where nothing but the end of a lease can be known of its holder ([`state::Taken`]).
 //! - Two successes of a run key: where an operator evicted the one before its success was recorded.
 //! - A side item that is left behind: one for each call of a waiting state that was cut off.
-//! - The gaps in [`cases`]`::gaps`: each is shown to exist, and counts elsewhere as nothing.
 
 mod action;
 mod answer;

@@ -8,6 +8,7 @@ use lockstep::domain::{
 use lockstep::recovery::{
     Answer, ExecutionEvent, ExecutionSight, Hint, Ownership, Request, TaskSight, TasksSight,
 };
+use lockstep::testing;
 
 /// How a check sees what it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,19 +219,17 @@ fn task(who: Who, copy: u8, work: Work) -> Task {
         Work::None | Work::Runs | Work::Stopping => None,
     };
     Task {
-        arn: arn_of(who, copy),
         version: u64::from(stopped),
-        stopped,
         containers: vec![Container {
             name: "main".into(),
             runtime_id: None,
             exit_code,
             reason: None,
         }],
-        stopped_reason: None,
         ended_by_itself: matches!(work, Work::Succeeded | Work::Failed),
         started_at: Some(at(copy.into())),
         stopped_at: stopped.then(|| at(copy.into())),
+        ..testing::task(&arn_of(who, copy), stopped)
     }
 }
 

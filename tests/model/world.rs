@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Plan {
     pub(crate) when_full: WhenFull,
     /// Whether it tries without waiting first, as the state machine does.
-    pub(crate) looks_first: bool,
+    pub(crate) tries_first: bool,
     /// How long it waits, in seconds from the start.
     pub(crate) waits_until: Option<u64>,
     /// What its run key is; runs with the same one are starts of the same tick.
@@ -67,7 +67,7 @@ pub(crate) const fn at(tick: u64) -> Timestamp {
 impl Plan {
     pub(crate) const REFUSE: Self = Self {
         when_full: WhenFull::Refuse,
-        looks_first: false,
+        tries_first: false,
         waits_until: None,
         run_key: None,
         stale: StalePolicy::Terminate,

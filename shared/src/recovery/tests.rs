@@ -14,9 +14,10 @@ use super::{
 };
 use crate::domain::{
     Call, Container, Death, Ending, EndingCause, ExecutionDescription, ExecutionEnd,
-    ExecutionState, FencingToken, HolderId, Lease, Permits, Seconds, StalePolicy, StopReason, Task,
-    Terms, Timestamp, Work,
+    ExecutionState, FencingToken, HolderId, Lease, Seconds, StalePolicy, StopReason, Task, Terms,
+    Timestamp, Work,
 };
+use crate::testing::{self, task, work};
 
 /// When the lease of these tests is granted, for a minute.
 const GRANTED: u64 = 1_772_344_800_000;
@@ -46,21 +47,7 @@ fn lease() -> Lease {
 }
 
 fn terms(name: &str) -> Terms {
-    Terms {
-        redrives: 0,
-        parent: None,
-        holder: holder(name),
-        permits: Permits::ONE,
-        lease: Seconds::of(60),
-        heartbeat: Seconds::of(20),
-        max_run: None,
-        no_progress: None,
-        stale: StalePolicy::Terminate,
-        min_interval: None,
-        run_key: None,
-        work: None,
-        retention: Seconds::of(86_400),
-    }
+    testing::terms(holder(name))
 }
 
 /// The same lease, with the mark of a suspect from two seconds after its end on.
@@ -69,24 +56,28 @@ fn suspect(lease: Lease) -> Lease {
     Lease { suspect, ..lease }
 }
 
-fn holder(name: &str) -> HolderId {
-    HolderId::new(format!(
-        "arn:aws:states:eu-west-1:1:execution:report:{name}"
-    ))
-    .unwrap()
+/// The same lease, with its end noted at `second`.
+fn ending(lease: Lease, second: u32, cause: EndingCause) -> Lease {
+    let ending = Some(Ending {
+        since: after(second),
+        cause,
+    });
+    Lease { ending, ..lease }
 }
 
-fn task(name: &str, stopped: bool) -> Task {
-    Task {
-        arn: name.into(),
-        version: 1,
-        stopped,
-        containers: vec![],
-        stopped_reason: None,
-        ended_by_itself: false,
-        started_at: None,
-        stopped_at: None,
+/// The same lease, whose place `b` has asked for.
+fn replaced(lease: Lease) -> Lease {
+    let replaced_by = Some(holder("b"));
+    Lease {
+        replaced_by,
+        ..lease
     }
+}
+
+fn holder(name: &str) -> HolderId {
+    testing::holder(&format!(
+        "arn:aws:states:eu-west-1:1:execution:report:{name}"
+    ))
 }
 
 fn look(execution: ExecutionSight, tasks: TasksSight) -> Evidence {

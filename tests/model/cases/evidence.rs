@@ -1,239 +1,82 @@
-//! What a check sees while others act: early, late, hidden, and by an event that is old.
+//! What a check sees while others act: early, late, hidden, by an event that is old, or no more than
+//! that a lease has run out.
 
-use crate::check::check;
-use crate::state::Budget;
-use crate::world::{Plan, World};
+use super::{BEATS, QUEUE, REFUSE, worlds};
+use crate::world::Plan;
 
-const BEATS: Plan = Plan {
-    beat: true,
-    ..Plan::REFUSE
-};
+/// No service can describe whether it lives.
+const HIDDEN: Plan = hidden(2);
 
-#[test]
-fn a_silent_holder_that_lives_is_stopped_only_after_its_lease_and_its_mark() {
-    let budget = Budget {
-        beats: 1,
-        leaps: 3,
-        ..Budget::default()
-    };
-    let world = World {
-        slow_evidence: true,
-        ..World::new(1, &[BEATS, Plan::QUEUE], budget)
-    };
-
-    check(
-        world,
-        81923,
-        &[
-            "AlreadyHeld",
-            "Done",
-            "Ended",
-            "Freed",
-            "Granted",
-            "Queued",
-            "Released",
-            "Released already",
-            "Renewed",
-            "Unchanged",
-            "refused: Held",
-            "refused: LeaseLost",
-            "then: end the heartbeat",
-            "then: wake",
-            "then: wake again",
-        ],
-    );
+const fn hidden(lease: u32) -> Plan {
+    Plan {
+        visible: false,
+        lease,
+        ..REFUSE
+    }
 }
 
-#[test]
-fn evidence_that_is_late_by_a_change_frees_no_run_at_work() {
-    let budget = Budget {
-        crashes: 1,
-        beats: 1,
-        dims: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        slow_evidence: true,
-        ..World::new(1, &[BEATS, Plan::QUEUE], budget)
-    };
+worlds! {
+    fn a_silent_holder_that_lives_is_stopped_only_after_its_lease_and_its_mark:
+        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 81923,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
+        "Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake",
+        "then: wake again";
 
-    check(
-        world,
-        23031,
-        &[
-            "AlreadyHeld",
-            "Done",
-            "Ended",
-            "Freed",
-            "Granted",
-            "Lost",
-            "Queued",
-            "Released",
-            "Released already",
-            "Renewed",
-            "Unchanged",
-            "refused: Held",
-            "refused: LeaseLost",
-            "then: end the heartbeat",
-            "then: wake",
-            "then: wake again",
-        ],
-    );
-}
+    fn evidence_that_is_late_by_a_change_frees_no_run_at_work:
+        1, [BEATS, QUEUE], may { crashes: 1, beats: 1, dims: 1 },
+        with { slow_evidence: true } => 23031,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
+        "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
+        "then: wake, then: wake again";
 
-#[test]
-fn a_check_that_began_early_stops_nobody_who_has_renewed_since() {
-    let budget = Budget {
-        beats: 1,
-        leaps: 3,
-        early: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        slow_evidence: true,
-        ..World::new(1, &[BEATS], budget)
-    };
+    fn a_check_that_began_early_stops_no_run_that_has_renewed_since:
+        1, [BEATS], may { beats: 1, leaps: 3, early: 1 }, with { slow_evidence: true } => 2628,
+        "Done, Ended, Freed, Granted, Released, Released already, Renewed, Unchanged",
+        "refused: LeaseLost, then: end the heartbeat";
 
-    check(
-        world,
-        2628,
-        &[
-            "Done",
-            "Ended",
-            "Freed",
-            "Granted",
-            "Released",
-            "Released already",
-            "Renewed",
-            "Unchanged",
-            "refused: LeaseLost",
-            "then: end the heartbeat",
-        ],
-    );
-}
+    fn an_old_event_does_no_harm_to_a_redriven_run:
+        1, [BEATS], may { crashes: 1, redrives: 1, news: 1 }, with { slow_evidence: true } => 6285,
+        "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
+        "refused: LeaseLost, then: end the heartbeat";
 
-#[test]
-fn an_old_event_does_no_harm_to_a_redriven_run() {
-    let budget = Budget {
-        crashes: 1,
-        redrives: 1,
-        news: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        slow_evidence: true,
-        ..World::new(1, &[BEATS], budget)
-    };
+    fn an_event_makes_up_for_evidence_that_is_late_or_missing:
+        1, [BEATS, REFUSE], may { crashes: 1, news: 1, dims: 1 },
+        with { slow_evidence: true } => 7549,
+        "Done, Freed, Granted, Lost, Released, Released already, Unchanged, refused: Held";
 
-    check(
-        world,
-        6285,
-        &[
-            "Done",
-            "Freed",
-            "Granted",
-            "Lost",
-            "Released",
-            "Released already",
-            "Renewed",
-            "Unchanged",
-            "refused: LeaseLost",
-            "then: end the heartbeat",
-        ],
-    );
-}
+    fn evidence_that_is_late_or_missing_beside_a_redrive_lets_no_second_run_in:
+        1, [BEATS, REFUSE], may { crashes: 1, redrives: 1, dims: 1 },
+        with { quick_calls: true, slow_evidence: true } => 32156,
+        "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
+        "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
-#[test]
-fn an_event_makes_up_for_evidence_that_is_late_or_missing() {
-    let budget = Budget {
-        crashes: 1,
-        news: 1,
-        dims: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        slow_evidence: true,
-        ..World::new(1, &[BEATS, Plan::REFUSE], budget)
-    };
+    fn a_run_that_cuts_its_work_off_keeps_its_permit_until_it_has_stopped:
+        1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1599,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
+        "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
-    check(
-        world,
-        7549,
-        &[
-            "Done",
-            "Freed",
-            "Granted",
-            "Lost",
-            "Released",
-            "Released already",
-            "Unchanged",
-            "refused: Held",
-        ],
-    );
-}
+    fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it:
+        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 196271,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged",
+        "refused: Held, refused: LeaseLost, then: wake";
 
-#[test]
-fn evidence_that_is_late_or_missing_beside_a_redrive_lets_no_second_run_in() {
-    let budget = Budget {
-        crashes: 1,
-        redrives: 1,
-        dims: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        quick_calls: true,
-        slow_evidence: true,
-        ..World::new(1, &[BEATS, Plan::REFUSE], budget)
-    };
+    fn a_silent_holder_that_dies_blocks_no_waiter:
+        1, [HIDDEN, QUEUE], may { crashes: 1 }, with { ticks: 4 } => 49943,
+        "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
+        "refused: Held, then: wake";
 
-    check(
-        world,
-        32156,
-        &[
-            "Done",
-            "Freed",
-            "Granted",
-            "Lost",
-            "Released",
-            "Released already",
-            "Renewed",
-            "Unchanged",
-            "refused: Held",
-            "refused: LeaseLost",
-            "then: end the heartbeat",
-        ],
-    );
-}
+    fn a_sweep_that_found_nothing_comes_back:
+        1, [HIDDEN, QUEUE], may { crashes: 1, looks: 1 },
+        with { quick_checks: true, ticks: 4 } => 90199,
+        "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
+        "refused: Held, then: wake";
 
-#[test]
-fn a_run_that_cuts_its_work_off_keeps_its_permit_until_it_has_stopped() {
-    let budget = Budget {
-        cuts: 1,
-        beats: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        own_ends: true,
-        ..World::new(1, &[BEATS, Plan::QUEUE], budget)
-    };
+    fn a_renewal_whose_answer_is_lost_shortens_no_lease:
+        1, [HIDDEN, REFUSE], may { beats: 1, losses: 1 }, with { ticks: 4, skew: true } => 214913,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed",
+        "Unchanged, refused: Held, refused: LeaseLost";
 
-    check(
-        world,
-        1599,
-        &[
-            "AlreadyHeld",
-            "Done",
-            "Ended",
-            "Freed",
-            "Granted",
-            "Queued",
-            "Released",
-            "Renewed",
-            "Unchanged",
-            "refused: Held",
-            "refused: LeaseLost",
-            "then: end the heartbeat",
-            "then: wake",
-        ],
-    );
+    fn a_short_lease_beside_a_long_one_is_swept_in_its_own_time:
+        2, [hidden(600), hidden(2)], may { crashes: 1, leaps: 1 } => 1352,
+        "Freed, Granted, Lost, Released, Unchanged";
 }

@@ -1,134 +1,77 @@
-//! One grant after the other: taken, renewed, given back, run out.
+//! One grant after the other: taken, renewed, given back, redriven, used up by stale policy.
 
-use crate::check::check;
-use crate::state::Budget;
-use crate::world::{Plan, World};
+use super::{BEATS, QUEUE, REFUSE, worlds};
+use crate::world::Plan;
+use lockstep::domain::StalePolicy;
 
-const BEATS: Plan = Plan {
-    beat: true,
-    ..Plan::REFUSE
+const YIELDS: Plan = Plan {
+    stale: StalePolicy::Yield,
+    max_run: Some(1),
+    ..REFUSE
+};
+const HOLDS: Plan = Plan {
+    stale: StalePolicy::Hold,
+    max_run: Some(1),
+    ..QUEUE
+};
+const ENDS: Plan = Plan {
+    stale: StalePolicy::Terminate,
+    max_run: Some(1),
+    ..QUEUE
 };
 
-#[test]
-fn no_lost_answer_and_no_second_delivery_gives_a_permit_twice() {
-    let budget = Budget {
-        losses: 1,
-        copies: 1,
-        beats: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        ticks: 1,
-        ..World::new(1, &[BEATS, Plan::REFUSE], budget)
-    };
+worlds! {
+    fn no_lost_answer_and_no_second_delivery_gives_a_permit_twice:
+        1, [BEATS, REFUSE], may { losses: 1, copies: 1, beats: 1 }, with { ticks: 1 } => 27866,
+        "AlreadyHeld, Ended, Freed, Granted, Released, Released already, Renewed, refused: Held",
+        "then: end the heartbeat";
 
-    check(
-        world,
-        27866,
-        &[
-            "AlreadyHeld",
-            "Ended",
-            "Freed",
-            "Granted",
-            "Released",
-            "Released already",
-            "Renewed",
-            "refused: Held",
-            "then: end the heartbeat",
-        ],
-    );
-}
+    fn a_holder_that_dies_is_recovered_whatever_heartbeat_is_still_under_way:
+        1, [BEATS, REFUSE], may { losses: 1, crashes: 1, beats: 1 }, with { ticks: 2 } => 111687,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Released, Released already, Renewed",
+        "Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat";
 
-#[test]
-fn a_holder_that_dies_is_recovered_whatever_heartbeat_is_still_under_way() {
-    let budget = Budget {
-        losses: 1,
-        crashes: 1,
-        beats: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        ticks: 2,
-        ..World::new(1, &[BEATS, Plan::REFUSE], budget)
-    };
+    fn clocks_that_differ_by_a_second_do_no_harm:
+        1, [BEATS, REFUSE], may { crashes: 1, beats: 1 }, with { ticks: 1, skew: true } => 109710,
+        "Done, Ended, Freed, Granted, Released, Released already, Renewed, Unchanged",
+        "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
-    check(
-        world,
-        111687,
-        &[
-            "AlreadyHeld",
-            "Done",
-            "Ended",
-            "Freed",
-            "Granted",
-            "Released",
-            "Released already",
-            "Renewed",
-            "Unchanged",
-            "refused: Held",
-            "refused: LeaseLost",
-            "then: end the heartbeat",
-        ],
-    );
-}
+    fn a_write_that_is_sent_twice_is_done_once_and_answered_as_done:
+        1, [BEATS, QUEUE], may { resends: 2, beats: 1 }, with { ticks: 1 } => 3562,
+        "Ended, Granted, Queued, Released, Renewed, Unchanged, refused: Held",
+        "then: end the heartbeat, then: wake";
 
-#[test]
-fn clocks_that_differ_by_a_second_do_no_harm() {
-    let budget = Budget {
-        crashes: 1,
-        beats: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        ticks: 1,
-        skew: true,
-        ..World::new(1, &[BEATS, Plan::REFUSE], budget)
-    };
+    fn a_redriven_run_has_its_old_grant_or_none_beside_a_waiter:
+        1, [BEATS, QUEUE], may { redrives: 1, crashes: 1, beats: 1 },
+        with { quick_checks: true } => 26136,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Reinstated, Released",
+        "Released already, Renewed, Unchanged, refused: Held, refused: LeaseLost",
+        "then: end the heartbeat, then: wake, then: wake again";
 
-    check(
-        world,
-        109710,
-        &[
-            "Done",
-            "Ended",
-            "Freed",
-            "Granted",
-            "Released",
-            "Released already",
-            "Renewed",
-            "Unchanged",
-            "refused: Held",
-            "refused: LeaseLost",
-            "then: end the heartbeat",
-        ],
-    );
-}
+    fn a_redriven_run_has_its_old_grant_or_none_beside_an_arrival:
+        1, [BEATS, REFUSE], may { redrives: 1, crashes: 1, beats: 1 },
+        with { quick_checks: true, ticks: 1 } => 64059,
+        "Done, Ended, Freed, Granted, Reinstated, Released, Released already, Renewed",
+        "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
-#[test]
-fn a_write_that_is_sent_twice_is_done_once_and_answered_as_done() {
-    let budget = Budget {
-        resends: 2,
-        beats: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        ticks: 1,
-        ..World::new(1, &[BEATS, Plan::QUEUE], budget)
-    };
+    fn a_redriven_run_of_two_permits_takes_no_third:
+        2, [BEATS, REFUSE, REFUSE], may { crashes: 1, redrives: 1 },
+        with { quick_calls: true, quick_checks: true } => 53184,
+        "Done, Freed, Granted, Released, Released already, Renewed, refused: Held",
+        "refused: LeaseLost, then: end the heartbeat";
 
-    check(
-        world,
-        3562,
-        &[
-            "Ended",
-            "Granted",
-            "Queued",
-            "Released",
-            "Renewed",
-            "Unchanged",
-            "refused: Held",
-            "then: end the heartbeat",
-            "then: wake",
-        ],
-    );
+    fn a_run_that_yields_works_on_beside_the_next:
+        1, [YIELDS, ENDS], may { beats: 2 }, with { ticks: 2 } => 19231,
+        "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
+        "refused: Held, refused: Stale, then: wake";
+
+    fn a_run_that_yields_may_run_out:
+        1, [YIELDS, ENDS], may { beats: 1 }, with { ticks: 4 } => 54149,
+        "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
+        "refused: Held, refused: Stale, then: wake";
+
+    fn a_frozen_lock_grants_nothing_until_an_operator_opens_it:
+        1, [HOLDS, ENDS], may { beats: 1, looks: 1 }, with { ticks: 2 } => 26949,
+        "AlreadyHeld, Done, Ended, Freed, Frozen, Granted, Queued, Released, Renewed, Unchanged",
+        "refused: Frozen, refused: Stale, then: wake";
 }

@@ -1,91 +1,20 @@
-//! An operator's words meet everything else.
+//! An operator's commands meet everything else.
 
-use crate::check::check;
-use crate::state::Budget;
-use crate::world::{Plan, World};
+use super::{QUEUE, REFUSE, worlds};
 
-#[test]
-fn an_operator_and_a_dying_holder_leave_the_lock_free() {
-    let budget = Budget {
-        orders: 2,
-        crashes: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        quick_checks: true,
-        ..World::new(1, &[Plan::QUEUE, Plan::QUEUE], budget)
-    };
+worlds! {
+    fn an_operator_and_a_dying_holder_leave_the_lock_free:
+        1, [QUEUE, QUEUE], may { orders: 2, crashes: 1 }, with { quick_checks: true } => 32712,
+        "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
+        "then: dismiss who is sent away, then: wake, then: wake again";
 
-    check(
-        world,
-        32712,
-        &[
-            "Done",
-            "Freed",
-            "Granted",
-            "Lost",
-            "Queued",
-            "Released",
-            "Released already",
-            "Unchanged",
-            "then: dismiss who is sent away",
-            "then: wake",
-            "then: wake again",
-        ],
-    );
-}
+    fn a_waiter_that_is_sent_away_or_held_up_costs_no_other_its_turn:
+        1, [REFUSE, QUEUE, QUEUE], may { orders: 2 } => 87663,
+        "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
+        "refused: Paused, then: dismiss who is sent away, then: wake";
 
-#[test]
-fn who_is_sent_away_or_held_up_costs_no_other_its_turn() {
-    let budget = Budget {
-        orders: 2,
-        ..Budget::default()
-    };
-    let world = World::new(1, &[Plan::REFUSE, Plan::QUEUE, Plan::QUEUE], budget);
-
-    check(
-        world,
-        87663,
-        &[
-            "Done",
-            "Freed",
-            "Granted",
-            "Lost",
-            "Queued",
-            "Released",
-            "Unchanged",
-            "refused: Held",
-            "refused: Paused",
-            "then: dismiss who is sent away",
-            "then: wake",
-        ],
-    );
-}
-
-#[test]
-fn an_eviction_frees_one_permit_of_two() {
-    let budget = Budget {
-        orders: 1,
-        ..Budget::default()
-    };
-    let world = World::new(2, &[Plan::REFUSE, Plan::QUEUE, Plan::QUEUE], budget);
-
-    check(
-        world,
-        65014,
-        &[
-            "Done",
-            "Freed",
-            "Granted",
-            "Lost",
-            "Queued",
-            "Released",
-            "Unchanged",
-            "refused: Held",
-            "refused: Paused",
-            "then: dismiss who is sent away",
-            "then: hand over",
-            "then: wake",
-        ],
-    );
+    fn an_eviction_frees_one_permit_of_two:
+        2, [REFUSE, QUEUE, QUEUE], may { orders: 1 } => 65014,
+        "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
+        "refused: Paused, then: dismiss who is sent away, then: hand over, then: wake";
 }

@@ -1,120 +1,106 @@
-//! Waiters: their tickets, their turns, and what can be lost on the way.
+//! Waiters and permits: tickets, turns, patience, distance, replacement, and what can be lost on the
+//! way.
 
-use crate::check::check;
-use crate::state::Budget;
-use crate::world::{Plan, World};
+use super::{QUEUE, REFUSE, REPLACE, worlds};
+use crate::world::Plan;
+use lockstep::domain::WhenFull;
 
-const LOOKS_FIRST: Plan = Plan {
-    looks_first: true,
-    ..Plan::QUEUE
+const TRIES_FIRST: Plan = Plan {
+    tries_first: true,
+    ..QUEUE
+};
+const IMPATIENT: Plan = Plan {
+    waits_until: Some(1),
+    ..QUEUE
+};
+const SPACED: Plan = Plan {
+    min_interval: Some(1),
+    ..QUEUE
+};
+const SHORT: Plan = Plan {
+    when_full: WhenFull::Queue { most: 1 },
+    ..QUEUE
+};
+const ONE_PERMIT: Plan = Plan {
+    permits: Some(1),
+    ..REFUSE
 };
 
-#[test]
-fn turns_come_by_ticket_although_a_holder_dies_and_a_wake_up_is_lost() {
-    let budget = Budget {
-        losses: 1,
-        crashes: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        quick_checks: true,
-        ..World::new(1, &[Plan::QUEUE, Plan::QUEUE, Plan::QUEUE], budget)
-    };
+worlds! {
+    fn turns_come_by_ticket_although_a_holder_dies_and_a_wake_up_is_lost:
+        1, [QUEUE, QUEUE, QUEUE], may { losses: 1, crashes: 1 },
+        with { quick_checks: true } => 69828,
+        "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "then: wake, then: wake again";
 
-    check(
-        world,
-        69828,
-        &[
-            "AlreadyHeld",
-            "Done",
-            "Freed",
-            "Granted",
-            "Queued",
-            "Released",
-            "Released already",
-            "Unchanged",
-            "then: wake",
-            "then: wake again",
-        ],
-    );
-}
+    fn two_permits_serve_one_queue:
+        2, [REFUSE, TRIES_FIRST, QUEUE], may { losses: 1, timeouts: 1 } => 211173,
+        "AlreadyHeld, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "refused: Held, then: wake, then: wake again";
 
-#[test]
-fn two_permits_serve_one_queue() {
-    let budget = Budget {
-        losses: 1,
-        timeouts: 1,
-        ..Budget::default()
-    };
-    let world = World::new(2, &[Plan::REFUSE, LOOKS_FIRST, Plan::QUEUE], budget);
+    fn a_waiter_that_comes_again_keeps_its_place:
+        1, [QUEUE, QUEUE], may { copies: 1, timeouts: 1 } => 39813,
+        "AlreadyHeld, Freed, Granted, Queued, Released, Released already, Unchanged, then: wake",
+        "then: wake again";
 
-    check(
-        world,
-        211173,
-        &[
-            "AlreadyHeld",
-            "Freed",
-            "Granted",
-            "Queued",
-            "Released",
-            "Released already",
-            "Unchanged",
-            "refused: Held",
-            "then: wake",
-            "then: wake again",
-        ],
-    );
-}
+    fn a_registration_by_a_slow_clock_loses_no_turn:
+        1, [QUEUE, QUEUE], may { timeouts: 1 }, with { ticks: 1, skew: true } => 169554,
+        "AlreadyHeld, Freed, Granted, Queued, Released, Unchanged, then: wake";
 
-#[test]
-fn a_waiter_that_comes_again_keeps_its_place() {
-    let budget = Budget {
-        copies: 1,
-        timeouts: 1,
-        ..Budget::default()
-    };
-    let world = World::new(1, &[Plan::QUEUE, Plan::QUEUE], budget);
+    fn a_waiter_that_waits_long_enough_gives_up_and_stops_no_run:
+        1, [SPACED, IMPATIENT], may { losses: 1 }, with { ticks: 2 } => 6780,
+        "AlreadyHeld, Done, Freed, GaveUp, Granted, Queued, Released, Released already",
+        "Unchanged, then: dismiss who gave up, then: hand over, then: wake, then: wake again";
 
-    check(
-        world,
-        39813,
-        &[
-            "AlreadyHeld",
-            "Freed",
-            "Granted",
-            "Queued",
-            "Released",
-            "Released already",
-            "Unchanged",
-            "then: wake",
-            "then: wake again",
-        ],
-    );
-}
+    fn the_next_turn_waits_for_its_distance:
+        1, [SPACED, IMPATIENT, REFUSE], with { ticks: 2 } => 31976,
+        "Done, Freed, GaveUp, Granted, Queued, Released, Unchanged, refused: Held",
+        "refused: TooSoon, then: dismiss who gave up, then: hand over, then: wake";
 
-#[test]
-fn a_registration_by_a_slow_clock_loses_no_turn() {
-    let budget = Budget {
-        timeouts: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        ticks: 1,
-        skew: true,
-        ..World::new(1, &[Plan::QUEUE, Plan::QUEUE], budget)
-    };
+    fn a_full_queue_refuses_a_waiter:
+        1, [QUEUE, QUEUE, SHORT], may { copies: 1 } => 62135,
+        "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "refused: QueueFull, then: hand over, then: wake, then: wake again";
 
-    check(
-        world,
-        169554,
-        &[
-            "AlreadyHeld",
-            "Freed",
-            "Granted",
-            "Queued",
-            "Released",
-            "Unchanged",
-            "then: wake",
-        ],
-    );
+    /// Two functions wake a waiter. It takes the grant up by the first wake-up, starts its task, and dies
+    /// before its first heartbeat: the second must not pass the permit on.
+    fn a_waiter_that_is_woken_twice_and_dies_unconfirmed_keeps_its_permit_until_its_work_is_over:
+        1, [REFUSE, QUEUE], may { crashes: 1 } => 721,
+        "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "refused: Held, then: wake, then: wake again";
+
+    fn two_permits_are_two_and_not_three:
+        2, [REFUSE, REFUSE, REFUSE], may { losses: 1, crashes: 1 },
+        with { quick_checks: true } => 38535,
+        "AlreadyHeld, Done, Freed, Granted, Released, Released already, refused: Held";
+
+    fn a_late_copy_takes_no_third_permit:
+        2, [REFUSE, REFUSE, REFUSE], may { copies: 1 } => 24429,
+        "AlreadyHeld, Freed, Granted, Released, Released already, refused: Held";
+
+    fn another_capacity_counts_once_the_lock_is_idle:
+        2, [REFUSE, ONE_PERMIT], may { copies: 1 } => 359,
+        "AlreadyHeld, Freed, Granted, Released, Released already, refused: PermitsMismatch";
+
+    fn a_run_that_replaces_goes_first_although_the_order_to_stop_is_lost:
+        1, [REFUSE, QUEUE, REPLACE], may { losses: 1, beats: 1 },
+        with { quick_checks: true } => 77110,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
+        "Unchanged, refused: Held, refused: LeaseLost, then: stop, then: wake, then: wake again";
+
+    fn a_run_that_replaces_stops_one_holder_of_two:
+        2, [REFUSE, QUEUE, REPLACE], with { quick_checks: true } => 3460,
+        "Done, Freed, Granted, Queued, Released, Released already, Unchanged, refused: Held",
+        "then: stop, then: wake, then: wake again";
+
+    fn two_that_replace_one_holder_come_one_after_the_other:
+        1, [REFUSE, REPLACE, REPLACE], with { quick_checks: true } => 5610,
+        "Done, Freed, Granted, Queued, Released, Released already, Unchanged, refused: Held",
+        "then: stop, then: wake, then: wake again";
+
+    fn a_run_that_replaces_a_holder_and_dies_leaves_the_lock_to_others:
+        1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 41841,
+        "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "refused: Held, then: dismiss who is sent away, then: stop, then: wake",
+        "then: wake again";
 }

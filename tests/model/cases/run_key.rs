@@ -1,97 +1,59 @@
-//! Two starts of one tick beside a run of its own.
+//! Two starts of one tick, beside a run of its own, a policy, a redrive or an operator.
 
-use crate::check::check;
-use crate::state::Budget;
-use crate::world::{Plan, World};
+use super::{QUEUE, TICK, worlds};
+use crate::world::Plan;
+use lockstep::domain::StalePolicy;
 
-const STARTS: Plan = Plan {
+const TICK_QUEUE: Plan = Plan {
     run_key: Some("tick"),
-    ..Plan::REFUSE
+    ..QUEUE
 };
-const WAITS: Plan = Plan {
-    run_key: Some("tick"),
-    ..Plan::QUEUE
+const TICK_BEATS: Plan = Plan { beat: true, ..TICK };
+const YIELDS_TICK: Plan = Plan {
+    stale: StalePolicy::Yield,
+    max_run: Some(1),
+    ..TICK_BEATS
 };
 
-#[test]
-fn a_tick_has_one_success_whatever_is_delivered_twice() {
-    let budget = Budget {
-        losses: 1,
-        copies: 1,
-        ..Budget::default()
-    };
-    let world = World::new(2, &[STARTS, WAITS, Plan::QUEUE], budget);
+worlds! {
+    fn a_tick_has_one_success_whatever_is_delivered_twice:
+        2, [TICK, TICK_QUEUE, QUEUE], may { losses: 1, copies: 1 } => 83610,
+        "AlreadyHeld, Freed, Granted, Queued, Released, Released already, refused: Duplicate",
+        "refused: Held, then: dismiss a duplicate";
 
-    check(
-        world,
-        83610,
-        &[
-            "AlreadyHeld",
-            "Freed",
-            "Granted",
-            "Queued",
-            "Released",
-            "Released already",
-            "refused: Duplicate",
-            "refused: Held",
-            "then: dismiss a duplicate",
-        ],
-    );
-}
+    fn a_tick_whose_run_died_is_tried_again:
+        2, [TICK, TICK_QUEUE, TICK_QUEUE], may { crashes: 1, timeouts: 1 },
+        with { quick_checks: true } => 68442,
+        "AlreadyHeld, Done, Freed, Granted, Released, Released already, refused: Duplicate",
+        "refused: Held";
 
-#[test]
-fn a_tick_whose_run_died_is_tried_again() {
-    let budget = Budget {
-        crashes: 1,
-        timeouts: 1,
-        ..Budget::default()
-    };
-    let world = World {
-        quick_checks: true,
-        ..World::new(2, &[STARTS, WAITS, WAITS], budget)
-    };
+    fn a_start_that_waits_behind_its_tick_is_sent_away:
+        1, [TICK, TICK_QUEUE, QUEUE], may { losses: 1 } => 2648,
+        "AlreadyHeld, Done, Granted, Queued, Released, Released already, Unchanged",
+        "refused: Duplicate, refused: Held, then: dismiss a duplicate, then: hand over",
+        "then: wake, then: wake again";
 
-    check(
-        world,
-        68442,
-        &[
-            "AlreadyHeld",
-            "Done",
-            "Freed",
-            "Granted",
-            "Released",
-            "Released already",
-            "refused: Duplicate",
-            "refused: Held",
-        ],
-    );
-}
+    fn a_run_that_yields_keeps_its_run_key_while_its_work_goes_on:
+        1, [YIELDS_TICK, TICK_BEATS], may { beats: 1, leaps: 2, losses: 1 } => 4539,
+        "AlreadyHeld, Done, Ended, Granted, Lost, Released, Released already, Renewed",
+        "Unchanged, Yielded, refused: Duplicate, refused: Held, then: end the heartbeat";
 
-#[test]
-fn a_start_that_waits_behind_its_tick_is_sent_away() {
-    let budget = Budget {
-        losses: 1,
-        ..Budget::default()
-    };
-    let world = World::new(1, &[STARTS, WAITS, Plan::QUEUE], budget);
+    fn a_redriven_run_and_a_second_start_of_its_tick_succeed_once:
+        1, [TICK_BEATS, TICK_BEATS], may { crashes: 1, redrives: 1, beats: 1 },
+        with { own_ends: true } => 81517,
+        "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
+        "Unchanged, refused: Duplicate, refused: Held, refused: LeaseLost",
+        "then: end the heartbeat";
 
-    check(
-        world,
-        2648,
-        &[
-            "AlreadyHeld",
-            "Done",
-            "Granted",
-            "Queued",
-            "Released",
-            "Released already",
-            "Unchanged",
-            "refused: Duplicate",
-            "refused: Held",
-            "then: dismiss a duplicate",
-            "then: hand over",
-            "then: wake",
-            "then: wake again",
-        ],
-    );
+    fn a_run_that_yields_and_dies_leaves_its_run_key_to_the_next:
+        1, [YIELDS_TICK, TICK_BEATS], may { beats: 1, leaps: 1, crashes: 1 },
+        with { own_ends: true } => 8572,
+        "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
+        "Yielded, refused: Duplicate, refused: Held, refused: LeaseLost",
+        "then: end the heartbeat";
+
+    fn an_evicted_run_and_the_next_of_its_key_are_kept_apart:
+        1, [TICK_BEATS, TICK_BEATS], may { orders: 1, beats: 1 } => 1780,
+        "Done, Ended, Freed, Granted, Lost, Released, Renewed, Unchanged, refused: Duplicate",
+        "refused: Held, refused: LeaseLost, refused: Paused, then: end the heartbeat";
 }

@@ -4,9 +4,9 @@ use crate::audit;
 use crate::world::{START, World};
 use lockstep::domain::{
     Change, FencingToken, Guard, HolderId, Lease, LockKey, LockRecord, Permits, Run, RunEnd,
-    RunGuard, RunId, RunKey, RunOutcome, RunWrite, Seconds, StalePolicy, Terms, Timestamp, Update,
-    Waiter,
+    RunGuard, RunId, RunOutcome, RunWrite, Seconds, Terms, Timestamp, Update, Waiter,
 };
+use lockstep::testing;
 
 /// A world in which records are written by hand.
 pub(super) struct Table {
@@ -68,10 +68,9 @@ impl Table {
 }
 
 pub(super) fn holder(name: &str) -> HolderId {
-    HolderId::new(format!(
+    testing::holder(&format!(
         "arn:aws:states:eu-west-1:1:execution:report:{name}"
     ))
-    .unwrap()
 }
 
 /// A waiter that registered when the world began.
@@ -91,19 +90,11 @@ fn lease(holder: &HolderId, token: u64) -> Lease {
 
 fn terms(holder: &HolderId) -> Terms {
     Terms {
-        redrives: 0,
-        parent: None,
-        holder: holder.clone(),
-        permits: Permits::ONE,
         lease: Seconds::of(30),
         heartbeat: Seconds::of(10),
-        max_run: None,
-        no_progress: None,
-        stale: StalePolicy::Terminate,
-        min_interval: None,
-        run_key: Some(RunKey::new("tick").unwrap()),
-        work: None,
+        run_key: Some(testing::run_key("tick")),
         retention: Seconds::of(3600),
+        ..testing::terms(holder.clone())
     }
 }
 

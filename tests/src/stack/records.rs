@@ -139,21 +139,27 @@ impl Stack {
     }
 
     async fn all_records(&self) -> Vec<Record> {
-        let group = self.fixture("BatchLogGroupName");
-        let mut ask = json!({ "logGroupName": group });
-        let mut records = Vec::new();
-        loop {
-            let target = "Logs_20140328.FilterLogEvents";
-            let page = self.call("logs", target, ask.clone()).await;
-            let events = page["events"].as_array().cloned().unwrap_or_default();
-            records.extend(events.iter().map(record));
-            match page["nextToken"].as_str() {
-                Some(next) => ask["nextToken"] = next.into(),
-                None => break,
-            }
-        }
+        let events = self.log_events(self.fixture("BatchLogGroupName"), 0).await;
+        let mut records: Vec<_> = events.iter().map(record).collect();
         records.sort_by_key(|record| record.at);
         records
+    }
+
+    /// The events of a log group since `since`, in epoch milliseconds.
+    pub async fn log_events(&self, group: &str, since: u64) -> Vec<Value> {
+        let mut ask = json!({ "logGroupName": group, "startTime": since });
+        let mut events = Vec::new();
+        loop {
+            let target = "Logs_20140328.FilterLogEvents";
+            let mut page = self.call("logs", target, ask.clone()).await;
+            if let Value::Array(found) = page["events"].take() {
+                events.extend(found);
+            }
+            match page["nextToken"].take() {
+                Value::Null => return events,
+                next => ask["nextToken"] = next,
+            }
+        }
     }
 }
 

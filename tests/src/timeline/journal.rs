@@ -109,7 +109,7 @@ fn entry(line: &Value) -> Option<Entry> {
         "granted" | "woken" => Event::Granted {
             token: token(&line["token"])?,
         },
-        "looked after" if line["action"].as_str()?.starts_with("Recover") => Event::Recovered,
+        "checked a holder" if line["action"].as_str()?.starts_with("Recover") => Event::Recovered,
         "renewed" => Event::Renewed {
             expires_at: millis(line["expires_at"].as_str()?)?,
         },
@@ -175,7 +175,7 @@ mod tests {
     fn a_dead_holder_has_its_permit_until_it_is_recovered() {
         let look = |action: &str| {
             format!(
-                r#"{{"timestamp":"2026-03-01T06:00:03Z","message":"looked after","lock":"n","holder":"h","token":"7","action":"{action}"}}"#
+                r#"{{"timestamp":"2026-03-01T06:00:03Z","message":"checked a holder","lock":"n","holder":"h","token":"7","action":"{action}"}}"#
             )
         };
         let of = |action: &str| Journal::read([look(action).as_str()], "n").recovered("h");

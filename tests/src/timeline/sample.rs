@@ -130,7 +130,7 @@ fn log(containers: &[Container]) -> Vec<String> {
         }
         let killed = container.holder == arn("g1");
         let (after, message) = match killed {
-            true => (1200, "looked after"),
+            true => (1200, "checked a holder"),
             false => (200, "released"),
         };
         say(ended + after, message, container);

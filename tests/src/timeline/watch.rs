@@ -1,22 +1,20 @@
-//! Looks at the stack while the scenes run, and tells every event in a line.
+//! Polls the stack while the scenes run, and prints every event in a line.
 
 use super::containers::Container;
-use super::feed::{Lease, Result, Stack};
+use super::feed::Lease;
 use super::journal::Journal;
 use super::layout::seconds;
 use super::{Execution, Fate, Millis, Scene, Timeline};
-use lockstep::clock::{Clock, SystemClock};
-use serde_json::Value;
-use std::time::Duration;
+use crate::stack::{BatchInput, Stack, now, pause};
 
-mod look;
+mod poll;
 
 /// No scene takes longer.
 const PATIENCE: Millis = 60_000;
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Millis = 100;
 
-/// Where lines of progress go: when it was since the start, and what happened.
-pub type Tell = fn(&str, &str);
+/// Prints a line of progress: when it was since the start, and what happened.
+pub type Print = fn(&str, &str);
 
 /// The demo under way.
 #[derive(Debug)]
@@ -25,7 +23,7 @@ pub struct Watch {
     lock: String,
     lease_seconds: u32,
     begin: Millis,
-    tell: Tell,
+    print: Print,
     executions: Vec<Execution>,
     running: Vec<String>,
     containers: Vec<Container>,
@@ -36,15 +34,15 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to look at `lock`, which nobody has used before.
+    /// Begins to poll `lock`, which is new.
     #[must_use]
-    pub fn new(stack: Stack, lock: String, lease_seconds: u32, tell: Tell) -> Self {
+    pub fn new(stack: Stack, lock: String, lease_seconds: u32, print: Print) -> Self {
         Self {
             stack,
             lock,
             lease_seconds,
-            begin: SystemClock.now().millis(),
-            tell,
+            begin: now(),
+            print,
             executions: Vec::new(),
             running: Vec::new(),
             containers: Vec::new(),
@@ -73,138 +71,97 @@ impl Watch {
         self.lease_seconds
     }
 
-    /// Tells the user something.
+    /// Prints a line of progress.
     pub fn say(&self, what: &str) {
-        let since = SystemClock.now().millis().saturating_sub(self.begin);
-        (self.tell)(&seconds(since), what);
+        let since = now().saturating_sub(self.begin);
+        (self.print)(&seconds(since), what);
     }
 
     /// Starts `count` executions at once; the names of all.
-    ///
-    /// # Errors
-    /// When one does not start.
-    pub async fn start(
-        &mut self,
-        scene: Scene,
-        count: usize,
-        input: &Value,
-    ) -> Result<Vec<String>> {
+    pub async fn start(&mut self, scene: Scene, count: usize, input: &BatchInput) -> Vec<String> {
         let before = self.executions.iter().filter(|known| known.scene == scene);
         let first = before.count() + 1;
-        // Sent together, awaited in turn: the requests are under way at the same time.
-        let calls = (0..count).map(|_| self.stack.start(input));
-        let started = together(calls.collect()).await;
-        let mut names = Vec::new();
-        for (index, started) in started.into_iter().enumerate() {
-            let (arn, started) = started?;
-            let name = format!("{}{}", scene.letter(), first + index);
-            self.running.push(arn.clone());
-            self.executions.push(Execution {
-                scene,
-                name: name.clone(),
-                arn,
-                started,
-                ended: started,
-                fate: Fate::Succeeded,
-            });
-            names.push(name);
-        }
-        Ok(names)
+        let started = now();
+        let arns = self.stack.start_all(&vec![input.clone(); count]).await;
+        let numbered = arns.into_iter().zip(first..);
+        let named = numbered.map(|(arn, number)| (arn, format!("{}{number}", scene.letter())));
+        let named: Vec<_> = named.collect();
+        self.running
+            .extend(named.iter().map(|(arn, _)| arn.clone()));
+        let executions = named.iter().map(|(arn, name)| Execution {
+            scene,
+            name: name.clone(),
+            arn: arn.clone(),
+            started,
+            ended: started,
+            fate: Fate::Succeeded,
+        });
+        self.executions.extend(executions);
+        named.into_iter().map(|(_, name)| name).collect()
     }
 
     /// Waits until no execution runs.
-    ///
-    /// # Errors
-    /// When one takes too long, or the stack does not answer.
-    pub async fn until_all_ended(&mut self) -> Result<()> {
-        self.until("the end of all executions", |watch| {
-            watch.running.is_empty()
-        })
-        .await
+    pub async fn until_all_ended(&mut self) {
+        self.until("end of all executions", |watch| watch.running.is_empty())
+            .await
     }
 
     /// Waits until the named execution ended.
-    ///
-    /// # Errors
-    /// As [`Self::until_all_ended`].
-    pub async fn until_ended(&mut self, name: &str) -> Result<()> {
+    pub async fn until_ended(&mut self, name: &str) {
         let arn = self.arn(name);
-        self.until("the end of an execution", |watch| {
-            !watch.running.contains(&arn)
-        })
-        .await
+        self.until("end of an execution", |watch| !watch.running.contains(&arn))
+            .await
     }
 
     /// Waits until the container of one of `names` has worked for `length`; its holder's ARN.
-    ///
-    /// # Errors
-    /// As [`Self::until_all_ended`].
-    pub async fn until_works(&mut self, names: &[String], length: Millis) -> Result<String> {
+    pub async fn until_works(&mut self, names: &[String], length: Millis) -> String {
         let arns: Vec<_> = names.iter().map(|name| self.arn(name)).collect();
         let working = |watch: &Self| {
-            let now = SystemClock.now().millis();
             let mut containers = watch.containers.iter();
             let of_it = containers.find(|known| arns.contains(&known.holder))?;
-            (now >= of_it.started + length).then(|| of_it.holder.clone())
+            (now() >= of_it.started + length).then(|| of_it.holder.clone())
         };
-        self.until("a container at work", |watch| working(watch).is_some())
-            .await?;
-        working(self).ok_or_else(|| "the container is gone".into())
+        self.until("container at work", |watch| working(watch).is_some())
+            .await;
+        working(self).expect("the container that was just at work")
     }
 
     /// Takes the permit of a holder away.
-    ///
-    /// # Errors
-    /// When it holds none.
-    pub async fn evict(&mut self, holder: &str) -> Result<()> {
-        self.stack.evict(&self.lock, holder).await?;
-        let now = SystemClock.now().millis();
-        self.evictions.push((holder.to_owned(), now));
-        self.say(&format!("{} is evicted from the table", self.name(holder)));
-        Ok(())
+    pub async fn evict(&mut self, holder: &str) {
+        self.stack.evict(&self.lock, holder, "demo").await;
+        self.evictions.push((holder.to_owned(), now()));
+        self.say(&format!("{} is evicted by an operator", self.name(holder)));
     }
 
     /// Stops an execution from outside.
-    ///
-    /// # Errors
-    /// When it cannot be stopped.
-    pub async fn kill(&mut self, holder: &str) -> Result<()> {
-        self.kills
-            .push((holder.to_owned(), SystemClock.now().millis()));
+    pub async fn kill(&mut self, holder: &str) {
+        self.kills.push((holder.to_owned(), now()));
         self.say(&format!("{} is killed: StopExecution", self.name(holder)));
-        self.stack.stop(holder).await
+        self.stack.abort(holder).await;
     }
 
     /// Waits until so many wait in the queue.
-    ///
-    /// # Errors
-    /// As [`Self::until_all_ended`].
-    pub async fn until_waiting(&mut self, count: usize) -> Result<()> {
-        self.until("a place in the queue", |watch| watch.waiting == count)
+    pub async fn until_waiting(&mut self, count: usize) {
+        self.until("place in the queue", |watch| watch.waiting == count)
             .await
     }
 
     /// What happened, with all that is logged about it.
-    ///
-    /// # Errors
-    /// When the logs cannot be read.
-    pub async fn timeline(mut self) -> Result<Timeline> {
+    pub async fn timeline(mut self) -> Timeline {
         // A container's last line may come a moment after its execution ended.
-        let told = |watch: &Self| {
-            watch
+        for _ in 0..20 {
+            self.poll().await;
+            if self
                 .containers
                 .iter()
                 .all(|known| known.stopped().is_some())
-        };
-        for _ in 0..20 {
-            self.look().await?;
-            if told(&self) {
+            {
                 break;
             }
-            SystemClock.sleep(PAUSE).await;
+            pause(PAUSE).await;
         }
-        let lines = self.stack.function_lines(self.begin).await?;
-        Ok(Timeline {
+        let lines = self.stack.function_lines(self.begin).await;
+        Timeline {
             journal: Journal::read(lines.iter().map(String::as_str), &self.lock),
             lock: self.lock,
             lease_seconds: self.lease_seconds,
@@ -212,20 +169,18 @@ impl Watch {
             containers: self.containers,
             evictions: self.evictions,
             kills: self.kills,
-        })
+        }
     }
 
-    async fn until(&mut self, what: &str, done: impl Fn(&Self) -> bool) -> Result<()> {
-        let deadline = SystemClock.now().millis() + PATIENCE;
+    async fn until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
+        let deadline = now() + PATIENCE;
         loop {
-            self.look().await?;
+            self.poll().await;
             if done(self) {
-                return Ok(());
+                return;
             }
-            if SystemClock.now().millis() > deadline {
-                return Err(format!("{what} did not come within {}", seconds(PATIENCE)));
-            }
-            SystemClock.sleep(PAUSE).await;
+            assert!(now() < deadline, "no {what} in {}", seconds(PATIENCE));
+            pause(PAUSE).await;
         }
     }
 
@@ -238,24 +193,4 @@ impl Watch {
         let known = self.executions.iter().find(|known| known.name == name);
         known.map_or_else(String::new, |execution| execution.arn.clone())
     }
-}
-
-/// Polls all of `calls` until each is done.
-async fn together<F: Future>(calls: Vec<F>) -> Vec<F::Output> {
-    let mut calls: Vec<_> = calls.into_iter().map(Box::pin).collect();
-    let mut done: Vec<Option<F::Output>> = calls.iter().map(|_| None).collect();
-    std::future::poll_fn(move |context| {
-        for (call, done) in calls.iter_mut().zip(&mut done) {
-            if done.is_none()
-                && let std::task::Poll::Ready(output) = call.as_mut().poll(context)
-            {
-                *done = Some(output);
-            }
-        }
-        if done.iter().all(Option::is_some) {
-            return std::task::Poll::Ready(done.drain(..).flatten().collect());
-        }
-        std::task::Poll::Pending
-    })
-    .await
 }

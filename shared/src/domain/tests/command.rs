@@ -2,9 +2,10 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Acquire, Command, Evict, FencingToken, HolderId, LockRecord, Order, Permits, Renew, Seconds,
-    Terms, WaiterId, WhenFull,
+    Acquire, Command, Evict, FencingToken, HolderId, LockRecord, Order, Permits, Seconds, Terms,
+    WaiterId, WhenFull,
 };
+use crate::testing;
 
 const TOKEN: FencingToken = FencingToken::from_number(7);
 const RETENTION: Seconds = Seconds::of(86_400);
@@ -43,14 +44,7 @@ fn order() -> Order {
 
 #[test]
 fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
-    let renew = Command::Renew(Renew {
-        holder: holder("a"),
-        token: TOKEN,
-        beat: None,
-        progress: None,
-        redrives: None,
-        retention: RETENTION,
-    });
+    let renew = Command::Renew(testing::renew(holder("a"), TOKEN));
     let acquire = Command::Acquire(Acquire {
         terms: terms("second"),
         when_full: WhenFull::Queue { most: 5 },

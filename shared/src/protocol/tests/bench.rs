@@ -1,14 +1,14 @@
 //! One lock as plain items, and attempts that can be held up before any request.
 
 use crate::domain::{
-    Acquire, Command, Death, FencingToken, HolderId, Order, Permits, Recover, Release, Renew, Run,
-    RunId, RunKey, RunOutcome, Seconds, StalePolicy, TaskToken, Terms, Timestamp, WhenFull,
+    Acquire, Command, FencingToken, HolderId, Order, Release, Renew, Run, RunId, RunOutcome,
+    TaskToken, Timestamp,
 };
 use crate::protocol::{Attempt, Done, Next, ProtocolError, Reply, Request};
 use crate::store::Commit;
 use crate::store::memory::LockItems;
-
-const RETENTION: Seconds = Seconds::of(86_400);
+use crate::testing;
+pub(super) use crate::testing::{holder, run_key};
 
 /// One lock.
 #[derive(Default)]
@@ -97,40 +97,13 @@ pub(super) fn dead() -> (Bench, FencingToken) {
     let token = bench.token("a");
     bench.run(renew("a", token), 1).expect("a renewal");
     let lease = bench.items.record.as_ref().expect("a record").holders[&holder("a")].clone();
-    let recover = Command::Recover(Recover {
-        succeeded: false,
-        holder: holder("a"),
-        token,
-        seen: lease.version(),
-        death: Death::Seen,
-        evidence: "the execution is ABORTED".into(),
-        retention: RETENTION,
-    });
+    let recover = Command::Recover(testing::recover(holder("a"), token, lease.version()));
     bench.run(recover, 5).expect("a recovery");
     (bench, token)
 }
 
 pub(super) fn acquire(name: &str) -> Acquire {
-    Acquire {
-        terms: Terms {
-            redrives: 0,
-            parent: None,
-            holder: holder(name),
-            permits: Permits::ONE,
-            lease: Seconds::of(60),
-            heartbeat: Seconds::of(20),
-            max_run: None,
-            no_progress: None,
-            stale: StalePolicy::Terminate,
-            min_interval: None,
-            run_key: None,
-            work: None,
-            retention: RETENTION,
-        },
-        when_full: WhenFull::Refuse,
-        task_token: None,
-        wait_until: None,
-    }
+    testing::acquire(testing::terms(holder(name)))
 }
 
 pub(super) fn renew(name: &str, token: FencingToken) -> Command {
@@ -140,41 +113,23 @@ pub(super) fn renew(name: &str, token: FencingToken) -> Command {
 /// A heartbeat that reports how far the work has come, which has no fast path.
 pub(super) fn progress(name: &str, token: FencingToken, row: Option<&str>) -> Command {
     Command::Renew(Renew {
-        redrives: None,
-        holder: holder(name),
-        token,
         beat: TaskToken::new("beat").ok(),
         progress: row.map(str::to_owned),
-        retention: RETENTION,
+        ..testing::renew(holder(name), token)
     })
 }
 
 pub(super) fn release(name: &str, token: FencingToken) -> Command {
     Command::Release(Release {
-        holder: holder(name),
-        token,
         run_key: Some(run_key("tick")),
-        outcome: RunOutcome::Succeeded,
-        retention: RETENTION,
+        ..testing::release(holder(name), token)
     })
 }
 
 pub(super) fn order(note: &str) -> Order {
-    Order {
-        actor: holder("operator"),
-        note: note.into(),
-        retention: RETENTION,
-    }
+    testing::order(holder("operator"), note)
 }
 
 pub(super) fn at(second: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000 + second * 1000)
-}
-
-pub(super) fn holder(name: &str) -> HolderId {
-    HolderId::new(name).expect("a valid holder")
-}
-
-pub(super) fn run_key(key: &str) -> RunKey {
-    RunKey::new(key).expect("a valid run key")
 }

@@ -91,13 +91,7 @@ fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_ten_seconds_to_clear_the_m
 
 #[test]
 fn a_run_whose_stop_is_committed_is_stopped_further() {
-    let lease = Lease {
-        ending: Some(Ending {
-            since: after(82),
-            cause: EndingCause::Stopped,
-        }),
-        ..suspect(lease())
-    };
+    let lease = ending(suspect(lease()), 82, EndingCause::Stopped);
 
     let action = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(90));
 
@@ -110,13 +104,7 @@ fn a_run_whose_stop_is_committed_is_stopped_further() {
 
 #[test]
 fn a_run_that_has_cut_its_work_off_is_recovered_when_its_tasks_have_stopped() {
-    let lease = Lease {
-        ending: Some(Ending {
-            since: after(5),
-            cause: EndingCause::Over,
-        }),
-        ..lease()
-    };
+    let lease = ending(lease(), 5, EndingCause::Over);
     let seen = |stopped| look(RUNNING, TasksSight::Seen(vec![task("t", stopped)]));
 
     let early = judge(&lease, &seen(false), after(6));
@@ -128,10 +116,7 @@ fn a_run_that_has_cut_its_work_off_is_recovered_when_its_tasks_have_stopped() {
 
 #[test]
 fn a_run_is_not_stopped_for_one_that_may_be_dead() {
-    let lease = Lease {
-        replaced_by: Some(holder("b")),
-        ..lease()
-    };
+    let lease = replaced(lease());
     let evidence = Evidence {
         replacer: ExecutionSight::Hidden("throttled".into()),
         ..look(RUNNING, TasksSight::NotNamed)
@@ -142,10 +127,7 @@ fn a_run_is_not_stopped_for_one_that_may_be_dead() {
 
 #[test]
 fn a_run_is_not_stopped_for_one_that_is_dead() {
-    let lease = Lease {
-        replaced_by: Some(holder("b")),
-        ..lease()
-    };
+    let lease = replaced(lease());
     let evidence = Evidence {
         replacer: ended(ExecutionEnd::Aborted),
         ..look(RUNNING, TasksSight::NotNamed)

@@ -1,10 +1,11 @@
 //! One check, request by request.
 
-use super::{RUNNING, after, ended, holder, lease, suspect, task, terms};
+mod stops;
+
+use super::{RUNNING, after, ended, ending, holder, lease, task, terms, work};
 use crate::domain::{
-    Command, Ending, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
+    Command, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
     HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Seconds, Task, Timestamp, Waiter,
-    Work,
 };
 use crate::recovery::{
     Alert, Answer, Check, ExecutionSight, Hint, Inspection, Ownership, Request, Step, TaskSight,
@@ -45,7 +46,9 @@ impl World {
 
     fn answer(&mut self, request: &Request) -> Answer {
         match request {
-            Request::DescribeExecution(arn) if *arn == arn_of("a") => {
+            Request::DescribeExecution(arn)
+                if Some(arn) == ExecutionArn::of_holder(&holder("a")).as_ref() =>
+            {
                 Answer::Execution(self.execution.clone())
             }
             Request::DescribeExecution(_) => Answer::Execution(self.replacer.clone()),
@@ -138,10 +141,6 @@ impl Asked {
     }
 }
 
-fn arn_of(name: &str) -> ExecutionArn {
-    ExecutionArn::of_holder(&holder(name)).unwrap()
-}
-
 fn ended_at(second: u32) -> ExecutionSight {
     ExecutionSight::Seen(ExecutionDescription {
         state: ExecutionState::Ended(ExecutionEnd::Aborted),
@@ -157,11 +156,7 @@ fn freed() -> Outcome {
 }
 
 fn with_work(lease: Lease) -> Lease {
-    let work = Some(Work {
-        cluster: "batch".into(),
-        family: None,
-        container: None,
-    });
+    let work = Some(work("batch"));
     Lease { work, ..lease }
 }
 
@@ -194,156 +189,6 @@ fn a_recovery_that_meets_a_heartbeat_is_judged_once_more_and_no_more() {
 }
 
 #[test]
-fn a_stop_is_committed_before_it_is_carried_out_and_judged_once_more_after_it() {
-    let mut world = World::of(RUNNING, vec![Outcome::Done]);
-    world.tasks = vec![task("t", false)];
-
-    let silent = suspect(with_work(lease()));
-    let (asked, inspection) = world.check(silent.clone(), None, after(90));
-
-    let steps = [
-        "describe",
-        "tasks",
-        "prove",
-        "commit",
-        "stop execution",
-        "stop task",
-        "raise stopped",
-        "describe",
-        "tasks",
-    ];
-    assert_eq!(asked.names(), steps);
-    assert_eq!(inspection, Inspection::Ending);
-
-    world.accepts = false;
-    let (refused, _) = world.check(silent.clone(), None, after(90));
-    assert!(refused.names().contains(&"raise not stopped"));
-
-    world.outcomes = vec![Outcome::Unchanged];
-    let (outdated, inspection) = world.check(silent, None, after(90));
-    assert_eq!(
-        outdated.names(),
-        ["describe", "tasks", "prove", "commit", "load"]
-    );
-    assert_eq!(inspection, Inspection::Held);
-}
-
-#[test]
-fn a_freeze_is_alerted_to_if_it_was_written() {
-    let frozen = Outcome::Frozen {
-        note: "a stopped renewing".into(),
-        expires_at: after(60),
-    };
-    let hold = Lease {
-        stale: crate::domain::StalePolicy::Hold,
-        ..suspect(lease())
-    };
-    for (outcome, steps) in [
-        (frozen, vec!["describe", "freeze", "raise frozen"]),
-        (Outcome::Unchanged, vec!["describe", "freeze"]),
-    ] {
-        let (asked, inspection) =
-            World::of(RUNNING, vec![outcome]).check(hold.clone(), None, after(90));
-
-        assert_eq!(asked.names(), steps);
-        assert_eq!(inspection, Inspection::Held);
-    }
-}
-
-#[test]
-fn a_replacer_that_is_over_is_dropped_and_the_holder_left() {
-    let replaced = Lease {
-        replaced_by: Some(holder("b")),
-        ..lease()
-    };
-    let mut world = World::of(RUNNING, vec![Outcome::Done]);
-    world.replacer = ended(ExecutionEnd::Aborted);
-
-    let (asked, inspection) = world.check(replaced, None, after(1));
-
-    assert_eq!(asked.names(), ["describe", "describe", "waiter", "drop"]);
-    assert_eq!(inspection, Inspection::Held);
-}
-
-#[test]
-fn an_execution_that_is_not_shown_to_belong_to_the_lock_is_not_stopped() {
-    let frozen = Outcome::Frozen {
-        note: "a stopped renewing".into(),
-        expires_at: after(60),
-    };
-    let replaced = Lease {
-        replaced_by: Some(holder("b")),
-        ..lease()
-    };
-    let hidden = || Ownership::Hidden("throttled".into());
-    for (lease, ownership, then) in [
-        (
-            suspect(lease()),
-            Ownership::Unproven,
-            &["freeze", "raise frozen"][..],
-        ),
-        (suspect(lease()), hidden(), &["raise not stopped"]),
-        (
-            replaced.clone(),
-            Ownership::Unproven,
-            &["raise not stopped"],
-        ),
-        (replaced, hidden(), &["raise not stopped"]),
-    ] {
-        let mut world = World::of(RUNNING, vec![frozen.clone()]);
-        world.ownership = ownership.clone();
-
-        let (asked, inspection) = world.check(lease, None, after(90));
-
-        let names = asked.names();
-        let proof = names.iter().position(|name| *name == "prove").unwrap();
-        assert_eq!(&names[proof + 1..], then, "{ownership:?}");
-        assert_eq!(inspection, Inspection::Held);
-    }
-}
-
-#[test]
-fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
-    let replaced = Lease {
-        replaced_by: Some(holder("b")),
-        ..lease()
-    };
-    for (waits_until, is_stopped) in [(None, true), (Some(11), true), (Some(10), false)] {
-        let mut world = World::of(RUNNING, vec![Outcome::Done]);
-        world.waits_until = waits_until.map(after);
-
-        let (asked, inspection) = world.check(replaced.clone(), None, after(10));
-
-        let stopped = asked.names().contains(&"stop execution");
-        assert_eq!(stopped, is_stopped, "until {waits_until:?}");
-        let expected = [Inspection::Held, Inspection::Ending][usize::from(is_stopped)];
-        assert_eq!(inspection, expected);
-    }
-}
-
-/// Its description may lag behind a redrive.
-#[test]
-fn a_replacer_that_has_registered_since_its_end_is_not_dropped() {
-    let replaced = Lease {
-        replaced_by: Some(holder("b")),
-        ..lease()
-    };
-    for (since, then) in [(5, "drop"), (6, "drop"), (7, "stop execution")] {
-        let mut world = World::of(RUNNING, vec![Outcome::Done]);
-        world.replacer = ended_at(6);
-        world.waits_since = after(since);
-
-        let (asked, _) = world.check(replaced.clone(), None, after(10));
-
-        assert!(
-            asked.names().contains(&then),
-            "{since}: {:?}",
-            asked.names()
-        );
-    }
-}
-
-#[test]
 fn a_holder_that_is_a_task_is_freed_when_its_task_has_stopped() {
     let name = "arn:aws:ecs:eu-west-1:1:task/batch/0123456789abcdef0123456789abcdef#main/1";
     for (stopped, inspection) in [
@@ -364,13 +209,7 @@ fn a_holder_that_is_a_task_is_freed_when_its_task_has_stopped() {
 /// Whether a later check will see more, and when.
 #[test]
 fn a_check_that_changes_nothing_says_what_is_still_to_be_seen() {
-    let noted = Lease {
-        ending: Some(Ending {
-            since: after(5),
-            cause: EndingCause::Over,
-        }),
-        ..with_work(lease())
-    };
+    let noted = ending(with_work(lease()), 5, EndingCause::Over);
     let renewed = lease().renewed(after(7), None, None);
     let cases = [
         (noted.clone(), ended_at(6), vec![], Inspection::Unlisted),
@@ -394,45 +233,24 @@ fn an_event_of_a_task_counts_where_the_list_is_older() {
         version,
         ..task("t", stopped)
     };
+    let (runs, over) = (
+        |version| seen(version, false),
+        |version| seen(version, true),
+    );
+    let other = task("other", false);
     // The task in the list, the task of the event, and whether none is at work.
     let cases = [
-        (
-            vec![seen(1, false)],
-            seen(2, true),
-            true,
-            "the list is older",
-        ),
-        (
-            vec![seen(3, false)],
-            seen(2, true),
-            false,
-            "the event is older",
-        ),
-        (vec![seen(2, false)], seen(2, true), false, "neither is"),
-        (
-            vec![task("other", false)],
-            seen(2, true),
-            false,
-            "it is about another task",
-        ),
-        (vec![], seen(2, true), true, "the list does not have it yet"),
-        (
-            vec![],
-            seen(1, false),
-            false,
-            "the list does not have it yet, and it runs",
-        ),
+        (vec![runs(1)], over(2), true, "the list is older"),
+        (vec![runs(3)], over(2), false, "the event is older"),
+        (vec![runs(2)], over(2), false, "neither is"),
+        (vec![other], over(2), false, "it is about another task"),
+        (vec![], over(2), true, "the list does not have it yet"),
+        (vec![], runs(1), false, "it is not listed yet, and it runs"),
     ];
     for (listed, event, over, why) in cases {
         let mut world = World::of(ended(ExecutionEnd::Failed), vec![freed()]);
         world.tasks = listed;
-        let noted = Lease {
-            ending: Some(Ending {
-                since: after(0),
-                cause: EndingCause::Stopped,
-            }),
-            ..with_work(lease())
-        };
+        let noted = ending(with_work(lease()), 0, EndingCause::Stopped);
 
         let (asked, _) = world.check(noted, Some(Hint::Task(event)), after(1));
 
@@ -468,29 +286,8 @@ fn the_task_that_stopped_last_is_noted_after_the_recovery() {
 }
 
 #[test]
-fn a_holder_that_is_no_execution_has_no_replacer_to_describe() {
-    let name = HolderId::new("process-1").unwrap();
-    let replaced = Lease {
-        replaced_by: Some(holder("b")),
-        ..lease()
-    };
-    let lock = LockKey::new("lock").unwrap();
-    let mut check = Check::new(lock, name, replaced, None, Seconds::of(1));
-
-    let step = check.begin(after(1));
-
-    assert_eq!(step, Step::Over(Inspection::Held));
-}
-
-#[test]
 fn a_check_of_a_grant_that_is_gone_says_nothing_of_its_end() {
-    let noted = Lease {
-        ending: Some(Ending {
-            since: after(1),
-            cause: EndingCause::Over,
-        }),
-        ..lease()
-    };
+    let noted = ending(lease(), 1, EndingCause::Over);
     let mut world = World::of(ended(ExecutionEnd::Failed), vec![Outcome::Unchanged]);
 
     let (asked, inspection) = world.check(noted, None, after(6));

@@ -134,13 +134,7 @@ fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_
 /// Between the note and the next check the execution may have been redriven.
 #[test]
 fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() {
-    let noted = |cause| Lease {
-        ending: Some(Ending {
-            since: after(1),
-            cause,
-        }),
-        ..lease()
-    };
+    let noted = |cause| ending(lease(), 1, cause);
     let tasks = TasksSight::Seen(vec![task("alive", false)]);
     let evidence = look(ended(ExecutionEnd::Aborted), tasks);
     let commitment = |cause| match judge(&noted(cause), &evidence, after(2)) {
@@ -164,13 +158,7 @@ fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
         })
     };
     let none = || TasksSight::Seen(vec![]);
-    let noted = Lease {
-        ending: Some(Ending {
-            since: after(20),
-            cause: EndingCause::Over,
-        }),
-        ..lease()
-    };
+    let noted = ending(lease(), 20, EndingCause::Over);
     let early = judge(&lease(), &look(end(20), none()), after(29));
     let again = judge(&noted, &look(end(20), none()), after(29));
     let late = judge(&noted, &look(end(20), none()), after(30));
@@ -197,9 +185,8 @@ fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
 fn the_evidence_of_a_recovery_says_what_became_of_the_tasks() {
     let work = Lease {
         work: Some(Work {
-            cluster: "batch".into(),
-            family: None,
             container: Some("app".into()),
+            ..work("batch")
         }),
         ..lease()
     };

@@ -2,8 +2,7 @@
 
 use super::{after, ended, lease, look, task};
 use crate::domain::{
-    Call, Ending, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Task,
-    Timestamp,
+    Call, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Task, Timestamp,
 };
 use crate::recovery::{Action, ExecutionEvent, ExecutionSight, Hint, TasksSight, judge};
 
@@ -132,13 +131,7 @@ fn an_end_from_before_a_redrive_is_none() {
 /// Its last attempt was being stopped, and its first heartbeat has not reached the table yet.
 #[test]
 fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
-    let ending = Lease {
-        ending: Some(Ending {
-            since: after(5),
-            cause: EndingCause::Over,
-        }),
-        ..lease()
-    };
+    let ending = super::ending(lease(), 5, EndingCause::Over);
     let tasks = TasksSight::Seen(vec![task("old", true)]);
     let at = |redrives| {
         let running = seen(ExecutionState::Running, redrives, None);

@@ -19,10 +19,7 @@ fn a_holder_that_cannot_be_asked_is_left_and_somebody_called_once_its_lease_is_o
 
 #[test]
 fn a_replaced_holder_that_cannot_be_asked_is_left_for_the_next_look() {
-    let lease = Lease {
-        replaced_by: Some(holder("b")),
-        ..lease()
-    };
+    let lease = replaced(lease());
 
     let action = judge(&lease, &look(hidden(), TasksSight::NotNamed), after(1));
 

@@ -1,11 +1,13 @@
 //! Values that the cases share.
 
 use crate::domain::{
-    Call, Change, Clause, Ending, EndingCause, FencingToken, Guard, HolderId, Lease, LockRecord,
-    Permits, Run, RunEnd, RunId, RunKey, RunOutcome, RunWrite, Seconds, StalePolicy, TaskEnd,
-    TaskToken, Terms, Ticket, Timestamp, Update, Waiter, WaiterId, Work,
+    Call, Change, Clause, Ending, EndingCause, FencingToken, Guard, Lease, LockRecord, Permits,
+    Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, TaskEnd, Terms, Ticket,
+    Timestamp, Update, Waiter, WaiterId, Work,
 };
 use crate::store::{Commit, Found};
+use crate::testing;
+pub(super) use crate::testing::{holder, run_key, task_token};
 
 pub(super) fn create(record: &LockRecord) -> Change {
     change(vec![Clause::Absent], Update::Create(record.clone()))
@@ -29,20 +31,8 @@ pub(super) fn conflict(record: Option<LockRecord>) -> Commit {
     })
 }
 
-pub(super) fn holder(name: &str) -> HolderId {
-    HolderId::new(name).expect("a valid holder")
-}
-
 pub(super) fn waiter_id(name: &str) -> WaiterId {
     WaiterId::of(&holder(name))
-}
-
-pub(super) fn run_key(key: &str) -> RunKey {
-    RunKey::new(key).expect("a valid run key")
-}
-
-pub(super) fn task_token(token: &str) -> TaskToken {
-    TaskToken::new(token).expect("a valid task token")
 }
 
 pub(super) fn at(millis: u64) -> Timestamp {
@@ -64,19 +54,8 @@ pub(super) fn permits(count: i64) -> Permits {
 /// Terms with nothing that may be left out.
 pub(super) fn terms(name: &str) -> Terms {
     Terms {
-        holder: holder(name),
         permits: permits(2),
-        lease: Seconds::of(60),
-        heartbeat: Seconds::of(20),
-        max_run: None,
-        no_progress: None,
-        stale: StalePolicy::Terminate,
-        min_interval: None,
-        run_key: None,
-        work: None,
-        retention: Seconds::of(86_400),
-        parent: None,
-        redrives: 0,
+        ..testing::terms(holder(name))
     }
 }
 

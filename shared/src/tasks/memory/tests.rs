@@ -5,9 +5,8 @@ use crate::faults::now;
 
 fn work(cluster: &str, family: Option<&str>) -> Work {
     Work {
-        container: None,
-        cluster: cluster.into(),
         family: family.map(str::to_owned),
+        ..crate::testing::work(cluster)
     }
 }
 
@@ -17,14 +16,8 @@ fn arn(id: &str) -> TaskArn {
 
 fn task(version: u64) -> Task {
     Task {
-        arn: arn("a").to_string(),
         version,
-        stopped: false,
-        containers: Vec::new(),
-        stopped_reason: None,
-        ended_by_itself: false,
-        started_at: None,
-        stopped_at: None,
+        ..crate::testing::task(&arn("a").to_string(), false)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Waiters that a write leaves where they are, and writes that must not meet another one.
 
 use super::super::release;
-use super::scene::{RETENTION, Scene, at, holder, order, with_key};
+use super::scene::{Scene, at, holder, order, with_key};
 use crate::domain::{
-    Command, Effect, Evict, MarkEnding, Outcome, Permits, Release, RunOutcome, Seconds, Snapshot,
-    WaiterId, WhenFull,
+    Command, Effect, Evict, MarkEnding, Outcome, Permits, RunOutcome, Seconds, Snapshot, WaiterId,
+    WhenFull,
 };
+use crate::testing;
 
 #[test]
 fn a_waiter_is_let_in_only_by_its_own_side_item() {
@@ -19,13 +20,7 @@ fn a_waiter_is_let_in_only_by_its_own_side_item() {
         waiter: Some((second, item)),
         ..Snapshot::default()
     };
-    let release = Release {
-        holder: holder("a"),
-        token: scene.token("a"),
-        run_key: None,
-        outcome: RunOutcome::Succeeded,
-        retention: RETENTION,
-    };
+    let release = testing::release(holder("a"), scene.token("a"));
 
     let done = release::decide(&seen, &release, at(3));
 

@@ -1,19 +1,21 @@
 //! What a write without a second look asks of the record: each clause stands between the write and a
 //! record on which `decide` says something else.
 
+mod narrow;
+
 use super::scene::{Scene, at, holder, order};
 use crate::domain::fast::enqueue;
 use crate::domain::{
-    Acquire, Clause, Command, Ending, EndingCause, FencingToken, Guard, LockRecord, Mode, Permits,
-    Release, Renew, RunGuard, RunKey, RunOutcome, RunWrite, Seconds, Snapshot, TaskToken, Ticket,
-    Transition, WaiterId, WhenFull, decide, fast,
+    Acquire, Clause, Command, Ending, EndingCause, FencingToken, Guard, Lease, LockRecord, Mode,
+    Permits, Renew, RunGuard, RunKey, RunOutcome, RunWrite, Seconds, Snapshot, TaskToken, WaiterId,
+    WhenFull, decide, fast,
 };
+use crate::testing;
 
 /// A way in which a record may have changed.
 type Change = (&'static str, fn(&mut LockRecord));
 
 const NOW: u64 = 100;
-const RETENTION: Seconds = Seconds::of(86_400);
 
 /// Each of the changes breaks one clause of the guard, and each clause is broken by one of them; all
 /// but `Readable`, which a record in memory always keeps.
@@ -70,13 +72,21 @@ fn enter(record: &mut LockRecord, name: &str) {
     record.queue.insert(id, record.last_ticket);
 }
 
+/// The lease of `a`.
+fn held(record: &mut LockRecord) -> &mut Lease {
+    record.holders.get_mut(&holder("a")).unwrap()
+}
+
 fn move_lease(record: &mut LockRecord) {
-    let held = record.holders.get_mut(&holder("a")).unwrap();
-    held.expires_at = held.expires_at.plus(Seconds::of(1));
+    held(record).expires_at = held(record).expires_at.plus(Seconds::of(1));
+}
+
+fn grant_again(record: &mut LockRecord) {
+    held(record).token = FencingToken::from_number(held(record).token.number() + 1);
 }
 
 #[test]
-fn a_grant_without_a_look_needs_an_open_lock_with_room_for_this_run_and_nobody_else() {
+fn a_grant_without_a_look_needs_an_open_lock_with_room_for_this_run_and_no_other_waiting() {
     let scene = Scene::held_by(2, &[("a", 50)]);
     let guard = fast_guard(&Command::Acquire(acquire(&scene, "b", WhenFull::Refuse)));
 
@@ -115,35 +125,26 @@ fn a_renewal_without_a_look_needs_the_grant_as_it_was_and_a_run_that_may_go_on()
     terms.max_run = Some(Seconds::of(200));
     scene.ask(terms, WhenFull::Refuse, 50).unwrap();
     let guard = fast_guard(&Command::Renew(Renew {
-        holder: holder("a"),
-        token: scene.token("a"),
-        beat: None,
-        progress: None,
         redrives: Some(0),
-        retention: RETENTION,
+        ..testing::renew(holder("a"), scene.token("a"))
     }));
 
     assert_bound(
         &guard,
         scene.record(),
         &[
-            ("another grant", |record| {
-                let held = record.holders.get_mut(&holder("a")).unwrap();
-                held.token = FencingToken::from_number(held.token.number() + 1);
-            }),
+            ("another grant", grant_again),
             ("a run over its time", |record| {
-                let held = record.holders.get_mut(&holder("a")).unwrap();
-                held.run_until = Some(at(NOW));
+                held(record).run_until = Some(at(NOW));
             }),
             ("a stop", |record| {
-                let held = record.holders.get_mut(&holder("a")).unwrap();
-                held.ending = Some(Ending {
+                held(record).ending = Some(Ending {
                     since: at(NOW),
                     cause: EndingCause::Stopped,
                 });
             }),
             ("a redrive", |record| {
-                record.holders.get_mut(&holder("a")).unwrap().redrives = 1;
+                held(record).redrives = 1;
             }),
         ],
     );
@@ -152,29 +153,21 @@ fn a_renewal_without_a_look_needs_the_grant_as_it_was_and_a_run_that_may_go_on()
 #[test]
 fn a_release_without_a_look_needs_nothing_to_end_but_the_lease() {
     let scene = Scene::held_by(2, &[("a", 50)]);
-    let guard = fast_guard(&Command::Release(Release {
-        holder: holder("a"),
-        token: scene.token("a"),
-        run_key: None,
-        outcome: RunOutcome::Succeeded,
-        retention: RETENTION,
-    }));
+    let guard = fast_guard(&Command::Release(testing::release(
+        holder("a"),
+        scene.token("a"),
+    )));
 
     assert_bound(
         &guard,
         scene.record(),
         &[
-            ("another grant", |record| {
-                let held = record.holders.get_mut(&holder("a")).unwrap();
-                held.token = FencingToken::from_number(held.token.number() + 1);
-            }),
+            ("another grant", grant_again),
             ("a run key", |record| {
-                let held = record.holders.get_mut(&holder("a")).unwrap();
-                held.run_key = RunKey::new("tick").ok();
+                held(record).run_key = RunKey::new("tick").ok();
             }),
             ("a heartbeat state", |record| {
-                let held = record.holders.get_mut(&holder("a")).unwrap();
-                held.beat = TaskToken::new("beat").ok();
+                held(record).beat = TaskToken::new("beat").ok();
             }),
             ("another holder", |record| hold(record, "c")),
             ("a waiter", |record| enter(record, "c")),
@@ -251,7 +244,7 @@ fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
     idle.due = None;
     assert!(place.guard.holds(Some(&idle)));
     let taken = place.update.apply(Some(&idle)).unwrap();
-    assert_eq!(taken.due, Some(at(NOW)), "somebody waits");
+    assert_eq!(taken.due, Some(at(NOW)), "a run waits");
     record.due = Some(at(NOW + 1));
     assert_eq!(enqueue(&asked, 2, &record, at(NOW)), None);
 }
@@ -263,13 +256,7 @@ fn what_is_written_without_a_look_is_what_a_look_decides() {
     used.release("a", RunOutcome::Failed, 60).unwrap();
     let mut spaced = acquire(&used, "b", WhenFull::Refuse);
     spaced.terms.min_interval = Some(Seconds::of(600));
-    let release = Release {
-        holder: holder("a"),
-        token: held.token("a"),
-        run_key: None,
-        outcome: RunOutcome::Succeeded,
-        retention: RETENTION,
-    };
+    let release = testing::release(holder("a"), held.token("a"));
     let place = acquire(&held, "b", WhenFull::Queue { most: 9 });
     for (scene, command) in [
         (&used, Command::Acquire(spaced)),
@@ -293,131 +280,4 @@ fn what_is_written_without_a_look_is_what_a_look_decides() {
         };
         assert_eq!(writes(&blind.runs), writes(&looked.runs), "{command:?}");
     }
-}
-
-fn hand_over(outcome: RunOutcome) -> (LockRecord, Transition) {
-    let mut scene = Scene::held_by(1, &[("a", 50)]);
-    scene.queue("b", 60).unwrap();
-    let before = scene.record().clone();
-    let done = scene.release("a", outcome, NOW).unwrap();
-    (before, done)
-}
-
-#[test]
-fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
-    let (before, done) = hand_over(RunOutcome::Succeeded);
-    let guard = done.narrow.unwrap();
-
-    let mut arrived = before.clone();
-    enter(&mut arrived, "c");
-    arrived.version += 1;
-    assert!(guard.holds(Some(&arrived)), "an arrival is let in between");
-    assert_bound(
-        &guard,
-        &before,
-        &[
-            ("a pause", pause),
-            ("other permits", resize),
-            ("a run that goes first", |record| {
-                record.front_ticket = record.front_ticket.ahead();
-            }),
-            ("a rest", |record| {
-                record.not_before = at(NOW).plus(Seconds::of(1))
-            }),
-            ("another time of the sweep", |record| {
-                record.due = Some(at(1))
-            }),
-            ("a heartbeat", move_lease),
-            ("another ticket", |record| {
-                let id = WaiterId::of(&holder("b"));
-                record.queue.insert(id, Ticket::from_number(9));
-            }),
-            ("the waiter as a holder", |record| hold(record, "b")),
-            ("a grant at the same time", |record| {
-                record.last_token = FencingToken::next(FencingToken::NONE, at(NOW));
-            }),
-        ],
-    );
-}
-
-/// A release written in between may grant nothing, because the first waiter waits for this one.
-#[test]
-fn a_hand_over_of_several_permits_needs_all_the_others_held() {
-    let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
-    scene.acquire("c", WhenFull::Queue { most: 9 }, 60).unwrap();
-    let before = scene.record().clone();
-    let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
-    assert_eq!(scene.holders(), ["a", "c"]);
-
-    let guard = done.narrow.unwrap();
-
-    let mut released = before.clone();
-    released.holders.remove(&holder("a"));
-    assert!(guard.holds(Some(&before)) && !guard.holds(Some(&released)));
-}
-
-/// The run that comes in had asked for another holder's place.
-#[test]
-fn a_hand_over_that_spares_another_holder_needs_its_lease_as_it_was_seen() {
-    let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
-    scene.acquire("c", WhenFull::Replace, 60).unwrap();
-    let before = scene.record().clone();
-    let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
-    assert_eq!(scene.holders(), ["a", "c"]);
-    assert_eq!(scene.record().holders[&holder("a")].replaced_by, None);
-
-    let guard = done.narrow.unwrap();
-
-    let mut renewed = before.clone();
-    move_lease(&mut renewed);
-    assert!(guard.holds(Some(&before)) && !guard.holds(Some(&renewed)));
-}
-
-/// The numbers of a record that is written anew have to be known.
-#[test]
-fn a_place_is_taken_without_a_look_only_where_the_lock_keeps_its_capacity() {
-    for (permits, blind) in [(2, true), (3, false)] {
-        let mut scene = Scene::new(2);
-        let mut first = scene.terms("a");
-        first.min_interval = Some(Seconds::of(600));
-        scene.ask(first, WhenFull::Refuse, 50).unwrap();
-        if !blind {
-            scene.release("a", RunOutcome::Succeeded, 60).unwrap();
-        }
-        let mut terms = scene.terms("b");
-        terms.permits = Permits::new(permits).unwrap();
-
-        let done = scene.ask(terms, WhenFull::Queue { most: 9 }, NOW).unwrap();
-
-        assert_eq!(done.blind.is_some(), blind, "{permits} permits");
-        assert_eq!(i64::from(scene.record().permits.get()), permits);
-        if !blind {
-            assert_eq!(
-                scene.record().due,
-                Some(at(NOW)),
-                "the first of a lock at rest"
-            );
-        }
-    }
-}
-
-#[test]
-fn a_decision_without_a_narrow_guard_needs_the_version_that_was_seen() {
-    let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
-    let before = scene.record().clone();
-    let done = scene.evict("a", NOW).unwrap();
-
-    let guard = done.change(Some(&before)).unwrap().guard;
-
-    assert_bound(
-        &guard,
-        &before,
-        &[("a write", |record| record.version += 1)],
-    );
-    let first = scene.acquire("c", WhenFull::Refuse, NOW).unwrap();
-    assert_eq!(
-        first.change(None).unwrap().guard,
-        Guard(vec![Clause::Absent]),
-        "the first write of a lock needs that there is none"
-    );
 }

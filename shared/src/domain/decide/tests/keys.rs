@@ -5,6 +5,7 @@ use crate::domain::{
     Command, Death, FencingToken, NoteTask, Outcome, Recover, Refusal, Release, RunKey, RunOutcome,
     Settle, StalePolicy, TaskEnd, WhenFull,
 };
+use crate::testing;
 
 fn tick(stale: StalePolicy) -> (Scene, FencingToken) {
     let mut scene = Scene::new(1);
@@ -29,11 +30,9 @@ fn again(scene: &mut Scene, second: u64) -> Decision {
 
 fn ends(scene: &mut Scene, token: FencingToken, outcome: RunOutcome, second: u64) -> Outcome {
     let release = Command::Release(Release {
-        holder: holder("a"),
-        token,
         run_key: RunKey::new("tick").ok(),
         outcome,
-        retention: RETENTION,
+        ..testing::release(holder("a"), token)
     });
     scene.carry_out(&release, second).unwrap().outcome
 }
@@ -131,13 +130,9 @@ fn a_waiter_whose_key_is_kept_by_a_run_without_its_permit_is_dismissed_at_its_tu
 fn evidence_that_the_work_had_succeeded_takes_the_key() {
     let (mut scene, token) = tick(StalePolicy::Terminate);
     let recover = Command::Recover(Recover {
-        holder: holder("a"),
-        token,
-        seen: scene.seen("a"),
-        death: Death::Seen,
         succeeded: true,
         evidence: "the execution is ABORTED; its work had succeeded".into(),
-        retention: RETENTION,
+        ..testing::recover(holder("a"), token, scene.seen("a"))
     });
 
     let done = scene.carry_out(&recover, 5).unwrap();

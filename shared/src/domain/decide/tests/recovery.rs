@@ -1,9 +1,11 @@
 //! Dead holders.
 
-use super::scene::{RETENTION, Scene, beat, holder};
+use super::scene::{Scene, beat, holder};
 use crate::domain::{
-    Command, Death, Effect, NoteTask, Outcome, Refusal, Release, RunOutcome, TaskEnd, WhenFull,
+    Command, Death, Effect, NoteTask, Outcome, Recover, Refusal, Release, RunOutcome, TaskEnd,
+    WhenFull,
 };
+use crate::testing;
 
 #[test]
 fn a_dead_holder_is_recovered_and_its_run_is_in_the_history_with_the_evidence() {
@@ -48,14 +50,9 @@ fn a_lease_that_is_only_expired_is_dead_two_seconds_after_its_end_and_not_before
 #[test]
 fn a_recovery_under_an_old_token_does_not_touch_the_successor() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
-    let recover = Command::Recover(crate::domain::Recover {
-        succeeded: false,
-        holder: holder("a"),
-        token: scene.token("a"),
-        seen: scene.seen("a"),
-        death: Death::Seen,
+    let recover = Command::Recover(Recover {
         evidence: "ended".into(),
-        retention: RETENTION,
+        ..testing::recover(holder("a"), scene.token("a"), scene.seen("a"))
     });
     scene.carry_out(&recover, 5).unwrap();
     scene.acquire("a", WhenFull::Refuse, 6).unwrap();
@@ -70,15 +67,7 @@ fn a_recovery_under_an_old_token_does_not_touch_the_successor() {
 fn a_run_that_beats_again_is_not_recovered_on_what_was_seen_before() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let token = scene.token("a");
-    let recover = Command::Recover(crate::domain::Recover {
-        succeeded: false,
-        holder: holder("a"),
-        token,
-        seen: scene.seen("a"),
-        death: Death::Seen,
-        evidence: "the execution is ABORTED".into(),
-        retention: RETENTION,
-    });
+    let recover = Command::Recover(testing::recover(holder("a"), token, scene.seen("a")));
     scene.renew("a", token, 30).unwrap();
 
     let late = scene.carry_out(&recover, 31).unwrap();
@@ -190,11 +179,8 @@ fn a_second_release_is_answered_as_such_only_to_the_run_that_released() {
     for (who, outcome, already) in cases {
         let mut scene = Scene::held_by(1, &[("a", 0)]);
         let release = Release {
-            holder: holder(who),
-            token: scene.token("a"),
-            run_key: None,
             outcome: RunOutcome::Failed,
-            retention: RETENTION,
+            ..testing::release(holder(who), scene.token("a"))
         };
         match outcome {
             RunOutcome::Evicted => scene.evict("a", 5).unwrap(),
@@ -230,13 +216,7 @@ fn a_late_success_counts_as_a_release_only_where_a_redrive_could_go_on() {
             scene.acquire("b", WhenFull::Refuse, 6).unwrap();
             scene.release("b", RunOutcome::Failed, 7).unwrap();
         }
-        let release = Release {
-            holder: holder("a"),
-            token,
-            run_key: None,
-            outcome: RunOutcome::Succeeded,
-            retention: RETENTION,
-        };
+        let release = testing::release(holder("a"), token);
 
         let done = scene.carry_out(&Command::Release(release), 8).unwrap();
 

@@ -1,7 +1,8 @@
 //! An execution that goes on after it was over.
 
-use super::scene::{RETENTION, Scene, holder, with_key};
+use super::scene::{Scene, holder, with_key};
 use crate::domain::{Command, Death, Outcome, Refusal, Renew, RunOutcome, WhenFull};
+use crate::testing;
 
 /// A run with a heartbeat state that was found dead.
 fn dead() -> (Scene, crate::domain::FencingToken) {
@@ -149,12 +150,8 @@ fn a_grant_that_is_back_counts_the_redrives_that_brought_it() {
     for (reported, expected) in [(Some(2), 2), (None, 0)] {
         let (mut scene, token) = dead();
         let renew = Command::Renew(Renew {
-            holder: holder("a"),
-            token,
-            beat: None,
-            progress: None,
             redrives: reported,
-            retention: RETENTION,
+            ..testing::renew(holder("a"), token)
         });
 
         scene.carry_out(&renew, 100).unwrap();

@@ -2,15 +2,15 @@
 
 use crate::domain::{
     Acquire, Command, Death, Evict, FencingToken, HolderId, Lease, LeaseVersion, LockRecord, Order,
-    Outcome, Permits, Recover, Refusal, Release, Renew, Run, RunId, RunKey, RunOutcome, Seconds,
-    Snapshot, StalePolicy, TaskToken, Terms, Timestamp, Transition, WhenFull, decide,
+    Outcome, Permits, Recover, Refusal, Release, Renew, Run, RunId, RunKey, RunOutcome, Snapshot,
+    TaskToken, Terms, Timestamp, Transition, WhenFull, decide,
 };
 use crate::store::Commit;
 use crate::store::memory::LockItems;
+use crate::testing;
+pub(super) use crate::testing::{RETENTION, holder};
 
 pub(super) type Decision = Result<Transition, Refusal>;
-
-pub(super) const RETENTION: Seconds = Seconds::of(86_400);
 
 /// A lock of `permits`.
 #[derive(Clone)]
@@ -21,10 +21,6 @@ pub(super) struct Scene {
 
 pub(super) fn at(second: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000 + second * 1000)
-}
-
-pub(super) fn holder(name: &str) -> HolderId {
-    HolderId::new(name).unwrap()
 }
 
 pub(super) fn beat(name: &str) -> TaskToken {
@@ -51,19 +47,8 @@ impl Scene {
 
     pub(super) fn terms(&self, name: &str) -> Terms {
         Terms {
-            redrives: 0,
-            parent: None,
-            holder: holder(name),
             permits: self.permits,
-            lease: Seconds::of(60),
-            heartbeat: Seconds::of(20),
-            max_run: None,
-            no_progress: None,
-            stale: StalePolicy::Terminate,
-            min_interval: None,
-            run_key: None,
-            work: None,
-            retention: RETENTION,
+            ..testing::terms(holder(name))
         }
     }
 
@@ -88,36 +73,25 @@ impl Scene {
 
     pub(super) fn release(&mut self, name: &str, outcome: RunOutcome, second: u64) -> Decision {
         let release = Release {
-            holder: holder(name),
-            token: self.token(name),
             run_key: self.run_key(name),
             outcome,
-            retention: RETENTION,
+            ..testing::release(holder(name), self.token(name))
         };
         self.carry_out(&Command::Release(release), second)
     }
 
     pub(super) fn renew(&mut self, name: &str, token: FencingToken, second: u64) -> Decision {
         let renew = Renew {
-            redrives: None,
-            holder: holder(name),
-            token,
             beat: Some(beat("beat")),
-            progress: None,
-            retention: RETENTION,
+            ..testing::renew(holder(name), token)
         };
         self.carry_out(&Command::Renew(renew), second)
     }
 
     pub(super) fn recover(&mut self, name: &str, death: Death, second: u64) -> Decision {
         let recover = Recover {
-            succeeded: false,
-            holder: holder(name),
-            token: self.token(name),
-            seen: self.seen(name),
             death,
-            evidence: "the execution is ABORTED".into(),
-            retention: RETENTION,
+            ..testing::recover(holder(name), self.token(name), self.seen(name))
         };
         self.carry_out(&Command::Recover(recover), second)
     }
@@ -205,11 +179,7 @@ impl Scene {
 }
 
 pub(super) fn order(note: &str) -> Order {
-    Order {
-        actor: holder("arn:aws:iam::1:user/op"),
-        note: note.into(),
-        retention: RETENTION,
-    }
+    testing::order(holder("arn:aws:iam::1:user/op"), note)
 }
 
 pub(super) fn with_key(mut terms: Terms, key: &str) -> Terms {

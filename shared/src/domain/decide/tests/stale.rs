@@ -5,6 +5,7 @@ use crate::domain::{
     Command, Freeze, Mode, Outcome, Refusal, Renew, RunId, RunOutcome, Seconds, StalePolicy,
     Staleness, Suspect, WhenFull,
 };
+use crate::testing;
 
 /// A run that must be over after 100 seconds and make progress every 50.
 fn bounded(stale: StalePolicy) -> Scene {
@@ -19,12 +20,8 @@ fn bounded(stale: StalePolicy) -> Scene {
 
 fn report(scene: &mut Scene, progress: &str, second: u64) -> Decision {
     let renew = Renew {
-        redrives: None,
-        holder: holder("a"),
-        token: scene.token("a"),
-        beat: None,
         progress: Some(progress.into()),
-        retention: RETENTION,
+        ..testing::renew(holder("a"), scene.token("a"))
     };
     scene.carry_out(&Command::Renew(renew), second)
 }

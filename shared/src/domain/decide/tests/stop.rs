@@ -1,10 +1,11 @@
 //! A stop in two steps, and holders that are ending.
 
-use super::scene::{Decision, RETENTION, Scene, at, holder, with_key};
+use super::scene::{Decision, Scene, at, holder, with_key};
 use crate::domain::{
     Command, Death, Effect, EndingCause, FencingToken, MarkEnding, Outcome, Recover, Refusal,
     Renew, RunOutcome, Stop, StopReason, Suspect, WhenFull,
 };
+use crate::testing;
 
 fn suspect(scene: &mut Scene, second: u64) -> Outcome {
     let suspect = Command::Suspect(Suspect {
@@ -40,12 +41,8 @@ fn end(scene: &mut Scene, second: u64) -> Outcome {
 
 fn redriven(scene: &mut Scene, token: FencingToken, count: u32, second: u64) -> Decision {
     let renew = Renew {
-        holder: holder("a"),
-        token,
-        beat: None,
-        progress: None,
         redrives: Some(count),
-        retention: RETENTION,
+        ..testing::renew(holder("a"), token)
     };
     scene.carry_out(&Command::Renew(renew), second)
 }
@@ -102,15 +99,11 @@ fn a_stop_that_was_decided_before_a_heartbeat_is_not_committed_after_it() {
 fn evidence_from_before_a_redrive_is_void_even_if_the_lease_ends_when_it_did() {
     let commands: [fn(&Scene) -> Command; 3] = [
         |scene| {
-            Command::Recover(Recover {
-                holder: holder("a"),
-                token: scene.token("a"),
-                seen: scene.seen("a"),
-                death: Death::Seen,
-                succeeded: false,
-                evidence: "the execution is ABORTED".into(),
-                retention: RETENTION,
-            })
+            Command::Recover(testing::recover(
+                holder("a"),
+                scene.token("a"),
+                scene.seen("a"),
+            ))
         },
         |scene| {
             Command::MarkEnding(MarkEnding {
@@ -286,13 +279,9 @@ fn a_waiter_of_the_same_key_is_let_in_when_the_ending_run_has_failed() {
             .ask(with_key(scene.terms("c"), "tick"), waits, 2)
             .unwrap();
         let recover = Command::Recover(Recover {
-            holder: holder("a"),
-            token: scene.token("a"),
-            seen: scene.seen("a"),
-            death: Death::Seen,
             succeeded,
             evidence: "over".into(),
-            retention: RETENTION,
+            ..testing::recover(holder("a"), scene.token("a"), scene.seen("a"))
         });
 
         let done = scene.carry_out(&recover, 3).unwrap();

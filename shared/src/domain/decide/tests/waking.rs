@@ -1,11 +1,12 @@
 //! No waiter is left beside a free permit: the sweep's time, hand-overs, side items.
 
 use super::super::release;
-use super::scene::{RETENTION, Scene, at, holder, order};
+use super::scene::{Scene, at, holder, order};
 use crate::domain::{
-    Command, Death, Effect, Evict, Outcome, Recover, Release, RunOutcome, Seconds, Snapshot,
-    StalePolicy, WaiterId, WhenFull, decide,
+    Command, Death, Effect, Evict, Outcome, Recover, RunOutcome, Seconds, Snapshot, StalePolicy,
+    WaiterId, WhenFull, decide,
 };
+use crate::testing;
 
 /// A lock of `permits` whose holder has a day, and whose next grant is a minute after the last.
 fn resting(permits: i64) -> Scene {
@@ -44,13 +45,7 @@ fn the_sweep_comes_for_those_that_join_a_lock_that_rests() {
 #[test]
 fn a_release_that_comes_twice_hands_over_what_the_first_was_cut_off_before() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
-    let release = Release {
-        holder: holder("a"),
-        token: scene.token("a"),
-        run_key: None,
-        outcome: RunOutcome::Succeeded,
-        retention: RETENTION,
-    };
+    let release = testing::release(holder("a"), scene.token("a"));
     scene.queue("b", 1).unwrap();
     // The side item of the first waiter was not read with this release.
     let seen = Snapshot {
@@ -83,13 +78,8 @@ fn a_waiter_that_asks_again_confirms_its_grant() {
     scene.queue("b", 1).unwrap();
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();
     let unconfirmed = Command::Recover(Recover {
-        holder: holder("b"),
-        token: scene.token("b"),
-        seen: scene.seen("b"),
         death: Death::Unconfirmed,
-        succeeded: false,
-        evidence: "the execution is ABORTED".into(),
-        retention: RETENTION,
+        ..testing::recover(holder("b"), scene.token("b"), scene.seen("b"))
     });
     let mut dead = scene.clone();
 
@@ -171,13 +161,7 @@ fn the_time_of_a_run_begins_when_its_hand_over_reaches_it() {
 #[test]
 fn a_release_that_comes_twice_leaves_nothing_to_do_where_nobody_waits() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
-    let release = Command::Release(Release {
-        holder: holder("a"),
-        token: scene.token("a"),
-        run_key: None,
-        outcome: RunOutcome::Succeeded,
-        retention: RETENTION,
-    });
+    let release = Command::Release(testing::release(holder("a"), scene.token("a")));
     scene.carry_out(&release, 2).unwrap();
 
     let again = scene.carry_out(&release, 3).unwrap();
@@ -230,13 +214,7 @@ fn a_release_that_comes_twice_wakes_nobody_that_has_confirmed_its_grant() {
     for (confirmed, effects) in [(false, 1), (true, 0)] {
         let mut scene = Scene::held_by(1, &[("a", 0)]);
         scene.queue("b", 1).unwrap();
-        let release = Command::Release(Release {
-            holder: holder("a"),
-            token: scene.token("a"),
-            run_key: None,
-            outcome: RunOutcome::Succeeded,
-            retention: RETENTION,
-        });
+        let release = Command::Release(testing::release(holder("a"), scene.token("a")));
         scene.carry_out(&release, 2).unwrap();
         if confirmed {
             scene.queue("b", 3).unwrap();

@@ -1,37 +1,38 @@
-//! One look at the stack, and what is new since the last.
+//! One poll of the stack, and what is new since the last.
 
 use super::Watch;
 use crate::timeline::containers::Container;
-use crate::timeline::feed::{Lease, Result};
+use crate::timeline::feed::{self, Lease};
 use crate::timeline::{Fate, Millis};
 
 impl Watch {
-    /// Looks once at the executions, the lock and the containers, and tells what is new. The ends
-    /// of executions are read first and told last: what led to an end is then told before it.
-    pub(super) async fn look(&mut self) -> Result<()> {
+    /// Reads the executions, the lock and the containers once, and prints what is new. The ends of
+    /// executions are read first and printed last: what led to an end is then printed before it.
+    pub(super) async fn poll(&mut self) {
         let mut ended = Vec::new();
         for arn in &self.running {
-            let end = self.stack.ended(arn).await?;
-            ended.extend(end.map(|(at, fate)| (arn.clone(), at, fate)));
+            ended.extend(self.stack.ended(arn).await);
         }
-        self.look_at_lock().await?;
-        let lines = self.stack.container_lines(self.begin).await?;
+        self.poll_lock().await;
+        let lines = self.stack.container_lines(self.begin).await;
         let seen = Container::read(lines.iter().map(String::as_str), &self.lock);
         self.compare(&seen);
         self.containers = seen;
-        for (arn, at, fate) in ended {
+        for ended in ended {
+            let (arn, started, stopped) = (ended.arn.clone(), ended.started, ended.stopped);
+            let fate = feed::fate(ended);
             self.running.retain(|running| *running != arn);
             self.say(&format!("{} {}", self.name(&arn), self.words(&fate)));
             let of_it = self.executions.iter_mut().find(|known| known.arn == arn);
             if let Some(execution) = of_it {
-                (execution.ended, execution.fate) = (at, fate);
+                (execution.started, execution.ended, execution.fate) = (started, stopped, fate);
             }
         }
-        Ok(())
     }
 
-    async fn look_at_lock(&mut self) -> Result<()> {
-        let (seen, waiting) = self.stack.lock(&self.lock).await?;
+    async fn poll_lock(&mut self) {
+        let item = self.stack.lock_item(&self.lock).await;
+        let (seen, waiting) = feed::lock(&item.unwrap_or_default());
         let same = |a: &Lease, b: &Lease| a.token == b.token;
         match (&self.lease, &seen) {
             (Some(before), Some(now)) if same(before, now) => {
@@ -51,7 +52,6 @@ impl Watch {
             self.say(&format!("{waiting} in the queue"));
             self.waiting = waiting;
         }
-        Ok(())
     }
 
     fn compare(&self, seen: &[Container]) {

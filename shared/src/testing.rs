@@ -1,0 +1,121 @@
+//! Values for tests of all levels: a test names only the fields that it is about.
+
+use crate::domain::{
+    Acquire, Death, FencingToken, HolderId, LeaseVersion, Order, Permits, Recover, Release, Renew,
+    RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskToken, Terms, WhenFull, Work,
+};
+
+/// How long the commands below keep the history of a run.
+pub const RETENTION: Seconds = Seconds::of(86_400);
+
+/// The holder of this name.
+pub fn holder(name: &str) -> HolderId {
+    HolderId::new(name).expect("a valid holder")
+}
+
+/// A run key.
+pub fn run_key(key: &str) -> RunKey {
+    RunKey::new(key).expect("a valid run key")
+}
+
+/// A task token of Step Functions.
+pub fn task_token(token: &str) -> TaskToken {
+    TaskToken::new(token).expect("a valid task token")
+}
+
+/// One permit for a minute, with a heartbeat every 20 s and no optional field.
+pub fn terms(holder: HolderId) -> Terms {
+    Terms {
+        redrives: 0,
+        parent: None,
+        holder,
+        permits: Permits::ONE,
+        lease: Seconds::of(60),
+        heartbeat: Seconds::of(20),
+        max_run: None,
+        no_progress: None,
+        stale: StalePolicy::Terminate,
+        min_interval: None,
+        run_key: None,
+        work: None,
+        retention: RETENTION,
+    }
+}
+
+/// A request on these terms that does not wait.
+pub fn acquire(terms: Terms) -> Acquire {
+    Acquire {
+        terms,
+        when_full: WhenFull::Refuse,
+        task_token: None,
+        wait_until: None,
+    }
+}
+
+/// A heartbeat without a heartbeat state, progress or count of redrives.
+pub fn renew(holder: HolderId, token: FencingToken) -> Renew {
+    Renew {
+        redrives: None,
+        holder,
+        token,
+        beat: None,
+        progress: None,
+        retention: RETENTION,
+    }
+}
+
+/// The release of a run without a run key that has succeeded.
+pub fn release(holder: HolderId, token: FencingToken) -> Release {
+    Release {
+        holder,
+        token,
+        run_key: None,
+        outcome: RunOutcome::Succeeded,
+        retention: RETENTION,
+    }
+}
+
+/// The recovery of a holder whose execution was described as ABORTED while its lease was as `seen`.
+pub fn recover(holder: HolderId, token: FencingToken, seen: LeaseVersion) -> Recover {
+    Recover {
+        succeeded: false,
+        holder,
+        token,
+        seen,
+        death: Death::Seen,
+        evidence: "the execution is ABORTED".into(),
+        retention: RETENTION,
+    }
+}
+
+/// An operator's order.
+pub fn order(actor: HolderId, note: &str) -> Order {
+    Order {
+        actor,
+        note: note.into(),
+        retention: RETENTION,
+    }
+}
+
+/// Tasks of any family and container in `cluster`.
+pub fn work(cluster: &str) -> Work {
+    Work {
+        cluster: cluster.into(),
+        family: None,
+        container: None,
+    }
+}
+
+/// The first version of a task without containers or times.
+pub fn task(arn: &str, stopped: bool) -> Task {
+    Task {
+        arn: arn.into(),
+        version: 1,
+        stopped,
+        containers: vec![],
+        ended_by_itself: false,
+        stopped_reason: None,
+        started_at: None,
+        stopped_at: None,
+    }
+}
