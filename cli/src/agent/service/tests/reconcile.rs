@@ -17,11 +17,8 @@ async fn a_permit_whose_answers_were_lost_is_found_and_released_as_failed() {
     let begun = begin(&service).await;
 
     assert_eq!(error(&begun), "Lockstep.Unavailable");
-    until("its release", || table.released() == failed()).await;
-    until("no unconfirmed grant", || {
-        service.registry().capacity.unconfirmed_count() == 0
-    })
-    .await;
+    released(&table).await;
+    confirmed(&service).await;
     let asked = table.asked();
     assert!(asked.iter().all(|one| one.holder == asked[0].holder));
 }
@@ -34,7 +31,7 @@ async fn a_release_that_gets_no_answer_is_retried() {
 
     begin(&service).await.unwrap_err();
 
-    until("its release", || table.released() == failed()).await;
+    released(&table).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,7 +41,7 @@ async fn a_permit_acquired_only_by_the_repeated_request_starts_no_min_interval()
     let request = json!({ "name": "export", "lock": "exports", "minIntervalSeconds": 3600 });
 
     begin_for(&service, request).await.unwrap_err();
-    until("its release", || table.released() == failed()).await;
+    released(&table).await;
 
     let asked = table.asked();
     assert_eq!(asked.last().unwrap().min_interval_seconds, None);
@@ -58,7 +55,7 @@ async fn a_grant_that_arrives_after_its_lease_begins_no_job_and_is_released() {
     let begun = begin(&service).await;
 
     assert_eq!(error(&begun), "Lockstep.Unavailable");
-    until("its release", || table.released() == failed()).await;
+    released(&table).await;
     assert_eq!(service.registry().open(), 0);
 }
 
@@ -67,18 +64,12 @@ async fn an_unconfirmed_grant_is_reported_as_unavailable_and_not_as_held() {
     let table = lost([Silence]);
     let service = service(&table).await;
     begin(&service).await.unwrap_err();
-    until("a repeated request without an answer", || {
-        table.faults() == 0
-    })
-    .await;
+    until("a silent repetition", || table.faults() == 0).await;
 
     let meanwhile = begin(&service).await;
     let or_fail = json!({ "name": "export", "lock": "exports", "overlap": "fail" });
     let failed_meanwhile = begin_for(&service, or_fail).await;
-    until("no unconfirmed grant", || {
-        service.registry().capacity.unconfirmed_count() == 0
-    })
-    .await;
+    confirmed(&service).await;
     let after = begin(&service).await;
 
     assert_eq!(error(&meanwhile), "Lockstep.Unavailable");
@@ -105,11 +96,8 @@ async fn no_request_is_repeated_after_its_lease() {
     let service = service(&MemoryTable::default()).await;
     let silence = || async { Err::<(), _>(ApiError::unavailable("no answer")) };
 
-    let asked = timeout(
-        LONG,
-        retry_until(Instant::now(), ApiError::leaves_open, &*service, silence),
-    )
-    .await;
+    let asking = retry_until(Instant::now(), ApiError::leaves_open, &*service, silence);
+    let asked = timeout(LONG, asking).await;
 
     assert!(matches!(asked, Ok(Err(_))), "{asked:?}");
 }
