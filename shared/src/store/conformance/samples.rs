@@ -29,7 +29,7 @@ pub(super) fn conflict(record: Option<LockRecord>) -> Commit {
     })
 }
 
-pub(super) fn holder(name: &str) -> HolderId {
+pub(crate) fn holder(name: &str) -> HolderId {
     HolderId::new(name).expect("a valid holder")
 }
 
@@ -37,11 +37,11 @@ pub(super) fn waiter_id(name: &str) -> WaiterId {
     WaiterId::of(&holder(name))
 }
 
-pub(super) fn run_key(key: &str) -> RunKey {
+pub(crate) fn run_key(key: &str) -> RunKey {
     RunKey::new(key).expect("a valid run key")
 }
 
-pub(super) fn task_token(token: &str) -> TaskToken {
+pub(crate) fn task_token(token: &str) -> TaskToken {
     TaskToken::new(token).expect("a valid task token")
 }
 
@@ -49,7 +49,7 @@ pub(super) fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-pub(super) fn token(number: u64) -> FencingToken {
+pub(crate) fn token(number: u64) -> FencingToken {
     FencingToken::from_number(number)
 }
 
@@ -62,7 +62,7 @@ pub(super) fn permits(count: i64) -> Permits {
 }
 
 /// Terms with nothing that may be left out.
-pub(super) fn terms(name: &str) -> Terms {
+pub(crate) fn terms(name: &str) -> Terms {
     Terms {
         holder: holder(name),
         permits: permits(2),
@@ -134,7 +134,7 @@ pub(super) fn waiter(name: &str, since: u64) -> Waiter {
 }
 
 /// A lock of two permits with one holder, `a`, under token 1000.
-pub(super) fn held() -> LockRecord {
+pub(crate) fn held() -> LockRecord {
     let mut record = LockRecord::new(permits(2));
     record.version = 7;
     record.last_token = token(1000);
@@ -154,7 +154,7 @@ pub(super) fn waited() -> LockRecord {
     record
 }
 
-pub(super) fn running(number: u64) -> Run {
+pub(crate) fn running(number: u64) -> Run {
     Run::started(holder("a"), token(number), None)
 }
 
