@@ -58,7 +58,7 @@ fn a_task_that_is_put_again_has_changed() {
 }
 
 #[test]
-fn a_task_is_looked_at_by_its_name_until_it_is_forgotten() {
+fn a_task_is_described_by_its_name_until_it_is_forgotten() {
     let tasks = MemoryTasks::default();
     let (a, b) = (arn("a"), arn("b"));
     tasks.put(&work("batch", None), "service:api", task(1));
@@ -72,7 +72,7 @@ fn a_task_is_looked_at_by_its_name_until_it_is_forgotten() {
 }
 
 #[test]
-fn a_call_fails_as_often_as_it_is_told_to() {
+fn a_call_fails_once_or_until_it_is_healed() {
     let (tasks, work) = (MemoryTasks::default(), work("batch", None));
     let denied = TasksError::Denied("no".into());
     tasks.fail_next(TasksCall::OfGroup, denied.clone());
