@@ -173,27 +173,21 @@ fn every_end_returns_the_first_one_and_the_guard_is_dropped() {
 }
 
 #[test]
-fn a_lost_job_can_still_be_ended_and_an_ended_one_cannot_be_lost() {
-    let (mut registry, _) = registry(terms());
+fn a_lost_job_can_still_be_ended_once_and_an_ended_one_cannot_be_lost() {
+    let (mut evicted, _) = registry(terms());
+    let (mut expired, _) = registry(terms());
+    evicted.lost("j", "evicted");
+    lost(&mut expired, STOP);
+    lost(&mut expired, END);
 
-    registry.lost("j", "evicted");
-    let lost = is_lost(&registry);
-    registry.ended("j", end(ReleaseOutcome::Failed));
-    registry.lost("j", "again");
+    for mut registry in [evicted, expired] {
+        assert!(is_lost(&registry));
+        registry.ended("j", end(ReleaseOutcome::Failed));
+        registry.lost("j", "again");
 
-    assert!(lost);
-    assert!(matches!(registry.get("j").unwrap().phase, Phase::Ended(_)));
-}
-
-#[test]
-fn a_job_that_ends_after_its_lease_expired_is_closed_once() {
-    let (mut registry, _) = registry(terms());
-    registry.tick(at(STOP));
-    registry.tick(at(END));
-
-    registry.ended("j", end(ReleaseOutcome::Failed));
-
-    assert_eq!((registry.closed.len(), registry.open()), (1, 0));
+        assert!(matches!(registry.get("j").unwrap().phase, Phase::Ended(_)));
+        assert_eq!((registry.closed.len(), registry.open()), (1, 0));
+    }
 }
 
 #[test]

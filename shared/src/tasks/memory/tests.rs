@@ -35,26 +35,18 @@ fn a_task_is_found_by_group_cluster_and_family() {
 
     let found = |cluster, family, group| {
         let work = work(cluster, family);
-        now(tasks.of_group(&work, group)).unwrap().len()
+        now(tasks.of_group(&work, group)).unwrap()
     };
 
-    assert_eq!(found("batch", None, "ours"), 1);
+    assert_eq!(found("batch", None, "ours"), [task(1)]);
     let arn = "arn:aws:ecs:eu-west-1:1:cluster/batch";
-    assert_eq!(found(arn, Some("report"), "ours"), 1);
-    assert_eq!(found("batch", Some("other"), "ours"), 0);
-    assert_eq!(found("other", None, "ours"), 0);
-    assert_eq!(found("batch", None, "theirs"), 0);
-}
-
-#[test]
-fn a_task_that_is_put_again_has_changed() {
-    let (tasks, work) = (MemoryTasks::default(), work("batch", None));
-    tasks.put(&work, "ours", task(1));
-    tasks.put(&work, "ours", task(2));
-
-    let found = now(tasks.of_group(&work, "ours")).unwrap();
-
-    assert_eq!(found, [task(2)]);
+    assert_eq!(found(arn, Some("report"), "ours"), [task(1)]);
+    assert_eq!(found("batch", Some("other"), "ours"), []);
+    assert_eq!(found("other", None, "ours"), []);
+    assert_eq!(found("batch", None, "theirs"), []);
+    // A task that is put again has changed.
+    tasks.put(&work("batch", Some("report")), "ours", task(2));
+    assert_eq!(found("batch", None, "ours"), [task(2)]);
 }
 
 #[test]

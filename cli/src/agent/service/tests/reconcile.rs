@@ -10,53 +10,35 @@ fn lost<const N: usize>(more: [Fault; N]) -> MemoryTable {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_whose_answers_were_lost_is_found_and_released_as_failed() {
-    let table = lost([Silence; 7]);
-    let service = service(&table).await;
+async fn a_permit_without_a_timely_answer_is_released_as_failed_and_starts_no_min_interval() {
+    let plain = json!({ "name": "export", "lock": "exports" });
+    let mut spaced = plain.clone();
+    spaced["minIntervalSeconds"] = 3600.into();
+    for (case, table, lost_releases, request) in [
+        ("lost answers", lost([Silence; 7]), 0, &plain),
+        ("lost releases", lost([]), 5, &plain),
+        ("a late answer", MemoryTable::faulty([Late]), 0, &plain),
+        (
+            "lost requests",
+            MemoryTable::faulty([Silence; 3]),
+            0,
+            &spaced,
+        ),
+    ] {
+        table.lose_releases(lost_releases);
+        let service = service(&table).await;
 
-    let begun = begin(&service).await;
+        let begun = begin_for(&service, request.clone()).await;
 
-    assert_eq!(error(&begun), "Lockstep.Unavailable");
-    released(&table).await;
-    confirmed(&service).await;
-    let asked = table.asked();
-    assert!(asked.iter().all(|one| one.holder == asked[0].holder));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_release_that_gets_no_answer_is_retried() {
-    let table = lost([]);
-    table.lose_releases(5);
-    let service = service(&table).await;
-
-    begin(&service).await.unwrap_err();
-
-    released(&table).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_permit_acquired_only_by_the_repeated_request_starts_no_min_interval() {
-    let table = MemoryTable::faulty([Silence; 3]);
-    let service = service(&table).await;
-    let request = json!({ "name": "export", "lock": "exports", "minIntervalSeconds": 3600 });
-
-    begin_for(&service, request).await.unwrap_err();
-    released(&table).await;
-
-    let asked = table.asked();
-    assert_eq!(asked.last().unwrap().min_interval_seconds, None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_grant_that_arrives_after_its_lease_begins_no_job_and_is_released() {
-    let table = MemoryTable::faulty([Late]);
-    let service = service(&table).await;
-
-    let begun = begin(&service).await;
-
-    assert_eq!(error(&begun), "Lockstep.Unavailable");
-    released(&table).await;
-    assert_eq!(service.registry().open(), 0);
+        assert_eq!(error(&begun), "Lockstep.Unavailable", "{case}");
+        released(&table).await;
+        confirmed(&service).await;
+        assert_eq!(service.registry().open(), 0, "{case}");
+        let asked = table.asked();
+        let same = asked.iter().all(|one| one.holder == asked[0].holder);
+        let interval = asked.last().unwrap().min_interval_seconds;
+        assert!(same && interval.is_none(), "{case}: {asked:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
