@@ -88,12 +88,11 @@ mod tests {
         let [good, mut lost] = [loss::tests::held(), loss::tests::held()];
         lost.lost = Some(loss::tests::loss());
 
+        let one = [good];
         assert_eq!(exit_code(&[], true), Exit::OK);
-        assert_eq!(exit_code(std::slice::from_ref(&good), true), Exit::OK);
-        assert_eq!(
-            exit_code(std::slice::from_ref(&good), false),
-            Exit::UNAVAILABLE
-        );
+        assert_eq!(exit_code(&one, true), Exit::OK);
+        assert_eq!(exit_code(&one, false), Exit::UNAVAILABLE);
+        let [good] = one;
         assert_eq!(exit_code(&[good, lost], false), LOST);
     }
 }

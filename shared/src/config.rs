@@ -153,12 +153,7 @@ mod tests {
 
         let text = Config::from_lookup(bad).unwrap_err().to_string();
 
-        for part in [
-            "LOCKSTEP_TABLE",
-            "LOCKSTEP_RUN_RETENTION_DAYS",
-            "\"0\"",
-            "\"yes\"",
-        ] {
+        for part in r#"LOCKSTEP_TABLE LOCKSTEP_RUN_RETENTION_DAYS "0" "yes""#.split(' ') {
             assert!(text.contains(part), "{part} not in: {text}");
         }
     }

@@ -123,18 +123,16 @@ mod tests {
     fn a_field_that_breaks_its_rule_is_a_bad_request() {
         let error = ApiError::from(InvalidRequest::new("name", "\"\"", "1 to 64 of A-Z"));
 
-        assert_eq!(error.status, StatusCode::BAD_REQUEST);
-        assert_eq!(error.error, "Lockstep.InvalidRequest");
+        let named = (error.status, error.error);
+        assert_eq!(named, (StatusCode::BAD_REQUEST, "Lockstep.InvalidRequest"));
     }
 
     #[test]
     fn a_lost_job_is_gone_with_the_reason() {
         let error = ApiError::over(&Phase::Lost("evicted".into()));
 
-        assert_eq!(
-            (error.status, error.error),
-            (StatusCode::GONE, "Lockstep.LeaseLost")
-        );
+        let named = (error.status, error.error);
+        assert_eq!(named, (StatusCode::GONE, "Lockstep.LeaseLost"));
         assert!(error.message.contains("evicted"));
     }
 

@@ -177,14 +177,15 @@ mod tests {
 
     fn begin(more: &Value) -> Result<BeginRequest, InvalidRequest> {
         let mut request = json!({ "name": "export", "lock": "exports" });
-        let (fields, more) = (request.as_object_mut(), more.as_object().cloned());
-        fields.unwrap().extend(more.unwrap());
+        let more = more.as_object().unwrap().clone();
+        request.as_object_mut().unwrap().extend(more);
         let request: BeginRequest = parse(request)?;
         request.check().map(|()| request)
     }
 
     #[test]
     fn a_bad_field_is_named_with_its_value_and_its_rule() {
+        let no_progress = "noProgressSeconds is -1";
         let table = [
             (json!({ "name": "" }), "name is \"\""),
             (json!({ "name": "a b" }), "name is \"a b\""),
@@ -193,10 +194,7 @@ mod tests {
             (json!({ "leaseSeconds": 4 }), "leaseSeconds is 4"),
             (json!({ "leaseSeconds": 86_401 }), "5 to 86400"),
             (json!({ "maxRunSeconds": 0 }), "maxRunSeconds is 0"),
-            (
-                json!({ "noProgressSeconds": -1 }),
-                "noProgressSeconds is -1",
-            ),
+            (json!({ "noProgressSeconds": -1 }), no_progress),
             (json!({ "overlap": "wait" }), "overlap"),
             (json!({ "leaseSecond": 60 }), "leaseSecond"),
             (json!({ "permits": "2" }), "permits"),
@@ -216,20 +214,16 @@ mod tests {
         let times = request.times(Duration::from_secs(60), Duration::from_secs(25));
         let acquire = request.acquire("h".into(), times.seconds());
 
-        assert_eq!(
-            (acquire.lease_seconds, acquire.overlap),
-            (Some(58), Overlap::Skip)
-        );
-        assert!(
-            AcquireRequest::read(serde_json::to_value(acquire).unwrap(), Seconds::of(1)).is_ok()
-        );
+        let fields = (acquire.lease_seconds, acquire.overlap);
+        assert_eq!(fields, (Some(58), Overlap::Skip));
+        let json = serde_json::to_value(acquire).unwrap();
+        assert!(AcquireRequest::read(json, Seconds::of(1)).is_ok());
     }
 
     #[test]
     fn the_agent_and_the_lock_table_accept_the_same_progress() {
         let grant = json!({ "lock": "l", "holder": "h", "token": 1 });
-        let longest = "x".repeat(256);
-        let longer = "x".repeat(257);
+        let [longest, longer] = [256, 257].map(|length| "x".repeat(length));
 
         for progress in ["row 1", "~", &longest, "", &longer, "größe", "a\nb"] {
             let own = BeatRequest {
@@ -244,12 +238,7 @@ mod tests {
 
     #[test]
     fn a_get_waits_at_most_a_minute() {
-        let wait = |seconds| {
-            GetRequest {
-                wait_seconds: seconds,
-            }
-            .wait()
-        };
+        let wait = |wait_seconds| GetRequest { wait_seconds }.wait();
 
         assert_eq!(wait(None), Ok(Duration::ZERO));
         assert_eq!(wait(Some(60)), Ok(Duration::from_secs(60)));

@@ -67,15 +67,8 @@ mod tests {
         for good in ["127.0.0.1:7414", "127.0.0.2:0", "[::1]:7414"] {
             assert!(loopback(good).is_ok(), "{good}");
         }
-        for bad in [
-            "0.0.0.0:7414",
-            "[::]:7414",
-            "10.0.0.7:7414",
-            "169.254.170.2:80",
-            "localhost",
-            "7414",
-            "",
-        ] {
+        let bad = "0.0.0.0:7414 [::]:7414 10.0.0.7:7414 169.254.170.2:80 localhost 7414 ";
+        for bad in bad.split(' ') {
             assert!(loopback(bad).is_err(), "{bad}");
         }
     }

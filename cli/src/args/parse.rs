@@ -82,17 +82,8 @@ mod tests {
         assert_eq!(seconds("90s"), Ok(90));
         assert_eq!(seconds("1h30m"), Ok(5_400));
         assert_eq!(seconds("2d"), Ok(172_800));
-        for bad in [
-            "",
-            "60",
-            "s",
-            "1.5h",
-            "-1s",
-            "10 s",
-            "1w",
-            "99999999999999999999s",
-            "9999999999999999999d",
-        ] {
+        let bad = "|60|s|1.5h|-1s|10 s|1w|99999999999999999999s|9999999999999999999d";
+        for bad in bad.split('|') {
             assert!(seconds(bad).is_err(), "{bad}");
         }
     }

@@ -98,10 +98,8 @@ mod tests {
         // No group of this id exists.
         let tree = tree(i32::MAX);
         let mut daemon = Command::new("setsid");
-        daemon
-            .args(["--fork", "sleep", "300"])
-            .envs([tree.mark.variable()]);
-        daemon.status().unwrap();
+        daemon.args(["--fork", "sleep", "300"]);
+        daemon.envs([tree.mark.variable()]).status().unwrap();
         let mut descendants = Descendants::new(tree);
 
         let found = descendants.kill(&ProcessTable::now());

@@ -106,16 +106,20 @@ mod tests {
         Pid::from_raw(id)
     }
 
+    fn process(parent: i32, group: i32, is_zombie: bool, started: u64) -> Process {
+        Process {
+            parent: pid(parent),
+            group: pid(group),
+            is_zombie,
+            started,
+        }
+    }
+
     #[test]
     fn a_process_is_parsed_whatever_its_name_is() {
         let rest = "0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8812 9 10";
         let read = |head: &str| Process::parse(&format!("{head} {rest}"));
-        let process = |parent, is_zombie| Process {
-            parent: pid(parent),
-            group: pid(71),
-            is_zombie,
-            started: 8_812,
-        };
+        let process = |parent, is_zombie| process(parent, 71, is_zombie, 8_812);
 
         assert_eq!(read("71 (sleep) S 7 71 71"), Some(process(7, false)));
         assert_eq!(read("71 (a) S 9 (b) R 7 71 71"), Some(process(7, false)));
@@ -125,12 +129,7 @@ mod tests {
 
     #[test]
     fn descendants_are_found_however_deep_and_those_of_others_are_not() {
-        let of = |parent: i32| Process {
-            parent: pid(parent),
-            group: pid(1),
-            is_zombie: false,
-            started: 0,
-        };
+        let of = |parent| process(parent, 1, false, 0);
         // A chain of a thousand, and a child of another process.
         let mut all: BTreeMap<_, _> = (10..1_010).map(|id| (pid(id), of(id - 1))).collect();
         all.insert(pid(5_000), of(1));

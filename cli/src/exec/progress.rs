@@ -217,13 +217,10 @@ mod tests {
             }
             (path, both)
         };
-        let (left, reader) = fifo("lockstep-0123456789ab", true);
-        drop(reader);
+        let left = fifo("lockstep-0123456789ab", true).0;
         let (read, _reader) = fifo("lockstep-0123456789ac", true);
-        let (young, reader) = fifo("lockstep-0123456789ad", false);
-        drop(reader);
-        let (other, reader) = fifo("other-0123456789ab", true);
-        drop(reader);
+        let young = fifo("lockstep-0123456789ad", false).0;
+        let other = fifo("other-0123456789ab", true).0;
 
         sweep(&folder);
 

@@ -190,21 +190,14 @@ mod tests {
 
     #[test]
     fn the_job_is_the_end_of_its_holder() {
-        let table = [
-            (
-                "arn:aws:ecs:eu-west-1:1:task/b/4f#c0ffee/a1b2:export",
-                Some("a1b2:export"),
-            ),
-            (
-                "arn:aws:ecs:eu-west-1:1:task/b/4f#c0ffee/a1b2",
-                Some("a1b2"),
-            ),
+        let task = "arn:aws:ecs:eu-west-1:1:task/b/4f#c0ffee";
+        for (holder, job) in [
+            (format!("{task}/a1b2:export").as_str(), Some("a1b2:export")),
+            (&format!("{task}/a1b2"), Some("a1b2")),
             ("host:batch-1#17/a1b2", Some("a1b2")),
             ("arn:aws:states:eu-west-1:1:execution:m:x", None),
             ("arn:aws:states:eu-west-1:1:execution:m:x#2", None),
-        ];
-
-        for (holder, job) in table {
+        ] {
             assert_eq!(job_of(&HolderId::new(holder).unwrap()), job, "{holder}");
         }
     }
@@ -214,14 +207,13 @@ mod tests {
         let arn = "arn:aws:ecs:eu-west-1:1:task/b/4f";
         let in_task = format!("{arn}#c0ffee/a1b2:export");
 
-        assert_eq!(holder_name(Some(arn), &in_task, Some("a1b2:export")), "4f");
-        assert_eq!(
-            holder_name(None, "host:batch-1#17/a1b2", Some("a1b2")),
-            "host:batch-1#17"
-        );
-        assert_eq!(
-            holder_name(None, "arn:execution:x", None),
-            "arn:execution:x"
-        );
+        let machine = "host:batch-1#17";
+        for (arn, holder, job, shown) in [
+            (Some(arn), &in_task[..], Some("a1b2:export"), "4f"),
+            (None, "host:batch-1#17/a1b2", Some("a1b2"), machine),
+            (None, "arn:execution:x", None, "arn:execution:x"),
+        ] {
+            assert_eq!(holder_name(arn, holder, job), shown);
+        }
     }
 }

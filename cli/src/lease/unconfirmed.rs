@@ -102,7 +102,7 @@ fn leaves_open(error: &Error) -> bool {
 mod tests {
     use super::*;
     use crate::lease::table::memory::Fault::{AnswerLost, Silence};
-    use crate::lease::table::memory::{Fault, MemoryTable};
+    use crate::lease::table::memory::MemoryTable;
     use lockstep::contract::Stale;
 
     const TIMEOUT: Duration = Duration::from_secs(3_600);
@@ -118,12 +118,9 @@ mod tests {
         .unwrap()
     }
 
-    /// The result of [`give_back`] and the table, for a lost grant and then these `faults`.
-    async fn released_with(
-        overlap: Overlap,
-        faults: Vec<Fault>,
-    ) -> (Result<(), Error>, MemoryTable) {
-        let table = MemoryTable::faulty([AnswerLost].into_iter().chain(faults));
+    /// The result of [`give_back`] and the table, for a lost grant and then `silent` requests.
+    async fn released_with(overlap: Overlap, silent: usize) -> (Result<(), Error>, MemoryTable) {
+        let table = MemoryTable::faulty([AnswerLost].into_iter().chain(vec![Silence; silent]));
         let request = request(overlap);
         table.acquire(&request).await.unwrap_err();
         let result = give_back(&table, &request, TIMEOUT, &Sleep).await;
@@ -134,16 +131,12 @@ mod tests {
     async fn an_unconfirmed_permit_is_released_as_failed_even_after_more_lost_requests() {
         for overlap in [Overlap::Skip, Overlap::Fail, Overlap::Queue] {
             for silent in [0, 4] {
-                let (result, table) = released_with(overlap, vec![Silence; silent]).await;
+                let (result, table) = released_with(overlap, silent).await;
 
                 let failed = [("nightly".to_owned(), ReleaseOutcome::Failed)];
                 assert!(result.is_ok() && table.released() == failed, "{overlap:?}");
-                let asked = table.asked();
-                assert!(
-                    asked[1..]
-                        .iter()
-                        .all(|one| one.min_interval_seconds.is_none())
-                );
+                let mut asked = table.asked().into_iter().skip(1);
+                assert!(asked.all(|one| one.min_interval_seconds.is_none()));
             }
         }
     }

@@ -112,18 +112,15 @@ mod tests {
 
         let holder = identity.new_holder();
 
-        assert!(
-            holder.starts_with(&format!("{arn}#ea32192c8553/")),
-            "{holder}"
-        );
+        let prefix = format!("{arn}#ea32192c8553/");
+        assert!(holder.starts_with(&prefix), "{holder}");
         assert!(HolderId::new(holder).is_ok());
     }
 
     #[test]
     fn two_jobs_of_one_process_are_two_holders_with_one_prefix() {
         let identity = HolderIdentity::on_machine("batch-1", 17);
-        let [one, two] =
-            [identity.new_holder(), identity.new_holder()].map(|h| HolderId::new(h).unwrap());
+        let [one, two] = [(); 2].map(|()| HolderId::new(identity.new_holder()).unwrap());
 
         assert_ne!(one, two);
         for holder in [&one, &two] {

@@ -130,29 +130,20 @@ mod tests {
     use nix::sys::signal::Signal;
 
     #[test]
-    fn only_a_command_that_was_not_stopped_can_succeed() {
+    fn each_cause_has_its_exit_code_and_only_a_command_that_was_not_stopped_can_succeed() {
+        use ReleaseOutcome::{Failed, Succeeded};
         let good = ChildExit::Code(0);
-
-        assert_eq!(judge(good, None).outcome, ReleaseOutcome::Succeeded);
-        for cause in [
-            StopCause::LeaseLost,
-            StopCause::Signal(Signal::SIGTERM),
-            StopCause::TimedOut,
+        for (end, cause, outcome, code) in [
+            (good, None, Succeeded, 0),
+            (ChildExit::Code(3), None, Failed, 3),
+            (ChildExit::Signal(9), None, Failed, 137),
+            (good, Some(StopCause::LeaseLost), Failed, 76),
+            (good, Some(StopCause::TimedOut), Failed, 124),
+            (good, Some(StopCause::Signal(Signal::SIGTERM)), Failed, 143),
         ] {
-            assert_eq!(judge(good, Some(cause)).outcome, ReleaseOutcome::Failed);
+            let judged = judge(end, cause);
+            let expected = (outcome, Exit::code(code));
+            assert_eq!((judged.outcome, judged.exit), expected, "{end:?} {cause:?}");
         }
-    }
-
-    #[test]
-    fn each_cause_has_its_exit_code_and_a_command_that_was_not_stopped_its_own() {
-        let code = |end, cause| judge(end, cause).exit;
-
-        assert_eq!(code(ChildExit::Code(3), None), Exit::code(3));
-        assert_eq!(code(ChildExit::Signal(9), None), Exit::code(137));
-        let stopped = ChildExit::Code(0);
-        assert_eq!(code(stopped, Some(StopCause::LeaseLost)), Exit::code(76));
-        assert_eq!(code(stopped, Some(StopCause::TimedOut)), Exit::code(124));
-        let signal = StopCause::Signal(Signal::SIGTERM);
-        assert_eq!(code(stopped, Some(signal)), Exit::code(143));
     }
 }

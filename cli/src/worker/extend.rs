@@ -67,22 +67,18 @@ async fn extend_up_to(
 mod tests {
     use super::*;
     use crate::worker::queue::QueueError;
-    use std::collections::BTreeMap;
     use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
     use tokio::time::timeout;
 
     const HIDE: Duration = Duration::from_secs(60);
 
+    type Received = Result<Vec<Message>, QueueError>;
+
     /// Rejects each call of `hide`, and sends its length.
     struct Rejecting(UnboundedSender<Duration>);
 
     impl Queue for Rejecting {
-        async fn receive(
-            &self,
-            _: u8,
-            _: Duration,
-            _: Duration,
-        ) -> Result<Vec<Message>, QueueError> {
+        async fn receive(&self, _: u8, _: Duration, _: Duration) -> Received {
             unreachable!("the message is in flight")
         }
 
@@ -98,13 +94,8 @@ mod tests {
 
     fn message(received: Instant) -> Message {
         Message {
-            id: "m".into(),
-            receipt: "r".into(),
-            body: Vec::new(),
-            attributes: BTreeMap::new(),
-            receive_count: 1,
-            sent: None,
             received,
+            ..Message::sample("")
         }
     }
 
@@ -126,11 +117,8 @@ mod tests {
         let (renew, renewed) = watch::channel(Instant::now());
         let mut extending = std::pin::pin!(extend(&queue, &message, HIDE, renewed));
 
-        assert_eq!(
-            next_length(&mut extending, &mut asked).await,
-            None,
-            "it is fresh"
-        );
+        let fresh = next_length(&mut extending, &mut asked).await;
+        assert_eq!(fresh, None);
         for _ in 0..2 {
             renew.send_replace(Instant::now());
             assert_eq!(next_length(&mut extending, &mut asked).await, Some(HIDE));

@@ -87,17 +87,14 @@ mod tests {
     fn a_line_counts_one_kind_with_the_queue_as_dimension() {
         let report = Report::of("orders");
 
-        let line: Value =
-            serde_json::from_str(&report.line(Kind::Failed, Some(Duration::from_millis(1_500))))
-                .unwrap();
+        let line = report.line(Kind::Failed, Some(Duration::from_millis(1_500)));
+        let line: Value = serde_json::from_str(&line).unwrap();
 
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(directive["Dimensions"].to_string(), r#"[["queue"]]"#);
         assert_eq!(directive["Namespace"], "Lockstep");
-        assert_eq!(
-            (&line["queue"], &line["MessagesFailed"]),
-            (&"orders".into(), &1.0.into())
-        );
+        assert_eq!(line["queue"], "orders");
+        assert_eq!(line["MessagesFailed"], 1.0);
         assert_eq!(line["MessageSeconds"], 1.5);
     }
 
@@ -105,9 +102,9 @@ mod tests {
     fn a_tally_keeps_the_kinds_apart() {
         let mut tally = Tally::default();
 
-        tally.add(Kind::Failed);
-        tally.add(Kind::Failed);
-        tally.add(Kind::GivenBack);
+        for kind in [Kind::Failed, Kind::Failed, Kind::GivenBack] {
+            tally.add(kind);
+        }
 
         let counts = Kind::ALL.map(|kind| tally.of(kind));
         assert_eq!(counts, [0, 2, 0, 0, 1]);

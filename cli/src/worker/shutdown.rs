@@ -194,9 +194,7 @@ mod tests {
         let first = at_work.next_phase().await;
         phase.send_replace(ShutdownPhase::Kill);
 
-        assert_eq!(
-            (first, at_work.next_phase().await),
-            (ShutdownPhase::Drain, ShutdownPhase::Kill)
-        );
+        let phases = [first, at_work.next_phase().await];
+        assert_eq!(phases, [ShutdownPhase::Drain, ShutdownPhase::Kill]);
     }
 }

@@ -87,8 +87,8 @@ mod tests {
 
         let at = "2026-01-01T00:00:00Z";
         let bare = json(&bare);
-        let said = json!({"lock": "nightly", "reason": "late", "advice": "look", "at": at});
-        assert_eq!(bare, said);
+        let expected = json!({"lock": "nightly", "reason": "late", "advice": "look", "at": at});
+        assert_eq!(bare, expected);
         assert_eq!(json(&full)["holder"], "a");
         assert_eq!(json(&full)["token"], 7);
     }

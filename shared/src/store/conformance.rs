@@ -10,7 +10,7 @@ mod judged;
 mod pages;
 mod records;
 mod runs;
-mod samples;
+pub(crate) mod samples;
 mod sizes;
 mod waiters;
 
@@ -36,7 +36,7 @@ pub async fn run_all<S: LockStore>(store: &S, unique: &str) {
     runs::a_failed_record_guard_writes_no_run_and_brings_none(&bench).await;
     runs::two_failed_guards_bring_both(&bench).await;
     runs::a_record_and_its_runs_are_created_together(&bench).await;
-    history::a_run_is_written_without_a_look_at_the_record(&bench).await;
+    history::a_run_is_written_without_a_guard_on_the_record(&bench).await;
     history::a_noted_task_outlives_writes_that_have_none(&bench).await;
     history::a_run_comes_back_with_every_attribute(&bench).await;
     history::run_keys_tokens_and_acts_never_mean_the_same_run(&bench).await;

@@ -164,8 +164,12 @@ impl LockStore for MemoryStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{HolderId, Permits};
     use crate::faults::now;
+    use crate::store::conformance::samples::{held, running, token};
+
+    fn lock(name: &str) -> LockKey {
+        LockKey::new(name).expect("a valid key")
+    }
 
     #[test]
     fn a_table_in_memory_does_what_every_store_does() {
@@ -176,37 +180,25 @@ mod tests {
 
     #[test]
     fn an_item_that_is_put_there_is_there() {
-        let store = MemoryStore::default();
-        let lock = LockKey::new("nightly").expect("a valid key");
-        let record = LockRecord::new(Permits::ONE);
-        let token = FencingToken::from_number(7);
-        let holder = HolderId::new("a").expect("a valid holder");
-        let run = Run::started(holder, token, None);
+        let (store, lock) = (MemoryStore::default(), lock("nightly"));
+        let id = RunId::Token(token(7));
 
-        store.put(lock.clone(), record.clone());
-        store.put_run(lock.clone(), RunId::Token(token), run.clone());
+        store.put(lock.clone(), held());
+        store.put_run(lock.clone(), id.clone(), running(7));
 
         let items = store.items(&lock);
-        assert_eq!(items.record, Some(record));
-        assert_eq!(items.runs.get(&RunId::Token(token)), Some(&run));
+        assert_eq!(items.record, Some(held()));
+        assert_eq!(items.runs.get(&id), Some(&running(7)));
     }
 
     #[test]
     fn a_page_that_takes_all_there_is_has_no_next() {
-        let store = MemoryStore::default();
-        let lock = LockKey::new("nightly").expect("a valid key");
-        let holder = HolderId::new("a").expect("a valid holder");
+        let (store, lock) = (MemoryStore::default(), lock("nightly"));
         for number in 1..=2 {
-            let token = FencingToken::from_number(number);
-            let run = Run::started(holder.clone(), token, None);
-            store.put_run(lock.clone(), RunId::Token(token), run);
+            store.put_run(lock.clone(), RunId::Token(token(number)), running(number));
         }
 
-        for (most, next) in [
-            (1, Some(FencingToken::from_number(2))),
-            (2, None),
-            (3, None),
-        ] {
+        for (most, next) in [(1, Some(token(2))), (2, None), (3, None)] {
             let page = now(store.history(&lock, None, most)).expect("a page");
             assert_eq!(page.next, next, "{most}");
         }
@@ -215,12 +207,9 @@ mod tests {
     #[test]
     fn a_page_of_the_locks_that_are_due_has_a_next_only_if_there_are_more() {
         let due = Timestamp::from_millis(5);
-        let names =
-            (0..).map(|number| LockKey::new(format!("lock-{number}")).expect("a valid key"));
-        let of_shard: Vec<_> = names
-            .filter(|lock| shard(lock) == 0)
-            .take(DUE_PAGE + 1)
-            .collect();
+        let locks = (0..).map(|number| lock(&format!("lock-{number}")));
+        let of_shard = locks.filter(|lock| shard(lock) == 0).take(DUE_PAGE + 1);
+        let of_shard: Vec<_> = of_shard.collect();
         for (locks, more) in [
             (DUE_PAGE - 1, false),
             (DUE_PAGE, false),
@@ -228,7 +217,7 @@ mod tests {
         ] {
             let store = MemoryStore::default();
             for lock in &of_shard[..locks] {
-                let mut record = LockRecord::new(Permits::ONE);
+                let mut record = held();
                 record.due = Some(due);
                 store.put(lock.clone(), record);
             }

@@ -104,10 +104,8 @@ mod tests {
 
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(directive["Namespace"], "Lockstep");
-        assert_eq!(
-            directive["Metrics"][1],
-            json!({ "Name": "HeldSeconds", "Unit": "Seconds" })
-        );
+        let metric = json!({ "Name": "HeldSeconds", "Unit": "Seconds" });
+        assert_eq!(directive["Metrics"][1], metric);
         assert_eq!(line["HeldSeconds"], 2.5);
         assert_eq!(line["lock"], "nightly");
         assert_eq!(line["_aws"]["Timestamp"], 7);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::lease::timing::LeaseTiming;
 use lockstep::contract::ReleaseOutcome;
+use serde_json::json;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,16 +14,11 @@ fn at(millis: u64) -> Instant {
 }
 
 fn terms() -> JobTerms {
-    let times = LeaseTiming::of_record(Duration::from_secs(60), Duration::from_secs(10));
+    let grant = json!({ "lock": "exports", "holder": "h", "token": 7 });
     JobTerms {
         name: "export".into(),
-        grant: Grant {
-            lock: "exports".into(),
-            holder: "h".into(),
-            token: 7,
-            run_key: None,
-        },
-        times,
+        grant: serde_json::from_value(grant).unwrap(),
+        times: LeaseTiming::of_record(Duration::from_secs(60), Duration::from_secs(10)),
         max_run: None,
         no_progress: None,
     }
@@ -31,14 +27,33 @@ fn terms() -> JobTerms {
 /// A registry with the job `j`, begun at 0 with `terms`, and the job's guard.
 fn registry(terms: JobTerms) -> (JobRegistry<Rc<()>>, Rc<()>) {
     let (mut registry, guard) = (JobRegistry::default(), Rc::new(()));
-    registry.reserve().unwrap();
-    registry.begun(
-        "j".into(),
-        terms,
-        (at(0), "first".into()),
-        Rc::clone(&guard),
-    );
+    begin(&mut registry, "j", terms, Rc::clone(&guard));
     (registry, guard)
+}
+
+fn begin<T>(registry: &mut JobRegistry<T>, id: &str, terms: JobTerms, guard: T) {
+    registry.reserve().unwrap();
+    registry.begun(id.into(), terms, (at(0), "first".into()), guard);
+}
+
+/// A registry without jobs that begins this many.
+fn reserving(jobs: usize) -> JobRegistry<()> {
+    let mut registry = JobRegistry::default();
+    for _ in 0..jobs {
+        registry.reserve().unwrap();
+    }
+    registry
+}
+
+/// The reasons of the jobs that are lost at this time.
+fn lost(registry: &mut JobRegistry<Rc<()>>, millis: u64) -> Vec<&'static str> {
+    let lost = registry.tick(at(millis)).into_iter();
+    lost.map(|(_, reason)| reason).collect()
+}
+
+fn renew<T>(registry: &mut JobRegistry<T>, millis: u64, expires_at: &str) -> Option<Phase> {
+    let renewed = registry.renewed("j", (at(millis), expires_at.into()), None);
+    renewed.cloned()
 }
 
 fn end(outcome: ReleaseOutcome) -> JobEnd {
@@ -56,14 +71,10 @@ fn is_lost(registry: &JobRegistry<Rc<()>>) -> bool {
 fn a_beat_soon_after_a_renewal_is_answered_from_memory() {
     let (mut registry, _) = registry(terms());
 
-    assert_eq!(
-        registry.beat("j", None, at(9_999)),
-        Beat::Fresh("first".into())
-    );
-    assert!(matches!(
-        registry.beat("j", None, at(10_000)),
-        Beat::Renew(_, None)
-    ));
+    let [soon, later] = [9_999, 10_000].map(|millis| registry.beat("j", None, at(millis)));
+
+    assert_eq!(soon, Beat::Fresh("first".into()));
+    assert!(matches!(later, Beat::Renew(_, None)));
 }
 
 #[test]
@@ -86,15 +97,12 @@ fn new_progress_is_written_at_once_and_old_progress_is_not() {
 fn a_job_without_a_beat_is_lost_before_its_lease_ends_and_counts_until_then() {
     let (mut registry, guard) = registry(terms());
 
-    let early = registry.tick(at(STOP - 1));
-    let lost = registry.tick(at(STOP));
-    let counts_while_it_stops = Rc::strong_count(&guard);
-    let reported_once = registry.tick(at(END - 1));
-    let open = registry.open();
+    let counts = [STOP - 1, STOP, END - 1].map(|millis| lost(&mut registry, millis).len());
+    let counts_while_it_stops = (Rc::strong_count(&guard), registry.open());
     registry.tick(at(END));
 
-    assert_eq!((early.len(), lost.len(), reported_once.len()), (0, 1, 0));
-    assert_eq!((counts_while_it_stops, open), (2, 1));
+    assert_eq!(counts, [0, 1, 0], "it is reported once");
+    assert_eq!(counts_while_it_stops, (2, 1));
     assert_eq!((Rc::strong_count(&guard), registry.open()), (1, 0));
     assert!(is_lost(&registry), "it is kept to answer later requests");
 }
@@ -103,67 +111,52 @@ fn a_job_without_a_beat_is_lost_before_its_lease_ends_and_counts_until_then() {
 fn the_next_deadline_is_when_a_job_has_to_stop_then_when_its_lease_ends() {
     let (mut registry, _) = registry(terms());
 
-    let first = registry.next_deadline();
-    registry.tick(at(STOP));
-    let second = registry.next_deadline();
-    registry.tick(at(END));
+    let deadlines = [0, STOP, END].map(|millis| {
+        registry.tick(at(millis));
+        registry.next_deadline()
+    });
 
-    assert_eq!(
-        (first, second, registry.next_deadline()),
-        (Some(at(STOP)), Some(at(END)), None)
-    );
+    assert_eq!(deadlines, [Some(at(STOP)), Some(at(END)), None]);
 }
 
 #[test]
 fn a_renewal_moves_the_end_and_a_late_or_older_one_does_not() {
     let (mut registry, _) = registry(terms());
 
-    registry.renewed("j", (at(20_000), "second".into()), None);
-    registry.renewed("j", (at(10_000), "older".into()), None);
-    let lost = registry.tick(at(20_000 + STOP - 1));
-    registry.tick(at(20_000 + STOP));
-    let late = registry
-        .renewed("j", (at(60_000), "third".into()), None)
-        .cloned();
+    renew(&mut registry, 20_000, "second");
+    renew(&mut registry, 10_000, "older");
+    let lost = [1, 0].map(|early| lost(&mut registry, 20_000 + STOP - early).len());
+    let late = renew(&mut registry, 60_000, "third");
 
-    assert!(lost.is_empty());
+    assert_eq!(lost, [0, 1]);
     assert_eq!(registry.get("j").unwrap().expires_at, "second");
     assert!(matches!(late, Some(Phase::Lost(_))), "{late:?}");
-    assert!(matches!(
-        registry.beat("j", None, at(60_001)),
-        Beat::Over(_)
-    ));
+    let beat = registry.beat("j", None, at(60_001));
+    assert!(matches!(beat, Beat::Over(_)));
 }
 
 #[test]
-fn a_job_past_its_max_run_is_lost_despite_its_beats() {
-    let (mut registry, _) = registry(JobTerms {
-        max_run: Some(Duration::from_secs(30)),
+fn a_job_past_its_max_run_or_without_a_change_of_progress_is_lost_despite_its_beats() {
+    let (max_run, no_progress) = (Duration::from_secs(30), Duration::from_secs(20));
+    let (mut long, _) = registry(JobTerms {
+        max_run: Some(max_run),
         ..terms()
     });
-    registry.renewed("j", (at(20_000), "second".into()), None);
-
-    let before = registry.tick(at(29_999));
-    let lost = registry.tick(at(30_000));
-
-    assert!(before.is_empty());
-    assert!(lost[0].1.contains("maxRunSeconds"), "{lost:?}");
-}
-
-#[test]
-fn only_a_change_counts_as_progress() {
-    let (mut registry, _) = registry(JobTerms {
-        no_progress: Some(Duration::from_secs(20)),
+    let (mut stuck, _) = registry(JobTerms {
+        no_progress: Some(no_progress),
         ..terms()
     });
+    renew(&mut long, 20_000, "second");
+    stuck.beat("j", Some("row 1"), at(15_000));
+    stuck.beat("j", Some("row 1"), at(34_000));
 
-    registry.beat("j", Some("row 1"), at(15_000));
-    registry.beat("j", Some("row 1"), at(34_000));
-    let before = registry.tick(at(34_999));
-    let lost = registry.tick(at(35_000));
+    let ends = [(long, 30_000), (stuck, 35_000)].into_iter();
+    for ((mut registry, end), field) in ends.zip(["maxRunSeconds", "noProgressSeconds"]) {
+        let [before, lost] = [end - 1, end].map(|millis| lost(&mut registry, millis));
 
-    assert!(before.is_empty());
-    assert!(lost[0].1.contains("noProgressSeconds"), "{lost:?}");
+        assert!(before.is_empty(), "{field}: {before:?}");
+        assert!(lost[0].contains(field), "{lost:?}");
+    }
 }
 
 #[test]
@@ -180,52 +173,43 @@ fn every_end_returns_the_first_one_and_the_guard_is_dropped() {
 }
 
 #[test]
-fn a_lost_job_can_still_be_ended_and_an_ended_one_cannot_be_lost() {
-    let (mut registry, _) = registry(terms());
+fn a_lost_job_can_still_be_ended_once_and_an_ended_one_cannot_be_lost() {
+    let (mut evicted, _) = registry(terms());
+    let (mut expired, _) = registry(terms());
+    evicted.lost("j", "evicted");
+    lost(&mut expired, STOP);
+    lost(&mut expired, END);
 
-    registry.lost("j", "evicted");
-    let lost = is_lost(&registry);
-    registry.ended("j", end(ReleaseOutcome::Failed));
-    registry.lost("j", "again");
+    for mut registry in [evicted, expired] {
+        assert!(is_lost(&registry));
+        registry.ended("j", end(ReleaseOutcome::Failed));
+        registry.lost("j", "again");
 
-    assert!(lost);
-    assert!(matches!(registry.get("j").unwrap().phase, Phase::Ended(_)));
-}
-
-#[test]
-fn a_job_that_ends_after_its_lease_expired_is_closed_once() {
-    let (mut registry, _) = registry(terms());
-    registry.tick(at(STOP));
-    registry.tick(at(END));
-
-    registry.ended("j", end(ReleaseOutcome::Failed));
-
-    assert_eq!((registry.closed.len(), registry.open()), (1, 0));
+        assert!(matches!(registry.get("j").unwrap().phase, Phase::Ended(_)));
+        assert_eq!((registry.closed.len(), registry.open()), (1, 0));
+    }
 }
 
 #[test]
 fn jobs_that_are_being_begun_count_towards_the_limit() {
     let mut registry = JobRegistry::default();
     for number in 0..OPEN_MAX - 1 {
-        registry.reserve().unwrap();
-        registry.begun(number.to_string(), terms(), (at(0), String::new()), ());
+        begin(&mut registry, &number.to_string(), terms(), ());
     }
     registry.reserve().unwrap();
 
     let full = registry.reserve();
     registry.capacity.begin_finished();
-    let room = registry.reserve();
 
-    assert_eq!((full, room), (Err(NoRoom::Full), Ok(())));
+    assert_eq!((full, registry.reserve()), (Err(NoRoom::Full), Ok(())));
 }
 
 #[test]
 fn the_oldest_closed_jobs_are_forgotten() {
     let mut registry = JobRegistry::default();
     for number in 0..=CLOSED_MAX {
-        registry.reserve().unwrap();
         let id = number.to_string();
-        registry.begun(id.clone(), terms(), (at(0), String::new()), ());
+        begin(&mut registry, &id, terms(), ());
         registry.ended(&id, end(ReleaseOutcome::Succeeded));
     }
 
@@ -235,8 +219,7 @@ fn the_oldest_closed_jobs_are_forgotten() {
 
 #[test]
 fn a_stopping_agent_begins_no_job_and_waits_for_those_being_begun() {
-    let mut registry: JobRegistry<()> = JobRegistry::default();
-    registry.reserve().unwrap();
+    let mut registry = reserving(1);
 
     registry.capacity.stop();
 
@@ -248,28 +231,20 @@ fn a_stopping_agent_begins_no_job_and_waits_for_those_being_begun() {
 
 #[test]
 fn an_unconfirmed_grant_counts_towards_the_limit() {
-    let mut registry: JobRegistry<()> = JobRegistry::default();
-    for _ in 0..OPEN_MAX {
-        registry.reserve().unwrap();
-    }
+    let mut registry = reserving(OPEN_MAX);
 
     registry.capacity.add_unconfirmed("h", "a");
-    let unconfirmed = (
-        registry.capacity.is_unconfirmed("a"),
-        registry.capacity.is_unconfirmed("other"),
-    );
+    let unconfirmed = ["a", "other"].map(|lock| registry.capacity.is_unconfirmed(lock));
     let full = registry.reserve();
     registry.capacity.remove_unconfirmed("h");
-    let room = registry.reserve();
 
-    assert_eq!(unconfirmed, (true, false));
-    assert_eq!((full, room), (Err(NoRoom::Full), Ok(())));
+    assert_eq!(unconfirmed, [true, false]);
+    assert_eq!((full, registry.reserve()), (Err(NoRoom::Full), Ok(())));
 }
 
 #[test]
 fn a_stopping_agent_is_settled_despite_an_unconfirmed_grant() {
-    let mut registry: JobRegistry<()> = JobRegistry::default();
-    registry.reserve().unwrap();
+    let mut registry = reserving(1);
 
     registry.capacity.add_unconfirmed("h", "a");
     registry.capacity.stop();

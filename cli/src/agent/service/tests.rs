@@ -66,6 +66,17 @@ fn failed() -> [(String, ReleaseOutcome); 1] {
     [("exports".into(), ReleaseOutcome::Failed)]
 }
 
+/// Waits until the permit of a failed job is released.
+async fn released(table: &MemoryTable) {
+    until("its release", || table.released() == failed()).await;
+}
+
+/// Waits until no grant is unconfirmed.
+async fn confirmed(service: &Service<MemoryTable>) {
+    let count = || service.registry().capacity.unconfirmed_count();
+    until("no unconfirmed grant", || count() == 0).await;
+}
+
 /// Waits until `holds`.
 async fn until(what: &str, holds: impl Fn() -> bool) {
     let waited = timeout(10 * LONG, async {

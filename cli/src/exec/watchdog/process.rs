@@ -233,6 +233,13 @@ mod tests {
         Instant::from_millis(millis)
     }
 
+    /// The deadlines after these orders.
+    fn after(orders: &str) -> Deadlines {
+        let mut deadlines = Deadlines::default();
+        orders.split('|').for_each(|order| deadlines.apply(order));
+        deadlines
+    }
+
     fn due(deadlines: &mut Deadlines, now: u64) -> Vec<Pid> {
         let due = deadlines.due(at(now)).into_iter();
         due.map(|descendants| descendants.group()).collect()
@@ -240,24 +247,16 @@ mod tests {
 
     #[test]
     fn a_group_is_due_at_its_latest_deadline_and_only_once() {
-        let mut deadlines = Deadlines::default();
-        deadlines.apply("guard 71 0123456789ab 5000\n");
-        deadlines.apply("guard 71 0123456789ab 9000\n");
+        let mut deadlines = after("guard 71 0123456789ab 5000\n|guard 71 0123456789ab 9000\n");
 
-        let early = due(&mut deadlines, 8_999);
-        let [first, repeated] = [9_000, 9_001].map(|now| due(&mut deadlines, now));
+        let due = [8_999, 9_000, 9_001].map(|now| due(&mut deadlines, now));
 
-        assert_eq!(
-            (early, first, repeated),
-            (vec![], vec![Pid::from_raw(71)], vec![])
-        );
+        assert_eq!(due, [vec![], vec![Pid::from_raw(71)], vec![]]);
     }
 
     #[test]
     fn a_dropped_group_is_never_killed() {
-        let mut deadlines = Deadlines::default();
-        deadlines.apply("guard 71 0123456789ab 5000\n");
-        deadlines.apply("guard 72 0123456789ab 5000\n");
+        let mut deadlines = after("guard 71 0123456789ab 5000\n|guard 72 0123456789ab 5000\n");
 
         deadlines.apply("drop 71\n");
 
@@ -266,29 +265,16 @@ mod tests {
 
     #[test]
     fn an_order_that_is_malformed_or_names_an_unsafe_group_is_ignored() {
-        let mut deadlines = Deadlines::default();
-
-        for order in [
-            "guard 0 0123456789ab 1",
-            "guard 1 0123456789ab 1",
-            "guard -1 0123456789ab 1",
-            "guard x 0123456789ab 1",
-            "guard 71 0123456789ab",
-            "guard 71 x 1",
-            "guard 71 1",
-            "kill 71",
-        ] {
-            deadlines.apply(order);
+        let orders = "guard 0 0123456789ab 1|guard 1 0123456789ab 1|guard -1 0123456789ab 1|\
+                      guard x 0123456789ab 1|guard 71 0123456789ab|guard 71 x 1|guard 71 1|kill 71";
+        for order in orders.split('|') {
+            assert_eq!(due(&mut after(order), 10), [], "{order}");
         }
-
-        assert_eq!(due(&mut deadlines, 10), []);
     }
 
     #[test]
     fn the_wait_ends_at_the_next_deadline_or_after_a_second() {
-        let mut deadlines = Deadlines::default();
-        deadlines.apply("guard 71 0123456789ab 5000");
-        deadlines.apply("guard 72 0123456789ab 4400");
+        let deadlines = after("guard 71 0123456789ab 5000|guard 72 0123456789ab 4400");
 
         assert_eq!(deadlines.wait(at(4_000)), 400);
         assert_eq!(deadlines.wait(at(4_500)), 0);

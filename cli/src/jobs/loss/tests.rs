@@ -1,5 +1,7 @@
 use super::*;
-use lockstep::domain::{Container, FencingToken, HolderId, LockKey, Seconds, StalePolicy, Task};
+use lockstep::domain::{
+    Container, FencingToken, HolderId, LockKey, Permits, Seconds, StalePolicy, Task, Terms,
+};
 use lockstep::tasks::{ProtectionAnswer, TasksError};
 
 const ARN: &str = "arn:aws:ecs:eu-west-1:1:task/batch/4f0c";
@@ -9,36 +11,32 @@ const LATE: Timestamp = Timestamp::from_millis(26_000);
 const OVER: Timestamp = Timestamp::from_millis(60_000);
 
 fn lease() -> Lease {
-    Lease {
-        token: FencingToken::from_number(1),
-        expires_at: OVER,
-        length: Seconds::of(60),
+    let terms = Terms {
+        holder: HolderId::new("h").unwrap(),
+        permits: Permits::ONE,
+        lease: Seconds::of(60),
         heartbeat: Seconds::of(20),
-        run_until: None,
+        max_run: None,
         no_progress: None,
-        stalls_at: None,
-        progress: None,
         stale: StalePolicy::Terminate,
+        min_interval: None,
         run_key: None,
         work: None,
-        beat: None,
-        call: None,
-        replaced_by: None,
-        suspect: None,
-        ending: None,
-        redrives: 0,
+        retention: Seconds::of(1),
         parent: None,
-    }
+        redrives: 0,
+    };
+    terms.lease(FencingToken::from_number(1), Timestamp::from_millis(0))
 }
 
 /// A holder whose lease is good.
 pub(in crate::jobs) fn held() -> Held {
-    let [lock, holder] = ["l", "host:x#1/c"];
-    Held::of(
-        &LockKey::new(lock).unwrap(),
-        &HolderId::new(holder).unwrap(),
-        &lease(),
-    )
+    held_by("host:x#1/c")
+}
+
+fn held_by(holder: &str) -> Held {
+    let (lock, holder) = (LockKey::new("l").unwrap(), HolderId::new(holder).unwrap());
+    Held::of(&lock, &holder, &lease())
 }
 
 /// Any loss.
@@ -83,7 +81,7 @@ fn a_job_whose_task_has_stopped_is_lost_even_if_its_lease_is_good() {
 }
 
 #[test]
-fn a_job_with_recent_heartbeats_is_not_lost() {
+fn a_job_with_recent_heartbeats_is_not_lost_and_one_whose_lease_ran_out_is_for_any_task() {
     for sight in [
         TaskSight::Seen(task(false)),
         TaskSight::Unknown,
@@ -91,29 +89,16 @@ fn a_job_with_recent_heartbeats_is_not_lost() {
         TaskSight::Hidden("denied".into()),
     ] {
         assert_eq!(why(&sight, GOOD), None, "{sight:?}");
+        assert!(why(&sight, OVER).is_some(), "{sight:?}");
     }
 }
 
 #[test]
 fn a_job_of_an_unknown_task_is_lost_once_its_heartbeat_is_overdue() {
-    assert!(
-        why(&TaskSight::Unknown, LATE)
-            .unwrap()
-            .contains("does not know")
-    );
-    assert_eq!(why(&TaskSight::NotOne, LATE), None);
-}
+    let unknown = why(&TaskSight::Unknown, LATE).unwrap();
 
-#[test]
-fn a_job_whose_lease_ran_out_is_lost_for_any_task() {
-    for sight in [
-        TaskSight::Seen(task(false)),
-        TaskSight::Unknown,
-        TaskSight::NotOne,
-        TaskSight::Hidden("denied".into()),
-    ] {
-        assert!(why(&sight, OVER).is_some(), "{sight:?}");
-    }
+    assert!(unknown.contains("does not know"), "{unknown}");
+    assert_eq!(why(&TaskSight::NotOne, LATE), None);
 }
 
 /// ECS that records the described tasks, and has stopped them all, or fails.
@@ -143,15 +128,8 @@ impl Tasks for FakeEcs {
 }
 
 fn jobs() -> Vec<Held> {
-    let holders = [
-        format!("{ARN}#app-1/a"),
-        format!("{ARN}#app-1/b"),
-        "host:x#1/c".into(),
-    ];
-    let lock = LockKey::new("l").unwrap();
-    let held =
-        |holder: &String| Held::of(&lock, &HolderId::new(holder.as_str()).unwrap(), &lease());
-    holders.iter().map(held).collect()
+    let in_task = |job| held_by(&format!("{ARN}#app-1/{job}"));
+    vec![in_task("a"), in_task("b"), held()]
 }
 
 #[tokio::test]
@@ -168,11 +146,10 @@ async fn a_task_is_described_once_and_a_holder_that_is_no_task_never() {
 
 #[tokio::test]
 async fn a_failed_describe_makes_the_list_incomplete() {
-    let error = TasksError::Denied("no".into());
-    let (tasks, mut jobs) = (FakeEcs(std::sync::Mutex::default(), Some(error)), jobs());
+    let (mut tasks, mut jobs) = (FakeEcs::default(), jobs());
+    tasks.1 = Some(TasksError::Denied("no".into()));
 
     let complete = mark_lost(&mut jobs, &tasks, GOOD).await;
 
-    assert!(!complete);
-    assert!(jobs.iter().all(|job| job.lost.is_none()));
+    assert!(!complete && jobs.iter().all(|job| job.lost.is_none()));
 }

@@ -13,10 +13,8 @@ const CLEAR: &str = r#"{"protection":{"ProtectionEnabled":false}}"#;
 /// An agent under a path that answers one call, and the request that it received.
 async fn agent(answer: &'static str) -> (Endpoint, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = Endpoint::new(&format!(
-        "http://{}/api/c-1",
-        listener.local_addr().unwrap()
-    ));
+    let address = listener.local_addr().unwrap();
+    let endpoint = Endpoint::new(&format!("http://{address}/api/c-1"));
     let asked = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = String::new();
@@ -36,9 +34,8 @@ fn is_whole(request: &str) -> bool {
     let Some((head, body)) = request.split_once("\r\n\r\n") else {
         return false;
     };
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length: "));
+    let mut lines = head.lines();
+    let length = lines.find_map(|line| line.strip_prefix("content-length: "));
     length.is_none_or(|length| length.parse() == Ok(body.len()))
 }
 
@@ -49,112 +46,89 @@ fn response(status: &str, body: &str) -> &'static str {
     (head + body).leak()
 }
 
-/// The client's result for this answer to a call that sets protection.
-async fn put_result(answer: &'static str) -> Result<State, Refused> {
+/// The client's refusal for this answer to a call that sets protection.
+async fn refusal(answer: &'static str) -> Refused {
     let (endpoint, _asked) = agent(answer).await;
-    endpoint.put(Some(1)).await
+    endpoint.put(Some(1)).await.unwrap_err()
+}
+
+/// What the client sends for `call`, and whether protection is set after the answer `body`.
+async fn exchange(body: &str, call: Call) -> (String, bool) {
+    let (endpoint, asked) = agent(response("200 OK", body)).await;
+    let state = match call {
+        Call::Put(minutes) => endpoint.put(minutes).await,
+        Call::Get => endpoint.get().await,
+    };
+    (asked.await.unwrap(), state.unwrap().enabled)
+}
+
+enum Call {
+    Put(Option<u64>),
+    Get,
 }
 
 #[tokio::test]
 async fn setting_protection_puts_the_two_fields_under_the_agents_path() {
-    let (endpoint, asked) = agent(response("200 OK", PROTECTED)).await;
+    let (asked, enabled) = exchange(PROTECTED, Call::Put(Some(5))).await;
 
-    let state = endpoint.put(Some(5)).await.unwrap();
-
-    let asked = asked.await.unwrap();
     let (head, body) = asked.split_once("\r\n\r\n").unwrap();
-    assert!(
-        head.starts_with("PUT /api/c-1/task-protection/v1/state HTTP/1.1\r\n"),
-        "{head}"
-    );
+    let line = "PUT /api/c-1/task-protection/v1/state HTTP/1.1\r\n";
+    assert!(head.starts_with(line), "{head}");
     assert!(head.contains("content-type: application/json"), "{head}");
     assert_eq!(body, r#"{"ProtectionEnabled":true,"ExpiresInMinutes":5}"#);
-    assert!(state.enabled);
+    assert!(enabled);
 }
 
 #[tokio::test]
 async fn clearing_protection_sends_no_minutes() {
-    let (endpoint, asked) = agent(response("200 OK", CLEAR)).await;
+    let (asked, enabled) = exchange(CLEAR, Call::Put(None)).await;
 
-    let state = endpoint.put(None).await.unwrap();
-
-    assert!(
-        asked
-            .await
-            .unwrap()
-            .ends_with("\r\n\r\n{\"ProtectionEnabled\":false}")
-    );
-    assert!(!state.enabled);
+    let body = "\r\n\r\n{\"ProtectionEnabled\":false}";
+    assert!(asked.ends_with(body), "{asked}");
+    assert!(!enabled);
 }
 
 #[tokio::test]
 async fn the_state_is_read_with_get() {
-    let (endpoint, asked) = agent(response("200 OK", PROTECTED)).await;
+    let (asked, enabled) = exchange(PROTECTED, Call::Get).await;
 
-    let state = endpoint.get().await.unwrap();
-
-    assert!(
-        asked
-            .await
-            .unwrap()
-            .starts_with("GET /api/c-1/task-protection/v1/state ")
-    );
-    assert!(state.enabled);
+    let line = "GET /api/c-1/task-protection/v1/state ";
+    assert!(asked.starts_with(line), "{asked}");
+    assert!(enabled);
 }
 
 #[tokio::test]
 async fn every_kind_of_answer_has_its_reason() {
     let failure = r#"{"failure":{"Arn":"t","Reason":"TASK_NOT_VALID","Detail":null}}"#;
-    let error = |code: &str| format!(r#"{{"error":{{"Arn":"t","Code":"{code}","Message":"m"}}}}"#);
-    let cases = [
-        ("200 OK", failure.to_owned(), Reason::TaskNotValid),
-        (
-            "400 Bad Request",
-            error("InvalidParameterException"),
-            Reason::Rejected,
-        ),
-        (
-            "403 Forbidden",
-            error("AccessDeniedException"),
-            Reason::AccessDenied,
-        ),
-        (
-            "404 Not Found",
-            error("ResourceNotFoundException"),
-            Reason::Gone,
-        ),
-        (
-            "504 Gateway Timeout",
-            error("RequestCanceled"),
-            Reason::RequestCanceled,
-        ),
-        ("200 OK", "garbage".to_owned(), Reason::Unreadable),
-        ("200 OK", CLEAR.to_owned(), Reason::Unreadable),
-    ];
-    for (status, body, expected) in cases {
-        let refused = put_result(response(status, &body)).await.unwrap_err();
+    use Reason::{AccessDenied, Gone, Rejected, RequestCanceled, TaskNotValid, Unreadable};
+    for (status, body, expected) in [
+        ("200 OK", failure, TaskNotValid),
+        ("400 Bad Request", "InvalidParameterException", Rejected),
+        ("403 Forbidden", "AccessDeniedException", AccessDenied),
+        ("404 Not Found", "ResourceNotFoundException", Gone),
+        ("504 Gateway Timeout", "RequestCanceled", RequestCanceled),
+        ("200 OK", "garbage", Unreadable),
+        ("200 OK", CLEAR, Unreadable),
+    ] {
+        let error = format!(r#"{{"error":{{"Arn":"t","Code":"{body}","Message":"m"}}}}"#);
+        let body = if status == "200 OK" { body } else { &error };
+
+        let refused = refusal(response(status, body)).await;
 
         assert_eq!(refused.reason, expected, "{status} {body}");
     }
 }
 
 #[tokio::test]
-async fn a_truncated_answer_leaves_the_outcome_open() {
-    for answer in ["", "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"] {
-        let refused = put_result(answer).await.unwrap_err();
+async fn a_truncated_or_endless_answer_leaves_the_outcome_open() {
+    let endless = response("200 OK", &"x".repeat(BODY_MAX + 1));
+    let truncated = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{";
+    for answer in ["", truncated, endless] {
+        let refused = refusal(answer).await;
 
-        assert_eq!(refused.reason, Reason::NoAnswer, "{answer}");
+        assert_eq!(refused.reason, Reason::NoAnswer, "{}", refused.detail);
         assert!(refused.reason.is_open());
     }
-}
-
-#[tokio::test]
-async fn an_endless_answer_is_not_read_to_its_end() {
-    let body = "x".repeat(BODY_MAX + 1);
-
-    let refused = put_result(response("200 OK", &body)).await.unwrap_err();
-
-    assert_eq!(refused.reason, Reason::NoAnswer, "{}", refused.detail);
 }
 
 /// The paused clock jumps to the timeout, as no task can run before it.
@@ -175,10 +149,8 @@ async fn a_refused_connection_is_unreachable_and_no_request_was_sent() {
     let address = listener.local_addr().unwrap();
     drop(listener);
 
-    let refused = Endpoint::new(&format!("http://{address}"))
-        .put(Some(1))
-        .await
-        .unwrap_err();
+    let endpoint = Endpoint::new(&format!("http://{address}"));
+    let refused = endpoint.put(Some(1)).await.unwrap_err();
 
     assert_eq!(refused.reason, Reason::Unreachable, "{}", refused.detail);
     assert!(!refused.reason.is_open());
@@ -189,9 +161,6 @@ async fn an_invalid_uri_is_rejected_and_named() {
     let refused = Endpoint::new("not a uri").put(Some(1)).await.unwrap_err();
 
     assert_eq!(refused.reason, Reason::Rejected);
-    assert!(
-        refused.detail.contains("not a uri/task-protection"),
-        "{}",
-        refused.detail
-    );
+    let detail = refused.detail;
+    assert!(detail.contains("not a uri/task-protection"), "{detail}");
 }

@@ -1,4 +1,5 @@
 use super::*;
+use serde_json::json;
 
 /// 2026-05-04T10:00:00Z
 const NOW: u64 = 1_777_888_800_000;
@@ -7,66 +8,46 @@ fn read(status: u16, body: &str) -> Result<State, Refused> {
     answer(status, body.as_bytes(), Timestamp::from_millis(NOW))
 }
 
-fn reason(status: u16, body: &str) -> Reason {
-    read(status, body).expect_err(body).reason
-}
-
 #[test]
-fn a_protection_has_its_end() {
-    let body = r#"{"protection":{"ExpirationDate":"2026-05-04T10:01:00.500Z",
-        "ProtectionEnabled":true,"TaskArn":"arn:aws:ecs:us-east-1:1:task/c/t"}}"#;
+fn a_protection_has_its_end_if_it_has_one() {
+    let dates = [
+        Some("2026-05-04T10:01:00.500Z"),
+        Some("2020-01-01T00:00:00Z"),
+        None,
+    ];
+    let lefts = [Some(60_500), Some(0), None].map(|left| left.map(Duration::from_millis));
+    for (date, left) in dates.into_iter().zip(lefts) {
+        let enabled = date.is_some();
+        let fields =
+            json!({ "ExpirationDate": date, "ProtectionEnabled": enabled, "TaskArn": "t" });
 
-    let state = read(200, body).unwrap();
+        let state = read(200, &json!({ "protection": fields }).to_string()).unwrap();
 
-    let until = Some("2026-05-04T10:01:00.500Z".to_owned());
-    let left = Some(Duration::from_millis(60_500));
-    assert_eq!(
-        state,
-        State {
-            enabled: true,
-            left,
-            until
-        }
-    );
-}
-
-#[test]
-fn a_protection_without_a_date_or_with_a_past_one_is_read() {
-    let none = r#"{"protection":{"ExpirationDate":null,"ProtectionEnabled":false,"TaskArn":"t"}}"#;
-    let past =
-        r#"{"protection":{"ExpirationDate":"2020-01-01T00:00:00Z","ProtectionEnabled":true}}"#;
-
-    let lefts = [none, past].map(|body| read(200, body).unwrap().left);
-
-    assert_eq!(lefts, [None, Some(Duration::ZERO)]);
+        assert_eq!((state.enabled, state.left), (enabled, left));
+        assert_eq!(state.until.as_deref(), date);
+    }
 }
 
 #[test]
 fn http_200_with_a_failure_is_a_failure() {
-    let cases = [
+    let failure = |reason: &str, detail: Option<&str>| {
+        let failure = json!({ "failure": { "Arn": "t", "Reason": reason, "Detail": detail } });
+        read(200, &failure.to_string()).unwrap_err()
+    };
+    for (named, expected) in [
         ("TASK_NOT_VALID", Reason::TaskNotValid),
         ("DEPLOYMENT_BLOCKED", Reason::DeploymentBlocked),
         ("THROTTLED", Reason::Throttled),
         ("MISSING", Reason::Gone),
         ("SOMETHING_NEW", Reason::ServerError),
-    ];
-    for (named, expected) in cases {
-        let body = format!(r#"{{"failure":{{"Arn":"t","Reason":"{named}","Detail":"so"}}}}"#);
+    ] {
+        let refused = failure(named, Some("so"));
 
-        let refused = read(200, &body).unwrap_err();
-
-        assert_eq!(refused.reason, expected);
-        assert_eq!(refused.detail, format!("{named}: so"));
+        assert_eq!(refused, Refused::new(expected, format!("{named}: so")));
+        assert_eq!(failure(named, None).detail, named);
     }
-}
-
-#[test]
-fn a_failure_without_a_detail_is_read() {
-    let body = r#"{"failure":{"Arn":"t","Reason":"TASK_NOT_VALID","Detail":null}}"#;
-
-    let refused = read(200, body).unwrap_err();
-
-    assert_eq!(refused.detail, "TASK_NOT_VALID");
+    let cut = failure("THROTTLED", Some(&"x".repeat(5_000))).detail;
+    assert_eq!(cut.chars().count(), DETAIL_MAX);
 }
 
 #[test]
@@ -84,10 +65,10 @@ fn the_code_of_an_error_counts_before_its_status() {
         (504, "RequestCanceled", Reason::RequestCanceled),
     ];
     for (status, code, expected) in cases {
-        let body =
-            format!(r#"{{"requestID":"r","error":{{"Arn":"t","Code":"{code}","Message":"m"}}}}"#);
+        let error = json!({ "Arn": "t", "Code": code, "Message": "m" });
+        let body = json!({ "requestID": "r", "error": error });
 
-        let refused = read(status, &body).unwrap_err();
+        let refused = read(status, &body.to_string()).unwrap_err();
 
         assert_eq!(refused.reason, expected, "{status} {code}");
         assert_eq!(refused.detail, format!("HTTP {status}, {code}: m"));
@@ -96,54 +77,37 @@ fn the_code_of_an_error_counts_before_its_status() {
 
 #[test]
 fn an_unknown_body_is_reported_by_its_status_and_without_its_text() {
+    let protection = r#"{"protection":{"ProtectionEnabled":true}}"#;
     let cases = [
         (200, "<html>secret</html>", Reason::Unreadable),
         (200, "", Reason::Unreadable),
         (200, "{}", Reason::Unreadable),
         (200, "[]", Reason::Unreadable),
-        (
-            201,
-            r#"{"protection":{"ProtectionEnabled":true}}"#,
-            Reason::Unreadable,
-        ),
+        (201, protection, Reason::Unreadable),
         (302, "secret", Reason::Unreadable),
         (403, "secret", Reason::AccessDenied),
         (404, "404 page not found", Reason::Gone),
         (502, "<html>secret</html>", Reason::ServerError),
     ];
     for (status, body, expected) in cases {
-        let refused = read(status, body).unwrap_err();
+        let Refused { reason, detail } = read(status, body).unwrap_err();
 
-        assert_eq!(refused.reason, expected, "{status} {body}");
-        assert!(
-            refused.detail.starts_with(&format!("HTTP {status}")),
-            "{}",
-            refused.detail
-        );
-        assert!(!refused.detail.contains("secret"), "{}", refused.detail);
+        assert_eq!(reason, expected, "{status} {body}");
+        assert!(detail.starts_with(&format!("HTTP {status}")), "{detail}");
+        assert!(!detail.contains("secret"), "{detail}");
     }
-}
-
-#[test]
-fn a_long_detail_is_cut() {
-    let long = "x".repeat(5_000);
-    let body = format!(r#"{{"failure":{{"Reason":"THROTTLED","Detail":"{long}"}}}}"#);
-
-    let refused = read(200, &body).unwrap_err();
-
-    assert_eq!(refused.detail.chars().count(), DETAIL_MAX);
 }
 
 #[test]
 fn a_refusal_contains_its_advice() {
     let body = r#"{"error":{"Code":"AccessDeniedException","Message":"no"}}"#;
 
-    let text = read(403, body).unwrap_err().to_string();
+    let refused = read(403, body).unwrap_err();
 
     assert_eq!(
-        text,
+        refused.to_string(),
         "AccessDenied (HTTP 403, AccessDeniedException: no). Give the \
          task a task role that allows ecs:UpdateTaskProtection and ecs:GetTaskProtection on it."
     );
-    assert_eq!(reason(403, body), Reason::AccessDenied);
+    assert_eq!(refused.reason, Reason::AccessDenied);
 }

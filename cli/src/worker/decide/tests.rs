@@ -1,6 +1,7 @@
 use super::*;
 use lockstep::contract::{Duplicate, Grant, Oldest, Skipped};
 use nix::sys::signal::Signal;
+use std::iter::zip;
 
 const DELAYS: RetryDelays = RetryDelays {
     lease: Duration::from_secs(60),
@@ -35,13 +36,14 @@ fn granted() -> Granted {
     }
 }
 
+fn hidden(seconds: u64) -> Disposition {
+    Disposition::Hide(Duration::from_secs(seconds))
+}
+
 #[test]
 fn a_grant_starts_the_command_whether_an_earlier_response_was_lost_or_not() {
-    for answer in [
-        AcquireResponse::Granted(granted()),
-        AcquireResponse::AlreadyHeld(granted()),
-    ] {
-        let next = after_answer(answer, 1, &DELAYS);
+    for answer in [AcquireResponse::Granted, AcquireResponse::AlreadyHeld] {
+        let next = after_answer(answer(granted()), 1, &DELAYS);
 
         assert_eq!(next, LockDecision::Start(Box::new(granted())));
     }
@@ -49,27 +51,16 @@ fn a_grant_starts_the_command_whether_an_earlier_response_was_lost_or_not() {
 
 #[test]
 fn only_a_success_deletes_a_duplicate_and_one_in_flight_is_hidden_ever_longer() {
-    let disposition = |answer, count| match after_answer(answer, count, &DELAYS) {
-        LockDecision::Skip { disposition, why } => {
-            assert_eq!(why, "duplicate");
-            disposition
-        }
-        LockDecision::Start(_) => panic!("a duplicate was started"),
+    let skip = |disposition| LockDecision::Skip {
+        disposition,
+        why: "duplicate".into(),
     };
 
-    assert_eq!(
-        disposition(duplicate(Some("2026-03-01T06:00:09Z")), 3),
-        Disposition::Delete
-    );
-    for (count, seconds) in [
-        (1, 60),
-        (2, 120),
-        (3, 240),
-        (12, 42_900),
-        (u32::MAX, 42_900),
-    ] {
-        let hidden = Disposition::Hide(Duration::from_secs(seconds));
-        assert_eq!(disposition(duplicate(None), count), hidden, "{count}");
+    let succeeded = after_answer(duplicate(Some("2026-03-01T06:00:09Z")), 3, &DELAYS);
+    assert_eq!(succeeded, skip(Disposition::Delete));
+    for (count, seconds) in zip([1, 2, 3, 12, u32::MAX], [60, 120, 240, 42_900, 42_900]) {
+        let next = after_answer(duplicate(None), count, &DELAYS);
+        assert_eq!(next, skip(hidden(seconds)), "{count}");
     }
 }
 
@@ -87,22 +78,14 @@ fn a_full_lock_hides_the_message() {
 
     let next = after_answer(full, 1, &DELAYS);
 
-    let disposition = Disposition::Hide(Duration::from_secs(60));
-    let why = "full".into();
+    let (disposition, why) = (hidden(60), "full".into());
     assert_eq!(next, LockDecision::Skip { disposition, why });
 }
 
 #[test]
 fn a_failure_is_hidden_for_a_time_that_doubles_up_to_the_longest() {
-    for (count, seconds) in [
-        (0, 5),
-        (1, 5),
-        (2, 10),
-        (3, 20),
-        (8, 640),
-        (9, 900),
-        (u32::MAX, 900),
-    ] {
+    let expected = [5, 5, 10, 20, 640, 900, 900];
+    for (count, seconds) in zip([0, 1, 2, 3, 8, 9, u32::MAX], expected) {
         let [longest, shortest] = [0.0, 1.0].map(|jitter| DELAYS.after_failure(count, jitter));
 
         assert_eq!(longest.as_secs(), seconds, "{count}");
@@ -112,31 +95,22 @@ fn a_failure_is_hidden_for_a_time_that_doubles_up_to_the_longest() {
 
 #[test]
 fn a_deferred_message_is_hidden_for_four_times_as_long_at_each_receive_up_to_an_hour() {
-    for (count, longest, shortest) in [
-        (0, 15, 12),
-        (1, 15, 12),
-        (2, 60, 45),
-        (3, 240, 180),
-        (4, 960, 720),
-        (5, 3_600, 2_700),
-        (u32::MAX, 3_600, 2_700),
-    ] {
+    let bounds = zip(
+        [15, 15, 60, 240, 960, 3_600, 3_600],
+        [12, 12, 45, 180, 720, 2_700, 2_700],
+    );
+    for (count, (longest, shortest)) in zip([0, 1, 2, 3, 4, 5, u32::MAX], bounds) {
         let dispositions = [0.0, 1.0].map(|jitter| deferred(count, jitter, false));
 
-        let hidden =
-            [longest, shortest].map(|seconds| Disposition::Hide(Duration::from_secs(seconds)));
-        assert_eq!(dispositions, hidden, "{count}");
+        assert_eq!(dispositions, [longest, shortest].map(hidden), "{count}");
     }
 }
 
 #[test]
 fn a_worker_that_shuts_down_gives_a_deferred_message_back_at_once() {
     for count in [1, 5, 20] {
-        assert_eq!(
-            deferred(count, 0.5, true),
-            Disposition::GIVE_BACK,
-            "{count}"
-        );
+        let disposition = deferred(count, 0.5, true);
+        assert_eq!(disposition, Disposition::GIVE_BACK, "{count}");
     }
 }
 
@@ -144,19 +118,14 @@ fn a_worker_that_shuts_down_gives_a_deferred_message_back_at_once() {
 fn a_failure_of_half_an_hour_moves_no_message_with_one_of_five_receives_left_to_the_dead_letters() {
     for first in 1..=5 {
         // SQS moves it to the dead-letter queue at the sixth receive.
-        let dispositions = (first..=5).map(|count| deferred(count, 1.0, false));
+        let hidden = (first..=5).map(|count| match deferred(count, 1.0, false) {
+            Disposition::Hide(length) => length.as_secs(),
+            other => panic!("{other:?}"),
+        });
 
-        let outlasts: Duration = dispositions
-            .map(|disposition| match disposition {
-                Disposition::Hide(length) => length,
-                other => panic!("{other:?}"),
-            })
-            .sum();
+        let outlasts: u64 = hidden.sum();
 
-        assert!(
-            outlasts >= Duration::from_secs(1_800),
-            "{first}: {outlasts:?}"
-        );
+        assert!(outlasts >= 1_800, "{first}: {outlasts} s");
     }
 }
 
@@ -174,48 +143,24 @@ fn a_failure_is_hidden_for_whole_seconds_and_never_given_back_at_once() {
 
 #[test]
 fn only_the_message_of_a_command_that_finished_with_exit_code_0_is_deleted() {
-    let backoff = Duration::from_secs(5);
-    let (failed, hidden) = (ReleaseOutcome::Failed, Disposition::Hide(backoff));
-    let (good, bad) = (ChildExit::Code(0), ChildExit::Code(1));
-    let killed = ChildExit::Signal(9);
+    use ReleaseOutcome::{Failed, Succeeded};
+    use StopCause::{LeaseLost, TimedOut};
+    let signal = Some(StopCause::Signal(Signal::SIGTERM));
+    let (good, killed) = (ChildExit::Code(0), ChildExit::Signal(9));
+    let succeeded = (Succeeded, Disposition::Delete, Kind::Succeeded);
+    let failed = |disposition| (Failed, disposition, Kind::Failed);
+    let given_back = (Failed, Disposition::GIVE_BACK, Kind::GivenBack);
     for (end, cause, expected) in [
-        (
-            good,
-            None,
-            (
-                ReleaseOutcome::Succeeded,
-                Disposition::Delete,
-                Kind::Succeeded,
-            ),
-        ),
-        (bad, None, (failed, hidden, Kind::Failed)),
-        (killed, None, (failed, hidden, Kind::Failed)),
-        (ChildExit::Unknown, None, (failed, hidden, Kind::Failed)),
-        (
-            good,
-            Some(StopCause::TimedOut),
-            (failed, hidden, Kind::Failed),
-        ),
-        (
-            good,
-            Some(StopCause::LeaseLost),
-            (failed, Disposition::Leave, Kind::Failed),
-        ),
-        (
-            good,
-            Some(StopCause::Signal(Signal::SIGTERM)),
-            (failed, Disposition::GIVE_BACK, Kind::GivenBack),
-        ),
-        (
-            killed,
-            Some(StopCause::Signal(Signal::SIGTERM)),
-            (failed, Disposition::GIVE_BACK, Kind::GivenBack),
-        ),
+        (good, None, succeeded),
+        (ChildExit::Code(1), None, failed(hidden(5))),
+        (killed, None, failed(hidden(5))),
+        (ChildExit::Unknown, None, failed(hidden(5))),
+        (good, Some(TimedOut), failed(hidden(5))),
+        (good, Some(LeaseLost), failed(Disposition::Leave)),
+        (good, signal, given_back),
+        (killed, signal, given_back),
     ] {
-        assert_eq!(
-            after_end(end, cause, backoff),
-            expected,
-            "{end:?} {cause:?}"
-        );
+        let actual = after_end(end, cause, Duration::from_secs(5));
+        assert_eq!(actual, expected, "{end:?} {cause:?}");
     }
 }

@@ -52,9 +52,8 @@ mod tests {
     #[test]
     fn attributes_too_long_for_a_variable_are_omitted_and_the_rest_stays() {
         let mut message = Message::sample("body");
-        message
-            .attributes
-            .insert("big".into(), "x".repeat(ATTRIBUTES_MAX));
+        let (name, big) = ("big".into(), "x".repeat(ATTRIBUTES_MAX));
+        message.attributes.insert(name, big);
 
         assert_eq!(variables(&message).len(), 2);
     }

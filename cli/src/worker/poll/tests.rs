@@ -1,17 +1,18 @@
 //! The loop over a scripted queue, with work whose end the tests control.
 
-mod dependency_failures;
-mod ends;
-
 use super::*;
 use lockstep::backoff::Backoff;
+use std::collections::VecDeque;
 use std::sync::Mutex;
 use tokio::sync::Notify;
+use tokio::time::timeout;
+
+type Received = Result<Vec<Message>, QueueError>;
 
 /// A queue that returns its `answers`, one for each receive, and then nothing.
 #[derive(Default)]
 struct Script {
-    answers: Mutex<Vec<Result<Vec<Message>, QueueError>>>,
+    answers: Mutex<VecDeque<Received>>,
     /// How many messages each receive requested.
     asked: Mutex<Vec<u8>>,
     /// Ends a receive for which there is no answer.
@@ -19,21 +20,13 @@ struct Script {
 }
 
 impl Queue for Script {
-    async fn receive(
-        &self,
-        most: u8,
-        _: Duration,
-        _: Duration,
-    ) -> Result<Vec<Message>, QueueError> {
+    async fn receive(&self, most: u8, _: Duration, _: Duration) -> Received {
         self.asked.lock().unwrap().push(most);
-        let next = self.answers.lock().unwrap().pop();
-        match next {
-            Some(answer) => answer,
-            None => {
-                self.empty.notified().await;
-                Ok(messages(1, "late"))
-            }
+        let next = self.answers.lock().unwrap().pop_front();
+        if next.is_none() {
+            self.empty.notified().await;
         }
+        next.unwrap_or_else(|| Ok(messages(1, "late")))
     }
 
     async fn hide(&self, _: &Message, _: Duration) -> Result<(), QueueError> {
@@ -55,26 +48,16 @@ struct Notes {
     go: Notify,
     fail: Notify,
     /// The results of probes, one after the other. All later ones succeed.
-    probes: Mutex<Vec<Probed>>,
+    probes: Mutex<VecDeque<Probed>>,
     /// Whether probes never return.
     is_silent: bool,
 }
 
 impl Notes {
-    fn with_probes(mut probes: Vec<Probed>) -> Self {
-        probes.reverse();
-        Self {
-            probes: probes.into(),
-            ..Self::default()
-        }
-    }
-
-    fn probes_left(&self) -> usize {
-        self.probes.lock().unwrap().len()
-    }
-
-    fn count(&self) -> usize {
-        self.begun.lock().unwrap().len()
+    fn with_probes(probes: impl IntoIterator<Item = Probed>) -> Self {
+        let notes = Self::default();
+        notes.probes.lock().unwrap().extend(probes);
+        notes
     }
 }
 
@@ -114,7 +97,7 @@ impl Work for Notes {
         if self.is_silent {
             pending::<()>().await;
         }
-        self.probes.lock().unwrap().pop().unwrap_or(Ok(()))
+        self.probes.lock().unwrap().pop_front().unwrap_or(Ok(()))
     }
 }
 
@@ -141,24 +124,18 @@ struct Scene {
     ended: Ended,
 }
 
-fn begin(
-    concurrency: u8,
-    mut answers: Vec<Result<Vec<Message>, QueueError>>,
-    work: Notes,
-) -> Scene {
-    answers.reverse();
-    let queue = Arc::new(Script {
-        answers: answers.into(),
-        ..Script::default()
-    });
-    let work = Arc::new(work);
+/// A loop with room for so many messages, over these messages of one id.
+fn begin<const N: usize>(room: u8, received: [(usize, &str); N]) -> Scene {
+    let answers = received.map(|(count, id)| Ok(messages(count, id)));
+    begin_with(room, answers, Notes::default())
+}
+
+fn begin_with(room: u8, answers: impl IntoIterator<Item = Received>, work: Notes) -> Scene {
+    let (queue, work) = (Arc::new(Script::default()), Arc::new(work));
+    queue.answers.lock().unwrap().extend(answers);
     let (signals, receiver) = mpsc::unbounded_channel();
-    let mut poll = Poll::new(
-        Arc::clone(&queue),
-        Arc::clone(&work),
-        concurrency,
-        Duration::from_secs(61),
-    );
+    let visibility = Duration::from_secs(61);
+    let mut poll = Poll::new(Arc::clone(&queue), Arc::clone(&work), room, visibility);
     poll.breaker = CircuitBreaker::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
     let ended = tokio::spawn(poll.serve(receiver, Duration::from_secs(2)));
     Scene {
@@ -187,59 +164,200 @@ impl Scene {
         self.queue.asked.lock().unwrap().clone()
     }
 
-    async fn end(self) -> Tally {
-        self.ended.await.unwrap().unwrap().1
+    /// Waits until this many receives were requested, and returns how many messages each did.
+    async fn receives(&self, count: usize) -> Vec<u8> {
+        self.until(|scene| scene.asked().len() >= count).await;
+        self.asked()
+    }
+
+    /// Waits until the work on this many messages has begun.
+    async fn begun(&self, count: usize) {
+        let begun = |scene: &Self| scene.work.begun.lock().unwrap().len();
+        self.until(|scene| begun(scene) == count).await;
+    }
+
+    fn probes_left(&self) -> usize {
+        self.work.probes.lock().unwrap().len()
+    }
+
+    fn signal(&self, signal: Signal) {
+        self.signals.send(signal).unwrap();
+    }
+
+    /// The signal that ended the loop, and how many messages were of these kinds.
+    async fn end<const N: usize>(self, kinds: [Kind; N]) -> (Signal, [u64; N]) {
+        let (signal, tally) = self.ended.await.unwrap().unwrap();
+        (signal, kinds.map(|kind| tally.of(kind)))
     }
 }
 
 #[tokio::test]
 async fn a_receive_requests_as_many_messages_as_there_is_room_for_and_ten_at_most() {
-    let scene = begin(12, vec![Ok(messages(9, "m"))], Notes::default());
+    let scene = begin(12, [(9, "m")]);
 
-    scene.until(|scene| scene.asked().len() == 2).await;
-
-    assert_eq!(scene.asked(), [10, 3]);
+    assert_eq!(scene.receives(2).await, [10, 3]);
 }
 
 #[tokio::test]
 async fn nothing_is_received_while_there_is_no_room() {
-    let scene = begin(2, vec![Ok(messages(2, "m"))], Notes::default());
-    scene.until(|scene| scene.work.count() == 2).await;
+    let scene = begin(2, [(2, "m")]);
+    scene.begun(2).await;
     tokio::task::yield_now().await;
     let full = scene.asked();
 
     scene.work.go.notify_one();
-    scene.until(|scene| scene.asked().len() == 2).await;
 
-    assert_eq!((full, scene.asked()), (vec![2], vec![2, 1]));
+    assert_eq!((full, scene.receives(2).await), (vec![2], vec![2, 1]));
 }
 
 #[tokio::test]
 async fn a_message_that_panics_does_not_stop_the_others() {
-    let answers = vec![Ok(messages(1, "panic")), Ok(messages(1, "good"))];
-    let scene = begin(1, answers, Notes::default());
+    let scene = begin(1, [(1, "panic"), (1, "good")]);
 
-    scene.until(|scene| scene.work.count() == 2).await;
+    scene.begun(2).await;
     scene.work.go.notify_one();
-    scene.until(|scene| scene.asked().len() == 3).await;
-    scene.signals.send(Signal::SIGTERM).unwrap();
-    let tally = scene.end().await;
+    scene.receives(3).await;
+    scene.signal(Signal::SIGTERM);
 
-    assert_eq!((tally.of(Kind::Failed), tally.of(Kind::Succeeded)), (1, 1));
+    let (_, counts) = scene.end([Kind::Failed, Kind::Succeeded]).await;
+    assert_eq!(counts, [1, 1]);
 }
 
 #[tokio::test]
 async fn a_missing_queue_ends_the_worker_only_before_its_first_answer() {
     let missing = || Err(QueueError::Missing("x".into()));
 
-    let first = begin(1, vec![missing()], Notes::default());
-    let later = begin(1, vec![Ok(vec![]), missing()], Notes::default());
-    later.until(|scene| scene.asked().len() > 2).await;
-    later.signals.send(Signal::SIGINT).unwrap();
+    let first = begin_with(1, [missing()], Notes::default());
+    let later = begin_with(1, [Ok(vec![]), missing()], Notes::default());
+    later.receives(3).await;
+    later.signal(Signal::SIGINT);
 
-    assert_eq!(
-        first.ended.await.unwrap().unwrap_err(),
-        Unusable::Queue(QueueError::Missing("x".into()))
-    );
-    assert_eq!(later.ended.await.unwrap().unwrap().0, Signal::SIGINT);
+    let unusable = first.ended.await.unwrap().unwrap_err();
+    assert_eq!(unusable, Unusable::Queue(QueueError::Missing("x".into())));
+    assert_eq!(later.end([]).await.0, Signal::SIGINT);
+}
+
+#[tokio::test]
+async fn commands_may_finish_after_the_signal_and_messages_that_arrive_late_are_given_back() {
+    let scene = begin(2, [(1, "early")]);
+    scene.receives(2).await;
+
+    scene.signal(Signal::SIGTERM);
+    tokio::task::yield_now().await;
+    scene.queue.empty.notify_one();
+    let given_back = |scene: &Scene| scene.work.given_back.lock().unwrap().clone();
+    scene.until(|scene| !given_back(scene).is_empty()).await;
+    scene.work.go.notify_one();
+    let work = Arc::clone(&scene.work);
+    let (_, counts) = scene.end([Kind::Succeeded, Kind::GivenBack]).await;
+
+    assert_eq!(*work.begun.lock().unwrap(), ["early"]);
+    assert_eq!(*work.given_back.lock().unwrap(), ["late"]);
+    assert_eq!(counts, [1, 1]);
+}
+
+#[tokio::test]
+async fn commands_that_do_not_finish_are_stopped_within_the_grace_without_waiting_for_a_receive() {
+    let scene = begin(2, [(1, "slow")]);
+    scene.receives(2).await;
+
+    scene.signal(Signal::SIGTERM);
+
+    assert_eq!(scene.end([Kind::GivenBack]).await.1, [1]);
+}
+
+#[tokio::test]
+async fn a_second_signal_stops_commands_at_once() {
+    let scene = begin(1, [(1, "slow")]);
+    scene.begun(1).await;
+
+    scene.signal(Signal::SIGTERM);
+    scene.signal(Signal::SIGINT);
+
+    assert_eq!(scene.end([Kind::GivenBack]).await, (Signal::SIGTERM, [1]));
+}
+
+fn denied() -> StoreError {
+    StoreError::Denied("x".into())
+}
+
+#[tokio::test]
+async fn a_table_that_denies_access_ends_the_worker_before_its_first_receive() {
+    let silent = StoreError::Unavailable("x".into());
+    for probes in [vec![Err(denied())], vec![Err(silent), Err(denied())]] {
+        let scene = begin_with(3, [], Notes::with_probes(probes));
+        let queue = Arc::clone(&scene.queue);
+
+        let ended = scene.ended.await.unwrap();
+
+        assert_eq!(ended.unwrap_err(), Unusable::Table(denied()));
+        assert!(queue.asked.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn after_a_table_without_an_answer_at_first_one_message_is_received() {
+    let silent = [(); 3].map(|()| Err(StoreError::Unavailable("x".into())));
+    let scene = begin_with(3, [Ok(messages(1, "good"))], Notes::with_probes(silent));
+
+    scene.receives(1).await;
+    let probes_left = scene.probes_left();
+
+    assert_eq!((probes_left, scene.receives(2).await), (0, vec![1, 2]));
+}
+
+#[tokio::test]
+async fn a_table_that_denies_access_later_uses_up_no_receives() {
+    let work = Notes::with_probes([Ok(()), Err(denied()), Err(denied())]);
+    let answers = [Ok(messages(3, "failing")), Ok(messages(1, "good"))];
+    let scene = begin_with(3, answers, work);
+
+    let receives = scene.receives(3).await;
+
+    assert_eq!((scene.probes_left(), receives), (0, vec![3, 1, 2]));
+}
+
+#[tokio::test]
+async fn a_pending_probe_does_not_delay_the_shutdown() {
+    let work = Notes {
+        is_silent: true,
+        ..Notes::default()
+    };
+    let scene = begin_with(3, [], work);
+    scene.settled().await;
+
+    scene.signal(Signal::SIGTERM);
+    let queue = Arc::clone(&scene.queue);
+    let end = timeout(Duration::from_secs(1), scene.end([])).await;
+
+    assert!(end.is_ok(), "it waited for the probe");
+    assert!(queue.asked.lock().unwrap().is_empty());
+}
+
+/// A loop with room for three messages that has failed, and has received one message after that.
+async fn half_open(id: &str) -> Scene {
+    let scene = begin(3, [(3, "failing"), (1, id)]);
+    scene.begun(4).await;
+    scene
+}
+
+#[tokio::test]
+async fn a_half_open_breaker_receives_nothing_more_until_the_health_signal_of_its_message() {
+    let scene = half_open("slow failing").await;
+    scene.settled().await;
+    let undecided = scene.asked();
+
+    scene.work.fail.notify_one();
+
+    assert_eq!(undecided, [3, 1]);
+    assert_eq!(scene.receives(3).await, [3, 1, 1]);
+}
+
+#[tokio::test]
+async fn only_a_message_whose_work_begins_closes_the_breaker_and_before_it_is_done() {
+    for (id, next) in [("good", 2), ("malformed", 1), ("panic", 1)] {
+        let scene = half_open(id).await;
+
+        assert_eq!(scene.receives(3).await, [3, 1, next], "{id}");
+    }
 }

@@ -188,49 +188,37 @@ mod tests {
 
     #[test]
     fn error_codes_are_classified_by_what_the_worker_can_do() {
-        let kind = |code| classify(Some(code), String::new());
-
-        assert_eq!(
-            kind("QueueDoesNotExist"),
-            QueueError::Missing(String::new())
-        );
-        assert_eq!(kind("AccessDenied"), QueueError::Denied(String::new()));
-        assert_eq!(
-            kind("ReceiptHandleIsInvalid"),
-            QueueError::Gone(String::new())
-        );
-        assert_eq!(kind("RequestThrottled"), QueueError::Unclear(String::new()));
-        assert_eq!(
-            classify(None, String::new()),
-            QueueError::Unclear(String::new())
-        );
+        type Class = fn(String) -> QueueError;
+        let cases: [(_, Class); 5] = [
+            (Some("QueueDoesNotExist"), QueueError::Missing),
+            (Some("AccessDenied"), QueueError::Denied),
+            (Some("ReceiptHandleIsInvalid"), QueueError::Gone),
+            (Some("RequestThrottled"), QueueError::Unclear),
+            (None, QueueError::Unclear),
+        ];
+        for (code, class) in cases {
+            assert_eq!(classify(code, "x".into()), class("x".into()), "{code:?}");
+        }
     }
 
     #[test]
     fn a_message_is_parsed_with_its_receive_count_and_its_text_attributes() {
         let value = |kind: &str| MessageAttributeValue::builder().data_type(kind);
+        let text = value("String");
         let message = SqsMessage::builder()
             .message_id("m")
             .receipt_handle("r")
             .body("größe")
             .attributes(Named::ApproximateReceiveCount, "3")
             .attributes(Named::SentTimestamp, "1700000000000")
-            .message_attributes(
-                "kind",
-                value("String").string_value("refund").build().unwrap(),
-            )
+            .message_attributes("kind", text.string_value("refund").build().unwrap())
             .message_attributes("blob", value("Binary").build().unwrap());
 
         let parsed = parse(message.build(), Instant::default()).unwrap();
 
-        assert_eq!(
-            (parsed.receive_count, parsed.sent.unwrap().millis()),
-            (3, 1_700_000_000_000)
-        );
+        let sent = parsed.sent.unwrap().millis();
+        assert_eq!((parsed.receive_count, sent), (3, 1_700_000_000_000));
         assert_eq!(parsed.body, "größe".as_bytes());
-        assert_eq!(
-            parsed.attributes.into_iter().collect::<Vec<_>>(),
-            [("kind".into(), "refund".into())]
-        );
+        assert_eq!(parsed.attributes, [("kind".into(), "refund".into())].into());
     }
 }

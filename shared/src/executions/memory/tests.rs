@@ -4,10 +4,8 @@ use super::*;
 use crate::faults::now;
 
 fn arn(name: &str) -> ExecutionArn {
-    ExecutionArn::new(format!(
-        "arn:aws:states:eu-west-1:1:execution:report:{name}"
-    ))
-    .unwrap()
+    let arn = format!("arn:aws:states:eu-west-1:1:execution:report:{name}");
+    ExecutionArn::new(arn).unwrap()
 }
 
 fn running(name: &str) -> Execution {
@@ -24,11 +22,8 @@ fn a_stopped_execution_is_aborted_and_no_longer_runs() {
 
     now(executions.stop(&arn("a"), "Lockstep.LeaseLost", "hung")).unwrap();
 
-    let state = now(executions.look(&arn("a"))).unwrap();
-    assert_eq!(
-        state,
-        Some(ExecutionState::Ended(ExecutionEnd::Aborted).into())
-    );
+    let aborted = ExecutionState::Ended(ExecutionEnd::Aborted);
+    assert_eq!(now(executions.look(&arn("a"))), Ok(Some(aborted.into())));
     assert_eq!(now(executions.running(&machine)), Ok(vec![running("b")]));
     assert_eq!(executions.stops()[0].error, "Lockstep.LeaseLost");
 }
@@ -56,14 +51,9 @@ fn a_state_ends_once_and_a_closed_one_never() {
 
     let end = |name| now(executions.end_state(&lock, &token(name), "{\"n\":1}"));
 
-    assert_eq!(
-        [end("a"), end("a"), end("gone")],
-        [
-            Ok(StateEnd::Ended),
-            Ok(StateEnd::NotWaiting),
-            Ok(StateEnd::NotWaiting)
-        ]
-    );
+    let ends = ["a", "a", "gone"].map(|name| end(name).unwrap());
+    let not = StateEnd::NotWaiting;
+    assert_eq!(ends, [StateEnd::Ended, not, not]);
     assert_eq!(executions.ended(), [token("a")]);
     assert_eq!(executions.output(&token("a")).as_deref(), Some("{\"n\":1}"));
     assert_eq!(executions.output(&token("gone")), None);

@@ -39,25 +39,19 @@ mod tests {
     fn each_code_has_its_class() {
         let class = |code| classed(code, String::new());
 
-        for code in [
-            "AccessDeniedException",
-            "ExpiredTokenException",
-            "StateMachineDoesNotExist",
-            "StateMachineTypeNotSupported",
-            "InvalidArn",
-            "InvalidOutput",
-            "ValidationException",
-            "KmsAccessDeniedException",
-        ] {
+        let denied = "AccessDeniedException ExpiredTokenException StateMachineDoesNotExist \
+                      StateMachineTypeNotSupported InvalidArn InvalidOutput ValidationException \
+                      KmsAccessDeniedException";
+        for code in denied.split(' ') {
             let class = class(Some(code));
             assert!(matches!(class, ExecutionsError::Denied(_)), "{code}");
         }
-        for code in [
-            Some("ThrottlingException"),
-            Some("KmsThrottlingException"),
-            Some("InternalServerError"),
-            None,
-        ] {
+        let busy = [
+            "ThrottlingException",
+            "KmsThrottlingException",
+            "InternalServerError",
+        ];
+        for code in busy.map(Some).into_iter().chain([None]) {
             let class = class(code);
             assert!(matches!(class, ExecutionsError::Unavailable(_)), "{code:?}");
         }

@@ -1,14 +1,14 @@
 //! One lock as plain items, and attempts that can be held up before any request.
 
 use crate::domain::{
-    Acquire, Command, FencingToken, HolderId, Order, Release, Renew, Run, RunId, RunOutcome,
-    TaskToken, Timestamp,
+    Acquire, Command, FencingToken, HolderId, Order, Outcome, Release, Renew, Run, RunId,
+    RunOutcome, Seconds, TaskToken, Timestamp, WhenFull,
 };
 use crate::protocol::{Attempt, Done, Next, ProtocolError, Reply, Request};
-use crate::store::Commit;
 use crate::store::memory::LockItems;
 use crate::testing;
 pub(super) use crate::testing::{holder, run_key};
+use std::ops::ControlFlow;
 
 /// One lock.
 #[derive(Default)]
@@ -18,54 +18,75 @@ pub(super) struct Bench {
 
 pub(super) type Answer = Result<Done, ProtocolError>;
 
+/// Carries an attempt out on the replies of `reply`, up to a request that has none.
+pub(super) fn drive(
+    mut attempt: Attempt,
+    second: u64,
+    mut reply: impl FnMut(&Attempt) -> Option<Reply>,
+) -> ControlFlow<Attempt, Answer> {
+    for _ in 0..100 {
+        let Some(reply) = reply(&attempt) else {
+            return ControlFlow::Break(attempt);
+        };
+        match attempt.reply(reply, at(second)) {
+            Next::Ask(next) => attempt = next,
+            Next::Over(answer) => return ControlFlow::Continue(*answer),
+        }
+    }
+    panic!("the attempt has no end");
+}
+
+/// The end of an attempt, all of whose requests have replies.
+pub(super) fn answer(driven: ControlFlow<Attempt, Answer>) -> Answer {
+    driven.continue_value().expect("an end")
+}
+
 impl Bench {
+    /// A lock that `name` acquired then.
+    pub(super) fn held_by(name: &str, second: u64) -> Self {
+        let mut bench = Self::default();
+        bench.done(Command::Acquire(acquire(name)), second);
+        bench
+    }
+
     /// Carries `command` out with nothing in between.
     pub(super) fn run(&mut self, command: Command, second: u64) -> Answer {
         self.finish(Attempt::new(command, at(second)), second)
     }
 
-    pub(super) fn finish(&mut self, mut attempt: Attempt, second: u64) -> Answer {
-        for _ in 0..100 {
-            let reply = attempt.request().to(&mut self.items);
-            match attempt.reply(reply, at(second)) {
-                Next::Ask(next) => attempt = next,
-                Next::Over(answer) => return *answer,
-            }
-        }
-        panic!("the attempt has no end");
+    /// As [`Bench::run`], of a command that is not refused.
+    pub(super) fn done(&mut self, command: Command, second: u64) -> Outcome {
+        self.run(command, second).expect("no refusal").outcome
+    }
+
+    pub(super) fn finish(&mut self, attempt: Attempt, second: u64) -> Answer {
+        answer(drive(attempt, second, |attempt| {
+            Some(attempt.request().to(&mut self.items))
+        }))
+    }
+
+    /// Carries `command` out up to the first request for which `stops` holds, which is not sent.
+    pub(super) fn until(
+        &mut self,
+        command: Command,
+        second: u64,
+        mut stops: impl FnMut(&Request<'_>) -> bool,
+    ) -> Attempt {
+        let attempt = Attempt::new(command, at(second));
+        let driven = drive(attempt, second, |attempt| {
+            let request = attempt.request();
+            (!stops(&request)).then(|| request.to(&mut self.items))
+        });
+        driven.break_value().expect("an attempt without an end")
     }
 
     /// Carries `command` out up to the write that was decided on the record, which is not sent.
     pub(super) fn decided(&mut self, command: Command, second: u64) -> Attempt {
-        let mut attempt = Attempt::new(command, at(second));
-        let mut conflicts = 0;
-        loop {
-            let request = attempt.request();
-            let reads = matches!(request, Request::Load | Request::LoadRun(_));
-            if matches!(request, Request::Commit(_)) && conflicts > 0 {
-                return attempt;
-            }
-            let reply = request.to(&mut self.items);
-            let conflict = matches!(reply, Reply::Commit(Commit::Conflict(_)));
-            conflicts += u32::from(conflict || reads);
-            match attempt.reply(reply, at(second)) {
-                Next::Ask(next) => attempt = next,
-                Next::Over(answer) => panic!("it decided no write: {answer:?}"),
-            }
-        }
-    }
-
-    /// Carries `command` out up to the read of a run, which is not sent.
-    pub(super) fn before_the_run(&mut self, command: Command, second: u64) -> Attempt {
-        let mut attempt = Attempt::new(command, at(second));
-        while !matches!(attempt.request(), Request::LoadRun(_)) {
-            let reply = attempt.request().to(&mut self.items);
-            match attempt.reply(reply, at(second)) {
-                Next::Ask(next) => attempt = next,
-                Next::Over(answer) => panic!("it read no run: {answer:?}"),
-            }
-        }
-        attempt
+        let mut requests = 0;
+        self.until(command, second, |request| {
+            requests += 1;
+            requests > 1 && matches!(request, Request::Commit(_))
+        })
     }
 
     pub(super) fn token(&self, name: &str) -> FencingToken {
@@ -93,17 +114,24 @@ pub(super) fn dead() -> (Bench, FencingToken) {
     let mut bench = Bench::default();
     let mut take = acquire("a");
     take.terms.run_key = Some(run_key("tick"));
-    bench.run(Command::Acquire(take), 0).expect("a grant");
+    bench.done(Command::Acquire(take), 0);
     let token = bench.token("a");
-    bench.run(renew("a", token), 1).expect("a renewal");
+    bench.done(renew("a", token), 1);
     let lease = bench.items.record.as_ref().expect("a record").holders[&holder("a")].clone();
     let recover = Command::Recover(testing::recover(holder("a"), token, lease.version()));
-    bench.run(recover, 5).expect("a recovery");
+    bench.done(recover, 5);
     (bench, token)
 }
 
 pub(super) fn acquire(name: &str) -> Acquire {
     testing::acquire(testing::terms(holder(name)))
+}
+
+pub(super) fn queue(name: &str) -> Acquire {
+    Acquire {
+        when_full: WhenFull::Queue { most: 5 },
+        ..acquire(name)
+    }
 }
 
 pub(super) fn renew(name: &str, token: FencingToken) -> Command {

@@ -1,26 +1,22 @@
 //! A write that was decided meets another one: the decision is made again on all that it needs.
 
-use super::bench::{Bench, acquire, dead, order, release, renew};
-use crate::domain::{Acquire, Command, FencingToken, Outcome, RunOutcome, WhenFull};
+use super::bench::{Bench, acquire, dead, order, queue, release, renew};
+use crate::domain::{Command, FencingToken, Outcome, RunOutcome};
+use crate::protocol::Request;
 
-/// Writes of others that change nothing for an ended run.
-fn others() -> [(&'static str, Vec<Command>); 3] {
-    let pause = Command::Pause(order("upgrade"));
-    let resume = Command::Resume(order("done"));
-    let mut wait = acquire("w");
-    wait.when_full = WhenFull::Queue { most: 5 };
-    [
-        ("a pause", vec![pause.clone()]),
-        ("a pause and its end", vec![pause.clone(), resume]),
-        ("an arrival", vec![pause, Command::Acquire(wait)]),
-    ]
+fn pause() -> Command {
+    Command::Pause(order("upgrade"))
+}
+
+fn resume() -> Command {
+    Command::Resume(order("done"))
 }
 
 #[test]
 fn a_heartbeat_of_a_redriven_run_that_meets_its_release_ends_with_it() {
     let (mut bench, token) = dead();
     let beat = bench.decided(renew("a", token), 100);
-    bench.run(release("a", token), 100).expect("a release");
+    bench.done(release("a", token), 100);
 
     let done = bench.finish(beat, 100).expect("nothing was lost");
 
@@ -31,13 +27,15 @@ fn a_heartbeat_of_a_redriven_run_that_meets_its_release_ends_with_it() {
 
 #[test]
 fn a_late_success_is_recorded_whatever_write_it_meets() {
-    for (name, others) in others() {
+    for (name, others) in [
+        ("a pause", vec![pause()]),
+        ("a pause and its end", vec![pause(), resume()]),
+        ("an arrival", vec![pause(), Command::Acquire(queue("w"))]),
+    ] {
         let (mut bench, token) = dead();
         let success = bench.decided(release("a", token), 100);
         for other in others {
-            bench
-                .run(other, 100)
-                .expect("an operator's order, or a place");
+            bench.done(other, 100);
         }
 
         let done = bench.finish(success, 100).expect("a release");
@@ -54,19 +52,13 @@ fn a_late_success_is_recorded_whatever_write_it_meets() {
 fn a_redriven_run_gets_its_grant_back_whatever_write_it_meets() {
     let (mut bench, token) = dead();
     let beat = bench.decided(renew("a", token), 100);
-    for order in [
-        Command::Pause(order("upgrade")),
-        Command::Resume(order("done")),
-    ] {
-        bench.run(order, 100).expect("an operator's order");
+    for order in [pause(), resume()] {
+        bench.done(order, 100);
     }
 
-    let done = bench.finish(beat, 100).expect("a heartbeat");
+    let outcome = bench.finish(beat, 100).expect("a heartbeat").outcome;
 
-    assert!(
-        matches!(done.outcome, Outcome::Reinstated { .. }),
-        "{done:?}"
-    );
+    assert!(matches!(outcome, Outcome::Reinstated { .. }), "{outcome:?}");
     assert_eq!(bench.holders(), ["a"]);
     assert_eq!(bench.entry(token), None, "it runs");
 }
@@ -75,8 +67,10 @@ fn a_redriven_run_gets_its_grant_back_whatever_write_it_meets() {
 #[test]
 fn a_heartbeat_that_reads_on_both_sides_of_a_write_reads_again() {
     let (mut bench, token) = dead();
-    let late = bench.before_the_run(renew("a", token), 100);
-    bench.run(renew("a", token), 100).expect("a heartbeat");
+    let late = bench.until(renew("a", token), 100, |request| {
+        matches!(request, Request::LoadRun(_))
+    });
+    bench.done(renew("a", token), 100);
 
     let done = bench.finish(late, 100).expect("it is held");
 
@@ -87,8 +81,7 @@ fn a_heartbeat_that_reads_on_both_sides_of_a_write_reads_again() {
 fn a_redriven_run_that_meets_a_grant_has_lost_its_own() {
     let (mut bench, token) = dead();
     let beat = bench.decided(renew("a", token), 100);
-    let newer = Command::Acquire(acquire("b"));
-    bench.run(newer, 100).expect("a grant");
+    bench.done(Command::Acquire(acquire("b")), 100);
 
     let refused = bench.finish(beat, 100);
 
@@ -101,33 +94,27 @@ fn a_redriven_run_that_meets_a_grant_has_lost_its_own() {
 fn a_release_of_a_grant_that_never_was_is_lost() {
     let (mut bench, _) = dead();
 
-    let done = bench.run(release("a", FencingToken::from_number(7)), 100);
+    let outcome = bench.done(release("a", FencingToken::from_number(7)), 100);
 
-    let lost = matches!(&done, Ok(done) if matches!(done.outcome, Outcome::Lost { .. }));
-    assert!(lost, "{done:?}");
+    assert!(matches!(outcome, Outcome::Lost { .. }), "{outcome:?}");
 }
 
 /// Arrivals need not know of each other.
 #[test]
 fn a_place_that_is_written_behind_another_is_answered_as_it_was_written() {
-    let queue = |name: &str| {
-        Command::Acquire(Acquire {
-            when_full: WhenFull::Queue { most: 5 },
-            ..acquire(name)
-        })
-    };
-    let mut bench = Bench::default();
-    bench.run(Command::Acquire(acquire("a")), 1).unwrap();
-    let attempt = bench.decided(queue("b"), 2);
-    bench.run(queue("c"), 3).unwrap();
+    let mut bench = Bench::held_by("a", 1);
+    let attempt = bench.decided(Command::Acquire(queue("b")), 2);
+    bench.done(Command::Acquire(queue("c")), 3);
 
     let outcome = bench.finish(attempt, 4).unwrap().outcome;
 
-    let Outcome::Queued {
-        position, length, ..
-    } = outcome
-    else {
-        panic!("{outcome:?}")
-    };
-    assert_eq!((position, length), (2, 2));
+    let second = matches!(
+        outcome,
+        Outcome::Queued {
+            position: 2,
+            length: 2,
+            ..
+        }
+    );
+    assert!(second, "{outcome:?}");
 }

@@ -1,106 +1,74 @@
 //! Replies that are lost, busy, or of another request; records that must not be written.
 
-use super::bench::{Bench, acquire, at, dead, holder, progress, renew};
+use super::bench::{Answer, Bench, acquire, answer, at, dead, drive, holder, progress, renew};
 use crate::domain::{Command, FencingToken, LockRecord, Outcome, Permits};
 use crate::protocol::{Attempt, Next, ProtocolError, Reply, Request};
 use crate::store::{Commit, StoreError};
+use std::mem::discriminant;
 
 /// Carries `command` out on a table that does the write number `lost` and loses the reply, so that
 /// the SDK sends the same write again.
-fn with_lost_reply(bench: &mut Bench, command: Command, lost: u32) -> Result<Outcome, String> {
-    let mut attempt = Attempt::new(command, at(100));
+fn with_lost_reply(bench: &mut Bench, command: Command, lost: u32) -> Answer {
     let mut writes = 0;
-    for _ in 0..20 {
-        let request = attempt.request();
-        let mut reply = request.to(&mut bench.items);
-        if matches!(request, Request::Commit(_)) {
+    answer(drive(Attempt::new(command, at(100)), 100, |attempt| {
+        let mut reply = attempt.request().to(&mut bench.items);
+        if matches!(attempt.request(), Request::Commit(_)) {
             if writes == lost {
-                assert!(
-                    matches!(reply, Reply::Commit(Commit::Committed(_))),
-                    "{reply:?}"
-                );
-                reply = request.to(&mut bench.items);
+                let written = matches!(reply, Reply::Commit(Commit::Committed(_)));
+                assert!(written, "{reply:?}");
+                reply = attempt.request().to(&mut bench.items);
             }
             writes += 1;
         }
-        match attempt.reply(reply, at(100)) {
-            Next::Ask(next) => attempt = next,
-            Next::Over(answer) => {
-                let outcome = answer.map(|done| done.outcome);
-                return outcome.map_err(|error| error.to_string());
-            }
-        }
-    }
-    Err("no end".into())
+        Some(reply)
+    }))
 }
 
 #[test]
 fn a_grant_whose_reply_was_lost_is_a_grant() {
-    let new = Bench::default();
-    let (known, _) = dead();
     let (mut later, _) = dead();
     // A sweep that is due behind the end of the new lease: the fast path does not apply.
-    if let Some(record) = &mut later.items.record {
-        record.due = Some(at(100_000));
-    }
+    later.items.record.as_mut().expect("a record").due = Some(at(100_000));
     let (mut ahead, _) = dead();
     // A grant by a clock that was ahead: the token is not the time.
-    if let Some(record) = &mut ahead.items.record {
-        record.last_token = FencingToken::next(FencingToken::NONE, at(200));
-    }
-    let cases = [
-        (
-            "by the write that was decided, after a later token",
-            ahead,
-            1,
-        ),
-        ("by the fast write", known, 0),
-        ("of a new record", new, 1),
+    let last_token = FencingToken::next(FencingToken::NONE, at(200));
+    ahead.items.record.as_mut().expect("a record").last_token = last_token;
+    for (name, mut bench, lost) in [
+        ("as decided, after a later token", ahead, 1),
+        ("by the fast write", dead().0, 0),
+        ("of a new record", Bench::default(), 1),
         ("by the write that was decided", later, 1),
-    ];
-    for (name, mut bench, lost) in cases {
-        let outcome = with_lost_reply(&mut bench, Command::Acquire(acquire("b")), lost);
+    ] {
+        let done = with_lost_reply(&mut bench, Command::Acquire(acquire("b")), lost);
 
-        let granted = matches!(&outcome, Ok(Outcome::Granted { .. }));
+        let outcome = done.expect(name).outcome;
+        let granted = matches!(outcome, Outcome::Granted { .. });
         assert!(granted, "{name}: {outcome:?}");
-        assert_eq!(outcome.ok().and_then(|o| o.token()), Some(bench.token("b")));
+        assert_eq!(outcome.token(), Some(bench.token("b")), "{name}");
     }
 }
 
 #[test]
 fn a_grant_of_an_earlier_call_is_no_new_one() {
-    let mut bench = Bench::default();
-    bench
-        .run(Command::Acquire(acquire("b")), 50)
-        .expect("a grant");
+    let mut bench = Bench::held_by("b", 50);
 
     // Once while the lease is live, once when it has to start anew.
     for second in [60, 500] {
-        let done = bench.run(Command::Acquire(acquire("b")), second);
+        let outcome = bench.done(Command::Acquire(acquire("b")), second);
 
-        let done = done.expect("it holds").outcome;
-        assert!(matches!(done, Outcome::AlreadyHeld { .. }), "{done:?}");
+        let is_held = matches!(outcome, Outcome::AlreadyHeld { .. });
+        assert!(is_held, "{outcome:?}");
     }
 }
 
 #[test]
 fn a_busy_table_is_asked_again_from_the_beginning() {
     let (mut bench, _) = dead();
-    bench
-        .run(Command::Acquire(acquire("a")), 50)
-        .expect("a grant");
+    bench.done(Command::Acquire(acquire("a")), 50);
     let decided = progress("a", bench.token("a"), Some("row 7"));
-    let cases = [
-        (
-            Command::Acquire(acquire("b")),
-            ["write", "back off", "write"],
-        ),
-        (decided, ["write", "back off", "read"]),
-    ];
-    for (command, expected) in cases {
-        let mut attempt = Attempt::new(command.clone(), at(60));
+    for (command, last) in [(Command::Acquire(acquire("b")), "write"), (decided, "read")] {
         let mut asked = Vec::new();
-        while asked.len() < 3 {
+        let driven = drive(Attempt::new(command, at(60)), 60, |attempt| {
             let (what, reply) = match attempt.request() {
                 Request::Commit(_) => ("write", Reply::Commit(Commit::Busy)),
                 Request::BackOff => ("back off", Reply::BackedOff),
@@ -110,54 +78,42 @@ fn a_busy_table_is_asked_again_from_the_beginning() {
             if what != "read" || !asked.is_empty() {
                 asked.push(what);
             }
-            match attempt.reply(reply, at(60)) {
-                Next::Ask(next) => attempt = next,
-                Next::Over(answer) => panic!("{command:?}: {answer:?}"),
-            }
-        }
-        assert_eq!(asked, expected, "{command:?}");
+            (asked.len() < 3).then_some(reply)
+        });
+        assert!(driven.is_break(), "{driven:?}");
+        assert_eq!(asked, ["write", "back off", last]);
     }
 }
 
 #[test]
 fn a_reply_to_another_request_changes_nothing() {
     let (mut bench, token) = dead();
-    let mut attempt = Attempt::new(renew("a", token), at(100));
-    for _ in 0..20 {
+    let attempt = Attempt::new(renew("a", token), at(100));
+    let done = drive(attempt, 100, |attempt| {
         let own = attempt.request().to(&mut bench.items);
-        let strange = [
+        for strange in [
             Reply::Registered,
             Reply::BackedOff,
             Reply::Commit(Commit::Busy),
             Reply::Record(None),
             Reply::Run(None),
             Reply::Waiter(None),
-        ];
-        for reply in strange {
-            let kind = std::mem::discriminant(&reply);
-            if kind != std::mem::discriminant(&own) {
-                let same = attempt.clone().reply(reply, at(100));
+        ] {
+            if discriminant(&strange) != discriminant(&own) {
+                let same = attempt.clone().reply(strange, at(100));
                 assert_eq!(same, Next::Ask(attempt.clone()));
             }
         }
-        match attempt.reply(own, at(100)) {
-            Next::Ask(next) => attempt = next,
-            Next::Over(answer) => {
-                let outcome = answer.expect("a heartbeat").outcome;
-                assert!(matches!(outcome, Outcome::Reinstated { .. }), "{outcome:?}");
-                return;
-            }
-        }
-    }
-    panic!("the attempt has no end");
+        Some(own)
+    });
+
+    let outcome = answer(done).expect("a heartbeat").outcome;
+    assert!(matches!(outcome, Outcome::Reinstated { .. }), "{outcome:?}");
 }
 
 #[test]
 fn a_record_that_breaks_a_rule_is_not_written() {
-    let mut bench = Bench::default();
-    bench
-        .run(Command::Acquire(acquire("a")), 0)
-        .expect("a grant");
+    let mut bench = Bench::held_by("a", 0);
     let token = bench.token("a");
     let broken = bench.items.record.as_mut().expect("a record");
     let second = broken.holders[&holder("a")].clone();
@@ -167,10 +123,8 @@ fn a_record_that_breaks_a_rule_is_not_written() {
 
     let answer = bench.run(progress("a", token, Some("row 7")), 10);
 
-    let corrupt = matches!(
-        answer,
-        Err(ProtocolError::Store(StoreError::Corrupt { .. }))
-    );
-    assert!(corrupt, "{answer:?}");
+    let Err(ProtocolError::Store(StoreError::Corrupt { .. })) = answer else {
+        panic!("{answer:?}");
+    };
     assert_eq!(bench.items.record, Some(before));
 }

@@ -1,24 +1,20 @@
 //! The side item of a waiter: written before its place, and gone where there is none.
 
-use super::bench::{Answer, Bench, acquire, at, dead, order, release, run_key};
-use crate::domain::{Acquire, Command, Outcome, TaskToken, WhenFull};
-use crate::protocol::{Attempt, Next, ProtocolError, RETRIES_MAX, Reply, Request};
+use super::bench::{
+    Answer, Bench, acquire, answer, at, dead, drive, order, queue, release, run_key,
+};
+use crate::domain::{Acquire, Command, Outcome, TaskToken};
+use crate::protocol::{Attempt, ProtocolError, RETRIES_MAX, Reply, Request};
 use crate::store::Commit;
 
 /// What `command` asks of the table, request by request, and what it comes to.
-fn asked(bench: &mut Bench, command: Command) -> (Vec<&'static str>, Answer) {
-    let mut attempt = Attempt::new(command, at(100));
+fn asked(bench: &mut Bench, command: Command) -> (String, Answer) {
     let mut asked = Vec::new();
-    for _ in 0..50 {
-        let request = attempt.request();
-        asked.push(name(&request));
-        let reply = request.to(&mut bench.items);
-        match attempt.reply(reply, at(100)) {
-            Next::Ask(next) => attempt = next,
-            Next::Over(answer) => return (asked, *answer),
-        }
-    }
-    panic!("no end: {asked:?}");
+    let answer = answer(drive(Attempt::new(command, at(100)), 100, |attempt| {
+        asked.push(name(&attempt.request()));
+        Some(attempt.request().to(&mut bench.items))
+    }));
+    (asked.join(", "), answer)
 }
 
 fn name(request: &Request<'_>) -> &'static str {
@@ -34,31 +30,20 @@ fn name(request: &Request<'_>) -> &'static str {
 
 /// A lock that `a` holds.
 fn held() -> Bench {
-    let mut bench = Bench::default();
-    let grant = Command::Acquire(acquire("a"));
-    bench.run(grant, 90).expect("a grant");
-    bench
+    Bench::held_by("a", 90)
 }
 
 fn paused() -> Bench {
     let mut bench = Bench::default();
-    let pause = Command::Pause(order("upgrade"));
-    bench.run(pause, 90).expect("an operator's order");
+    bench.done(Command::Pause(order("upgrade")), 90);
     bench
 }
 
 /// A lock on which the run of `tick` has succeeded.
 fn succeeded() -> Bench {
     let (mut bench, token) = dead();
-    bench.run(release("a", token), 50).expect("a release");
+    bench.done(release("a", token), 50);
     bench
-}
-
-fn queue(name: &str) -> Acquire {
-    Acquire {
-        when_full: WhenFull::Queue { most: 5 },
-        ..acquire(name)
-    }
 }
 
 /// The same by a state that waits already.
@@ -75,57 +60,24 @@ fn a_side_item_is_written_before_its_place_and_deleted_where_there_is_none() {
         wait_until: Some(at(95)),
         ..waiting(queue("b"))
     };
+    let waits = |name| waiting(queue(name));
+    let turn = "register, commit, commit";
+    let none = "register, load, commit";
     let mut tick = acquire("b");
     tick.terms.run_key = Some(run_key("tick"));
-    let cases: [(&str, Bench, Acquire, &[&str]); 9] = [
+    for (case, mut bench, acquire, expected) in [
         // Without a state that waits.
-        (
-            "a grant",
-            Bench::default(),
-            queue("b"),
-            &["commit", "commit"],
-        ),
-        ("no permit", held(), acquire("b"), &["commit"]),
-        ("a duplicate", succeeded(), tick, &["commit"]),
-        (
-            "a place",
-            held(),
-            queue("b"),
-            &["commit", "register", "commit"],
-        ),
+        ("a grant", Bench::default(), queue("b"), "commit, commit"),
+        ("no permit", held(), acquire("b"), "commit"),
+        ("a duplicate", succeeded(), tick, "commit"),
+        ("a place", held(), queue("b"), "commit, register, commit"),
         // With one: the grant deletes the side item itself.
-        (
-            "a turn at once",
-            Bench::default(),
-            waiting(queue("b")),
-            &["register", "commit", "commit"],
-        ),
-        (
-            "a place by the write that was decided",
-            paused(),
-            waiting(queue("b")),
-            &["register", "commit", "commit"],
-        ),
-        (
-            "no permit for a state",
-            held(),
-            waiting(acquire("b")),
-            &["register", "load", "commit"],
-        ),
-        (
-            "the permit of before",
-            held(),
-            waiting(queue("a")),
-            &["register", "commit", "commit"],
-        ),
-        (
-            "no time to wait",
-            held(),
-            late,
-            &["register", "load", "commit"],
-        ),
-    ];
-    for (case, mut bench, acquire, expected) in cases {
+        ("a turn at once", Bench::default(), waits("b"), turn),
+        ("a place as decided", paused(), waits("b"), turn),
+        ("no permit for a state", held(), waiting(acquire("b")), none),
+        ("the permit of before", held(), waits("a"), turn),
+        ("no time to wait", held(), late, none),
+    ] {
         let (asked, answer) = asked(&mut bench, Command::Acquire(acquire));
 
         assert_eq!(asked, expected, "{case}: {answer:?}");
@@ -138,16 +90,9 @@ fn a_side_item_is_written_before_its_place_and_deleted_where_there_is_none() {
 #[test]
 fn a_grant_that_comes_before_the_place_is_written_leaves_no_side_item() {
     let mut bench = held();
-    let mut attempt = Attempt::new(Command::Acquire(queue("b")), at(100));
-    while !matches!(attempt.request(), Request::Register(_)) {
-        let reply = attempt.request().to(&mut bench.items);
-        let Next::Ask(next) = attempt.reply(reply, at(100)) else {
-            panic!("it registered nothing");
-        };
-        attempt = next;
-    }
-    let release = release("a", bench.token("a"));
-    bench.run(release, 100).expect("a release");
+    let registers = |request: &Request<'_>| matches!(request, Request::Register(_));
+    let attempt = bench.until(Command::Acquire(queue("b")), 100, registers);
+    bench.done(release("a", bench.token("a")), 100);
 
     let done = bench.finish(attempt, 100).expect("a grant");
 
@@ -158,27 +103,18 @@ fn a_grant_that_comes_before_the_place_is_written_leaves_no_side_item() {
 #[test]
 fn a_busy_table_is_asked_to_forget_a_side_item_as_often_as_a_write_is_tried_again() {
     let mut bench = held();
-    let mut attempt = Attempt::new(Command::Acquire(waiting(acquire("b"))), at(100));
+    let attempt = Attempt::new(Command::Acquire(waiting(acquire("b"))), at(100));
     let mut refused = 0;
-    for _ in 0..100 {
-        let reply = match attempt.request() {
-            Request::Commit(_) => {
-                refused += 1;
-                Reply::Commit(Commit::Busy)
-            }
-            other => other.to(&mut bench.items),
-        };
-        match attempt.reply(reply, at(100)) {
-            Next::Ask(next) => attempt = next,
-            Next::Over(answer) => {
-                assert!(
-                    matches!(*answer, Err(ProtocolError::Refused(_))),
-                    "{answer:?}"
-                );
-                assert_eq!(refused, 1 + RETRIES_MAX);
-                return;
-            }
+
+    let answer = answer(drive(attempt, 100, |attempt| match attempt.request() {
+        Request::Commit(_) => {
+            refused += 1;
+            Some(Reply::Commit(Commit::Busy))
         }
-    }
-    panic!("the attempt has no end");
+        other => Some(other.to(&mut bench.items)),
+    }));
+
+    let is_refused = matches!(answer, Err(ProtocolError::Refused(_)));
+    assert!(is_refused, "{answer:?}");
+    assert_eq!(refused, 1 + RETRIES_MAX);
 }

@@ -22,24 +22,15 @@ pub(super) async fn only_locks_with_holders_or_waiters_are_due_and_from_their_ti
         vec![DueLock { due: at(due), lock }]
     };
 
-    let too_early = all_due(bench, shard(&lock), at(60_999), &mine).await;
-    let in_time = all_due(bench, shard(&lock), at(61_000), &mine).await;
-    bench
-        .commit(&lock, &assign(Assign::Due(Some(at(70_000)))))
-        .await;
-    let moved = all_due(bench, shard(&lock), END, &mine).await;
-    bench.commit(&lock, &assign(Assign::Due(None))).await;
-    let idle = all_due(bench, shard(&lock), END, &mine).await;
-    bench
-        .commit(&lock, &assign(Assign::DueUnlessSet(at(80_000))))
-        .await;
-    let back = all_due(bench, shard(&lock), END, &mine).await;
-
-    assert_eq!(too_early, []);
-    assert_eq!(in_time, own(61_000));
-    assert_eq!(moved, own(70_000));
-    assert_eq!(idle, []);
-    assert_eq!(back, own(80_000));
+    for (until, due) in [(60_999, vec![]), (61_000, own(61_000))] {
+        assert_eq!(all_due(bench, shard(&lock), at(until), &mine).await, due);
+    }
+    let moved = Assign::Due(Some(at(70_000)));
+    let back = (Assign::DueUnlessSet(at(80_000)), own(80_000));
+    for (assigned, due) in [(moved, own(70_000)), (Assign::Due(None), vec![]), back] {
+        bench.commit(&lock, &assign(assigned)).await;
+        assert_eq!(all_due(bench, shard(&lock), END, &mine).await, due);
+    }
     for other in (0..SHARDS).filter(|other| *other != shard(&lock)) {
         assert_eq!(all_due(bench, other, END, &mine).await, []);
     }
@@ -78,11 +69,8 @@ async fn all_due<S: LockStore>(
     loop {
         let page = bench.store.due(shard, until, after.as_ref()).await;
         let page = page.expect("the store works");
-        assert!(
-            page.locks.len() <= DUE_PAGE,
-            "{} on a page",
-            page.locks.len()
-        );
+        let count = page.locks.len();
+        assert!(count <= DUE_PAGE, "{count} on a page");
         due.extend(page.locks);
         after = page.next;
         if after.is_none() {

@@ -10,16 +10,15 @@ use crate::store::{Commit, LockStore};
 
 const NOW: u64 = 50_000;
 
-pub(super) async fn a_run_is_written_without_a_look_at_the_record<S: LockStore>(
+pub(super) async fn a_run_is_written_without_a_guard_on_the_record<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
     let (lock, none) = (bench.lock("keep"), bench.lock("keep-none"));
     let id = RunId::Token(token(1000));
     bench.given(&lock, &held()).await;
     let mut alone = change(Vec::new(), Update::Keep);
-    alone
-        .runs
-        .push((RunGuard::OpenFor(token(1000)), write(&id, running(1000))));
+    let run = (RunGuard::OpenFor(token(1000)), write(&id, running(1000)));
+    alone.runs.push(run);
     let mut late = alone.clone();
     late.runs[0].0 = RunGuard::EndedUnder(token(1000));
 
@@ -40,31 +39,24 @@ pub(super) async fn a_noted_task_outlives_writes_that_have_none<S: LockStore>(
     let lock = bench.lock("noted");
     let id = RunId::Token(token(1000));
     bench.given(&lock, &held()).await;
-    let with_task = Run {
-        task: Some(task(3)),
-        ..running(1000)
-    };
     let mut other = task(1);
     (other.runtime_id, other.exit_code, other.reason) = (None, None, None);
     other.arn.push_str("-2");
-    let steps = [
-        (RunGuard::OpenFor(token(1000)), with_task),
-        (
-            RunGuard::OpenFor(token(1000)),
-            ended(RunOutcome::Failed, NOW),
-        ),
-        (
-            RunGuard::EndedUnder(token(1000)),
-            Run {
-                task: Some(other),
-                ..ended(RunOutcome::Failed, NOW)
-            },
-        ),
-        (RunGuard::EndedUnder(token(1000)), running(1000)),
-    ];
+    let with = |task, run| Run {
+        task: Some(task),
+        ..run
+    };
+    let failed = ended(RunOutcome::Failed, NOW);
+    let open = RunGuard::OpenFor(token(1000));
+    let over = RunGuard::EndedUnder(token(1000));
     let mut now = None;
 
-    for (guard, run) in steps {
+    for (guard, run) in [
+        (open, with(task(3), running(1000))),
+        (open, failed.clone()),
+        (over, with(other, failed)),
+        (over, running(1000)),
+    ] {
         let write = write(&id, run);
         let done = bench.commit(&lock, &touch(guard, write.clone())).await;
 
@@ -78,19 +70,12 @@ pub(super) async fn a_noted_task_outlives_writes_that_have_none<S: LockStore>(
 pub(super) async fn a_run_comes_back_with_every_attribute<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("full-run");
     bench.given(&lock, &held()).await;
-    let outcomes = [
-        RunOutcome::Succeeded,
-        RunOutcome::Failed,
-        RunOutcome::Lost,
-        RunOutcome::Recovered,
-        RunOutcome::Evicted,
-        RunOutcome::Replaced,
-        RunOutcome::Paused,
-        RunOutcome::Resumed,
-        RunOutcome::Frozen,
-    ];
+    use RunOutcome::{
+        Evicted, Failed, Frozen, Lost, Paused, Recovered, Replaced, Resumed, Succeeded,
+    };
+    let ends = [Succeeded, Failed, Lost, Recovered, Evicted, Replaced];
 
-    for (number, outcome) in (1..).zip(outcomes) {
+    for (number, outcome) in (1..).zip(ends.into_iter().chain([Paused, Resumed, Frozen])) {
         let mut run = ended(outcome, NOW);
         run.holder = holder("b");
         run.run_key = Some(run_key("tick"));
@@ -100,10 +85,8 @@ pub(super) async fn a_run_comes_back_with_every_attribute<S: LockStore>(bench: &
             end.evidence = Some("its execution ended".into());
         }
         let id = RunId::Token(token(number));
-        let guard = RunGuard::NotTaken(at(NOW));
-        bench
-            .commit(&lock, &touch(guard, write(&id, run.clone())))
-            .await;
+        let write = touch(RunGuard::NotTaken(at(NOW)), write(&id, run.clone()));
+        bench.commit(&lock, &write).await;
 
         assert_eq!(bench.load_run(&lock, &id).await, Some(run));
     }

@@ -12,18 +12,14 @@ use crate::domain::{
 pub(super) fn records() -> Vec<LockRecord> {
     let mut full = held();
     full.holders.insert(holder("b"), full_lease(999));
-    full.mode = Mode::Paused {
-        note: "upgrade".into(),
-    };
+    let note = "upgrade".into();
+    full.mode = Mode::Paused { note };
     let mut frozen = waited();
     frozen.mode = Mode::Frozen { note: "".into() };
     frozen.not_before = at(80_000);
     let mut called = held();
     let mut lease = lease(1000);
-    lease.call = Some(Call {
-        task_token: None,
-        since: at(50),
-    });
+    lease.call = call(None, 50);
     called.holders.insert(holder("a"), lease);
     called.due = None;
     let new = LockRecord::new(permits(1));
@@ -56,13 +52,13 @@ pub(super) fn clauses() -> Vec<Clause> {
     for time in [4999, 5000, 80_000].map(at) {
         clauses.extend([Clause::SpacingPassed(time), Clause::MustWait(time)]);
     }
-    for name in ["w", "front", "nobody"] {
+    for name in ["w", "front", "absent"] {
         let id = waiter_id(name);
         clauses.push(Clause::NotQueued(id.clone()));
         let tickets = [0, 4].map(ticket);
         clauses.extend(tickets.map(|ticket| Clause::TicketIs(id.clone(), ticket)));
     }
-    clauses.extend(["a", "b", "nobody"].into_iter().flat_map(of_holder));
+    clauses.extend(["a", "b", "absent"].into_iter().flat_map(of_holder));
     clauses
 }
 
@@ -84,6 +80,11 @@ fn of_holder(name: &str) -> Vec<Clause> {
     let leases = leases.chain(almost_the_same(&full_lease(999)));
     clauses.extend(leases.map(|lease| Clause::LeaseSame(holder.clone(), Box::new(lease))));
     clauses
+}
+
+fn call(token: Option<&str>, since: u64) -> Option<Call> {
+    let (task_token, since) = (token.map(task_token), at(since));
+    Some(Call { task_token, since })
 }
 
 /// `lease`, and leases that differ from it in one attribute.
@@ -111,54 +112,11 @@ fn almost_the_same(lease: &Lease) -> Vec<Lease> {
         with(|lease| lease.run_key = Some(run_key("tock"))),
         with(|lease| lease.beat = Some(task_token("other"))),
         with(|lease| lease.call = None),
-        with(|lease| {
-            lease.call = Some(Call {
-                task_token: Some(task_token("other")),
-                since: at(2500),
-            });
-        }),
-        with(|lease| {
-            lease.call = Some(Call {
-                task_token: Some(task_token("call")),
-                since: at(2501),
-            });
-        }),
-        with(|lease| lease.call = None),
+        with(|lease| lease.call = call(Some("other"), 2500)),
+        with(|lease| lease.call = call(Some("call"), 2501)),
         with(|lease| lease.beat = None),
         with(|lease| lease.work = None),
         with(|lease| lease.replaced_by = Some(holder("y"))),
-    ]
-}
-
-/// Every assignment, each as a write to [`waited`].
-pub(super) fn assigns() -> Vec<Assign> {
-    let paused = Mode::Paused {
-        note: "by hand".into(),
-    };
-    let frozen = Mode::Frozen { note: "".into() };
-    vec![
-        Assign::Permits(permits(3)),
-        Assign::LastToken(token(2000)),
-        Assign::NotBefore(at(6000)),
-        Assign::Mode(paused),
-        Assign::Mode(frozen),
-        Assign::Mode(Mode::Open),
-        Assign::PutLease(holder("b"), full_lease(900)),
-        Assign::PutLease(holder("a"), full_lease(900)),
-        Assign::ExtendLease(holder("a"), at(3000), None),
-        Assign::ExtendLease(holder("a"), at(3000), Some(task_token("beat"))),
-        Assign::DropLease(holder("a")),
-        Assign::DropLease(holder("nobody")),
-        Assign::Enqueue(waiter_id("new")),
-        Assign::PutTicket(waiter_id("new"), ticket(3)),
-        Assign::PutTicket(waiter_id("front"), ticket(2)),
-        Assign::DropTicket(waiter_id("w")),
-        Assign::DropTicket(waiter_id("nobody")),
-        Assign::LastTicket(ticket(9)),
-        Assign::FrontTicket(ticket(-3)),
-        Assign::Due(Some(at(70_000))),
-        Assign::Due(None),
-        Assign::DueUnlessSet(at(70_000)),
     ]
 }
 
@@ -177,4 +135,26 @@ pub(super) fn together() -> Vec<Assign> {
         Assign::FrontTicket(ticket(-1)),
         Assign::Due(Some(at(70_000))),
     ]
+}
+
+/// Every assignment, each as a write to [`waited`].
+pub(super) fn assigns() -> Vec<Assign> {
+    let note = "by hand".into();
+    let mut assigns = together();
+    assigns.extend([
+        Assign::Mode(Mode::Paused { note }),
+        Assign::Mode(Mode::Frozen { note: "".into() }),
+        Assign::PutLease(holder("a"), full_lease(900)),
+        Assign::ExtendLease(holder("a"), at(3000), None),
+        Assign::DropLease(holder("a")),
+        Assign::DropLease(holder("absent")),
+        Assign::PutTicket(waiter_id("new"), ticket(3)),
+        Assign::PutTicket(waiter_id("front"), ticket(2)),
+        Assign::DropTicket(waiter_id("absent")),
+        Assign::LastTicket(ticket(9)),
+        Assign::FrontTicket(ticket(-3)),
+        Assign::Due(None),
+        Assign::DueUnlessSet(at(70_000)),
+    ]);
+    assigns
 }

@@ -21,21 +21,13 @@ async fn given<S: LockStore>(bench: &Bench<'_, S>, lock: &LockKey, count: u64) -
         ..ended(RunOutcome::Failed, NOW)
     });
     let runs: Vec<_> = runs.collect();
-    let entries = runs
-        .iter()
-        .map(|run| (RunId::Token(run.token), run.clone()));
     let other = runs.last().expect("some runs");
-    let others = [
-        RunId::Key(run_key("tick")),
-        RunId::Key(run_key("token/1772344799996")),
-        RunId::Act(FIRST + 1),
-    ];
-    let others = others.map(|id| (id, other.clone()));
-    for (id, run) in entries.chain(others) {
-        let write = write(&id, run);
-        bench
-            .commit(lock, &touch(RunGuard::OpenFor(token(0)), write))
-            .await;
+    let keys = ["tick", "token/1772344799996"].map(|key| RunId::Key(run_key(key)));
+    let others = keys.into_iter().chain([RunId::Act(FIRST + 1)]);
+    let entries = runs.iter().map(|run| (RunId::Token(run.token), run));
+    for (id, run) in entries.chain(others.map(|id| (id, other))) {
+        let write = touch(RunGuard::OpenFor(token(0)), write(&id, run.clone()));
+        bench.commit(lock, &write).await;
     }
     runs
 }

@@ -149,27 +149,20 @@ pub(super) fn touch(guard: RunGuard, run: RunWrite) -> Change {
     change
 }
 
-pub(super) fn conflict(
-    record: Option<Option<LockRecord>>,
-    runs: &[(&RunId, Option<Run>)],
-) -> Commit {
-    let runs = runs.iter();
-    let runs = runs.map(|(id, run)| ((*id).clone(), run.clone())).collect();
+type Seen<'a> = (&'a RunId, Option<Run>);
+
+pub(super) fn conflict(record: Option<Option<LockRecord>>, runs: &[Seen<'_>]) -> Commit {
+    let runs = runs.iter().map(|(id, run)| ((*id).clone(), run.clone()));
+    let runs = runs.collect();
     Commit::Conflict(Found { record, runs })
 }
 
 /// No run, and runs of every state around [`NOW`].
 fn runs() -> Vec<Option<Run>> {
-    vec![
-        None,
-        Some(running(1000)),
-        Some(running(1001)),
-        Some(ended(RunOutcome::Succeeded, NOW + 1)),
-        Some(ended(RunOutcome::Succeeded, NOW)),
-        Some(ended(RunOutcome::Failed, NOW + 1)),
-        Some(ended(RunOutcome::Lost, NOW + 1)),
-        Some(ended(RunOutcome::Recovered, NOW + 1)),
-        Some(ended(RunOutcome::Evicted, NOW + 1)),
-        Some(ended(RunOutcome::Replaced, NOW + 1)),
-    ]
+    use RunOutcome::{Evicted, Failed, Lost, Recovered, Replaced, Succeeded};
+    let later = [Succeeded, Failed, Lost, Recovered, Evicted, Replaced];
+    let later = later.map(|outcome| ended(outcome, NOW + 1));
+    let runs = [running(1000), running(1001), ended(Succeeded, NOW)];
+    let runs = runs.into_iter().chain(later).map(Some);
+    [None].into_iter().chain(runs).collect()
 }

@@ -39,7 +39,7 @@ pub(super) fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-pub(super) fn token(number: u64) -> FencingToken {
+pub(crate) fn token(number: u64) -> FencingToken {
     FencingToken::from_number(number)
 }
 
@@ -52,7 +52,7 @@ pub(super) fn permits(count: i64) -> Permits {
 }
 
 /// Terms with nothing that may be left out.
-pub(super) fn terms(name: &str) -> Terms {
+pub(crate) fn terms(name: &str) -> Terms {
     Terms {
         permits: permits(2),
         ..testing::terms(holder(name))
@@ -113,7 +113,7 @@ pub(super) fn waiter(name: &str, since: u64) -> Waiter {
 }
 
 /// A lock of two permits with one holder, `a`, under token 1000.
-pub(super) fn held() -> LockRecord {
+pub(crate) fn held() -> LockRecord {
     let mut record = LockRecord::new(permits(2));
     record.version = 7;
     record.last_token = token(1000);
@@ -133,7 +133,7 @@ pub(super) fn waited() -> LockRecord {
     record
 }
 
-pub(super) fn running(number: u64) -> Run {
+pub(crate) fn running(number: u64) -> Run {
     Run::started(holder("a"), token(number), None)
 }
 

@@ -55,20 +55,11 @@ pub(super) async fn an_older_registration_does_not_replace_a_newer_one<S: LockSt
 pub(super) async fn a_waiter_leaves_with_its_place_unless_it_registered_anew<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
-    let there = [
-        None,
-        Some(waiter("w", 1000)),
-        Some(Waiter {
-            task_token: None,
-            ..waiter("w", 1000)
-        }),
-    ];
-    let seen = [
-        None,
-        Some(None),
-        Some(Some(task_token("waiting"))),
-        Some(Some(task_token("before"))),
-    ];
+    let mut bare = waiter("w", 1000);
+    bare.task_token = None;
+    let there = [None, Some(waiter("w", 1000)), Some(bare)];
+    let [waiting, before] = ["waiting", "before"].map(|token| Some(task_token(token)));
+    let seen = [None, Some(None), Some(waiting), Some(before)];
     for (number, waiter) in there.iter().enumerate() {
         for (which, task_token) in seen.iter().enumerate() {
             let lock = bench.lock(&format!("drop-{number}-{which}"));
@@ -76,10 +67,8 @@ pub(super) async fn a_waiter_leaves_with_its_place_unless_it_registered_anew<S: 
             if let Some(waiter) = waiter {
                 bench.register(&lock, waiter).await;
             }
-            let drop = WaiterDrop {
-                id: waiter_id("w"),
-                task_token: task_token.clone(),
-            };
+            let (id, task_token) = (waiter_id("w"), task_token.clone());
+            let drop = WaiterDrop { id, task_token };
             let leave = leave(drop.clone());
 
             let done = bench.commit(&lock, &leave).await;
@@ -102,10 +91,8 @@ pub(super) async fn a_failed_guard_keeps_the_waiter<S: LockStore>(bench: &Bench<
     let lock = bench.lock("drop-guard");
     bench.given(&lock, &held()).await;
     bench.register(&lock, &waiter("w", 1000)).await;
-    let mut leave = leave(WaiterDrop {
-        id: waiter_id("w"),
-        task_token: None,
-    });
+    let (id, task_token) = (waiter_id("w"), None);
+    let mut leave = leave(WaiterDrop { id, task_token });
     leave.guard.0.push(Clause::LeaseIs(holder("a"), token(999)));
 
     let done = bench.commit(&lock, &leave).await;

@@ -36,13 +36,9 @@ mod tests {
 
     #[test]
     fn each_code_has_its_class_and_the_cluster_is_named() {
-        for code in [
-            "AccessDeniedException",
-            "UnrecognizedClientException",
-            "ClusterNotFoundException",
-            "InvalidParameterException",
-            "ClientException",
-        ] {
+        let denied = "AccessDeniedException UnrecognizedClientException ClientException \
+                      ClusterNotFoundException InvalidParameterException";
+        for code in denied.split(' ') {
             let error = classed("batch", Some(code), "no");
 
             assert!(matches!(error, TasksError::Denied(_)), "{code}");
@@ -58,16 +54,14 @@ mod tests {
     #[test]
     fn only_a_task_that_is_not_there_counts_as_missing() {
         let invalid = Some("InvalidParameterException");
-
-        assert!(is_missing(
-            invalid,
-            Some("The referenced task was not found.")
-        ));
-        assert!(!is_missing(invalid, Some("Invalid task ID")));
-        assert!(!is_missing(
-            Some("ClientException"),
-            Some("task was not found")
-        ));
-        assert!(!is_missing(None, None));
+        let missing = "The referenced task was not found.";
+        for (code, text, missing) in [
+            (invalid, Some(missing), true),
+            (invalid, Some("Invalid task ID"), false),
+            (Some("ClientException"), Some("task was not found"), false),
+            (None, None, false),
+        ] {
+            assert_eq!(is_missing(code, text), missing, "{code:?} {text:?}");
+        }
     }
 }

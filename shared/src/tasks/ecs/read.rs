@@ -47,10 +47,9 @@ mod tests {
     #[test]
     fn a_task_on_its_way_down_has_not_stopped() {
         let seen = |status| {
-            let seen = seen::Task::builder()
-                .task_arn("a")
-                .desired_status("STOPPED");
-            task(&seen.last_status(status).build()).unwrap().stopped
+            let seen = seen::Task::builder().task_arn("a");
+            let seen = seen.desired_status("STOPPED").last_status(status);
+            task(&seen.build()).unwrap().stopped
         };
 
         for status in ["RUNNING", "DEACTIVATING", "STOPPING", "DEPROVISIONING"] {
@@ -60,19 +59,15 @@ mod tests {
     }
 
     #[test]
-    fn what_ecs_says_of_a_task_is_kept() {
+    fn a_task_keeps_its_attributes() {
         let container = seen::Container::builder();
         let container = container.name("report").runtime_id("c0ffee").exit_code(137);
         let container = container.reason("OutOfMemoryError: Container killed");
         let seen = seen::Task::builder().task_arn("a").last_status("STOPPED");
-        let seen = seen
-            .version(4)
-            .stopped_reason("Essential container in task exited");
-        let seen = seen
-            .started_at(DateTime::from_millis(1500))
-            .containers(container.build());
+        let seen = seen.stopped_reason("Essential container in task exited");
+        let seen = seen.version(4).started_at(DateTime::from_millis(1500));
 
-        let task = task(&seen.build()).unwrap();
+        let task = task(&seen.containers(container.build()).build()).unwrap();
 
         assert_eq!((task.arn.as_str(), task.version), ("a", 4));
         assert_eq!(task.started_at, Some(Timestamp::from_millis(1500)));

@@ -28,30 +28,22 @@ fn a_task_is_found_by_group_cluster_and_family() {
 
     let found = |cluster, family, group| {
         let work = work(cluster, family);
-        now(tasks.of_group(&work, group)).unwrap().len()
+        now(tasks.of_group(&work, group)).unwrap()
     };
 
-    assert_eq!(found("batch", None, "ours"), 1);
+    assert_eq!(found("batch", None, "ours"), [task(1)]);
     let arn = "arn:aws:ecs:eu-west-1:1:cluster/batch";
-    assert_eq!(found(arn, Some("report"), "ours"), 1);
-    assert_eq!(found("batch", Some("other"), "ours"), 0);
-    assert_eq!(found("other", None, "ours"), 0);
-    assert_eq!(found("batch", None, "theirs"), 0);
+    assert_eq!(found(arn, Some("report"), "ours"), [task(1)]);
+    assert_eq!(found("batch", Some("other"), "ours"), []);
+    assert_eq!(found("other", None, "ours"), []);
+    assert_eq!(found("batch", None, "theirs"), []);
+    // A task that is put again has changed.
+    tasks.put(&work("batch", Some("report")), "ours", task(2));
+    assert_eq!(found("batch", None, "ours"), [task(2)]);
 }
 
 #[test]
-fn a_task_that_is_put_again_has_changed() {
-    let (tasks, work) = (MemoryTasks::default(), work("batch", None));
-    tasks.put(&work, "ours", task(1));
-    tasks.put(&work, "ours", task(2));
-
-    let found = now(tasks.of_group(&work, "ours")).unwrap();
-
-    assert_eq!(found, [task(2)]);
-}
-
-#[test]
-fn a_task_is_looked_at_by_its_name_until_it_is_forgotten() {
+fn a_task_is_described_by_its_name_until_it_is_forgotten() {
     let tasks = MemoryTasks::default();
     let (a, b) = (arn("a"), arn("b"));
     tasks.put(&work("batch", None), "service:api", task(1));
@@ -65,7 +57,7 @@ fn a_task_is_looked_at_by_its_name_until_it_is_forgotten() {
 }
 
 #[test]
-fn a_call_fails_as_often_as_it_is_told_to() {
+fn a_call_fails_once_or_until_it_is_healed() {
     let (tasks, work) = (MemoryTasks::default(), work("batch", None));
     let denied = TasksError::Denied("no".into());
     tasks.fail_next(TasksCall::OfGroup, denied.clone());

@@ -58,26 +58,16 @@ async fn a_job_whose_client_has_disconnected_is_released_as_failed() {
 }
 
 #[tokio::test]
-async fn a_begin_that_panics_releases_its_capacity() {
-    let table = MemoryTable::faulty([Fault::Panics]);
-    let service = service(&table).await;
-    let begun_on = Arc::clone(&service);
+async fn a_begin_that_panics_or_is_dropped_releases_its_capacity() {
+    for (fault, panics) in [(Fault::Panics, true), (Fault::Hangs, false)] {
+        let service = service(&MemoryTable::faulty([fault])).await;
+        let begun_on = Arc::clone(&service);
 
-    let begun = tokio::spawn(async move { begin(&begun_on).await }).await;
+        let begun = tokio::spawn(async move { begin(&begun_on).await });
+        sleep(Duration::from_millis(50)).await;
+        begun.abort();
 
-    assert!(begun.is_err());
-    assert!(timeout(LONG, service.stop()).await.is_ok());
-}
-
-#[tokio::test]
-async fn a_begin_that_is_dropped_releases_its_capacity() {
-    let table = MemoryTable::faulty([Fault::Hangs]);
-    let service = service(&table).await;
-    let begun_on = Arc::clone(&service);
-
-    let begun = tokio::spawn(async move { begin(&begun_on).await });
-    sleep(Duration::from_millis(50)).await;
-    begun.abort();
-
-    assert!(timeout(LONG, service.stop()).await.is_ok());
+        assert_eq!(begun.await.unwrap_err().is_panic(), panics);
+        assert!(timeout(LONG, service.stop()).await.is_ok());
+    }
 }

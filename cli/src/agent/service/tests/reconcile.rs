@@ -10,56 +10,35 @@ fn lost<const N: usize>(more: [Fault; N]) -> MemoryTable {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_whose_answers_were_lost_is_found_and_released_as_failed() {
-    let table = lost([Silence; 7]);
-    let service = service(&table).await;
+async fn a_permit_without_a_timely_answer_is_released_as_failed_and_starts_no_min_interval() {
+    let plain = json!({ "name": "export", "lock": "exports" });
+    let mut spaced = plain.clone();
+    spaced["minIntervalSeconds"] = 3600.into();
+    for (case, table, lost_releases, request) in [
+        ("lost answers", lost([Silence; 7]), 0, &plain),
+        ("lost releases", lost([]), 5, &plain),
+        ("a late answer", MemoryTable::faulty([Late]), 0, &plain),
+        (
+            "lost requests",
+            MemoryTable::faulty([Silence; 3]),
+            0,
+            &spaced,
+        ),
+    ] {
+        table.lose_releases(lost_releases);
+        let service = service(&table).await;
 
-    let begun = begin(&service).await;
+        let begun = begin_for(&service, request.clone()).await;
 
-    assert_eq!(error(&begun), "Lockstep.Unavailable");
-    until("its release", || table.released() == failed()).await;
-    until("no unconfirmed grant", || {
-        service.registry().capacity.unconfirmed_count() == 0
-    })
-    .await;
-    let asked = table.asked();
-    assert!(asked.iter().all(|one| one.holder == asked[0].holder));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_release_that_gets_no_answer_is_retried() {
-    let table = lost([]);
-    table.lose_releases(5);
-    let service = service(&table).await;
-
-    begin(&service).await.unwrap_err();
-
-    until("its release", || table.released() == failed()).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_permit_acquired_only_by_the_repeated_request_starts_no_min_interval() {
-    let table = MemoryTable::faulty([Silence; 3]);
-    let service = service(&table).await;
-    let request = json!({ "name": "export", "lock": "exports", "minIntervalSeconds": 3600 });
-
-    begin_for(&service, request).await.unwrap_err();
-    until("its release", || table.released() == failed()).await;
-
-    let asked = table.asked();
-    assert_eq!(asked.last().unwrap().min_interval_seconds, None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_grant_that_arrives_after_its_lease_begins_no_job_and_is_released() {
-    let table = MemoryTable::faulty([Late]);
-    let service = service(&table).await;
-
-    let begun = begin(&service).await;
-
-    assert_eq!(error(&begun), "Lockstep.Unavailable");
-    until("its release", || table.released() == failed()).await;
-    assert_eq!(service.registry().open(), 0);
+        assert_eq!(error(&begun), "Lockstep.Unavailable", "{case}");
+        released(&table).await;
+        confirmed(&service).await;
+        assert_eq!(service.registry().open(), 0, "{case}");
+        let asked = table.asked();
+        let same = asked.iter().all(|one| one.holder == asked[0].holder);
+        let interval = asked.last().unwrap().min_interval_seconds;
+        assert!(same && interval.is_none(), "{case}: {asked:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,18 +46,12 @@ async fn an_unconfirmed_grant_is_reported_as_unavailable_and_not_as_held() {
     let table = lost([Silence]);
     let service = service(&table).await;
     begin(&service).await.unwrap_err();
-    until("a repeated request without an answer", || {
-        table.faults() == 0
-    })
-    .await;
+    until("a silent repetition", || table.faults() == 0).await;
 
     let meanwhile = begin(&service).await;
     let or_fail = json!({ "name": "export", "lock": "exports", "overlap": "fail" });
     let failed_meanwhile = begin_for(&service, or_fail).await;
-    until("no unconfirmed grant", || {
-        service.registry().capacity.unconfirmed_count() == 0
-    })
-    .await;
+    confirmed(&service).await;
     let after = begin(&service).await;
 
     assert_eq!(error(&meanwhile), "Lockstep.Unavailable");
@@ -105,11 +78,8 @@ async fn no_request_is_repeated_after_its_lease() {
     let service = service(&MemoryTable::default()).await;
     let silence = || async { Err::<(), _>(ApiError::unavailable("no answer")) };
 
-    let asked = timeout(
-        LONG,
-        retry_until(Instant::now(), ApiError::leaves_open, &*service, silence),
-    )
-    .await;
+    let asking = retry_until(Instant::now(), ApiError::leaves_open, &*service, silence);
+    let asked = timeout(LONG, asking).await;
 
     assert!(matches!(asked, Ok(Err(_))), "{asked:?}");
 }

@@ -1,6 +1,8 @@
 use super::*;
 
 const NOW: Instant = Instant::from_millis(1_000);
+/// A failure, its pause and a probe that the table answers.
+const HALF_OPEN: &str = "sent failing resume answers ";
 
 /// A closed breaker without pauses, whose table has answered.
 fn closed() -> CircuitBreaker {
@@ -9,138 +11,95 @@ fn closed() -> CircuitBreaker {
     breaker
 }
 
-/// A closed breaker with that many messages in flight without a health signal.
-fn closed_with_in_flight(messages: usize) -> CircuitBreaker {
-    let mut breaker = closed();
-    for _ in 0..messages {
-        breaker.dispatched();
+/// Plays the words of `script`: `answers` or `silent` to a probe, `sent` for a dispatched message,
+/// its health signal, `refused` for a failed receive, `resume` for the end of the pause. `5=2` is a
+/// step with room for five messages that receives at most two.
+fn play(mut breaker: CircuitBreaker, script: &str) -> CircuitBreaker {
+    for (index, word) in script.split_whitespace().enumerate() {
+        let opened = match word {
+            "answers" | "silent" => breaker.record_probe(word == "answers", NOW),
+            "failing" => breaker.record_health(Health::Failing, NOW),
+            "unknown" => breaker.record_health(Health::Unknown, NOW),
+            "ok" => breaker.record_health(Health::Ok, NOW),
+            _ => None,
+        };
+        match word {
+            "sent" => breaker.dispatched(),
+            "refused" => breaker.receive_failed(NOW),
+            "resume" => breaker.end_pause(),
+            "silent" => assert!(opened.is_some(), "word {index} of {script}"),
+            step => {
+                let Some((room, expected)) = step.split_once('=') else {
+                    continue;
+                };
+                let expected = match expected {
+                    "wait" => Step::Wait,
+                    "probe" => Step::Probe,
+                    most => Step::Receive(most.parse().unwrap()),
+                };
+                let next = breaker.step(room.parse().unwrap());
+                assert_eq!(next, expected, "word {index} of {script}");
+            }
+        }
     }
-    breaker
-}
-
-/// A breaker after a failure, its pause and a probe that the table answered.
-fn half_open() -> CircuitBreaker {
-    let mut breaker = closed_with_in_flight(1);
-    breaker.record_health(Health::Failing, NOW);
-    breaker.end_pause();
-    breaker.record_probe(true, NOW);
     breaker
 }
 
 #[test]
 fn the_table_is_probed_before_the_first_receive() {
-    let mut breaker = CircuitBreaker::new(7);
-    let first = breaker.step(5);
-
-    let silent = breaker.record_probe(false, NOW).is_some();
-    let paused = breaker.step(5);
-    breaker.end_pause();
-    let resumed = breaker.step(5);
-    breaker.record_probe(true, NOW);
-
-    assert_eq!(
-        (first, silent, paused, resumed),
-        (Step::Probe, true, Step::Wait, Step::Probe)
-    );
-    assert_eq!(
-        breaker.step(5),
-        Step::Receive(1),
-        "after a failed probe one message is received"
+    // After a failed probe one message is received.
+    play(
+        CircuitBreaker::new(7),
+        "5=probe silent 5=wait resume 5=probe answers 5=1",
     );
 }
 
 #[test]
 fn a_closed_breaker_receives_as_many_as_there_is_room_for_whatever_is_in_flight() {
-    let breaker = closed_with_in_flight(3);
-
-    assert_eq!(
-        (breaker.step(7), breaker.step(0)),
-        (Step::Receive(7), Step::Wait)
-    );
+    play(closed(), "sent sent sent 7=7 0=wait");
 }
 
 #[test]
 fn nothing_is_received_during_a_pause() {
-    let mut breaker = closed();
+    let breaker = play(closed(), "refused 5=wait");
 
-    breaker.receive_failed(NOW);
-    let during = (breaker.step(5), breaker.resume_at());
-    breaker.end_pause();
-
-    assert_eq!(
-        (during, breaker.step(5)),
-        ((Step::Wait, Some(NOW)), Step::Receive(5))
-    );
+    assert_eq!(breaker.resume_at(), Some(NOW));
+    play(breaker, "resume 5=5");
 }
 
 #[test]
 fn an_open_breaker_probes_the_table_before_it_receives_a_message() {
-    let mut breaker = closed_with_in_flight(1);
-
-    breaker.record_health(Health::Failing, NOW);
-    breaker.end_pause();
-    let first = breaker.step(5);
-    breaker.record_probe(false, NOW);
-    breaker.end_pause();
-    let second = breaker.step(5);
-
-    assert_eq!((first, second), (Step::Probe, Step::Probe));
+    play(
+        closed(),
+        "sent failing resume 5=probe silent resume 5=probe",
+    );
 }
 
 #[test]
 fn a_half_open_breaker_receives_one_message_and_no_other_before_its_health_signal() {
-    let mut breaker = half_open();
-    assert_eq!(
-        (breaker.step(5), breaker.step(0)),
-        (Step::Receive(1), Step::Wait)
-    );
+    let half_open = play(closed(), HALF_OPEN);
 
-    breaker.dispatched();
-    let undecided = breaker.step(4);
-    breaker.record_health(Health::Failing, NOW);
-    breaker.end_pause();
-
-    assert_eq!((undecided, breaker.step(5)), (Step::Wait, Step::Probe));
+    play(half_open, "5=1 0=wait sent 4=wait failing resume 5=probe");
 }
 
 #[test]
 fn an_open_breaker_waits_for_the_messages_that_were_in_flight_when_it_opened() {
-    let mut breaker = closed_with_in_flight(3);
-
-    breaker.record_health(Health::Failing, NOW);
-    breaker.end_pause();
-    let with_two_in_flight = breaker.step(5);
-    breaker.record_health(Health::Unknown, NOW);
-    breaker.record_health(Health::Unknown, NOW);
-
-    assert_eq!(
-        (with_two_in_flight, breaker.step(5)),
-        (Step::Wait, Step::Probe)
+    play(
+        closed(),
+        "sent sent sent failing resume 5=wait unknown unknown 5=probe",
     );
 }
 
 #[test]
 fn only_a_message_that_gets_through_closes_the_breaker() {
-    let mut breaker = half_open();
+    let half_open = play(closed(), HALF_OPEN);
 
-    breaker.dispatched();
-    breaker.record_health(Health::Unknown, NOW);
-    let malformed = breaker.step(5);
-    breaker.dispatched();
-    breaker.record_health(Health::Ok, NOW);
-
-    assert_eq!(
-        (malformed, breaker.step(5)),
-        (Step::Receive(1), Step::Receive(5))
-    );
+    play(half_open, "sent unknown 5=1 sent ok 5=5");
 }
 
 #[test]
 fn failures_of_several_messages_at_once_count_as_one_and_begin_one_pause() {
-    let mut breaker = CircuitBreaker::new(7);
-    for _ in 0..3 {
-        breaker.dispatched();
-    }
+    let mut breaker = play(CircuitBreaker::new(7), "sent sent sent");
 
     let pauses = [(); 3].map(|()| breaker.record_health(Health::Failing, NOW).is_some());
 

@@ -10,43 +10,32 @@ const GROUP: &str = "lockstep:team/db:nightly:ba7816bf8f01cfea";
 /// A Fargate task that was stopped, shaped like the example of
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_task_events.html>.
 pub(super) fn task_event() -> Value {
-    let task =
-        "arn:aws:ecs:us-west-2:111122223333:task/FargateCluster/c13b4cb40f1f4fe4a2971f76ae5a47ad";
+    let arn = |rest: &str| format!("arn:aws:ecs:us-west-2:111122223333:{rest}");
+    let task = arn("task/FargateCluster/c13b4cb40f1f4fe4a2971f76ae5a47ad");
     let environment = json!([
         { "name": "MODE", "value": "full" },
         { "name": "LOCKSTEP_FENCING_TOKEN", "value": "1767225600000" }
     ]);
     json!({
-        "version": "0",
-        "id": "3317b2af-7005-947d-b652-f55e762e571a",
+        "version": "0", "id": "3317b2af-7005-947d-b652-f55e762e571a",
         "detail-type": "ECS Task State Change",
         "source": "aws.ecs",
-        "account": "111122223333",
-        "time": "2020-01-23T17:57:58Z",
-        "region": "us-west-2",
+        "account": "111122223333", "time": "2020-01-23T17:57:58Z", "region": "us-west-2",
         "resources": [task],
         "detail": {
             "attachments": [{ "id": "1789bcae", "type": "eni", "status": "DELETED", "details": [] }],
             "availabilityZone": "us-west-2c",
-            "clusterArn": "arn:aws:ecs:us-west-2:111122223333:cluster/FargateCluster",
+            "clusterArn": arn("cluster/FargateCluster"),
             "containers": [{
-                "containerArn": "arn:aws:ecs:us-west-2:111122223333:container/cf159fd6",
-                "exitCode": 137,
-                "lastStatus": "STOPPED",
-                "name": "report",
+                "containerArn": arn("container/cf159fd6"),
+                "exitCode": 137, "lastStatus": "STOPPED", "name": "report",
                 "image": "111122223333.dkr.ecr.us-west-2.amazonaws.com/report:latest",
                 "runtimeId": "c13b4cb40f1f4fe4a2971f76ae5a47ad-3935363592",
-                "taskArn": task,
-                "networkInterfaces": [],
-                "cpu": "0"
+                "taskArn": task, "networkInterfaces": [], "cpu": "0"
             }],
             "createdAt": "2020-01-23T17:57:34.402Z",
-            "launchType": "FARGATE",
-            "cpu": "256",
-            "memory": "512",
-            "desiredStatus": "STOPPED",
-            "group": GROUP,
-            "lastStatus": "STOPPED",
+            "launchType": "FARGATE", "cpu": "256", "memory": "512",
+            "desiredStatus": "STOPPED", "group": GROUP, "lastStatus": "STOPPED",
             "overrides": { "containerOverrides": [
                 { "name": "sidecar" }, { "name": "report", "environment": environment }
             ] },
@@ -56,10 +45,8 @@ pub(super) fn task_event() -> Value {
             "stopCode": "EssentialContainerExited",
             "stoppedReason": "Essential container in task exited",
             "updatedAt": "2020-01-23T18:00:00Z",
-            "taskArn": task,
-            "taskDefinitionArn": "arn:aws:ecs:us-west-2:111122223333:task-definition/report:1",
-            "version": 4,
-            "platformVersion": "1.3.0"
+            "taskArn": task, "taskDefinitionArn": arn("task-definition/report:1"),
+            "version": 4, "platformVersion": "1.3.0"
         }
     })
 }
@@ -73,13 +60,14 @@ fn task_of(event: Value) -> (Task, Option<FencingToken>) {
 
 #[test]
 fn a_stopped_task_tells_lock_holder_grant_and_how_it_ended() {
+    let trigger = Trigger::read(task_event()).unwrap();
     let Trigger::TaskChanged {
         lock,
         holder_hash,
         work,
         task,
         token,
-    } = Trigger::read(task_event()).unwrap()
+    } = trigger
     else {
         panic!("a task has changed");
     };
@@ -104,7 +92,7 @@ fn a_stopped_task_tells_lock_holder_grant_and_how_it_ended() {
 }
 
 #[test]
-fn a_task_that_is_told_to_stop_has_not_stopped() {
+fn a_task_with_a_pending_stop_has_not_stopped() {
     let status = Some(json!("RUNNING"));
 
     let (task, _) = task_of(with(task_event(), "/detail/lastStatus", status));
@@ -114,13 +102,11 @@ fn a_task_that_is_told_to_stop_has_not_stopped() {
 
 #[test]
 fn what_an_event_of_a_task_need_not_have_may_be_missing_or_odd() {
+    let overrides = json!({ "containerOverrides": [{ "name": "report" }] });
     for (path, value) in [
         ("/detail/overrides", None),
         ("/detail/overrides", Some(json!({}))),
-        (
-            "/detail/overrides",
-            Some(json!({ "containerOverrides": [{ "name": "report" }] })),
-        ),
+        ("/detail/overrides", Some(overrides)),
         ("/detail/containers", None),
         ("/detail/stoppedReason", None),
         ("/detail/stoppedAt", None),
@@ -146,7 +132,7 @@ fn a_fencing_token_that_is_no_number_is_none() {
 }
 
 #[test]
-fn a_task_of_anybody_else_is_ignored() {
+fn a_task_of_another_group_is_ignored() {
     let foreign = [Some(json!("service:api")), Some(json!("lockstep:x")), None];
     for group in foreign {
         // Nothing else of a foreign event matters.
@@ -155,9 +141,7 @@ fn a_task_of_anybody_else_is_ignored() {
 
         let trigger = Trigger::read(event).unwrap();
 
-        assert!(
-            matches!(trigger, Trigger::Ignored { .. }),
-            "{group:?}: {trigger:?}"
-        );
+        let is_ignored = matches!(trigger, Trigger::Ignored { .. });
+        assert!(is_ignored, "{group:?}: {trigger:?}");
     }
 }
