@@ -2,7 +2,8 @@
 
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;
-use lockstep_tests::timeline::{Timeline, feed, html, scenario, svg, text, verdict, watch};
+use lockstep_tests::stack::Stack;
+use lockstep_tests::timeline::{Timeline, html, scenario, svg, text, verdict, watch};
 use std::fs;
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
@@ -60,14 +61,14 @@ fn arguments(mut given: impl Iterator<Item = String>) -> Result<Option<PathBuf>,
 }
 
 /// Whether all came out as it should.
-async fn demo(out: &Path) -> feed::Result<bool> {
-    let stack = feed::Stack::connect().await?;
+async fn demo(out: &Path) -> Result<bool, String> {
+    let stack = Stack::connect().await?;
     // A name of its own, so that the demo can run again on the same stack.
     let lock = format!("nightly-report-{}", SystemClock.now().millis());
     let lease = scenario::LEASE_SECONDS;
     let mut watch = watch::Watch::new(stack, lock, lease, |at, what| println!("{at:>7}  {what}"));
-    scenario::play(&mut watch).await?;
-    let timeline = watch.timeline().await?;
+    scenario::play(&mut watch).await;
+    let timeline = watch.timeline().await;
     println!("\n{}", text::render(&timeline, coloured()));
     let files = write(&timeline, out).map_err(|error| format!("{}: {error}", out.display()))?;
     println!("{}\n", verdict::Summary::of(&timeline));

@@ -28,7 +28,7 @@ pub use json_api::Reply;
 pub use machines::{Functions, Turn};
 pub use operator::Operator;
 pub use past::ending;
-pub use records::{Event, Record, Run, overlaps, runs};
+pub use records::{Event, Record, Run, overlaps, overlaps_of, runs};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::clock::{Clock, SystemClock};

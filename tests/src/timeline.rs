@@ -2,8 +2,6 @@
 //!
 //! The demo collects it from a deployed stack; the renderers draw it. Times are epoch milliseconds.
 
-pub mod containers;
-pub mod feed;
 pub mod html;
 pub mod journal;
 pub mod layout;
@@ -16,7 +14,7 @@ pub mod watch;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use containers::Container;
+use crate::stack::{Ended, Run};
 use journal::Journal;
 
 /// Epoch milliseconds.
@@ -127,6 +125,30 @@ pub enum Fate {
     },
 }
 
+impl Fate {
+    /// What an execution of exclusive-run came to.
+    ///
+    /// # Panics
+    /// For an output that exclusive-run does not give.
+    pub fn of(ended: &Ended) -> Self {
+        if ended.status != "SUCCEEDED" {
+            let named = Some(&ended.error).filter(|error| !error.is_empty());
+            return Self::Failed {
+                error: named.unwrap_or(&ended.status).clone(),
+                cause: ended.cause.clone(),
+            };
+        }
+        let text = |name: &str| ended.output[name].as_str().unwrap_or_default().to_owned();
+        let (holder, message) = (text("holder"), text("message"));
+        match ended.answer() {
+            "" => Self::Succeeded,
+            "skipped" => Self::Skipped { holder, message },
+            "duplicate" => Self::Duplicate { holder, message },
+            other => panic!("an execution answered with status {other}"),
+        }
+    }
+}
+
 /// All of a run of the demo.
 #[derive(Clone, Debug)]
 pub struct Timeline {
@@ -139,7 +161,7 @@ pub struct Timeline {
     /// What the functions logged.
     pub journal: Journal,
     /// What the containers recorded.
-    pub containers: Vec<Container>,
+    pub containers: Vec<Run>,
     /// Who was evicted, and when.
     pub evictions: Vec<(String, Millis)>,
     /// Whose execution was stopped from outside, and when.
@@ -170,10 +192,9 @@ impl Timeline {
 
     /// The container that ran for an execution.
     #[must_use]
-    pub fn container(&self, holder: &str) -> Option<&Container> {
-        self.containers
-            .iter()
-            .find(|container| container.holder == holder)
+    pub fn container(&self, holder: &str) -> Option<&Run> {
+        let mut containers = self.containers.iter();
+        containers.find(|container| container.holder() == holder)
     }
 
     /// When an execution was evicted.
@@ -199,4 +220,35 @@ impl Timeline {
 fn moment(moments: &[(String, Millis)], holder: &str) -> Option<Millis> {
     let own = moments.iter().find(|(of, _)| of == holder);
     own.map(|(_, at)| *at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ended, Fate};
+    use serde_json::{Value, json};
+
+    fn fate(output: Value) -> Fate {
+        Fate::of(&Ended {
+            arn: "arn".into(),
+            status: "SUCCEEDED".into(),
+            output,
+            error: String::new(),
+            cause: String::new(),
+            started: 0,
+            stopped: 1,
+        })
+    }
+
+    #[test]
+    fn the_output_of_a_success_tells_what_it_was() {
+        let expected = Fate::Skipped {
+            holder: "h".into(),
+            message: "held".into(),
+        };
+        let skipped = json!({ "status": "skipped", "holder": "h", "message": "held" });
+        assert_eq!(fate(skipped), expected);
+        assert_eq!(fate(json!({ "TaskArn": "t" })), Fate::Succeeded);
+        let unknown = || fate(json!({ "status": "queued" }));
+        assert!(std::panic::catch_unwind(unknown).is_err());
+    }
 }

@@ -126,28 +126,34 @@ impl Stack {
 
     async fn wait_until(&self, arn: &str, deadline: u64) -> Ended {
         loop {
-            let describe = self.sfn.describe_execution().execution_arn(arn);
-            let told = describe.send().await.expect("an execution's description");
-            if told.status != ExecutionStatus::Running {
-                let millis = |time: Option<aws_sdk_sfn::primitives::DateTime>| {
-                    time.map_or(0.0, |time| time.as_secs_f64() * 1000.0) as u64
-                };
-                let output = told.output.as_deref();
-                return Ended {
-                    arn: arn.to_owned(),
-                    status: told.status.as_str().to_owned(),
-                    output: output.map_or(Value::Null, |text| {
-                        serde_json::from_str(text).expect("an output is JSON")
-                    }),
-                    error: told.error.unwrap_or_default(),
-                    cause: told.cause.unwrap_or_default(),
-                    started: millis(Some(told.start_date)),
-                    stopped: millis(told.stop_date),
-                };
+            if let Some(ended) = self.ended(arn).await {
+                return ended;
             }
             assert!(now() < deadline, "{arn} still runs");
             pause(100).await;
         }
+    }
+
+    /// How an execution ended; none while it runs.
+    pub async fn ended(&self, arn: &str) -> Option<Ended> {
+        let describe = self.sfn.describe_execution().execution_arn(arn);
+        let described = describe.send().await.expect("an execution's description");
+        if described.status == ExecutionStatus::Running {
+            return None;
+        }
+        let millis = |time: Option<aws_sdk_sfn::primitives::DateTime>| {
+            time.map_or(0.0, |time| time.as_secs_f64() * 1000.0) as u64
+        };
+        let json = |text: &str| serde_json::from_str(text).expect("an output is JSON");
+        Some(Ended {
+            arn: arn.to_owned(),
+            status: described.status.as_str().to_owned(),
+            output: described.output.as_deref().map_or(Value::Null, json),
+            error: described.error.unwrap_or_default(),
+            cause: described.cause.unwrap_or_default(),
+            started: millis(Some(described.start_date)),
+            stopped: millis(described.stop_date),
+        })
     }
 
     /// Starts an exclusive run and waits for its end, at most `seconds`.

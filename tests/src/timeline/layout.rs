@@ -77,7 +77,7 @@ impl Row {
             ended: execution.ended,
             waited: journal.wait(holder),
             held,
-            worked: container.map(|known| (known.started, stop(known.stopped()))),
+            worked: container.map(|known| (known.start, stop(known.end))),
             renewals: journal.renewals(holder).collect(),
             evicted: timeline.evicted(holder),
             killed: timeline.killed(holder),
@@ -152,10 +152,14 @@ impl Row {
         let grant = timeline.journal.grant(&execution.arn);
         lines.extend(grant.map(|(at, token)| format!("granted {} with token {token}", clock(at))));
         if let Some(container) = timeline.container(&execution.arn) {
-            let (id, from) = (&container.id, clock(container.started));
+            let (id, from) = (&container.id, clock(container.start));
             lines.push(format!("container {id} started {from}"));
             lines.extend(self.sigterm.map(|at| format!("SIGTERM {}", clock(at))));
-            lines.extend(container.ended.map(|at| format!("work done {}", clock(at))));
+            lines.extend(
+                container
+                    .done()
+                    .map(|at| format!("work done {}", clock(at))),
+            );
         }
         lines.extend(self.killed.map(|at| format!("killed {}", clock(at))));
         lines.extend(self.recovered.map(|at| format!("recovered {}", clock(at))));

@@ -1,9 +1,9 @@
 //! The timeline as one SVG picture: no script, no font, no address outside of it.
 
-use super::containers::Container;
 use super::layout::{Row, Scale};
 use super::verdict::Summary;
 use super::{Scene, Timeline};
+use crate::stack::Run;
 use std::fmt::Write as _;
 
 mod picture;
@@ -135,12 +135,12 @@ impl Picture {
             "what the containers themselves recorded",
         );
         for container in &timeline.containers {
-            let stopped = container.stopped().unwrap_or(timeline.end());
+            let stopped = container.end.unwrap_or(timeline.end());
             let title = escape(&lane_title(timeline, container));
             self.put(&format!("<g><title>{title}</title>"));
             self.bar(
                 "work container",
-                (container.started, stopped),
+                (container.start, stopped),
                 self.y + 26.0,
                 12.0,
             );
@@ -169,16 +169,17 @@ impl Picture {
     }
 }
 
-fn lane_title(timeline: &Timeline, container: &Container) -> String {
-    let name = timeline.name_of(&container.holder);
-    let end = match (container.sigterm, container.stopped()) {
+fn lane_title(timeline: &Timeline, container: &Run) -> String {
+    let name = timeline.name_of(container.holder());
+    let end = match (container.sigterm, container.end) {
         (Some(_), _) => "SIGTERM",
         (_, Some(_)) => "work done",
         (_, None) => "never told its end",
     };
     format!(
         "container {} of {name}, token {}, {end}",
-        container.id, container.token
+        container.id,
+        container.token()
     )
 }
 

@@ -38,8 +38,8 @@ pub fn render(timeline: &Timeline, colour: bool) -> String {
     put("what the containers themselves recorded", "");
     let mut lane = Line::new(scale);
     for container in &timeline.containers {
-        let stopped = container.stopped().unwrap_or(timeline.end());
-        lane.bar((container.started, stopped), ('━', Paint::Work));
+        let stopped = container.end.unwrap_or(timeline.end());
+        lane.bar((container.start, stopped), ('━', Paint::Work));
     }
     put("", &lane.render(colour));
     put("", "");
