@@ -56,7 +56,6 @@ pub struct Row {
 
 impl Row {
     /// The row of an execution.
-    #[must_use]
     pub fn of(timeline: &Timeline, execution: &Execution) -> Self {
         let (journal, holder) = (&timeline.journal, &execution.arn);
         let container = timeline.container(holder);
@@ -135,7 +134,6 @@ impl Row {
     }
 
     /// Its last moment in the picture.
-    #[must_use]
     pub fn last(&self) -> Millis {
         let bars = [self.held, self.worked].into_iter().flatten();
         bars.map(|(_, to)| to).fold(self.ended, Millis::max)
@@ -184,7 +182,6 @@ fn exit_code(cause: &str) -> Option<i64> {
 }
 
 /// A length of time in seconds with one digit.
-#[must_use]
 pub fn seconds(millis: Millis) -> String {
     let tenths = (millis + 50) / 100;
     format!("{}.{} s", tenths / 10, tenths % 10)

@@ -115,13 +115,13 @@ fn container(name: &str, token: u64, from: Millis, to: Millis) -> Run {
 /// is recovered, and two wait for it.
 fn log(containers: &[Run]) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut say = |at: Millis, message: &str, of: &Run| {
+    let mut say = |at: Millis, event: &str, of: &Run| {
         let (at, expires) = (
             Timestamp::from_millis(at),
             Timestamp::from_millis(at + 3000),
         );
         lines.push(format!(
-            r#"{{"timestamp":"{}","message":"{message}","lock":"nightly","holder":"{}","token":{},"expires_at":"{}","action":"Recover"}}"#,
+            r#"{{"timestamp":"{}","event":"{event}","lock":"nightly","holder":"{}","token":{},"expires_at":"{}","action":"Recover"}}"#,
             rfc3339(at), of.holder(), of.token(), rfc3339(expires)
         ));
     };
@@ -132,11 +132,11 @@ fn log(containers: &[Run]) -> Vec<String> {
             say(beat, "renewed", container);
         }
         let killed = container.holder() == arn("g1");
-        let (after, message) = match killed {
-            true => (1200, "looked after"),
+        let (after, event) = match killed {
+            true => (1200, "holder_checked"),
             false => (200, "released"),
         };
-        say(ended + after, message, container);
+        say(ended + after, event, container);
     }
     say(START + 37_000, "queued", &containers[7]);
     say(START + 37_200, "queued", &containers[8]);

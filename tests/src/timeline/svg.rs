@@ -29,7 +29,6 @@ const BOTTOM: f64 = 136.0;
 const LETTER: f64 = 6.3;
 
 /// Draws the timeline.
-#[must_use]
 pub fn render(timeline: &Timeline) -> String {
     let rows = timeline.executions.len() as f64;
     let scenes = Scene::ALL.len() as f64;
@@ -58,7 +57,6 @@ pub fn render(timeline: &Timeline) -> String {
 }
 
 /// What the picture shows, in a sentence.
-#[must_use]
 pub fn headline(timeline: &Timeline) -> String {
     let sum = Summary::of(timeline);
     let (executions, runs, overlaps) = (sum.executions, sum.runs, sum.overlaps);
@@ -66,7 +64,6 @@ pub fn headline(timeline: &Timeline) -> String {
 }
 
 /// The figures that the headline leaves out.
-#[must_use]
 pub fn subline(timeline: &Timeline) -> String {
     let sum = Summary::of(timeline);
     let grow = if sum.tokens_grow {

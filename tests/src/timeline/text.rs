@@ -18,7 +18,6 @@ const LEGEND: &str = "━ container works   ─ lock held   ░ waits in the que
                       † killed   ▼ SIGTERM   ▲ recovered";
 
 /// Draws the timeline. Without `colour` there is no escape sequence in it.
-#[must_use]
 pub fn render(timeline: &Timeline, colour: bool) -> String {
     let scale = Scale::new(timeline, (CHART - 1) as f64);
     let mut text = String::new();

@@ -7,7 +7,6 @@ pub use summary::Summary;
 use super::{Execution, Fate, Scene, Timeline};
 
 /// All that is not as it should be; empty when the demo succeeded.
-#[must_use]
 pub fn problems(timeline: &Timeline) -> Vec<String> {
     let summary = Summary::of(timeline);
     let mut problems = Vec::new();

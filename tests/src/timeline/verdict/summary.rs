@@ -31,7 +31,6 @@ pub struct Summary {
 
 impl Summary {
     /// The figures of a timeline.
-    #[must_use]
     pub fn of(timeline: &Timeline) -> Self {
         let executions = &timeline.executions;
         let count = |wanted: fn(&Fate) -> bool| {
