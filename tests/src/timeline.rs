@@ -52,7 +52,6 @@ impl Scene {
     ];
 
     /// Its letter: the first part of its executions' names.
-    #[must_use]
     pub const fn letter(self) -> char {
         match self {
             Self::Burst => 'a',
@@ -66,7 +65,6 @@ impl Scene {
     }
 
     /// What happens in it.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Burst => "one tick, delivered ten times at once",
@@ -170,14 +168,12 @@ pub struct Timeline {
 
 impl Timeline {
     /// First moment of the picture.
-    #[must_use]
     pub fn start(&self) -> Millis {
         let started = self.executions.iter().map(|execution| execution.started);
         started.min().unwrap_or(0)
     }
 
     /// Last moment of the picture.
-    #[must_use]
     pub fn end(&self) -> Millis {
         let ended = self.executions.iter().map(|execution| execution.ended);
         ended.max().unwrap_or(0).max(self.start() + 1)
@@ -191,26 +187,22 @@ impl Timeline {
     }
 
     /// The container that ran for an execution.
-    #[must_use]
     pub fn container(&self, holder: &str) -> Option<&Run> {
         let mut containers = self.containers.iter();
         containers.find(|container| container.holder() == holder)
     }
 
     /// When an execution was evicted.
-    #[must_use]
     pub fn evicted(&self, holder: &str) -> Option<Millis> {
         moment(&self.evictions, holder)
     }
 
     /// When an execution was killed.
-    #[must_use]
     pub fn killed(&self, holder: &str) -> Option<Millis> {
         moment(&self.kills, holder)
     }
 
     /// The name of a holder in the picture; its ARN if it is a stranger.
-    #[must_use]
     pub fn name_of<'a>(&'a self, holder: &'a str) -> &'a str {
         let known = self.executions.iter().find(|known| known.arn == holder);
         known.map_or(holder, |execution| &execution.name)

@@ -52,7 +52,6 @@ pub struct Run {
 }
 
 /// The runs that `records` tell of, in the order of their starts.
-#[must_use]
 pub fn runs(records: &[Record]) -> Vec<Run> {
     let starts = records.iter().filter(|r| r.event == Event::Start);
     let mut runs: Vec<_> = starts
@@ -96,7 +95,6 @@ pub fn overlaps_of(runs: &[Run], permits: usize) -> usize {
 
 impl Run {
     /// The fencing token that the container was given.
-    #[must_use]
     pub fn token(&self) -> u64 {
         let token = self.env.get("LOCKSTEP_FENCING_TOKEN");
         token.and_then(|text| text.parse().ok()).unwrap_or(0)
