@@ -37,12 +37,10 @@ async fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // The client of the stack panics with one line where it gets no usable answer.
-    std::panic::set_hook(Box::new(|panic| eprintln!("demo: {panic}")));
-    match tokio::spawn(demo(out)).await {
-        Ok(Ok(true)) => ExitCode::SUCCESS,
-        Ok(Ok(false)) | Err(_) => ExitCode::FAILURE,
-        Ok(Err(problem)) => {
+    match demo(&out).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
             eprintln!("demo: {problem}");
             ExitCode::FAILURE
         }
@@ -63,7 +61,7 @@ fn arguments(mut given: impl Iterator<Item = String>) -> Result<Option<PathBuf>,
 }
 
 /// Whether all came out as it should.
-async fn demo(out: PathBuf) -> Result<bool, String> {
+async fn demo(out: &Path) -> Result<bool, String> {
     let stack = Stack::connect().await?;
     // A name of its own, so that the demo can run again on the same stack.
     let lock = format!("nightly-report-{}", SystemClock.now().millis());
@@ -72,7 +70,7 @@ async fn demo(out: PathBuf) -> Result<bool, String> {
     scenario::play(&mut watch).await;
     let timeline = watch.timeline().await;
     println!("\n{}", text::render(&timeline, coloured()));
-    let files = write(&timeline, &out).map_err(|error| format!("{}: {error}", out.display()))?;
+    let files = write(&timeline, out).map_err(|error| format!("{}: {error}", out.display()))?;
     println!("{}\n", verdict::Summary::of(&timeline));
     for file in files {
         println!("wrote {}", file.display());

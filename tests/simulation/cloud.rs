@@ -58,21 +58,13 @@ pub(crate) struct TaskRow {
     /// The token that its container was started with.
     pub(crate) token: FencingToken,
     pub(crate) request: TaskRequest,
-    pub(crate) status: TaskStatus,
-    pub(crate) version: u64,
+    pub(crate) now: TaskState,
     /// When RunTask was called.
     pub(crate) requested: u64,
     /// Since when lists show it.
     pub(crate) listed: u64,
-    pub(crate) started: Option<u64>,
-    pub(crate) stopped: Option<u64>,
-    /// When its container exited.
-    pub(crate) exited: Option<u64>,
-    /// When ECS began to stop it, and under which `stopCode`.
-    pub(crate) stopping: Option<(u64, &'static str)>,
-    pub(crate) exit_code: Option<i64>,
     /// What it was like before, and until when.
-    pub(crate) before: Vec<(u64, TaskSnapshot)>,
+    pub(crate) before: Vec<(u64, TaskState)>,
     /// Tells the container to stop.
     pub(crate) signal: Slot<()>,
     /// Tells whoever waits for the end.
@@ -80,41 +72,31 @@ pub(crate) struct TaskRow {
 }
 
 /// What DescribeTasks shows of a task.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TaskSnapshot {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TaskState {
     pub(crate) status: TaskStatus,
     pub(crate) version: u64,
     pub(crate) started: Option<u64>,
     pub(crate) stopped: Option<u64>,
+    /// When its container exited.
     pub(crate) exited: Option<u64>,
+    /// When ECS began to stop it, and under which `stopCode`.
     pub(crate) stopping: Option<(u64, &'static str)>,
     pub(crate) exit_code: Option<i64>,
 }
 
 impl TaskRow {
-    /// The task as it is now.
-    pub(crate) const fn snapshot(&self) -> TaskSnapshot {
-        TaskSnapshot {
-            status: self.status,
-            version: self.version,
-            started: self.started,
-            stopped: self.stopped,
-            exited: self.exited,
-            stopping: self.stopping,
-            exit_code: self.exit_code,
-        }
-    }
-
     /// The task as it was at `time`.
-    pub(crate) fn snapshot_at(&self, time: u64) -> TaskSnapshot {
+    pub(crate) fn at(&self, time: u64) -> TaskState {
         let before = self.before.iter().find(|(until, _)| time < *until);
-        before.map_or_else(|| self.snapshot(), |(_, snapshot)| *snapshot)
+        before.map_or(self.now, |(_, state)| *state)
     }
 }
 
 /// Where a task is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TaskStatus {
+    #[default]
     Pending,
     Running,
     Stopping,
@@ -140,7 +122,17 @@ impl TaskStatus {
     }
 }
 
+/// The holder that an execution is.
+pub(crate) fn holder_of(execution: &ExecutionArn) -> HolderId {
+    HolderId::new(execution.as_str()).expect("an ARN is a holder")
+}
+
 impl Cloud {
+    /// The execution behind `holder`.
+    pub(crate) fn execution_of(&self, holder: &HolderId) -> Option<&ExecutionRow> {
+        self.executions.get(&ExecutionArn::of_holder(holder)?)
+    }
+
     /// Whether the execution behind `holder` runs; `None` when the holder is no execution.
     pub(crate) fn runs(&self, holder: &HolderId) -> Option<bool> {
         let arn = ExecutionArn::of_holder(holder)?;
@@ -153,17 +145,14 @@ impl Cloud {
         &'a self,
         holder: &'a HolderId,
     ) -> impl Iterator<Item = (&'a String, &'a TaskRow)> {
-        let live = |row: &TaskRow| row.holder == *holder && row.status.is_live();
+        let live = |row: &TaskRow| row.holder == *holder && row.now.status.is_live();
         self.tasks.iter().filter(move |(_, row)| live(row))
     }
 
     /// Whether anything of the cloud is still at work.
     pub(crate) fn is_busy(&self) -> bool {
         let runs = self.executions.values().any(|row| row.ended.is_none());
-        let works = self
-            .tasks
-            .values()
-            .any(|row| row.status != TaskStatus::Stopped);
-        runs || works
+        let mut tasks = self.tasks.values();
+        runs || tasks.any(|row| row.now.status != TaskStatus::Stopped)
     }
 }

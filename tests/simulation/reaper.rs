@@ -36,6 +36,7 @@ pub(crate) fn execution_changed(world: &Arc<World>, arn: &ExecutionArn, status: 
 
 /// The event of a task as it is now.
 pub(crate) fn task_event(arn: &str, row: &TaskRow) -> Value {
+    let now = row.now;
     let time = |at: Option<u64>| at.map(|at| rfc3339(Timestamp::from_millis(at)));
     let overrides = &row.request.overrides.container_overrides;
     let overrides: Vec<_> = overrides
@@ -53,14 +54,14 @@ pub(crate) fn task_event(arn: &str, row: &TaskRow) -> Value {
             "taskArn": arn,
             "clusterArn": format!("arn:aws:ecs:eu-west-1:1:cluster/{}", row.request.cluster),
             "group": row.request.group(),
-            "lastStatus": row.status.name(),
-            "version": row.version,
-            "stopCode": row.stopping.map(|(_, code)| code),
-            "stoppingAt": time(row.stopping.map(|(at, _)| at)),
-            "executionStoppedAt": time(row.exited),
-            "startedAt": time(row.started),
-            "stoppedAt": time(row.stopped),
-            "containers": [{ "name": "job", "runtimeId": arn, "exitCode": row.exit_code }],
+            "lastStatus": now.status.name(),
+            "version": now.version,
+            "stopCode": now.stopping.map(|(_, code)| code),
+            "stoppingAt": time(now.stopping.map(|(at, _)| at)),
+            "executionStoppedAt": time(now.exited),
+            "startedAt": time(now.started),
+            "stoppedAt": time(now.stopped),
+            "containers": [{ "name": "job", "runtimeId": arn, "exitCode": now.exit_code }],
             "overrides": { "containerOverrides": overrides },
         },
     })

@@ -2,7 +2,6 @@
 
 use crate::engine::locked;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
@@ -52,39 +51,9 @@ pub(crate) async fn race<A, B>(
     left: impl Future<Output = A>,
     right: impl Future<Output = B>,
 ) -> First<A, B> {
-    let (mut left, mut right) = (pin!(left), pin!(right));
-    poll_fn(|context| {
-        if let Poll::Ready(value) = left.as_mut().poll(context) {
-            return Poll::Ready(First::Left(value));
-        }
-        right.as_mut().poll(context).map(First::Right)
-    })
-    .await
-}
-
-/// One of several that are waited for.
-pub(crate) type Branch<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Waits until all have succeeded, or one has failed; the others are dropped then.
-pub(crate) async fn all_or_first_failure<T, E>(
-    mut all: Vec<Branch<'_, Result<T, E>>>,
-) -> Result<Vec<T>, E> {
-    let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        for (future, done) in all.iter_mut().zip(&mut done) {
-            if done.is_none()
-                && let Poll::Ready(end) = future.as_mut().poll(context)
-            {
-                match end {
-                    Ok(value) => *done = Some(value),
-                    Err(failure) => return Poll::Ready(Err(failure)),
-                }
-            }
-        }
-        if done.iter().any(Option::is_none) {
-            return Poll::Pending;
-        }
-        Poll::Ready(Ok(done.iter_mut().filter_map(Option::take).collect()))
-    })
-    .await
+    tokio::select! {
+        biased;
+        value = left => First::Left(value),
+        value = right => First::Right(value),
+    }
 }

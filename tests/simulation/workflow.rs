@@ -7,7 +7,7 @@ use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::witness::{RunFacts, Terms};
 use crate::world::World;
-use lockstep::domain::{ExecutionArn, ExecutionEnd, HolderId, LockKey};
+use lockstep::domain::{ExecutionArn, ExecutionEnd, LockKey};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Story {
 pub(crate) fn start(world: &Arc<World>, order: &Order) {
     let input = &order.input;
     world.note(order.name(), format_args!("starts with {input}"));
-    let holder = HolderId::new(order.arn.as_str()).expect("an ARN is a holder");
+    let holder = cloud::holder_of(&order.arn);
     let terms = Terms::read(input).expect("the input names a lock");
     let facts = RunFacts::of(terms);
     locked(&world.witness).runs.insert(holder, facts);

@@ -5,9 +5,8 @@
 //! `AWS_ENDPOINT_URL_DYNAMODB` is one that runs already, and wins.
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Builder;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{Builder, Credentials, Region};
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::create_table::CreateTableError;
 use aws_sdk_dynamodb::types::{
@@ -68,11 +67,7 @@ pub async fn endpoint() -> &'static str {
 /// A client of `endpoint` with the settings of the functions, but for the time it gives an attempt:
 /// how fast this machine is, is no matter here.
 pub async fn client(endpoint: &str, retries: Retries) -> Client {
-    let mut config = Builder::from(&lockstep::aws::sdk_config().await)
-        .endpoint_url(endpoint)
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
-        .timeout_config(patience());
+    let mut config = Builder::from(&crate::sdk_config(endpoint).await);
     if let Retries::Off = retries {
         config = config.retry_config(RetryConfig::disabled());
     }
@@ -147,15 +142,6 @@ fn keys(partition: &str, sort: &str) -> Vec<KeySchemaElement> {
         element.build().expect("all is set")
     };
     vec![key(partition, KeyType::Hash), key(sort, KeyType::Range)]
-}
-
-fn patience() -> TimeoutConfig {
-    let attempt = Duration::from_secs(60);
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(attempt)
-        .operation_attempt_timeout(attempt)
-        .operation_timeout(3 * attempt);
-    timeouts.build()
 }
 
 async fn start(folder: &str) -> String {

@@ -21,25 +21,16 @@ pub const KEYS: usize = 3;
 pub const RETENTION: Seconds = Seconds::of(60);
 
 /// A point `millis` after a minute before [`BASE`].
-#[must_use]
 pub fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(BASE - 60_000 + millis)
 }
 
 /// The holder number `index`.
-///
-/// # Panics
-/// Never.
-#[must_use]
 pub fn holder(index: usize) -> HolderId {
     HolderId::new(format!("arn:aws:states:x:1:execution:m:{index}#a.b")).expect("a valid holder")
 }
 
 /// The run key number `index`.
-///
-/// # Panics
-/// Never.
-#[must_use]
 pub fn run_key(index: usize) -> RunKey {
     RunKey::new(format!("schedule/{index}#tick")).expect("a valid run key")
 }

@@ -62,7 +62,6 @@ pub struct Grants(BTreeMap<HolderId, Vec<(FencingToken, Option<RunKey>)>>);
 
 impl Grants {
     /// The command of `step`, said by one who has seen `record`.
-    #[must_use]
     pub fn command(&self, step: &Step, record: Option<&LockRecord>) -> Command {
         let (who, back, wrong_key, act) = match step {
             Step::Acquire(acquire) => return Command::Acquire(acquire.clone()),
@@ -84,7 +83,6 @@ impl Grants {
     }
 
     /// The run key of a grant.
-    #[must_use]
     pub fn run_key(&self, holder: &HolderId, token: FencingToken) -> Option<RunKey> {
         let mut grants = self.0.get(holder)?.iter();
         grants.find(|(own, _)| *own == token)?.1.clone()

@@ -92,7 +92,6 @@ pub enum Violation {
 
 impl Expected {
     /// So many may run at once, and none of them is stopped.
-    #[must_use]
     pub const fn permits(permits: usize) -> Self {
         Self {
             permits,
@@ -118,16 +117,16 @@ impl Expected {
     }
 
     /// Every rule that `containers` break, of any number of locks.
-    #[must_use]
     pub fn violations(&self, containers: &[Container]) -> Vec<Violation> {
         let mut found = Vec::new();
-        for of_lock in by(containers, |one| Some(one.lock.clone())).values() {
+        let all: Vec<_> = containers.iter().collect();
+        for of_lock in by(&all, |one| Some(one.lock.clone())).values() {
             found.extend(rules::overlaps(of_lock, self.permits, &self.beside));
             found.extend(rules::shared_tokens(of_lock));
             if self.permits == 1 {
                 found.extend(rules::fallen_tokens(of_lock));
             }
-            for (run_key, of_key) in by_ref(of_lock, |one| one.run_key.clone()) {
+            for (run_key, of_key) in by(of_lock, |one| one.run_key.clone()) {
                 found.extend(rules::second_successes(&run_key, &of_key));
             }
         }
@@ -141,21 +140,13 @@ impl Expected {
 
 impl Container {
     /// The work is done: exit code 0, and nothing had asked it to end.
-    #[must_use]
     pub fn succeeded(&self) -> bool {
         self.exit_code == Some(0) && self.stopped.is_none()
     }
 }
 
 /// The containers by a key, each group in the order of starts.
-fn by(
-    containers: &[Container],
-    key: impl Fn(&Container) -> Option<String>,
-) -> BTreeMap<String, Vec<&Container>> {
-    by_ref(&containers.iter().collect::<Vec<_>>(), key)
-}
-
-fn by_ref<'a>(
+fn by<'a>(
     containers: &[&'a Container],
     key: impl Fn(&Container) -> Option<String>,
 ) -> BTreeMap<String, Vec<&'a Container>> {

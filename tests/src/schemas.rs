@@ -10,7 +10,6 @@ use schemars::{Schema, schema_for};
 use std::path::PathBuf;
 
 /// Every schema: its file name, and what it says.
-#[must_use]
 pub fn all() -> Vec<(&'static str, Schema)> {
     vec![
         ("acquire-lock.request.json", schema_for!(AcquireRequest)),
@@ -32,10 +31,6 @@ pub fn all() -> Vec<(&'static str, Schema)> {
 }
 
 /// The text of a schema file.
-///
-/// # Panics
-/// Never: a schema is always JSON.
-#[must_use]
 pub fn text(schema: &Schema) -> String {
     // Another crate of the build may have serde_json keep the order of insertion.
     let mut value = schema.clone().to_value();
@@ -47,7 +42,6 @@ pub fn text(schema: &Schema) -> String {
 }
 
 /// Where the schema files are.
-#[must_use]
 pub fn folder() -> PathBuf {
     crate::repository().join("shared/schemas")
 }

@@ -28,7 +28,7 @@ pub use json_api::Reply;
 pub use machines::{Functions, Turn};
 pub use operator::Operator;
 pub use past::ending;
-pub use records::{Event, Record, Run, overlaps, runs};
+pub use records::{Event, Record, Run, overlaps, overlaps_of, runs};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::clock::{Clock, SystemClock};
@@ -58,7 +58,6 @@ pub struct Stack {
 }
 
 /// Epoch milliseconds of this machine, whose clock the containers share.
-#[must_use]
 pub fn now() -> u64 {
     SystemClock.now().millis()
 }
@@ -74,7 +73,6 @@ const PATIENCE: u64 = 3;
 
 /// When to give up waiting for what takes at most `seconds` on an idle machine, in epoch
 /// milliseconds. What a test asserts about times, it measures.
-#[must_use]
 pub fn deadline(seconds: u64) -> u64 {
     now() + PATIENCE * seconds * 1000
 }
@@ -91,7 +89,6 @@ pub async fn until(what: &str, seconds: u64, look: impl AsyncFn() -> bool) -> u6
 }
 
 /// A name that no other test and no earlier run of this test uses.
-#[must_use]
 pub fn unique(name: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -124,7 +121,7 @@ impl Stack {
         let outputs = serde_json::from_str(&read(folder.join("outputs.json"))?)
             .map_err(|error| format!("{}/outputs.json: {error}", folder.display()))?;
         Ok(Self {
-            sfn: executions::client(&endpoint).await,
+            sfn: aws_sdk_sfn::Client::new(&crate::sdk_config(&endpoint).await),
             dynamodb: crate::dynamodb_local::client(
                 &database,
                 crate::dynamodb_local::Retries::AsDeployed,
@@ -137,20 +134,17 @@ impl Stack {
     }
 
     /// One of `settings`.
-    #[must_use]
     pub fn setting(&self, name: &str) -> &str {
         let found = self.settings.get(name);
         found.unwrap_or_else(|| panic!("the stack's env file has no {name}"))
     }
 
     /// An output of Lockstep's stack.
-    #[must_use]
     pub fn output(&self, name: &str) -> &str {
         self.output_of("lockstep", name)
     }
 
     /// An output of the fixture, the user's side.
-    #[must_use]
     pub fn fixture(&self, name: &str) -> &str {
         self.output_of("fixture", name)
     }
@@ -162,7 +156,6 @@ impl Stack {
     }
 
     /// The input of an exclusive run of the fixture's batch under `lock`.
-    #[must_use]
     pub fn batch_input(&self, lock: &str) -> BatchInput {
         let (cluster, task) = (
             self.fixture("ClusterArn"),

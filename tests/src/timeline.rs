@@ -2,8 +2,6 @@
 //!
 //! The demo collects it from a deployed stack; the renderers draw it. Times are epoch milliseconds.
 
-pub mod containers;
-pub mod feed;
 pub mod html;
 pub mod journal;
 pub mod layout;
@@ -16,7 +14,7 @@ pub mod watch;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use containers::Container;
+use crate::stack::{Ended, Run};
 use journal::Journal;
 
 /// Epoch milliseconds.
@@ -54,7 +52,6 @@ impl Scene {
     ];
 
     /// Its letter: the first part of its executions' names.
-    #[must_use]
     pub const fn letter(self) -> char {
         match self {
             Self::Burst => 'a',
@@ -68,7 +65,6 @@ impl Scene {
     }
 
     /// What happens in it.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Burst => "one tick, delivered ten times at once",
@@ -127,6 +123,30 @@ pub enum Fate {
     },
 }
 
+impl Fate {
+    /// What an execution of exclusive-run came to.
+    ///
+    /// # Panics
+    /// For an output that exclusive-run does not give.
+    pub fn of(ended: &Ended) -> Self {
+        if ended.status != "SUCCEEDED" {
+            let named = Some(&ended.error).filter(|error| !error.is_empty());
+            return Self::Failed {
+                error: named.unwrap_or(&ended.status).clone(),
+                cause: ended.cause.clone(),
+            };
+        }
+        let text = |name: &str| ended.output[name].as_str().unwrap_or_default().to_owned();
+        let (holder, message) = (text("holder"), text("message"));
+        match ended.answer() {
+            "" => Self::Succeeded,
+            "skipped" => Self::Skipped { holder, message },
+            "duplicate" => Self::Duplicate { holder, message },
+            other => panic!("an execution answered with status {other}"),
+        }
+    }
+}
+
 /// All of a run of the demo.
 #[derive(Clone, Debug)]
 pub struct Timeline {
@@ -139,7 +159,7 @@ pub struct Timeline {
     /// What the functions logged.
     pub journal: Journal,
     /// What the containers recorded.
-    pub containers: Vec<Container>,
+    pub containers: Vec<Run>,
     /// Who was evicted, and when.
     pub evictions: Vec<(String, Millis)>,
     /// Whose execution was stopped from outside, and when.
@@ -148,14 +168,12 @@ pub struct Timeline {
 
 impl Timeline {
     /// First moment of the picture.
-    #[must_use]
     pub fn start(&self) -> Millis {
         let started = self.executions.iter().map(|execution| execution.started);
         started.min().unwrap_or(0)
     }
 
     /// Last moment of the picture.
-    #[must_use]
     pub fn end(&self) -> Millis {
         let ended = self.executions.iter().map(|execution| execution.ended);
         ended.max().unwrap_or(0).max(self.start() + 1)
@@ -169,27 +187,22 @@ impl Timeline {
     }
 
     /// The container that ran for an execution.
-    #[must_use]
-    pub fn container(&self, holder: &str) -> Option<&Container> {
-        self.containers
-            .iter()
-            .find(|container| container.holder == holder)
+    pub fn container(&self, holder: &str) -> Option<&Run> {
+        let mut containers = self.containers.iter();
+        containers.find(|container| container.holder() == holder)
     }
 
     /// When an execution was evicted.
-    #[must_use]
     pub fn evicted(&self, holder: &str) -> Option<Millis> {
         moment(&self.evictions, holder)
     }
 
     /// When an execution was killed.
-    #[must_use]
     pub fn killed(&self, holder: &str) -> Option<Millis> {
         moment(&self.kills, holder)
     }
 
     /// The name of a holder in the picture; its ARN if it is a stranger.
-    #[must_use]
     pub fn name_of<'a>(&'a self, holder: &'a str) -> &'a str {
         let known = self.executions.iter().find(|known| known.arn == holder);
         known.map_or(holder, |execution| &execution.name)
@@ -199,4 +212,35 @@ impl Timeline {
 fn moment(moments: &[(String, Millis)], holder: &str) -> Option<Millis> {
     let own = moments.iter().find(|(of, _)| of == holder);
     own.map(|(_, at)| *at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ended, Fate};
+    use serde_json::{Value, json};
+
+    fn fate(output: Value) -> Fate {
+        Fate::of(&Ended {
+            arn: "arn".into(),
+            status: "SUCCEEDED".into(),
+            output,
+            error: String::new(),
+            cause: String::new(),
+            started: 0,
+            stopped: 1,
+        })
+    }
+
+    #[test]
+    fn the_output_of_a_success_tells_what_it_was() {
+        let expected = Fate::Skipped {
+            holder: "h".into(),
+            message: "held".into(),
+        };
+        let skipped = json!({ "status": "skipped", "holder": "h", "message": "held" });
+        assert_eq!(fate(skipped), expected);
+        assert_eq!(fate(json!({ "TaskArn": "t" })), Fate::Succeeded);
+        let unknown = || fate(json!({ "status": "queued" }));
+        assert!(std::panic::catch_unwind(unknown).is_err());
+    }
 }

@@ -1,13 +1,19 @@
-//! A wire to DynamoDB that counts requests and can fail them.
-//!
-//! Plain HTTP/1.1 on loopback with a length or in chunks, which is all that the SDK and DynamoDB
-//! Local speak to each other.
+//! A wire to DynamoDB that counts requests and can fail them: plain HTTP/1.1 on loopback.
 
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::TRANSFER_ENCODING;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 use std::collections::BTreeMap;
-use std::io;
+use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+
+type Failure = Box<dyn Error + Send + Sync>;
 
 /// What happens to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +44,8 @@ struct State {
     faults: Vec<(String, Fault)>,
 }
 
-struct Message {
-    head: String,
-    body: Vec<u8>,
-}
-
 impl Fault {
     /// An error of DynamoDB.
-    #[must_use]
     pub fn error(status: u16, name: &str) -> Self {
         let kind = format!("com.amazonaws.dynamodb.v20120810#{name}");
         Self::Answer {
@@ -55,7 +55,6 @@ impl Fault {
     }
 
     /// A cancelled transaction with one reason per action.
-    #[must_use]
     pub fn cancelled(reasons: &[&str]) -> Self {
         let reasons = reasons.iter().map(|code| format!(r#"{{"Code":"{code}"}}"#));
         let reasons = reasons.collect::<Vec<_>>().join(",");
@@ -88,7 +87,6 @@ impl Wire {
     }
 
     /// Where clients connect.
-    #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
@@ -105,7 +103,6 @@ impl Wire {
     }
 
     /// Requests by operation since the last call, failed ones included.
-    #[must_use]
     pub fn take_counts(&self) -> BTreeMap<String, u32> {
         std::mem::take(&mut lock(&self.state).counts)
     }
@@ -119,95 +116,53 @@ async fn accept(listener: TcpListener, upstream: String, state: Arc<Mutex<State>
     }
 }
 
-async fn serve(client: TcpStream, upstream: &str, state: &Mutex<State>) -> io::Result<()> {
+async fn serve(client: TcpStream, upstream: &str, state: &Mutex<State>) -> Result<(), Failure> {
     client.set_nodelay(true)?;
     let upstream = TcpStream::connect(upstream).await?;
     upstream.set_nodelay(true)?;
-    let (mut client, mut upstream) = (BufReader::new(client), BufReader::new(upstream));
-    while let Some(request) = read(&mut client).await? {
-        let fault = meet(state, &request);
-        if let Some(Fault::Answer { status, body }) = fault {
-            let length = body.len();
-            let head = format!(
-                "HTTP/1.1 {status} X\r\ncontent-type: application/x-amz-json-1.0\r\n\
-                 content-length: {length}\r\n\r\n"
-            );
-            let body = body.into_bytes();
-            write(&mut client, &Message { head, body }).await?;
-            continue;
-        }
-        write(&mut upstream, &request).await?;
-        let Some(response) = read(&mut upstream).await? else {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        };
-        if fault == Some(Fault::LostResponse) {
-            return Ok(());
-        }
-        write(&mut client, &response).await?;
+    let (sender, connection) = handshake(TokioIo::new(upstream)).await?;
+    tokio::spawn(connection);
+    let sender = tokio::sync::Mutex::new(sender);
+    let service = service_fn(|request| pass(&sender, state, request));
+    let server = Builder::new().serve_connection(TokioIo::new(client), service);
+    Ok(server.await?)
+}
+
+/// Passes one request on and its response back. An error closes the connection to the client.
+async fn pass(
+    upstream: &tokio::sync::Mutex<SendRequest<Full<Bytes>>>,
+    state: &Mutex<State>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Failure> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let target = head.headers.get("x-amz-target");
+    let target = target.and_then(|target| target.to_str().ok());
+    let fault = meet(state, target.unwrap_or_default());
+    if let Some(Fault::Answer { status, body }) = fault {
+        let response = Response::builder().status(status);
+        let response = response.header("content-type", "application/x-amz-json-1.0");
+        return Ok(response.body(Full::from(body))?);
     }
-    Ok(())
+    let mut upstream = upstream.lock().await;
+    upstream.ready().await?;
+    let request = Request::from_parts(head, Full::from(body));
+    let (mut head, body) = upstream.send_request(request).await?.into_parts();
+    let body = body.collect().await?.to_bytes();
+    if fault == Some(Fault::LostResponse) {
+        return Err("the response is lost".into());
+    }
+    head.headers.remove(TRANSFER_ENCODING);
+    Ok(Response::from_parts(head, Full::from(body)))
 }
 
 /// Counts the request and takes the fault that waits for it.
-fn meet(state: &Mutex<State>, request: &Message) -> Option<Fault> {
-    let target = header(&request.head, "x-amz-target").unwrap_or_default();
+fn meet(state: &Mutex<State>, target: &str) -> Option<Fault> {
     let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
     let mut state = lock(state);
     let waiting = state.faults.iter().position(|(of, _)| *of == operation);
     *state.counts.entry(operation).or_default() += 1;
     waiting.map(|at| state.faults.remove(at).1)
-}
-
-/// One message; `None` when the other side has closed the connection.
-async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Message>> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head).await? == 0 {
-            return Ok(None);
-        }
-    }
-    let mut body = Vec::new();
-    match header(&head, "content-length").and_then(|length| length.parse().ok()) {
-        Some(length) => take(stream, length, &mut body).await?,
-        None => take_chunks(stream, &mut body).await?,
-    }
-    Ok(Some(Message { head, body }))
-}
-
-/// A body in chunks, as it came: DynamoDB Local sends large answers so.
-async fn take_chunks(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> io::Result<()> {
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).await?;
-        body.extend_from_slice(line.as_bytes());
-        let length = usize::from_str_radix(line.trim(), 16).map_err(io::Error::other)?;
-        take(stream, length + "\r\n".len(), body).await?;
-        if length == 0 {
-            return Ok(());
-        }
-    }
-}
-
-async fn take(
-    stream: &mut BufReader<TcpStream>,
-    length: usize,
-    body: &mut Vec<u8>,
-) -> io::Result<()> {
-    let begin = body.len();
-    body.resize(begin + length, 0);
-    stream.read_exact(&mut body[begin..]).await.map(drop)
-}
-
-async fn write(stream: &mut BufReader<TcpStream>, message: &Message) -> io::Result<()> {
-    let mut bytes = message.head.clone().into_bytes();
-    bytes.extend_from_slice(&message.body);
-    stream.write_all(&bytes).await
-}
-
-fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
-    let mut lines = head.lines().filter_map(|line| line.split_once(':'));
-    let found = lines.find(|(key, _)| key.eq_ignore_ascii_case(name));
-    found.map(|(_, value)| value.trim())
 }
 
 fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {

@@ -17,21 +17,106 @@ use std::sync::OnceLock;
 
 pub(crate) type States = BTreeMap<String, State>;
 
-/// A whole state machine.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Machine {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    #[serde(rename = "QueryLanguage")]
-    _query_language: Jsonata,
-    pub(crate) start_at: String,
-    pub(crate) states: States,
+/// Objects of the language: fields in PascalCase, a Comment everywhere, and nothing else.
+macro_rules! objects {
+    ($($(#[$about:meta])* $name:ident { $($(#[$rule:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$about])*
+        #[derive(Debug, Deserialize)]
+        #[serde(rename_all = "PascalCase", deny_unknown_fields)]
+        pub(crate) struct $name {
+            #[serde(default, rename = "Comment")]
+            _comment: IgnoredAny,
+            $($(#[$rule])* pub(crate) $field: $type,)*
+        }
+    )*};
+}
+
+objects! {
+    /// A whole state machine.
+    Machine {
+        #[serde(rename = "QueryLanguage")] _query_language: Jsonata,
+        start_at: String,
+        states: States,
+    }
+    TaskState {
+        resource: Resource,
+        arguments: Template,
+        timeout_seconds: Option<Template>,
+        #[serde(default)] retry: Vec<Retrier>,
+        #[serde(default)] catch: Vec<Catcher>,
+        assign: Option<Template>,
+        output: Option<Template>,
+        next: Option<String>,
+        #[serde(default)] end: bool,
+    }
+    ParallelState {
+        branches: Vec<Branch>,
+        arguments: Option<Template>,
+        #[serde(default)] retry: Vec<Retrier>,
+        #[serde(default)] catch: Vec<Catcher>,
+        assign: Option<Template>,
+        output: Option<Template>,
+        next: Option<String>,
+        #[serde(default)] end: bool,
+    }
+    Branch {
+        start_at: String,
+        states: States,
+    }
+    ChoiceState {
+        choices: Vec<Rule>,
+        assign: Option<Template>,
+        output: Option<Template>,
+        default: Option<String>,
+    }
+    Rule {
+        condition: Template,
+        assign: Option<Template>,
+        output: Option<Template>,
+        next: String,
+    }
+    WaitState {
+        seconds: Option<Template>,
+        timestamp: Option<Template>,
+        assign: Option<Template>,
+        output: Option<Template>,
+        next: Option<String>,
+        #[serde(default)] end: bool,
+    }
+    PassState {
+        assign: Option<Template>,
+        output: Option<Template>,
+        next: Option<String>,
+        #[serde(default)] end: bool,
+    }
+    SucceedState {
+        output: Option<Template>,
+    }
+    FailState {
+        error: Option<Template>,
+        cause: Option<Template>,
+    }
+    /// When a failed attempt is repeated
+    /// (<https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html>).
+    Retrier {
+        error_equals: Vec<String>,
+        #[serde(default = "one")] interval_seconds: u32,
+        #[serde(default = "three")] max_attempts: u32,
+        #[serde(default = "two")] backoff_rate: f64,
+        max_delay_seconds: Option<u32>,
+        #[serde(default)] jitter_strategy: Jitter,
+    }
+    Catcher {
+        error_equals: Vec<String>,
+        assign: Option<Template>,
+        output: Option<Template>,
+        next: String,
+    }
 }
 
 /// The only query language there is here.
 #[derive(Debug, Deserialize)]
-enum Jsonata {
+pub(crate) enum Jsonata {
     #[serde(rename = "JSONata")]
     Jsonata,
 }
@@ -48,153 +133,12 @@ pub(crate) enum State {
     Fail(FailState),
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct TaskState {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) resource: Resource,
-    pub(crate) arguments: Template,
-    pub(crate) timeout_seconds: Option<Template>,
-    #[serde(default)]
-    pub(crate) retry: Vec<Retrier>,
-    #[serde(default)]
-    pub(crate) catch: Vec<Catcher>,
-    pub(crate) assign: Option<Template>,
-    pub(crate) output: Option<Template>,
-    pub(crate) next: Option<String>,
-    #[serde(default)]
-    pub(crate) end: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct ParallelState {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) branches: Vec<Branch>,
-    pub(crate) arguments: Option<Template>,
-    #[serde(default)]
-    pub(crate) retry: Vec<Retrier>,
-    #[serde(default)]
-    pub(crate) catch: Vec<Catcher>,
-    pub(crate) assign: Option<Template>,
-    pub(crate) output: Option<Template>,
-    pub(crate) next: Option<String>,
-    #[serde(default)]
-    pub(crate) end: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Branch {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) start_at: String,
-    pub(crate) states: States,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct ChoiceState {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) choices: Vec<Rule>,
-    pub(crate) assign: Option<Template>,
-    pub(crate) output: Option<Template>,
-    pub(crate) default: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Rule {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) condition: Template,
-    pub(crate) assign: Option<Template>,
-    pub(crate) output: Option<Template>,
-    pub(crate) next: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct WaitState {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) seconds: Option<Template>,
-    pub(crate) timestamp: Option<Template>,
-    pub(crate) assign: Option<Template>,
-    pub(crate) output: Option<Template>,
-    pub(crate) next: Option<String>,
-    #[serde(default)]
-    pub(crate) end: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct PassState {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) assign: Option<Template>,
-    pub(crate) output: Option<Template>,
-    pub(crate) next: Option<String>,
-    #[serde(default)]
-    pub(crate) end: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct SucceedState {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) output: Option<Template>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct FailState {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) error: Option<Template>,
-    pub(crate) cause: Option<Template>,
-}
-
-/// When a failed attempt is repeated
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html>).
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Retrier {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) error_equals: Vec<String>,
-    #[serde(default = "one")]
-    pub(crate) interval_seconds: u32,
-    #[serde(default = "three")]
-    pub(crate) max_attempts: u32,
-    #[serde(default = "two")]
-    pub(crate) backoff_rate: f64,
-    pub(crate) max_delay_seconds: Option<u32>,
-    #[serde(default)]
-    pub(crate) jitter_strategy: Jitter,
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Jitter {
     Full,
     #[default]
     None,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Catcher {
-    #[serde(default, rename = "Comment")]
-    _comment: IgnoredAny,
-    pub(crate) error_equals: Vec<String>,
-    pub(crate) assign: Option<Template>,
-    pub(crate) output: Option<Template>,
-    pub(crate) next: String,
 }
 
 const fn one() -> u32 {

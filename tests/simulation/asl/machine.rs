@@ -8,7 +8,7 @@ use super::scope::{Facts, Frame, Place, Run, Scope};
 use super::template::Template;
 use crate::engine::locked;
 use crate::invoke::Failure;
-use crate::slot::all_or_first_failure;
+use futures_util::future::try_join_all;
 use lockstep::contract::parse_time;
 use serde_json::Value;
 use std::future::Future;
@@ -243,7 +243,7 @@ impl Scope<'_> {
                 }
             })
             .collect();
-        all_or_first_failure(branches).await.map(Value::Array)
+        try_join_all(branches).await.map(Value::Array)
     }
 
     fn places(&self, state: &ParallelState, facts: Facts<'_>) -> Result<Vec<Place>, Failure> {

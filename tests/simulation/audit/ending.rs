@@ -132,8 +132,7 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
 /// and counted.
 fn is_over(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
     let now = world.now();
-    let arn = lockstep::domain::ExecutionArn::of_holder(holder);
-    let Some(row) = arn.and_then(|arn| cloud.executions.get(&arn)) else {
+    let Some(row) = cloud.execution_of(holder) else {
         return false;
     };
     if row.ended.is_none() {

@@ -83,7 +83,7 @@ fn is_at(row: &TaskRow, work: &Work) -> bool {
 }
 
 fn seen(arn: &str, row: &TaskRow, at: u64) -> Task {
-    let row = row.snapshot_at(at);
+    let row = row.at(at);
     let container = Container {
         name: "job".into(),
         runtime_id: row.started.map(|at| format!("{at}-1")),

@@ -1,14 +1,14 @@
 //! `ecs:runTask.sync`: Step Functions starts a task, waits for its end, and stops it when its state
 //! ends before.
 
-use super::{TaskRow, TaskStatus, stop_task, tasks};
+use super::{TaskRow, TaskState, holder_of, stop_task, tasks};
 use crate::cloud::Batch;
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::slot::Slot;
 use crate::witness;
 use crate::world::World;
-use lockstep::domain::{ExecutionArn, FencingToken, HolderId};
+use lockstep::domain::{ExecutionArn, FencingToken};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl RunTask {
         let cloud = locked(&self.world.cloud);
         let row = cloud.tasks.get(&self.arn);
         let request = row.map(|row| &row.request);
-        let stopping = row.and_then(|row| row.stopping);
+        let stopping = row.and_then(|row| row.now.stopping);
         json!({
             "TaskArn": self.arn,
             "Group": request.map(TaskRequest::group),
@@ -146,7 +146,7 @@ impl RunTask {
             "DesiredStatus": "STOPPED",
             "StopCode": stopping.map(|(_, code)| code),
             "StoppingAt": stopping.map(|(at, _)| at),
-            "ExecutionStoppedAt": row.and_then(|row| row.exited),
+            "ExecutionStoppedAt": row.and_then(|row| row.now.exited),
             "StoppedReason": "Essential container in task exited",
             "Containers": [{ "Name": "job", "ExitCode": code, "LastStatus": "STOPPED" }],
             "Overrides": request.map(|request| &request.overrides),
@@ -212,18 +212,15 @@ pub(crate) fn begin_task(
     );
     let row = TaskRow {
         lock: lock.ok_or_else(|| invalid("no execution"))?,
-        holder: HolderId::new(execution.as_str()).map_err(|_| invalid("no holder"))?,
+        holder: holder_of(execution),
         token: token.map_or(FencingToken::NONE, FencingToken::from_number),
         request,
-        status: TaskStatus::Pending,
-        version: 1,
+        now: TaskState {
+            version: 1,
+            ..TaskState::default()
+        },
         requested: world.now(),
         listed: world.now() + lag,
-        started: None,
-        stopped: None,
-        exited: None,
-        stopping: None,
-        exit_code: None,
         before: Vec::new(),
         signal: Slot::new(),
         over: Slot::new(),

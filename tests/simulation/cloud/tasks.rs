@@ -28,7 +28,8 @@ pub(crate) struct Batch {
 pub(crate) fn stop_task(world: &World, arn: &str, why: &str) {
     let mut cloud = locked(&world.cloud);
     if let Some(row) = cloud.tasks.get_mut(arn) {
-        row.stopping.get_or_insert((world.now(), "UserInitiated"));
+        let stopping = &mut row.now.stopping;
+        stopping.get_or_insert((world.now(), "UserInitiated"));
         row.signal.put(());
         let name = short(arn);
         drop(cloud);
@@ -71,19 +72,17 @@ pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: S
 }
 
 fn exits(world: &World, arn: &str) {
-    let now = world.now();
     if let Some(row) = locked(&world.cloud).tasks.get_mut(arn) {
-        row.exited = Some(now);
+        row.now.exited = Some(world.now());
     }
 }
 
 /// The container comes to its end by itself, and well.
 fn has_succeeded(world: &World, arn: &str) {
-    let row = locked(&world.cloud)
-        .tasks
-        .get(arn)
-        .map(|row| row.holder.clone());
-    if let Some(holder) = row {
+    let cloud = locked(&world.cloud);
+    let holder = cloud.tasks.get(arn).map(|row| row.holder.clone());
+    drop(cloud);
+    if let Some(holder) = holder {
         witness::succeeded(world, &holder);
     }
 }
@@ -112,19 +111,19 @@ fn change(world: &Arc<World>, arn: &str, status: TaskStatus, exit_code: Option<i
     let Some(row) = cloud.tasks.get_mut(arn) else {
         return;
     };
-    let before = (now, row.snapshot());
-    row.before.push(before);
-    row.status = status;
-    row.version += 1;
-    row.exit_code = exit_code;
+    row.before.push((now, row.now));
+    let state = &mut row.now;
+    state.status = status;
+    state.version += 1;
+    state.exit_code = exit_code;
     if exit_code.is_some() {
-        row.stopping
-            .get_or_insert((now, "EssentialContainerExited"));
+        let code = "EssentialContainerExited";
+        state.stopping.get_or_insert((now, code));
     }
     match status {
-        TaskStatus::Running => row.started = Some(now),
+        TaskStatus::Running => state.started = Some(now),
         TaskStatus::Stopped => {
-            row.stopped = Some(now);
+            state.stopped = Some(now);
             row.over.put(exit_code.unwrap_or(1));
         }
         TaskStatus::Pending | TaskStatus::Stopping | TaskStatus::Deprovisioning => {}

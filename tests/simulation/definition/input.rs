@@ -1,6 +1,6 @@
 //! What is refused before anything is called.
 
-use super::play::{Play, input_with};
+use super::play::{EXECUTION, Play};
 use crate::invoke::Failure;
 use crate::world::START;
 use lockstep::domain::{Timestamp, rfc3339};
@@ -15,20 +15,25 @@ fn time(millis: u64) -> String {
 
 #[track_caller]
 fn refuses(fields: Value, fault: &str) {
-    let input = input_with(fields);
-    let played = Play::of(input.clone()).play();
+    let played = Play::of(fields).play();
 
     let failure = Failure::new("Lockstep.InvalidRequest", fault);
-    assert_eq!(played.end, Err(failure), "{input}");
-    assert_eq!(played.path, ["Check Input", "Reject Input"], "{input}");
+    assert_eq!(played.end, Err(failure), "{}", played.input);
+    assert_eq!(
+        played.path,
+        ["Check Input", "Reject Input"],
+        "{}",
+        played.input
+    );
 }
 
+/// Asserts that an execution with `fields` works, and returns how many seconds it takes.
 #[track_caller]
-fn takes(fields: Value) {
-    let input = input_with(fields);
-    let played = Play::granted(input.clone()).works().play();
+fn takes(fields: Value) -> u64 {
+    let played = Play::granted(fields).works().play();
 
-    assert!(played.end.is_ok(), "{input}: {:?}", played.end);
+    assert!(played.end.is_ok(), "{}: {:?}", played.input, played.end);
+    played.seconds
 }
 
 #[test]
@@ -37,34 +42,28 @@ fn work_that_cannot_be_started_or_found_is_refused() {
     let definition = "field work.runTask.TaskDefinition must be a string: an ARN, or family:revision, or a family";
     let container = "field work.container must be a string: the name of the container that gets the LOCKSTEP_ variables";
     let group = "field work.runTask.Group must be left out: the tasks of a run are found by the group that Lockstep gives them";
-    for (fields, fault) in [
-        (json!({ "work": null }), task),
-        (json!({ "work": { "runTask": "report:3" } }), task),
-        (
-            json!({ "work": { "runTask": { "TaskDefinition": null } } }),
-            definition,
-        ),
-        (
-            json!({ "work": { "runTask": { "TaskDefinition": 3 } } }),
-            definition,
-        ),
-        (json!({ "work": { "container": null } }), container),
-        (json!({ "work": { "container": 1 } }), container),
-        (json!({ "work": { "runTask": { "Group": "mine" } } }), group),
+    refuses(json!({ "work": null }), task);
+    for (work, fault) in [
+        (json!({ "runTask": "report:3" }), task),
+        (json!({ "runTask": { "TaskDefinition": null } }), definition),
+        (json!({ "runTask": { "TaskDefinition": 3 } }), definition),
+        (json!({ "container": null }), container),
+        (json!({ "container": 1 }), container),
+        (json!({ "runTask": { "Group": "mine" } }), group),
     ] {
-        refuses(fields, fault);
+        refuses(json!({ "work": work }), fault);
     }
 }
 
 #[test]
 fn overrides_have_to_leave_room_for_the_variables() {
     // The lock has 7 characters, the run key 4, the execution 62; 600 are kept for the rest.
-    let room = 8192 - 600 - 7 - 4 - super::play::EXECUTION.len();
+    let room = 8192 - 600 - 7 - 4 - EXECUTION.len();
     let with = |length: usize| {
-        let frame = json!({ "ContainerOverrides": [{ "Name": "job", "Command": [""] }] });
-        let filler = "x".repeat(length - frame.to_string().len());
-        let command = json!({ "ContainerOverrides": [{ "Name": "job", "Command": [filler] }] });
-        json!({ "runKey": "tick", "work": { "runTask": { "Overrides": command } } })
+        let overrides = |command: &str| json!({ "ContainerOverrides": [{ "Name": "job", "Command": [command] }] });
+        let filler = "x".repeat(length - overrides("").to_string().len());
+        let task = json!({ "Overrides": overrides(&filler) });
+        json!({ "runKey": "tick", "work": { "runTask": task } })
     };
 
     takes(with(room));
@@ -85,7 +84,7 @@ fn overrides_have_to_leave_room_for_the_variables() {
             for (name, value) in field.as_object().into_iter().flatten() {
                 fields[name] = value.clone();
             }
-            let end = Play::granted(input_with(fields)).works().play().end;
+            let end = Play::granted(fields).works().play().end;
             assert_eq!(end.is_ok(), fits, "{field} {length}: {end:?}");
         }
     }
@@ -137,48 +136,43 @@ fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits(
 
 #[test]
 fn a_start_time_is_a_time_at_most_a_year_away() {
-    let takes_after = |text: &str, seconds: u64| {
-        let input = input_with(json!({ "notBefore": text }));
-        let played = Play::granted(input).works().play();
-        assert!(played.end.is_ok(), "{text}: {:?}", played.end);
-        assert_eq!(played.seconds, seconds, "{text}");
-    };
-    takes_after(&time(90_000), 90);
-    takes_after(&time(YEAR), YEAR / 1000);
-    takes_after("2026-02-28T23:59:59Z", 0);
-    takes_after("2026-03-01T02:00:30.5+02:00", 30);
-    takes_after("2026-02-28T19:00:30-05:00", 30);
-    for text in [
-        "tomorrow",
-        "2026-03-01",
-        "2026-02-30T00:00:00Z",
-        "2026-04-31T00:00:00Z",
-        "2026-13-01T00:00:00Z",
-        "2026-03-01T24:00:00Z",
-        "2026-03-01T00:60:00Z",
-        "2026-03-01T00:00:00",
-        &time(YEAR + 60_000),
+    for (text, seconds) in [
+        (time(90_000).as_str(), 90),
+        (&time(YEAR), YEAR / 1000),
+        ("2026-02-28T23:59:59Z", 0),
+        ("2026-03-01T02:00:30.5+02:00", 30),
+        ("2026-02-28T19:00:30-05:00", 30),
     ] {
-        let end = Play::of(input_with(json!({ "notBefore": text })))
+        assert_eq!(takes(json!({ "notBefore": text })), seconds, "{text}");
+    }
+    let rule = "must be an RFC 3339 time at most a year from now, such as 2026-03-01T00:00:00";
+    for value in [
+        json!("tomorrow"),
+        json!("2026-03-01"),
+        json!("2026-02-30T00:00:00Z"),
+        json!("2026-04-31T00:00:00Z"),
+        json!("2026-13-01T00:00:00Z"),
+        json!("2026-03-01T24:00:00Z"),
+        json!("2026-03-01T00:60:00Z"),
+        json!("2026-03-01T00:00:00"),
+        json!(time(YEAR + 60_000)),
+        json!(5),
+    ] {
+        let failure = Play::of(json!({ "notBefore": value }))
             .play()
-            .end;
-        let failure = end.expect_err(text);
-        assert_eq!(failure.error, "Lockstep.InvalidRequest", "{text}");
-        let cause = format!(
-            r#"field notBefore is "{text}", but must be an RFC 3339 time at most a year from now, such as 2026-03-01T00:00:00"#
-        );
+            .end
+            .unwrap_err();
+        assert_eq!(failure.error, "Lockstep.InvalidRequest", "{value}");
+        let cause = format!("field notBefore is {value}, but {rule}");
         assert!(failure.cause.starts_with(&cause), "{}", failure.cause);
     }
-    let end = Play::of(input_with(json!({ "notBefore": 5 }))).play().end;
-    let cause = end.expect_err("5").cause;
-    assert!(cause.starts_with("field notBefore is 5, but"), "{cause}");
 }
 
 #[test]
 fn a_run_that_starts_later_is_checked_again_and_asks_then() {
-    let input = input_with(json!({ "notBefore": time(90_000) }));
+    let fields = json!({ "notBefore": time(90_000) });
 
-    let played = Play::granted(input).works().play();
+    let played = Play::granted(fields).works().play();
 
     let path = &played.path[..4];
     let again = "Check Input > Wait For Start Time > Check Input > Acquire Lock";

@@ -30,6 +30,7 @@ pub(super) struct Play {
 
 /// What came of an execution.
 pub(super) struct Played {
+    pub(super) input: Value,
     /// The states that it entered, in order, without those of the heartbeat.
     pub(super) path: Vec<String>,
     pub(super) calls: Vec<Call>,
@@ -38,52 +39,44 @@ pub(super) struct Played {
     pub(super) seconds: u64,
 }
 
-/// A valid input: a run that does not wait.
-pub(super) fn input() -> Value {
-    json!({
-        "lock": "nightly",
-        "work": {
-            "container": "job",
-            "runTask": {
-                "Cluster": "batch",
-                "TaskDefinition": "arn:aws:ecs:eu-west-1:1:task-definition/report:3",
-            },
-        },
-    })
+/// A valid input of a run that does not wait, with `fields` in place of its own; `null` removes a
+/// field.
+fn input(fields: Value) -> Value {
+    let task = json!({
+        "Cluster": "batch",
+        "TaskDefinition": "arn:aws:ecs:eu-west-1:1:task-definition/report:3",
+    });
+    let work = json!({ "container": "job", "runTask": task });
+    merged(json!({ "lock": "nightly", "work": work }), fields)
 }
 
-/// The same with these fields in place of its own; `null` takes a field away.
-pub(super) fn input_with(fields: Value) -> Value {
-    let mut input = input();
-    merge(&mut input, fields);
-    input
-}
-
-/// What acquire-lock is asked for by [`input`] alone, with these fields in place of its own.
+/// The request that acquire-lock gets for that input, with `fields` in place of its own.
 pub(super) fn ask(fields: Value) -> Value {
-    let mut ask = json!({
+    let ask = json!({
         "lock": "nightly",
         "holder": EXECUTION,
         "waitForEnding": true,
         "work": { "container": "job", "cluster": "batch", "family": "report" },
         "redriveCount": 0,
     });
-    merge(&mut ask, fields);
-    ask
+    merged(ask, fields)
 }
 
-fn merge(into: &mut Value, fields: Value) {
+/// `value` with `fields` in place of its own, at every depth; `null` removes a field.
+pub(super) fn merged(mut value: Value, fields: Value) -> Value {
     let Value::Object(fields) = fields else {
-        *into = fields;
-        return;
+        return fields;
     };
-    for (name, value) in fields {
-        match value {
-            Value::Null => drop(into.as_object_mut().expect("an object").remove(&name)),
-            Value::Object(_) if into[&name].is_object() => merge(&mut into[&name], value),
-            value => into[&name] = value,
+    for (name, field) in fields {
+        match field {
+            Value::Null => drop(value.as_object_mut().expect("an object").remove(&name)),
+            Value::Object(_) if value[&name].is_object() => {
+                value[&name] = merged(value[&name].take(), field);
+            }
+            field => value[&name] = field,
         }
     }
+    value
 }
 
 /// What acquire-lock answers to a run that gets a permit.
@@ -101,6 +94,19 @@ pub(super) fn answer(status: &str) -> Value {
     json!({ "status": status, "message": "held by another" })
 }
 
+/// The answer that a word of a script stands for: a status of acquire-lock, with `ending` for a
+/// lock whose run is being stopped; `done` for a task that succeeded; `ok` for an empty answer.
+pub(super) fn said(word: &str) -> Value {
+    match word {
+        "granted" | "alreadyHeld" => merged(granted(), json!({ "status": word })),
+        "ending" => merged(answer("skipped"), json!({ "ending": true })),
+        "notEnding" => merged(answer("skipped"), json!({ "ending": false })),
+        "done" => exited(),
+        "ok" => json!({}),
+        status => answer(status),
+    }
+}
+
 /// A task as `ecs:runTask.sync` describes it at its end.
 pub(super) fn exited() -> Value {
     json!({ "StopCode": "EssentialContainerExited", "Containers": [{ "ExitCode": 0 }] })
@@ -111,7 +117,8 @@ pub(super) fn failure(error: &str) -> Failure {
 }
 
 impl Play {
-    pub(super) fn of(input: Value) -> Self {
+    pub(super) fn of(fields: Value) -> Self {
+        let input = input(fields);
         Self {
             world: Arc::new(World::of_seed(1, 0)),
             place: Frame::starting_at(&Machine::exclusive_run().start_at, input.clone()),
@@ -122,8 +129,8 @@ impl Play {
     }
 
     /// An execution whose lock is free.
-    pub(super) fn granted(input: Value) -> Self {
-        Self::of(input).gives("Acquire Lock", granted())
+    pub(super) fn granted(fields: Value) -> Self {
+        Self::of(fields).gives("Acquire Lock", granted())
     }
 
     /// The work succeeds, and the lock is released.
@@ -144,13 +151,17 @@ impl Play {
         self
     }
 
-    pub(super) fn fails(self, state: &str, error: &str) -> Self {
-        self.script.add(state, Answer::Fails(failure(error)));
-        self
-    }
-
-    pub(super) fn hangs(self, state: &str) -> Self {
-        self.script.add(state, Answer::Hangs);
+    /// Answers calls of `state` by the words of `script`, in their order: the name of an error
+    /// fails, `hangs` gives no answer, and other words are those of [`said`].
+    pub(super) fn answers(self, state: &str, script: &str) -> Self {
+        for word in script.split_whitespace() {
+            let answer = match word {
+                "hangs" => Answer::Hangs,
+                error if error.contains(['.', ':']) => Answer::Fails(failure(error)),
+                word => Answer::Gives(said(word)),
+            };
+            self.script.add(state, answer);
+        }
         self
     }
 
@@ -166,6 +177,7 @@ impl Play {
         end.map(|(end, at)| Played {
             path: self.path(),
             calls: self.script.calls(),
+            input: self.input.clone(),
             end,
             seconds: (at - from) / 1000,
         })
@@ -226,28 +238,37 @@ impl Play {
 }
 
 impl Played {
-    /// The arguments of the only call of `state`.
-    pub(super) fn arguments_of(&self, state: &str) -> &Value {
-        &self.call_of(state).arguments
+    /// The payload of the only call of `state`.
+    pub(super) fn payload_of(&self, state: &str) -> &Value {
+        &self.call_of(state).arguments["Payload"]
     }
 
     pub(super) fn call_of(&self, state: &str) -> &Call {
-        let mut calls = self.calls.iter().filter(|call| call.state == state);
-        let call = calls.next();
-        assert!(calls.next().is_none(), "{state} calls more than once");
-        call.unwrap_or_else(|| panic!("{state} calls nothing"))
+        let calls = self.calls_of(state);
+        assert_eq!(calls.len(), 1, "calls of {state} for {}", self.input);
+        calls[0]
     }
 
-    pub(super) fn count_of(&self, state: &str) -> usize {
+    pub(super) fn calls_of(&self, state: &str) -> Vec<&Call> {
         let calls = self.calls.iter();
-        calls.filter(|call| call.state == state).count()
+        calls.filter(|call| call.state == state).collect()
     }
 
-    /// Asserts the states behind Check Input, and the end.
+    /// Asserts the states behind Check Input, and the end. A word in capitals stands for states that
+    /// follow each other.
     #[track_caller]
     pub(super) fn takes(&self, path: &str, end: &End) {
-        let passed = self.path[1..].join(" > ");
-        assert_eq!(passed, path);
-        assert_eq!(&self.end, end, "{path}");
+        let paths = [
+            ("ASKS", "Acquire Lock > Lock Is Ours"),
+            ("TURN", "Wait For Turn > Is Woken"),
+            ("CONFIRMS", "Confirm Grant > Is Confirmed"),
+            ("BEGINS", "Run Exclusively > Begin Work > Run Batch"),
+            ("RELEASES", "Was Work Stopped > Release Lock"),
+            ("FAILS", "Fail Work > Rethrow"),
+        ];
+        let spelt = |path: String, (word, states): (&str, &str)| path.replace(word, states);
+        let path = paths.into_iter().fold(path.to_owned(), spelt);
+        assert_eq!(self.path[1..].join(" > "), path, "{}", self.input);
+        assert_eq!(&self.end, end, "{}: {path}", self.input);
     }
 }

@@ -1,6 +1,6 @@
 //! What each state asks of its service.
 
-use super::play::{Play, answer, ask, granted, input_with};
+use super::play::{Play, ask, granted, merged};
 use crate::asl::{Call, Resource};
 use crate::functions::Function;
 use crate::world::START;
@@ -20,87 +20,80 @@ fn plain(mut payload: Value) -> Value {
 }
 
 fn acquired(fields: Value) -> Value {
-    let played = Play::granted(input_with(fields)).works().play();
-    plain(played.arguments_of("Acquire Lock")["Payload"].clone())
+    let played = Play::granted(fields).works().play();
+    plain(played.payload_of("Acquire Lock").clone())
+}
+
+/// An execution of `fields` that waits, and gives up.
+fn gives_up(fields: Value, asked: &str) -> Call {
+    let play = Play::of(fields).answers("Acquire Lock", asked);
+    let played = play.answers("Wait For Turn", "gaveUp").play();
+    played.call_of("Wait For Turn").clone()
 }
 
 #[test]
 fn the_lock_is_asked_for_with_what_the_input_says_and_where_the_work_is_found() {
-    assert_eq!(acquired(json!({})), ask(json!({})));
     let terms = json!({
         "permits": 2, "leaseSeconds": 90, "runKey": "tick", "stalePolicy": "hold", "unknown": 1,
     });
-    assert_eq!(acquired(terms.clone()), ask(terms));
     let own = json!({ "onSkip": "fail", "notBefore": "2026-02-01T00:00:00Z" });
-    assert_eq!(acquired(own), ask(json!({})));
     let parent = "arn:aws:states:eu-west-1:1:execution:caller:one";
     let started = json!({ "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": parent });
-    assert_eq!(acquired(started), ask(json!({ "parent": parent })));
-    for (definition, family) in [
-        ("report", "report"),
-        ("report:12", "report"),
-        (
-            "arn:aws:ecs:eu-west-1:1:task-definition/report:12",
-            "report",
-        ),
-    ] {
+    let work = |definition: &str| {
         let task = json!({ "TaskDefinition": definition, "Cluster": null });
-        let work = json!({ "container": "job", "cluster": "default", "family": family });
-        assert_eq!(
-            acquired(json!({ "work": { "runTask": task } })),
-            ask(json!({ "work": work }))
-        );
+        let work = json!({ "container": "job", "cluster": "default", "family": "report" });
+        [json!({ "runTask": task }), work]
+            .map(|work| json!({ "work": work }))
+            .into()
+    };
+    for (fields, asked) in [
+        (json!({}), json!({})),
+        (terms.clone(), terms),
+        (own, json!({})),
+        (started, json!({ "parent": parent })),
+        work("report"),
+        work("report:12"),
+        work("arn:aws:ecs:eu-west-1:1:task-definition/report:12"),
+    ] {
+        assert_eq!(acquired(fields.clone()), ask(asked), "{fields}");
     }
 }
 
 #[test]
 fn a_run_that_may_wait_asks_first_without_and_leaves_its_place_to_the_second_question() {
-    for (fields, turn) in [
-        (json!({ "overlap": "queue" }), json!({})),
-        (json!({ "overlap": "replace" }), json!({})),
-        (
-            json!({ "overlap": "queue", "maxQueue": 3 }),
-            json!({ "maxQueue": 3 }),
-        ),
-        (
-            json!({ "overlap": "queue", "waitSeconds": 50 }),
-            json!({ "waitUntil": 50 }),
-        ),
-        (
-            json!({ "overlap": "queue", "maxQueue": 3, "waitSeconds": 50, "waitIntervalSeconds": 5 }),
-            json!({ "maxQueue": 3, "waitUntil": 50 }),
-        ),
+    let all = json!({ "maxQueue": 3, "waitSeconds": 50, "waitIntervalSeconds": 5 });
+    let until = json!({ "waitUntil": 50 });
+    for (overlap, fields, turn) in [
+        ("queue", json!({}), json!({})),
+        ("replace", json!({}), json!({})),
+        ("queue", json!({ "maxQueue": 3 }), json!({ "maxQueue": 3 })),
+        ("queue", json!({ "waitSeconds": 50 }), until),
+        ("queue", all, json!({ "maxQueue": 3, "waitUntil": 50 })),
     ] {
-        let played = Play::of(input_with(fields.clone()))
-            .gives("Acquire Lock", answer("skipped"))
-            .gives("Wait For Turn", answer("granted"))
-            .gives("Confirm Grant", granted())
+        let played = Play::of(merged(json!({ "overlap": overlap }), fields))
+            .answers("Acquire Lock", "skipped")
+            .answers("Wait For Turn", "granted")
+            .answers("Confirm Grant", "granted")
             .works()
             .play();
 
-        let payload = |state| plain(played.arguments_of(state)["Payload"].clone());
+        let payload = |state| plain(played.payload_of(state).clone());
         let without = ask(json!({ "overlap": "skip", "mayWait": true }));
-        assert_eq!(payload("Acquire Lock"), without, "{fields}");
-        assert_eq!(payload("Confirm Grant"), without, "{fields}");
-        let mut waits = ask(json!({ "overlap": fields["overlap"], "taskToken": "TOKEN" }));
-        waits
-            .as_object_mut()
-            .expect("an object")
-            .extend(turn.as_object().expect("an object").clone());
-        assert_eq!(payload("Wait For Turn"), waits, "{fields}");
+        let waits = ask(json!({ "overlap": overlap, "taskToken": "TOKEN" }));
+        for (state, asked) in [
+            ("Acquire Lock", without.clone()),
+            ("Confirm Grant", without),
+            ("Wait For Turn", merged(waits, turn)),
+        ] {
+            assert_eq!(payload(state), asked, "{state} {}", played.input);
+        }
     }
 }
 
 #[test]
 fn a_run_that_waits_for_an_end_queues_for_three_minutes() {
-    let mut ending = answer("skipped");
-    ending["ending"] = true.into();
-    let played = Play::of(input_with(json!({ "overlap": "skip" })))
-        .gives("Acquire Lock", ending)
-        .gives("Wait For Turn", answer("gaveUp"))
-        .play();
+    let call = gives_up(json!({ "overlap": "skip" }), "ending");
 
-    let call = played.call_of("Wait For Turn");
     let payload = ask(json!({ "overlap": "queue", "waitUntil": 180, "taskToken": "TOKEN" }));
     assert_eq!(plain(call.arguments["Payload"].clone()), payload);
     assert_eq!(call.timeout_seconds, Some(180));
@@ -108,6 +101,7 @@ fn a_run_that_waits_for_an_end_queues_for_three_minutes() {
 
 #[test]
 fn a_waiting_state_registers_again_in_equal_parts_of_its_time() {
+    let long = json!({ "waitSeconds": 4_000_000, "waitIntervalSeconds": 5 });
     for (fields, seconds) in [
         (json!({}), 300),
         (json!({ "waitIntervalSeconds": 40 }), 40),
@@ -116,22 +110,10 @@ fn a_waiting_state_registers_again_in_equal_parts_of_its_time() {
         (json!({ "waitSeconds": 301 }), 151),
         (json!({ "waitSeconds": 100, "waitIntervalSeconds": 40 }), 34),
         // The history of an execution has room for so many.
-        (
-            json!({ "waitSeconds": 4_000_000, "waitIntervalSeconds": 5 }),
-            1000,
-        ),
+        (long, 1000),
     ] {
-        let mut input = input_with(json!({ "overlap": "queue" }));
-        input
-            .as_object_mut()
-            .expect("an object")
-            .extend(fields.as_object().expect("an object").clone());
-        let played = Play::of(input)
-            .gives("Acquire Lock", answer("skipped"))
-            .gives("Wait For Turn", answer("gaveUp"))
-            .play();
-
-        let timeout = played.call_of("Wait For Turn").timeout_seconds;
+        let queued = merged(json!({ "overlap": "queue" }), fields.clone());
+        let timeout = gives_up(queued, "skipped").timeout_seconds;
         assert_eq!(timeout, Some(seconds), "{fields}");
     }
 }
@@ -139,91 +121,70 @@ fn a_waiting_state_registers_again_in_equal_parts_of_its_time() {
 #[test]
 fn the_task_gets_the_group_and_the_variables_of_its_grant() {
     let started = |task: Value| {
-        let input = input_with(json!({ "work": { "runTask": task } }));
-        let played = Play::granted(input).works().play();
-        played.arguments_of("Run Batch").clone()
+        let fields = json!({ "work": { "runTask": task } });
+        let played = Play::granted(fields).works().play();
+        played.call_of("Run Batch").arguments.clone()
     };
-    let definition = "arn:aws:ecs:eu-west-1:1:task-definition/report:3";
     let token = json!({ "Name": "LOCKSTEP_TOKEN", "Value": "7" });
     let expected = |overrides: Value| {
         json!({
             "Cluster": "batch",
-            "TaskDefinition": definition,
+            "TaskDefinition": "arn:aws:ecs:eu-west-1:1:task-definition/report:3",
             "Group": "lockstep:group",
             "Overrides": overrides,
         })
     };
-    let own = json!([{ "Name": "job", "Environment": [token] }]);
-    assert_eq!(
-        started(json!({})),
-        expected(json!({ "ContainerOverrides": own }))
-    );
+    let own = json!({ "ContainerOverrides": [{ "Name": "job", "Environment": [token] }] });
+    assert_eq!(started(json!({})), expected(own));
 
-    let given = json!({
-        "Cpu": "256",
-        "ContainerOverrides": [
-            { "Name": "side", "Command": ["watch"] },
-            {
-                "Name": "job",
-                "Command": ["run"],
-                "Environment": [{ "Name": "MODE", "Value": "full" }, { "Name": "LOCKSTEP_TOKEN", "Value": "forged" }],
-            },
-        ],
-    });
-    let merged = json!({
-        "Cpu": "256",
-        "ContainerOverrides": [
-            { "Name": "side", "Command": ["watch"] },
-            { "Name": "job", "Command": ["run"], "Environment": [{ "Name": "MODE", "Value": "full" }, token] },
-        ],
-    });
-    assert_eq!(started(json!({ "Overrides": given })), expected(merged));
+    let overrides = |variable: Value| {
+        let side = json!({ "Name": "side", "Command": ["watch"] });
+        let variables = json!([{ "Name": "MODE", "Value": "full" }, variable]);
+        let job = json!({ "Name": "job", "Command": ["run"], "Environment": variables });
+        json!({ "Cpu": "256", "ContainerOverrides": [side, job] })
+    };
+    let given = overrides(json!({ "Name": "LOCKSTEP_TOKEN", "Value": "forged" }));
+    let started = started(json!({ "Overrides": given }));
+    assert_eq!(started, expected(overrides(token)));
 }
 
 #[test]
 fn the_work_is_bounded_by_step_functions_only_where_its_policy_stops_it() {
-    let year = 31_536_000;
-    for (fields, seconds) in [
-        (json!({}), year),
-        (json!({ "maxRunSeconds": 90 }), 90),
-        (
-            json!({ "maxRunSeconds": 90, "stalePolicy": "terminate" }),
-            90,
-        ),
-        (json!({ "maxRunSeconds": 90, "stalePolicy": "yield" }), year),
-        (json!({ "maxRunSeconds": 90, "stalePolicy": "hold" }), year),
+    let (year, limit) = (31_536_000, json!(90));
+    for (limit, policy, seconds) in [
+        (json!(null), json!(null), year),
+        (limit.clone(), json!(null), 90),
+        (limit.clone(), json!("terminate"), 90),
+        (limit.clone(), json!("yield"), year),
+        (limit, json!("hold"), year),
     ] {
-        let played = Play::granted(input_with(fields.clone())).works().play();
+        let fields = json!({ "maxRunSeconds": limit, "stalePolicy": policy });
+        let played = Play::granted(fields).works().play();
         let timeout = played.call_of("Run Batch").timeout_seconds;
-        assert_eq!(timeout, Some(seconds), "{fields}");
+        assert_eq!(timeout, Some(seconds), "{}", played.input);
     }
 }
 
 #[test]
 fn a_heartbeat_names_its_grant_and_ends_with_its_interval() {
-    let played = Play::granted(input_with(json!({}))).works().play();
+    let played = Play::granted(json!({})).works().play();
 
-    let call = played.call_of("Keep Lease");
     let payload = json!({ "grant": granted()["grant"], "taskToken": "TOKEN", "redriveCount": 0 });
-    assert_eq!(plain(call.arguments["Payload"].clone()), payload);
-    assert_eq!(call.timeout_seconds, Some(20));
+    assert_eq!(plain(played.payload_of("Keep Lease").clone()), payload);
+    assert_eq!(played.call_of("Keep Lease").timeout_seconds, Some(20));
 }
 
 /// Every call of three executions that enter each Task state between them.
 fn all_calls() -> Vec<Call> {
-    let redriven = Play::of(input_with(json!({ "overlap": "queue" })))
-        .gives("Acquire Lock", answer("skipped"))
-        .gives("Wait For Turn", answer("granted"))
-        .gives("Confirm Grant", granted())
-        .hangs("Run Batch")
+    let redriven = Play::of(json!({ "overlap": "queue" }))
+        .answers("Acquire Lock", "skipped")
+        .answers("Wait For Turn", "granted")
+        .answers("Confirm Grant", "granted")
+        .answers("Run Batch", "hangs")
         .gives("Resume Run", json!({ "status": "resumed" }))
         .works()
         .redriven_in("Run Batch");
-    let failed = |error| {
-        Play::granted(input_with(json!({})))
-            .fails("Run Batch", error)
-            .ends()
-    };
+    let failed = |error| Play::granted(json!({})).answers("Run Batch", error).ends();
     let plays = [
         redriven,
         failed("States.TaskFailed"),

@@ -1,244 +1,131 @@
 //! From the first question to the permit, or to the end without one.
 
-use super::play::{Play, answer, exited, failure, granted, input_with};
+use super::play::{Play, failure, granted, said};
 use crate::invoke::Failure;
-use serde_json::{Value, json};
 
-const WORKS: &str = "Run Exclusively > Begin Work > Run Batch > Was Work Stopped > Release Lock";
+/// Plays the rows of a table: the fields of the input, the answers of acquire-lock, the ends of the
+/// waiting state, what the grant is confirmed as, the states behind Check Input, and the end.
+#[track_caller]
+fn lead(table: &str) {
+    for row in table.trim().lines() {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let [fields, asked, waited, confirmed, path, end] = cells[..] else {
+            panic!("{row} has no six columns");
+        };
+        let played = Play::of(serde_json::from_str(fields).expect(row))
+            .answers("Acquire Lock", asked)
+            .answers("Wait For Turn", waited)
+            .answers("Confirm Grant", confirmed)
+            .works()
+            .play();
 
-fn queued(fields: Value) -> Value {
-    let mut input = input_with(json!({ "overlap": "queue" }));
-    for (name, value) in fields.as_object().into_iter().flatten() {
-        input[name] = value.clone();
+        let expected = match end {
+            "held" => Err(Failure::new("Lockstep.LockHeld", "held by another")),
+            error if error.contains('.') => Err(failure(error)),
+            word => Ok(said(word)),
+        };
+        played.takes(path, &expected);
+        if end == "done" {
+            let grant = &played.payload_of("Release Lock")["grant"];
+            assert_eq!(*grant, granted()["grant"], "{row}");
+        }
     }
-    input
-}
-
-fn closed(error: &str) -> Failure {
-    failure(error)
-}
-
-fn held() -> Failure {
-    Failure::new("Lockstep.LockHeld", "held by another")
 }
 
 #[test]
 fn a_run_that_has_a_permit_works_and_hands_out_what_its_task_came_to() {
-    for status in ["granted", "alreadyHeld"] {
-        let mut grant = granted();
-        grant["status"] = status.into();
-
-        let played = Play::of(input_with(json!({})))
-            .gives("Acquire Lock", grant)
-            .works()
-            .play();
-
-        let path = format!("Acquire Lock > Lock Is Ours > {WORKS}");
-        played.takes(&path, &Ok(exited()));
-    }
+    lead(
+        r#"
+        {} | granted     | | | ASKS > BEGINS > RELEASES | done
+        {} | alreadyHeld | | | ASKS > BEGINS > RELEASES | done
+        "#,
+    );
 }
 
 #[test]
 fn a_run_without_a_permit_ends_as_its_input_says() {
-    let report = "Acquire Lock > Lock Is Ours > Report Skip";
-    let fail = "Acquire Lock > Lock Is Ours > Fail On Skip";
-    for (status, on_skip, path, end) in [
-        ("skipped", json!(null), report, Ok(answer("skipped"))),
-        ("skipped", json!("succeed"), report, Ok(answer("skipped"))),
-        ("skipped", json!("fail"), fail, Err(held())),
-        // The tick has run: that is no failure of this start.
-        ("duplicate", json!(null), report, Ok(answer("duplicate"))),
-        ("duplicate", json!("fail"), report, Ok(answer("duplicate"))),
-    ] {
-        let played = Play::of(input_with(json!({ "onSkip": on_skip })))
-            .gives("Acquire Lock", answer(status))
-            .play();
-
-        played.takes(path, &end);
-    }
+    // Where the tick has run, that is no failure of this start.
+    lead(
+        r#"
+        {"onSkip": null}      | skipped   | | | ASKS > Report Skip  | skipped
+        {"onSkip": "succeed"} | skipped   | | | ASKS > Report Skip  | skipped
+        {"onSkip": "fail"}    | skipped   | | | ASKS > Fail On Skip | held
+        {"onSkip": null}      | duplicate | | | ASKS > Report Skip  | duplicate
+        {"onSkip": "fail"}    | duplicate | | | ASKS > Report Skip  | duplicate
+        "#,
+    );
 }
 
 #[test]
 fn a_run_that_waits_is_woken_confirms_its_grant_and_works() {
-    for overlap in ["queue", "replace"] {
-        let played = Play::of(input_with(json!({ "overlap": overlap })))
-            .gives("Acquire Lock", answer("skipped"))
-            .gives("Wait For Turn", answer("granted"))
-            .gives("Confirm Grant", granted())
-            .works()
-            .play();
-
-        let path = format!(
-            "Acquire Lock > Lock Is Ours > Wait For Turn > Is Woken > Confirm Grant > Is Confirmed > {WORKS}"
-        );
-        played.takes(&path, &Ok(exited()));
-        assert_eq!(
-            played.arguments_of("Release Lock")["Payload"]["grant"],
-            granted()["grant"]
-        );
-    }
+    lead(
+        r#"
+        {"overlap": "queue"}   | skipped | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {"overlap": "replace"} | skipped | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        "#,
+    );
 }
 
 #[test]
 fn what_a_woken_run_does_depends_on_what_its_grant_is_read_as() {
-    let waits = "Acquire Lock > Lock Is Ours > Wait For Turn > Is Woken";
-    let confirms = "Confirm Grant > Is Confirmed";
-    let again = "Wait For Turn > Is Woken";
-    let cases = [
-        (
-            "granted",
-            "granted",
-            format!("{waits} > {confirms} > {WORKS}"),
-            Ok(exited()),
-        ),
-        (
-            "alreadyHeld",
-            "alreadyHeld",
-            format!("{waits} > {confirms} > {WORKS}"),
-            Ok(exited()),
-        ),
-        (
-            "granted",
-            "duplicate",
-            format!("{waits} > {confirms} > Report Skip"),
-            Ok(answer("duplicate")),
-        ),
-        // A forged SendTaskSuccess woke it: it waits on.
-        (
-            "granted",
-            "skipped",
-            format!("{waits} > {confirms} > {again} > Lock Is Ours > Report Skip"),
-            Ok(answer("gaveUp")),
-        ),
-        (
-            "gaveUp",
-            "",
-            format!("{waits} > Lock Is Ours > Report Skip"),
-            Ok(answer("gaveUp")),
-        ),
-        (
-            "duplicate",
-            "",
-            format!("{waits} > Lock Is Ours > Report Skip"),
-            Ok(answer("duplicate")),
-        ),
-        (
-            "skipped",
-            "",
-            format!("{waits} > Lock Is Ours > Report Skip"),
-            Ok(answer("skipped")),
-        ),
-    ];
-    for (woken, read, path, end) in cases {
-        let mut confirmed = granted();
-        confirmed["status"] = read.into();
-        let confirmed = match read {
-            "granted" | "alreadyHeld" => confirmed,
-            read => answer(read),
-        };
-
-        let played = Play::of(queued(json!({})))
-            .gives("Acquire Lock", answer("skipped"))
-            .gives("Wait For Turn", answer(woken))
-            .gives("Wait For Turn", answer("gaveUp"))
-            .gives("Confirm Grant", confirmed)
-            .works()
-            .play();
-
-        played.takes(&path, &end);
-    }
+    // A run that a forged SendTaskSuccess wakes, and whose grant is not there, waits on.
+    lead(
+        r#"
+        {"overlap": "queue"} | skipped | granted gaveUp     | granted     | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {"overlap": "queue"} | skipped | alreadyHeld gaveUp | alreadyHeld | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {"overlap": "queue"} | skipped | granted gaveUp     | duplicate   | ASKS > TURN > CONFIRMS > Report Skip | duplicate
+        {"overlap": "queue"} | skipped | granted gaveUp     | skipped     | ASKS > TURN > CONFIRMS > TURN > Lock Is Ours > Report Skip | gaveUp
+        {"overlap": "queue"} | skipped | gaveUp gaveUp      |             | ASKS > TURN > Lock Is Ours > Report Skip | gaveUp
+        {"overlap": "queue"} | skipped | duplicate gaveUp   |             | ASKS > TURN > Lock Is Ours > Report Skip | duplicate
+        {"overlap": "queue"} | skipped | skipped gaveUp     |             | ASKS > TURN > Lock Is Ours > Report Skip | skipped
+        "#,
+    );
 }
 
 #[test]
 fn a_run_that_gives_up_fails_where_its_input_says_so() {
-    for (on_skip, last, end) in [
-        ("succeed", "Report Skip", Ok(answer("gaveUp"))),
-        ("fail", "Fail On Skip", Err(held())),
-    ] {
-        let played = Play::of(queued(json!({ "onSkip": on_skip })))
-            .gives("Acquire Lock", answer("skipped"))
-            .gives("Wait For Turn", answer("gaveUp"))
-            .play();
-
-        let path = format!(
-            "Acquire Lock > Lock Is Ours > Wait For Turn > Is Woken > Lock Is Ours > {last}"
-        );
-        played.takes(&path, &end);
-    }
+    lead(
+        r#"
+        {"overlap": "queue", "onSkip": "succeed"} | skipped | gaveUp | | ASKS > TURN > Lock Is Ours > Report Skip  | gaveUp
+        {"overlap": "queue", "onSkip": "fail"}    | skipped | gaveUp | | ASKS > TURN > Lock Is Ours > Fail On Skip | held
+        "#,
+    );
 }
 
 #[test]
 fn a_run_that_meets_one_that_is_being_stopped_waits_for_its_end_whatever_its_policy() {
-    let ending = || {
-        let mut answer = answer("skipped");
-        answer["ending"] = true.into();
-        answer
-    };
-    let waits = "Acquire Lock > Lock Is Ours > Wait For Turn > Is Woken";
-    let works = format!("{waits} > Confirm Grant > Is Confirmed > {WORKS}");
-    // A retry of the caller must not turn green without a run.
-    let fails = format!("{waits} > Lock Is Ours > Fail On Skip");
-    let reports = format!("{waits} > Lock Is Ours > Report Skip");
-    for (overlap, woken, path, end) in [
-        (json!(null), "granted", &works, Ok(exited())),
-        (json!("skip"), "gaveUp", &fails, Err(held())),
-        (json!("fail"), "gaveUp", &fails, Err(held())),
-        (json!("queue"), "granted", &works, Ok(exited())),
-        (json!("queue"), "gaveUp", &reports, Ok(answer("gaveUp"))),
-    ] {
-        let played = Play::of(input_with(json!({ "overlap": overlap })))
-            .gives("Acquire Lock", ending())
-            .gives("Wait For Turn", answer(woken))
-            .gives("Confirm Grant", granted())
-            .works()
-            .play();
-
-        played.takes(path, &end);
-    }
-
-    let mut not_ending = answer("skipped");
-    not_ending["ending"] = false.into();
-    let played = Play::of(input_with(json!({})))
-        .gives("Acquire Lock", not_ending.clone())
-        .play();
-    played.takes("Acquire Lock > Lock Is Ours > Report Skip", &Ok(not_ending));
+    // Without an own wish to wait it fails: a retry of the caller must not turn green without a run.
+    lead(
+        r#"
+        {"overlap": null}    | ending | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {"overlap": "skip"}  | ending | gaveUp  | granted | ASKS > TURN > Lock Is Ours > Fail On Skip | held
+        {"overlap": "fail"}  | ending | gaveUp  | granted | ASKS > TURN > Lock Is Ours > Fail On Skip | held
+        {"overlap": "queue"} | ending | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {"overlap": "queue"} | ending | gaveUp  | granted | ASKS > TURN > Lock Is Ours > Report Skip  | gaveUp
+        {}                   | notEnding | |              | ASKS > Report Skip | notEnding
+        "#,
+    );
 }
 
 #[test]
 fn a_closed_lock_fails_a_run_that_does_not_wait_and_keeps_one_that_does() {
-    for error in ["Lockstep.LockPaused", "Lockstep.LockFrozen"] {
-        let refused = Play::of(input_with(json!({})))
-            .fails("Acquire Lock", error)
-            .play();
-        refused.takes("Acquire Lock > Lock Is Ours > Rethrow", &Err(closed(error)));
-
-        let waits = Play::of(queued(json!({})))
-            .fails("Acquire Lock", error)
-            .gives("Wait For Turn", answer("granted"))
-            .gives("Confirm Grant", granted())
-            .works()
-            .play();
-        let path = format!(
-            "Acquire Lock > Lock Is Ours > Wait For Turn > Is Woken > Confirm Grant > Is Confirmed > {WORKS}"
-        );
-        waits.takes(&path, &Ok(exited()));
-    }
+    lead(
+        r#"
+        {}                   | Lockstep.LockPaused | | | ASKS > Rethrow | Lockstep.LockPaused
+        {"overlap": "queue"} | Lockstep.LockPaused | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {}                   | Lockstep.LockFrozen | | | ASKS > Rethrow | Lockstep.LockFrozen
+        {"overlap": "queue"} | Lockstep.LockFrozen | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        "#,
+    );
 }
 
 #[test]
 fn a_refusal_is_the_error_of_the_execution() {
-    for error in ["Lockstep.LockHeld", "Lockstep.PermitsMismatch"] {
-        let played = Play::of(input_with(json!({})))
-            .fails("Acquire Lock", error)
-            .play();
-        played.takes("Acquire Lock", &Err(failure(error)));
-    }
-    let full = Play::of(queued(json!({ "maxQueue": 1 })))
-        .gives("Acquire Lock", answer("skipped"))
-        .fails("Wait For Turn", "Lockstep.QueueFull")
-        .play();
-    full.takes(
-        "Acquire Lock > Lock Is Ours > Wait For Turn",
-        &Err(failure("Lockstep.QueueFull")),
+    lead(
+        r#"
+        {} | Lockstep.LockHeld        | | | Acquire Lock | Lockstep.LockHeld
+        {} | Lockstep.PermitsMismatch | | | Acquire Lock | Lockstep.PermitsMismatch
+        {"overlap": "queue", "maxQueue": 1} | skipped | Lockstep.QueueFull | | ASKS > Wait For Turn | Lockstep.QueueFull
+        "#,
     );
 }

@@ -1,50 +1,43 @@
 //! How the work ends, and what becomes of the lock then.
 
-use super::play::{Play, exited, failure, granted, input_with};
+use super::play::{Play, exited, failure, granted, merged};
 use crate::invoke::Failure;
 use serde_json::{Value, json};
 
-const BEGINS: &str = "Acquire Lock > Lock Is Ours > Run Exclusively > Begin Work > Run Batch";
-
 fn play() -> Play {
-    Play::granted(input_with(json!({}))).ends()
+    Play::granted(json!({})).ends()
+}
+
+/// The payload of a report that the work of the grant came to `outcome`.
+fn report(outcome: &str) -> Value {
+    json!({ "grant": granted()["grant"], "outcome": outcome })
 }
 
 #[test]
 fn work_that_fails_releases_the_lock_as_failed_and_its_error_is_the_executions() {
-    for error in [
-        "States.TaskFailed",
-        "ECS.AccessDeniedException",
-        "States.QueryEvaluationError",
+    for (error, redriven) in [
+        ("States.TaskFailed", ""),
+        ("ECS.AccessDeniedException", ""),
+        ("States.QueryEvaluationError", "Is Redriven > "),
     ] {
-        let played = play().fails("Run Batch", error).play();
+        let played = play().answers("Run Batch", error).play();
 
-        let redriven = match error {
-            "States.QueryEvaluationError" => "Is Redriven > ",
-            _ => "",
-        };
-        let path = format!("{BEGINS} > {redriven}Release After Failure > Fail Work > Rethrow");
+        let path = format!("ASKS > BEGINS > {redriven}Release After Failure > FAILS");
         played.takes(&path, &Err(failure(error)));
-        let report = json!({ "grant": granted()["grant"], "outcome": "failed" });
-        assert_eq!(
-            played.arguments_of("Release After Failure")["Payload"],
-            report
-        );
+        let released = played.payload_of("Release After Failure");
+        assert_eq!(*released, report("failed"), "{error}");
     }
 }
 
 #[test]
 fn work_over_its_time_is_reported_as_stopping_and_the_lock_stays_held() {
-    let played = Play::granted(input_with(json!({ "maxRunSeconds": 90 })))
-        .hangs("Run Batch")
-        .ends()
-        .play();
+    let play = Play::granted(json!({ "maxRunSeconds": 90 }));
+    let played = play.answers("Run Batch", "hangs").ends().play();
 
-    let path = format!("{BEGINS} > Report Stopping > Fail Work > Rethrow");
-    played.takes(&path, &Err(Failure::new("States.Timeout", "")));
+    let end = Err(Failure::new("States.Timeout", ""));
+    played.takes("ASKS > BEGINS > Report Stopping > FAILS", &end);
     assert_eq!(played.seconds, 90);
-    let report = json!({ "grant": granted()["grant"], "outcome": "stopping" });
-    assert_eq!(played.arguments_of("Report Stopping")["Payload"], report);
+    assert_eq!(*played.payload_of("Report Stopping"), report("stopping"));
 }
 
 #[test]
@@ -53,80 +46,75 @@ fn a_report_that_fails_changes_nothing_about_how_the_work_ended() {
         ("States.TaskFailed", "Release After Failure"),
         ("States.Timeout", "Report Stopping"),
     ] {
-        let played = Play::granted(input_with(json!({})))
-            .gives("Keep Lease", json!({}))
-            .fails("Run Batch", error)
-            .fails(report, "Lockstep.Unavailable")
+        let played = Play::granted(json!({}))
+            .answers("Keep Lease", "ok")
+            .answers("Run Batch", error)
+            .answers(report, "Lockstep.Unavailable")
             .play();
 
-        let path = format!("{BEGINS} > {report} > Fail Work > Rethrow");
+        let path = format!("ASKS > BEGINS > {report} > FAILS");
         played.takes(&path, &Err(failure(error)));
     }
 }
 
 #[test]
 fn a_release_that_fails_for_good_is_the_error_of_the_execution() {
-    let played = Play::granted(input_with(json!({})))
-        .gives("Keep Lease", json!({}))
-        .gives("Run Batch", exited())
-        .fails("Release Lock", "Lockstep.Corrupt")
+    let played = Play::granted(json!({}))
+        .answers("Keep Lease", "ok")
+        .answers("Run Batch", "done")
+        .answers("Release Lock", "Lockstep.Corrupt")
         .play();
 
-    let path = format!("{BEGINS} > Was Work Stopped > Release Lock > Rethrow");
-    played.takes(&path, &Err(failure("Lockstep.Corrupt")));
+    let path = "ASKS > BEGINS > RELEASES > Rethrow";
+    played.takes(path, &Err(failure("Lockstep.Corrupt")));
 }
 
 #[test]
 fn a_task_counts_as_done_only_if_its_container_exited_before_any_stop() {
-    let early = "2026-03-01T00:00:00Z";
-    let late = "2026-03-01T00:00:01Z";
-    let times = |exited: &str, stopping: &str| json!({ "StopCode": "UserInitiated", "ExecutionStoppedAt": exited, "StoppingAt": stopping });
-    let done = |task: Value| {
+    let (early, late) = (json!("2026-03-01T00:00:00Z"), json!("2026-03-01T00:00:01Z"));
+    let task = |code: &str, exited: &Value, stopping: &Value| {
+        let times = json!({ "ExecutionStoppedAt": exited, "StoppingAt": stopping });
+        merged(json!({ "StopCode": code }), times)
+    };
+    let stopped = |exited, stopping| task("UserInitiated", exited, stopping);
+    let none = Value::Null;
+    for task in [
+        exited(),
+        json!({ "Containers": [] }),
+        stopped(&early, &late),
+        // A container that exits by itself is not stopped, whatever its times say.
+        task("EssentialContainerExited", &late, &early),
+    ] {
         let played = play().gives("Run Batch", task.clone()).play();
-        let path = format!("{BEGINS} > Was Work Stopped > Release Lock");
-        played.takes(&path, &Ok(task));
-        let report = json!({ "grant": granted()["grant"], "outcome": "succeeded" });
-        assert_eq!(played.arguments_of("Release Lock")["Payload"], report);
-    };
-    done(exited());
-    done(json!({ "Containers": [] }));
-    done(times(early, late));
-    // What exited by itself is not stopped, whatever its times say.
-    let mut task = times(late, early);
-    task["StopCode"] = "EssentialContainerExited".into();
-    done(task);
-
-    let stopped = |task: Value, cause: &str| {
-        let played = play().gives("Run Batch", task).play();
-        let path =
-            format!("{BEGINS} > Was Work Stopped > Release After Failure > Fail Work > Rethrow");
-        played.takes(&path, &Err(Failure::new("Lockstep.WorkStopped", cause)));
-    };
-    stopped(times(late, early), "the task was stopped: UserInitiated");
-    stopped(times(early, early), "the task was stopped: UserInitiated");
-    for field in ["ExecutionStoppedAt", "StoppingAt"] {
-        let mut task = times(early, late);
-        task.as_object_mut().expect("an object").remove(field);
-        stopped(task, "the task was stopped: UserInitiated");
+        let released = played.payload_of("Release Lock");
+        assert_eq!(*released, report("succeeded"), "{task}");
+        played.takes("ASKS > BEGINS > RELEASES", &Ok(task));
     }
-    stopped(
-        json!({ "StopCode": "SpotInterruption", "StoppedReason": "taken back" }),
-        "the task was stopped: SpotInterruption, taken back",
-    );
+
+    let taken_back = json!({ "StopCode": "SpotInterruption", "StoppedReason": "taken back" });
+    for (task, why) in [
+        (stopped(&late, &early), "UserInitiated"),
+        (stopped(&early, &early), "UserInitiated"),
+        (stopped(&none, &late), "UserInitiated"),
+        (stopped(&early, &none), "UserInitiated"),
+        (taken_back, "SpotInterruption, taken back"),
+    ] {
+        let played = play().gives("Run Batch", task).play();
+        let cause = format!("the task was stopped: {why}");
+        let path = "ASKS > BEGINS > Was Work Stopped > Release After Failure > FAILS";
+        played.takes(path, &Err(Failure::new("Lockstep.WorkStopped", &cause)));
+    }
 }
 
 #[test]
 fn a_lost_lease_ends_the_work_and_is_the_error_of_the_execution() {
-    let played = Play::granted(input_with(json!({})))
-        .hangs("Keep Lease")
-        .fails("Keep Lease", "Lockstep.LeaseLost")
-        .hangs("Run Batch")
+    let played = Play::granted(json!({}))
+        .answers("Keep Lease", "hangs Lockstep.LeaseLost")
+        .answers("Run Batch", "hangs")
         .play();
 
-    played.takes(
-        &format!("{BEGINS} > Rethrow"),
-        &Err(failure("Lockstep.LeaseLost")),
-    );
+    let end = Err(failure("Lockstep.LeaseLost"));
+    played.takes("ASKS > BEGINS > Rethrow", &end);
     assert_eq!(
         played.seconds, 21,
         "a beat of 20 s, and a second to the next"
@@ -135,24 +123,21 @@ fn a_lost_lease_ends_the_work_and_is_the_error_of_the_execution() {
 
 #[test]
 fn whatever_else_becomes_of_a_heartbeat_the_work_goes_on() {
-    for (error, least, most) in [
+    for (answer, seconds, least, most) in [
         // A failure of the table passes: a beat each second.
-        ("Lockstep.Unavailable", 950, 1000),
-        ("Lockstep.Contended", 950, 1000),
+        ("Lockstep.Unavailable", 1000, 950, 1000),
+        ("Lockstep.Contended", 1000, 950, 1000),
         // Others are tried less often, and for ever.
-        ("Lambda.Unknown", 95, 110),
-        ("Lockstep.Denied", 95, 110),
-        ("alloc::string::String", 95, 110),
+        ("Lambda.Unknown", 1000, 95, 110),
+        ("Lockstep.Denied", 1000, 95, 110),
+        ("alloc::string::String", 1000, 95, 110),
+        // A beat of 20 s, and a second to the next.
+        ("hangs", 2100, 100, 100),
     ] {
-        let play = Play::granted(input_with(json!({})))
-            .fails("Keep Lease", error)
-            .hangs("Run Batch");
-        let beats = play.calls_in(1000, "Keep Lease");
-        assert!((least..=most).contains(&beats), "{error}: {beats}");
+        let play = Play::granted(json!({}))
+            .answers("Keep Lease", answer)
+            .answers("Run Batch", "hangs");
+        let beats = play.calls_in(seconds, "Keep Lease");
+        assert!((least..=most).contains(&beats), "{answer}: {beats}");
     }
-    let play = Play::granted(input_with(json!({})))
-        .hangs("Keep Lease")
-        .hangs("Run Batch");
-    let beats = play.calls_in(2100, "Keep Lease");
-    assert_eq!(beats, 100, "a beat of 20 s, and a second to the next");
 }

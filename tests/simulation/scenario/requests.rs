@@ -2,12 +2,12 @@
 
 use super::{Guarded, TROUBLE};
 use crate::asl::Machine;
-use crate::cloud::Batch;
+use crate::cloud::{Batch, holder_of};
 use crate::engine::locked;
 use crate::process::Plan;
 use crate::workflow::Order;
 use crate::world::World;
-use lockstep::domain::{ExecutionArn, HolderId, Timestamp, WaiterId, rfc3339};
+use lockstep::domain::{ExecutionArn, Timestamp, WaiterId, rfc3339};
 use serde_json::{Value, json};
 
 pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order {
@@ -31,7 +31,7 @@ pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order 
         }
     }
     if overlap == "replace" {
-        let holder = HolderId::new(arn.as_str()).expect("a valid holder");
+        let holder = holder_of(&arn);
         locked(&world.audit).replacers.insert(WaiterId::of(&holder));
     }
     let batch = batch(world);

@@ -33,9 +33,8 @@ impl Table {
         let before = self.record.clone();
         change(&mut self.record);
         self.record.version += 1;
-        let runs = runs
-            .into_iter()
-            .map(|run| (RunGuard::EndedUnder(run.run.token), run));
+        let runs = runs.into_iter();
+        let runs = runs.map(|run| (RunGuard::EndedUnder(run.run.token), run));
         let change = Change {
             guard: Guard(Vec::new()),
             update: Update::Keep,
@@ -43,13 +42,8 @@ impl Table {
             waiter: None,
             read_back: false,
         };
-        audit::committed(
-            &self.world,
-            &self.lock,
-            &change,
-            Some(&before),
-            Some(&self.record),
-        );
+        let (before, after) = (Some(&before), Some(&self.record));
+        audit::committed(&self.world, &self.lock, &change, before, after);
         self.world.broken().unwrap_or_default()
     }
 
@@ -100,18 +94,15 @@ fn terms(holder: &HolderId) -> Terms {
 
 fn ended(holder: &HolderId, token: u64, outcome: RunOutcome) -> RunWrite {
     let lease = lease(holder, token);
-    let end = RunEnd {
+    let mut run = Run::started(holder.clone(), lease.token, lease.run_key);
+    run.end = Some(RunEnd {
         outcome,
         at: lease.expires_at,
         retain_until: lease.expires_at,
         evidence: None,
-    };
-    let run = Run::started(holder.clone(), lease.token, lease.run_key);
+    });
     RunWrite {
         id: RunId::Token(lease.token),
-        run: Run {
-            end: Some(end),
-            ..run
-        },
+        run,
     }
 }

@@ -92,8 +92,18 @@ impl Scene {
         self.world.run(self.world.now() + seconds * 1000);
     }
 
-    fn broken(&self) -> String {
-        self.world.broken().unwrap_or_default()
+    /// Watches the lock for `millis`.
+    fn watch(&self, millis: u64) {
+        let watch = witness::watch(Arc::clone(&self.world), vec![self.lock.clone()]);
+        self.world.spawn(watch);
+        self.world.run(START + millis);
+    }
+
+    /// Asserts whether a promise is broken, with `what` in its words.
+    #[track_caller]
+    fn notices(&self, what: &str, noticed: bool, case: &str) {
+        let broken = self.world.broken().unwrap_or_default();
+        assert_eq!(broken.contains(what), noticed, "{case}: {broken}");
     }
 }
 
@@ -101,91 +111,50 @@ fn arn(holder: &HolderId) -> ExecutionArn {
     ExecutionArn::of_holder(holder).unwrap()
 }
 
-/// What happens to a run before it is stopped.
-type Reason = fn(&Scene, &HolderId);
-
-fn replaced(scene: &Scene, _: &HolderId) {
-    let other = scene.run("other", json!({ "overlap": "replace" }));
-    scene.ask_to_replace(&other);
-}
-
-fn replaced_and_answered_late(scene: &Scene, _: &HolderId) {
-    let other = scene.run("other", json!({ "overlap": "replace" }));
-    scene.ask_to_replace(&other);
-    scene.at(20);
-    scene.answer(&other, json!({ "status": "skipped" }));
-}
-
-fn replaced_and_abandoned(scene: &Scene, _: &HolderId) {
-    let other = scene.run("other", json!({ "overlap": "replace" }));
-    scene.ask_to_replace(&other);
-    cloud::abort(&scene.world, &arn(&other), ExecutionEnd::Aborted);
-    scene.at(20);
-}
-
 #[test]
 fn a_stop_of_work_under_a_good_lease_is_noticed_unless_it_has_a_reason() {
-    let cases: [(&str, Value, Reason, bool); 9] = [
-        ("no reason", json!({}), |_, _| {}, true),
-        (
-            "ended",
-            json!({}),
-            |scene, holder| {
-                cloud::abort(&scene.world, &arn(holder), ExecutionEnd::Aborted);
-            },
-            false,
-        ),
-        (
-            "evicted",
-            json!({}),
-            |scene, holder| {
-                locked(&scene.world.audit).evictions.insert(holder.clone());
-            },
-            false,
-        ),
-        (
-            "the lease is over",
-            json!({}),
-            |scene, _| scene.at(61),
-            false,
-        ),
-        (
-            "over its time",
-            json!({ "maxRunSeconds": 30 }),
-            |scene, _| scene.at(31),
-            false,
-        ),
-        (
-            "over its time, but it may yield",
-            json!({ "maxRunSeconds": 30, "stalePolicy": "yield" }),
-            |scene, _| scene.at(31),
-            true,
-        ),
-        ("replaced", json!({}), replaced, false),
-        (
-            "replaced by one whose first call, which did not wait, is answered late",
-            json!({}),
-            replaced_and_answered_late,
-            false,
-        ),
-        (
-            "replaced by one that waits no more",
-            json!({}),
-            replaced_and_abandoned,
-            true,
-        ),
-    ];
-    for (case, terms, reason, noticed) in cases {
+    let limited = json!({ "maxRunSeconds": 30 });
+    let yields = json!({ "maxRunSeconds": 30, "stalePolicy": "yield" });
+    for (case, terms, noticed) in [
+        ("no reason", json!({}), true),
+        ("ended", json!({}), false),
+        ("evicted", json!({}), false),
+        ("the lease is over", json!({}), false),
+        ("over its time", limited, false),
+        ("over its time, but it may yield", yields, true),
+        ("replaced", json!({}), false),
+        // The first call of the run that replaces does not wait, and is answered late.
+        ("replaced, with a late answer", json!({}), false),
+        ("replaced by one that waits no more", json!({}), true),
+    ] {
         let scene = Scene::new();
         let holder = scene.run("a", terms);
         scene.grant(&holder, 5);
-        reason(&scene, &holder);
+        if case.starts_with("over") {
+            scene.at(31);
+        }
+        if case.starts_with("replaced") {
+            let other = scene.run("other", json!({ "overlap": "replace" }));
+            scene.ask_to_replace(&other);
+            if case.ends_with("late answer") {
+                scene.at(20);
+                scene.answer(&other, json!({ "status": "skipped" }));
+            }
+            if case.ends_with("no more") {
+                cloud::abort(&scene.world, &arn(&other), ExecutionEnd::Aborted);
+                scene.at(20);
+            }
+        }
+        match case {
+            "ended" => cloud::abort(&scene.world, &arn(&holder), ExecutionEnd::Aborted),
+            "evicted" => drop(locked(&scene.world.audit).evictions.insert(holder.clone())),
+            "the lease is over" => scene.at(61),
+            _ => {}
+        }
 
         witness::stops_execution(&scene.world, &arn(&holder));
 
-        let broken = scene.broken();
-        let seen = broken.contains("stops the work of a");
-        assert_eq!(seen, noticed, "{case}: {broken}");
+        scene.notices("stops the work of a", noticed, case);
     }
 }
 
@@ -197,7 +166,7 @@ fn two_copies_under_one_token_are_noticed() {
 
     scene.task(&holder, 5);
 
-    assert!(scene.broken().contains("under 5"), "{}", scene.broken());
+    scene.notices("under 5", true, "a second task");
 }
 
 #[test]
@@ -214,12 +183,7 @@ fn more_work_than_permits_is_noticed() {
 
         scene.task(&b, 6);
 
-        let broken = scene.broken();
-        assert_eq!(
-            broken.contains("begins for"),
-            noticed,
-            "{permits} {policy}: {broken}"
-        );
+        scene.notices("begins for", noticed, &format!("{permits} {policy}"));
     }
 }
 
@@ -240,17 +204,14 @@ fn a_permit_that_goes_on_while_its_work_runs_is_noticed() {
 fn a_second_success_of_a_run_key_is_noticed() {
     let scene = Scene::new();
     let terms = json!({ "runKey": "tick" });
-    let (a, b) = (scene.run("a", terms.clone()), scene.run("b", terms));
-    witness::succeeded(&scene.world, &a);
-    assert_eq!(scene.broken(), "");
+    for (name, noticed) in [("a", false), ("b", true)] {
+        let holder = scene.run(name, terms.clone());
 
-    witness::succeeded(&scene.world, &b);
+        witness::succeeded(&scene.world, &holder);
 
-    assert!(
-        scene.broken().contains("succeeded twice"),
-        "{}",
-        scene.broken()
-    );
+        assert_eq!(scene.world.broken().is_some(), noticed, "{name}");
+        scene.notices("succeeded twice", noticed, name);
+    }
 }
 
 #[test]
@@ -276,32 +237,24 @@ fn an_end_that_the_work_did_not_come_to_is_noticed() {
 
 #[test]
 fn a_lease_that_lapses_by_itself_is_noticed() {
-    let cases = [
-        ("the run works", json!({}), false, true),
-        (
-            "its time is over",
-            json!({ "maxRunSeconds": 100 }),
-            false,
-            false,
-        ),
-        ("it was evicted, and waits again", json!({}), true, false),
-    ];
-    for (case, terms, waits_again, noticed) in cases {
+    let limited = json!({ "maxRunSeconds": 100 });
+    for (case, terms, noticed) in [
+        ("the run works", json!({}), true),
+        ("its time is over", limited, false),
+        ("it was evicted, and waits again", json!({}), false),
+    ] {
         let scene = Scene::new();
         let holder = scene.run("a", terms);
         scene.grant(&holder, 5);
-        if waits_again {
+        if case.ends_with("waits again") {
             scene.at(1);
             scene.ask_to_replace(&holder);
             scene.answer(&holder, json!({ "status": "queued" }));
         }
-        let watch = witness::watch(Arc::clone(&scene.world), vec![scene.lock.clone()]);
-        scene.world.spawn(watch);
 
-        scene.world.run(START + 400_000);
+        scene.watch(400_000);
 
-        let broken = scene.broken();
-        assert_eq!(broken.contains("lapsed"), noticed, "{case}: {broken}");
+        scene.notices("lapsed", noticed, case);
     }
 }
 
@@ -316,12 +269,7 @@ fn a_workflow_that_stops_its_work_under_a_good_lease_is_noticed() {
 
         witness::workflow_stops_task(&scene.world, &arn(&holder));
 
-        let broken = scene.broken();
-        assert_eq!(
-            broken.contains("stops the work of a"),
-            noticed,
-            "{policy}: {broken}"
-        );
+        scene.notices("stops the work of a", noticed, policy);
     }
 }
 
@@ -338,12 +286,7 @@ fn a_heartbeat_that_is_refused_under_a_good_lease_is_noticed() {
 
         witness::answered(&scene.world, Function::Heartbeat, &event, now, &refused);
 
-        let broken = scene.broken();
-        assert_eq!(
-            broken.contains("a refused heartbeat stops"),
-            noticed,
-            "{after}: {broken}"
-        );
+        scene.notices("a refused heartbeat stops", noticed, &after.to_string());
     }
 }
 
@@ -357,13 +300,10 @@ fn a_run_that_waits_beside_a_free_permit_is_noticed() {
         if granted {
             scene.grant_for(&holder, 5, 3600);
         }
-        let watch = witness::watch(Arc::clone(&scene.world), vec![scene.lock.clone()]);
-        scene.world.spawn(watch);
 
-        scene.world.run(START + 400_000 + BOUND);
+        scene.watch(400_000 + BOUND);
 
-        let broken = scene.broken();
-        assert_eq!(broken.contains("was free for"), noticed, "{broken}");
+        scene.notices("was free for", noticed, &format!("granted: {granted}"));
     }
 }
 

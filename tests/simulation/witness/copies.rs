@@ -6,7 +6,7 @@ use super::ledger::Witness;
 use crate::cloud::{Cloud, TaskRow};
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey};
+use lockstep::domain::{FencingToken, HolderId, LockKey};
 use std::collections::BTreeSet;
 
 /// Work that runs.
@@ -48,7 +48,7 @@ pub(crate) fn task_begins(world: &World, arn: &str) {
     };
     let same_token = |(other, task): &(&String, &TaskRow)| {
         other.as_str() != arn
-            && task.status.is_live()
+            && task.now.status.is_live()
             && (&task.lock, task.token) == (&row.lock, row.token)
     };
     let twin = cloud.tasks.iter().find(same_token);
@@ -118,7 +118,7 @@ fn at_work(cloud: &Cloud, witness: &Witness, lock: &LockKey) -> Vec<Work> {
     let tasks = cloud
         .tasks
         .iter()
-        .filter(|(_, row)| row.lock == *lock && row.status.is_live());
+        .filter(|(_, row)| row.lock == *lock && row.now.status.is_live());
     let mut all: Vec<_> = tasks
         .map(|(arn, row)| Work {
             holder: row.holder.clone(),
@@ -127,7 +127,7 @@ fn at_work(cloud: &Cloud, witness: &Witness, lock: &LockKey) -> Vec<Work> {
         })
         .collect();
     let states = witness.runs.iter().filter_map(|(holder, run)| {
-        let row = cloud.executions.get(&ExecutionArn::of_holder(holder)?)?;
+        let row = cloud.execution_of(holder)?;
         let at_work = row.ended.is_none() && row.story.is_own() && run.terms.lock == *lock;
         let at_work = at_work && run.grant.is_some() && !run.gone && !run.done;
         at_work.then(|| Work {

@@ -2,7 +2,7 @@
 
 use super::ledger::{RunFacts, Witness};
 use crate::cloud::Cloud;
-use lockstep::domain::{ExecutionArn, HolderId};
+use lockstep::domain::HolderId;
 
 /// A run whose execution works under a grant, and whose lease is over by what it was answered.
 pub(super) fn lapsed<'a>(
@@ -11,7 +11,7 @@ pub(super) fn lapsed<'a>(
     now: u64,
 ) -> Option<(&'a HolderId, u64)> {
     let lapsed = |(holder, run): &(&HolderId, &RunFacts)| {
-        let row = ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn));
+        let row = cloud.execution_of(holder);
         // A redriven execution has its lease again when its first heartbeat is answered.
         let works = row.is_some_and(|row| {
             row.ended.is_none() && row.redriven.is_none_or(|at| run.answered > at)

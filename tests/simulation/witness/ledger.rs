@@ -2,6 +2,7 @@
 
 use super::stops::refuses;
 use super::successes::released;
+use crate::cloud::holder_of;
 use crate::engine::locked;
 use crate::functions::Function;
 use crate::invoke::Failure;
@@ -159,26 +160,28 @@ impl RunFacts {
 
 /// A function is called with `event`.
 pub(crate) fn asked(world: &World, function: Function, event: &Value) {
-    if function == Function::Release && event["outcome"] == "stopping" {
-        let holder = event["grant"]["holder"].as_str();
-        let holder = holder.and_then(|text| HolderId::new(text).ok());
-        let mut witness = locked(&world.witness);
-        let run = holder.and_then(|holder| witness.runs.get_mut(&holder));
-        run.into_iter().for_each(|run| run.stopping = true);
-        return;
-    }
-    if function != Function::Acquire || !waits(event) {
-        return;
-    }
-    let holder = event["holder"].as_str();
-    let Some(holder) = holder.and_then(|text| HolderId::new(text).ok()) else {
+    let mut witness = locked(&world.witness);
+    let run = holder_in(function, event).and_then(|holder| witness.runs.get_mut(&holder));
+    let Some(run) = run else {
         return;
     };
-    if let Some(run) = locked(&world.witness).runs.get_mut(&holder) {
+    if function == Function::Release && event["outcome"] == "stopping" {
+        run.stopping = true;
+    } else if function == Function::Acquire && waits(event) {
         run.asks = true;
         run.asked = run.asked.or(Some(world.now()));
         run.asked_last = Some(world.now());
     }
+}
+
+/// The holder that a request names.
+fn holder_in(function: Function, event: &Value) -> Option<HolderId> {
+    let holder = match function {
+        Function::Acquire => &event["holder"],
+        Function::Heartbeat | Function::Release => &event["grant"]["holder"],
+        Function::Reaper | Function::Work => return None,
+    };
+    HolderId::new(holder.as_str()?).ok()
 }
 
 /// A function that was called at `called` has answered `event`.
@@ -189,12 +192,7 @@ pub(crate) fn answered(
     called: u64,
     answer: &Result<Value, Failure>,
 ) {
-    let holder = match function {
-        Function::Acquire => &event["holder"],
-        Function::Heartbeat | Function::Release => &event["grant"]["holder"],
-        Function::Reaper | Function::Work => return,
-    };
-    let Some(holder) = holder.as_str().and_then(|text| HolderId::new(text).ok()) else {
+    let Some(holder) = holder_in(function, event) else {
         return;
     };
     let now = world.now();
@@ -245,25 +243,18 @@ pub(crate) fn answered(
 
 /// SendTaskSuccess ended a state of `execution` with `output`.
 pub(crate) fn woken(world: &World, execution: &ExecutionArn, output: &Value) {
-    let Ok(holder) = HolderId::new(execution.as_str()) else {
-        return;
-    };
     let mut witness = locked(&world.witness);
-    let Some(run) = witness.runs.get_mut(&holder) else {
-        return;
-    };
-    if let Some("granted" | "alreadyHeld") = output["status"].as_str() {
+    if let Some(run) = witness.runs.get_mut(&holder_of(execution))
+        && let Some("granted" | "alreadyHeld") = output["status"].as_str()
+    {
         run.granted(output, world.now());
     }
 }
 
 /// An execution is over: it keeps no lease and waits for nothing.
 pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
-    let Ok(holder) = HolderId::new(execution.as_str()) else {
-        return;
-    };
     let mut witness = locked(&world.witness);
-    if let Some(run) = witness.runs.get_mut(&holder) {
+    if let Some(run) = witness.runs.get_mut(&holder_of(execution)) {
         run.lease_until = run.lease_until.min(world.now());
         (run.asks, run.queued) = (false, None);
     }

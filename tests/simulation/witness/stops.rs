@@ -2,7 +2,7 @@
 //! neither by a function nor by the workflow, nor by a heartbeat that is refused.
 
 use super::ledger::{RunFacts, Witness};
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, holder_of};
 use crate::engine::locked;
 use crate::world::World;
 use lockstep::domain::{ExecutionArn, HolderId, LockRecord};
@@ -17,22 +17,24 @@ pub(crate) fn commits(world: &World, before: Option<&LockRecord>, after: Option<
         stopped.map(|(holder, _)| holder.clone()).collect()
     };
     for holder in stopped(after).difference(&stopped(before)) {
-        let cloud = locked(&world.cloud);
-        let verdict = judge(world, &cloud, holder);
-        drop(cloud);
-        report(world, holder, "a committed stop", verdict);
+        stops(world, holder, "a committed stop");
     }
 }
 
 /// Lockstep stops an execution, as StopExecution arrives.
 pub(crate) fn stops_execution(world: &World, execution: &ExecutionArn) {
-    let Ok(holder) = HolderId::new(execution.as_str()) else {
-        return;
-    };
-    let cloud = locked(&world.cloud);
-    let verdict = judge(world, &cloud, &holder);
-    drop(cloud);
-    report(world, &holder, "StopExecution", verdict);
+    stops(world, &holder_of(execution), "StopExecution");
+}
+
+/// Step Functions stops a task because its state has ended before it, while its execution goes on:
+/// the state timed out, or another branch has failed.
+pub(crate) fn workflow_stops_task(world: &World, execution: &ExecutionArn) {
+    stops(world, &holder_of(execution), "the workflow");
+}
+
+fn stops(world: &World, holder: &HolderId, call: &str) {
+    let verdict = judge(world, &locked(&world.cloud), holder);
+    report(world, holder, call, verdict);
 }
 
 /// Lockstep stops a task, as StopTask arrives. A task that is left over from before a redrive may
@@ -43,28 +45,15 @@ pub(crate) fn stops_task(world: &World, task: &str) {
         return;
     };
     let holder = row.holder.clone();
-    let execution = ExecutionArn::of_holder(&holder).and_then(|arn| cloud.executions.get(&arn));
-    let redriven = execution.and_then(|execution| execution.redriven);
+    let redriven = cloud.execution_of(&holder).and_then(|row| row.redriven);
     let left_over = redriven.is_some_and(|at| row.requested < at);
-    let verdict = if left_over || !row.status.is_live() {
+    let verdict = if left_over || !row.now.status.is_live() {
         Ok("stops: what was left")
     } else {
         judge(world, &cloud, &holder)
     };
     drop(cloud);
     report(world, &holder, "StopTask", verdict);
-}
-
-/// Step Functions stops a task because its state has ended before it, while its execution goes on:
-/// the state timed out, or another branch has failed.
-pub(crate) fn workflow_stops_task(world: &World, execution: &ExecutionArn) {
-    let Ok(holder) = HolderId::new(execution.as_str()) else {
-        return;
-    };
-    let cloud = locked(&world.cloud);
-    let verdict = judge(world, &cloud, &holder);
-    drop(cloud);
-    report(world, &holder, "the workflow", verdict);
 }
 
 /// A heartbeat is refused: that stops the work, too. One that comes behind the run's own release is

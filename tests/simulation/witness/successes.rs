@@ -12,7 +12,7 @@ pub(crate) fn ends_as(world: &World, cloud: &Cloud, holder: &HolderId, success: 
     let Some(run) = witness.runs.get(holder) else {
         return Ok(());
     };
-    let row = ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn));
+    let row = cloud.execution_of(holder);
     // A redrive may repeat work that had succeeded, and fail.
     let repeated = row.is_some_and(|row| row.redriven.is_some());
     match (success, run.succeeded) {
@@ -64,7 +64,7 @@ pub(super) fn released(world: &World, holder: &HolderId, called: u64) {
 
 fn is_by_task(world: &World, holder: &HolderId) -> bool {
     let cloud = locked(&world.cloud);
-    let row = ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn));
+    let row = cloud.execution_of(holder);
     row.is_some_and(|row| !row.story.is_own())
 }
 
@@ -106,9 +106,9 @@ pub(crate) fn succeeded(world: &World, holder: &HolderId) {
 /// come to their end, and nothing else can show that.
 fn was_cut_off(world: &World, holder: &HolderId) -> bool {
     let cloud = locked(&world.cloud);
-    let execution = ExecutionArn::of_holder(holder);
-    let row = execution.and_then(|arn| cloud.executions.get(&arn));
-    let own = row.is_some_and(|row| row.story.is_own());
+    let own = cloud
+        .execution_of(holder)
+        .is_some_and(|row| row.story.is_own());
     drop(cloud);
     let witness = locked(&world.witness);
     own && witness.runs.get(holder).is_some_and(|run| !run.released)
@@ -118,6 +118,6 @@ fn was_cut_off(world: &World, holder: &HolderId) -> bool {
 /// had done before its key went to another run.
 fn was_redriven(world: &World, holder: &HolderId) -> bool {
     let cloud = locked(&world.cloud);
-    let row = ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn));
+    let row = cloud.execution_of(holder);
     row.is_some_and(|row| row.story.is_own() && row.redriven.is_some())
 }

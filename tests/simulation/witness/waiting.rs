@@ -5,7 +5,7 @@ use super::ledger::{RunFacts, Witness};
 use crate::cloud::{Cloud, TaskStatus};
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::{CLOCK_SKEW, DEAD_AFTER, ExecutionArn, HolderId, LockKey, Mode};
+use lockstep::domain::{CLOCK_SKEW, DEAD_AFTER, HolderId, LockKey, Mode};
 use std::sync::Arc;
 
 /// For how long a permit may be free while a run waits, in milliseconds: the sweep starts every
@@ -106,17 +106,12 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
         .max()
         .map(|(at, rest)| at + rest + CLOCK_SKEW.millis());
     let users = runs().filter(|(holder, run)| uses(cloud, holder, run, now, last_fault));
+    let asked = waiters.iter().map(|(_, run)| run.terms.permits);
+    let name = |(holder, _): (&HolderId, _)| holder.clone();
     Claims {
-        permits: waiters
-            .iter()
-            .map(|(_, run)| run.terms.permits)
-            .min()
-            .unwrap_or_default(),
-        users: users.map(|(holder, _)| holder.clone()).collect(),
-        waiters: waiters
-            .into_iter()
-            .map(|(holder, _)| holder.clone())
-            .collect(),
+        permits: asked.min().unwrap_or_default(),
+        users: users.map(name).collect(),
+        waiters: waiters.into_iter().map(name).collect(),
         rested_at: rested.unwrap_or_default(),
     }
 }
@@ -126,12 +121,10 @@ fn uses(cloud: &Cloud, holder: &HolderId, run: &RunFacts, now: u64, last_fault: 
     if run.grant.is_none() {
         return false;
     }
-    let ends = cloud
-        .tasks
-        .values()
-        .any(|row| row.holder == *holder && (row.status != TaskStatus::Stopped));
+    let mut tasks = cloud.tasks.values();
+    let ends = tasks.any(|row| row.holder == *holder && row.now.status != TaskStatus::Stopped);
     let in_lease = now < run.promised + DEAD_AFTER.millis() + CLOCK_SKEW.millis();
-    match ExecutionArn::of_holder(holder).and_then(|arn| cloud.executions.get(&arn)) {
+    match cloud.execution_of(holder) {
         // The events of an end may be lost: then its lease has to be over.
         Some(row) => {
             let unseen = row.ended.is_some_and(|(at, _)| at <= last_fault) && in_lease;

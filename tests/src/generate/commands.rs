@@ -80,7 +80,6 @@ pub enum Act {
 
 impl Act {
     /// The command about `holder` under the grant `token`, whose lease was seen at the version `seen`.
-    #[must_use]
     pub fn command(
         self,
         holder: HolderId,
@@ -181,10 +180,6 @@ pub fn act() -> impl Strategy<Value = Act> {
 }
 
 /// An operator's word.
-///
-/// # Panics
-/// Never.
-#[must_use]
 pub fn order() -> Order {
     Order {
         actor: HolderId::new("operator").expect("a valid actor"),

@@ -3,6 +3,7 @@
 use super::machines::Functions;
 use super::{Stack, unique};
 use crate::wire::Wire;
+use aws_smithy_types::base64;
 use serde_json::{Value, json};
 
 impl Stack {
@@ -26,7 +27,7 @@ impl Stack {
         let mut wanted = json!({
             "FunctionName": unique(package),
             "Environment": { "Variables": variables },
-            "Code": { "ZipFile": base64(&code) },
+            "Code": { "ZipFile": base64::encode(&code) },
         });
         for field in [
             "Role",
@@ -45,45 +46,5 @@ impl Stack {
         let arn = made.body["FunctionArn"].as_str();
         arn.unwrap_or_else(|| panic!("no copy of {package}: {}", made.body))
             .to_owned()
-    }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            text.push(if place > group.len() {
-                '='
-            } else {
-                char::from(digit)
-            });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_is_as_in_rfc_4648() {
-        // RFC 4648, section 10.
-        let known = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ];
-        for (plain, encoded) in known {
-            assert_eq!(base64(plain.as_bytes()), encoded);
-        }
     }
 }

@@ -1,12 +1,8 @@
 //! Executions and functions: start, wait, stop, call.
 
 use super::{BatchInput, Stack, deadline, json_api, now, pause, unique};
-use aws_sdk_sfn::Client;
-use aws_sdk_sfn::config::timeout::TimeoutConfig;
-use aws_sdk_sfn::config::{Builder, Credentials, Region};
 use aws_sdk_sfn::types::{ExecutionStatus, HistoryEvent};
 use serde_json::Value;
-use std::time::Duration;
 
 /// How an execution ended.
 #[derive(Clone, Debug)]
@@ -38,41 +34,19 @@ pub struct FunctionError {
 
 impl Ended {
     /// The work ran and succeeded.
-    #[must_use]
     pub fn ran(&self) -> bool {
         self.status == "SUCCEEDED" && self.output["TaskArn"].is_string()
     }
 
     /// `skipped`, `duplicate`, or nothing.
-    #[must_use]
     pub fn answer(&self) -> &str {
         self.output["status"].as_str().unwrap_or_default()
     }
 
     /// How long it took.
-    #[must_use]
     pub fn millis(&self) -> u64 {
         self.stopped.saturating_sub(self.started)
     }
-}
-
-/// A busy emulator may take longer than the functions would wait, to answer and to listen.
-pub(super) fn patience() -> TimeoutConfig {
-    const LONG: Duration = Duration::from_secs(60);
-    TimeoutConfig::builder()
-        .connect_timeout(LONG)
-        .operation_attempt_timeout(LONG)
-        .operation_timeout(LONG)
-        .build()
-}
-
-pub(super) async fn client(endpoint: &str) -> Client {
-    let config = Builder::from(&lockstep::aws::sdk_config().await)
-        .endpoint_url(endpoint)
-        .region(Region::new("us-east-1"))
-        .timeout_config(patience())
-        .credentials_provider(Credentials::new("test", "test", None, None, "tests"));
-    Client::from_conf(config.build())
 }
 
 impl Stack {
@@ -124,6 +98,16 @@ impl Stack {
         self.wait_until(arn, deadline(seconds)).await
     }
 
+    async fn wait_until(&self, arn: &str, deadline: u64) -> Ended {
+        loop {
+            if let Some(ended) = self.ended(arn).await {
+                return ended;
+            }
+            assert!(now() < deadline, "{arn} still runs");
+            pause(100).await;
+        }
+    }
+
     /// How an execution ended; none while it runs.
     pub async fn ended(&self, arn: &str) -> Option<Ended> {
         let describe = self.sfn.describe_execution().execution_arn(arn);
@@ -134,28 +118,16 @@ impl Stack {
         let millis = |time: Option<aws_sdk_sfn::primitives::DateTime>| {
             time.map_or(0.0, |time| time.as_secs_f64() * 1000.0) as u64
         };
-        let output = described.output.as_deref();
+        let json = |text: &str| serde_json::from_str(text).expect("an output is JSON");
         Some(Ended {
             arn: arn.to_owned(),
             status: described.status.as_str().to_owned(),
-            output: output.map_or(Value::Null, |text| {
-                serde_json::from_str(text).expect("an output is JSON")
-            }),
+            output: described.output.as_deref().map_or(Value::Null, json),
             error: described.error.unwrap_or_default(),
             cause: described.cause.unwrap_or_default(),
             started: millis(Some(described.start_date)),
             stopped: millis(described.stop_date),
         })
-    }
-
-    async fn wait_until(&self, arn: &str, deadline: u64) -> Ended {
-        loop {
-            if let Some(ended) = self.ended(arn).await {
-                return ended;
-            }
-            assert!(now() < deadline, "{arn} still runs");
-            pause(100).await;
-        }
     }
 
     /// Starts an exclusive run and waits for its end, at most `seconds`.

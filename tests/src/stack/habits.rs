@@ -34,7 +34,6 @@ pub enum TableAnswer {
 
 impl Habit {
     /// Late stops, time-outs that stop nothing and lagging reads, all at once.
-    #[must_use]
     pub const fn degraded() -> [Self; 3] {
         [
             Self::StoppedLate(5),

@@ -38,7 +38,6 @@ const BUSY: [&str; 7] = [
 
 impl Stack {
     /// The deployed functions.
-    #[must_use]
     pub fn functions(&self) -> Functions {
         Functions {
             acquire: self.output("AcquireLockFunctionArn").to_owned(),

@@ -1,8 +1,6 @@
 //! What an operator's script does: the protocol itself, on the deployed table.
 
 use super::Stack;
-use super::executions::patience;
-use aws_sdk_sfn::config::{Credentials, Region, SharedCredentialsProvider};
 use lockstep::aws::Aws;
 use lockstep::config::Config;
 use lockstep::domain::{Command, Evict, HolderId, LockKey, Order, Outcome, Seconds};
@@ -16,14 +14,7 @@ const DAY: Seconds = Seconds::of(86_400);
 impl Stack {
     /// An operator who may do everything.
     pub async fn operator(&self) -> Operator {
-        let keys = Credentials::new("test", "test", None, None, "tests");
-        let sdk = lockstep::aws::sdk_config().await.into_builder();
-        let sdk = sdk
-            .endpoint_url(&self.endpoint)
-            .region(Region::new("us-east-1"))
-            .timeout_config(patience())
-            .credentials_provider(SharedCredentialsProvider::new(keys))
-            .build();
+        let sdk = crate::sdk_config(&self.endpoint).await;
         let config = Config {
             table: self.output("LockTableName").to_owned(),
             run_retention: DAY,

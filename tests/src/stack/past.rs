@@ -53,7 +53,6 @@ impl Stack {
 }
 
 /// How a run of the history ended, and on what evidence.
-#[must_use]
 pub fn ending(run: &Run) -> (RunOutcome, &str) {
     let end = run.end.as_ref();
     let end = end.unwrap_or_else(|| panic!("a run without an end: {run:?}"));

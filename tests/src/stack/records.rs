@@ -37,6 +37,8 @@ pub struct Record {
 /// One run of a container.
 #[derive(Clone, Debug)]
 pub struct Run {
+    /// The container.
+    pub id: String,
     /// The id of its ECS task.
     pub task: String,
     /// When it began, in epoch milliseconds.
@@ -50,7 +52,6 @@ pub struct Run {
 }
 
 /// The runs that `records` tell of, in the order of their starts.
-#[must_use]
 pub fn runs(records: &[Record]) -> Vec<Run> {
     let starts = records.iter().filter(|r| r.event == Event::Start);
     let mut runs: Vec<_> = starts
@@ -60,6 +61,7 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
                 own.find(|r| r.event == event).map(|r| r.at)
             };
             Run {
+                id: start.id.clone(),
                 task: start.task.clone(),
                 start: start.at,
                 sigterm: at(Event::Sigterm),
@@ -74,9 +76,12 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
 
 /// How many overlaps `records` of one lock show: for each start, the runs that were under way
 /// beyond what `permits` allow. With one permit these are the pairs of runs that overlap.
-#[must_use]
 pub fn overlaps(records: &[Record], permits: usize) -> usize {
-    let runs = runs(records);
+    overlaps_of(&runs(records), permits)
+}
+
+/// The same of `runs` in the order of their starts.
+pub fn overlaps_of(runs: &[Run], permits: usize) -> usize {
     let under_way = runs.iter().enumerate().map(|(index, run)| {
         let earlier = runs[..index].iter();
         earlier
@@ -90,22 +95,35 @@ pub fn overlaps(records: &[Record], permits: usize) -> usize {
 
 impl Run {
     /// The fencing token that the container was given.
-    #[must_use]
     pub fn token(&self) -> u64 {
         let token = self.env.get("LOCKSTEP_FENCING_TOKEN");
         token.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
+
+    /// The holder that the container was given.
+    pub fn holder(&self) -> &str {
+        let holder = self.env.get("LOCKSTEP_HOLDER");
+        holder.map_or("", String::as_str)
+    }
+
+    /// When its work was done, without a signal to stop.
+    pub fn done(&self) -> Option<u64> {
+        self.end.filter(|_| self.sigterm.is_none())
+    }
+}
+
+/// The records of the containers that were started under `lock`.
+fn of_lock(mut records: Vec<Record>, lock: &str) -> Vec<Record> {
+    let own = |r: &&Record| r.env.get("LOCKSTEP_LOCK").is_some_and(|name| name == lock);
+    let tasks: HashSet<_> = records.iter().filter(own).map(|r| r.task.clone()).collect();
+    records.retain(|record| tasks.contains(&record.task));
+    records
 }
 
 impl Stack {
     /// What the containers of `lock` recorded, in the order of time.
     pub async fn records(&self, lock: &str) -> Vec<Record> {
-        let mut records = self.all_records().await;
-        let of_lock = |r: &&Record| r.env.get("LOCKSTEP_LOCK").is_some_and(|name| name == lock);
-        let tasks = records.iter().filter(of_lock).map(|r| r.task.clone());
-        let tasks: HashSet<_> = tasks.collect();
-        records.retain(|record| tasks.contains(&record.task));
-        records
+        of_lock(self.all_records().await, lock)
     }
 
     /// What the container of one task recorded.
@@ -139,25 +157,23 @@ impl Stack {
     }
 
     async fn all_records(&self) -> Vec<Record> {
-        let events = self.log_events(self.fixture("BatchLogGroupName"), 0).await;
+        let events = self.log_events(self.fixture("BatchLogGroupName")).await;
         let mut records: Vec<_> = events.iter().map(record).collect();
         records.sort_by_key(|record| record.at);
         records
     }
 
-    /// The events of a log group since `since`, in epoch milliseconds.
-    pub async fn log_events(&self, group: &str, since: u64) -> Vec<Value> {
-        let mut ask = json!({ "logGroupName": group, "startTime": since });
+    /// The events of a log group, as CloudWatch Logs gives them.
+    pub async fn log_events(&self, group: &str) -> Vec<Value> {
+        let mut ask = json!({ "logGroupName": group });
         let mut events = Vec::new();
         loop {
             let target = "Logs_20140328.FilterLogEvents";
-            let mut page = self.call("logs", target, ask.clone()).await;
-            if let Value::Array(found) = page["events"].take() {
-                events.extend(found);
-            }
-            match page["nextToken"].take() {
-                Value::Null => return events,
-                next => ask["nextToken"] = next,
+            let page = self.call("logs", target, ask.clone()).await;
+            events.extend(page["events"].as_array().into_iter().flatten().cloned());
+            match page["nextToken"].as_str() {
+                Some(next) => ask["nextToken"] = next.into(),
+                None => return events,
             }
         }
     }
@@ -174,29 +190,54 @@ fn record(event: &Value) -> Record {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Record, overlaps};
+    use super::{Event, Record, of_lock, overlaps, runs};
 
-    fn of(task: &str, from: u64, to: Option<u64>) -> Vec<Record> {
-        let record = |at, event| Record {
+    fn record(task: &str, at: u64, event: Event) -> Record {
+        Record {
             at,
             event,
             id: task.into(),
-            env: [].into(),
+            env: [("LOCKSTEP_LOCK".into(), "nightly".into())].into(),
             task: task.into(),
-        };
-        let end = to.map(|at| record(at, Event::End));
-        std::iter::once(record(from, Event::Start))
-            .chain(end)
-            .collect()
+        }
     }
 
     #[test]
     fn overlaps_are_counted_beyond_the_permits() {
-        let after = [of("a", 0, Some(10)), of("b", 10, Some(20))].concat();
-        assert_eq!(overlaps(&after, 1), 0);
-        let nested = [of("a", 0, Some(30)), of("b", 5, Some(9)), of("c", 8, None)].concat();
-        assert_eq!((overlaps(&nested, 1), overlaps(&nested, 2)), (3, 1));
-        let unended = [of("a", 0, None), of("b", 99, None)].concat();
-        assert_eq!(overlaps(&unended, 1), 1);
+        let endless = None;
+        for (intervals, one_permit, two_permits) in [
+            (&[(0, Some(10)), (10, Some(20))][..], 0, 0),
+            (&[(10, Some(20)), (20, endless)], 0, 0),
+            (&[(10, Some(21)), (20, endless)], 1, 0),
+            (&[(0, Some(30)), (5, Some(9)), (8, endless)], 3, 1),
+            (&[(0, endless), (99, endless)], 1, 0),
+            (&[(10, endless), (99, Some(100))], 1, 0),
+        ] {
+            let records = intervals.iter().enumerate().flat_map(|(task, (from, to))| {
+                let task = task.to_string();
+                let end = to.map(|at| record(&task, at, Event::End));
+                [Some(record(&task, *from, Event::Start)), end]
+            });
+            let records: Vec<_> = records.flatten().collect();
+            let found = (overlaps(&records, 1), overlaps(&records, 2));
+            assert_eq!(found, (one_permit, two_permits), "{intervals:?}");
+        }
+    }
+
+    #[test]
+    fn the_records_of_one_container_are_one_run_whatever_their_order() {
+        let records = [
+            record("c1", 30, Event::End),
+            record("c1", 10, Event::Start),
+            record("c2", 40, Event::Start),
+            record("c2", 45, Event::Sigterm),
+        ];
+        let runs = runs(&records);
+        let seen: Vec<_> = runs
+            .iter()
+            .map(|run| (run.start, run.end, run.done()))
+            .collect();
+        assert_eq!(seen, [(10, Some(30), Some(30)), (40, Some(45), None)]);
+        assert!(of_lock(records.into(), "other").is_empty());
     }
 }

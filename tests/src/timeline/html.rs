@@ -21,7 +21,6 @@ table + pre { margin-top: 24px } summary { cursor: pointer }
 ";
 
 /// Draws the page.
-#[must_use]
 pub fn render(timeline: &Timeline) -> String {
     let mut rows = String::new();
     for scene in Scene::ALL {

@@ -44,7 +44,6 @@ pub enum Event {
 
 impl Journal {
     /// Reads the lines that are about `lock`; all others are passed over.
-    #[must_use]
     pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, lock: &str) -> Self {
         let entries = lines.into_iter().filter_map(|line| {
             let line: Value = serde_json::from_str(line).ok()?;
@@ -56,7 +55,6 @@ impl Journal {
     }
 
     /// When and with which token `holder` got its permit.
-    #[must_use]
     pub fn grant(&self, holder: &str) -> Option<(Millis, u64)> {
         self.of(holder).find_map(|entry| match entry.event {
             Event::Granted { token } => Some((entry.at, token)),
@@ -65,7 +63,6 @@ impl Journal {
     }
 
     /// From when to when `holder` waited in the queue.
-    #[must_use]
     pub fn wait(&self, holder: &str) -> Option<(Millis, Millis)> {
         let since = self.of(holder).find(|entry| entry.event == Event::Queued)?;
         let (until, _) = self.grant(holder)?;
@@ -73,7 +70,6 @@ impl Journal {
     }
 
     /// When `holder` was found dead.
-    #[must_use]
     pub fn recovered(&self, holder: &str) -> Option<Millis> {
         let mut own = self.of(holder);
         let found = own.find(|entry| entry.event == Event::Recovered);
@@ -89,7 +85,6 @@ impl Journal {
     }
 
     /// When the permit of `holder` ended, as far as the holder or who recovered it knows.
-    #[must_use]
     pub fn end(&self, holder: &str) -> Option<Millis> {
         let mut ends = self.of(holder).filter(|entry| {
             let ends = [Event::Released, Event::Lost, Event::Recovered];
@@ -104,17 +99,17 @@ impl Journal {
 }
 
 fn entry(line: &Value) -> Option<Entry> {
-    let event = match line["message"].as_str()? {
+    let event = match line["event"].as_str()? {
         "queued" => Event::Queued,
-        "granted" | "woken" => Event::Granted {
+        "granted" | "waiter_woken" => Event::Granted {
             token: token(&line["token"])?,
         },
-        "checked a holder" if line["action"].as_str()?.starts_with("Recover") => Event::Recovered,
+        "holder_checked" if line["action"].as_str()?.starts_with("Recover") => Event::Recovered,
         "renewed" => Event::Renewed {
             expires_at: millis(line["expires_at"].as_str()?)?,
         },
         "released" => Event::Released,
-        "lease lost" => Event::Lost,
+        "lease_lost" => Event::Lost,
         _ => return None,
     };
     Some(Entry {
@@ -139,10 +134,10 @@ mod tests {
     use super::*;
 
     const LINES: [&str; 6] = [
-        r#"{"timestamp":"2026-03-01T06:00:02.5Z","message":"renewed","lock":"n","holder":"h","token":"7","expires_at":"2026-03-01T06:00:05.5Z"}"#,
-        r#"{"timestamp":"2026-03-01T06:00:01Z","message":"granted","lock":"n","holder":"h","token":7}"#,
-        r#"{"timestamp":"2026-03-01T06:00:04Z","message":"released","lock":"n","holder":"h","token":"7"}"#,
-        r#"{"timestamp":"2026-03-01T06:00:01Z","message":"granted","lock":"other","holder":"h","token":9}"#,
+        r#"{"timestamp":"2026-03-01T06:00:02.5Z","event":"renewed","lock":"n","holder":"h","token":"7","expires_at":"2026-03-01T06:00:05.5Z"}"#,
+        r#"{"timestamp":"2026-03-01T06:00:01Z","event":"granted","lock":"n","holder":"h","token":7}"#,
+        r#"{"timestamp":"2026-03-01T06:00:04Z","event":"released","lock":"n","holder":"h","token":"7"}"#,
+        r#"{"timestamp":"2026-03-01T06:00:01Z","event":"granted","lock":"other","holder":"h","token":9}"#,
         r#"{"_aws":{"Timestamp":1},"lock":"n","Renewed":1.0}"#,
         "END RequestId: 1",
     ];
@@ -162,8 +157,8 @@ mod tests {
     #[test]
     fn a_waiter_waits_from_its_place_in_the_queue_to_its_turn() {
         let lines = [
-            r#"{"timestamp":"2026-03-01T06:00:01Z","message":"queued","lock":"n","holder":"h","position":1}"#,
-            r#"{"timestamp":"2026-03-01T06:00:03Z","message":"woken","lock":"n","holder":"h","token":"8"}"#,
+            r#"{"timestamp":"2026-03-01T06:00:01Z","event":"queued","lock":"n","holder":"h","position":1}"#,
+            r#"{"timestamp":"2026-03-01T06:00:03Z","event":"waiter_woken","lock":"n","holder":"h","token":"8"}"#,
         ];
         let journal = Journal::read(lines, "n");
 
@@ -175,7 +170,7 @@ mod tests {
     fn a_dead_holder_has_its_permit_until_it_is_recovered() {
         let look = |action: &str| {
             format!(
-                r#"{{"timestamp":"2026-03-01T06:00:03Z","message":"checked a holder","lock":"n","holder":"h","token":"7","action":"{action}"}}"#
+                r#"{{"timestamp":"2026-03-01T06:00:03Z","event":"holder_checked","lock":"n","holder":"h","token":"7","action":"{action}"}}"#
             )
         };
         let of = |action: &str| Journal::read([look(action).as_str()], "n").recovered("h");
@@ -186,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_lost_lease_ends_when_its_holder_learns_it() {
-        let line = r#"{"timestamp":"2026-03-01T06:00:03Z","message":"lease lost","lock":"n","holder":"h","token":"7"}"#;
+        let line = r#"{"timestamp":"2026-03-01T06:00:03Z","event":"lease_lost","lock":"n","holder":"h","token":"7"}"#;
 
         assert_eq!(Journal::read([line], "n").end("h"), Some(SIX + 3_000));
     }

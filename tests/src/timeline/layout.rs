@@ -56,7 +56,6 @@ pub struct Row {
 
 impl Row {
     /// The row of an execution.
-    #[must_use]
     pub fn of(timeline: &Timeline, execution: &Execution) -> Self {
         let (journal, holder) = (&timeline.journal, &execution.arn);
         let container = timeline.container(holder);
@@ -77,7 +76,7 @@ impl Row {
             ended: execution.ended,
             waited: journal.wait(holder),
             held,
-            worked: container.map(|known| (known.started, stop(known.stopped()))),
+            worked: container.map(|known| (known.start, stop(known.end))),
             renewals: journal.renewals(holder).collect(),
             evicted: timeline.evicted(holder),
             killed: timeline.killed(holder),
@@ -135,7 +134,6 @@ impl Row {
     }
 
     /// Its last moment in the picture.
-    #[must_use]
     pub fn last(&self) -> Millis {
         let bars = [self.held, self.worked].into_iter().flatten();
         bars.map(|(_, to)| to).fold(self.ended, Millis::max)
@@ -152,10 +150,14 @@ impl Row {
         let grant = timeline.journal.grant(&execution.arn);
         lines.extend(grant.map(|(at, token)| format!("granted {} with token {token}", clock(at))));
         if let Some(container) = timeline.container(&execution.arn) {
-            let (id, from) = (&container.id, clock(container.started));
+            let (id, from) = (&container.id, clock(container.start));
             lines.push(format!("container {id} started {from}"));
             lines.extend(self.sigterm.map(|at| format!("SIGTERM {}", clock(at))));
-            lines.extend(container.ended.map(|at| format!("work done {}", clock(at))));
+            lines.extend(
+                container
+                    .done()
+                    .map(|at| format!("work done {}", clock(at))),
+            );
         }
         lines.extend(self.killed.map(|at| format!("killed {}", clock(at))));
         lines.extend(self.recovered.map(|at| format!("recovered {}", clock(at))));
@@ -180,7 +182,6 @@ fn exit_code(cause: &str) -> Option<i64> {
 }
 
 /// A length of time in seconds with one digit.
-#[must_use]
 pub fn seconds(millis: Millis) -> String {
     let tenths = (millis + 50) / 100;
     format!("{}.{} s", tenths / 10, tenths % 10)

@@ -1,8 +1,8 @@
 //! A small timeline for the tests: as the demo should come out, with two deliveries in the burst.
 
-use super::containers::Container;
 use super::journal::Journal;
 use super::{Execution, Fate, Millis, Scene, Timeline};
+use crate::stack::Run;
 use lockstep::domain::{Timestamp, rfc3339};
 
 const START: Millis = 1_772_344_800_000;
@@ -66,7 +66,7 @@ pub(crate) fn sample() -> Timeline {
         .map(|(name, (token, from, to))| container(name, token, from, to))
         .collect::<Vec<_>>();
     for stopped in [4, 6] {
-        containers[stopped].sigterm = containers[stopped].ended.take();
+        containers[stopped].sigterm = containers[stopped].end;
     }
     Timeline {
         lock: "nightly".into(),
@@ -96,44 +96,47 @@ fn execution(parts: (Scene, &str, Millis, Millis, Fate)) -> Execution {
     }
 }
 
-fn container(name: &str, token: u64, from: Millis, to: Millis) -> Container {
-    Container {
+fn container(name: &str, token: u64, from: Millis, to: Millis) -> Run {
+    let variables = [
+        ("LOCKSTEP_HOLDER", arn(name)),
+        ("LOCKSTEP_FENCING_TOKEN", token.to_string()),
+    ];
+    Run {
         id: format!("container-{name}"),
-        lock: "nightly".into(),
-        holder: arn(name),
-        token,
-        started: START + from * 1000,
+        task: name.into(),
+        start: START + from * 1000,
         sigterm: None,
-        ended: Some(START + to * 1000),
+        end: Some(START + to * 1000),
+        env: variables.map(|(name, value)| (name.into(), value)).into(),
     }
 }
 
 /// A grant before each container, a release after it, two renewals in the long one; the killed one
 /// is recovered, and two wait for it.
-fn log(containers: &[Container]) -> Vec<String> {
+fn log(containers: &[Run]) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut say = |at: Millis, message: &str, of: &Container| {
+    let mut say = |at: Millis, event: &str, of: &Run| {
         let (at, expires) = (
             Timestamp::from_millis(at),
             Timestamp::from_millis(at + 3000),
         );
         lines.push(format!(
-            r#"{{"timestamp":"{}","message":"{message}","lock":"nightly","holder":"{}","token":{},"expires_at":"{}","action":"Recover"}}"#,
-            rfc3339(at), of.holder, of.token, rfc3339(expires)
+            r#"{{"timestamp":"{}","event":"{event}","lock":"nightly","holder":"{}","token":{},"expires_at":"{}","action":"Recover"}}"#,
+            rfc3339(at), of.holder(), of.token(), rfc3339(expires)
         ));
     };
     for container in containers {
-        let ended = container.stopped().expect("all of them end");
-        say(container.started - 400, "granted", container);
-        for beat in (container.started + 3000..ended).step_by(4000) {
+        let ended = container.end.expect("all of them end");
+        say(container.start - 400, "granted", container);
+        for beat in (container.start + 3000..ended).step_by(4000) {
             say(beat, "renewed", container);
         }
-        let killed = container.holder == arn("g1");
-        let (after, message) = match killed {
-            true => (1200, "checked a holder"),
+        let killed = container.holder() == arn("g1");
+        let (after, event) = match killed {
+            true => (1200, "holder_checked"),
             false => (200, "released"),
         };
-        say(ended + after, message, container);
+        say(ended + after, event, container);
     }
     say(START + 37_000, "queued", &containers[7]);
     say(START + 37_200, "queued", &containers[8]);

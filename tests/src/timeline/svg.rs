@@ -1,9 +1,9 @@
 //! The timeline as one SVG picture: no script, no font, no address outside of it.
 
-use super::containers::Container;
 use super::layout::{Row, Scale};
 use super::verdict::Summary;
 use super::{Scene, Timeline};
+use crate::stack::Run;
 use std::fmt::Write as _;
 
 mod picture;
@@ -29,7 +29,6 @@ const BOTTOM: f64 = 136.0;
 const LETTER: f64 = 6.3;
 
 /// Draws the timeline.
-#[must_use]
 pub fn render(timeline: &Timeline) -> String {
     let rows = timeline.executions.len() as f64;
     let scenes = Scene::ALL.len() as f64;
@@ -58,7 +57,6 @@ pub fn render(timeline: &Timeline) -> String {
 }
 
 /// What the picture shows, in a sentence.
-#[must_use]
 pub fn headline(timeline: &Timeline) -> String {
     let sum = Summary::of(timeline);
     let (executions, runs, overlaps) = (sum.executions, sum.runs, sum.overlaps);
@@ -66,7 +64,6 @@ pub fn headline(timeline: &Timeline) -> String {
 }
 
 /// The figures that the headline leaves out.
-#[must_use]
 pub fn subline(timeline: &Timeline) -> String {
     let sum = Summary::of(timeline);
     let grow = if sum.tokens_grow {
@@ -135,12 +132,12 @@ impl Picture {
             "what the containers themselves recorded",
         );
         for container in &timeline.containers {
-            let stopped = container.stopped().unwrap_or(timeline.end());
+            let stopped = container.end.unwrap_or(timeline.end());
             let title = escape(&lane_title(timeline, container));
             self.put(&format!("<g><title>{title}</title>"));
             self.bar(
                 "work container",
-                (container.started, stopped),
+                (container.start, stopped),
                 self.y + 26.0,
                 12.0,
             );
@@ -169,16 +166,17 @@ impl Picture {
     }
 }
 
-fn lane_title(timeline: &Timeline, container: &Container) -> String {
-    let name = timeline.name_of(&container.holder);
-    let end = match (container.sigterm, container.stopped()) {
+fn lane_title(timeline: &Timeline, container: &Run) -> String {
+    let name = timeline.name_of(container.holder());
+    let end = match (container.sigterm, container.end) {
         (Some(_), _) => "SIGTERM",
         (_, Some(_)) => "work done",
         (_, None) => "never told its end",
     };
     format!(
         "container {} of {name}, token {}, {end}",
-        container.id, container.token
+        container.id,
+        container.token()
     )
 }
 

@@ -18,7 +18,6 @@ const LEGEND: &str = "━ container works   ─ lock held   ░ waits in the que
                       † killed   ▼ SIGTERM   ▲ recovered";
 
 /// Draws the timeline. Without `colour` there is no escape sequence in it.
-#[must_use]
 pub fn render(timeline: &Timeline, colour: bool) -> String {
     let scale = Scale::new(timeline, (CHART - 1) as f64);
     let mut text = String::new();
@@ -38,8 +37,8 @@ pub fn render(timeline: &Timeline, colour: bool) -> String {
     put("what the containers themselves recorded", "");
     let mut lane = Line::new(scale);
     for container in &timeline.containers {
-        let stopped = container.stopped().unwrap_or(timeline.end());
-        lane.bar((container.started, stopped), ('━', Paint::Work));
+        let stopped = container.end.unwrap_or(timeline.end());
+        lane.bar((container.start, stopped), ('━', Paint::Work));
     }
     put("", &lane.render(colour));
     put("", "");

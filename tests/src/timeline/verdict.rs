@@ -7,7 +7,6 @@ pub use summary::Summary;
 use super::{Execution, Fate, Scene, Timeline};
 
 /// All that is not as it should be; empty when the demo succeeded.
-#[must_use]
 pub fn problems(timeline: &Timeline) -> Vec<String> {
     let summary = Summary::of(timeline);
     let mut problems = Vec::new();
@@ -28,7 +27,7 @@ pub fn problems(timeline: &Timeline) -> Vec<String> {
     }
     for execution in &timeline.executions {
         let mut of_it = timeline.containers.iter();
-        let ran = of_it.any(|container| container.holder == execution.arn);
+        let ran = of_it.any(|container| container.holder() == execution.arn);
         let stepped_back = matches!(
             execution.fate,
             Fate::Skipped { .. } | Fate::Duplicate { .. }
@@ -71,7 +70,7 @@ fn came_out(timeline: &Timeline, scene: Scene) -> bool {
             let others = all.iter().filter(|one| !is_first(&one.arn));
             let two_leases = u64::from(timeline.lease_seconds) * 2000;
             let container = first.and_then(|first| timeline.container(&first.arn));
-            let long = container.and_then(|it| Some(it.stopped()? - it.started > two_leases));
+            let long = container.and_then(|it| Some(it.end? - it.start > two_leases));
             all.len() > 1 && others.into_iter().all(|one| names_first(one)) && long == Some(true)
         }
         (Scene::Overlap, [one]) => matches!(one.fate, Fate::Skipped { .. }) && names_first(one),
@@ -127,14 +126,22 @@ mod tests {
 
     #[test]
     fn two_containers_at_once_are_a_problem() {
-        let found = problems_after(|timeline| timeline.containers[1].started -= 6_000);
+        let found = problems_after(|timeline| timeline.containers[1].start -= 6_000);
         assert!(found[0].contains("1 pairs of containers overlap"));
     }
 
     #[test]
     fn a_token_that_does_not_grow_is_a_problem() {
-        let found = problems_after(|timeline| timeline.containers[1].token = 101);
-        assert_eq!(found, ["a fencing token did not grow"]);
+        for token in [101, 100] {
+            let mut timeline = sample();
+            let env = &mut timeline.containers[1].env;
+            env.insert("LOCKSTEP_FENCING_TOKEN".into(), token.to_string());
+            assert_eq!(
+                problems(&timeline),
+                ["a fencing token did not grow"],
+                "{token}"
+            );
+        }
     }
 
     #[test]
@@ -150,15 +157,16 @@ mod tests {
 
     #[test]
     fn a_skipped_execution_whose_container_ran_is_a_problem() {
-        let found = problems_after(|timeline| timeline.containers[1].holder = arn("b1"));
+        let found = problems_after(|timeline| {
+            let env = &mut timeline.containers[1].env;
+            env.insert("LOCKSTEP_HOLDER".into(), arn("b1"));
+        });
         assert!(found.iter().any(|problem| problem.starts_with("b1: ")));
     }
 
     #[test]
     fn an_evicted_container_that_got_no_sigterm_is_a_problem() {
-        let found = problems_after(|timeline| {
-            timeline.containers[4].ended = timeline.containers[4].sigterm.take();
-        });
+        let found = problems_after(|timeline| timeline.containers[4].sigterm = None);
         assert!(found[0].starts_with("f: container gets SIGTERM"));
     }
 

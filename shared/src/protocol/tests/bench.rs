@@ -2,7 +2,7 @@
 
 use crate::domain::{
     Acquire, Command, FencingToken, HolderId, Order, Outcome, Release, Renew, Run, RunId,
-    RunOutcome, Seconds, TaskToken, Timestamp, WhenFull,
+    RunOutcome, TaskToken, Timestamp, WhenFull,
 };
 use crate::protocol::{Attempt, Done, Next, ProtocolError, Reply, Request};
 use crate::store::memory::LockItems;

@@ -13,7 +13,6 @@ pub struct Scale {
 
 impl Scale {
     /// Places from 0 to `width` for all of a timeline.
-    #[must_use]
     pub fn new(timeline: &Timeline, width: f64) -> Self {
         let start = timeline.start();
         Self {
@@ -24,14 +23,12 @@ impl Scale {
     }
 
     /// The place of a moment.
-    #[must_use]
     pub fn at(&self, moment: Millis) -> f64 {
         let since = moment.saturating_sub(self.start).min(self.length);
         since as f64 / self.length as f64 * self.width
     }
 
     /// How long after the start a moment is.
-    #[must_use]
     pub fn since(&self, moment: Millis) -> String {
         seconds(moment.saturating_sub(self.start))
     }

@@ -81,7 +81,6 @@ pub(super) const fn end_of(kind: Kind) -> &'static str {
 }
 
 /// `text` as it may stand in an element or an attribute.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")

@@ -1,6 +1,6 @@
 //! The figures of a demo.
 
-use crate::timeline::containers::{overlaps, tokens_grow};
+use crate::stack::{Run, overlaps_of};
 use crate::timeline::{Execution, Fate, Timeline};
 use std::fmt;
 
@@ -31,7 +31,6 @@ pub struct Summary {
 
 impl Summary {
     /// The figures of a timeline.
-    #[must_use]
     pub fn of(timeline: &Timeline) -> Self {
         let executions = &timeline.executions;
         let count = |wanted: fn(&Fate) -> bool| {
@@ -51,7 +50,7 @@ impl Summary {
             waited: number(executions, |one| timeline.journal.wait(&one.arn).is_some()),
             renewals: executions.iter().map(renewals).sum(),
             tokens_grow: tokens_grow(&timeline.containers),
-            overlaps: overlaps(&timeline.containers),
+            overlaps: overlaps_of(&timeline.containers, 1),
         }
     }
 }
@@ -74,4 +73,12 @@ impl fmt::Display for Summary {
 
 fn number(executions: &[Execution], wanted: impl Fn(&Execution) -> bool) -> usize {
     executions.iter().filter(|one| wanted(one)).count()
+}
+
+/// Whether each container, in the order of their starts, has a larger token than the one before.
+fn tokens_grow(containers: &[Run]) -> bool {
+    let mut by_start: Vec<_> = containers.iter().collect();
+    by_start.sort_by_key(|container| container.start);
+    let tokens = by_start.into_iter().map(Run::token);
+    tokens.is_sorted_by(|one, next| one < next)
 }
