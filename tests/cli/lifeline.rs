@@ -8,14 +8,28 @@ fn writer() -> String {
     format!("sleep 300 & {WRITE_ON}")
 }
 
+/// A writer that is at work under `lock`, and where it writes.
+async fn at_work(inside: &Inside, lock: &str, flags: &[&str]) -> (Started, FencedResource) {
+    let resource = FencedResource::open().await;
+    let mut command = inside.run(lock, flags, &["bash", "-c", &writer()]);
+    command.envs([resource.variable()]);
+    let run = Started::of(command);
+    resource.until_told("work", 3, 20).await;
+    (run, resource)
+}
+
+/// The last work came before the lease ended.
+async fn assert_worked_within_lease(inside: &Inside, lock: &str, resource: &FencedResource) {
+    let last = resource.told("work").last().expect("work").at;
+    let end = inside.lease_end(lock).await;
+    assert!(last < end, "{last} {end}");
+}
+
 #[tokio::test]
 async fn a_command_dies_with_its_guard_its_children_too() {
     let inside = Inside::open().await;
-    let (lock, resource) = (lock("dies-with"), FencedResource::open().await);
-    let mut command = inside.run(&lock, &[], &["bash", "-c", &writer()]);
-    command.envs([resource.variable()]);
-    let mut run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    let lock = lock("dies-with");
+    let (mut run, _resource) = at_work(&inside, &lock, &[]).await;
     let group = run.children()[0].0;
     let sleeper = sleeper_of(group).await;
 
@@ -28,20 +42,15 @@ async fn a_command_dies_with_its_guard_its_children_too() {
 #[tokio::test]
 async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
     let inside = Inside::open().await;
-    let (lock, resource) = (lock("stopped-guard"), FencedResource::open().await);
-    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", &writer()]);
-    command.envs([resource.variable()]);
-    let mut run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    let lock = lock("stopped-guard");
+    let (mut run, resource) = at_work(&inside, &lock, &["--lease", "5s"]).await;
     let group = run.children()[0].0;
     let sleeper = sleeper_of(group).await;
 
     run.signal("STOP").await;
 
     until_dead(&[group, sleeper], 10).await;
-    let last = resource.told("work").last().expect("work").at;
-    let end = inside.lease_end(&lock).await;
-    assert!(last < end, "{last} {end}");
+    assert_worked_within_lease(&inside, &lock, &resource).await;
     run.signal("CONT").await;
     assert_eq!(run.code().await, 76);
     until(&format!("free {lock}"), 10, async || {
@@ -53,11 +62,8 @@ async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
 #[tokio::test]
 async fn a_watchdog_that_dies_is_replaced_and_its_successor_knows_the_deadlines() {
     let inside = Inside::open().await;
-    let (lock, resource) = (lock("new-watchdog"), FencedResource::open().await);
-    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", &writer()]);
-    command.envs([resource.variable()]);
-    let run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    let lock = lock("new-watchdog");
+    let (run, _resource) = at_work(&inside, &lock, &["--lease", "5s"]).await;
     let (group, first) = (run.children()[0].0, run.watchdog());
 
     signal_to(first, "KILL").await;
@@ -72,11 +78,8 @@ async fn a_watchdog_that_dies_is_replaced_and_its_successor_knows_the_deadlines(
 #[tokio::test]
 async fn a_watchdog_that_is_stopped_is_replaced_and_holds_up_neither_renewals_nor_sigterm() {
     let inside = Inside::open().await;
-    let (lock, resource) = (lock("stopped-watchdog"), FencedResource::open().await);
-    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", &writer()]);
-    command.envs([resource.variable()]);
-    let mut run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    let lock = lock("stopped-watchdog");
+    let (mut run, resource) = at_work(&inside, &lock, &["--lease", "5s"]).await;
     let group = run.children()[0].0;
 
     let first = run.stop_watchdog().await;
@@ -96,11 +99,8 @@ async fn a_watchdog_that_is_stopped_is_replaced_and_holds_up_neither_renewals_no
 #[tokio::test]
 async fn the_successor_of_a_stopped_watchdog_knows_the_deadlines() {
     let inside = Inside::open().await;
-    let (lock, resource) = (lock("stopped-successor"), FencedResource::open().await);
-    let mut command = inside.run(&lock, &["--lease", "5s"], &["bash", "-c", &writer()]);
-    command.envs([resource.variable()]);
-    let run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    let lock = lock("stopped-successor");
+    let (run, resource) = at_work(&inside, &lock, &["--lease", "5s"]).await;
     let group = run.children()[0].0;
 
     let first = run.stop_watchdog().await;
@@ -108,9 +108,7 @@ async fn the_successor_of_a_stopped_watchdog_knows_the_deadlines() {
     run.signal("STOP").await;
 
     until_dead(&[group], 10).await;
-    let last = resource.told("work").last().expect("work").at;
-    let end = inside.lease_end(&lock).await;
-    assert!(last < end, "{last} {end}");
+    assert_worked_within_lease(&inside, &lock, &resource).await;
     run.signal("KILL").await;
 }
 
@@ -130,26 +128,17 @@ async fn a_run_is_stopped_with_76_when_the_table_is_out_of_reach() {
     let group = run.children()[0].0;
     wire.close();
 
-    // Before anybody else frees it: the lease that nobody renewed any more.
+    // Before the lease ends, which is not renewed any more, and is freed by another.
     until_dead(&[group], 20).await;
-    let last = resource.told("work").last().expect("work").at;
-    let end = inside.lease_end(&lock).await;
-    assert!(last < end, "{last} {end}");
+    assert_worked_within_lease(&inside, &lock, &resource).await;
     assert_eq!(run.code().await, 76);
 }
 
 #[tokio::test]
 async fn a_holder_that_was_evicted_has_its_command_stopped_with_76() {
     let inside = Inside::open().await;
-    let (lock, resource) = (lock("evicted"), FencedResource::open().await);
-    let mut command = inside.run(
-        &lock,
-        &["--lease", "5s", "--grace", "1s"],
-        &["bash", "-c", &writer()],
-    );
-    command.envs([resource.variable()]);
-    let mut run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    let lock = lock("evicted");
+    let (mut run, _resource) = at_work(&inside, &lock, &["--lease", "5s", "--grace", "1s"]).await;
 
     inside.evict_all(&lock).await;
 

@@ -3,10 +3,33 @@
 use crate::support::{Inside, lock, output, scratch};
 use tokio::process::Command;
 
-/// What `command` comes to without the variables that it is about: exit code, and how many lines it says.
-async fn bare(command: Command, without: &[&str]) -> (i32, usize, String) {
-    let (code, said) = code_without(command, without, |command| command).await;
-    (code, said.lines().count(), said)
+const WORKER: [&str; 5] = [
+    "worker",
+    "--queue-url",
+    "http://127.0.0.1:1/1/q",
+    "--",
+    "true",
+];
+
+/// Checks that each command ends with `code` and one line that names `part` where the variables
+/// `without` are not set.
+async fn assert_each_command_ends(without: &[&str], code: i32, part: &str) {
+    let inside = Inside::open().await;
+    for (name, command) in [
+        ("run", inside.run(&lock("not-started"), &[], &["true"])),
+        ("agent", inside.command(&["agent", "--", "true"])),
+        ("worker", inside.command(&WORKER)),
+        ("jobs", inside.command(&["jobs"])),
+    ] {
+        let (ended, stderr) = code_without(command, without, |command| command).await;
+
+        assert_eq!(
+            (ended, stderr.lines().count()),
+            (code, 1),
+            "{name}: {stderr}"
+        );
+        assert!(stderr.contains(part), "{name}: {stderr}");
+    }
 }
 
 /// Exit code and standard error. `place` is where the command runs.
@@ -20,57 +43,19 @@ pub(crate) async fn code_without(
     }
     // No instance role is asked for. It answers where a machine of EC2 runs the tests.
     command.env("AWS_EC2_METADATA_DISABLED", "true");
-    let (code, _, said) = output(place(command)).await;
-    (code, said)
+    let (code, _, stderr) = output(place(command)).await;
+    (code, stderr)
 }
 
 #[tokio::test]
 async fn without_a_region_each_command_ends_with_64_and_one_line() {
-    let inside = Inside::open().await;
-    let queue = [
-        "worker",
-        "--queue-url",
-        "http://127.0.0.1:1/1/q",
-        "--",
-        "true",
-    ];
-
-    for command in [
-        inside.run(&lock("no-region"), &[], &["true"]),
-        inside.command(&["agent", "--", "true"]),
-        inside.command(&queue),
-        inside.command(&["jobs"]),
-    ] {
-        let (code, lines, said) = bare(command, &["AWS_REGION"]).await;
-
-        assert_eq!((code, lines), (64, 1), "{said}");
-        assert!(said.contains("AWS_REGION"), "{said}");
-    }
+    assert_each_command_ends(&["AWS_REGION"], 64, "AWS_REGION").await;
 }
 
 #[tokio::test]
 async fn without_credentials_each_command_ends_with_69_and_one_line() {
-    let inside = Inside::open().await;
-    let queue = [
-        "worker",
-        "--queue-url",
-        "http://127.0.0.1:1/1/q",
-        "--",
-        "true",
-    ];
     let keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
-
-    for command in [
-        inside.run(&lock("no-credentials"), &[], &["true"]),
-        inside.command(&["agent", "--", "true"]),
-        inside.command(&queue),
-        inside.command(&["jobs"]),
-    ] {
-        let (code, lines, said) = bare(command, &keys).await;
-
-        assert_eq!((code, lines), (69, 1), "{said}");
-        assert!(said.contains("no AWS credentials"), "{said}");
-    }
+    assert_each_command_ends(&keys, 69, "no AWS credentials").await;
 }
 
 #[tokio::test]
@@ -98,7 +83,7 @@ async fn a_file_that_is_no_program_gives_126_and_a_script_without_a_first_line_r
 }
 
 #[tokio::test]
-async fn without_proc_no_command_is_started_and_the_code_says_so() {
+async fn without_proc_no_command_is_started_and_the_code_is_126() {
     let inside = Inside::open().await;
     let lock = lock("no-proc");
     for flags in [
@@ -112,10 +97,10 @@ async fn without_proc_no_command_is_started_and_the_code_says_so() {
         let mut command = Command::new("unshare");
         command.args(words).env_clear().envs(inside.environment());
 
-        let (code, _, said) = output(command).await;
+        let (code, _, stderr) = output(command).await;
 
-        assert_eq!(code, 126, "{flags:?}: {said}");
-        assert!(said.contains("/proc is not mounted"), "{said}");
+        assert_eq!(code, 126, "{flags:?}: {stderr}");
+        assert!(stderr.contains("/proc is not mounted"), "{stderr}");
     }
     assert!(inside.record(&lock).await.is_none());
 }
@@ -124,19 +109,10 @@ async fn without_proc_no_command_is_started_and_the_code_says_so() {
 async fn a_once_key_that_is_nested_too_deep_is_a_wrong_flag() {
     let inside = Inside::open().await;
     let deep = "[".repeat(3_000);
-    let queue = "http://127.0.0.1:1/1/q";
-    let flags = [
-        "worker",
-        "--queue-url",
-        queue,
-        "--once-key",
-        &deep,
-        "--",
-        "true",
-    ];
+    let flags = [&WORKER[..3], &["--once-key", &deep], &WORKER[3..]].concat();
 
-    let (code, _, said) = output(inside.command(&flags)).await;
+    let (code, _, stderr) = output(inside.command(&flags)).await;
 
-    assert_eq!(code, 64, "{}", said.get(..500).unwrap_or(&said));
-    assert!(said.contains("--once-key"), "{said}");
+    assert_eq!(code, 64, "{}", stderr.get(..500).unwrap_or(&stderr));
+    assert!(stderr.contains("--once-key"), "{stderr}");
 }

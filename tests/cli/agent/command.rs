@@ -7,6 +7,21 @@ use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{pause, until};
 use serde_json::json;
 
+/// The process of the program that `agent` has started.
+async fn program_of(agent: &Agent) -> u32 {
+    let children = || agent.process.children();
+    until("the program", 10, async || !children().is_empty()).await;
+    children()[0].0
+}
+
+async fn until_stopping(agent: &Agent) {
+    let health = async || agent.get("/v1/health").await.body;
+    until("stopping", 5, async || {
+        health().await["status"] == "stopping"
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn the_program_finds_the_agent_in_its_environment_and_its_code_is_the_agents() {
     let inside = Inside::open().await;
@@ -47,18 +62,11 @@ async fn a_program_may_end_its_jobs_after_sigterm_and_is_killed_after_its_grace(
     let script = "trap '' TERM; while :; do sleep 0.1; done";
     let flags = ["--grace", "2s", "--", "sh", "-c", script];
     let mut agent = Agent::start(&inside, &flags).await;
-    until("the program", 10, async || {
-        !agent.process.children().is_empty()
-    })
-    .await;
-    let program = agent.process.children()[0].0;
+    let program = program_of(&agent).await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
     agent.process.signal("TERM").await;
-    until("stopping", 5, async || {
-        agent.get("/v1/health").await.body["status"] == "stopping"
-    })
-    .await;
+    until_stopping(&agent).await;
     let late = agent
         .ask(json!({ "name": "late", "lock": crate::support::lock("late") }))
         .await;
@@ -80,11 +88,7 @@ async fn a_signal_that_asks_for_something_else_than_an_end_ends_nothing() {
             heard.display()
         );
         let agent = Agent::start(&inside, &["--grace", "1s", "--", "sh", "-c", &script]).await;
-        until("the program", 10, async || {
-            !agent.process.children().is_empty()
-        })
-        .await;
-        let program = agent.process.children()[0].0;
+        let program = program_of(&agent).await;
         // The program sets its trap first of all.
         pause(500).await;
 
@@ -122,10 +126,7 @@ async fn an_agent_beside_its_program_waits_for_open_jobs_and_ends_with_143() {
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
     agent.process.signal("TERM").await;
-    until("stopping", 5, async || {
-        agent.get("/v1/health").await.body["status"] == "stopping"
-    })
-    .await;
+    until_stopping(&agent).await;
     let beat = agent.beat(&job, json!({ "progress": "row 9" })).await;
     agent.end(&job, "succeeded").await;
 
@@ -134,41 +135,29 @@ async fn an_agent_beside_its_program_waits_for_open_jobs_and_ends_with_143() {
     assert_eq!(inside.held(&lock).await, 0);
 }
 
-#[tokio::test]
-async fn a_job_that_is_open_when_the_agent_ends_is_never_released() {
+/// Checks that an agent beside its program ends and leaves the lease of an open job alone.
+async fn assert_open_job_keeps_its_lease(lock: &str, grace: &str, lease: u32) {
     let inside = Inside::open().await;
-    let lock = lock("agent-lapses");
-    let mut agent = Agent::start(&inside, &["--grace", "1s"]).await;
-    agent.begin(json!({ "name": "export", "lock": lock })).await;
+    let mut agent = Agent::start(&inside, &["--grace", grace]).await;
+    let job = json!({ "name": "export", "lock": lock, "leaseSeconds": lease });
+    agent.begin(job).await;
 
     agent.process.signal("TERM").await;
 
     assert_eq!(agent.process.code().await, 143);
-    assert_eq!(
-        inside.held(&lock).await,
-        1,
-        "its program may still be at work"
-    );
+    let held = inside.held(lock).await;
+    assert_eq!(held, 1, "its program may still be at work");
+}
+
+#[tokio::test]
+async fn a_job_that_is_open_when_the_agent_ends_is_never_released() {
+    assert_open_job_keeps_its_lease(&lock("agent-lapses"), "1s", 60).await;
 }
 
 #[tokio::test]
 async fn an_agent_ends_as_soon_as_the_last_lease_has_run_out() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-ran-out");
     // Its grace is longer than the test may take.
-    let mut agent = Agent::start(&inside, &["--grace", "1h"]).await;
-    agent
-        .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 6 }))
-        .await;
-
-    agent.process.signal("TERM").await;
-
-    assert_eq!(agent.process.code().await, 143);
-    assert_eq!(
-        inside.held(&lock).await,
-        1,
-        "its program may still be at work"
-    );
+    assert_open_job_keeps_its_lease(&lock("agent-ran-out"), "1h", 6).await;
 }
 
 #[tokio::test]
