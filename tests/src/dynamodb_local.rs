@@ -67,7 +67,9 @@ pub async fn endpoint() -> &'static str {
 /// A client of `endpoint` with the settings of the functions, but for the time it gives an attempt:
 /// how fast this machine is, is no matter here.
 pub async fn client(endpoint: &str, retries: Retries) -> Client {
-    let mut config = Builder::from(&crate::sdk_config(endpoint).await);
+    // Set here too: the variable for DynamoDB alone wins over the setting of all clients.
+    let settings = crate::sdk_config(endpoint).await;
+    let mut config = Builder::from(&settings).endpoint_url(endpoint);
     if let Retries::Off = retries {
         config = config.retry_config(RetryConfig::disabled());
     }
