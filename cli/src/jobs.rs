@@ -10,7 +10,7 @@ use crate::args::jobs::JobsArgs;
 use crate::exit::Exit;
 use crate::platform::tls;
 use crate::run::EarlyExit;
-use held::Held;
+use held::ListedHolder;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::LockKey;
 use lockstep::store::StoreError;
@@ -59,7 +59,7 @@ fn unreadable(error: &StoreError) -> EarlyExit {
 }
 
 /// A job whose state could not be read may be lost, so an incomplete list is never [`Exit::OK`].
-fn exit_code(jobs: &[Held], complete: bool) -> Exit {
+fn exit_code(jobs: &[ListedHolder], complete: bool) -> Exit {
     if jobs.iter().any(|job| job.lost.is_some()) {
         LOST
     } else if complete {

@@ -21,7 +21,7 @@ use crate::platform::signals::Signals;
 use crate::platform::tls::sdk_config;
 use crate::protect::Protection;
 use crate::retry::{Bound, retry};
-use crate::run::grant::{Held, Hold};
+use crate::run::grant::{HeldGrant, Hold};
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
 use std::pin::pin;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ fn release_bound(cause: Option<StopCause>, length: Duration) -> Bound {
 /// cancel the release, but limits it to [`FINAL_REQUEST_TIMEOUT`].
 async fn release_acquired(
     locks: &LockClient,
-    held: &Held,
+    held: &HeldGrant,
     outcome: ReleaseOutcome,
     bound: Bound,
     signals: &mut Signals,

@@ -42,7 +42,7 @@ use message::{MessageProcessor, RunningCommands};
 use nix::sys::signal::Signal;
 use poll::{Poll, Unusable};
 use queue::{CEILING, QueueError, Sqs};
-use report::{Report, Tally};
+use report::{MessageMetrics, Tally};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -96,7 +96,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
         protection: protection.clone(),
         watchdog,
         subreaper,
-        report: Report::of(&args.queue_url.name),
+        metrics: MessageMetrics::of(&args.queue_url.name),
         lock,
         once_key: args.once_key,
         times,

@@ -11,7 +11,7 @@ mod command;
 mod decide;
 mod execution;
 mod execution_arn;
-mod fast;
+mod fast_path;
 mod guard;
 mod holder;
 mod key;
@@ -38,13 +38,13 @@ mod work;
 mod tests;
 
 pub use command::{
-    Acquire, Command, Death, Evict, Freeze, MarkEnding, NoteTask, Order, Recover, Release, Renew,
-    Settle, Stop, StopReason, Suspect, WhenFull,
+    Acquire, AuditNote, Command, Evict, Freeze, MarkEnding, NoteTask, Recover, RecoveryBasis,
+    Release, Renew, Settle, Stop, StopReason, Suspect, WhenFull,
 };
 pub use decide::{decide, refused_by_run};
 pub use execution::{ExecutionDescription, ExecutionEnd, ExecutionState};
 pub use execution_arn::ExecutionArn;
-pub use fast::{Fast, fast};
+pub use fast_path::{FastPath, fast_path};
 pub use guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 pub use holder::{HolderId, TaskToken};
 pub use key::LockKey;

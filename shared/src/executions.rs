@@ -29,7 +29,7 @@ pub trait Executions: Send + Sync {
     /// its start, reported as running for a moment after its end, and as ended for a moment after
     /// its redrive. 90 days after its end it is unknown for good
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
-    fn look(
+    fn describe(
         &self,
         execution: &ExecutionArn,
     ) -> impl Future<Output = Result<Option<ExecutionDescription>, ExecutionsError>> + Send;
@@ -105,11 +105,11 @@ impl<E: Executions> Executions for &E {
         (**self).running(state_machine)
     }
 
-    fn look(
+    fn describe(
         &self,
         execution: &ExecutionArn,
     ) -> impl Future<Output = Result<Option<ExecutionDescription>, ExecutionsError>> + Send {
-        (**self).look(execution)
+        (**self).describe(execution)
     }
 
     fn names_lock(

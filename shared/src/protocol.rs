@@ -3,7 +3,7 @@
 //! ```text
 //!  command ─▶ register, if a state waits already
 //!                 ▼
-//!             fast(command, now) ─▶ commit ── committed ───────────────▶ outcome
+//!             fast_path(command, now) ─▶ commit ── committed ───────────────▶ outcome
 //!                                     │ conflict: the record comes with the answer
 //!                                     ▼
 //!             read what the decision needs and the conflict did not bring
@@ -30,7 +30,7 @@ mod attempt;
 #[cfg(feature = "test-util")]
 mod tests;
 
-pub use attempt::{Attempt, Next, Reply, Request};
+pub use attempt::{Attempt, AttemptStep, Reply, Request};
 
 use crate::backoff::Backoff;
 use crate::clock::Clock;
@@ -113,8 +113,8 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
             }
             let reply = self.carry(lock, request).await?;
             match attempt.reply(reply, self.clock.now()) {
-                Next::Ask(next) => attempt = next,
-                Next::Over(result) => return *result,
+                AttemptStep::Ask(next) => attempt = next,
+                AttemptStep::Over(result) => return *result,
             }
         }
     }

@@ -12,16 +12,17 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Alert, Answer, Check, Inspection, Request, Step};
+pub use check::{Alert, Check, CheckAnswer, CheckStep, Inspection, Request};
 pub(crate) use ended::over;
 pub use ended::work_succeeded;
 pub(crate) use evidence::lags_behind;
 pub use evidence::{
-    Evidence, ExecutionEvent, ExecutionSight, Hint, LAG_MAX, Ownership, TaskSight, TasksSight,
+    Evidence, ExecutionEvent, ExecutionObservation, Hint, LAG_MAX, Ownership, TaskObservation,
+    TasksObservation,
 };
 pub use judge::judge;
 
-use crate::domain::{Death, HolderId, Seconds, StopReason};
+use crate::domain::{HolderId, RecoveryBasis, Seconds, StopReason};
 
 /// How long ListTasks may lack a task that was started: it is eventually consistent
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
@@ -44,7 +45,7 @@ pub enum Action {
     /// Frees its permit.
     Recover {
         /// What shows that it may be freed.
-        death: Death,
+        basis: RecoveryBasis,
         /// Whether the same evidence shows that its work had succeeded.
         succeeded: bool,
         /// The evidence in words.

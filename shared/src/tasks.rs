@@ -45,8 +45,10 @@ pub trait Tasks: Send + Sync {
     ///
     /// DescribeTasks returns a task for some time after it has stopped, and a new one with a delay
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html>).
-    fn look(&self, task: &TaskArn)
-    -> impl Future<Output = Result<Option<Task>, TasksError>> + Send;
+    fn describe(
+        &self,
+        task: &TaskArn,
+    ) -> impl Future<Output = Result<Option<Task>, TasksError>> + Send;
 
     /// Stops a task by StopTask. Succeeds if the task has stopped or does not exist.
     ///
@@ -90,11 +92,11 @@ impl<T: Tasks> Tasks for &T {
         (**self).of_group(work, group)
     }
 
-    fn look(
+    fn describe(
         &self,
         task: &TaskArn,
     ) -> impl Future<Output = Result<Option<Task>, TasksError>> + Send {
-        (**self).look(task)
+        (**self).describe(task)
     }
 
     fn stop(

@@ -1,8 +1,9 @@
 //! Values for tests of all levels: a test names only the fields that it is about.
 
 use crate::domain::{
-    Acquire, Death, FencingToken, HolderId, LeaseVersion, Order, Permits, Recover, Release, Renew,
-    RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskToken, Terms, WhenFull, Work,
+    Acquire, AuditNote, FencingToken, HolderId, LeaseVersion, Permits, Recover, RecoveryBasis,
+    Release, Renew, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskToken, Terms, WhenFull,
+    Work,
 };
 
 /// How long the commands below keep the history of a run.
@@ -82,15 +83,15 @@ pub fn recover(holder: HolderId, token: FencingToken, seen: LeaseVersion) -> Rec
         holder,
         token,
         seen,
-        death: Death::Seen,
+        basis: RecoveryBasis::Seen,
         evidence: "the execution is ABORTED".into(),
         retention: RETENTION,
     }
 }
 
 /// An operator's order.
-pub fn order(actor: HolderId, note: &str) -> Order {
-    Order {
+pub fn audit_note(actor: HolderId, note: &str) -> AuditNote {
+    AuditNote {
         actor,
         note: note.into(),
         retention: RETENTION,

@@ -1,7 +1,7 @@
 //! Locks that an operator paused or a stale holder froze.
 
 use crate::functions::{Functions, RETENTION};
-use crate::scene::{ask, ask_with, execution, order, waiting};
+use crate::scene::{ask, ask_with, audit_note, execution, waiting};
 use lockstep::domain::{Command, FencingToken, Freeze, HolderId, Mode};
 use serde_json::json;
 
@@ -10,14 +10,14 @@ async fn a_paused_lock_lets_runs_wait_and_a_resumed_one_lets_the_first_in() {
     let functions = Functions::new();
     functions.start(&["b"]);
     functions
-        .command("nightly", Command::Pause(order("deploy")))
+        .command("nightly", Command::Pause(audit_note("deploy")))
         .await;
 
     let skip = functions.acquire(ask("a")).await.unwrap_err();
     let queued = functions.acquire(waiting("b", "token-b")).await.unwrap();
     let early = functions.output("token-b");
     functions
-        .command("nightly", Command::Resume(order("done")))
+        .command("nightly", Command::Resume(audit_note("done")))
         .await;
 
     assert_eq!(skip.name().as_str(), "Lockstep.LockPaused");
@@ -36,7 +36,7 @@ async fn a_release_of_a_paused_lock_lets_nobody_in() {
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions
-        .command("nightly", Command::Pause(order("deploy")))
+        .command("nightly", Command::Pause(audit_note("deploy")))
         .await;
 
     functions.succeed(&grant).await;

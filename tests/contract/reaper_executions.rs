@@ -141,7 +141,7 @@ async fn the_end_of_an_execution_that_neither_holds_nor_waits_asks_for_no_descri
         .await
         .unwrap();
 
-    let seen = functions.executions.look(&arn("b")).await.unwrap();
+    let seen = functions.executions.describe(&arn("b")).await.unwrap();
     assert_eq!(seen.unwrap().state, ExecutionState::Running);
 }
 

@@ -1,7 +1,7 @@
 //! RedriveExecution goes on behind the acquire step, with the grant that the run had.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, execution, execution_event, order};
+use crate::scene::{ask, ask_with, audit_note, execution, execution_event};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId, RunOutcome};
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ async fn what_an_operator_took_away_does_not_come_back() {
     let holder = HolderId::new(execution("a")).unwrap();
     let evict = Evict {
         holder,
-        order: order("wrong input"),
+        audit: audit_note("wrong input"),
     };
     functions.command("nightly", Command::Evict(evict)).await;
     functions.wait(3600);

@@ -3,8 +3,8 @@
 use crate::functions::{Functions, RETENTION, key};
 use lockstep::contract::EventKind;
 use lockstep::domain::{
-    Container, Execution, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, Order, Task, Work,
-    rfc3339, task_group,
+    AuditNote, Container, Execution, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, Task,
+    Work, rfc3339, task_group,
 };
 use lockstep::events::{Event, EventDetail};
 use lockstep::executions::ExecutionsError;
@@ -97,8 +97,8 @@ pub(crate) fn bus_event(event: &Event) -> Value {
 }
 
 /// An operator's order.
-pub(crate) fn order(note: &str) -> Order {
-    Order {
+pub(crate) fn audit_note(note: &str) -> AuditNote {
+    AuditNote {
         actor: HolderId::new("ops@example.com").unwrap(),
         note: note.into(),
         retention: RETENTION,

@@ -3,7 +3,7 @@
 use crate::bad_input::with;
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
-use crate::scene::{ask, ask_with, execution, order, task, waiting};
+use crate::scene::{ask, ask_with, audit_note, execution, task, waiting};
 use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ async fn everything(functions: &Functions) -> Vec<String> {
     errors.extend(beat(functions, &first, "SECRET-late").await);
     let evict = Evict {
         holder: HolderId::new(execution("d")).unwrap(),
-        order: order("not today"),
+        audit: audit_note("not today"),
     };
     functions.command("nightly", Command::Evict(evict)).await;
     functions.end("b", ExecutionEnd::Failed);

@@ -1,7 +1,7 @@
 //! Runs that hang, overran or stopped renewing under the policies `yield` and `hold`.
 
 use crate::functions::{Answer, Functions, RETENTION};
-use crate::scene::{ask_with, execution, order, waiting};
+use crate::scene::{ask_with, audit_note, execution, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Mode, RunOutcome};
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ async fn a_frozen_lock_stays_so_after_its_run_is_over_until_it_is_resumed() {
         .await
         .unwrap_err();
     functions
-        .command("nightly", Command::Resume(order("looked")))
+        .command("nightly", Command::Resume(audit_note("looked")))
         .await;
     let open = functions.acquire(ask_with("b", json!({}))).await.unwrap();
 

@@ -1,7 +1,7 @@
 //! The ends of waiting other than a turn: time, a taken key, an operator.
 
 use crate::functions::{Functions, key};
-use crate::scene::{ask, ask_with, execution, order, waiting};
+use crate::scene::{ask, ask_with, audit_note, execution, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Evict, HolderId};
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ async fn a_waiter_that_an_operator_sends_away_ends_with_the_reason() {
     let holder = HolderId::new(execution("b")).unwrap();
     let evict = Evict {
         holder,
-        order: order("not today"),
+        audit: audit_note("not today"),
     };
 
     functions.command("nightly", Command::Evict(evict)).await;

@@ -3,7 +3,7 @@
 mod commands;
 
 pub(crate) use commands::{
-    acquire, acquire_tick, beat, evict, holder, order, recover, release, release_tick, renew,
+    acquire, acquire_tick, audit_note, beat, evict, holder, recover, release, release_tick, renew,
     run_key, turn, wait, woken,
 };
 use lockstep::clock::{Clock, ManualClock};
@@ -113,7 +113,7 @@ impl Fixture {
         done.outcome.token().unwrap()
     }
 
-    /// Puts waiters in the queue, in this order.
+    /// Puts waiters in the queue, in this audit_note.
     pub(crate) async fn queued(&self, names: &[&str]) {
         for name in names {
             let outcome = self.outcome(wait(name)).await;

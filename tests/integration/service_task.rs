@@ -133,13 +133,13 @@ async fn one_task_is_seen_while_it_runs_and_after_it_has_stopped_and_another_is_
     let gone = TaskArn::new(format!("{gone}/00000000000000000000000000000000")).unwrap();
     let ecs = ecs().await;
 
-    let of_service = ecs.look(&service.task).await.unwrap().unwrap();
-    let unknown = ecs.look(&gone).await.unwrap();
+    let of_service = ecs.describe(&service.task).await.unwrap().unwrap();
+    let unknown = ecs.describe(&gone).await.unwrap();
     let stop = json!({ "cluster": service.cluster, "task": standalone.as_str() });
     call("StopTask", stop).await;
     let mut stopped = false;
     for _ in 0..200 {
-        stopped = ecs.look(&standalone).await.unwrap().unwrap().stopped;
+        stopped = ecs.describe(&standalone).await.unwrap().unwrap().stopped;
         if stopped {
             break;
         }

@@ -1,6 +1,6 @@
 //! What an operator's acts, the sweep and the history cost.
 
-use crate::fixture::{Ask, Fixture, acquire, evict, holder, order, release, woken};
+use crate::fixture::{Ask, Fixture, acquire, audit_note, evict, holder, release, woken};
 use lockstep::domain::{Command, Effect, NoteTask, Outcome, RunId, RunOutcome, TaskEnd};
 use lockstep::store::{LockStore, shard};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use std::time::Duration;
 async fn a_pause_is_two_requests_and_a_resume_that_lets_a_waiter_in_is_three() {
     let fixture = Fixture::used("pause").await;
 
-    fixture.done(Command::Pause(order("upgrade"))).await;
+    fixture.done(Command::Pause(audit_note("upgrade"))).await;
     assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
     fixture.queued(&["b"]).await;
     fixture.settle();
-    let done = fixture.done(Command::Resume(order("upgraded"))).await;
+    let done = fixture.done(Command::Resume(audit_note("upgraded"))).await;
 
     assert_eq!(woken(&done.effects)[0].0, holder("b"));
     assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);

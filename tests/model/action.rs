@@ -1,6 +1,6 @@
 //! The steps of the world.
 
-use crate::services::{News, Sight};
+use crate::services::{News, Sighting};
 use crate::state::{Slot, Who, Work};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) enum Action {
     /// A check goes one request further; its clock may be slow.
     CheckOn(Who, bool),
     /// The same, and what it learns is late by one change, or nothing.
-    CheckDimly(Who, Sight),
+    CheckDimly(Who, Sighting),
     /// The reaper dies behind a request of its check.
     CheckDies(Who),
     /// The sweep finds a waiter and a free permit.

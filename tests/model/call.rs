@@ -4,7 +4,7 @@ use crate::state::{Answer, Call, Slot, Stage, State};
 use crate::watch_queue::queued;
 use crate::world::World;
 use lockstep::domain::{Command, Timestamp};
-use lockstep::protocol::{Attempt, Next, Reply, Request};
+use lockstep::protocol::{Attempt, AttemptStep, Reply, Request};
 use lockstep::store::Commit;
 use std::sync::Arc;
 
@@ -30,12 +30,12 @@ impl World {
             let unseen = registers && !self.is_seen(state, slot);
             let reply = self.carry(state, &command, attempt.request());
             match attempt.reply(reply, now) {
-                Next::Ask(next) if unseen || next.request() == Request::BackOff => {
+                AttemptStep::Ask(next) if unseen || next.request() == Request::BackOff => {
                     attempt = next;
                 }
-                Next::Ask(next) => break Stage::Asks(next),
-                Next::Over(answer) if has_effects(&answer) => break Stage::Acts(answer),
-                Next::Over(answer) => return Some(*answer),
+                AttemptStep::Ask(next) => break Stage::Asks(next),
+                AttemptStep::Over(answer) if has_effects(&answer) => break Stage::Acts(answer),
+                AttemptStep::Over(answer) => return Some(*answer),
             }
         };
         state.calls.insert(slot, Call { command, stage });

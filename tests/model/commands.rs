@@ -3,8 +3,8 @@
 use crate::state::Who;
 use crate::world::{World, at};
 use lockstep::domain::{
-    Acquire, Command, Death, Evict, FencingToken, Lease, MarkEnding, Order, Permits, Recover,
-    Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull, Work,
+    Acquire, AuditNote, Command, Evict, FencingToken, Lease, MarkEnding, Permits, Recover,
+    RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull, Work,
 };
 use lockstep::testing;
 
@@ -64,7 +64,7 @@ impl World {
     pub(crate) fn unconfirmed(&self, who: Who, lease: &Lease) -> Command {
         let holder = self.holder(who).clone();
         Command::Recover(Recover {
-            death: Death::Unconfirmed,
+            basis: RecoveryBasis::Unconfirmed,
             retention: RETENTION,
             ..testing::recover(holder, lease.token, lease.version())
         })
@@ -81,16 +81,16 @@ impl World {
         })
     }
 
-    pub(crate) fn order(&self) -> Order {
-        Order {
+    pub(crate) fn audit_note(&self) -> AuditNote {
+        AuditNote {
             retention: RETENTION,
-            ..testing::order(testing::holder("operator"), "maintenance")
+            ..testing::audit_note(testing::holder("operator"), "maintenance")
         }
     }
 
     pub(crate) fn evict(&self, who: Who) -> Command {
-        let (holder, order) = (self.holder(who).clone(), self.order());
-        Command::Evict(Evict { holder, order })
+        let (holder, audit) = (self.holder(who).clone(), self.audit_note());
+        Command::Evict(Evict { holder, audit })
     }
 }
 

@@ -4,13 +4,13 @@
 //! request's own moment; where the budget says so the truth before the latest change, or nothing.
 
 use crate::commands::RETENTION;
-use crate::services::{Sight, describes};
+use crate::services::{Sighting, describes};
 use crate::state::{Inspecting, State, Who};
 use crate::watch::Rule;
 use crate::world::{World, at};
 use lockstep::domain::{Lease, LockKey, Timestamp};
-use lockstep::protocol::{Attempt, Done, Next, Reply, Request as TableRequest};
-use lockstep::recovery::{Answer, Check, Hint, Request, Step};
+use lockstep::protocol::{Attempt, AttemptStep, Done, Reply, Request as TableRequest};
+use lockstep::recovery::{Check, CheckAnswer, CheckStep, Hint, Request};
 
 /// What a check does next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ impl World {
         let step = check.begin(now);
         self.go_on(state, who, (check, step), now, self.slow_evidence);
         while self.quick_checks && state.checks.contains_key(&who) {
-            self.check_on(state, who, now, Sight::Clear);
+            self.check_on(state, who, now, Sighting::Clear);
         }
     }
 
@@ -48,11 +48,11 @@ impl World {
         let mut step = check.begin(now);
         loop {
             let request = match step {
-                Step::Over(_) => return false,
-                Step::Ask(request) if self.would_change(state, who, &request) => return true,
-                Step::Ask(request) => request,
+                CheckStep::Over(_) => return false,
+                CheckStep::Ask(request) if self.would_change(state, who, &request) => return true,
+                CheckStep::Ask(request) => request,
             };
-            let seen = self.described(state, who, &request, Sight::Clear);
+            let seen = self.described(state, who, &request, Sighting::Clear);
             step = check.answer(seen.unwrap_or_else(|| idle(&request)), now);
         }
     }
@@ -68,7 +68,7 @@ impl World {
         state: &mut State,
         who: Who,
         now: Timestamp,
-        sight: Sight,
+        sight: Sighting,
     ) -> bool {
         let Some(Inspecting { mut check, doing }) = state.checks.remove(&who) else {
             return false;
@@ -80,11 +80,11 @@ impl World {
                     None => return false,
                 }
             }
-            Doing::Asks(_) if sight != Sight::Clear => return false,
+            Doing::Asks(_) if sight != Sighting::Clear => return false,
             Doing::Asks(request) => self.done(state, who, &request),
             Doing::Executes(attempt) => match self.execute_on(state, attempt, now) {
                 Some(Doing::Acts(done)) if done.effects.is_empty() => {
-                    Answer::Executed(done.outcome)
+                    CheckAnswer::Executed(done.outcome)
                 }
                 Some(doing) => {
                     state.checks.insert(who, Inspecting { check, doing });
@@ -96,7 +96,7 @@ impl World {
                 for effect in std::mem::take(&mut done.effects) {
                     self.perform(state, effect);
                 }
-                Answer::Executed(done.outcome)
+                CheckAnswer::Executed(done.outcome)
             }
         };
         let step = check.answer(answer, now);
@@ -110,11 +110,11 @@ impl World {
         let mut reply = self.carry(state, &command, attempt.request());
         loop {
             match attempt.reply(reply, now) {
-                Next::Ask(next) if next.request() == TableRequest::BackOff => {
+                AttemptStep::Ask(next) if next.request() == TableRequest::BackOff => {
                     (attempt, reply) = (next, Reply::BackedOff);
                 }
-                Next::Ask(next) => return Some(Doing::Executes(next)),
-                Next::Over(answer) => {
+                AttemptStep::Ask(next) => return Some(Doing::Executes(next)),
+                AttemptStep::Over(answer) => {
                     self.note(&answer);
                     return match *answer {
                         Ok(done) => Some(Doing::Acts(Box::new(done))),
@@ -134,14 +134,14 @@ impl World {
         &self,
         state: &mut State,
         who: Who,
-        (mut check, mut step): (Check, Step),
+        (mut check, mut step): (Check, CheckStep),
         now: Timestamp,
         slow: bool,
     ) {
         loop {
             let request = match step {
-                Step::Over(_) => return,
-                Step::Ask(request) => request,
+                CheckStep::Over(_) => return,
+                CheckStep::Ask(request) => request,
             };
             let doing = match request {
                 Request::Execute(mut command) => {
@@ -150,7 +150,7 @@ impl World {
                 }
                 request if takes_time(&request, slow) => Doing::Asks(Box::new(request)),
                 request => {
-                    let answer = match self.described(state, who, &request, Sight::Clear) {
+                    let answer = match self.described(state, who, &request, Sighting::Clear) {
                         Some(answer) => answer,
                         None => self.done(state, who, &request),
                     };
@@ -175,9 +175,9 @@ fn takes_time(request: &Request, slow: bool) -> bool {
 }
 
 /// The answer to a request that changes nothing.
-fn idle(request: &Request) -> Answer {
+fn idle(request: &Request) -> CheckAnswer {
     match request {
-        Request::StopExecution(..) | Request::StopTask(..) => Answer::Accepted(true),
-        _ => Answer::Done,
+        Request::StopExecution(..) | Request::StopTask(..) => CheckAnswer::Accepted(true),
+        _ => CheckAnswer::Done,
     }
 }

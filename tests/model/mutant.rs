@@ -3,7 +3,7 @@
 
 use lockstep::domain::{Assign, Change, Clause, Command, LockRecord, Update};
 use lockstep::protocol::Reply;
-use lockstep::recovery::{Answer, TasksSight};
+use lockstep::recovery::{CheckAnswer, TasksObservation};
 use lockstep::store::Commit;
 use std::borrow::Cow;
 
@@ -66,8 +66,8 @@ impl Mutant {
     }
 
     /// Doctors what a check sees.
-    pub(crate) fn sight(self, answer: &mut Answer) {
-        let Answer::Tasks(TasksSight::Seen(tasks)) = answer else {
+    pub(crate) fn sight(self, answer: &mut CheckAnswer) {
+        let CheckAnswer::Tasks(TasksObservation::Seen(tasks)) = answer else {
             return;
         };
         match self {

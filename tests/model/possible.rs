@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::inspect::Doing;
-use crate::services::{News, Sight, describes};
+use crate::services::{News, Sighting, describes};
 use crate::state::{End, Execution, LATE, Phase, Slot, Stage, State, Who, Work};
 use crate::watch_queue::queued;
 use crate::world::{World, at};
@@ -161,7 +161,7 @@ impl World {
                 actions.push(Action::CheckOn(*who, true));
             }
             if state.left.dims > 0 && asks {
-                let dim = [Sight::Late, Sight::Blind];
+                let dim = [Sighting::Late, Sighting::Blind];
                 actions.extend(dim.map(|sight| Action::CheckDimly(*who, sight)));
             }
             if state.left.losses > 0 {

@@ -6,13 +6,14 @@ use lockstep::domain::{
     Container, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Task,
 };
 use lockstep::recovery::{
-    Answer, ExecutionEvent, ExecutionSight, Hint, Ownership, Request, TaskSight, TasksSight,
+    CheckAnswer, ExecutionEvent, ExecutionObservation, Hint, Ownership, Request, TaskObservation,
+    TasksObservation,
 };
 use lockstep::testing;
 
 /// How a check sees what it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum Sighting {
     /// As it is.
     Clear,
     /// As it was before the latest change.
@@ -48,71 +49,79 @@ impl World {
         state: &State,
         who: Who,
         request: &Request,
-        sight: Sight,
-    ) -> Option<Answer> {
+        sight: Sighting,
+    ) -> Option<CheckAnswer> {
         let mut answer = self.seen(state, who, request, sight)?;
         self.mutant.sight(&mut answer);
         Some(answer)
     }
 
-    fn seen(&self, state: &State, who: Who, request: &Request, sight: Sight) -> Option<Answer> {
+    fn seen(
+        &self,
+        state: &State,
+        who: Who,
+        request: &Request,
+        sight: Sighting,
+    ) -> Option<CheckAnswer> {
         let hidden = || "no answer".to_owned();
         match (request, sight) {
-            (Request::DescribeExecution(_), Sight::Blind) => {
-                Some(Answer::Execution(ExecutionSight::Hidden(hidden())))
-            }
+            (Request::DescribeExecution(_), Sighting::Blind) => Some(CheckAnswer::Execution(
+                ExecutionObservation::Hidden(hidden()),
+            )),
             (Request::DescribeExecution(arn), sight) => {
                 let described = self.execution(arn);
                 let seen = self.execution_seen(state, described, sight)?;
-                Some(Answer::Execution(ExecutionSight::Seen(seen)))
+                Some(CheckAnswer::Execution(ExecutionObservation::Seen(seen)))
             }
-            (Request::ListTasks(..), Sight::Blind) => {
-                Some(Answer::Tasks(TasksSight::Hidden(hidden())))
+            (Request::ListTasks(..), Sighting::Blind) => {
+                Some(CheckAnswer::Tasks(TasksObservation::Hidden(hidden())))
             }
-            (Request::ListTasks(..), Sight::Clear) => {
+            (Request::ListTasks(..), Sighting::Clear) => {
                 let work = state.executions[who].work;
-                Some(Answer::Tasks(TasksSight::Seen(tasks(state, who, work))))
+                Some(CheckAnswer::Tasks(TasksObservation::Seen(tasks(
+                    state, who, work,
+                ))))
             }
-            (Request::ListTasks(..), Sight::Late) => state.executions[who]
+            (Request::ListTasks(..), Sighting::Late) => state.executions[who]
                 .work
                 .ended()
-                .then(|| Answer::Tasks(TasksSight::Seen(tasks(state, who, Work::Runs)))),
-            (Request::ProveOwnership(_), Sight::Clear) => {
-                Some(Answer::Ownership(Ownership::Proven))
+                .then(|| CheckAnswer::Tasks(TasksObservation::Seen(tasks(state, who, Work::Runs)))),
+            (Request::ProveOwnership(_), Sighting::Clear) => {
+                Some(CheckAnswer::Ownership(Ownership::Proven))
             }
-            (Request::DescribeTask(_), _) => Some(Answer::Task(TaskSight::Unknown)),
-            (Request::LoadWaiter(id), Sight::Clear) => {
-                Some(Answer::Waiter(state.table.waiters.get(id).cloned()))
+            (Request::DescribeTask(_), _) => Some(CheckAnswer::Task(TaskObservation::Unknown)),
+            (Request::LoadWaiter(id), Sighting::Clear) => {
+                Some(CheckAnswer::Waiter(state.table.waiters.get(id).cloned()))
             }
-            (Request::LoadLease(holder, token), Sight::Clear) => {
+            (Request::LoadLease(holder, token), Sighting::Clear) => {
                 let record = state.record();
                 let lease = record.and_then(|record| record.lease(holder, *token).cloned());
-                Some(Answer::Lease(lease))
+                Some(CheckAnswer::Lease(lease))
             }
             _ => None,
         }
     }
 
     /// Does what the request asks for, and answers it.
-    pub(crate) fn done(&self, state: &mut State, who: Who, request: &Request) -> Answer {
+    pub(crate) fn done(&self, state: &mut State, who: Who, request: &Request) -> CheckAnswer {
         match request {
             Request::StopExecution(..) => {
                 self.watch_stop(state, who);
                 self.die(state, who);
-                Answer::Accepted(true)
+                CheckAnswer::Accepted(true)
             }
             Request::StopTask(..) => {
                 if self.would_change(state, who, request) {
                     self.watch_stop(state, who);
                     state.executions[who].work = Work::Stopping;
                 }
-                Answer::Accepted(true)
+                CheckAnswer::Accepted(true)
             }
             Request::Wake(lease) => {
                 self.wake(state, self.holder(who), lease);
-                Answer::Done
+                CheckAnswer::Done
             }
-            _ => Answer::Done,
+            _ => CheckAnswer::Done,
         }
     }
 
@@ -161,7 +170,7 @@ impl World {
         &self,
         state: &State,
         who: Who,
-        sight: Sight,
+        sight: Sighting,
     ) -> Option<ExecutionDescription> {
         let execution = &state.executions[who];
         let seen = match execution.phase {
@@ -182,7 +191,7 @@ impl World {
         };
         let redrives = execution.redrives;
         match (sight, &seen) {
-            (Sight::Clear, _) => Some(described(seen, redrives)),
+            (Sighting::Clear, _) => Some(described(seen, redrives)),
             (_, ExecutionState::Ended(_)) => Some(described(ExecutionState::Running, redrives)),
             (_, ExecutionState::Running) if execution.resuming => {
                 let aborted = ExecutionState::Ended(ExecutionEnd::Aborted);

@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::effect::{cut_off, leave_alone};
-use crate::services::Sight;
+use crate::services::Sighting;
 use crate::state::{LATE, Phase, Slot, State, Who, Work};
 use crate::watch::Rule;
 use crate::world::{World, at};
@@ -82,9 +82,9 @@ impl World {
     fn give_order(&self, state: &mut State, action: Action) {
         state.left.orders = state.left.orders.saturating_sub(1);
         let command = match action {
-            Action::Pause => Command::Pause(self.order()),
+            Action::Pause => Command::Pause(self.audit_note()),
             Action::Evict(who) => self.evict(who),
-            _ => Command::Resume(self.order()),
+            _ => Command::Resume(self.audit_note()),
         };
         Self::make(state, Slot::Operator, command);
     }
@@ -101,7 +101,7 @@ impl World {
             }
             Action::CheckOn(who, slow) => {
                 let now = clock(state, slow);
-                return self.check_on(state, who, now, Sight::Clear);
+                return self.check_on(state, who, now, Sighting::Clear);
             }
             Action::CheckDimly(who, sight) => {
                 state.left.dims -= 1;
@@ -109,7 +109,7 @@ impl World {
             }
             Action::CheckDies(who) => {
                 state.left.losses -= 1;
-                self.check_on(state, who, at(state.tick), Sight::Clear);
+                self.check_on(state, who, at(state.tick), Sighting::Clear);
                 state.checks.remove(&who);
             }
             _ => return false,

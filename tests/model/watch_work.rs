@@ -4,7 +4,8 @@ use crate::state::{Phase, State, Taken, Who, Work};
 use crate::watch::Rule;
 use crate::world::{World, at};
 use lockstep::domain::{
-    Command, Death, FencingToken, HolderId, Lease, LockRecord, RunId, RunOutcome, StalePolicy,
+    Command, FencingToken, HolderId, Lease, LockRecord, RecoveryBasis, RunId, RunOutcome,
+    StalePolicy,
 };
 use lockstep::store::memory::LockItems;
 
@@ -25,14 +26,14 @@ impl World {
             Command::Renew(renew) => {
                 own(&renew.holder, renew.token) && lease.stale == StalePolicy::Yield
             }
-            Command::Recover(recover) if own(&recover.holder, recover.token) => match recover.death
+            Command::Recover(recover) if own(&recover.holder, recover.token) => match recover.basis
             {
                 // A redriven run counts as at work from its first heartbeat on.
-                Death::Seen | Death::Unconfirmed => matches!(
+                RecoveryBasis::Seen | RecoveryBasis::Unconfirmed => matches!(
                     execution.phase,
                     Phase::Over(_) | Phase::Working(_) | Phase::Reporting
                 ),
-                Death::Expired => {
+                RecoveryBasis::Expired => {
                     let silent = !self.plans[who].visible || lease.stale == StalePolicy::Yield;
                     silent && lease.is_dead(at(state.tick))
                 }
@@ -49,10 +50,10 @@ impl World {
         match command {
             Command::Evict(_) => Some(Taken::ByOperator),
             Command::Renew(_) if yields => Some(Taken::Yielded),
-            Command::Recover(recover) if recover.death == Death::Unconfirmed => {
+            Command::Recover(recover) if recover.basis == RecoveryBasis::Unconfirmed => {
                 Some(Taken::Unconfirmed)
             }
-            Command::Recover(recover) if recover.death == Death::Expired => {
+            Command::Recover(recover) if recover.basis == RecoveryBasis::Expired => {
                 match self.plans[who].visible {
                     true => yields.then_some(Taken::Yielded),
                     false => Some(Taken::ByTime),
@@ -83,7 +84,8 @@ impl World {
         }
         let run = state.table.runs.get(&RunId::Token(lease.token));
         let recorded = run.and_then(|run| run.outcome());
-        let seen = matches!(command, Command::Recover(recover) if recover.death == Death::Seen);
+        let seen =
+            matches!(command, Command::Recover(recover) if recover.basis == RecoveryBasis::Seen);
         let succeeded = under_it && execution.work == Work::Succeeded;
         if seen && succeeded && recorded != Some(RunOutcome::Succeeded) {
             state.broken.insert(Rule::SuccessDropped);

@@ -2,7 +2,7 @@
 
 use crate::case::cases;
 use lockstep::domain::{
-    Change, Command, Effect, FencingToken, Outcome, RunGuard, RunWrite, Update, decide, fast,
+    Change, Command, Effect, FencingToken, Outcome, RunGuard, RunWrite, Update, decide, fast_path,
 };
 use lockstep::store::Commit;
 use lockstep_tests::generate::{command, record};
@@ -18,7 +18,7 @@ fn where_the_guard_holds_the_fast_write_is_what_decide_says() {
     let held: [Cell<u32>; 4] = Default::default();
 
     check(30_000, &cases(), |case| {
-        let Some(fast) = fast(&case.command, case.now) else {
+        let Some(fast) = fast_path(&case.command, case.now) else {
             return Ok(());
         };
         let mut written = case.items.clone();
@@ -61,7 +61,7 @@ fn a_decision_that_lets_others_write_in_between_is_the_decision_on_what_they_wro
         let Ok(decided) = decide(&case.seen(), &case.command, case.now) else {
             return Ok(());
         };
-        if decided.narrow.is_none() && decided.blind.is_none() {
+        if decided.narrow_guard.is_none() && decided.fast_path.is_none() {
             return Ok(());
         }
         let Some(change) = decided.change(case.items.record.as_ref()) else {
@@ -78,7 +78,7 @@ fn a_decision_that_lets_others_write_in_between_is_the_decision_on_what_they_wro
         stood.set(stood.get() + u32::from(later.items.record != case.items.record));
 
         let mut seen = later.seen();
-        if decided.blind.is_some() {
+        if decided.fast_path.is_some() {
             // Its write has no guard on a run: what became of one is seen when the turn comes.
             seen.runs = case.items.runs;
         }

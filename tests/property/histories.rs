@@ -2,8 +2,8 @@
 
 use lockstep::clock::ManualClock;
 use lockstep::domain::{
-    Command, Death, Effect, FencingToken, HolderId, Lease, LockKey, LockRecord, Outcome, Refusal,
-    Release, RunKey, RunOutcome, StopReason, Timestamp,
+    Command, Effect, FencingToken, HolderId, Lease, LockKey, LockRecord, Outcome, RecoveryBasis,
+    Refusal, Release, RunKey, RunOutcome, StopReason, Timestamp,
 };
 use lockstep::protocol::{Done, Protocol, ProtocolError};
 use lockstep::store::LockStore;
@@ -173,7 +173,7 @@ impl Onlooker {
                 self.remember_success(release, belief.is_some(), &done.outcome);
             }
             // A holder that was seen dead believes nothing, and an operator is believed.
-            (Command::Recover(recover), Ok(_)) if recover.death != Death::Expired => {
+            (Command::Recover(recover), Ok(_)) if recover.basis != RecoveryBasis::Expired => {
                 self.beliefs
                     .remove(&(recover.holder.clone(), recover.token));
             }

@@ -4,7 +4,7 @@
 use crate::case::{Case, cases};
 use lockstep::domain::{
     Assign, Change, Command, Effect, FencingToken, Mode, Outcome, RunOutcome, Transition, Update,
-    WaiterId, decide, fast,
+    WaiterId, decide, fast_path,
 };
 use lockstep_tests::seeds::check;
 use proptest::prelude::prop_assert;
@@ -114,7 +114,7 @@ fn no_write_brings_the_last_token_back_whatever_record_it_meets() {
     check(20_000, &cases(), |case| {
         let decided = decide(&case.seen(), &case.command, case.now).ok();
         let decided = decided.and_then(|d| d.change(case.items.record.as_ref()));
-        let fast = fast(&case.command, case.now).map(|fast| fast.change);
+        let fast = fast_path(&case.command, case.now).map(|fast| fast.change);
         for change in decided.into_iter().chain(fast) {
             let (Some(token), Some(record)) = (token_of(&change), &case.items.record) else {
                 continue;

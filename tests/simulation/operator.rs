@@ -5,7 +5,7 @@ use crate::engine::locked;
 use crate::functions::{RETENTION, deps};
 use crate::world::World;
 use lockstep::domain::{
-    Command, Evict, ExecutionArn, ExecutionEnd, HolderId, LockKey, LockRecord, Mode, Order,
+    AuditNote, Command, Evict, ExecutionArn, ExecutionEnd, HolderId, LockKey, LockRecord, Mode,
 };
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 const LOOK: u64 = 45_000;
 
 /// Looks after one lock as long as the world lasts.
-pub(crate) async fn look_after(world: Arc<World>, lock: LockKey) {
+pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
     loop {
         world.linger(LOOK..=2 * LOOK).await;
         let Some(record) = world.store.items(&lock).record else {
@@ -21,9 +21,11 @@ pub(crate) async fn look_after(world: Arc<World>, lock: LockKey) {
         };
         match &record.mode {
             Mode::Frozen { .. } => clear(&world, &lock, &record).await,
-            Mode::Paused { .. } => carry_out(&world, &lock, Command::Resume(order("go on"))).await,
+            Mode::Paused { .. } => {
+                carry_out(&world, &lock, Command::Resume(audit_note("go on"))).await
+            }
             Mode::Open if world.fault(60) => {
-                carry_out(&world, &lock, Command::Pause(order("maintenance"))).await;
+                carry_out(&world, &lock, Command::Pause(audit_note("maintenance"))).await;
             }
             Mode::Open if world.fault(60) => evict_one(&world, &lock, &record).await,
             Mode::Open => {}
@@ -44,7 +46,7 @@ async fn clear(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
         }
         evict(world, lock, holder).await;
     }
-    carry_out(world, lock, Command::Resume(order("looked at"))).await;
+    carry_out(world, lock, Command::Resume(audit_note("looked at"))).await;
 }
 
 /// Anybody who holds the lock, or who waits.
@@ -65,13 +67,13 @@ async fn evict(world: &Arc<World>, lock: &LockKey, holder: &HolderId) {
     locked(&world.audit).evictions.insert(holder.clone());
     let evict = Evict {
         holder: holder.clone(),
-        order: order("not needed"),
+        audit: audit_note("not needed"),
     };
     carry_out(world, lock, Command::Evict(evict)).await;
 }
 
-fn order(note: &str) -> Order {
-    Order {
+fn audit_note(note: &str) -> AuditNote {
+    AuditNote {
         actor: HolderId::new("operator").expect("a valid holder"),
         note: note.to_owned(),
         retention: RETENTION,

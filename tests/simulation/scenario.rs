@@ -52,7 +52,7 @@ pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
     let locks: Vec<_> = locks.into_iter().map(|guarded| guarded.lock).collect();
     world.spawn(witness::watch(Arc::clone(world), locks.clone()));
     for lock in &locks {
-        world.spawn(operator::look_after(Arc::clone(world), lock.clone()));
+        world.spawn(operator::operate(Arc::clone(world), lock.clone()));
     }
     locks
 }

@@ -1,6 +1,6 @@
 //! Random histories of a lock.
 
-use crate::generate::{Act, HOLDERS, KEYS, acquire, act, holder, order, run_key};
+use crate::generate::{Act, HOLDERS, KEYS, acquire, act, audit_note, holder, run_key};
 use lockstep::domain::{
     Acquire, Command, FencingToken, HolderId, Lease, LockRecord, RunId, RunKey,
 };
@@ -42,8 +42,8 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
         });
     let lock = prop_oneof![
         4 => Just(Command::HandOver),
-        1 => Just(Command::Pause(order())),
-        3 => Just(Command::Resume(order())),
+        1 => Just(Command::Pause(audit_note())),
+        3 => Just(Command::Resume(audit_note())),
         1 => Just(Command::Reschedule),
     ];
     let step = prop_oneof![

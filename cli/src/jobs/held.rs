@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 /// One holder of one lock.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Held {
+pub(super) struct ListedHolder {
     lock: String,
     holder: String,
     fencing_token: u64,
@@ -35,7 +35,7 @@ pub(super) struct Held {
     pub(super) of: (HolderId, Lease),
 }
 
-impl Held {
+impl ListedHolder {
     /// A holder of `lock`.
     pub(super) fn of(lock: &LockKey, holder: &HolderId, lease: &Lease) -> Self {
         Self {
@@ -65,7 +65,7 @@ pub(super) fn job_of(holder: &HolderId) -> Option<&str> {
 ///
 /// # Errors
 /// When the table cannot be read.
-pub(super) async fn all(store: &DynamoStore) -> Result<(Vec<Held>, bool), StoreError> {
+pub(super) async fn all(store: &DynamoStore) -> Result<(Vec<ListedHolder>, bool), StoreError> {
     let mut shards = JoinSet::new();
     for shard in 0..SHARDS {
         shards.spawn(of_shard(store.clone(), shard));
@@ -85,7 +85,7 @@ pub(super) async fn all(store: &DynamoStore) -> Result<(Vec<Held>, bool), StoreE
 }
 
 /// The locks in use are those in the sweep's index, whenever they are due.
-async fn of_shard(store: DynamoStore, shard: u8) -> Result<(Vec<Held>, bool), StoreError> {
+async fn of_shard(store: DynamoStore, shard: u8) -> Result<(Vec<ListedHolder>, bool), StoreError> {
     let (mut jobs, mut complete) = (Vec::new(), true);
     let mut after: Option<DueLock> = None;
     loop {
@@ -99,7 +99,7 @@ async fn of_shard(store: DynamoStore, shard: u8) -> Result<(Vec<Held>, bool), St
                     jobs.extend(
                         holders
                             .iter()
-                            .map(|(holder, lease)| Held::of(lock, holder, lease)),
+                            .map(|(holder, lease)| ListedHolder::of(lock, holder, lease)),
                     );
                 }
                 // One damaged record must not hide all others.
@@ -123,7 +123,7 @@ async fn of_shard(store: DynamoStore, shard: u8) -> Result<(Vec<Held>, bool), St
 }
 
 /// `jobs` as a text table.
-pub(super) fn table(jobs: &[Held]) -> String {
+pub(super) fn table(jobs: &[ListedHolder]) -> String {
     if jobs.iter().any(|job| job.lost.is_some()) {
         return lost_table(jobs);
     }
@@ -150,7 +150,7 @@ pub(super) fn table(jobs: &[Held]) -> String {
     table::table(heads, &rows.collect::<Vec<_>>(), "nothing to show")
 }
 
-fn lost_table(jobs: &[Held]) -> String {
+fn lost_table(jobs: &[ListedHolder]) -> String {
     let rows = jobs.iter().filter_map(|job| {
         let loss = job.lost.as_ref()?;
         Some([

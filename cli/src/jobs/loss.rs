@@ -1,8 +1,8 @@
 //! Detects lost jobs.
 
-use super::held::Held;
+use super::held::ListedHolder;
 use lockstep::domain::{Lease, TaskArn, Timestamp, rfc3339};
-use lockstep::recovery::TaskSight;
+use lockstep::recovery::TaskObservation;
 use lockstep::tasks::Tasks;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,15 +25,19 @@ pub(super) struct Loss {
 
 /// Calls DescribeTasks for the tasks among `jobs`, and marks lost jobs. Returns whether all tasks
 /// could be described.
-pub(super) async fn mark_lost(jobs: &mut [Held], tasks: &impl Tasks, now: Timestamp) -> bool {
-    let mut sights: BTreeMap<TaskArn, TaskSight> = BTreeMap::new();
+pub(super) async fn mark_lost(
+    jobs: &mut [ListedHolder],
+    tasks: &impl Tasks,
+    now: Timestamp,
+) -> bool {
+    let mut observations: BTreeMap<TaskArn, TaskObservation> = BTreeMap::new();
     for (holder, _) in jobs.iter().map(|job| &job.of) {
         if let Some(arn) = TaskArn::of_holder(holder)
-            && !sights.contains_key(&arn)
+            && !observations.contains_key(&arn)
         {
-            let sight = match tasks.look(&arn).await {
-                Ok(Some(task)) => TaskSight::Seen(task),
-                Ok(None) => TaskSight::Unknown,
+            let observed = match tasks.describe(&arn).await {
+                Ok(Some(task)) => TaskObservation::Seen(task),
+                Ok(None) => TaskObservation::Unknown,
                 Err(error) => {
                     tracing::warn!(
                         event = "describe_failed",
@@ -41,26 +45,31 @@ pub(super) async fn mark_lost(jobs: &mut [Held], tasks: &impl Tasks, now: Timest
                         %error,
                         "DescribeTasks failed"
                     );
-                    TaskSight::Hidden(error.to_string())
+                    TaskObservation::Hidden(error.to_string())
                 }
             };
-            sights.insert(arn, sight);
+            observations.insert(arn, observed);
         }
     }
     for job in jobs {
         let (holder, lease) = &job.of;
-        let sight = TaskArn::of_holder(holder).and_then(|arn| sights.get(&arn));
+        let observed = TaskArn::of_holder(holder).and_then(|arn| observations.get(&arn));
         let container = TaskArn::container_of(holder);
-        job.lost = judge(lease, sight.unwrap_or(&TaskSight::NotOne), container, now);
+        job.lost = judge(
+            lease,
+            observed.unwrap_or(&TaskObservation::NotOne),
+            container,
+            now,
+        );
     }
-    let is_hidden = |sight: &TaskSight| matches!(sight, TaskSight::Hidden(_));
-    !sights.values().any(is_hidden)
+    let is_hidden = |observed: &TaskObservation| matches!(observed, TaskObservation::Hidden(_));
+    !observations.values().any(is_hidden)
 }
 
 /// The loss of a job whose task has stopped or whose lease has expired.
 fn judge(
     lease: &Lease,
-    sight: &TaskSight,
+    observed: &TaskObservation,
     container: Option<&str>,
     now: Timestamp,
 ) -> Option<Loss> {
@@ -73,8 +82,8 @@ fn judge(
         })
     };
     let expired = !lease.is_live(now);
-    match sight {
-        TaskSight::Seen(task) if task.stopped => {
+    match observed {
+        TaskObservation::Seen(task) if task.stopped => {
             let end = task.end_of(container);
             let code = end.exit_code.map(|code| format!(", exit code {code}"));
             let reason = end.reason.map(|reason| format!(": {reason}"));
@@ -85,15 +94,15 @@ fn judge(
             )
         }
         // ECS is eventually consistent about new tasks, and a job with recent heartbeats is alive.
-        TaskSight::Unknown if lease.is_overdue(now) => loss(
+        TaskObservation::Unknown if lease.is_overdue(now) => loss(
             None,
             "ECS does not know its task, and its heartbeat is overdue".into(),
         ),
-        TaskSight::Seen(_) if expired => loss(
+        TaskObservation::Seen(_) if expired => loss(
             Some(lease.expires_at),
             "its lease ran out, though its task still runs".into(),
         ),
-        TaskSight::Hidden(why) if expired => {
+        TaskObservation::Hidden(why) if expired => {
             let why = format!("its lease ran out; DescribeTasks failed for its task: {why}");
             loss(Some(lease.expires_at), why)
         }

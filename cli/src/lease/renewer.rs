@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// The answer to a renewal.
-type Answer = Result<HeartbeatResponse, Error>;
+type HeartbeatResult = Result<HeartbeatResponse, Error>;
 
 /// One lease, and what depends on it.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl LeaseRenewer {
     }
 
     /// One request: its answer, if it comes in time, and when it was sent.
-    fn request(&mut self) -> impl Future<Output = (Option<Answer>, Instant)> + use<> {
+    fn request(&mut self) -> impl Future<Output = (Option<HeartbeatResult>, Instant)> + use<> {
         let (locks, grant) = (Arc::clone(&self.locks), self.grant.clone());
         let progress = self.progress.borrow_and_update().clone();
         let within = self.times.request_timeout();

@@ -1,6 +1,6 @@
 //! Shares the plan between the jobs that begin and end, and the `runner`.
 
-use super::plan::{Answer, Event, Next, Plan, Put, Standing};
+use super::plan::{Plan, PlanStep, ProtectionEvent, ProtectionState, Put, PutResult};
 use super::reason::{Reason, Refused};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -49,12 +49,12 @@ impl Counter {
     }
 
     /// The next step.
-    pub(super) fn next(&self) -> Next {
+    pub(super) fn next(&self) -> PlanStep {
         self.plan().next(self.now())
     }
 
     /// Records an answer, and wakes the work that waits for it.
-    pub(super) fn answered(&self, put: Put, answer: Answer) -> Event {
+    pub(super) fn answered(&self, put: Put, answer: PutResult) -> ProtectionEvent {
         let event = self.plan().answered(put.number, answer, self.now());
         self.answers.send_replace(());
         event
@@ -92,7 +92,7 @@ impl Counter {
         last
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> ProtectionState {
         self.plan().standing(self.now())
     }
 
@@ -102,17 +102,17 @@ impl Counter {
     /// [`Refused`], if it is not protected in time.
     pub(super) async fn protected(&self) -> Result<(), Refused> {
         let decided = self.until(|| match self.standing() {
-            Standing::Protected => Some(Ok(())),
-            Standing::Stopped(refused) => Some(Err(refused)),
-            Standing::Asking | Standing::Retrying(_) => None,
+            ProtectionState::Protected => Some(Ok(())),
+            ProtectionState::Stopped(refused) => Some(Err(refused)),
+            ProtectionState::Asking | ProtectionState::Retrying(_) => None,
         });
         if let Ok(decision) = timeout(self.max_wait, decided).await {
             return decision;
         }
         match self.standing() {
-            Standing::Protected => Ok(()),
-            Standing::Retrying(refused) | Standing::Stopped(refused) => Err(refused),
-            Standing::Asking => {
+            ProtectionState::Protected => Ok(()),
+            ProtectionState::Retrying(refused) | ProtectionState::Stopped(refused) => Err(refused),
+            ProtectionState::Asking => {
                 let detail = format!("nothing within {:?}", self.max_wait);
                 Err(Refused::new(Reason::NoAnswer, detail))
             }
@@ -121,7 +121,7 @@ impl Counter {
 
     /// Waits for the first answer. A refusal has been logged when it came.
     pub(super) async fn first_answer(&self) {
-        let answer = self.until(|| (self.standing() != Standing::Asking).then_some(()));
+        let answer = self.until(|| (self.standing() != ProtectionState::Asking).then_some(()));
         if timeout(self.max_wait.min(BEST_EFFORT_MAX), answer)
             .await
             .is_err()

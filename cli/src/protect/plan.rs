@@ -7,7 +7,7 @@ use super::reason::{Reason, Refused, RetryPolicy};
 use std::time::Duration;
 
 mod steps;
-pub(crate) use steps::{Answer, Event, Next, Put, Standing};
+pub(crate) use steps::{PlanStep, ProtectionEvent, ProtectionState, Put, PutResult};
 
 /// Longest protection: 48 hours; the shortest is a minute.
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html>
@@ -120,10 +120,10 @@ impl Plan {
     }
 
     /// The next step. A returned call counts as under way until it is answered.
-    pub(crate) fn next(&mut self, now: Duration) -> Next {
+    pub(crate) fn next(&mut self, now: Duration) -> PlanStep {
         if self.is_wanted() && self.protected_until.is_some_and(|until| until <= now) {
             self.protected_until = None;
-            return Next::Lapsed;
+            return PlanStep::Lapsed;
         }
         if self.call.is_some() {
             return self.wait_for_lapse();
@@ -136,11 +136,11 @@ impl Plan {
         } else if self.may_be_set(now) && !self.left_to_expire {
             (self.clear_at, None)
         } else {
-            return Next::Nothing;
+            return PlanStep::Nothing;
         };
         if due > now {
             let lapse = self.protected_until.filter(|_| self.is_wanted());
-            return Next::Wait(lapse.map_or(due, |until| until.min(due)));
+            return PlanStep::Wait(lapse.map_or(due, |until| until.min(due)));
         }
         self.calls += 1;
         let put = Put {
@@ -148,23 +148,28 @@ impl Plan {
             minutes,
         };
         self.call = Some(put);
-        Next::Put(put)
+        PlanStep::Put(put)
     }
 
     /// Records an answer. One to an earlier call is ignored.
-    pub(crate) fn answered(&mut self, number: u64, answer: Answer, now: Duration) -> Event {
+    pub(crate) fn answered(
+        &mut self,
+        number: u64,
+        answer: PutResult,
+        now: Duration,
+    ) -> ProtectionEvent {
         let Some(call) = self.call.take_if(|call| call.number == number) else {
-            return Event::Nothing;
+            return ProtectionEvent::Nothing;
         };
         match answer {
-            Answer::Protected(left) => self.protected(call, left, now),
-            Answer::Cleared => {
+            PutResult::Protected(left) => self.protected(call, left, now),
+            PutResult::Cleared => {
                 self.protected_until = None;
                 self.maybe_until = None;
                 self.renew_at = Duration::ZERO;
-                Event::Cleared
+                ProtectionEvent::Cleared
             }
-            Answer::Refused(refused) => match call.minutes {
+            PutResult::Refused(refused) => match call.minutes {
                 Some(minutes) => self.refused(refused, minutes, now),
                 None => self.not_cleared(refused, now),
             },
@@ -173,7 +178,7 @@ impl Plan {
 
     /// A missing date, or one later than requested, counts as the requested one: the clocks of this
     /// machine and of ECS may differ.
-    fn protected(&mut self, call: Put, left: Option<Duration>, now: Duration) -> Event {
+    fn protected(&mut self, call: Put, left: Option<Duration>, now: Duration) -> ProtectionEvent {
         let asked = minutes(call.minutes.unwrap_or(self.minutes));
         let left = left.filter(|left| !left.is_zero()).unwrap_or(asked);
         let left = left.min(asked);
@@ -186,13 +191,13 @@ impl Plan {
         self.logged = None;
         self.granted = true;
         if renewed {
-            Event::Renewed
+            ProtectionEvent::Renewed
         } else {
-            Event::Protected
+            ProtectionEvent::Protected
         }
     }
 
-    fn refused(&mut self, refused: Refused, asked: u64, now: Duration) -> Event {
+    fn refused(&mut self, refused: Refused, asked: u64, now: Duration) -> ProtectionEvent {
         if refused.reason.is_open() {
             self.maybe_until = self.maybe_until.max(Some(now + minutes(asked)));
         }
@@ -206,13 +211,13 @@ impl Plan {
         self.logged = Some(refused.reason);
         self.last_refusal = Some(refused.clone());
         if is_new {
-            Event::Refused(refused)
+            ProtectionEvent::Refused(refused)
         } else {
-            Event::Nothing
+            ProtectionEvent::Nothing
         }
     }
 
-    fn not_cleared(&mut self, refused: Refused, now: Duration) -> Event {
+    fn not_cleared(&mut self, refused: Refused, now: Duration) -> ProtectionEvent {
         if refused.reason.is_open() {
             self.maybe_until = self.maybe_until.max(self.protected_until.take());
             self.renew_at = Duration::ZERO;
@@ -224,28 +229,30 @@ impl Plan {
             RetryPolicy::BackingOff | RetryPolicy::Steadily
         );
         if self.is_wanted() || (retried && self.clear_failures < CLEAR_TRIES) {
-            return Event::Nothing;
+            return ProtectionEvent::Nothing;
         }
         self.left_to_expire = true;
-        Event::LeftToExpire(refused)
+        ProtectionEvent::LeftToExpire(refused)
     }
 
     /// The protection of the work in flight.
-    pub(crate) fn standing(&self, now: Duration) -> Standing {
+    pub(crate) fn standing(&self, now: Duration) -> ProtectionState {
         if self.closed {
             let detail = "nothing new begins";
-            return Standing::Stopped(Refused::new(Reason::ShuttingDown, detail));
+            return ProtectionState::Stopped(Refused::new(Reason::ShuttingDown, detail));
         }
         let clearing = self.call.is_some_and(|call| call.minutes.is_none());
         if !clearing && self.protected_until.is_some_and(|until| until > now) {
-            return Standing::Protected;
+            return ProtectionState::Protected;
         }
         match &self.last_refusal {
-            None => Standing::Asking,
+            None => ProtectionState::Asking,
             Some(refused) => match refused.reason.retry_policy() {
-                RetryPolicy::NextBegin | RetryPolicy::Never => Standing::Stopped(refused.clone()),
+                RetryPolicy::NextBegin | RetryPolicy::Never => {
+                    ProtectionState::Stopped(refused.clone())
+                }
                 RetryPolicy::BackingOff | RetryPolicy::Steadily => {
-                    Standing::Retrying(refused.clone())
+                    ProtectionState::Retrying(refused.clone())
                 }
             },
         }
@@ -278,9 +285,9 @@ impl Plan {
             .is_some_and(|until| until > now)
     }
 
-    fn wait_for_lapse(&self) -> Next {
+    fn wait_for_lapse(&self) -> PlanStep {
         let lapse = self.protected_until.filter(|_| self.is_wanted());
-        lapse.map_or(Next::Nothing, Next::Wait)
+        lapse.map_or(PlanStep::Nothing, PlanStep::Wait)
     }
 }
 

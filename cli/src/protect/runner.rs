@@ -2,7 +2,7 @@
 
 use super::counter::Counter;
 use super::endpoint::Agent;
-use super::plan::{Answer, Event, Next, Put};
+use super::plan::{PlanStep, ProtectionEvent, Put, PutResult};
 use super::reason::Refused;
 use std::sync::Arc;
 
@@ -10,43 +10,43 @@ use std::sync::Arc;
 pub(super) async fn keep<A: Agent>(counter: Arc<Counter>, agent: Arc<A>) {
     loop {
         match counter.next() {
-            Next::Put(put) => call(&counter, &*agent, put).await,
-            Next::Lapsed => tracing::warn!(
+            PlanStep::Put(put) => call(&counter, &*agent, put).await,
+            PlanStep::Lapsed => tracing::warn!(
                 event = "protection_expired",
                 "task protection has expired while work is in flight: ECS may stop this task; \
                  retrying"
             ),
-            Next::Wait(until) => counter.woken(Some(until)).await,
-            Next::Nothing => counter.woken(None).await,
+            PlanStep::Wait(until) => counter.woken(Some(until)).await,
+            PlanStep::Nothing => counter.woken(None).await,
         }
     }
 }
 
 async fn call<A: Agent>(counter: &Counter, agent: &A, put: Put) {
     let (answer, until) = match agent.put(put.minutes).await {
-        Ok(state) if put.minutes.is_some() => (Answer::Protected(state.left), state.until),
-        Ok(_) => (Answer::Cleared, None),
-        Err(refused) => (Answer::Refused(refused), None),
+        Ok(state) if put.minutes.is_some() => (PutResult::Protected(state.left), state.until),
+        Ok(_) => (PutResult::Cleared, None),
+        Err(refused) => (PutResult::Refused(refused), None),
     };
     let event = counter.answered(put, answer);
     log(&event, &until.unwrap_or_default());
 }
 
-fn log(event: &Event, until: &str) {
+fn log(event: &ProtectionEvent, until: &str) {
     match event {
-        Event::Protected => {
+        ProtectionEvent::Protected => {
             tracing::info!(event = "protection_set", until, "the task is protected")
         }
-        Event::Renewed => tracing::debug!(
+        ProtectionEvent::Renewed => tracing::debug!(
             event = "protection_renewed",
             until,
             "task protection renewed"
         ),
-        Event::Cleared => tracing::info!(
+        ProtectionEvent::Cleared => tracing::info!(
             event = "protection_cleared",
             "the task is no longer protected"
         ),
-        Event::Refused(Refused { reason, detail }) => {
+        ProtectionEvent::Refused(Refused { reason, detail }) => {
             tracing::warn!(
                 event = "protection_refused",
                 %reason,
@@ -55,7 +55,7 @@ fn log(event: &Event, until: &str) {
                 "task protection refused"
             );
         }
-        Event::LeftToExpire(Refused { reason, detail }) => {
+        ProtectionEvent::LeftToExpire(Refused { reason, detail }) => {
             tracing::warn!(
                 event = "protection_clear_failed",
                 %reason,
@@ -63,7 +63,7 @@ fn log(event: &Event, until: &str) {
                 "task protection not cleared; it expires"
             );
         }
-        Event::Nothing => {}
+        ProtectionEvent::Nothing => {}
     }
 }
 

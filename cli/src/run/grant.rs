@@ -41,7 +41,7 @@ pub(crate) enum Hold {
 
 /// A permit, with what the command under it needs.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldGrant {
     /// The grant.
     pub(crate) grant: Grant,
     /// The times of its lease.
@@ -63,7 +63,7 @@ pub(crate) async fn hold(
     locks: &LockClient,
     table: &str,
     signals: &mut Signals,
-) -> Result<Held, EarlyExit> {
+) -> Result<HeldGrant, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     if let Some(grant) = grant_from_env(args.lock.as_deref()).map_err(wrong)? {
         return tokio::select! {
@@ -110,7 +110,7 @@ pub(super) fn interrupted(signal: Signal) -> EarlyExit {
     (Exit::signal(signal), why)
 }
 
-fn acquired(granted: Granted, times: LeaseTiming, sent: Instant) -> Held {
+fn acquired(granted: Granted, times: LeaseTiming, sent: Instant) -> HeldGrant {
     let Granted {
         grant, environment, ..
     } = granted;
@@ -123,7 +123,7 @@ fn acquired(granted: Granted, times: LeaseTiming, sent: Instant) -> Held {
         "lock acquired"
     );
     let pairs = environment.into_iter();
-    Held {
+    HeldGrant {
         environment: pairs.map(|pair| (pair.name, pair.value)).collect(),
         grant,
         times,
@@ -175,7 +175,7 @@ async fn adopt(
     locks: &LockClient,
     table: &str,
     grant: Grant,
-) -> Result<Held, EarlyExit> {
+) -> Result<HeldGrant, EarlyExit> {
     let ask = || async {
         let sent = Instant::now();
         let answer = locks.renew(&grant, None).await?;
@@ -202,7 +202,7 @@ async fn adopt(
     let mut environment = vec![("LOCKSTEP_TABLE".into(), table.to_owned())];
     let key = grant.run_key.clone();
     environment.extend(key.map(|key| ("LOCKSTEP_RUN_KEY".into(), key)));
-    Ok(Held {
+    Ok(HeldGrant {
         grant,
         times,
         sent,

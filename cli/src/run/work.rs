@@ -1,6 +1,6 @@
 //! Runs the command under its grant, and maps its end to an exit code and an outcome.
 
-use super::grant::Held;
+use super::grant::HeldGrant;
 use crate::args::run::RunArgs;
 use crate::exec::supervise::{Limits, StopCause, StopRequest, StopSource};
 use crate::exec::watchdog::Watchdog;
@@ -39,7 +39,7 @@ impl Worked {
 pub(crate) async fn work(
     args: &RunArgs,
     locks: &Arc<LockClient>,
-    held: &Held,
+    held: &HeldGrant,
     reaper: &Subreaper,
     signals: &mut Signals,
 ) -> Worked {

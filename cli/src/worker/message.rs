@@ -11,7 +11,7 @@ use super::ack::ack;
 use super::decide::{Disposition, Kind, LockDecision, RetryDelays, after_answer, deferred};
 use super::poll::{Done, HealthSignal, Work};
 use super::queue::{Message, Queue};
-use super::report::Report;
+use super::report::MessageMetrics;
 use super::shutdown::ShutdownWatch;
 use super::table::probe;
 use crate::exec::Subreaper;
@@ -40,7 +40,7 @@ pub(crate) struct MessageProcessor<Q> {
     pub(crate) protection: Protection,
     pub(crate) watchdog: Watchdog,
     pub(crate) subreaper: Subreaper,
-    pub(crate) report: Report,
+    pub(crate) metrics: MessageMetrics,
     /// First part of the locks' names.
     pub(crate) lock: String,
     pub(crate) once_key: Option<OnceKey>,
@@ -89,7 +89,7 @@ impl<Q: Queue> Work for MessageProcessor<Q> {
             "given back: the worker shuts down"
         );
         self.ack(&message, Disposition::GIVE_BACK).await;
-        self.report.count(Kind::GivenBack, None);
+        self.metrics.count(Kind::GivenBack, None);
         self.done(Kind::GivenBack, None)
     }
 
@@ -133,7 +133,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             "malformed: {wrong}"
         );
         self.ack(message, Disposition::Hide(back_in)).await;
-        self.report.count(Kind::Malformed, None);
+        self.metrics.count(Kind::Malformed, None);
         self.done(Kind::Malformed, None)
     }
 
@@ -159,7 +159,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             "deferred: {why}"
         );
         self.ack(message, disposition).await;
-        self.report.count(Kind::GivenBack, None);
+        self.metrics.count(Kind::GivenBack, None);
         Kind::GivenBack
     }
 
@@ -198,7 +198,7 @@ impl<Q: Queue> MessageProcessor<Q> {
                     "skipped: {why}"
                 );
                 self.ack(message, disposition).await;
-                self.report.count(Kind::Skipped, None);
+                self.metrics.count(Kind::Skipped, None);
                 Kind::Skipped
             }
         }

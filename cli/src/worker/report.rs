@@ -34,12 +34,12 @@ const SECONDS: &str = "MessageSeconds";
 /// Metrics of the messages of one queue. The queue is a dimension: six metrics for each queue that
 /// has a worker.
 #[derive(Clone, Debug)]
-pub(crate) struct Report {
+pub(crate) struct MessageMetrics {
     queue: String,
     sink: StderrSink,
 }
 
-impl Report {
+impl MessageMetrics {
     /// Creates the metrics of `queue`.
     pub(crate) fn of(queue: &str) -> Self {
         Self {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_line_counts_one_kind_with_the_queue_as_dimension() {
-        let report = Report::of("orders");
+        let report = MessageMetrics::of("orders");
 
         let line = report.line(Kind::Failed, Some(Duration::from_millis(1_500)));
         let line: Value = serde_json::from_str(&line).unwrap();

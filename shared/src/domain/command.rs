@@ -34,9 +34,9 @@ pub enum Command {
     /// Freezes the lock because of a stale holder.
     Freeze(Freeze),
     /// Grants no permit until [`Command::Resume`].
-    Pause(Order),
+    Pause(AuditNote),
     /// Grants permits again.
-    Resume(Order),
+    Resume(AuditNote),
     /// Takes a permit or a place in the queue away.
     Evict(Evict),
     /// Takes a place in the queue away, and never a permit.
@@ -109,7 +109,7 @@ pub struct Release {
 
 /// What shows that a permit may be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Death {
+pub enum RecoveryBasis {
     /// The execution is over and none of its tasks runs.
     Seen,
     /// The lease expired: the holder has no evidence but its lease, or its stale policy lets it
@@ -130,7 +130,7 @@ pub struct Recover {
     /// life.
     pub seen: LeaseVersion,
     /// What shows that the permit may be freed.
-    pub death: Death,
+    pub basis: RecoveryBasis,
     /// Whether the same evidence shows that the work had succeeded.
     pub succeeded: bool,
     /// The evidence in words.
@@ -212,10 +212,10 @@ pub struct Freeze {
     pub retention: Seconds,
 }
 
-/// An operator's order.
+/// Who changes a lock from outside of a run, and why: an operator, or the recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Order {
-    /// The operator.
+pub struct AuditNote {
+    /// The operator, or the service that acts for one.
     pub actor: HolderId,
     /// Why.
     pub note: String,
@@ -228,8 +228,8 @@ pub struct Order {
 pub struct Evict {
     /// The holder or waiter.
     pub holder: HolderId,
-    /// The operator, and the reason.
-    pub order: Order,
+    /// Who evicts, and why.
+    pub audit: AuditNote,
 }
 
 /// Notes the task that a run ended with.

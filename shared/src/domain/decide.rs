@@ -1,7 +1,7 @@
 //! Decides what a command does to a lock.
 
 mod acquire;
-mod draft;
+mod builder;
 mod operator;
 mod recover;
 mod reinstate;
@@ -13,7 +13,7 @@ mod stop;
 #[cfg(feature = "test-util")]
 mod tests;
 
-use self::draft::Draft;
+use self::builder::TransitionBuilder;
 use super::command::Command;
 use super::guard::RunGuard;
 use super::refusal::Refusal;
@@ -44,8 +44,8 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::MarkEnding(mark) => Ok(stop::mark_ending(seen, mark, now)),
         Command::Settle(settle) => Ok(settle::decide(seen, settle, now)),
         Command::Freeze(freeze) => Ok(recover::freeze(seen, freeze, now)),
-        Command::Pause(order) => Ok(operator::pause(seen, order, now)),
-        Command::Resume(order) => Ok(operator::resume(seen, order, now)),
+        Command::Pause(audit) => Ok(operator::pause(seen, audit, now)),
+        Command::Resume(audit) => Ok(operator::resume(seen, audit, now)),
         Command::Evict(evict) => Ok(operator::evict(seen, evict, now)),
         Command::DropWaiter(evict) => Ok(operator::drop_waiter(seen, evict, now)),
         Command::NoteTask(note) => Ok(recover::note_task(seen, note)),
@@ -67,9 +67,9 @@ fn hand_over(seen: &Snapshot, now: Timestamp) -> Transition {
     let Some(record) = &seen.record else {
         return Transition::unchanged(Outcome::Unchanged);
     };
-    let mut draft = Draft::of(record);
-    draft.let_in(seen, now);
-    draft.finish_if_changed(Outcome::Done, now)
+    let mut builder = TransitionBuilder::of(record);
+    builder.let_in(seen, now);
+    builder.finish_if_changed(Outcome::Done, now)
 }
 
 /// Makes a lock that was checked and left as it is due when its next lease ends, and at the

@@ -42,9 +42,9 @@ impl Task {
             runtime_id.is_some() && container.runtime_id.as_deref() == runtime_id
         };
         let failed = |container: &&Container| container.exit_code.is_none_or(|code| code != 0);
-        let told = self.containers.iter().find(named);
-        let told = told.or(self.containers.iter().find(failed));
-        let container = told.or(self.containers.first());
+        let container = self.containers.iter().find(named);
+        let container = container.or(self.containers.iter().find(failed));
+        let container = container.or(self.containers.first());
         let reason = container.and_then(|container| container.reason.clone());
         TaskEnd {
             arn: self.arn.clone(),

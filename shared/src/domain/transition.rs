@@ -1,6 +1,6 @@
 //! The input and the result of a decision.
 
-use super::fast::Fast;
+use super::fast_path::FastPath;
 use super::guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;
@@ -162,9 +162,9 @@ pub struct Transition {
     /// What remains to be done after the commit.
     pub effects: Vec<Effect>,
     /// A guard that allows other writes in between and keeps the decision valid.
-    pub narrow: Option<Guard>,
+    pub narrow_guard: Option<Guard>,
     /// The whole write, where it does not depend on the record's version and tickets.
-    pub blind: Option<Fast>,
+    pub fast_path: Option<FastPath>,
 }
 
 impl Transition {
@@ -177,8 +177,8 @@ impl Transition {
             waiter: None,
             outcome,
             effects: Vec::new(),
-            narrow: None,
-            blind: None,
+            narrow_guard: None,
+            fast_path: None,
         }
     }
 
@@ -196,8 +196,8 @@ impl Transition {
     /// decision has a narrower guard, it fails if the record was written in between.
     #[must_use]
     pub fn change(&self, before: Option<&LockRecord>) -> Option<Change> {
-        if let Some(blind) = &self.blind {
-            return Some(blind.change.clone());
+        if let Some(fast_path) = &self.fast_path {
+            return Some(fast_path.change.clone());
         }
         let (guard, update) = match (self.next.clone(), before) {
             (None, _) if self.runs.is_empty() => return None,
@@ -209,7 +209,7 @@ impl Transition {
             ),
         };
         Some(Change {
-            guard: self.narrow.clone().unwrap_or(Guard(guard)),
+            guard: self.narrow_guard.clone().unwrap_or(Guard(guard)),
             update,
             runs: self.runs.clone(),
             waiter: self.waiter.clone(),

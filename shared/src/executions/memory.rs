@@ -23,7 +23,7 @@ pub struct MemoryExecutions {
 struct Inner {
     known: BTreeMap<ExecutionArn, (Timestamp, ExecutionState)>,
     ended_at: BTreeMap<ExecutionArn, Timestamp>,
-    /// States that [`Executions::look`] reports only after that many calls.
+    /// States that [`Executions::describe`] reports only after that many calls.
     late: BTreeMap<ExecutionArn, (u32, ExecutionState)>,
     stops: Vec<StopOfExecution>,
     gone: BTreeSet<TaskToken>,
@@ -38,7 +38,7 @@ struct Inner {
 pub enum ExecutionsCall {
     /// [`Executions::running`].
     Running,
-    /// [`Executions::look`].
+    /// [`Executions::describe`].
     Look,
     /// [`Executions::names_lock`].
     NamesLock,
@@ -92,7 +92,7 @@ impl MemoryExecutions {
         lock(&self.inner).ended_at.insert(execution.clone(), at);
     }
 
-    /// Sets the state of `execution`, which [`Executions::look`] reports only after `looks` more
+    /// Sets the state of `execution`, which [`Executions::describe`] reports only after `looks` more
     /// calls: DescribeExecution is eventually consistent.
     pub fn set_late(&self, execution: &ExecutionArn, state: ExecutionState, looks: u32) {
         let late = (looks, state);
@@ -172,7 +172,7 @@ impl Executions for MemoryExecutions {
         Ok(running.map(execution).collect())
     }
 
-    async fn look(
+    async fn describe(
         &self,
         execution: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {

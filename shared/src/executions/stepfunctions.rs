@@ -76,7 +76,7 @@ impl Executions for StepFunctions {
         Err(ExecutionsError::Unavailable(rule))
     }
 
-    async fn look(
+    async fn describe(
         &self,
         execution: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
@@ -133,7 +133,7 @@ impl Executions for StepFunctions {
         match failure.code() {
             Some("ExecutionDoesNotExist") => Ok(()),
             // The response of StopExecution for an ended execution is not documented.
-            Some("ValidationException") => match self.look(execution).await? {
+            Some("ValidationException") => match self.describe(execution).await? {
                 Some(seen) if seen.state == ExecutionState::Running => Err(translate(&failure)),
                 Some(_) | None => Ok(()),
             },

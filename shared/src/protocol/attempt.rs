@@ -1,7 +1,7 @@
 //! The execution of one command, as a pure state machine.
 //!
 //! ```text
-//!             Register ─▶ Fast ─────────┐
+//!             Register ─▶ FastPath ─────────┐
 //!                          │ ▲ busy     │ conflict
 //!                          │ BackOff    ▼
 //!             committed ◀──┤          Read ⟲ until nothing is missing
@@ -16,13 +16,13 @@
 mod exchange;
 mod seen;
 
-pub use exchange::{Next, Reply, Request};
+pub use exchange::{AttemptStep, Reply, Request};
 
 use self::seen::{Missing, Seen};
 use super::{Done, ProtocolError, RETRIES_MAX};
 use crate::domain::{
-    Change, Command, Fast, FencingToken, Guard, Outcome, Refusal, Snapshot, Timestamp, Transition,
-    Update, Waiter, WaiterDrop, WaiterId, decide, fast, refused_by_run,
+    Change, Command, FastPath, FencingToken, Guard, Outcome, Refusal, Snapshot, Timestamp,
+    Transition, Update, Waiter, WaiterDrop, WaiterId, decide, fast_path, refused_by_run,
 };
 use crate::store::{Commit, StoreError};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ struct Context {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Register(Waiter),
-    Fast(Fast),
+    FastPath(FastPath),
     Read(Seen, Missing),
     /// A place in the queue is decided: its side item is written first.
     Enqueue(Waiter, Decided),
@@ -73,7 +73,7 @@ enum Stage {
 struct Decided {
     change: Change,
     /// The same write, where it does not depend on the record's version and tickets.
-    blind: Option<Fast>,
+    fast_path: Option<FastPath>,
     done: Done,
 }
 
@@ -105,7 +105,7 @@ impl Attempt {
     pub fn request(&self) -> Request<'_> {
         match &*self.stage {
             Stage::Register(waiter) | Stage::Enqueue(waiter, _) => Request::Register(waiter),
-            Stage::Fast(fast) => Request::Commit(&fast.change),
+            Stage::FastPath(fast) => Request::Commit(&fast.change),
             Stage::Read(_, Missing::Record) => Request::Load,
             Stage::Read(_, Missing::Run(id)) => Request::LoadRun(id),
             Stage::Read(_, Missing::Waiter(id)) => Request::LoadWaiter(id),
@@ -120,32 +120,34 @@ impl Attempt {
     /// A reply to another request is dropped, and the request is repeated: all requests can be made
     /// twice.
     #[must_use]
-    pub fn reply(self, reply: Reply, now: Timestamp) -> Next {
+    pub fn reply(self, reply: Reply, now: Timestamp) -> AttemptStep {
         let Self { mut context, stage } = self;
         match (*stage, reply) {
-            (Stage::Register(_), Reply::Registered) => Next::Ask(context.begin(now)),
-            (Stage::Fast(fast), Reply::Commit(commit)) => context.wrote_fast(&fast, commit, now),
+            (Stage::Register(_), Reply::Registered) => AttemptStep::Ask(context.begin(now)),
+            (Stage::FastPath(fast), Reply::Commit(commit)) => {
+                context.wrote_fast(&fast, commit, now)
+            }
             (Stage::Read(mut seen, missing), reply) => {
                 if seen.learn(&missing, reply) {
                     return context.go_on(seen, now);
                 }
-                Next::Ask(context.at(Stage::Read(seen, missing)))
+                AttemptStep::Ask(context.at(Stage::Read(seen, missing)))
             }
             (Stage::Enqueue(_, decided), Reply::Registered) => {
                 context.registered = true;
-                Next::Ask(context.at(Stage::Write(decided)))
+                AttemptStep::Ask(context.at(Stage::Write(decided)))
             }
             (Stage::Write(decided), Reply::Commit(commit)) => context.wrote(decided, commit),
             (Stage::Forget(change, result, busy), Reply::Commit(Commit::Busy))
                 if busy < RETRIES_MAX =>
             {
-                Next::Ask(context.at(Stage::Forget(change, result, busy + 1)))
+                AttemptStep::Ask(context.at(Stage::Forget(change, result, busy + 1)))
             }
             // If the guard did not hold, the state has registered again.
-            (Stage::Forget(_, result, _), Reply::Commit(_)) => Next::Over(result),
+            (Stage::Forget(_, result, _), Reply::Commit(_)) => AttemptStep::Over(result),
             (Stage::BackOff(Some(seen)), Reply::BackedOff) => context.go_on(seen, now),
-            (Stage::BackOff(None), Reply::BackedOff) => Next::Ask(context.begin(now)),
-            (stage, _) => Next::Ask(context.at(stage)),
+            (Stage::BackOff(None), Reply::BackedOff) => AttemptStep::Ask(context.begin(now)),
+            (stage, _) => AttemptStep::Ask(context.at(stage)),
         }
     }
 }
@@ -160,16 +162,16 @@ impl Context {
 
     /// The fast path, if the command has one.
     fn begin(mut self, now: Timestamp) -> Attempt {
-        match fast(&self.command, now) {
+        match fast_path(&self.command, now) {
             Some(fast) => {
                 self.proposed = fast.outcome(None).and_then(|outcome| outcome.token());
-                self.at(Stage::Fast(fast))
+                self.at(Stage::FastPath(fast))
             }
             None => self.at(Stage::Read(Seen::default(), Missing::Record)),
         }
     }
 
-    fn wrote_fast(self, fast: &Fast, commit: Commit, now: Timestamp) -> Next {
+    fn wrote_fast(self, fast: &FastPath, commit: Commit, now: Timestamp) -> AttemptStep {
         match commit {
             Commit::Committed(after) => match fast.outcome(after.as_ref()) {
                 Some(outcome) => self.over(Done {
@@ -179,38 +181,38 @@ impl Context {
                 None => self.go_on(Seen::default(), now),
             },
             Commit::Conflict(found) => self.go_on(Seen::of(found), now),
-            Commit::Busy => Next::Ask(self.at(Stage::BackOff(None))),
+            Commit::Busy => AttemptStep::Ask(self.at(Stage::BackOff(None))),
         }
     }
 
     /// Decides as soon as nothing is missing.
-    fn go_on(self, seen: Seen, now: Timestamp) -> Next {
+    fn go_on(self, seen: Seen, now: Timestamp) -> AttemptStep {
         match seen.missing(&self.command) {
             // A run that a conflict returned may refuse the command without the record.
             Some(Missing::Record) => {
                 match refused_by_run(&seen.clone().snapshot(), &self.command, now) {
                     Some(refusal) => self.refused(refusal),
-                    None => Next::Ask(self.at(Stage::Read(seen, Missing::Record))),
+                    None => AttemptStep::Ask(self.at(Stage::Read(seen, Missing::Record))),
                 }
             }
-            Some(missing) => Next::Ask(self.at(Stage::Read(seen, missing))),
+            Some(missing) => AttemptStep::Ask(self.at(Stage::Read(seen, missing))),
             None => self.decide(&seen.snapshot(), now),
         }
     }
 
-    fn decide(mut self, seen: &Snapshot, now: Timestamp) -> Next {
+    fn decide(mut self, seen: &Snapshot, now: Timestamp) -> AttemptStep {
         if seen.is_torn() {
-            return Next::Ask(self.at(Stage::BackOff(Some(Seen::default()))));
+            return AttemptStep::Ask(self.at(Stage::BackOff(Some(Seen::default()))));
         }
         let transition = match decide(seen, &self.command, now) {
             Ok(transition) => transition,
             Err(refusal) => return self.refused(refusal),
         };
         if let Err(error) = check(&transition) {
-            return Next::over(Err(error.into()));
+            return AttemptStep::over(Err(error.into()));
         }
         let change = transition.change(seen.record.as_ref());
-        let blind = transition.blind;
+        let fast_path = transition.fast_path;
         let done = Done {
             outcome: transition.outcome,
             effects: transition.effects,
@@ -228,35 +230,39 @@ impl Context {
         };
         let decided = Decided {
             change,
-            blind,
+            fast_path,
             done,
         };
-        Next::Ask(self.at(match waiter {
+        AttemptStep::Ask(self.at(match waiter {
             Some(waiter) => Stage::Enqueue(waiter, decided),
             None => Stage::Write(decided),
         }))
     }
 
-    fn wrote(self, decided: Decided, commit: Commit) -> Next {
+    fn wrote(self, decided: Decided, commit: Commit) -> AttemptStep {
         match commit {
             Commit::Committed(after) => {
                 let Decided {
-                    blind, mut done, ..
+                    fast_path,
+                    mut done,
+                    ..
                 } = decided;
-                // The outcome of a blind write is known only now.
-                let numbers = blind.and_then(|fast| fast.outcome(after.as_ref()));
+                // The outcome of a write on the fast path is known only now.
+                let numbers = fast_path.and_then(|fast| fast.outcome(after.as_ref()));
                 done.outcome = numbers.unwrap_or(done.outcome);
                 self.over(done)
             }
-            Commit::Conflict(newer) => Next::Ask(self.at(Stage::BackOff(Some(Seen::of(newer))))),
+            Commit::Conflict(newer) => {
+                AttemptStep::Ask(self.at(Stage::BackOff(Some(Seen::of(newer)))))
+            }
             // The snapshot may be out of date: the record is read again.
-            Commit::Busy => Next::Ask(self.at(Stage::BackOff(Some(Seen::default())))),
+            Commit::Busy => AttemptStep::Ask(self.at(Stage::BackOff(Some(Seen::default())))),
         }
     }
 
     /// Ends the attempt. A grant that this attempt wrote counts as granted, not as already held:
     /// the response to the write was lost, and the SDK sent it again.
-    fn over(self, mut done: Done) -> Next {
+    fn over(self, mut done: Done) -> AttemptStep {
         if let Outcome::AlreadyHeld { lease } = &done.outcome
             && Some(lease.token) == self.proposed
         {
@@ -271,18 +277,18 @@ impl Context {
             {
                 self.forget(Ok(done))
             }
-            _ => Next::over(Ok(done)),
+            _ => AttemptStep::over(Ok(done)),
         }
     }
 
-    fn refused(self, refusal: Refusal) -> Next {
+    fn refused(self, refusal: Refusal) -> AttemptStep {
         self.forget(Err(ProtocolError::Refused(refusal)))
     }
 
-    fn forget(self, result: Result<Done, ProtocolError>) -> Next {
+    fn forget(self, result: Result<Done, ProtocolError>) -> AttemptStep {
         let waiter = match &*self.command {
             Command::Acquire(acquire) if self.registered => acquire,
-            _ => return Next::over(result),
+            _ => return AttemptStep::over(result),
         };
         let drop = WaiterDrop {
             id: WaiterId::of(&waiter.terms.holder),
@@ -295,7 +301,7 @@ impl Context {
             waiter: Some(drop),
             read_back: false,
         };
-        Next::Ask(self.at(Stage::Forget(change, Box::new(result), 0)))
+        AttemptStep::Ask(self.at(Stage::Forget(change, Box::new(result), 0)))
     }
 }
 

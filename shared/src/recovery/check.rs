@@ -13,9 +13,9 @@
 mod commands;
 mod exchange;
 
-pub use exchange::{Alert, Answer, Inspection, Request, Step};
+pub use exchange::{Alert, CheckAnswer, CheckStep, Inspection, Request};
 
-use super::{Action, Evidence, ExecutionSight, Hint, Ownership, judge};
+use super::{Action, Evidence, ExecutionObservation, Hint, Ownership, judge};
 use crate::domain::{
     Command, Ending, EndingCause, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
     RunOutcome, Seconds, TaskArn, Timestamp, WaiterId, task_group,
@@ -95,31 +95,31 @@ impl Check {
     }
 
     /// The first request.
-    pub fn begin(&mut self, now: Timestamp) -> Step {
+    pub fn begin(&mut self, now: Timestamp) -> CheckStep {
         self.next(now)
     }
 
     /// Takes the answer to the last request.
-    pub fn answer(&mut self, answer: Answer, now: Timestamp) -> Step {
+    pub fn answer(&mut self, answer: CheckAnswer, now: Timestamp) -> CheckStep {
         match (&mut self.phase, answer) {
             (Phase::Gather, answer) => self.learn(answer, now),
-            (Phase::Commit(plan), Answer::Executed(outcome)) => {
+            (Phase::Commit(plan), CheckAnswer::Executed(outcome)) => {
                 let plan = plan.clone();
                 match outcome {
                     Outcome::Done => self.carry_out(plan, now),
                     _ => self.reload(),
                 }
             }
-            (Phase::Stop(_, accepted), Answer::Accepted(this)) => *accepted |= this,
-            (Phase::Recover(evidence), Answer::Executed(Outcome::Freed { outcome })) => {
+            (Phase::Stop(_, accepted), CheckAnswer::Accepted(this)) => *accepted |= this,
+            (Phase::Recover(evidence), CheckAnswer::Executed(Outcome::Freed { outcome })) => {
                 let evidence = evidence.clone();
                 self.freed(outcome, evidence);
             }
             (Phase::Recover(_), _) => self.reload(),
-            (Phase::Freeze, Answer::Executed(Outcome::Frozen { note, .. })) => {
+            (Phase::Freeze, CheckAnswer::Executed(Outcome::Frozen { note, .. })) => {
                 self.finish(Inspection::Held, [Request::Raise(Alert::Frozen(note))]);
             }
-            (Phase::Reload, Answer::Lease(Some(lease))) if !self.reloaded => {
+            (Phase::Reload, CheckAnswer::Lease(Some(lease))) if !self.reloaded => {
                 self.reloaded = true;
                 self.lease = lease;
                 self.gather();
@@ -130,13 +130,13 @@ impl Check {
         self.next(now)
     }
 
-    fn next(&mut self, now: Timestamp) -> Step {
+    fn next(&mut self, now: Timestamp) -> CheckStep {
         loop {
             if let Some(request) = self.queue.pop_front() {
-                return Step::Ask(request);
+                return CheckStep::Ask(request);
             }
             match &self.phase {
-                Phase::Finish(inspection) => return Step::Over(*inspection),
+                Phase::Finish(inspection) => return CheckStep::Over(*inspection),
                 Phase::Gather => self.decide(now),
                 Phase::Stop(plan, accepted) => {
                     let alert = match accepted {
@@ -147,7 +147,7 @@ impl Check {
                     self.queue.push_front(Request::Raise(alert));
                 }
                 Phase::Commit(_) | Phase::Recover(_) | Phase::Freeze | Phase::Reload => {
-                    return Step::Over(self.held());
+                    return CheckStep::Over(self.held());
                 }
             }
         }
@@ -176,25 +176,27 @@ impl Check {
         .collect();
     }
 
-    fn learn(&mut self, answer: Answer, now: Timestamp) {
+    fn learn(&mut self, answer: CheckAnswer, now: Timestamp) {
         let evidence = &mut self.evidence;
         match answer {
             // The holder's own execution is described first.
-            Answer::Execution(sight) if evidence.execution == ExecutionSight::NotOne => {
-                evidence.execution = sight;
+            CheckAnswer::Execution(observed)
+                if evidence.execution == ExecutionObservation::NotOne =>
+            {
+                evidence.execution = observed;
             }
-            Answer::Execution(sight) => evidence.replacer = sight,
-            Answer::Task(sight) => evidence.task = sight,
-            Answer::Tasks(sight) => evidence.tasks = sight,
-            Answer::Ownership(ownership) => evidence.ownership = ownership,
-            Answer::Waiter(waiter) => {
+            CheckAnswer::Execution(observed) => evidence.replacer = observed,
+            CheckAnswer::Task(observed) => evidence.task = observed,
+            CheckAnswer::Tasks(observed) => evidence.tasks = observed,
+            CheckAnswer::Ownership(ownership) => evidence.ownership = ownership,
+            CheckAnswer::Waiter(waiter) => {
                 let waiter = waiter.as_ref();
                 evidence.gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
                 let ended_at = evidence.replacer.stopped_at();
                 // The replacer has registered since it ended: it was redriven, and the description
                 // lags.
                 if waiter.is_some_and(|waiter| ended_at.is_some_and(|at| at < waiter.since)) {
-                    evidence.replacer = ExecutionSight::Seen(ExecutionState::Running.into());
+                    evidence.replacer = ExecutionObservation::Seen(ExecutionState::Running.into());
                 }
             }
             _ => {}
@@ -237,11 +239,11 @@ impl Check {
             }
             Action::Freeze { why } => self.ask(Phase::Freeze, self.freeze(&why)),
             Action::Recover {
-                death,
+                basis,
                 succeeded,
                 evidence,
             } => {
-                let recover = self.recover(death, succeeded, evidence.clone());
+                let recover = self.recover(basis, succeeded, evidence.clone());
                 self.ask(Phase::Recover(evidence), recover);
             }
             // A stop takes time: a later check finds its end.

@@ -1,6 +1,8 @@
 //! How the work of a run ended.
 
-use super::{Action, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight, judge};
+use super::{
+    Action, Evidence, ExecutionObservation, Ownership, TaskObservation, TasksObservation, judge,
+};
 use crate::domain::{Lease, Task, Timestamp};
 
 /// The end of a run that lost its permit and continued without it.
@@ -12,15 +14,15 @@ pub(crate) struct Over {
 /// The end of such a run, if it is over, by the same rules as for a holder.
 pub(crate) fn over(
     lease: &Lease,
-    execution: &ExecutionSight,
-    tasks: &TasksSight,
+    execution: &ExecutionObservation,
+    tasks: &TasksObservation,
     now: Timestamp,
 ) -> Option<Over> {
     let evidence = Evidence {
         execution: execution.clone(),
-        task: TaskSight::NotOne,
+        task: TaskObservation::NotOne,
         tasks: tasks.clone(),
-        replacer: ExecutionSight::NotOne,
+        replacer: ExecutionObservation::NotOne,
         gave_up: false,
         ownership: Ownership::NotAsked,
     };

@@ -9,7 +9,7 @@ pub const LAG_MAX: Seconds = Seconds::of(30);
 
 /// The evidence of a holder's execution.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ExecutionSight {
+pub enum ExecutionObservation {
     /// The holder is no execution.
     NotOne,
     /// The description of the execution.
@@ -22,7 +22,7 @@ pub enum ExecutionSight {
 
 /// The evidence of a holder's tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum TasksSight {
+pub enum TasksObservation {
     /// The run named no cluster.
     NotNamed,
     /// The tasks that ECS lists.
@@ -33,7 +33,7 @@ pub enum TasksSight {
 
 /// The evidence of a holder that is a task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum TaskSight {
+pub enum TaskObservation {
     /// The holder is no task.
     NotOne,
     /// The description of the task.
@@ -62,13 +62,13 @@ pub enum Ownership {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Evidence {
     /// Of its execution.
-    pub execution: ExecutionSight,
+    pub execution: ExecutionObservation,
     /// Of itself, where it is a task and not an execution.
-    pub task: TaskSight,
+    pub task: TaskObservation,
     /// Of the tasks of its execution.
-    pub tasks: TasksSight,
+    pub tasks: TasksObservation,
     /// Of the execution that waits to replace it, where there is one.
-    pub replacer: ExecutionSight,
+    pub replacer: ExecutionObservation,
     /// Whether that run's time to wait is over. It stays in the queue until its next request or a
     /// hand-over.
     pub gave_up: bool,
@@ -98,7 +98,7 @@ pub struct ExecutionEvent {
     pub redrives: u32,
 }
 
-impl ExecutionSight {
+impl ExecutionObservation {
     /// When it ended, if it is described as ended.
     pub(super) fn stopped_at(&self) -> Option<Timestamp> {
         match self {
@@ -118,10 +118,10 @@ impl Evidence {
     /// No evidence yet.
     pub(super) const fn none() -> Self {
         Self {
-            execution: ExecutionSight::NotOne,
-            task: TaskSight::NotOne,
-            tasks: TasksSight::NotNamed,
-            replacer: ExecutionSight::NotOne,
+            execution: ExecutionObservation::NotOne,
+            task: TaskObservation::NotOne,
+            tasks: TasksObservation::NotNamed,
+            replacer: ExecutionObservation::NotOne,
             gave_up: false,
             ownership: Ownership::NotAsked,
         }
@@ -130,7 +130,8 @@ impl Evidence {
     /// Whether the execution has ended and ECS may not list its last task yet: it lists none, or after
     /// a redrive none that runs, for a stopped one may be of the attempt before.
     pub(super) fn is_unlisted(&self) -> bool {
-        let (ExecutionSight::Seen(seen), TasksSight::Seen(tasks)) = (&self.execution, &self.tasks)
+        let (ExecutionObservation::Seen(seen), TasksObservation::Seen(tasks)) =
+            (&self.execution, &self.tasks)
         else {
             return false;
         };
@@ -146,7 +147,7 @@ impl Evidence {
     pub(super) fn correct(&mut self, hint: &Hint, lease: &Lease, now: Timestamp) {
         match hint {
             Hint::Execution(event) => {
-                let ExecutionSight::Seen(seen) = &mut self.execution else {
+                let ExecutionObservation::Seen(seen) = &mut self.execution else {
                     return;
                 };
                 let redriven = event.redrives < seen.redrives.max(lease.redrives);
@@ -158,7 +159,7 @@ impl Evidence {
                 }
             }
             Hint::Task(event) => {
-                if let TasksSight::Seen(tasks) = &mut self.tasks {
+                if let TasksObservation::Seen(tasks) = &mut self.tasks {
                     if tasks.iter().all(|task| task.arn != event.arn) {
                         tasks.push(event.clone());
                     }
@@ -175,7 +176,7 @@ impl Evidence {
     /// holder has reported more redrives, or the description may lag behind. Returns whether it may
     /// lag behind.
     pub(super) fn doubt(&mut self, lease: &Lease, now: Timestamp) -> bool {
-        let ExecutionSight::Seen(seen) = &mut self.execution else {
+        let ExecutionObservation::Seen(seen) = &mut self.execution else {
             return false;
         };
         let lags = lags_behind(seen, lease, now);

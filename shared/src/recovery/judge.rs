@@ -1,11 +1,11 @@
 //! From evidence to action: a pure function.
 
 use super::{
-    Action, Commitment, Evidence, ExecutionSight, LIST_LAG, Ownership, TaskSight, TasksSight,
-    work_succeeded,
+    Action, Commitment, Evidence, ExecutionObservation, LIST_LAG, Ownership, TaskObservation,
+    TasksObservation, work_succeeded,
 };
 use crate::domain::{
-    Death, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds,
+    EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, RecoveryBasis, Seconds,
     StalePolicy, Staleness, StopReason, Task, Timestamp,
 };
 
@@ -51,7 +51,7 @@ const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 #[must_use]
 pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     match &evidence.execution {
-        ExecutionSight::Seen(seen) => match seen.state {
+        ExecutionObservation::Seen(seen) => match seen.state {
             ExecutionState::Ended(_) if evidence.is_unlisted() && is_recent(seen, now) => {
                 unsettled(lease)
             }
@@ -60,46 +60,46 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         },
         // A new execution may not be known yet: DescribeExecution is eventually consistent
         // (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
-        ExecutionSight::Unknown if !lease.is_dead(now) => Action::Leave,
-        ExecutionSight::Unknown => {
+        ExecutionObservation::Unknown if !lease.is_dead(now) => Action::Leave,
+        ExecutionObservation::Unknown => {
             let words = "Step Functions does not know the execution any more";
             ended(lease, &evidence.tasks, words, now)
         }
-        ExecutionSight::Hidden(why) => hidden(lease, why, now),
-        ExecutionSight::NotOne => not_an_execution(&evidence.task, lease.is_dead(now)),
+        ExecutionObservation::Hidden(why) => hidden(lease, why, now),
+        ExecutionObservation::NotOne => not_an_execution(&evidence.task, lease.is_dead(now)),
     }
 }
 
 /// A holder inside a container kills its own work before its lease ends. So the end of the lease is
 /// enough to free its permit, and evidence of its task only frees it sooner.
-fn not_an_execution(task: &TaskSight, dead: bool) -> Action {
-    let (death, evidence) = match task {
-        TaskSight::Seen(task) if task.stopped => {
+fn not_an_execution(task: &TaskObservation, dead: bool) -> Action {
+    let (basis, evidence) = match task {
+        TaskObservation::Seen(task) if task.stopped => {
             let why = task.stopped_reason.as_ref();
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            (Death::Seen, format!("its task has stopped{why}"))
+            (RecoveryBasis::Seen, format!("its task has stopped{why}"))
         }
+        // ECS may not know a task yet that began a moment ago.
         _ if !dead => return Action::Leave,
-        // One that began a moment ago may not be known yet.
-        TaskSight::Unknown => {
+        TaskObservation::Unknown => {
             let words = "the lease ran out, and ECS does not know the task any more";
-            (Death::Seen, words.into())
+            (RecoveryBasis::Seen, words.into())
         }
-        TaskSight::Seen(_) => {
+        TaskObservation::Seen(_) => {
             let words = "the lease ran out, though the task still runs";
-            (Death::Expired, words.into())
+            (RecoveryBasis::Expired, words.into())
         }
-        TaskSight::Hidden(why) => {
-            let words = format!("the lease ran out, and the task could not be looked at: {why}");
-            (Death::Expired, words)
+        TaskObservation::Hidden(why) => {
+            let words = format!("the lease ran out, and the task could not be described: {why}");
+            (RecoveryBasis::Expired, words)
         }
-        TaskSight::NotOne => {
+        TaskObservation::NotOne => {
             let words = "the lease ran out, and the holder is no execution that could be asked";
-            (Death::Expired, words.into())
+            (RecoveryBasis::Expired, words.into())
         }
     };
     Action::Recover {
-        death,
+        basis,
         succeeded: false,
         evidence,
     }
@@ -140,17 +140,17 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     }
 }
 
-fn ended(lease: &Lease, tasks: &TasksSight, execution: &str, now: Timestamp) -> Action {
+fn ended(lease: &Lease, tasks: &TasksObservation, execution: &str, now: Timestamp) -> Action {
     let tasks = match tasks {
-        TasksSight::NotNamed => {
+        TasksObservation::NotNamed => {
             return Action::Recover {
-                death: Death::Seen,
+                basis: RecoveryBasis::Seen,
                 succeeded: false,
                 evidence: execution.to_owned(),
             };
         }
-        TasksSight::Hidden(why) => return hidden(lease, why, now),
-        TasksSight::Seen(tasks) => tasks,
+        TasksObservation::Hidden(why) => return hidden(lease, why, now),
+        TasksObservation::Seen(tasks) => tasks,
     };
     let alive = at_work(tasks);
     if alive.is_empty() {
@@ -178,7 +178,7 @@ fn stopped(lease: &Lease, tasks: &[Task], execution: &str) -> Action {
         count => format!("{count} task(s) stopped"),
     };
     Action::Recover {
-        death: Death::Seen,
+        basis: RecoveryBasis::Seen,
         succeeded,
         evidence: format!("{execution}; {tasks}"),
     }
@@ -186,17 +186,16 @@ fn stopped(lease: &Lease, tasks: &[Task], execution: &str) -> Action {
 
 fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     let (tasks, all_stopped) = match &evidence.tasks {
-        TasksSight::Seen(tasks) => {
+        TasksObservation::Seen(tasks) => {
             let alive = at_work(tasks);
             let stopped = (alive.is_empty() && !tasks.is_empty()).then_some(tasks);
             (alive, stopped)
         }
-        TasksSight::NotNamed | TasksSight::Hidden(_) => (Vec::new(), None),
+        TasksObservation::NotNamed | TasksObservation::Hidden(_) => (Vec::new(), None),
     };
     let cause = lease.ending.map(|ending| ending.cause);
     // A redrive that the holder has not reported yet continues under its grant.
-    let redriven =
-        matches!(&evidence.execution, ExecutionSight::Seen(seen) if seen.redrives > lease.redrives);
+    let redriven = matches!(&evidence.execution, ExecutionObservation::Seen(seen) if seen.redrives > lease.redrives);
     if let (Some(EndingCause::Over), Some(tasks), false) = (cause, all_stopped, redriven) {
         return stopped(lease, tasks, "the execution has cut its work off");
     }
@@ -215,15 +214,17 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     }
     if let Some(by) = lease.replaced_by.as_ref().filter(|_| !evidence.gave_up) {
         return match &evidence.replacer {
-            ExecutionSight::Seen(seen) if seen.state != ExecutionState::Running => {
+            ExecutionObservation::Seen(seen) if seen.state != ExecutionState::Running => {
                 Action::DropReplacer {
                     replacer: by.clone(),
                 }
             }
             // The replacer may be dead.
-            ExecutionSight::Hidden(_) => Action::Leave,
+            ExecutionObservation::Hidden(_) => Action::Leave,
             // One that began a moment ago may not be known yet.
-            ExecutionSight::Seen(_) | ExecutionSight::Unknown | ExecutionSight::NotOne => {
+            ExecutionObservation::Seen(_)
+            | ExecutionObservation::Unknown
+            | ExecutionObservation::NotOne => {
                 let commit = Commitment::Stop(StopReason::Replaced);
                 stop(commit, format!("replaced by {by}"))
             }
@@ -278,7 +279,7 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
     match lease.stale {
         StalePolicy::Terminate => stop(Commitment::Stop(StopReason::Silent), why),
         StalePolicy::Yield => Action::Recover {
-            death: Death::Expired,
+            basis: RecoveryBasis::Expired,
             succeeded: false,
             evidence: format!("{why}; it runs on without its permit"),
         },

@@ -10,11 +10,12 @@ mod unclear;
 
 use super::judge::UNCONFIRMED_MAX;
 use super::{
-    Action, Commitment, Evidence, ExecutionSight, Ownership, TaskSight, TasksSight, judge,
+    Action, Commitment, Evidence, ExecutionObservation, Ownership, TaskObservation,
+    TasksObservation, judge,
 };
 use crate::domain::{
-    Call, Container, Death, Ending, EndingCause, ExecutionDescription, ExecutionEnd,
-    ExecutionState, FencingToken, HolderId, Lease, Seconds, StalePolicy, StopReason, Task, Terms,
+    Call, Container, Ending, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState,
+    FencingToken, HolderId, Lease, RecoveryBasis, Seconds, StalePolicy, StopReason, Task, Terms,
     Timestamp, Work,
 };
 use crate::testing::{self, task, work};
@@ -32,7 +33,7 @@ const STALE: [StalePolicy; 3] = [
     StalePolicy::Yield,
     StalePolicy::Hold,
 ];
-const RUNNING: ExecutionSight = ExecutionSight::Seen(ExecutionDescription {
+const RUNNING: ExecutionObservation = ExecutionObservation::Seen(ExecutionDescription {
     state: ExecutionState::Running,
     redrives: 0,
     stopped_at: None,
@@ -80,32 +81,32 @@ fn holder(name: &str) -> HolderId {
     ))
 }
 
-fn look(execution: ExecutionSight, tasks: TasksSight) -> Evidence {
+fn evidence(execution: ExecutionObservation, tasks: TasksObservation) -> Evidence {
     Evidence {
         execution,
-        task: TaskSight::NotOne,
+        task: TaskObservation::NotOne,
         tasks,
-        replacer: ExecutionSight::NotOne,
+        replacer: ExecutionObservation::NotOne,
         gave_up: false,
         ownership: Ownership::NotAsked,
     }
 }
 
-fn ended(end: ExecutionEnd) -> ExecutionSight {
-    ExecutionSight::Seen(ExecutionState::Ended(end).into())
+fn ended(end: ExecutionEnd) -> ExecutionObservation {
+    ExecutionObservation::Seen(ExecutionState::Ended(end).into())
 }
 
-fn hidden() -> ExecutionSight {
-    ExecutionSight::Hidden("throttled".into())
+fn hidden() -> ExecutionObservation {
+    ExecutionObservation::Hidden("throttled".into())
 }
 
-/// The words of a recovery on `death`.
+/// The words of a recovery on `basis`.
 #[track_caller]
-fn recovered(action: Action, expected: Death) -> String {
+fn recovered(action: Action, expected: RecoveryBasis) -> String {
     match action {
         Action::Recover {
-            death, evidence, ..
-        } if death == expected => evidence,
+            basis, evidence, ..
+        } if basis == expected => evidence,
         other => panic!("not a recovery on {expected:?}: {other:?}"),
     }
 }

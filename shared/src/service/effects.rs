@@ -7,8 +7,8 @@ use super::alerts::About;
 use super::{Deps, Ports};
 use crate::contract::{AcquireResponse, Duplicate, GaveUp, Granted};
 use crate::domain::{
-    Command, Death, Dismissal, Effect, ExecutionArn, ExecutionState, HolderId, Lease, LockKey,
-    Outcome, Recover, Refusal, TaskToken, Waiter,
+    Command, Dismissal, Effect, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
+    Recover, RecoveryBasis, Refusal, TaskToken, Waiter,
 };
 use crate::events::{Events, WaitingState};
 use crate::executions::{Executions, StateEnd};
@@ -105,7 +105,7 @@ impl<P: Ports> EffectRunner<'_, P> {
         let Some(execution) = ExecutionArn::of_holder(holder) else {
             return Vec::new();
         };
-        let evidence = match self.deps.executions.look(&execution).await {
+        let evidence = match self.deps.executions.describe(&execution).await {
             // A description may lag behind a redrive that the waiter has reported. One that ended
             // after the grant may have been woken before, and its task may run: its end is evidence
             // for the reaper. So is that of one that may have been redriven: it ended a moment ago, or
@@ -129,7 +129,7 @@ impl<P: Ports> EffectRunner<'_, P> {
             holder: holder.clone(),
             token: lease.token,
             seen: lease.version(),
-            death: Death::Unconfirmed,
+            basis: RecoveryBasis::Unconfirmed,
             succeeded: false,
             evidence: evidence.clone(),
             retention: self.deps.retention,

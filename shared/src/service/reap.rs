@@ -24,7 +24,7 @@ type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The result of an invocation, for the log and for a call by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct ReapReport {
     /// Locks that were checked.
     pub locks: usize,
     /// Holders that were checked.
@@ -43,7 +43,7 @@ pub struct Report {
     pub ignored: Option<String>,
 }
 
-impl AddAssign for Report {
+impl AddAssign for ReapReport {
     fn add_assign(&mut self, other: Self) {
         self.locks += other.locks;
         self.holders += other.holders;
@@ -58,7 +58,7 @@ impl AddAssign for Report {
 ///
 /// # Errors
 /// As [`run`], and `Lockstep.InvalidRequest` for an event that is not for the reaper.
-pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<Report, Error> {
+pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<ReapReport, Error> {
     run(deps, Trigger::read(event)?).await
 }
 
@@ -67,7 +67,7 @@ pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<Report, Er
 /// # Errors
 /// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt` when a request to the table failed:
 /// Lambda retries the event, and the sweep checks the lock too.
-pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<Report, Error> {
+pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<ReapReport, Error> {
     let of = |lock: LockKey| LockReaper { deps, lock };
     let report = match trigger {
         Trigger::Sweep => sweep::run(deps).await?,
@@ -92,7 +92,7 @@ pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<Report, E
                 "the execution's input names no lock; the sweep checks what it may have held",
             ),
         },
-        Trigger::HandedOver { lock } => Report {
+        Trigger::HandedOver { lock } => ReapReport {
             locks: 1,
             ..of(lock).check_all().await?
         },
@@ -108,9 +108,9 @@ pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<Report, E
     Ok(report)
 }
 
-fn ignored(reason: &str) -> Report {
-    Report {
+fn ignored(reason: &str) -> ReapReport {
+    ReapReport {
         ignored: Some(reason.to_owned()),
-        ..Report::default()
+        ..ReapReport::default()
     }
 }

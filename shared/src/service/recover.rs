@@ -9,8 +9,8 @@ use crate::events::Events;
 use crate::executions::Executions;
 use crate::protocol::ProtocolError;
 use crate::recovery::{
-    Alert, Answer, Check, ExecutionSight, Hint, Inspection, Ownership, Request, Step, TaskSight,
-    TasksSight, over,
+    Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership,
+    Request, TaskObservation, TasksObservation, over,
 };
 use crate::store::LockStore;
 use crate::tasks::Tasks;
@@ -39,8 +39,8 @@ impl<P: Ports> RecoveryService<'_, P> {
         let mut step = check.begin(self.deps.now());
         loop {
             let request = match step {
-                Step::Over(inspection) => return Ok(inspection),
-                Step::Ask(request) => request,
+                CheckStep::Over(inspection) => return Ok(inspection),
+                CheckStep::Ask(request) => request,
             };
             let about = About {
                 lock,
@@ -64,11 +64,11 @@ impl<P: Ports> RecoveryService<'_, P> {
         };
         let execution = match ExecutionArn::of_holder(&run.holder) {
             Some(arn) => self.describe(&arn).await,
-            None => ExecutionSight::NotOne,
+            None => ExecutionObservation::NotOne,
         };
         let tasks = match &lease.work {
             Some(work) => self.list(work, &task_group(lock, &run.holder)).await,
-            None => TasksSight::NotNamed,
+            None => TasksObservation::NotNamed,
         };
         let Some(ended) = over(lease, &execution, &tasks, self.deps.now()) else {
             return Ok(false);
@@ -84,18 +84,18 @@ impl<P: Ports> RecoveryService<'_, P> {
         Ok(done.outcome == Outcome::Done)
     }
 
-    async fn describe(&self, arn: &ExecutionArn) -> ExecutionSight {
-        match self.deps.executions.look(arn).await {
-            Ok(Some(state)) => ExecutionSight::Seen(state),
-            Ok(None) => ExecutionSight::Unknown,
-            Err(error) => ExecutionSight::Hidden(error.to_string()),
+    async fn describe(&self, arn: &ExecutionArn) -> ExecutionObservation {
+        match self.deps.executions.describe(arn).await {
+            Ok(Some(state)) => ExecutionObservation::Seen(state),
+            Ok(None) => ExecutionObservation::Unknown,
+            Err(error) => ExecutionObservation::Hidden(error.to_string()),
         }
     }
 
-    async fn list(&self, work: &Work, group: &str) -> TasksSight {
+    async fn list(&self, work: &Work, group: &str) -> TasksObservation {
         match self.deps.tasks.of_group(work, group).await {
-            Ok(tasks) => TasksSight::Seen(tasks),
-            Err(error) => TasksSight::Hidden(error.to_string()),
+            Ok(tasks) => TasksObservation::Seen(tasks),
+            Err(error) => TasksObservation::Hidden(error.to_string()),
         }
     }
 
@@ -104,48 +104,52 @@ impl<P: Ports> RecoveryService<'_, P> {
         about: &About<'_>,
         lease: &Lease,
         request: Request,
-    ) -> Result<Answer, ProtocolError> {
+    ) -> Result<CheckAnswer, ProtocolError> {
         let About { lock, holder, .. } = *about;
         let executions = &self.deps.executions;
         Ok(match request {
-            Request::DescribeExecution(arn) => Answer::Execution(self.describe(&arn).await),
+            Request::DescribeExecution(arn) => CheckAnswer::Execution(self.describe(&arn).await),
             Request::ProveOwnership(arn) => {
-                Answer::Ownership(match executions.names_lock(&arn, lock).await {
+                CheckAnswer::Ownership(match executions.names_lock(&arn, lock).await {
                     Ok(true) => Ownership::Proven,
                     Ok(false) => Ownership::Unproven,
                     Err(error) => Ownership::Hidden(error.to_string()),
                 })
             }
-            Request::DescribeTask(arn) => Answer::Task(match self.deps.tasks.look(&arn).await {
-                Ok(Some(task)) => TaskSight::Seen(task),
-                Ok(None) => TaskSight::Unknown,
-                Err(error) => TaskSight::Hidden(error.to_string()),
-            }),
-            Request::ListTasks(work, group) => Answer::Tasks(self.list(&work, &group).await),
-            Request::Execute(command) => Answer::Executed(self.deps.execute(lock, &command).await?),
+            Request::DescribeTask(arn) => {
+                CheckAnswer::Task(match self.deps.tasks.describe(&arn).await {
+                    Ok(Some(task)) => TaskObservation::Seen(task),
+                    Ok(None) => TaskObservation::Unknown,
+                    Err(error) => TaskObservation::Hidden(error.to_string()),
+                })
+            }
+            Request::ListTasks(work, group) => CheckAnswer::Tasks(self.list(&work, &group).await),
+            Request::Execute(command) => {
+                CheckAnswer::Executed(self.deps.execute(lock, &command).await?)
+            }
             Request::Note(command) => {
                 if let Err(error) = self.deps.protocol.execute(lock, &command).await {
                     tracing::warn!(event = "task_not_recorded", %lock, %holder, %error, "the end of the task was not recorded in the history");
                 }
-                Answer::Executed(Outcome::Done)
+                CheckAnswer::Executed(Outcome::Done)
             }
             Request::StopExecution(arn, error, cause) => {
                 let stopped = executions.stop(&arn, error, &cause).await;
                 if let Err(error) = &stopped {
                     tracing::warn!(event = "stop_execution_failed", %lock, %holder, %error, "StopExecution failed");
                 }
-                Answer::Accepted(stopped.is_ok())
+                CheckAnswer::Accepted(stopped.is_ok())
             }
             Request::StopTask(cluster, task, reason) => {
                 let stopped = self.deps.tasks.stop(&cluster, &task, &reason).await;
                 if let Err(error) = &stopped {
                     tracing::warn!(event = "stop_task_failed", %lock, %holder, task, %error, "StopTask failed");
                 }
-                Answer::Accepted(stopped.is_ok())
+                CheckAnswer::Accepted(stopped.is_ok())
             }
             Request::Wake(lease) => {
                 self.deps.effects().wake_again(lock, holder, &lease).await;
-                Answer::Done
+                CheckAnswer::Done
             }
             Request::Raise(alert) => {
                 let event = match alert {
@@ -156,15 +160,15 @@ impl<P: Ports> RecoveryService<'_, P> {
                     Alert::Freed(outcome, evidence) => about.freed(outcome, &evidence),
                 };
                 self.deps.events.publish(vec![event]).await;
-                Answer::Done
+                CheckAnswer::Done
             }
             Request::LoadWaiter(id) => {
                 let waiter = self.deps.store().load_waiter(lock, &id).await?;
-                Answer::Waiter(waiter)
+                CheckAnswer::Waiter(waiter)
             }
             Request::LoadLease(holder, token) => {
                 let record = self.deps.store().load(lock).await?;
-                Answer::Lease(record.and_then(|record| record.lease(&holder, token).cloned()))
+                CheckAnswer::Lease(record.and_then(|record| record.lease(&holder, token).cloned()))
             }
         })
     }

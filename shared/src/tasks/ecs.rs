@@ -104,7 +104,7 @@ impl Tasks for Ecs {
         Ok(tasks)
     }
 
-    async fn look(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
+    async fn describe(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
         let seen = self
             .describe(task.cluster(), vec![task.to_string()])
             .await?;

@@ -38,7 +38,7 @@ struct Placed {
 pub enum TasksCall {
     /// [`Tasks::of_group`].
     OfGroup,
-    /// [`Tasks::look`].
+    /// [`Tasks::describe`].
     Look,
     /// [`Tasks::stop`].
     Stop,
@@ -119,7 +119,7 @@ impl Tasks for MemoryTasks {
         Ok(found.map(|placed| placed.task.clone()).collect())
     }
 
-    async fn look(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
+    async fn describe(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
         self.faults.strike(&TasksCall::Look)?;
         let inner = lock(&self.inner);
         let mut placed = inner.placed.iter();

@@ -108,7 +108,7 @@ impl Agent {
     }
 
     /// Looks at a job.
-    pub(crate) async fn look(&self, job: &Answer, wait_seconds: u64) -> Answer {
+    pub(crate) async fn poll(&self, job: &Answer, wait_seconds: u64) -> Answer {
         self.get(&format!(
             "/v1/jobs/{}?waitSeconds={wait_seconds}",
             job.job()

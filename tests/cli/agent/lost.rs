@@ -19,7 +19,7 @@ async fn a_job_without_a_beat_is_told_to_stop_while_its_lease_is_still_good() {
         .expect("a time")
         .millis();
 
-    let told = agent.look(&job, 60).await;
+    let told = agent.poll(&job, 60).await;
     let at = now();
 
     assert_eq!(told.body["state"], "lost", "{told:?}");
@@ -45,7 +45,7 @@ async fn a_job_that_was_evicted_is_told_at_its_next_beat_and_by_the_long_poll() 
         .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 20 }))
         .await;
 
-    let (polled, beat) = tokio::join!(agent.look(&job, 60), async {
+    let (polled, beat) = tokio::join!(agent.poll(&job, 60), async {
         inside.evict_all(&lock).await;
         // Before that a beat is answered from memory.
         pause(3_500).await;
@@ -65,9 +65,9 @@ async fn a_long_poll_ends_with_the_job() {
     let job = agent
         .begin(json!({ "name": "export", "lock": lock("agent-poll") }))
         .await;
-    let open = agent.look(&job, 1).await;
+    let open = agent.poll(&job, 1).await;
 
-    let (polled, _) = tokio::join!(agent.look(&job, 60), async {
+    let (polled, _) = tokio::join!(agent.poll(&job, 60), async {
         pause(300).await;
         agent.end(&job, "succeeded").await
     });
@@ -91,7 +91,7 @@ async fn a_table_out_of_reach_is_told_and_then_the_job_has_to_stop_in_time() {
 
     proxy.close();
     let beat = agent.beat(&job, json!({ "progress": "row 1" })).await;
-    let told = agent.look(&job, 60).await;
+    let told = agent.poll(&job, 60).await;
     let at = now();
 
     assert_eq!(beat.error(), (503, "Lockstep.Unavailable"));
@@ -116,7 +116,7 @@ async fn time_and_progress_are_limits_however_well_a_job_beats() {
             .await;
         agent.beat(&job, json!({})).await;
 
-        let told = agent.look(&job, 60).await;
+        let told = agent.poll(&job, 60).await;
 
         let reason = told.body["reason"].as_str().unwrap_or_default();
         assert!(reason.contains(limit), "{told:?}");

@@ -2,7 +2,7 @@
 
 use super::damage::{Damage, Item, text};
 use crate::fixture::{
-    Ask, Fixture, acquire, acquire_tick, evict, holder, order, recover, release_tick, renew,
+    Ask, Fixture, acquire, acquire_tick, audit_note, evict, holder, recover, release_tick, renew,
     run_key,
 };
 use aws_sdk_dynamodb::Client;
@@ -59,7 +59,7 @@ impl Scene {
             release_tick("a", token).ask(),
             recover("a", token),
             evict("a"),
-            Command::Pause(order("upgrade")),
+            Command::Pause(audit_note("upgrade")),
         ]
     }
 

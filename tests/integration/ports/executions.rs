@@ -33,8 +33,10 @@ async fn on<T>(
     (told, scripted.asked().await)
 }
 
-async fn look(answer: (u16, Value)) -> Result<Option<ExecutionDescription>, ExecutionsError> {
-    on(vec![answer], async |sfn| sfn.look(&arn()).await).await.0
+async fn describe(answer: (u16, Value)) -> Result<Option<ExecutionDescription>, ExecutionsError> {
+    on(vec![answer], async |sfn| sfn.describe(&arn()).await)
+        .await
+        .0
 }
 
 fn described(status: &str) -> (u16, Value) {
@@ -104,7 +106,7 @@ async fn a_refused_list_is_denied_and_not_retried() {
 async fn a_look_asks_for_the_status_alone() {
     let answers = vec![described("TIMED_OUT")];
 
-    let (state, asked) = on(answers, async |sfn| sfn.look(&arn()).await).await;
+    let (state, asked) = on(answers, async |sfn| sfn.describe(&arn()).await).await;
 
     assert_eq!(
         state,
@@ -116,15 +118,15 @@ async fn a_look_asks_for_the_status_alone() {
 
 #[tokio::test]
 async fn an_execution_that_does_not_exist_is_none() {
-    let state = look(refusal("ExecutionDoesNotExist", "Execution Does Not Exist")).await;
+    let state = describe(refusal("ExecutionDoesNotExist", "Execution Does Not Exist")).await;
 
     assert_eq!(state, Ok(None));
 }
 
 #[tokio::test]
 async fn what_a_look_does_not_learn_is_an_error() {
-    let odd = look(described("HIBERNATED")).await;
-    let denied = look(refusal("AccessDeniedException", "not authorized")).await;
+    let odd = describe(described("HIBERNATED")).await;
+    let denied = describe(refusal("AccessDeniedException", "not authorized")).await;
 
     assert!(
         matches!(odd, Err(ExecutionsError::Unavailable(_))),

@@ -186,10 +186,10 @@ async fn throttling_is_ridden_out() {
 }
 
 /// What a look at one task comes to when this is the answer, and what was asked.
-async fn look(answer: (u16, Value)) -> (Result<Option<Task>, TasksError>, Vec<Asked>) {
+async fn describe(answer: (u16, Value)) -> (Result<Option<Task>, TasksError>, Vec<Asked>) {
     let scripted = Scripted::new(vec![answer]).await;
     let ecs = Ecs::from_sdk(&scripted.sdk);
-    let seen = ecs.look(&TaskArn::new(arn("a")).unwrap()).await;
+    let seen = ecs.describe(&TaskArn::new(arn("a")).unwrap()).await;
     (seen, scripted.asked().await)
 }
 
@@ -197,7 +197,7 @@ async fn look(answer: (u16, Value)) -> (Result<Option<Task>, TasksError>, Vec<As
 async fn one_task_is_looked_at_in_its_own_cluster_whatever_its_group() {
     let answer = described(json!([task("a", "service:api", "STOPPED")]), json!([]));
 
-    let (seen, asked) = look(answer).await;
+    let (seen, asked) = describe(answer).await;
 
     let seen = seen.unwrap().unwrap();
     assert_eq!((seen.arn, seen.stopped), (arn("a"), true));
@@ -212,9 +212,9 @@ async fn a_task_that_ecs_does_not_know_is_none_and_any_other_gap_is_no_answer() 
         described(json!([]), failure)
     };
 
-    let (unknown, _) = look(failed("MISSING")).await;
-    let (gap, _) = look(failed("INTERNAL")).await;
-    let (denied, _) = look(refusal("AccessDeniedException", "no")).await;
+    let (unknown, _) = describe(failed("MISSING")).await;
+    let (gap, _) = describe(failed("INTERNAL")).await;
+    let (denied, _) = describe(refusal("AccessDeniedException", "no")).await;
 
     assert_eq!(unknown, Ok(None));
     assert!(matches!(gap, Err(TasksError::Unavailable(_))), "{gap:?}");

@@ -52,7 +52,7 @@ impl Worker {
         let left = record.holders.len() + record.queue.len();
         for _ in 0..=left {
             let record = self.protocol.store().load(lock).await.unwrap().unwrap();
-            self.look(lock, &record.oldest_first()).await;
+            self.inspect(lock, &record.oldest_first()).await;
             self.perform(lock, vec![Effect::HandOver]).await;
         }
         left
@@ -62,7 +62,7 @@ impl Worker {
         match self.insist(lock, &acquire(name).ask()).await {
             Ok(done) => done.outcome.token(),
             Err(Refusal::Held { holders, .. }) => {
-                self.look(lock, &holders).await;
+                self.inspect(lock, &holders).await;
                 None
             }
             Err(other) => panic!("{other:?}"),
@@ -84,7 +84,7 @@ impl Worker {
                 panic!("{:?}", done.outcome);
             };
             self.perform(lock, done.effects).await;
-            self.look(lock, &holders).await;
+            self.inspect(lock, &holders).await;
             tokio::select! {
                 Ok(token) = &mut called => return token,
                 () = SystemClock.sleep(INTERVAL) => {}
@@ -161,7 +161,7 @@ impl Worker {
     }
 
     /// As acquire-lock and the reaper do it: a holder whose execution is over is recovered.
-    async fn look(&self, lock: &LockKey, holders: &[(HolderId, Lease)]) {
+    async fn inspect(&self, lock: &LockKey, holders: &[(HolderId, Lease)]) {
         for (holder, lease) in holders {
             if self.runs.is_running(holder) {
                 continue;

@@ -49,7 +49,7 @@ impl Tasks for SimTasks {
         Ok(of_group.map(|(arn, row)| seen(arn, row, shown)).collect())
     }
 
-    async fn look(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
+    async fn describe(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
         self.reach().await?;
         let shown = self.shown();
         let cloud = locked(&self.0.cloud);

@@ -64,7 +64,7 @@ impl Executions for SimExecutions {
     }
 
     /// Eventually consistent: a state may be shown for a while after it has changed.
-    async fn look(
+    async fn describe(
         &self,
         arn: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {

@@ -1,4 +1,4 @@
-//! Why a promise may be broken after all: a closed list of the limits that the README states. Each
+//! Why a promise may be broken after all: a closed list of the limits that docs/guarantees.md states. Each
 //! run that is excused is counted; `seeds` bounds the counts.
 
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! No work is stopped while its holder's lease is good, except for a reason that the README states:
+//! No work is stopped while its holder's lease is good, except for a reason that docs/guarantees.md states:
 //! neither by a function nor by the workflow, nor by a heartbeat that is refused.
 
 use super::ledger::{RunFacts, Witness};

@@ -37,13 +37,13 @@ pub(crate) async fn watch(world: Arc<World>, locks: Vec<LockKey>) {
     loop {
         world.sleep(LOOK).await;
         for lock in &locks {
-            look(&world, lock);
+            check(&world, lock);
         }
-        look_at_leases(&world);
+        check_leases(&world);
     }
 }
 
-fn look_at_leases(world: &World) {
+fn check_leases(world: &World) {
     let now = world.now();
     if now < world.last_fault() + SETTLED {
         return;
@@ -58,7 +58,7 @@ fn look_at_leases(world: &World) {
     }
 }
 
-fn look(world: &World, lock: &LockKey) {
+fn check(world: &World, lock: &LockKey) {
     let now = world.now();
     let cloud = locked(&world.cloud);
     let mut witness = locked(&world.witness);

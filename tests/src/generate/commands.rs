@@ -4,9 +4,9 @@ use super::{
     HOLDERS, KEYS, RETENTION, coin, holder, key, length, run_key, stale, task_token, time,
 };
 use lockstep::domain::{
-    Acquire, Command, Death, Evict, FencingToken, Freeze, HolderId, LeaseVersion, LockRecord,
-    MarkEnding, Order, Permits, Recover, Release, Renew, RunKey, RunOutcome, Seconds, Settle, Stop,
-    StopReason, Suspect, Terms, WhenFull,
+    Acquire, AuditNote, Command, Evict, FencingToken, Freeze, HolderId, LeaseVersion, LockRecord,
+    MarkEnding, Permits, Recover, RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds,
+    Settle, Stop, StopReason, Suspect, Terms, WhenFull,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -61,7 +61,7 @@ pub enum Act {
     /// The end of the run.
     Release(RunOutcome),
     /// The run was found dead, and whether its work had succeeded.
-    Recover(Death, bool),
+    Recover(RecoveryBasis, bool),
     /// The run is silent.
     Suspect,
     /// The run is to be stopped.
@@ -103,12 +103,12 @@ impl Act {
                 outcome,
                 retention: RETENTION,
             }),
-            Self::Recover(death, succeeded) => Command::Recover(Recover {
+            Self::Recover(basis, succeeded) => Command::Recover(Recover {
                 succeeded,
                 holder,
                 token,
                 seen,
-                death,
+                basis,
                 evidence: "seen".into(),
                 retention: RETENTION,
             }),
@@ -143,11 +143,11 @@ impl Act {
             }),
             Self::Evict => Command::Evict(Evict {
                 holder,
-                order: order(),
+                audit: audit_note(),
             }),
             Self::DropWaiter => Command::DropWaiter(Evict {
                 holder,
-                order: order(),
+                audit: audit_note(),
             }),
         }
     }
@@ -158,17 +158,17 @@ pub fn act() -> impl Strategy<Value = Act> {
     let outcome = prop_oneof![Just(RunOutcome::Succeeded), Just(RunOutcome::Failed)];
     let progress = option::weighted(0.2, 5..9_u8);
     let redrives = option::weighted(0.3, 0..3_u32);
-    let death = prop_oneof![
-        Just(Death::Seen),
-        Just(Death::Expired),
-        Just(Death::Unconfirmed)
+    let basis = prop_oneof![
+        Just(RecoveryBasis::Seen),
+        Just(RecoveryBasis::Expired),
+        Just(RecoveryBasis::Unconfirmed)
     ];
     let reason = prop_oneof![Just(StopReason::Silent), Just(StopReason::Replaced)];
     prop_oneof![
         4 => (option::of(0..3_u8), progress, redrives)
             .prop_map(|(beat, row, count)| Act::Renew(beat, row, count)),
         4 => outcome.prop_map(Act::Release),
-        3 => (death, coin()).prop_map(|(death, succeeded)| Act::Recover(death, succeeded)),
+        3 => (basis, coin()).prop_map(|(basis, succeeded)| Act::Recover(basis, succeeded)),
         1 => Just(Act::Suspect),
         1 => reason.prop_map(Act::Stop),
         1 => coin().prop_map(Act::MarkEnding),
@@ -180,8 +180,8 @@ pub fn act() -> impl Strategy<Value = Act> {
 }
 
 /// An operator's word.
-pub fn order() -> Order {
-    Order {
+pub fn audit_note() -> AuditNote {
+    AuditNote {
         actor: HolderId::new("operator").expect("a valid actor"),
         note: "by hand".into(),
         retention: RETENTION,
@@ -219,8 +219,8 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
     });
     let other = prop_oneof![
         Just(Command::HandOver),
-        Just(Command::Pause(order())),
-        Just(Command::Resume(order())),
+        Just(Command::Pause(audit_note())),
+        Just(Command::Resume(audit_note())),
         Just(Command::Reschedule),
     ];
     prop_oneof![4 => taking, 4 => speaking, 1 => other]

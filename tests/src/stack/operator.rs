@@ -3,7 +3,7 @@
 use super::Stack;
 use lockstep::aws::Aws;
 use lockstep::config::Config;
-use lockstep::domain::{Command, Evict, HolderId, LockKey, Order, Outcome, Seconds};
+use lockstep::domain::{AuditNote, Command, Evict, HolderId, LockKey, Outcome, Seconds};
 use lockstep::service::Deps;
 
 /// The use cases on the deployed stack.
@@ -48,7 +48,7 @@ impl Stack {
     pub async fn evict(&self, lock: &str, holder: &str, note: &str) {
         let evict = Evict {
             holder: HolderId::new(holder).expect("a holder"),
-            order: signed(note),
+            audit: signed(note),
         };
         let done = self.command(lock, Command::Evict(evict)).await;
         assert!(
@@ -62,8 +62,8 @@ pub(super) fn key(lock: &str) -> LockKey {
     LockKey::new(lock).expect("the name of a lock")
 }
 
-fn signed(note: &str) -> Order {
-    Order {
+fn signed(note: &str) -> AuditNote {
+    AuditNote {
         actor: HolderId::new("operator").expect("a name"),
         note: note.to_owned(),
         retention: DAY,

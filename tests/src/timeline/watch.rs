@@ -136,7 +136,7 @@ impl Watch {
     pub async fn timeline(mut self) -> Timeline {
         // A container's last line may come a moment after its execution ended.
         for _ in 0..20 {
-            self.look().await;
+            self.poll().await;
             if self
                 .timeline
                 .containers
@@ -160,7 +160,7 @@ impl Watch {
     async fn until<T>(&mut self, what: &str, done: impl Fn(&Self) -> Option<T>) -> T {
         let deadline = now() + PATIENCE;
         loop {
-            self.look().await;
+            self.poll().await;
             if let Some(done) = done(self) {
                 return done;
             }
@@ -172,12 +172,12 @@ impl Watch {
 
     /// Reads the executions, the lock and the containers once, and reports what is new. The ends of
     /// executions are read first and reported last, behind what led to them.
-    async fn look(&mut self) {
+    async fn poll(&mut self) {
         let mut ended = Vec::new();
         for arn in &self.running {
             ended.extend(self.stack.ended(arn).await);
         }
-        self.look_at_lock().await;
+        self.poll_lock().await;
         let seen = runs(&self.stack.records(self.lock()).await);
         self.compare(&seen);
         self.timeline.containers = seen;
@@ -193,7 +193,7 @@ impl Watch {
         }
     }
 
-    async fn look_at_lock(&mut self) {
+    async fn poll_lock(&mut self) {
         let item = self.stack.lock_item(self.lock()).await.unwrap_or_default();
         let seen = lease(&item);
         match (&self.lease, &seen) {

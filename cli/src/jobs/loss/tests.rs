@@ -30,13 +30,13 @@ fn lease() -> Lease {
 }
 
 /// A holder whose lease is good.
-pub(in crate::jobs) fn held() -> Held {
+pub(in crate::jobs) fn held() -> ListedHolder {
     held_by("host:x#1/c")
 }
 
-fn held_by(holder: &str) -> Held {
+fn held_by(holder: &str) -> ListedHolder {
     let (lock, holder) = (LockKey::new("l").unwrap(), HolderId::new(holder).unwrap());
-    Held::of(&lock, &holder, &lease())
+    ListedHolder::of(&lock, &holder, &lease())
 }
 
 /// Any loss.
@@ -67,13 +67,19 @@ fn task(stopped: bool) -> Task {
     }
 }
 
-fn why(sight: &TaskSight, now: Timestamp) -> Option<String> {
-    judge(&lease(), sight, Some("app-1"), now).map(|loss| loss.why)
+fn why(observed: &TaskObservation, now: Timestamp) -> Option<String> {
+    judge(&lease(), observed, Some("app-1"), now).map(|loss| loss.why)
 }
 
 #[test]
 fn a_job_whose_task_has_stopped_is_lost_even_if_its_lease_is_good() {
-    let loss = judge(&lease(), &TaskSight::Seen(task(true)), Some("app-1"), GOOD).unwrap();
+    let loss = judge(
+        &lease(),
+        &TaskObservation::Seen(task(true)),
+        Some("app-1"),
+        GOOD,
+    )
+    .unwrap();
 
     assert!(loss.why.contains("exit code 137"), "{loss:?}");
     assert!(loss.why.contains("Scaling activity"), "{loss:?}");
@@ -82,23 +88,23 @@ fn a_job_whose_task_has_stopped_is_lost_even_if_its_lease_is_good() {
 
 #[test]
 fn a_job_with_recent_heartbeats_is_not_lost_and_one_whose_lease_ran_out_is_for_any_task() {
-    for sight in [
-        TaskSight::Seen(task(false)),
-        TaskSight::Unknown,
-        TaskSight::NotOne,
-        TaskSight::Hidden("denied".into()),
+    for observed in [
+        TaskObservation::Seen(task(false)),
+        TaskObservation::Unknown,
+        TaskObservation::NotOne,
+        TaskObservation::Hidden("denied".into()),
     ] {
-        assert_eq!(why(&sight, GOOD), None, "{sight:?}");
-        assert!(why(&sight, OVER).is_some(), "{sight:?}");
+        assert_eq!(why(&observed, GOOD), None, "{observed:?}");
+        assert!(why(&observed, OVER).is_some(), "{observed:?}");
     }
 }
 
 #[test]
 fn a_job_of_an_unknown_task_is_lost_once_its_heartbeat_is_overdue() {
-    let unknown = why(&TaskSight::Unknown, LATE).unwrap();
+    let unknown = why(&TaskObservation::Unknown, LATE).unwrap();
 
     assert!(unknown.contains("does not know"), "{unknown}");
-    assert_eq!(why(&TaskSight::NotOne, LATE), None);
+    assert_eq!(why(&TaskObservation::NotOne, LATE), None);
 }
 
 /// ECS that records the described tasks, and has stopped them all, or fails.
@@ -110,7 +116,7 @@ impl Tasks for FakeEcs {
         panic!("unexpected call")
     }
 
-    async fn look(&self, arn: &TaskArn) -> Result<Option<Task>, TasksError> {
+    async fn describe(&self, arn: &TaskArn) -> Result<Option<Task>, TasksError> {
         self.0.lock().unwrap().push(arn.to_string());
         match &self.1 {
             Some(error) => Err(error.clone()),
@@ -127,7 +133,7 @@ impl Tasks for FakeEcs {
     }
 }
 
-fn jobs() -> Vec<Held> {
+fn jobs() -> Vec<ListedHolder> {
     let in_task = |job| held_by(&format!("{ARN}#app-1/{job}"));
     vec![in_task("a"), in_task("b"), held()]
 }

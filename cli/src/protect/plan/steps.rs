@@ -14,7 +14,7 @@ pub(crate) struct Put {
 
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum PlanStep {
     /// Make this call, and record its answer.
     Put(Put),
     /// Protection has expired while work is in flight: log it. Returned once.
@@ -27,7 +27,7 @@ pub(crate) enum Next {
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum PutResult {
     /// Protected for this long from now, if the answer has a date.
     Protected(Option<Duration>),
     /// Not protected any more.
@@ -38,7 +38,7 @@ pub(crate) enum Answer {
 
 /// The event to log for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum ProtectionEvent {
     /// The task is protected; it was not before.
     Protected,
     /// The task stays protected.
@@ -55,7 +55,7 @@ pub(crate) enum Event {
 
 /// The protection of the work in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ProtectionState {
     /// It is protected.
     Protected,
     /// The answer is awaited.

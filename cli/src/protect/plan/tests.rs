@@ -35,12 +35,12 @@ fn reason(name: &str) -> Option<Reason> {
 }
 
 /// The answer that these words denote.
-fn answer(words: &[&str]) -> Option<Answer> {
+fn answer(words: &[&str]) -> Option<PutResult> {
     match words {
-        ["Protected"] => Some(Answer::Protected(None)),
-        ["Protected", left] => Some(Answer::Protected(Some(at(left.parse().unwrap())))),
-        ["Cleared"] => Some(Answer::Cleared),
-        [name] => reason(name).map(|reason| Answer::Refused(refused(reason))),
+        ["Protected"] => Some(PutResult::Protected(None)),
+        ["Protected", left] => Some(PutResult::Protected(Some(at(left.parse().unwrap())))),
+        ["Cleared"] => Some(PutResult::Cleared),
+        [name] => reason(name).map(|reason| PutResult::Refused(refused(reason))),
         _ => None,
     }
 }
@@ -48,7 +48,7 @@ fn answer(words: &[&str]) -> Option<Answer> {
 /// The plan's next step, and the number of the call if it is one.
 fn next(plan: &mut Plan, now: Duration) -> (String, Option<u64>) {
     match plan.next(now) {
-        Next::Put(Put { number, minutes }) => {
+        PlanStep::Put(Put { number, minutes }) => {
             let text = minutes.map_or("clear".into(), |minutes| format!("set {minutes}"));
             (text, Some(number))
         }
@@ -67,7 +67,7 @@ fn play(script: &str) -> Plan {
 /// - `begin`, `end` of the last work, `end one` of several, `close`;
 /// - an answer to the latest call or to `#number`: `Protected` for so many seconds, `Cleared` or a
 ///   reason, with its event behind `->`; without an open call, the one that is due is made;
-/// - the expected next step: `set` so many minutes, `clear`, or the other variants of [`Next`];
+/// - the expected next step: `set` so many minutes, `clear`, or the other variants of [`PlanStep`];
 /// - `is` with the expected standing, `settled` or `unsettled`.
 fn play_on(plan: &mut Plan, script: &str) {
     let mut call = None;
@@ -107,7 +107,7 @@ fn play_on(plan: &mut Plan, script: &str) {
                 let number = older.or_else(|| call.take()).unwrap_or_else(due);
                 let actual = format!("{:?}", plan.answered(number, answer.clone(), now));
                 let expected = match (event, answer) {
-                    (Some(name @ ("Refused" | "LeftToExpire")), Answer::Refused(refused)) => {
+                    (Some(name @ ("Refused" | "LeftToExpire")), PutResult::Refused(refused)) => {
                         format!("{name}({refused:?})")
                     }
                     (Some(name), _) => name.into(),
@@ -239,7 +239,7 @@ fn clearing_whose_outcome_is_open_leaves_new_work_unprotected_until_it_is_set_ag
 fn closing_clears_while_work_is_in_flight_and_sets_no_protection_afterwards() {
     let plan = play_protected("5 close, 5 clear, 5.1 Cleared, 6 begin, 6 Nothing");
 
-    let Standing::Stopped(refusal) = plan.standing(at(6.0)) else {
+    let ProtectionState::Stopped(refusal) = plan.standing(at(6.0)) else {
         panic!("new work is not refused");
     };
     assert_eq!(refusal.reason, Reason::ShuttingDown);

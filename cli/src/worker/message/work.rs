@@ -44,7 +44,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             let (outcome, by) = (ReleaseOutcome::Failed, Instant::now() + RELEASE_WITHIN);
             self.finish(message, granted, outcome, Disposition::GIVE_BACK, by)
                 .await;
-            self.report.count(Kind::GivenBack, None);
+            self.metrics.count(Kind::GivenBack, None);
             return Kind::GivenBack;
         }
         let running = self.running_commands.begin().await;
@@ -84,7 +84,7 @@ impl<Q: Queue> MessageProcessor<Q> {
         };
         self.finish(message, granted, outcome, disposition, by)
             .await;
-        self.report.count(kind, Some(took));
+        self.metrics.count(kind, Some(took));
         kind
     }
 

@@ -1,7 +1,7 @@
 //! The decision on an acquire.
 
-use super::draft::Draft;
-use crate::domain::fast::enqueue;
+use super::builder::TransitionBuilder;
+use crate::domain::fast_path::enqueue;
 use crate::domain::{
     Acquire, Effect, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome, QUEUE_MAX, Refusal,
     Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull,
@@ -62,7 +62,7 @@ pub(super) fn decide(
             // A write that creates the record or changes the capacity depends on the record's
             // version.
             let plain = seen.record.is_some() && has == terms.permits && is_free;
-            transition.blind = enqueue(acquire, most, &record, now).filter(|_| plain);
+            transition.fast_path = enqueue(acquire, most, &record, now).filter(|_| plain);
             Ok(transition)
         }
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
@@ -128,10 +128,10 @@ fn wait_on(
         return granted(record, seen, acquire, Some(id), now);
     }
     if acquire.has_given_up(now) {
-        let mut draft = Draft::of(record);
-        draft.leave_queue(id, None);
-        let outcome = gave_up(&draft.next);
-        return draft.finish(outcome, now);
+        let mut builder = TransitionBuilder::of(record);
+        builder.leave_queue(id, None);
+        let outcome = gave_up(&builder.next);
+        return builder.finish(outcome, now);
     }
     let mut transition = Transition::unchanged(queued(record, id));
     if record.can_grant(now) {
@@ -156,20 +156,20 @@ fn granted(
     let lease = acquire
         .terms
         .lease(FencingToken::next(record.last_token, now), now);
-    let mut draft = Draft::of(record);
+    let mut builder = TransitionBuilder::of(record);
     match waited_as {
-        Some(id) => draft.leave_queue(id, None),
+        Some(id) => builder.leave_queue(id, None),
         // A waiting state has registered before the lock was known to be free.
         None if acquire.task_token.is_some() => {
-            draft.drop_side_item(&WaiterId::of(&acquire.terms.holder));
+            builder.drop_side_item(&WaiterId::of(&acquire.terms.holder));
         }
         None => {}
     }
-    draft.grant(seen, &acquire.terms, lease.clone(), now);
-    if draft.next.can_grant(now) && !draft.next.queue.is_empty() {
-        draft.effects.push(Effect::HandOver);
+    builder.grant(seen, &acquire.terms, lease.clone(), now);
+    if builder.next.can_grant(now) && !builder.next.queue.is_empty() {
+        builder.effects.push(Effect::HandOver);
     }
-    draft.finish(Outcome::Granted { lease }, now)
+    builder.finish(Outcome::Granted { lease }, now)
 }
 
 fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {

@@ -1,9 +1,9 @@
 //! An operator's orders: pause, resume, evict. Each leaves an entry in the history.
 
-use super::draft::Draft;
+use super::builder::TransitionBuilder;
 use super::ended;
 use crate::domain::{
-    Dismissal, Effect, Evict, HolderId, LockRecord, Mode, Order, Outcome, Permits, Run, RunEnd,
+    AuditNote, Dismissal, Effect, Evict, HolderId, LockRecord, Mode, Outcome, Permits, Run, RunEnd,
     RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, Timestamp, Transition, WaiterId,
 };
 
@@ -20,36 +20,36 @@ pub(super) fn act(next: &LockRecord, actor: &HolderId, end: RunEnd) -> (RunGuard
 
 /// Pauses the lock: holders finish, and no permit is granted. A lock may be paused before its first
 /// run.
-pub(super) fn pause(seen: &Snapshot, order: &Order, now: Timestamp) -> Transition {
+pub(super) fn pause(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
     let record = seen.record.clone();
     let mut next = record.unwrap_or_else(|| LockRecord::new(Permits::ONE));
-    let note = signed(order);
+    let note = signed(audit);
     if next.mode == (Mode::Paused { note: note.clone() }) {
         return Transition::unchanged(Outcome::Unchanged);
     }
     next.mode = Mode::Paused { note };
     let mut transition = Transition::to(next, Outcome::Done);
-    transition.runs = entry(&transition, order, RunOutcome::Paused, now);
+    transition.runs = entry(&transition, audit, RunOutcome::Paused, now);
     transition
 }
 
 /// Resumes the lock, and hands a free permit over to the first waiter at once.
-pub(super) fn resume(seen: &Snapshot, order: &Order, now: Timestamp) -> Transition {
+pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
     let closed = seen.record.as_ref().filter(|r| r.mode != Mode::Open);
     let Some(record) = closed else {
         return Transition::unchanged(Outcome::Unchanged);
     };
-    let mut draft = Draft::of(record);
-    draft.next.mode = Mode::Open;
+    let mut builder = TransitionBuilder::of(record);
+    builder.next.mode = Mode::Open;
     // The operator has decided that the holder may continue: its time limits start again.
-    for lease in draft.next.holders.values_mut() {
+    for lease in builder.next.holders.values_mut() {
         if lease.stale == StalePolicy::Hold && lease.staleness(now).is_some() {
             *lease = lease.excused(now);
         }
     }
-    draft.let_in(seen, now);
-    let mut transition = draft.finish(Outcome::Done, now);
-    let entry = entry(&transition, order, RunOutcome::Resumed, now);
+    builder.let_in(seen, now);
+    let mut transition = builder.finish(Outcome::Done, now);
+    let entry = entry(&transition, audit, RunOutcome::Resumed, now);
     transition.runs.extend(entry);
     transition
 }
@@ -60,19 +60,19 @@ pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transitio
     let Some(record) = &seen.record else {
         return Transition::unchanged(Outcome::Unchanged);
     };
-    let mut draft = Draft::of(record);
+    let mut builder = TransitionBuilder::of(record);
     if let Some(lease) = record.holders.get(&evict.holder) {
-        let order = &evict.order;
+        let audit = &evict.audit;
         let end = ended(
             RunOutcome::Evicted,
-            Some(signed(order)),
-            order.retention,
+            Some(signed(audit)),
+            audit.retention,
             now,
         );
-        draft.close(&evict.holder, lease, end);
-        draft.let_in(seen, now);
+        builder.close(&evict.holder, lease, end);
+        builder.let_in(seen, now);
         let outcome = Some(RunOutcome::Evicted);
-        return draft.finish(Outcome::Freed { outcome }, now);
+        return builder.finish(Outcome::Freed { outcome }, now);
     }
     drop_waiter(seen, evict, now)
 }
@@ -85,30 +85,30 @@ pub(super) fn drop_waiter(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Tra
     let Some(record) = queued.filter(|record| record.queue.contains_key(&id)) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
-    let mut draft = Draft::of(record);
+    let mut builder = TransitionBuilder::of(record);
     let known = seen.waiter.as_ref().filter(|(seen, _)| *seen == id);
     let item = known.and_then(|(_, item)| item.as_ref());
-    draft.leave_queue(&id, item);
+    builder.leave_queue(&id, item);
     let gone = item.map(|waiter| Effect::Dismiss(waiter.clone(), Dismissal::Evicted));
-    draft.effects.extend(gone);
-    let mut transition = draft.finish(Outcome::Freed { outcome: None }, now);
-    let entry = entry(&transition, &evict.order, RunOutcome::Evicted, now);
+    builder.effects.extend(gone);
+    let mut transition = builder.finish(Outcome::Freed { outcome: None }, now);
+    let entry = entry(&transition, &evict.audit, RunOutcome::Evicted, now);
     transition.runs.extend(entry);
     transition
 }
 
 fn entry(
     transition: &Transition,
-    order: &Order,
+    audit: &AuditNote,
     outcome: RunOutcome,
     now: Timestamp,
 ) -> Vec<(RunGuard, RunWrite)> {
-    let end = ended(outcome, Some(order.note.clone()), order.retention, now);
+    let end = ended(outcome, Some(audit.note.clone()), audit.retention, now);
     let next = transition.next.iter();
-    next.map(|next| act(next, &order.actor, end.clone()))
+    next.map(|next| act(next, &audit.actor, end.clone()))
         .collect()
 }
 
-fn signed(order: &Order) -> String {
-    format!("{} (by {})", order.note, order.actor)
+fn signed(audit: &AuditNote) -> String {
+    format!("{} (by {})", audit.note, audit.actor)
 }

@@ -1,11 +1,11 @@
 //! Dead and stale holders: frees their permits, freezes the lock, notes their tasks.
 
-use super::draft::Draft;
+use super::builder::TransitionBuilder;
 use super::ended;
 use super::operator::act;
 use crate::domain::{
-    Death, Effect, Freeze, Mode, NoteTask, Outcome, Recover, Run, RunGuard, RunId, RunOutcome,
-    RunWrite, Snapshot, TaskEnd, Timestamp, Transition,
+    Effect, Freeze, Mode, NoteTask, Outcome, Recover, RecoveryBasis, Run, RunGuard, RunId,
+    RunOutcome, RunWrite, Snapshot, TaskEnd, Timestamp, Transition,
 };
 
 pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Transition {
@@ -21,33 +21,33 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
         return Transition::unchanged(Outcome::Unchanged);
     }
     let evidence = recover.evidence.clone();
-    let (outcome, evidence) = match (recover.death, &lease.replaced_by) {
+    let (outcome, evidence) = match (recover.basis, &lease.replaced_by) {
         // It has renewed its lease.
-        (Death::Expired, _) if !lease.is_dead(now) => {
+        (RecoveryBasis::Expired, _) if !lease.is_dead(now) => {
             return Transition::unchanged(Outcome::Unchanged);
         }
         // It has confirmed its grant, and may have started a task since.
-        (Death::Unconfirmed, _) if lease.call.is_none() => {
+        (RecoveryBasis::Unconfirmed, _) if lease.call.is_none() => {
             return Transition::unchanged(Outcome::Unchanged);
         }
-        (Death::Expired, _) => (RunOutcome::Lost, evidence),
-        (Death::Seen, _) if recover.succeeded => (RunOutcome::Succeeded, evidence),
-        (Death::Seen, Some(by)) => {
+        (RecoveryBasis::Expired, _) => (RunOutcome::Lost, evidence),
+        (RecoveryBasis::Seen, _) if recover.succeeded => (RunOutcome::Succeeded, evidence),
+        (RecoveryBasis::Seen, Some(by)) => {
             let evidence = format!("replaced by {by}; {evidence}");
             (RunOutcome::Replaced, evidence)
         }
-        (Death::Seen | Death::Unconfirmed, _) => (RunOutcome::Recovered, evidence),
+        (RecoveryBasis::Seen | RecoveryBasis::Unconfirmed, _) => (RunOutcome::Recovered, evidence),
     };
-    let mut draft = Draft::of(record);
+    let mut builder = TransitionBuilder::of(record);
     let end = ended(outcome, Some(evidence), recover.retention, now);
-    draft.close(&recover.holder, lease, end);
-    if recover.death == Death::Expired {
+    builder.close(&recover.holder, lease, end);
+    if recover.basis == RecoveryBasis::Expired {
         let beat = lease.beat.clone().map(Effect::EndHeartbeat);
-        draft.effects.extend(beat);
+        builder.effects.extend(beat);
     }
-    draft.let_in(seen, now);
+    builder.let_in(seen, now);
     let outcome = Some(outcome);
-    draft.finish(Outcome::Freed { outcome }, now)
+    builder.finish(Outcome::Freed { outcome }, now)
 }
 
 pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transition {

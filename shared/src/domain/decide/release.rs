@@ -1,6 +1,6 @@
 //! The decision on a release.
 
-use super::draft::Draft;
+use super::builder::TransitionBuilder;
 use super::ended;
 use crate::domain::{
     Effect, LockRecord, Outcome, Release, Run, RunGuard, RunId, RunOutcome, RunWrite, Snapshot,
@@ -34,18 +34,18 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
             None => Transition::unchanged(Outcome::Lost { holders }),
         };
     };
-    let mut draft = Draft::of(record);
+    let mut builder = TransitionBuilder::of(record);
     let end = ended(release.outcome, None, release.retention, now);
-    draft.close(&release.holder, lease, end);
+    builder.close(&release.holder, lease, end);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
-    draft.effects.extend(beat);
-    draft.let_in(seen, now);
+    builder.effects.extend(beat);
+    builder.let_in(seen, now);
     let outcome = Outcome::Released {
         since,
         at: now,
         already: false,
     };
-    draft.finish(outcome, now)
+    builder.finish(outcome, now)
 }
 
 /// The end of work that a run reports after its grant is over.

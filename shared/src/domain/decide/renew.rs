@@ -1,6 +1,6 @@
 //! The decision on a heartbeat.
 
-use super::draft::Draft;
+use super::builder::TransitionBuilder;
 use super::ended;
 use super::operator::act;
 use super::reinstate::{LATE_BEATS, reinstate};
@@ -81,14 +81,14 @@ fn yielded(
         renew.retention,
         now,
     );
-    let mut draft = Draft::of(record);
+    let mut builder = TransitionBuilder::of(record);
     // The record contains the lease before this heartbeat.
     let before = record.holders.get(&renew.holder).unwrap_or(lease);
-    draft.close(&renew.holder, before, end);
+    builder.close(&renew.holder, before, end);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
-    draft.effects.extend(beat);
-    draft.let_in(seen, now);
-    draft.finish(Outcome::Yielded { evidence }, now)
+    builder.effects.extend(beat);
+    builder.let_in(seen, now);
+    builder.finish(Outcome::Yielded { evidence }, now)
 }
 
 /// The holder keeps its permit, and no other is granted until an operator resumes the lock.

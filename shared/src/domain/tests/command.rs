@@ -2,8 +2,8 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Acquire, Command, Evict, FencingToken, HolderId, LockRecord, Order, Permits, Seconds, Terms,
-    WaiterId, WhenFull,
+    Acquire, AuditNote, Command, Evict, FencingToken, HolderId, LockRecord, Permits, Seconds,
+    Terms, WaiterId, WhenFull,
 };
 use crate::testing;
 
@@ -30,12 +30,12 @@ fn id(name: &str) -> WaiterId {
 fn evict(name: &str) -> Evict {
     Evict {
         holder: holder(name),
-        order: order(),
+        audit: audit_note(),
     }
 }
 
-fn order() -> Order {
-    Order {
+fn audit_note() -> AuditNote {
+    AuditNote {
         actor: HolderId::new("operator").unwrap(),
         note: "upgrade".into(),
         retention: RETENTION,
@@ -62,8 +62,8 @@ fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
     };
     let cases = [
         (&plain, Command::HandOver, Some("first")),
-        (&plain, Command::Resume(order()), Some("first")),
-        (&plain, Command::Pause(order()), None),
+        (&plain, Command::Resume(audit_note()), Some("first")),
+        (&plain, Command::Pause(audit_note()), None),
         (&plain, Command::Reschedule, None),
         (&plain, acquire, None),
         (&plain, Command::Evict(evict("a")), Some("first")),

@@ -23,7 +23,10 @@ fn a_stopped_execution_is_aborted_and_no_longer_runs() {
     now(executions.stop(&arn("a"), "Lockstep.LeaseLost", "hung")).unwrap();
 
     let aborted = ExecutionState::Ended(ExecutionEnd::Aborted);
-    assert_eq!(now(executions.look(&arn("a"))), Ok(Some(aborted.into())));
+    assert_eq!(
+        now(executions.describe(&arn("a"))),
+        Ok(Some(aborted.into()))
+    );
     assert_eq!(now(executions.running(&machine)), Ok(vec![running("b")]));
     assert_eq!(executions.stops()[0].error, "Lockstep.LeaseLost");
 }
@@ -38,8 +41,11 @@ fn a_stop_changes_nothing_about_what_has_ended_or_is_not_there() {
         assert_eq!(now(executions.stop(&arn(name), "e", "c")), Ok(()));
     }
 
-    assert_eq!(now(executions.look(&arn("a"))), Ok(Some(succeeded.into())));
-    assert_eq!(now(executions.look(&arn("b"))), Ok(None));
+    assert_eq!(
+        now(executions.describe(&arn("a"))),
+        Ok(Some(succeeded.into()))
+    );
+    assert_eq!(now(executions.describe(&arn("b"))), Ok(None));
 }
 
 #[test]
@@ -67,7 +73,7 @@ fn a_call_that_fails_leaves_no_trace() {
 
     assert_eq!(now(executions.stop(&arn("a"), "e", "c")), Err(down));
 
-    let state = now(executions.look(&arn("a")));
+    let state = now(executions.describe(&arn("a")));
     assert_eq!(state, Ok(Some(ExecutionState::Running.into())));
     assert_eq!(executions.stops(), []);
 }

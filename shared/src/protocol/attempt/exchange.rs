@@ -41,7 +41,7 @@ pub enum Reply {
 
 /// What follows a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum AttemptStep {
     /// Another request.
     Ask(Attempt),
     /// The end of the attempt.
@@ -66,7 +66,7 @@ impl Request<'_> {
     }
 }
 
-impl Next {
+impl AttemptStep {
     pub(super) fn over(result: Result<Done, ProtocolError>) -> Self {
         Self::Over(Box::new(result))
     }

@@ -1,10 +1,10 @@
 //! One lock as plain items, and attempts that can be held up before any request.
 
 use crate::domain::{
-    Acquire, Command, FencingToken, HolderId, Order, Outcome, Release, Renew, Run, RunId,
+    Acquire, AuditNote, Command, FencingToken, HolderId, Outcome, Release, Renew, Run, RunId,
     RunOutcome, TaskToken, Timestamp, WhenFull,
 };
-use crate::protocol::{Attempt, Done, Next, ProtocolError, Reply, Request};
+use crate::protocol::{Attempt, AttemptStep, Done, ProtocolError, Reply, Request};
 use crate::store::memory::LockItems;
 use crate::testing;
 pub(super) use crate::testing::{holder, run_key};
@@ -29,8 +29,8 @@ pub(super) fn drive(
             return ControlFlow::Break(attempt);
         };
         match attempt.reply(reply, at(second)) {
-            Next::Ask(next) => attempt = next,
-            Next::Over(answer) => return ControlFlow::Continue(*answer),
+            AttemptStep::Ask(next) => attempt = next,
+            AttemptStep::Over(answer) => return ControlFlow::Continue(*answer),
         }
     }
     panic!("the attempt has no end");
@@ -154,8 +154,8 @@ pub(super) fn release(name: &str, token: FencingToken) -> Command {
     })
 }
 
-pub(super) fn order(note: &str) -> Order {
-    testing::order(holder("operator"), note)
+pub(super) fn audit_note(note: &str) -> AuditNote {
+    testing::audit_note(holder("operator"), note)
 }
 
 pub(super) fn at(second: u64) -> Timestamp {

@@ -1,15 +1,15 @@
 //! A write that was decided meets another one: the decision is made again on all that it needs.
 
-use super::bench::{Bench, acquire, dead, order, queue, release, renew};
+use super::bench::{Bench, acquire, audit_note, dead, queue, release, renew};
 use crate::domain::{Command, FencingToken, Outcome, RunOutcome};
 use crate::protocol::Request;
 
 fn pause() -> Command {
-    Command::Pause(order("upgrade"))
+    Command::Pause(audit_note("upgrade"))
 }
 
 fn resume() -> Command {
-    Command::Resume(order("done"))
+    Command::Resume(audit_note("done"))
 }
 
 #[test]

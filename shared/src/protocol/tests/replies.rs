@@ -2,7 +2,7 @@
 
 use super::bench::{Answer, Bench, acquire, answer, at, dead, drive, holder, progress, renew};
 use crate::domain::{Command, FencingToken, LockRecord, Outcome, Permits};
-use crate::protocol::{Attempt, Next, ProtocolError, Reply, Request};
+use crate::protocol::{Attempt, AttemptStep, ProtocolError, Reply, Request};
 use crate::store::{Commit, StoreError};
 use std::mem::discriminant;
 
@@ -101,7 +101,7 @@ fn a_reply_to_another_request_changes_nothing() {
         ] {
             if discriminant(&strange) != discriminant(&own) {
                 let same = attempt.clone().reply(strange, at(100));
-                assert_eq!(same, Next::Ask(attempt.clone()));
+                assert_eq!(same, AttemptStep::Ask(attempt.clone()));
             }
         }
         Some(own)

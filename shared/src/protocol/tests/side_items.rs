@@ -1,7 +1,7 @@
 //! The side item of a waiter: written before its place, and gone where there is none.
 
 use super::bench::{
-    Answer, Bench, acquire, answer, at, dead, drive, order, queue, release, run_key,
+    Answer, Bench, acquire, answer, at, audit_note, dead, drive, queue, release, run_key,
 };
 use crate::domain::{Acquire, Command, Outcome, TaskToken};
 use crate::protocol::{Attempt, ProtocolError, RETRIES_MAX, Reply, Request};
@@ -35,7 +35,7 @@ fn held() -> Bench {
 
 fn paused() -> Bench {
     let mut bench = Bench::default();
-    bench.done(Command::Pause(order("upgrade")), 90);
+    bench.done(Command::Pause(audit_note("upgrade")), 90);
     bench
 }
 

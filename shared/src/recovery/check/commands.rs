@@ -2,10 +2,10 @@
 
 use super::Check;
 use crate::domain::{
-    Command, Death, Evict, Freeze, HolderId, MarkEnding, NoteTask, Order, Recover, Stop, Suspect,
-    TaskArn,
+    AuditNote, Command, Evict, Freeze, HolderId, MarkEnding, NoteTask, Recover, RecoveryBasis,
+    Stop, Suspect, TaskArn,
 };
-use crate::recovery::{Commitment, TaskSight, TasksSight};
+use crate::recovery::{Commitment, TaskObservation, TasksObservation};
 
 impl Check {
     pub(super) fn commitment(&self, commit: Commitment) -> Option<Command> {
@@ -44,12 +44,17 @@ impl Check {
         })
     }
 
-    pub(super) fn recover(&self, death: Death, succeeded: bool, evidence: String) -> Command {
+    pub(super) fn recover(
+        &self,
+        basis: RecoveryBasis,
+        succeeded: bool,
+        evidence: String,
+    ) -> Command {
         Command::Recover(Recover {
             holder: self.holder.clone(),
             token: self.lease.token,
             seen: self.lease.version(),
-            death,
+            basis,
             succeeded,
             evidence,
             retention: self.retention,
@@ -57,24 +62,24 @@ impl Check {
     }
 
     pub(super) fn drop_waiter(&self, replacer: HolderId) -> Command {
-        let order = Order {
+        let audit = AuditNote {
             actor: self.holder.clone(),
             note: "its execution is over".into(),
             retention: self.retention,
         };
         Command::DropWaiter(Evict {
             holder: replacer,
-            order,
+            audit,
         })
     }
 
     pub(super) fn note_task(&self) -> Option<Command> {
         let own = match &self.evidence.task {
-            TaskSight::Seen(task) => Some(task),
+            TaskObservation::Seen(task) => Some(task),
             _ => None,
         };
         let of_execution = match &self.evidence.tasks {
-            TasksSight::Seen(tasks) => tasks.as_slice(),
+            TasksObservation::Seen(tasks) => tasks.as_slice(),
             _ => &[],
         };
         let last = of_execution.iter().chain(own).filter(|task| task.stopped);

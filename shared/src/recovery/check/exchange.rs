@@ -5,7 +5,9 @@ use crate::domain::{
     Waiter, WaiterId, Work,
 };
 use crate::recovery::evidence::LAG_MAX;
-use crate::recovery::{ExecutionSight, LIST_LAG, Ownership, TaskSight, TasksSight};
+use crate::recovery::{
+    ExecutionObservation, LIST_LAG, Ownership, TaskObservation, TasksObservation,
+};
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,13 +84,13 @@ pub enum Alert {
 
 /// The answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Answer {
+pub enum CheckAnswer {
     /// Of DescribeExecution.
-    Execution(ExecutionSight),
+    Execution(ExecutionObservation),
     /// Of DescribeTasks of one task.
-    Task(TaskSight),
+    Task(TaskObservation),
     /// Of ListTasks and DescribeTasks.
-    Tasks(TasksSight),
+    Tasks(TasksObservation),
     /// Of a command.
     Executed(Outcome),
     /// Of StopExecution or StopTask: whether the call was accepted.
@@ -109,7 +111,7 @@ pub enum Answer {
     reason = "there is one of them, for a moment"
 )]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum CheckStep {
     /// The next request, whose answer [`super::Check::answer`] takes.
     Ask(Request),
     /// The check is over.

@@ -5,15 +5,15 @@ use super::*;
 #[test]
 fn a_run_that_renews_is_left_whatever_its_tasks_do() {
     let tasks = [
-        TasksSight::NotNamed,
-        TasksSight::Hidden("throttled".into()),
-        TasksSight::Seen(vec![]),
-        TasksSight::Seen(vec![task("t", true)]),
+        TasksObservation::NotNamed,
+        TasksObservation::Hidden("throttled".into()),
+        TasksObservation::Seen(vec![]),
+        TasksObservation::Seen(vec![task("t", true)]),
     ];
     for tasks in tasks {
         let renewed = lease().renewed(after(50), None, None);
 
-        let action = judge(&renewed, &look(RUNNING, tasks.clone()), after(70));
+        let action = judge(&renewed, &evidence(RUNNING, tasks.clone()), after(70));
 
         assert_eq!(action, Action::Leave, "{tasks:?}");
     }
@@ -24,16 +24,20 @@ fn a_late_heartbeat_alone_is_no_reason_to_act() {
     let lease = lease();
     assert!(lease.is_overdue(after(30)));
 
-    let action = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(30));
+    let action = judge(
+        &lease,
+        &evidence(RUNNING, TasksObservation::NotNamed),
+        after(30),
+    );
 
     assert_eq!(action, Action::Leave);
 }
 
 #[test]
 fn terminate_stops_the_execution_and_the_tasks_that_run() {
-    let tasks = TasksSight::Seen(vec![task("over", true), task("alive", false)]);
+    let tasks = TasksObservation::Seen(vec![task("over", true), task("alive", false)]);
 
-    let action = judge(&suspect(lease()), &look(RUNNING, tasks), after(82));
+    let action = judge(&suspect(lease()), &evidence(RUNNING, tasks), after(82));
 
     let Action::Stop {
         commit: Commitment::Stop(StopReason::Silent),
@@ -50,8 +54,11 @@ fn terminate_stops_the_execution_and_the_tasks_that_run() {
 
 #[test]
 fn terminate_stops_the_execution_also_when_its_tasks_cannot_be_seen() {
-    for tasks in [TasksSight::NotNamed, TasksSight::Hidden("denied".into())] {
-        let action = judge(&suspect(lease()), &look(RUNNING, tasks), after(82));
+    for tasks in [
+        TasksObservation::NotNamed,
+        TasksObservation::Hidden("denied".into()),
+    ] {
+        let action = judge(&suspect(lease()), &evidence(RUNNING, tasks), after(82));
 
         assert!(
             matches!(&action, Action::Stop { execution: true, tasks, .. } if tasks.is_empty()),
@@ -65,8 +72,16 @@ fn silence_is_only_marked_at_first_whatever_the_stale_policy() {
     for stale in STALE {
         let lease = Lease { stale, ..lease() };
 
-        let early = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(61));
-        let late = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(62));
+        let early = judge(
+            &lease,
+            &evidence(RUNNING, TasksObservation::NotNamed),
+            after(61),
+        );
+        let late = judge(
+            &lease,
+            &evidence(RUNNING, TasksObservation::NotNamed),
+            after(62),
+        );
 
         assert_eq!((early, late), (Action::Leave, Action::Suspect), "{stale:?}");
     }
@@ -79,7 +94,7 @@ fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_ten_seconds_to_clear_the_m
             heartbeat: Seconds::of(heartbeat),
             ..suspect(lease())
         };
-        let evidence = look(RUNNING, TasksSight::NotNamed);
+        let evidence = evidence(RUNNING, TasksObservation::NotNamed);
 
         let early = judge(&lease, &evidence, after(62 + patience - 1));
         let late = judge(&lease, &evidence, after(62 + patience));
@@ -93,7 +108,11 @@ fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_ten_seconds_to_clear_the_m
 fn a_run_whose_stop_is_committed_is_stopped_further() {
     let lease = ending(suspect(lease()), 82, EndingCause::Stopped);
 
-    let action = judge(&lease, &look(RUNNING, TasksSight::NotNamed), after(90));
+    let action = judge(
+        &lease,
+        &evidence(RUNNING, TasksObservation::NotNamed),
+        after(90),
+    );
 
     let commit = Commitment::Done;
     assert!(
@@ -105,21 +124,21 @@ fn a_run_whose_stop_is_committed_is_stopped_further() {
 #[test]
 fn a_run_that_has_cut_its_work_off_is_recovered_when_its_tasks_have_stopped() {
     let lease = ending(lease(), 5, EndingCause::Over);
-    let seen = |stopped| look(RUNNING, TasksSight::Seen(vec![task("t", stopped)]));
+    let seen = |stopped| evidence(RUNNING, TasksObservation::Seen(vec![task("t", stopped)]));
 
     let early = judge(&lease, &seen(false), after(6));
     let late = judge(&lease, &seen(true), after(6));
 
     assert_eq!(early, Action::Leave);
-    recovered(late, Death::Seen);
+    recovered(late, RecoveryBasis::Seen);
 }
 
 #[test]
 fn a_run_is_not_stopped_for_one_that_may_be_dead() {
     let lease = replaced(lease());
     let evidence = Evidence {
-        replacer: ExecutionSight::Hidden("throttled".into()),
-        ..look(RUNNING, TasksSight::NotNamed)
+        replacer: ExecutionObservation::Hidden("throttled".into()),
+        ..evidence(RUNNING, TasksObservation::NotNamed)
     };
 
     assert_eq!(judge(&lease, &evidence, after(1)), Action::Leave);
@@ -130,7 +149,7 @@ fn a_run_is_not_stopped_for_one_that_is_dead() {
     let lease = replaced(lease());
     let evidence = Evidence {
         replacer: ended(ExecutionEnd::Aborted),
-        ..look(RUNNING, TasksSight::NotNamed)
+        ..evidence(RUNNING, TasksObservation::NotNamed)
     };
 
     let action = judge(&lease, &evidence, after(1));
@@ -145,11 +164,11 @@ fn yield_takes_the_permit_and_lets_the_run_go_on() {
         stale: StalePolicy::Yield,
         ..lease()
     };
-    let tasks = TasksSight::Seen(vec![task("alive", false)]);
+    let tasks = TasksObservation::Seen(vec![task("alive", false)]);
 
     let words = recovered(
-        judge(&suspect(lease), &look(RUNNING, tasks), after(82)),
-        Death::Expired,
+        judge(&suspect(lease), &evidence(RUNNING, tasks), after(82)),
+        RecoveryBasis::Expired,
     );
 
     assert!(words.contains("runs on without its permit"), "{words}");
@@ -164,7 +183,7 @@ fn hold_freezes_the_lock() {
 
     let action = judge(
         &suspect(lease),
-        &look(RUNNING, TasksSight::NotNamed),
+        &evidence(RUNNING, TasksObservation::NotNamed),
         after(82),
     );
 
@@ -180,9 +199,9 @@ fn a_replaced_run_is_stopped_although_it_renews_whatever_its_stale_policy() {
             replaced_by,
             ..lease()
         };
-        let tasks = TasksSight::Seen(vec![task("alive", false)]);
+        let tasks = TasksObservation::Seen(vec![task("alive", false)]);
 
-        let action = judge(&lease, &look(RUNNING, tasks), after(1));
+        let action = judge(&lease, &evidence(RUNNING, tasks), after(1));
 
         let Action::Stop {
             commit: Commitment::Stop(StopReason::Replaced),

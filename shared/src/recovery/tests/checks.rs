@@ -8,18 +8,18 @@ use crate::domain::{
     HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Seconds, Task, Timestamp, Waiter,
 };
 use crate::recovery::{
-    Alert, Answer, Check, ExecutionSight, Hint, Inspection, Ownership, Request, Step, TaskSight,
-    TasksSight,
+    Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership,
+    Request, TaskObservation, TasksObservation,
 };
 
 /// What the world answers to a check.
 struct World {
-    execution: ExecutionSight,
-    replacer: ExecutionSight,
+    execution: ExecutionObservation,
+    replacer: ExecutionObservation,
     waits_until: Option<Timestamp>,
     waits_since: Timestamp,
     /// What the holder is, where it is a task.
-    task: TaskSight,
+    task: TaskObservation,
     ownership: Ownership,
     tasks: Vec<Task>,
     /// The outcomes of commands, in order; the last one counts from then on.
@@ -29,13 +29,13 @@ struct World {
 }
 
 impl World {
-    fn of(execution: ExecutionSight, outcomes: Vec<Outcome>) -> Self {
+    fn of(execution: ExecutionObservation, outcomes: Vec<Outcome>) -> Self {
         Self {
             execution,
             replacer: RUNNING,
             waits_until: None,
             waits_since: after(0),
-            task: TaskSight::Unknown,
+            task: TaskObservation::Unknown,
             ownership: Ownership::Proven,
             tasks: Vec::new(),
             outcomes,
@@ -44,31 +44,35 @@ impl World {
         }
     }
 
-    fn answer(&mut self, request: &Request) -> Answer {
+    fn answer(&mut self, request: &Request) -> CheckAnswer {
         match request {
             Request::DescribeExecution(arn)
                 if Some(arn) == ExecutionArn::of_holder(&holder("a")).as_ref() =>
             {
-                Answer::Execution(self.execution.clone())
+                CheckAnswer::Execution(self.execution.clone())
             }
-            Request::DescribeExecution(_) => Answer::Execution(self.replacer.clone()),
-            Request::DescribeTask(_) => Answer::Task(self.task.clone()),
-            Request::ListTasks(..) => Answer::Tasks(TasksSight::Seen(self.tasks.clone())),
-            Request::Execute(_) => Answer::Executed(match self.outcomes.len() {
+            Request::DescribeExecution(_) => CheckAnswer::Execution(self.replacer.clone()),
+            Request::DescribeTask(_) => CheckAnswer::Task(self.task.clone()),
+            Request::ListTasks(..) => {
+                CheckAnswer::Tasks(TasksObservation::Seen(self.tasks.clone()))
+            }
+            Request::Execute(_) => CheckAnswer::Executed(match self.outcomes.len() {
                 1 => self.outcomes[0].clone(),
                 _ => self.outcomes.remove(0),
             }),
-            Request::Note(_) => Answer::Executed(Outcome::Done),
-            Request::StopExecution(..) | Request::StopTask(..) => Answer::Accepted(self.accepts),
-            Request::Wake(_) | Request::Raise(_) => Answer::Done,
-            Request::ProveOwnership(_) => Answer::Ownership(self.ownership.clone()),
-            Request::LoadWaiter(_) => Answer::Waiter(Some(Waiter {
+            Request::Note(_) => CheckAnswer::Executed(Outcome::Done),
+            Request::StopExecution(..) | Request::StopTask(..) => {
+                CheckAnswer::Accepted(self.accepts)
+            }
+            Request::Wake(_) | Request::Raise(_) => CheckAnswer::Done,
+            Request::ProveOwnership(_) => CheckAnswer::Ownership(self.ownership.clone()),
+            Request::LoadWaiter(_) => CheckAnswer::Waiter(Some(Waiter {
                 terms: terms("b"),
                 task_token: None,
                 wait_until: self.waits_until,
                 since: self.waits_since,
             })),
-            Request::LoadLease(..) => Answer::Lease(self.lease.clone()),
+            Request::LoadLease(..) => CheckAnswer::Lease(self.lease.clone()),
         }
     }
 
@@ -90,8 +94,8 @@ impl World {
         let mut step = check.begin(now);
         for _ in 0..50 {
             let request = match step {
-                Step::Over(inspection) => return (Asked(asked), inspection),
-                Step::Ask(request) => request,
+                CheckStep::Over(inspection) => return (Asked(asked), inspection),
+                CheckStep::Ask(request) => request,
             };
             let answer = self.answer(&request);
             asked.push(request);
@@ -141,8 +145,8 @@ impl Asked {
     }
 }
 
-fn ended_at(second: u32) -> ExecutionSight {
-    ExecutionSight::Seen(ExecutionDescription {
+fn ended_at(second: u32) -> ExecutionObservation {
+    ExecutionObservation::Seen(ExecutionDescription {
         state: ExecutionState::Ended(ExecutionEnd::Aborted),
         redrives: 0,
         stopped_at: Some(after(second)),
@@ -196,7 +200,7 @@ fn a_holder_that_is_a_task_is_freed_when_its_task_has_stopped() {
         (false, Inspection::Held),
     ] {
         let mut world = World::of(RUNNING, vec![freed()]);
-        world.task = TaskSight::Seen(task("t", stopped));
+        world.task = TaskObservation::Seen(task("t", stopped));
 
         let holder = HolderId::new(name).unwrap();
         let (asked, came_to) = world.check_of(holder, lease(), None, after(1));

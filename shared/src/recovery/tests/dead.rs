@@ -4,12 +4,16 @@ use super::*;
 
 #[test]
 fn a_run_whose_execution_ended_and_whose_tasks_stopped_is_recovered_at_once() {
-    let stopped = TasksSight::Seen(vec![task("t", true)]);
-    for tasks in [TasksSight::NotNamed, TasksSight::Seen(vec![]), stopped] {
+    let stopped = TasksObservation::Seen(vec![task("t", true)]);
+    for tasks in [
+        TasksObservation::NotNamed,
+        TasksObservation::Seen(vec![]),
+        stopped,
+    ] {
         for end in ENDS {
-            let evidence = look(ended(end), tasks.clone());
+            let evidence = evidence(ended(end), tasks.clone());
 
-            let words = recovered(judge(&lease(), &evidence, after(1)), Death::Seen);
+            let words = recovered(judge(&lease(), &evidence, after(1)), RecoveryBasis::Seen);
 
             assert!(words.contains(end.as_str()), "{words}");
         }
@@ -18,21 +22,21 @@ fn a_run_whose_execution_ended_and_whose_tasks_stopped_is_recovered_at_once() {
 
 #[test]
 fn an_execution_that_is_not_known_has_ended_once_its_lease_is_over() {
-    let evidence = look(ExecutionSight::Unknown, TasksSight::NotNamed);
+    let evidence = evidence(ExecutionObservation::Unknown, TasksObservation::NotNamed);
 
     let early = judge(&lease(), &evidence, after(60));
     let late = judge(&lease(), &evidence, after(62));
 
     assert_eq!(early, Action::Leave, "it may have begun a moment ago");
-    let words = recovered(late, Death::Seen);
+    let words = recovered(late, RecoveryBasis::Seen);
     assert!(words.contains("does not know"), "{words}");
 }
 
 #[test]
 fn a_task_that_outlives_its_execution_is_stopped_before_the_permit_is_free() {
     let tasks = vec![task("over", true), task("alive", false)];
-    for execution in [ended(ExecutionEnd::Aborted), ExecutionSight::Unknown] {
-        let evidence = look(execution, TasksSight::Seen(tasks.clone()));
+    for execution in [ended(ExecutionEnd::Aborted), ExecutionObservation::Unknown] {
+        let evidence = evidence(execution, TasksObservation::Seen(tasks.clone()));
 
         let action = judge(&lease(), &evidence, after(62));
 
@@ -87,7 +91,7 @@ fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
     ];
     for (lease, tasks, expected) in cases {
         let names: Vec<_> = tasks.iter().map(|task| task.arn.clone()).collect();
-        let evidence = look(ended(ExecutionEnd::Aborted), TasksSight::Seen(tasks));
+        let evidence = evidence(ended(ExecutionEnd::Aborted), TasksObservation::Seen(tasks));
 
         let action = judge(&lease, &evidence, after(20));
 
@@ -100,8 +104,8 @@ fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
 
 #[test]
 fn tasks_that_cannot_be_seen_keep_the_permit_and_call_somebody_once_the_lease_is_over() {
-    let tasks = TasksSight::Hidden("throttled".into());
-    let evidence = look(ended(ExecutionEnd::Failed), tasks);
+    let tasks = TasksObservation::Hidden("throttled".into());
+    let evidence = evidence(ended(ExecutionEnd::Failed), tasks);
 
     let early = judge(&lease(), &evidence, after(10));
     let late = judge(&lease(), &evidence, after(62));
@@ -121,22 +125,22 @@ fn tasks_that_cannot_be_seen_keep_the_permit_and_call_somebody_once_the_lease_is
 
 #[test]
 fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_clocks_differ() {
-    let evidence = look(ExecutionSight::NotOne, TasksSight::NotNamed);
+    let evidence = evidence(ExecutionObservation::NotOne, TasksObservation::NotNamed);
     let last = Timestamp::from_millis(after(62).millis() - 1);
 
     let early = judge(&lease(), &evidence, last);
     let late = judge(&lease(), &evidence, after(62));
 
     assert_eq!(early, Action::Leave);
-    recovered(late, Death::Expired);
+    recovered(late, RecoveryBasis::Expired);
 }
 
 /// Between the note and the next check the execution may have been redriven.
 #[test]
 fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() {
     let noted = |cause| ending(lease(), 1, cause);
-    let tasks = TasksSight::Seen(vec![task("alive", false)]);
-    let evidence = look(ended(ExecutionEnd::Aborted), tasks);
+    let tasks = TasksObservation::Seen(vec![task("alive", false)]);
+    let evidence = evidence(ended(ExecutionEnd::Aborted), tasks);
     let commitment = |cause| match judge(&noted(cause), &evidence, after(2)) {
         Action::Stop { commit, .. } => commit,
         other => panic!("{other:?}"),
@@ -152,21 +156,21 @@ fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() 
 #[test]
 fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
     let end = |seconds| {
-        ExecutionSight::Seen(ExecutionDescription {
+        ExecutionObservation::Seen(ExecutionDescription {
             stopped_at: Some(after(seconds)),
             ..ExecutionState::Ended(ExecutionEnd::Aborted).into()
         })
     };
-    let none = || TasksSight::Seen(vec![]);
+    let none = || TasksObservation::Seen(vec![]);
     let noted = ending(lease(), 20, EndingCause::Over);
-    let early = judge(&lease(), &look(end(20), none()), after(29));
-    let again = judge(&noted, &look(end(20), none()), after(29));
-    let late = judge(&noted, &look(end(20), none()), after(30));
-    let stopped = TasksSight::Seen(vec![task("done", true)]);
-    let listed = judge(&lease(), &look(end(20), stopped.clone()), after(21));
+    let early = judge(&lease(), &evidence(end(20), none()), after(29));
+    let again = judge(&noted, &evidence(end(20), none()), after(29));
+    let late = judge(&noted, &evidence(end(20), none()), after(30));
+    let stopped = TasksObservation::Seen(vec![task("done", true)]);
+    let listed = judge(&lease(), &evidence(end(20), stopped.clone()), after(21));
     // Of the attempt before, maybe.
-    let mut redriven = look(end(20), stopped);
-    if let ExecutionSight::Seen(seen) = &mut redriven.execution {
+    let mut redriven = evidence(end(20), stopped);
+    if let ExecutionObservation::Seen(seen) = &mut redriven.execution {
         seen.redrives = 1;
     }
     let of_redriven = judge(&noted, &redriven, after(29));
@@ -175,10 +179,10 @@ fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
     let note = matches!(&early, Action::Stop { commit: Commitment::Ending, execution: false, tasks, .. } if tasks.is_empty());
     assert!(note, "{early:?}");
     assert_eq!(again, Action::Leave);
-    recovered(late, Death::Seen);
-    recovered(listed, Death::Seen);
+    recovered(late, RecoveryBasis::Seen);
+    recovered(listed, RecoveryBasis::Seen);
     assert_eq!(of_redriven, Action::Leave);
-    recovered(of_redriven_late, Death::Seen);
+    recovered(of_redriven_late, RecoveryBasis::Seen);
 }
 
 #[test]
@@ -210,9 +214,9 @@ fn the_evidence_of_a_recovery_says_what_became_of_the_tasks() {
         (vec![succeeded], "its work had succeeded"),
     ];
     for (tasks, expected) in cases {
-        let evidence = look(ended(ExecutionEnd::Aborted), TasksSight::Seen(tasks));
+        let evidence = evidence(ended(ExecutionEnd::Aborted), TasksObservation::Seen(tasks));
 
-        let words = recovered(judge(&work, &evidence, after(20)), Death::Seen);
+        let words = recovered(judge(&work, &evidence, after(20)), RecoveryBasis::Seen);
 
         assert_eq!(words, format!("the execution is ABORTED; {expected}"));
     }

@@ -2,24 +2,24 @@
 
 use super::*;
 
-fn look_at(task: TaskSight) -> Evidence {
+fn task_evidence(task: TaskObservation) -> Evidence {
     Evidence {
-        replacer: ExecutionSight::NotOne,
+        replacer: ExecutionObservation::NotOne,
         gave_up: false,
         ownership: Ownership::NotAsked,
-        execution: ExecutionSight::NotOne,
+        execution: ExecutionObservation::NotOne,
         task,
-        tasks: TasksSight::NotNamed,
+        tasks: TasksObservation::NotNamed,
     }
 }
 
 /// What can be learnt of a task that is not seen to have stopped.
-fn others() -> [TaskSight; 4] {
+fn others() -> [TaskObservation; 4] {
     [
-        TaskSight::NotOne,
-        TaskSight::Unknown,
-        TaskSight::Seen(task("t", false)),
-        TaskSight::Hidden("throttled".into()),
+        TaskObservation::NotOne,
+        TaskObservation::Unknown,
+        TaskObservation::Seen(task("t", false)),
+        TaskObservation::Hidden("throttled".into()),
     ]
 }
 
@@ -30,9 +30,9 @@ fn a_task_that_has_stopped_is_recovered_before_its_lease_is_over() {
         ..task("t", true)
     };
     for seconds in [1, 30, 62] {
-        let seen = look_at(TaskSight::Seen(stopped.clone()));
+        let seen = task_evidence(TaskObservation::Seen(stopped.clone()));
 
-        let words = recovered(judge(&lease(), &seen, after(seconds)), Death::Seen);
+        let words = recovered(judge(&lease(), &seen, after(seconds)), RecoveryBasis::Seen);
 
         assert_eq!(
             words,
@@ -43,9 +43,9 @@ fn a_task_that_has_stopped_is_recovered_before_its_lease_is_over() {
 
 #[test]
 fn a_task_that_has_stopped_for_no_known_reason_is_recovered_as_well() {
-    let seen = look_at(TaskSight::Seen(task("t", true)));
+    let seen = task_evidence(TaskObservation::Seen(task("t", true)));
 
-    let words = recovered(judge(&lease(), &seen, after(1)), Death::Seen);
+    let words = recovered(judge(&lease(), &seen, after(1)), RecoveryBasis::Seen);
 
     assert_eq!(words, "its task has stopped");
 }
@@ -55,7 +55,7 @@ fn a_task_that_is_not_seen_to_have_stopped_keeps_its_permit_until_its_lease_is_d
     let last = Timestamp::from_millis(after(62).millis() - 1);
     for task in others() {
         for now in [after(1), after(30), after(61), last] {
-            let action = judge(&lease(), &look_at(task.clone()), now);
+            let action = judge(&lease(), &task_evidence(task.clone()), now);
 
             assert_eq!(action, Action::Leave, "{task:?} at {now:?}");
         }
@@ -65,16 +65,19 @@ fn a_task_that_is_not_seen_to_have_stopped_keeps_its_permit_until_its_lease_is_d
 #[test]
 fn a_dead_lease_is_enough_whatever_is_seen_of_the_task_and_the_evidence_says_what_was() {
     let expected = [
-        (Death::Expired, "no execution that could be asked"),
-        (Death::Seen, "ECS does not know the task any more"),
-        (Death::Expired, "though the task still runs"),
-        (Death::Expired, "could not be looked at: throttled"),
+        (RecoveryBasis::Expired, "no execution that could be asked"),
+        (RecoveryBasis::Seen, "ECS does not know the task any more"),
+        (RecoveryBasis::Expired, "though the task still runs"),
+        (RecoveryBasis::Expired, "could not be described: throttled"),
     ];
-    for (task, (death, part)) in others().into_iter().zip(expected) {
+    for (task, (basis, part)) in others().into_iter().zip(expected) {
         for stale in STALE {
             let lease = Lease { stale, ..lease() };
 
-            let words = recovered(judge(&lease, &look_at(task.clone()), after(62)), death);
+            let words = recovered(
+                judge(&lease, &task_evidence(task.clone()), after(62)),
+                basis,
+            );
 
             assert!(words.contains(part), "{words}");
         }
@@ -90,10 +93,10 @@ fn a_turn_handed_to_a_task_that_has_stopped_goes_to_the_next_at_once() {
         }),
         ..lease()
     };
-    let stopped = look_at(TaskSight::Seen(task("t", true)));
-    let running = look_at(TaskSight::Seen(task("t", false)));
+    let stopped = task_evidence(TaskObservation::Seen(task("t", true)));
+    let running = task_evidence(TaskObservation::Seen(task("t", false)));
 
-    recovered(judge(&called, &stopped, after(1)), Death::Seen);
+    recovered(judge(&called, &stopped, after(1)), RecoveryBasis::Seen);
     let left = judge(&called, &running, after(1));
 
     assert_eq!(left, Action::Leave);

@@ -1,13 +1,19 @@
 //! Descriptions that lag behind events, and events that lag behind descriptions.
 
-use super::{after, ended, lease, look, task};
+use super::{after, ended, evidence, lease, task};
 use crate::domain::{
     Call, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Task, Timestamp,
 };
-use crate::recovery::{Action, ExecutionEvent, ExecutionSight, Hint, TasksSight, judge};
+use crate::recovery::{
+    Action, ExecutionEvent, ExecutionObservation, Hint, TasksObservation, judge,
+};
 
-fn seen(state: ExecutionState, redrives: u32, stopped_at: Option<Timestamp>) -> ExecutionSight {
-    ExecutionSight::Seen(ExecutionDescription {
+fn seen(
+    state: ExecutionState,
+    redrives: u32,
+    stopped_at: Option<Timestamp>,
+) -> ExecutionObservation {
+    ExecutionObservation::Seen(ExecutionDescription {
         state,
         redrives,
         stopped_at,
@@ -46,7 +52,7 @@ fn an_event_counts_where_the_description_lags_behind_it() {
         let mut lease = lease();
         lease.redrives = reported;
         let running = seen(ExecutionState::Running, of_description, None);
-        let mut evidence = look(running, TasksSight::NotNamed);
+        let mut evidence = evidence(running, TasksObservation::NotNamed);
         let hint = Hint::Execution(ExecutionEvent {
             end: ExecutionEnd::Aborted,
             at: after(at),
@@ -98,7 +104,7 @@ fn an_end_from_before_a_redrive_is_none() {
         let mut lease = lease().renewed(after(renewed), None, None);
         lease.redrives = reported;
         let end = seen(ABORTED, of_description, Some(after(at)));
-        let mut evidence = look(end, TasksSight::NotNamed);
+        let mut evidence = evidence(end, TasksObservation::NotNamed);
 
         evidence.doubt(&lease, after(now));
 
@@ -119,11 +125,14 @@ fn an_end_from_before_a_redrive_is_none() {
             }),
             ..lease().renewed(after(11), None, None)
         };
-        let mut unconfirmed = look(seen(ABORTED, 0, Some(after(10))), TasksSight::NotNamed);
+        let mut unconfirmed = evidence(
+            seen(ABORTED, 0, Some(after(10))),
+            TasksObservation::NotNamed,
+        );
         unconfirmed.doubt(&called, after(now));
         assert_eq!(unconfirmed.execution.is_running(), runs, "{why}");
     }
-    let mut timeless = look(ended(ExecutionEnd::Failed), TasksSight::NotNamed);
+    let mut timeless = evidence(ended(ExecutionEnd::Failed), TasksObservation::NotNamed);
     timeless.doubt(&lease(), after(1));
     assert!(!timeless.execution.is_running());
 }
@@ -132,10 +141,10 @@ fn an_end_from_before_a_redrive_is_none() {
 #[test]
 fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
     let ending = super::ending(lease(), 5, EndingCause::Over);
-    let tasks = TasksSight::Seen(vec![task("old", true)]);
+    let tasks = TasksObservation::Seen(vec![task("old", true)]);
     let at = |redrives| {
         let running = seen(ExecutionState::Running, redrives, None);
-        judge(&ending, &look(running, tasks.clone()), after(9))
+        judge(&ending, &evidence(running, tasks.clone()), after(9))
     };
 
     assert!(
@@ -165,23 +174,27 @@ fn an_event_of_a_task_replaces_an_older_one_in_the_list_and_adds_one_that_is_mis
     ];
     for (listed, expected) in cases {
         let running = seen(ExecutionState::Running, 0, None);
-        let mut evidence = look(running, TasksSight::Seen(listed.clone()));
+        let mut evidence = evidence(running, TasksObservation::Seen(listed.clone()));
 
         evidence.correct(&Hint::Task(event.clone()), &lease(), after(1));
 
-        assert_eq!(evidence.tasks, TasksSight::Seen(expected), "{listed:?}");
+        assert_eq!(
+            evidence.tasks,
+            TasksObservation::Seen(expected),
+            "{listed:?}"
+        );
     }
 }
 
 #[test]
 fn only_a_task_of_an_execution_that_has_ended_may_be_unlisted() {
-    let none = || TasksSight::Seen(vec![]);
-    let stopped = || TasksSight::Seen(vec![task("t", true)]);
-    let runs = || TasksSight::Seen(vec![task("t", false)]);
+    let none = || TasksObservation::Seen(vec![]);
+    let stopped = || TasksObservation::Seen(vec![task("t", true)]);
+    let runs = || TasksObservation::Seen(vec![task("t", false)]);
     let running = || seen(ExecutionState::Running, 1, None);
     let first = || seen(ABORTED, 0, None);
     let redriven = || seen(ABORTED, 1, None);
-    let hidden = || ExecutionSight::Hidden("throttled".into());
+    let hidden = || ExecutionObservation::Hidden("throttled".into());
     let cases = [
         (first(), none(), true),
         (first(), stopped(), false),
@@ -190,14 +203,14 @@ fn only_a_task_of_an_execution_that_has_ended_may_be_unlisted() {
         (redriven(), runs(), false),
         (running(), none(), false),
         (running(), stopped(), false),
-        (ExecutionSight::Unknown, none(), false),
-        (ExecutionSight::NotOne, none(), false),
+        (ExecutionObservation::Unknown, none(), false),
+        (ExecutionObservation::NotOne, none(), false),
         (hidden(), none(), false),
-        (first(), TasksSight::NotNamed, false),
-        (first(), TasksSight::Hidden("throttled".into()), false),
+        (first(), TasksObservation::NotNamed, false),
+        (first(), TasksObservation::Hidden("throttled".into()), false),
     ];
     for (execution, tasks, expected) in cases {
-        let evidence = look(execution, tasks);
+        let evidence = evidence(execution, tasks);
 
         assert_eq!(evidence.is_unlisted(), expected, "{evidence:?}");
     }

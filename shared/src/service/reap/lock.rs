@@ -1,12 +1,12 @@
 //! One lock: what the reaper does about it on an event or in the sweep.
 
-use super::{AT_ONCE, Pending, Report, ignored};
+use super::{AT_ONCE, Pending, ReapReport, ignored};
 use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, GaveUp};
 use crate::domain::{
-    CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
-    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Order, RunId, RunKey, Task,
-    TaskToken, WaiterId,
+    AuditNote, CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionDescription, ExecutionEnd,
+    ExecutionState, FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, RunId, RunKey,
+    Task, TaskToken, WaiterId,
 };
 use crate::error::Error;
 use crate::executions::Executions;
@@ -37,7 +37,7 @@ impl<P: Ports> LockReaper<'_, P> {
         holder_hash: &str,
         task: &Task,
         token: Option<FencingToken>,
-    ) -> Result<Report, Error> {
+    ) -> Result<ReapReport, Error> {
         if let Some(token) = token
             && self.is_known(token, task).await?
         {
@@ -60,7 +60,7 @@ impl<P: Ports> LockReaper<'_, P> {
         execution: &ExecutionArn,
         end: ExecutionEnd,
         seen: ExecutionDescription,
-    ) -> Result<Report, Error> {
+    ) -> Result<ReapReport, Error> {
         let redrives = seen.redrives;
         let hint = seen.stopped_at;
         let hint = hint.map(|at| Hint::Execution(ExecutionEvent { end, at, redrives }));
@@ -96,7 +96,7 @@ impl<P: Ports> LockReaper<'_, P> {
         waiter: &HolderId,
         token: &TaskToken,
         run_key: Option<RunKey>,
-    ) -> Result<Report, Error> {
+    ) -> Result<ReapReport, Error> {
         let is_in = |record: &LockRecord| {
             record.holders.contains_key(waiter) || record.queue.contains_key(&WaiterId::of(waiter))
         };
@@ -118,9 +118,9 @@ impl<P: Ports> LockReaper<'_, P> {
         };
         let executions = &self.deps.executions;
         executions.end_state(lock, token, &answer.to_json()).await?;
-        Ok(Report {
+        Ok(ReapReport {
             locks: 1,
-            ..Report::default()
+            ..ReapReport::default()
         })
     }
 
@@ -128,10 +128,10 @@ impl<P: Ports> LockReaper<'_, P> {
     ///
     /// The next time that the sweep checks the lock is written first, so that a lock that exceeds its
     /// time does not come first in the next sweep too.
-    pub(super) async fn check_all(&self) -> Result<Report, Error> {
+    pub(super) async fn check_all(&self) -> Result<ReapReport, Error> {
         let now = self.deps.now();
         let Some(record) = self.load().await? else {
-            return Ok(Report::default());
+            return Ok(ReapReport::default());
         };
         self.deps
             .carry_out(&self.lock, &Command::Reschedule)
@@ -146,7 +146,7 @@ impl<P: Ports> LockReaper<'_, P> {
         let minute = usize::try_from(now.millis() / 60_000).unwrap_or(0);
         let first = minute.wrapping_mul(STRIDE) % holders.len().max(1);
         holders.rotate_left(first);
-        let mut checks: Vec<Pending<'_, Result<Report, Error>>> = Vec::new();
+        let mut checks: Vec<Pending<'_, Result<ReapReport, Error>>> = Vec::new();
         for (holder, lease) in holders {
             checks.push(Box::pin(self.check(holder, lease, None)));
         }
@@ -161,10 +161,10 @@ impl<P: Ports> LockReaper<'_, P> {
         &self,
         of: impl Fn(&HolderId) -> bool,
         hint: Option<Hint>,
-    ) -> Result<Report, Error> {
-        let mut report = Report {
+    ) -> Result<ReapReport, Error> {
+        let mut report = ReapReport {
             locks: 1,
-            ..Report::default()
+            ..ReapReport::default()
         };
         let holders = self.load().await?.map(|record| record.holders);
         let holders = holders.unwrap_or_default();
@@ -179,7 +179,7 @@ impl<P: Ports> LockReaper<'_, P> {
         holder: &HolderId,
         lease: &Lease,
         hint: Option<Hint>,
-    ) -> Result<Report, Error> {
+    ) -> Result<ReapReport, Error> {
         let lock = &self.lock;
         let checked = self.deps.recovery().check(lock, holder, lease, hint).await;
         let checked = checked.map_err(|error| Error::of_command(lock, error))?;
@@ -188,11 +188,11 @@ impl<P: Ports> LockReaper<'_, P> {
             let recovered = [(Metric::Recovered, 1.0)];
             self.deps.metrics.report(lock, self.deps.now(), &recovered);
         }
-        Ok(Report {
+        Ok(ReapReport {
             holders: 1,
             freed: usize::from(freed),
             settles_in: checked.settles_in(),
-            ..Report::default()
+            ..ReapReport::default()
         })
     }
 
@@ -202,7 +202,7 @@ impl<P: Ports> LockReaper<'_, P> {
     async fn is_over(&self, holder: &HolderId, execution: &ExecutionArn) -> bool {
         let id = WaiterId::of(holder);
         let waiter = self.deps.store().load_waiter(&self.lock, &id).await;
-        let seen = self.deps.executions.look(execution).await;
+        let seen = self.deps.executions.describe(execution).await;
         let (Ok(waiter), Ok(seen)) = (waiter, seen) else {
             return false;
         };
@@ -217,13 +217,13 @@ impl<P: Ports> LockReaper<'_, P> {
 
     /// Takes a dead waiter out of the queue, which is bounded.
     async fn drop_waiter(&self, holder: HolderId, end: ExecutionEnd) -> Result<(), Error> {
-        let order = Order {
+        let audit = AuditNote {
             // The waiter leaves by the end of its own execution.
             actor: holder.clone(),
             note: format!("its execution was {} while it waited", end.as_str()),
             retention: self.deps.retention,
         };
-        let drop = Command::DropWaiter(Evict { holder, order });
+        let drop = Command::DropWaiter(Evict { holder, audit });
         self.deps.carry_out(&self.lock, &drop).await?;
         Ok(())
     }
@@ -242,9 +242,9 @@ impl<P: Ports> LockReaper<'_, P> {
 
 /// Makes all checks, [`AT_ONCE`] at a time, and adds their reports. The first failure is returned after
 /// the last check.
-async fn sum(checks: Vec<Pending<'_, Result<Report, Error>>>) -> Result<Report, Error> {
+async fn sum(checks: Vec<Pending<'_, Result<ReapReport, Error>>>) -> Result<ReapReport, Error> {
     let mut checks = stream::iter(checks).buffer_unordered(AT_ONCE);
-    let (mut report, mut failure) = (Report::default(), None);
+    let (mut report, mut failure) = (ReapReport::default(), None);
     while let Some(checked) = checks.next().await {
         match checked {
             Ok(one) => report += one,

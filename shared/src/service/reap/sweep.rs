@@ -4,7 +4,7 @@
 //! stops at its bound is resumed by the next one, without a cursor that could be lost.
 
 use super::lock::LockReaper;
-use super::{AT_ONCE, Pending, Report};
+use super::{AT_ONCE, Pending, ReapReport};
 use crate::clock::within;
 use crate::domain::{DEAD_AFTER, LockKey, Seconds, Timestamp};
 use crate::error::Error;
@@ -20,9 +20,9 @@ const TIME_MAX: Seconds = Seconds::of(40);
 const LOCK_TIME: Duration = Duration::from_secs(15);
 
 /// Checks every lock that is due, within [`TIME_MAX`].
-pub(super) async fn run<P: Ports>(deps: &Deps<P>) -> Result<Report, Error> {
+pub(super) async fn run<P: Ports>(deps: &Deps<P>) -> Result<ReapReport, Error> {
     let start = deps.now();
-    let mut report = Report::default();
+    let mut report = ReapReport::default();
     // Another shard first each minute, so that none is always the last.
     let first = u8::try_from(start.millis() / 60_000 % u64::from(SHARDS)).unwrap_or(0);
     for shard in (0..SHARDS).map(|number| (first + number) % SHARDS) {
@@ -38,7 +38,7 @@ async fn sweep_shard<P: Ports>(
     deps: &Deps<P>,
     shard: u8,
     start: Timestamp,
-    report: &mut Report,
+    report: &mut ReapReport,
 ) -> Result<(), Error> {
     let mut after: Option<DueLock> = None;
     loop {
@@ -47,7 +47,7 @@ async fn sweep_shard<P: Ports>(
         // A lease is dead only some time after its end.
         let dead = |due: &&DueLock| due.due.plus(DEAD_AFTER) <= until;
         let due: Vec<_> = page.locks.iter().filter(dead).collect();
-        let mut locks: Vec<Pending<'_, Report>> = Vec::new();
+        let mut locks: Vec<Pending<'_, ReapReport>> = Vec::new();
         for due in due {
             locks.push(Box::pin(check_in_time(deps, &due.lock, start)));
         }
@@ -65,11 +65,11 @@ async fn sweep_shard<P: Ports>(
     }
 }
 
-async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestamp) -> Report {
+async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestamp) -> ReapReport {
     if deps.now() >= start.plus(TIME_MAX) {
-        return Report {
+        return ReapReport {
             more: true,
-            ..Report::default()
+            ..ReapReport::default()
         };
     }
     let lock = lock.clone();
@@ -91,9 +91,9 @@ async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestam
     report
 }
 
-fn failed() -> Report {
-    Report {
+fn failed() -> ReapReport {
+    ReapReport {
         failed: 1,
-        ..Report::default()
+        ..ReapReport::default()
     }
 }

@@ -31,19 +31,19 @@ pub(super) async fn update(
         .set_expires_in_minutes(minutes.map(i32::from));
     let sent = call.customize().config_override(impatient).send().await;
     let answer = sent.map_err(|failure| error::translate(task.cluster(), &failure))?;
-    told(&answer, task, minutes.is_some())
+    result_of(&answer, task, minutes.is_some())
 }
 
 /// Converts a response, which may contain failures. Only the entry of this task counts, and only if it
 /// has the requested protection.
-fn told(
+fn result_of(
     answer: &UpdateTaskProtectionOutput,
     task: &TaskArn,
     wanted: bool,
 ) -> Result<ProtectionAnswer, TasksError> {
     let mut done = answer.protected_tasks().iter();
-    let done = done.find(|told| told.task_arn() == Some(task.as_str()));
-    if let Some(done) = done.filter(|told| told.protection_enabled() == wanted) {
+    let done = done.find(|task_status| task_status.task_arn() == Some(task.as_str()));
+    if let Some(done) = done.filter(|task_status| task_status.protection_enabled() == wanted) {
         let until = done.expiration_date().and_then(read::time);
         let on = wanted.then_some(ProtectionAnswer::On(until));
         return Ok(on.unwrap_or(ProtectionAnswer::Off));

@@ -48,12 +48,12 @@ fn a_task_is_described_by_its_name_until_it_is_forgotten() {
     let (a, b) = (arn("a"), arn("b"));
     tasks.put(&work("batch", None), "service:api", task(1));
 
-    let (known, unknown) = (now(tasks.look(&a)), now(tasks.look(&b)));
+    let (known, unknown) = (now(tasks.describe(&a)), now(tasks.describe(&b)));
     tasks.forget(a.as_str());
 
     assert_eq!(known, Ok(Some(task(1))));
     assert_eq!(unknown, Ok(None));
-    assert_eq!(now(tasks.look(&a)), Ok(None));
+    assert_eq!(now(tasks.describe(&a)), Ok(None));
 }
 
 #[test]

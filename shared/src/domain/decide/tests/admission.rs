@@ -1,7 +1,7 @@
 //! Waiters that a write leaves where they are, and writes that must not meet another one.
 
 use super::super::release;
-use super::scene::{Scene, at, holder, order, with_key};
+use super::scene::{Scene, at, audit_note, holder, with_key};
 use crate::domain::{
     Command, Effect, Evict, MarkEnding, Outcome, Permits, RunOutcome, Seconds, Snapshot, WaiterId,
     WhenFull,
@@ -76,7 +76,7 @@ fn only_a_permit_that_goes_straight_on_in_a_full_lock_lets_others_write_in_betwe
     let mut dropped = full.clone();
     let drop = Command::DropWaiter(Evict {
         holder: holder("b"),
-        order: order("not needed"),
+        audit: audit_note("not needed"),
     });
     // One of two permits stays free while the lock rests.
     let mut resting = Scene::new(2);
@@ -90,15 +90,15 @@ fn only_a_permit_that_goes_straight_on_in_a_full_lock_lets_others_write_in_betwe
     let dropped = dropped.carry_out(&drop, 10).unwrap();
     let with_room = resting.release("a", RunOutcome::Succeeded, 61).unwrap();
 
-    assert!(straight_on.narrow.is_some());
+    assert!(straight_on.narrow_guard.is_some());
     assert!(
         matches!(dropped.outcome, Outcome::Freed { .. }),
         "{dropped:?}"
     );
-    assert_eq!(dropped.narrow, None, "nobody was let in");
+    assert_eq!(dropped.narrow_guard, None, "nobody was let in");
     assert!(
         matches!(with_room.effects[..], [Effect::Wake(..)]),
         "{with_room:?}"
     );
-    assert_eq!(with_room.narrow, None, "a permit is left");
+    assert_eq!(with_room.narrow_guard, None, "a permit is left");
 }

@@ -3,12 +3,12 @@
 
 mod narrow;
 
-use super::scene::{Scene, at, holder, order};
-use crate::domain::fast::enqueue;
+use super::scene::{Scene, at, audit_note, holder};
+use crate::domain::fast_path::enqueue;
 use crate::domain::{
     Acquire, Clause, Command, Ending, EndingCause, FencingToken, Guard, Lease, LockRecord, Mode,
     Permits, Renew, RunGuard, RunKey, RunOutcome, RunWrite, Seconds, Snapshot, TaskToken, WaiterId,
-    WhenFull, decide, fast,
+    WhenFull, decide, fast_path,
 };
 use crate::testing;
 
@@ -46,7 +46,7 @@ fn acquire(scene: &Scene, name: &str, when_full: WhenFull) -> Acquire {
 }
 
 fn fast_guard(command: &Command) -> Guard {
-    fast(command, at(NOW)).unwrap().change.guard
+    fast_path(command, at(NOW)).unwrap().change.guard
 }
 
 fn pause(record: &mut LockRecord) {
@@ -214,7 +214,9 @@ fn a_place_without_a_look_is_one_in_the_queue_of_a_full_lock() {
 #[test]
 fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
     let mut scene = Scene::held_by(2, &[("a", 50)]);
-    scene.carry_out(&Command::Pause(order("x")), 60).unwrap();
+    scene
+        .carry_out(&Command::Pause(audit_note("x")), 60)
+        .unwrap();
     let mut record = scene.record().clone();
     record.due = Some(at(NOW));
     let asked = acquire(&scene, "b", WhenFull::Queue { most: 2 });
@@ -270,14 +272,14 @@ fn what_is_written_without_a_look_is_what_a_look_decides() {
         };
         let looked = decide(&seen, &command, at(NOW)).unwrap();
 
-        let blind = fast(&command, at(NOW)).unwrap().change;
+        let fast = fast_path(&command, at(NOW)).unwrap().change;
 
-        assert!(blind.guard.holds(Some(scene.record())), "{command:?}");
-        let next = blind.update.apply(Some(scene.record()));
+        assert!(fast.guard.holds(Some(scene.record())), "{command:?}");
+        let next = fast.update.apply(Some(scene.record()));
         assert_eq!(next, looked.next, "{command:?}");
         let writes = |runs: &[(RunGuard, RunWrite)]| -> Vec<RunWrite> {
             runs.iter().map(|(_, write)| write.clone()).collect()
         };
-        assert_eq!(writes(&blind.runs), writes(&looked.runs), "{command:?}");
+        assert_eq!(writes(&fast.runs), writes(&looked.runs), "{command:?}");
     }
 }

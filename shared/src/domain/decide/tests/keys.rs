@@ -2,8 +2,8 @@
 
 use super::scene::{Decision, RETENTION, Scene, holder, with_key};
 use crate::domain::{
-    Command, Death, FencingToken, NoteTask, Outcome, Recover, Refusal, Release, RunKey, RunOutcome,
-    Settle, StalePolicy, TaskEnd, WhenFull,
+    Command, FencingToken, NoteTask, Outcome, Recover, RecoveryBasis, Refusal, Release, RunKey,
+    RunOutcome, Settle, StalePolicy, TaskEnd, WhenFull,
 };
 use crate::testing;
 
@@ -20,7 +20,7 @@ fn tick(stale: StalePolicy) -> (Scene, FencingToken) {
 /// A run that went on without its permit.
 fn yielded() -> (Scene, FencingToken) {
     let (mut scene, token) = tick(StalePolicy::Yield);
-    scene.recover("a", Death::Expired, 100).unwrap();
+    scene.recover("a", RecoveryBasis::Expired, 100).unwrap();
     (scene, token)
 }
 
@@ -161,17 +161,29 @@ fn a_late_success_takes_the_key_unless_another_run_has_taken_it() {
 #[test]
 fn a_failure_that_is_reported_late_counts_only_where_the_run_went_on_without_its_permit() {
     let cases = [
-        (StalePolicy::Yield, Death::Expired, RunOutcome::Failed),
-        (StalePolicy::Yield, Death::Seen, RunOutcome::Recovered),
-        (StalePolicy::Terminate, Death::Expired, RunOutcome::Lost),
+        (
+            StalePolicy::Yield,
+            RecoveryBasis::Expired,
+            RunOutcome::Failed,
+        ),
+        (
+            StalePolicy::Yield,
+            RecoveryBasis::Seen,
+            RunOutcome::Recovered,
+        ),
+        (
+            StalePolicy::Terminate,
+            RecoveryBasis::Expired,
+            RunOutcome::Lost,
+        ),
     ];
-    for (stale, death, expected) in cases {
+    for (stale, basis, expected) in cases {
         let (mut scene, token) = tick(stale);
-        scene.recover("a", death, 100).unwrap();
+        scene.recover("a", basis, 100).unwrap();
 
         ends(&mut scene, token, RunOutcome::Failed, 110);
 
-        assert_eq!(scene.ended(token), Some(expected), "{stale:?}, {death:?}");
+        assert_eq!(scene.ended(token), Some(expected), "{stale:?}, {basis:?}");
     }
 }
 

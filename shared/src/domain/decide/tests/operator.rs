@@ -1,6 +1,6 @@
 //! An operator's word.
 
-use super::scene::{Scene, at, holder, order};
+use super::scene::{Scene, at, audit_note, holder};
 use crate::domain::{
     Command, Dismissal, Effect, Evict, Mode, Outcome, Refusal, RunId, RunOutcome, Seconds,
     Snapshot, StalePolicy, WaiterId, WhenFull, decide,
@@ -10,7 +10,7 @@ use crate::domain::{
 fn a_paused_lock_lets_holders_finish_and_nobody_start() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     scene
-        .carry_out(&Command::Pause(order("upgrade")), 1)
+        .carry_out(&Command::Pause(audit_note("upgrade")), 1)
         .unwrap();
 
     let new = scene.acquire("b", WhenFull::Refuse, 2);
@@ -29,9 +29,11 @@ fn a_paused_lock_lets_holders_finish_and_nobody_start() {
 fn a_lock_can_be_paused_before_its_first_run() {
     let mut scene = Scene::new(3);
     scene
-        .carry_out(&Command::Pause(order("not yet")), 0)
+        .carry_out(&Command::Pause(audit_note("not yet")), 0)
         .unwrap();
-    scene.carry_out(&Command::Resume(order("now")), 1).unwrap();
+    scene
+        .carry_out(&Command::Resume(audit_note("now")), 1)
+        .unwrap();
 
     let first = scene.acquire("a", WhenFull::Refuse, 2);
 
@@ -44,7 +46,7 @@ fn a_release_of_a_paused_lock_lets_nobody_in() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     scene.queue("b", 1).unwrap();
     scene
-        .carry_out(&Command::Pause(order("upgrade")), 2)
+        .carry_out(&Command::Pause(audit_note("upgrade")), 2)
         .unwrap();
 
     scene.release("a", RunOutcome::Succeeded, 3).unwrap();
@@ -57,9 +59,11 @@ fn a_release_of_a_paused_lock_lets_nobody_in() {
 fn every_act_of_an_operator_is_in_the_history_with_actor_and_note() {
     let mut scene = Scene::new(1);
     scene
-        .carry_out(&Command::Pause(order("upgrade")), 0)
+        .carry_out(&Command::Pause(audit_note("upgrade")), 0)
         .unwrap();
-    scene.carry_out(&Command::Resume(order("done")), 1).unwrap();
+    scene
+        .carry_out(&Command::Resume(audit_note("done")), 1)
+        .unwrap();
 
     let acts = scene.items.runs.iter().filter_map(|(id, run)| match id {
         RunId::Act(_) => Some((run.holder.as_str(), run.end.clone()?)),
@@ -112,9 +116,9 @@ fn an_evicted_waiter_leaves_the_queue_and_is_told() {
 fn an_order_that_finds_nothing_to_do_writes_nothing() {
     let evict = Command::Evict(Evict {
         holder: holder("nobody"),
-        order: order("broken"),
+        audit: audit_note("broken"),
     });
-    for command in [evict, Command::Resume(order("open as it is"))] {
+    for command in [evict, Command::Resume(audit_note("open as it is"))] {
         let mut scene = Scene::held_by(1, &[("a", 0)]);
         let before = scene.record().clone();
 
@@ -151,7 +155,7 @@ fn an_evicted_waiter_is_not_taken_for_another() {
     };
     let evict = Command::Evict(Evict {
         holder: holder("b"),
-        order: order("broken"),
+        audit: audit_note("broken"),
     });
 
     let done = decide(&seen, &evict, at(2)).unwrap();
@@ -171,7 +175,7 @@ fn a_frozen_lock_opens_when_an_operator_resumes_it() {
     scene.evict("a", 2).unwrap();
 
     scene
-        .carry_out(&Command::Resume(order("looked")), 3)
+        .carry_out(&Command::Resume(audit_note("looked")), 3)
         .unwrap();
 
     assert!(matches!(frozen, Err(Refusal::Frozen { .. })), "{frozen:?}");
@@ -193,11 +197,11 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
         terms.stale = stale;
         terms.lease = Seconds::of(300);
         scene.ask(terms, WhenFull::Refuse, 0).unwrap();
-        let pause = Command::Pause(order("upgrade"));
+        let pause = Command::Pause(audit_note("upgrade"));
         scene.carry_out(&pause, 1).unwrap();
         let before = scene.record().holders[&holder("a")].clone();
 
-        let resume = Command::Resume(order("done"));
+        let resume = Command::Resume(audit_note("done"));
         scene.carry_out(&resume, 110).unwrap();
 
         let after = &scene.record().holders[&holder("a")];

@@ -1,6 +1,6 @@
 //! Who waits, and whose turn comes.
 
-use super::scene::{Scene, at, holder, order, with_key};
+use super::scene::{Scene, at, audit_note, holder, with_key};
 use crate::domain::{
     Acquire, Command, Dismissal, Effect, Outcome, Refusal, RunOutcome, Seconds, TaskToken, WhenFull,
 };
@@ -246,13 +246,15 @@ fn a_lock_that_rests_keeps_its_waiters_until_the_interval_is_over() {
 fn a_paused_lock_takes_waiters_and_lets_them_in_when_it_is_resumed() {
     let mut scene = Scene::new(1);
     scene
-        .carry_out(&Command::Pause(order("upgrade")), 0)
+        .carry_out(&Command::Pause(audit_note("upgrade")), 0)
         .unwrap();
     scene.queue("a", 1).unwrap();
     scene.queue("b", 2).unwrap();
     let waiting = scene.line().len();
 
-    scene.carry_out(&Command::Resume(order("done")), 3).unwrap();
+    scene
+        .carry_out(&Command::Resume(audit_note("done")), 3)
+        .unwrap();
 
     assert_eq!(waiting, 2);
     assert_eq!((scene.holders(), scene.line()), (vec!["a"], vec!["b"]));

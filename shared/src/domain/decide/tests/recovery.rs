@@ -2,8 +2,8 @@
 
 use super::scene::{Scene, beat, holder};
 use crate::domain::{
-    Command, Death, Effect, NoteTask, Outcome, Recover, Refusal, Release, RunOutcome, TaskEnd,
-    WhenFull,
+    Command, Effect, NoteTask, Outcome, Recover, RecoveryBasis, Refusal, Release, RunOutcome,
+    TaskEnd, WhenFull,
 };
 use crate::testing;
 
@@ -12,7 +12,7 @@ fn a_dead_holder_is_recovered_and_its_run_is_in_the_history_with_the_evidence() 
     let mut scene = Scene::held_by(1, &[("dead", 0)]);
     let token = scene.token("dead");
 
-    scene.recover("dead", Death::Seen, 5).unwrap();
+    scene.recover("dead", RecoveryBasis::Seen, 5).unwrap();
 
     let end = scene.history(token).unwrap().end.clone().unwrap();
     assert_eq!(end.outcome, RunOutcome::Recovered);
@@ -25,7 +25,7 @@ fn a_recovery_hands_the_permit_to_the_first_waiter() {
     let mut scene = Scene::held_by(1, &[("dead", 0)]);
     scene.queue("b", 1).unwrap();
 
-    let done = scene.recover("dead", Death::Seen, 5).unwrap();
+    let done = scene.recover("dead", RecoveryBasis::Seen, 5).unwrap();
 
     assert!(
         matches!(&done.effects[..], [Effect::Wake(..)]),
@@ -40,8 +40,8 @@ fn a_lease_that_is_only_expired_is_dead_two_seconds_after_its_end_and_not_before
     let mut scene = Scene::held_by(1, &[("silent", 0)]);
     let mut later = scene.clone();
 
-    let early = scene.recover("silent", Death::Expired, 61).unwrap();
-    later.recover("silent", Death::Expired, 62).unwrap();
+    let early = scene.recover("silent", RecoveryBasis::Expired, 61).unwrap();
+    later.recover("silent", RecoveryBasis::Expired, 62).unwrap();
 
     assert_eq!(early.outcome, Outcome::Unchanged);
     assert!(later.record().is_idle());
@@ -80,7 +80,7 @@ fn a_run_that_beats_again_is_not_recovered_on_what_was_seen_before() {
 fn a_heartbeat_after_recovery_by_expiry_learns_that_the_lease_is_lost() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let token = scene.token("a");
-    scene.recover("a", Death::Expired, 62).unwrap();
+    scene.recover("a", RecoveryBasis::Expired, 62).unwrap();
     scene.acquire("b", WhenFull::Refuse, 62).unwrap();
 
     let late = scene.renew("a", token, 63);
@@ -157,14 +157,14 @@ fn a_release_ends_the_heartbeat_state() {
 /// One that is seen to be dead has no state left to end.
 #[test]
 fn only_a_holder_that_may_live_has_its_heartbeat_state_ended() {
-    for (death, ends) in [(Death::Seen, false), (Death::Expired, true)] {
+    for (basis, ends) in [(RecoveryBasis::Seen, false), (RecoveryBasis::Expired, true)] {
         let mut scene = Scene::held_by(1, &[("a", 0)]);
         scene.renew("a", scene.token("a"), 1).unwrap();
 
-        let done = scene.recover("a", death, 100).unwrap();
+        let done = scene.recover("a", basis, 100).unwrap();
 
         let expected = ends.then(|| Effect::EndHeartbeat(beat("beat")));
-        assert_eq!(done.effects, Vec::from_iter(expected), "{death:?}");
+        assert_eq!(done.effects, Vec::from_iter(expected), "{basis:?}");
     }
 }
 
@@ -211,7 +211,7 @@ fn a_late_success_counts_as_a_release_only_where_a_redrive_could_go_on() {
         if beats {
             scene.renew("a", token, 1).unwrap();
         }
-        scene.recover("a", Death::Seen, 5).unwrap();
+        scene.recover("a", RecoveryBasis::Seen, 5).unwrap();
         if another {
             scene.acquire("b", WhenFull::Refuse, 6).unwrap();
             scene.release("b", RunOutcome::Failed, 7).unwrap();
@@ -268,7 +268,7 @@ fn a_task_that_is_noted_late_does_not_undo_a_newer_end_of_its_run() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let token = scene.token("a");
     scene.renew("a", token, 1).unwrap();
-    scene.recover("a", Death::Seen, 5).unwrap();
+    scene.recover("a", RecoveryBasis::Seen, 5).unwrap();
     let mut late = scene.clone();
     note(&mut late, 4);
     let noted = late.items.runs[&crate::domain::RunId::Token(token)].clone();

@@ -1,7 +1,7 @@
 //! An execution that goes on after it was over.
 
 use super::scene::{Scene, holder, with_key};
-use crate::domain::{Command, Death, Outcome, Refusal, Renew, RunOutcome, WhenFull};
+use crate::domain::{Command, Outcome, RecoveryBasis, Refusal, Renew, RunOutcome, WhenFull};
 use crate::testing;
 
 /// A run with a heartbeat state that was found dead.
@@ -11,7 +11,7 @@ fn dead() -> (Scene, crate::domain::FencingToken) {
     scene.ask(terms, WhenFull::Refuse, 0).unwrap();
     let token = scene.token("a");
     scene.renew("a", token, 1).unwrap();
-    scene.recover("a", Death::Seen, 5).unwrap();
+    scene.recover("a", RecoveryBasis::Seen, 5).unwrap();
     (scene, token)
 }
 
@@ -73,7 +73,7 @@ fn a_redriven_run_that_was_overtaken_has_lost_its_lease() {
 #[test]
 fn a_redriven_run_does_not_get_past_a_pause() {
     let (mut scene, token) = dead();
-    let pause = crate::domain::Command::Pause(super::scene::order("upgrade"));
+    let pause = crate::domain::Command::Pause(super::scene::audit_note("upgrade"));
     scene.carry_out(&pause, 50).unwrap();
 
     let beat = scene.renew("a", token, 60);
@@ -101,7 +101,7 @@ fn a_redriven_run_has_its_whole_time_once_more() {
     scene.ask(terms, WhenFull::Refuse, 0).unwrap();
     let token = scene.token("a");
     scene.renew("a", token, 1).unwrap();
-    scene.recover("a", Death::Seen, 90).unwrap();
+    scene.recover("a", RecoveryBasis::Seen, 90).unwrap();
 
     scene.renew("a", token, 500).unwrap();
     let within = scene.renew("a", token, 599);

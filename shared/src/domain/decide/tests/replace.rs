@@ -1,7 +1,9 @@
 //! A run that takes the place of the holder.
 
 use super::scene::{Scene, holder};
-use crate::domain::{Death, Effect, QUEUE_MAX, Refusal, RunOutcome, Seconds, WaiterId, WhenFull};
+use crate::domain::{
+    Effect, QUEUE_MAX, RecoveryBasis, Refusal, RunOutcome, Seconds, WaiterId, WhenFull,
+};
 
 #[test]
 fn a_run_that_replaces_has_the_oldest_holder_stopped_and_goes_first() {
@@ -24,7 +26,7 @@ fn a_replaced_run_is_in_the_history_with_the_name_of_the_one_that_took_its_place
     let token = scene.token("old");
     scene.acquire("new", WhenFull::Replace, 3).unwrap();
 
-    scene.recover("old", Death::Seen, 5).unwrap();
+    scene.recover("old", RecoveryBasis::Seen, 5).unwrap();
 
     let end = scene.history(token).unwrap().end.clone().unwrap();
     assert_eq!(end.outcome, RunOutcome::Replaced);

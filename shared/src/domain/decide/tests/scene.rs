@@ -1,9 +1,9 @@
 //! A lock, and callers that speak one after the other at seconds of their choice.
 
 use crate::domain::{
-    Acquire, Command, Death, Evict, FencingToken, HolderId, Lease, LeaseVersion, LockRecord, Order,
-    Outcome, Permits, Recover, Refusal, Release, Renew, Run, RunId, RunKey, RunOutcome, Snapshot,
-    TaskToken, Terms, Timestamp, Transition, WhenFull, decide,
+    Acquire, AuditNote, Command, Evict, FencingToken, HolderId, Lease, LeaseVersion, LockRecord,
+    Outcome, Permits, Recover, RecoveryBasis, Refusal, Release, Renew, Run, RunId, RunKey,
+    RunOutcome, Snapshot, TaskToken, Terms, Timestamp, Transition, WhenFull, decide,
 };
 use crate::store::Commit;
 use crate::store::memory::LockItems;
@@ -88,9 +88,9 @@ impl Scene {
         self.carry_out(&Command::Renew(renew), second)
     }
 
-    pub(super) fn recover(&mut self, name: &str, death: Death, second: u64) -> Decision {
+    pub(super) fn recover(&mut self, name: &str, basis: RecoveryBasis, second: u64) -> Decision {
         let recover = Recover {
-            death,
+            basis,
             ..testing::recover(holder(name), self.token(name), self.seen(name))
         };
         self.carry_out(&Command::Recover(recover), second)
@@ -99,7 +99,7 @@ impl Scene {
     pub(super) fn evict(&mut self, name: &str, second: u64) -> Decision {
         let evict = Evict {
             holder: holder(name),
-            order: order("broken"),
+            audit: audit_note("broken"),
         };
         self.carry_out(&Command::Evict(evict), second)
     }
@@ -178,8 +178,8 @@ impl Scene {
     }
 }
 
-pub(super) fn order(note: &str) -> Order {
-    testing::order(holder("arn:aws:iam::1:user/op"), note)
+pub(super) fn audit_note(note: &str) -> AuditNote {
+    testing::audit_note(holder("arn:aws:iam::1:user/op"), note)
 }
 
 pub(super) fn with_key(mut terms: Terms, key: &str) -> Terms {

@@ -2,8 +2,8 @@
 
 use super::scene::{Decision, Scene, at, holder, with_key};
 use crate::domain::{
-    Command, Death, Effect, EndingCause, FencingToken, MarkEnding, Outcome, Recover, Refusal,
-    Renew, RunOutcome, Stop, StopReason, Suspect, WhenFull,
+    Command, Effect, EndingCause, FencingToken, MarkEnding, Outcome, Recover, RecoveryBasis,
+    Refusal, Renew, RunOutcome, Stop, StopReason, Suspect, WhenFull,
 };
 use crate::testing;
 
@@ -220,7 +220,7 @@ fn a_heartbeat_that_counts_more_redrives_goes_on_at_once() {
     scene.renew("a", token, 1).unwrap();
     end(&mut scene, 5);
     let mut recovered = scene.clone();
-    recovered.recover("a", Death::Seen, 6).unwrap();
+    recovered.recover("a", RecoveryBasis::Seen, 6).unwrap();
 
     let kept = redriven(&mut scene, token, 1, 7).unwrap();
     let back = redriven(&mut recovered, token, 1, 7).unwrap();
@@ -243,7 +243,7 @@ fn a_heartbeat_of_the_attempt_before_the_end_brings_nothing_back() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let token = scene.token("a");
     scene.renew("a", token, 1).unwrap();
-    scene.recover("a", Death::Seen, 6).unwrap();
+    scene.recover("a", RecoveryBasis::Seen, 6).unwrap();
 
     let late = redriven(&mut scene, token, 0, 7);
 
@@ -309,7 +309,7 @@ fn a_stopped_holder_that_waits_again_and_dies_leaves_its_permit() {
     scene.acquire("a", WhenFull::Replace, 3).unwrap();
     assert_eq!(scene.line(), ["a", "b"]);
 
-    let done = scene.recover("a", Death::Seen, 4).unwrap();
+    let done = scene.recover("a", RecoveryBasis::Seen, 4).unwrap();
 
     assert!(scene.holders().is_empty(), "{:?}", scene.holders());
     assert!(done.effects.contains(&Effect::HandOver), "{done:?}");
@@ -338,7 +338,7 @@ fn a_stopped_holder_joins_the_queue_by_what_was_seen() {
     let done = scene.queue("a", 3).unwrap();
 
     assert!(matches!(done.outcome, Outcome::Queued { .. }), "{done:?}");
-    assert!(done.blind.is_none(), "{:?}", done.blind);
+    assert!(done.fast_path.is_none(), "{:?}", done.fast_path);
     assert_eq!(scene.line(), ["b", "a"]);
 }
 

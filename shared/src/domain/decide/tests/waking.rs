@@ -1,10 +1,10 @@
 //! No waiter is left beside a free permit: the sweep's time, hand-overs, side items.
 
 use super::super::release;
-use super::scene::{Scene, at, holder, order};
+use super::scene::{Scene, at, audit_note, holder};
 use crate::domain::{
-    Command, Death, Effect, Evict, Outcome, Recover, RunOutcome, Seconds, Snapshot, StalePolicy,
-    WaiterId, WhenFull, decide,
+    Command, Effect, Evict, Outcome, Recover, RecoveryBasis, RunOutcome, Seconds, Snapshot,
+    StalePolicy, WaiterId, WhenFull, decide,
 };
 use crate::testing;
 
@@ -78,7 +78,7 @@ fn a_waiter_that_asks_again_confirms_its_grant() {
     scene.queue("b", 1).unwrap();
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();
     let unconfirmed = Command::Recover(Recover {
-        death: Death::Unconfirmed,
+        basis: RecoveryBasis::Unconfirmed,
         ..testing::recover(holder("b"), scene.token("b"), scene.seen("b"))
     });
     let mut dead = scene.clone();
@@ -98,7 +98,7 @@ fn a_dropped_place_never_takes_a_permit() {
     scene.queue("b", 1).unwrap();
     let drop = Command::DropWaiter(Evict {
         holder: holder("b"),
-        order: order("its execution is over"),
+        audit: audit_note("its execution is over"),
     });
     let mut waiting = scene.clone();
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();
@@ -123,7 +123,7 @@ fn a_resumed_holder_is_not_frozen_again_by_what_the_operator_has_seen() {
     scene.renew("a", token, 50).unwrap();
     scene.renew("a", token, 100).unwrap();
 
-    let resume = Command::Resume(order("it is well"));
+    let resume = Command::Resume(audit_note("it is well"));
     scene.carry_out(&resume, 110).unwrap();
     let next = scene.renew("a", token, 120).unwrap();
     scene.renew("a", token, 170).unwrap();

@@ -3,7 +3,7 @@
 use super::super::{RUNNING, after, ended, lease, replaced, suspect, task};
 use super::{World, ended_at, with_work};
 use crate::domain::{ExecutionEnd, HolderId, Lease, LockKey, Outcome, Seconds, StalePolicy};
-use crate::recovery::{Check, Inspection, Ownership, Step};
+use crate::recovery::{Check, CheckStep, Inspection, Ownership};
 
 fn frozen() -> Outcome {
     Outcome::Frozen {
@@ -151,5 +151,5 @@ fn a_holder_that_is_no_execution_has_no_replacer_to_describe() {
 
     let step = check.begin(after(1));
 
-    assert_eq!(step, Step::Over(Inspection::Held));
+    assert_eq!(step, CheckStep::Over(Inspection::Held));
 }

@@ -18,7 +18,7 @@ fn hand_over(outcome: RunOutcome) -> (LockRecord, Transition) {
 #[test]
 fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
     let (before, done) = hand_over(RunOutcome::Succeeded);
-    let guard = done.narrow.unwrap();
+    let guard = done.narrow_guard.unwrap();
 
     let mut arrived = before.clone();
     enter(&mut arrived, "c");
@@ -61,7 +61,7 @@ fn a_hand_over_of_several_permits_needs_all_the_others_held() {
     let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
     assert_eq!(scene.holders(), ["a", "c"]);
 
-    let guard = done.narrow.unwrap();
+    let guard = done.narrow_guard.unwrap();
 
     let mut released = before.clone();
     released.holders.remove(&holder("a"));
@@ -78,7 +78,7 @@ fn a_hand_over_that_spares_another_holder_needs_its_lease_as_it_was_seen() {
     assert_eq!(scene.holders(), ["a", "c"]);
     assert_eq!(scene.record().holders[&holder("a")].replaced_by, None);
 
-    let guard = done.narrow.unwrap();
+    let guard = done.narrow_guard.unwrap();
 
     let mut renewed = before.clone();
     move_lease(&mut renewed);
@@ -109,12 +109,12 @@ fn a_decision_without_a_narrow_guard_needs_the_version_that_was_seen() {
 /// The numbers of a record that is written anew have to be known.
 #[test]
 fn a_place_is_taken_without_a_look_only_where_the_lock_keeps_its_capacity() {
-    for (permits, blind) in [(2, true), (3, false)] {
+    for (permits, fast) in [(2, true), (3, false)] {
         let mut scene = Scene::new(2);
         let mut first = scene.terms("a");
         first.min_interval = Some(Seconds::of(600));
         scene.ask(first, WhenFull::Refuse, 50).unwrap();
-        if !blind {
+        if !fast {
             scene.release("a", RunOutcome::Succeeded, 60).unwrap();
         }
         let mut terms = scene.terms("b");
@@ -122,9 +122,9 @@ fn a_place_is_taken_without_a_look_only_where_the_lock_keeps_its_capacity() {
 
         let done = scene.ask(terms, WhenFull::Queue { most: 9 }, NOW).unwrap();
 
-        assert_eq!(done.blind.is_some(), blind, "{permits} permits");
+        assert_eq!(done.fast_path.is_some(), fast, "{permits} permits");
         assert_eq!(i64::from(scene.record().permits.get()), permits);
-        if !blind {
+        if !fast {
             assert_eq!(
                 scene.record().due,
                 Some(at(NOW)),

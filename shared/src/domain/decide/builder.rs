@@ -8,7 +8,7 @@ use crate::domain::{
 };
 
 /// A transition under construction.
-pub(super) struct Draft<'a> {
+pub(super) struct TransitionBuilder<'a> {
     before: &'a LockRecord,
     pub(super) next: LockRecord,
     pub(super) runs: Vec<(RunGuard, RunWrite)>,
@@ -18,7 +18,7 @@ pub(super) struct Draft<'a> {
     admitted: bool,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> TransitionBuilder<'a> {
     pub(super) fn of(before: &'a LockRecord) -> Self {
         Self {
             before,
@@ -208,12 +208,12 @@ impl<'a> Draft<'a> {
 
     pub(super) fn finish(mut self, outcome: Outcome, now: Timestamp) -> Transition {
         self.next.due_for_waiters(now);
-        let narrow = self.narrow_guard(now);
+        let narrow_guard = self.narrow_guard(now);
         Transition {
             runs: self.runs,
             waiter: self.waiter,
             effects: self.effects,
-            narrow,
+            narrow_guard,
             ..Transition::to(self.next, outcome)
         }
     }

@@ -15,7 +15,7 @@ use super::update::{Assign, Update};
 
 /// A write that needs no read first: where its guard holds, it does what [`super::decide()`] does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Fast {
+pub struct FastPath {
     /// The write.
     pub change: Change,
     promise: Promise,
@@ -35,7 +35,7 @@ enum Promise {
     PlaceOf(WaiterId),
 }
 
-impl Fast {
+impl FastPath {
     /// The outcome of the command. `after` is the record after the write, if the change reads it
     /// back; `None` if the outcome needs a record that `after` does not have.
     #[must_use]
@@ -62,7 +62,7 @@ impl Fast {
 
 /// The write of `command` at `now` that needs no read first, if it has one.
 #[must_use]
-pub fn fast(command: &Command, now: Timestamp) -> Option<Fast> {
+pub fn fast_path(command: &Command, now: Timestamp) -> Option<FastPath> {
     match command {
         // The step before a waiting state found the lock full, so a place in the queue is the
         // likely write.
@@ -81,7 +81,7 @@ pub fn fast(command: &Command, now: Timestamp) -> Option<Fast> {
 
 /// The token is the time, which is known before the write. After a clock stepped back the guard
 /// fails, and the observed path continues from the last token.
-fn fast_acquire(acquire: &Acquire, now: Timestamp) -> Fast {
+fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
     let terms = &acquire.terms;
     let token = FencingToken::next(FencingToken::NONE, now);
     let lease: Lease = terms.lease(token, now);
@@ -116,7 +116,7 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> Fast {
         waiter: None,
         read_back: false,
     };
-    Fast {
+    FastPath {
         change,
         promise: Promise::Known(Outcome::Granted { lease }),
     }
@@ -124,7 +124,7 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> Fast {
 
 /// A place at the end of the queue of a full lock. Arrivals only append, so they do not conflict
 /// with each other. A write that frees a permit of a full lock brings the sweep's time forward.
-fn fast_enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> Fast {
+fn fast_enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> FastPath {
     append(acquire, most, now, vec![Clause::AtCapacity])
 }
 
@@ -135,7 +135,7 @@ pub(super) fn enqueue(
     most: usize,
     record: &LockRecord,
     now: Timestamp,
-) -> Option<Fast> {
+) -> Option<FastPath> {
     if !record.has_room() {
         return Some(fast_enqueue(acquire, most, now));
     }
@@ -145,7 +145,7 @@ pub(super) fn enqueue(
     Some(append(acquire, most, now, clauses))
 }
 
-fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> Fast {
+fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> FastPath {
     let terms = &acquire.terms;
     let id = WaiterId::of(&terms.holder);
     let mut guard = vec![
@@ -164,13 +164,13 @@ fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> F
         waiter: None,
         read_back: true,
     };
-    Fast {
+    FastPath {
         change,
         promise: Promise::PlaceOf(id),
     }
 }
 
-fn fast_renew(renew: &Renew, now: Timestamp) -> Fast {
+fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
     let holder = &renew.holder;
     let redrives = renew.redrives.into_iter();
     let mut guard = vec![
@@ -191,7 +191,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Fast {
         waiter: None,
         read_back: true,
     };
-    Fast {
+    FastPath {
         change,
         promise: Promise::LeaseOf(renew.holder.clone(), renew.token),
     }
@@ -199,7 +199,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Fast {
 
 /// A release that has a heartbeat state to end cannot be fast: a transaction returns nothing, and
 /// the task token is in the record. Its guard fails, and the conflict returns the record.
-fn fast_release(release: &Release, now: Timestamp) -> Fast {
+fn fast_release(release: &Release, now: Timestamp) -> FastPath {
     let holder = &release.holder;
     let run = Run {
         end: Some(ended(release.outcome, None, release.retention, now)),
@@ -224,7 +224,7 @@ fn fast_release(release: &Release, now: Timestamp) -> Fast {
         at: now,
         already: false,
     };
-    Fast {
+    FastPath {
         change,
         promise: Promise::Known(outcome),
     }
