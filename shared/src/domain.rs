@@ -1,12 +1,13 @@
 //! The lock protocol as pure data and pure functions.
 //!
 //! A [`LockRecord`] is the whole state of one lock. [`decide`] applies a [`Command`] to it and
-//! returns a [`Transition`] or a [`Refusal`]. [`fast`] returns a write that needs no read first: a
+//! returns a [`Transition`] or a [`Refusal`]. [`fast_path`] returns a write that needs no read first: a
 //! [`Guard`] and an [`Update`], both plain data that any store can evaluate.
 //!
 //! May depend on: `core` and `std` only (and `thiserror` for the wording of errors, `sha2` for the
 //! short names of waiters, `time` for RFC 3339). No clock, no randomness, no I/O, no JSON, no AWS type.
 
+mod child;
 mod command;
 mod decide;
 mod execution;
@@ -22,6 +23,7 @@ mod refusal;
 mod run;
 mod stale;
 mod standing;
+mod state_machine;
 mod task;
 mod task_arn;
 mod task_group;
@@ -37,6 +39,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub use child::{child_arn, child_name, child_stem, parse_child};
 pub use command::{
     Acquire, AuditNote, Command, Evict, Freeze, MarkEnding, NoteTask, Recover, RecoveryBasis,
     Release, Renew, Settle, Stop, StopReason, Suspect, WhenFull,
@@ -55,6 +58,7 @@ pub use refusal::Refusal;
 pub use run::{Run, RunEnd, RunId, RunKey, RunOutcome, RunWrite};
 pub use stale::{StalePolicy, Staleness};
 pub use standing::{Execution, Standing, standing};
+pub use state_machine::StateMachineArn;
 pub use task::{Container, Task};
 pub use task_arn::TaskArn;
 pub use task_group::{parse_group, task_group};
@@ -65,4 +69,4 @@ pub use time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp, rfc3339};
 pub use token::FencingToken;
 pub use transition::{Dismissal, Effect, Outcome, Snapshot, Transition};
 pub use update::{Assign, Update};
-pub use work::{TaskEnd, Work};
+pub use work::{TaskEnd, TaskSet, Work};

@@ -12,13 +12,14 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use check::work_requests;
 pub use check::{Alert, Check, CheckAnswer, CheckStep, Inspection, Request};
 pub(crate) use ended::over;
-pub use ended::work_succeeded;
+pub use ended::tasks_succeeded;
 pub(crate) use evidence::lags_behind;
 pub use evidence::{
     Evidence, ExecutionEvent, ExecutionObservation, Hint, LAG_MAX, Ownership, TaskObservation,
-    TasksObservation,
+    WorkObservation,
 };
 pub use judge::judge;
 
@@ -51,15 +52,15 @@ pub enum Action {
         /// The evidence in words.
         evidence: String,
     },
-    /// Stops its execution and tasks. Its permit is free once they have been confirmed to have
+    /// Stops its execution and its work. Its permit is free once they have been confirmed to have
     /// stopped.
     Stop {
         /// What has to be written before anything is stopped.
         commit: Commitment,
         /// Whether its execution is to be stopped.
         execution: bool,
-        /// The ARNs of the tasks that are to be stopped.
-        tasks: Vec<String>,
+        /// The ARNs of the tasks, or of the execution of its work, that are to be stopped.
+        work: Vec<String>,
         /// Why.
         why: String,
     },

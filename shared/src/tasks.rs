@@ -5,7 +5,7 @@ pub mod ecs;
 #[cfg(feature = "test-util")]
 pub mod memory;
 
-use crate::domain::{Task, TaskArn, Timestamp, Work};
+use crate::domain::{Task, TaskArn, TaskSet, Timestamp};
 
 /// Longest protection of a task, in minutes
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>).
@@ -37,7 +37,7 @@ pub trait Tasks: Send + Sync {
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
     fn of_group(
         &self,
-        work: &Work,
+        work: &TaskSet,
         group: &str,
     ) -> impl Future<Output = Result<Vec<Task>, TasksError>> + Send;
 
@@ -86,7 +86,7 @@ pub enum TasksError {
 impl<T: Tasks> Tasks for &T {
     fn of_group(
         &self,
-        work: &Work,
+        work: &TaskSet,
         group: &str,
     ) -> impl Future<Output = Result<Vec<Task>, TasksError>> + Send {
         (**self).of_group(work, group)

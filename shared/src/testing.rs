@@ -2,8 +2,8 @@
 
 use crate::domain::{
     Acquire, AuditNote, FencingToken, HolderId, LeaseVersion, Permits, Recover, RecoveryBasis,
-    Release, Renew, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskToken, Terms, WhenFull,
-    Work,
+    Release, Renew, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskSet, TaskToken, Terms,
+    WhenFull,
 };
 
 /// How long the commands below keep the history of a run.
@@ -99,8 +99,8 @@ pub fn audit_note(actor: HolderId, note: &str) -> AuditNote {
 }
 
 /// Tasks of any family and container in `cluster`.
-pub fn work(cluster: &str) -> Work {
-    Work {
+pub fn work(cluster: &str) -> TaskSet {
+    TaskSet {
         cluster: cluster.into(),
         family: None,
         container: None,

@@ -60,11 +60,10 @@ async fn an_event_of_an_execution_says_which_and_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn an_event_of_a_task_says_which_in_which_version_and_cluster() {
+async fn an_event_of_a_task_says_which_and_in_which_version() {
     let base = task_event("a", &task("t", 3, true), &json!({ "token": 7 }), "STOPPED");
     let cases = cases! {
         "detail.taskArn", NULL => "missing field `taskArn`";
-        "detail.clusterArn", NULL => "missing field `clusterArn`";
         "detail.lastStatus", NULL => "missing field `lastStatus`";
         "detail.version", NULL => "missing field `version`";
         "detail.version", "3" => "detail.version", "string \"3\"";

@@ -17,6 +17,21 @@ async fn a_stale_policy_is_one_of_three() {
 }
 
 #[tokio::test]
+async fn a_workflow_as_work_is_named_by_its_arn_alone() {
+    let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
+    let mut base = base("skip");
+    base["work"] = json!({ "stateMachineArn": machine });
+    let cases = cases! {
+        "work.stateMachineArn", "etl" => "work.stateMachineArn", "the ARN of a state machine";
+        "work.stateMachineArn", machine.replace("stateMachine", "activity") => "the ARN of a state machine";
+        "work.family", "report" => "work.family", "only with work.cluster";
+        "work.container", "app" => "work.container", "only with work.cluster";
+    };
+
+    assert_acquire_refuses(&base, cases).await;
+}
+
+#[tokio::test]
 async fn a_time_without_progress_is_a_second_to_a_year() {
     let range = "from 1 to 31536000";
     let field = "noProgressSeconds";
@@ -36,7 +51,8 @@ async fn a_place_of_work_has_names_that_ecs_would_take() {
     let cases = cases! {
         "work", "batch" => "work", "string \"batch\"";
         "work", json!([]) => "work";
-        "work.cluster", NULL => "work", "missing field `cluster`";
+        "work.cluster", NULL => "work", "cluster", "stateMachineArn";
+        "work.stateMachineArn", "nightly" => "work.stateMachineArn", "without work.cluster";
         "work.cluster", "" => "work.cluster", "1 to 512";
         "work.cluster", "my batch" => "work.cluster", "my batch", "1 to 512";
         "work.cluster", "bätch" => "work.cluster", "b\\u{e4}tch";

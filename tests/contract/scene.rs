@@ -4,7 +4,7 @@ use crate::functions::{Functions, RETENTION, key};
 use lockstep::contract::EventKind;
 use lockstep::domain::{
     AuditNote, Container, Execution, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, Task,
-    Work, rfc3339, task_group,
+    TaskSet, rfc3339, task_group,
 };
 use lockstep::events::{Event, EventDetail};
 use lockstep::executions::ExecutionsError;
@@ -40,7 +40,7 @@ pub(crate) fn waiting(name: &str, token: &str) -> Value {
 }
 
 /// Where the tasks of these tests run.
-pub(crate) fn work() -> Work {
+pub(crate) fn work() -> TaskSet {
     testing::work(CLUSTER)
 }
 

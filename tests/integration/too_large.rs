@@ -4,7 +4,7 @@ use crate::fixture::{Fixture, acquire, release, renew, run_key};
 use lockstep::contract::ErrorName;
 use lockstep::domain::{
     Acquire, Change, Clause, FencingToken, Guard, LockRecord, Outcome, Permits, Run, RunGuard,
-    RunId, RunWrite, Update, Work,
+    RunId, RunWrite, TaskSet, Update, Work,
 };
 use lockstep::error::Error;
 use lockstep::protocol::ProtocolError;
@@ -112,10 +112,10 @@ fn assert_helpful(fixture: &Fixture, error: ProtocolError) {
 fn large(number: u64) -> Acquire {
     let mut acquire = acquire(&format!("large-{number}"));
     acquire.terms.permits = Permits::new(100).unwrap();
-    acquire.terms.work = Some(Work {
+    acquire.terms.work = Some(Work::Tasks(TaskSet {
         container: None,
         cluster: "c".repeat(6000),
         family: None,
-    });
+    }));
     acquire
 }

@@ -4,7 +4,8 @@ use crate::state::Who;
 use crate::world::{World, at};
 use lockstep::domain::{
     Acquire, AuditNote, Command, Evict, FencingToken, Lease, MarkEnding, Permits, Recover,
-    RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, TaskToken, Terms, WhenFull, Work,
+    RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, TaskSet, TaskToken, Terms,
+    WhenFull, Work,
 };
 use lockstep::testing;
 
@@ -96,10 +97,10 @@ impl World {
 
 /// Where the tasks of an execution are found.
 fn work() -> Work {
-    Work {
+    Work::Tasks(TaskSet {
         container: Some("main".into()),
         ..testing::work("c")
-    }
+    })
 }
 
 /// The task token of a waiting state.

@@ -3,7 +3,7 @@
 
 use lockstep::domain::{Assign, Change, Clause, Command, LockRecord, Update};
 use lockstep::protocol::Reply;
-use lockstep::recovery::{CheckAnswer, TasksObservation};
+use lockstep::recovery::{CheckAnswer, WorkObservation};
 use lockstep::store::Commit;
 use std::borrow::Cow;
 
@@ -67,7 +67,7 @@ impl Mutant {
 
     /// Doctors what a check sees.
     pub(crate) fn sight(self, answer: &mut CheckAnswer) {
-        let CheckAnswer::Tasks(TasksObservation::Seen(tasks)) = answer else {
+        let CheckAnswer::Work(WorkObservation::Tasks(tasks)) = answer else {
             return;
         };
         match self {

@@ -7,7 +7,7 @@ use lockstep::domain::{
 };
 use lockstep::recovery::{
     CheckAnswer, ExecutionEvent, ExecutionObservation, Hint, Ownership, Request, TaskObservation,
-    TasksObservation,
+    WorkObservation,
 };
 use lockstep::testing;
 
@@ -74,18 +74,18 @@ impl World {
                 Some(CheckAnswer::Execution(ExecutionObservation::Seen(seen)))
             }
             (Request::ListTasks(..), Sighting::Blind) => {
-                Some(CheckAnswer::Tasks(TasksObservation::Hidden(hidden())))
+                Some(CheckAnswer::Work(WorkObservation::Hidden(hidden())))
             }
             (Request::ListTasks(..), Sighting::Clear) => {
                 let work = state.executions[who].work;
-                Some(CheckAnswer::Tasks(TasksObservation::Seen(tasks(
+                Some(CheckAnswer::Work(WorkObservation::Tasks(tasks(
                     state, who, work,
                 ))))
             }
             (Request::ListTasks(..), Sighting::Late) => state.executions[who]
                 .work
                 .ended()
-                .then(|| CheckAnswer::Tasks(TasksObservation::Seen(tasks(state, who, Work::Runs)))),
+                .then(|| CheckAnswer::Work(WorkObservation::Tasks(tasks(state, who, Work::Runs)))),
             (Request::ProveOwnership(_), Sighting::Clear) => {
                 Some(CheckAnswer::Ownership(Ownership::Proven))
             }

@@ -39,6 +39,11 @@ pub struct Granted {
     pub heartbeat_seconds: u32,
     /// The ECS group that the run's tasks belong to: `lockstep:<lock>:<holder hash>`.
     pub task_group: String,
+    /// With `work.stateMachineArn`: the ARN of the execution that does the work, up to the hyphen and
+    /// the number of redrives that follow it, as in `lockstep-<lock>-<token>` and `-0`. Start it under
+    /// this name, so that its end frees the permit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_arn: Option<String>,
     /// The same for the container: environment variables in the form that ECS container overrides
     /// take, so that a workflow passes them on as they are.
     pub environment: Vec<EnvironmentVariable>,

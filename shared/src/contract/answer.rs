@@ -6,7 +6,8 @@ use super::acquired::{
 };
 use super::grant::Grant;
 use crate::domain::{
-    HolderId, Lease, LockKey, Run, RunKey, TaskArn, Timestamp, rfc3339, task_group,
+    HolderId, Lease, LockKey, Run, RunKey, TaskArn, Timestamp, Work, child_stem, rfc3339,
+    task_group,
 };
 
 impl Granted {
@@ -33,6 +34,13 @@ impl Granted {
             expires_at: rfc3339(lease.expires_at),
             heartbeat_seconds: lease.heartbeat.get(),
             task_group: task_group(lock, holder),
+            execution_arn: lease.work.as_ref().and_then(|work| match work {
+                Work::Workflow(machine) => {
+                    let arn = machine.execution(&child_stem(lock, lease.token));
+                    arn.ok().map(|arn| arn.to_string())
+                }
+                Work::Tasks(_) => None,
+            }),
             environment: environment.collect(),
             taken_from: None,
         }

@@ -9,7 +9,6 @@ use super::parse::{InvalidRequest, parse, parse_in, quoted, text};
 use crate::contract::{EventKind, SOURCE};
 use crate::domain::{
     ExecutionArn, ExecutionDescription, FencingToken, HolderId, LockKey, RunKey, Task, TaskToken,
-    Work,
 };
 use aws_lambda_events::eventbridge::EventBridgeEvent;
 use serde::Deserialize;
@@ -27,8 +26,6 @@ pub enum Trigger {
         lock: LockKey,
         /// The hash of its holder, as in the task's group.
         holder_hash: String,
-        /// The cluster of the task. The run may have other tasks there, of other families.
-        work: Work,
         /// The task.
         task: Task,
         /// The fencing token in the environment of the task's containers, if one is there.
@@ -43,6 +40,8 @@ pub enum Trigger {
         seen: ExecutionDescription,
         /// The lock that its input names, if any.
         lock: Option<LockKey>,
+        /// The lock and the token of the grant whose work it is, if exclusive-run started it as work.
+        work_of: Option<(LockKey, FencingToken)>,
     },
     /// A container has handed a permit over to a workflow, whose waiting state it cannot end.
     HandedOver {

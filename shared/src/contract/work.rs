@@ -1,19 +1,21 @@
-//! The cluster, family and container of a run's ECS tasks.
+//! The work of a run: where its ECS tasks or its execution are found.
 
-use super::parse::{InvalidRequest, quoted};
-use crate::domain::Work;
+use super::parse::{InvalidRequest, quoted, text};
+use crate::domain::{StateMachineArn, TaskSet, Work};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a run's ECS tasks are found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a run's work is found: its ECS tasks, by `cluster`, or an execution that its workflow
+/// starts, by `stateMachineArn`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkPlace {
-    /// Name or ARN of the cluster.
+    /// Name or ARN of the cluster of the run's ECS tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
-    pub cluster: String,
+    pub cluster: Option<String>,
     /// Family of the task definition, to narrow the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
@@ -24,22 +26,51 @@ pub struct WorkPlace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub container: Option<String>,
+    /// The state machine, or its version or alias, whose execution is the whole work of the run. Its
+    /// execution has the name that the grant's `executionArn` ends with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
+    pub state_machine_arn: Option<String>,
 }
 
 impl WorkPlace {
     pub(crate) fn check(&self) -> Result<Work, InvalidRequest> {
-        plain("work.cluster", &self.cluster, 512)?;
-        if let Some(family) = &self.family {
-            plain("work.family", family, 255)?;
+        let names = [
+            ("work.cluster", &self.cluster, 512),
+            ("work.family", &self.family, 255),
+            ("work.container", &self.container, 255),
+        ];
+        for (field, value, most) in names {
+            if let Some(value) = value {
+                plain(field, value, most)?;
+            }
         }
-        if let Some(container) = &self.container {
-            plain("work.container", container, 255)?;
+        match (&self.cluster, &self.state_machine_arn) {
+            (Some(cluster), None) => Ok(Work::Tasks(TaskSet {
+                cluster: cluster.clone(),
+                family: self.family.clone(),
+                container: self.container.clone(),
+            })),
+            (None, Some(machine)) => {
+                let rule = "given only with work.cluster";
+                for (field, value, _) in names {
+                    if let Some(value) = value {
+                        return Err(InvalidRequest::new(field, quoted(value), rule));
+                    }
+                }
+                let machine = text("work.stateMachineArn", machine, StateMachineArn::new)?;
+                Ok(Work::Workflow(machine))
+            }
+            (Some(_), Some(machine)) => {
+                let rule = "given only without work.cluster";
+                let field = "work.stateMachineArn";
+                Err(InvalidRequest::new(field, quoted(machine), rule))
+            }
+            (None, None) => {
+                let rule = "given with cluster or with stateMachineArn";
+                Err(InvalidRequest::new("work", "{}", rule))
+            }
         }
-        Ok(Work {
-            cluster: self.cluster.clone(),
-            family: self.family.clone(),
-            container: self.container.clone(),
-        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The check of every name that comes from outside.
 
+use sha2::{Digest, Sha256};
+
 /// A value that breaks the rule of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}")]
@@ -29,6 +31,15 @@ pub(crate) fn check(
     }
     let fits = (1..=max).contains(&value.len()) && value.bytes().all(allowed);
     if fits { Ok(()) } else { Err(Invalid { rule }) }
+}
+
+/// The first `bytes` bytes of the SHA-256 of `text`, as hex digits.
+pub(crate) fn hash(text: &str, bytes: usize) -> String {
+    let hash = Sha256::digest(text);
+    hash.iter()
+        .take(bytes)
+        .map(|b| format!("{b:02x}"))
+        .collect()
 }
 
 /// Visible ASCII: no space, no control character, nothing a terminal or a log could hide.

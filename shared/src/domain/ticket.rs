@@ -2,7 +2,6 @@
 
 use super::holder::HolderId;
 use super::text::{self, Invalid};
-use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// Number of a waiter in the queue of a lock: the smallest one is next.
@@ -55,8 +54,7 @@ impl WaiterId {
     /// The short name of `holder`.
     #[must_use]
     pub fn of(holder: &HolderId) -> Self {
-        let hash = Sha256::digest(holder.as_str());
-        Self(hash.iter().take(8).map(|b| format!("{b:02x}")).collect())
+        Self(text::hash(holder.as_str(), 8))
     }
 
     /// Creates a short name that follows [`Self::RULE`].

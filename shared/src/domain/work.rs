@@ -1,8 +1,19 @@
-//! The ECS tasks that a lock guards: where they are found, and how they end.
+//! The work that a lock guards: where it is found, and how it ends.
+
+use super::state_machine::StateMachineArn;
+
+/// The work of a run, as far as Lockstep can find it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Work {
+    /// ECS tasks.
+    Tasks(TaskSet),
+    /// An execution of this state machine, whose name is [`super::child_name`].
+    Workflow(StateMachineArn),
+}
 
 /// Where the ECS tasks of a run are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Work {
+pub struct TaskSet {
     /// Name or ARN of the cluster.
     pub cluster: String,
     /// Family of the task definition, which narrows the search; `None` searches the whole cluster.

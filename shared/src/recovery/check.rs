@@ -1,11 +1,11 @@
 //! One check of a holder, as a state machine without I/O: it yields requests and takes answers.
 //!
 //! ```text
-//!  describe the execution ─▶ its task ─▶ its tasks ─▶ its replacer ─▶ judge ◀─▶ prove ownership
+//!  describe the execution ─▶ its task ─▶ its work ─▶ its replacer ─▶ judge ◀─▶ prove ownership
 //!                                                                      │
 //!    leave ◀───────────────────────────────────────────────────────────┤
 //!    write: recover, freeze, suspect, drop the replacer ◀──────────────┤
-//!    commit the stop ─▶ StopExecution ─▶ StopTask … ─▶ once more from the start ◀┘
+//!    commit the stop ─▶ StopExecution ─▶ stop the work ─▶ once more from the start ◀┘
 //!         │ a heartbeat came first
 //!         └─▶ load the lease ─▶ once more from the start
 //! ```
@@ -15,10 +15,10 @@ mod exchange;
 
 pub use exchange::{Alert, CheckAnswer, CheckStep, Inspection, Request};
 
-use super::{Action, Evidence, ExecutionObservation, Hint, Ownership, judge};
+use super::{Action, Evidence, ExecutionObservation, Hint, Ownership, WorkObservation, judge};
 use crate::domain::{
     Command, Ending, EndingCause, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
-    RunOutcome, Seconds, TaskArn, Timestamp, WaiterId, task_group,
+    RunOutcome, Seconds, TaskArn, Timestamp, WaiterId, Work, child_arn, task_group,
 };
 use std::collections::VecDeque;
 
@@ -62,7 +62,7 @@ enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct StopPlan {
     execution: bool,
-    tasks: Vec<String>,
+    work: Vec<String>,
     why: String,
 }
 
@@ -156,8 +156,6 @@ impl Check {
     fn gather(&mut self) {
         let execution = ExecutionArn::of_holder(&self.holder);
         let task = TaskArn::of_holder(&self.holder);
-        let work = self.lease.work.clone();
-        let group = task_group(&self.lock, &self.holder);
         let replacer = self.lease.replaced_by.as_ref();
         let replacer = replacer.filter(|_| execution.is_some());
         let waits = replacer.map(WaiterId::of);
@@ -167,12 +165,18 @@ impl Check {
         self.queue = [
             execution.map(Request::DescribeExecution),
             task.map(Request::DescribeTask),
-            work.map(|work| Request::ListTasks(work, group)),
-            replacer.map(Request::DescribeExecution),
-            waits.map(Request::LoadWaiter),
         ]
         .into_iter()
         .flatten()
+        .chain(work_requests(&self.lock, &self.holder, &self.lease))
+        .chain(
+            [
+                replacer.map(Request::DescribeExecution),
+                waits.map(Request::LoadWaiter),
+            ]
+            .into_iter()
+            .flatten(),
+        )
         .collect();
     }
 
@@ -187,7 +191,15 @@ impl Check {
             }
             CheckAnswer::Execution(observed) => evidence.replacer = observed,
             CheckAnswer::Task(observed) => evidence.task = observed,
-            CheckAnswer::Tasks(observed) => evidence.tasks = observed,
+            CheckAnswer::Work(observed) => {
+                // An earlier attempt was over when this one was started.
+                if observed != WorkObservation::Execution(None) {
+                    let is_earlier =
+                        |request: &Request| matches!(request, Request::DescribeWork(_));
+                    self.queue.retain(|request| !is_earlier(request));
+                }
+                evidence.work = observed;
+            }
             CheckAnswer::Ownership(ownership) => evidence.ownership = ownership,
             CheckAnswer::Waiter(waiter) => {
                 let waiter = waiter.as_ref();
@@ -251,12 +263,12 @@ impl Check {
             Action::Stop {
                 commit,
                 execution,
-                tasks,
+                work,
                 why,
             } => {
                 let plan = StopPlan {
                     execution,
-                    tasks,
+                    work,
                     why,
                 };
                 match self.commitment(commit) {
@@ -301,12 +313,19 @@ impl Check {
         let cause = format!("lock {}: {} {}", self.lock, self.holder, plan.why);
         let execution = ExecutionArn::of_holder(&self.holder).filter(|_| plan.execution);
         let execution = execution.map(|arn| Request::StopExecution(arn, error, cause.clone()));
-        let cluster = self.lease.work.as_ref().map(|work| work.cluster.clone());
-        let cluster = cluster.unwrap_or_default();
-        let tasks = plan.tasks.iter();
-        let tasks =
-            tasks.map(|task| Request::StopTask(cluster.clone(), task.clone(), cause.clone()));
-        self.queue = execution.into_iter().chain(tasks).collect();
+        let work = plan.work.iter().filter_map(|arn| match &self.lease.work {
+            Some(Work::Tasks(set)) => Some(Request::StopTask(
+                set.cluster.clone(),
+                arn.clone(),
+                cause.clone(),
+            )),
+            Some(Work::Workflow(_)) => {
+                let arn = ExecutionArn::new(arn.clone()).ok()?;
+                Some(Request::StopExecution(arn, error, cause.clone()))
+            }
+            None => None,
+        });
+        self.queue = execution.into_iter().chain(work).collect();
         self.stopped = true;
         self.phase = Phase::Stop(plan, false);
     }
@@ -348,5 +367,21 @@ impl Check {
             None if self.doubted => Inspection::Renewed,
             None => Inspection::Held,
         }
+    }
+}
+
+/// The requests for the state of the work of a run. An execution may be of any attempt up to the
+/// last redrive that the holder has reported: the latest that is known counts.
+pub(crate) fn work_requests(lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Request> {
+    match &lease.work {
+        Some(Work::Tasks(set)) => {
+            vec![Request::ListTasks(set.clone(), task_group(lock, holder))]
+        }
+        Some(Work::Workflow(machine)) => {
+            let attempts = (0..=lease.redrives).rev();
+            let arns = attempts.filter_map(|n| child_arn(machine, lock, lease.token, n));
+            arns.map(Request::DescribeWork).collect()
+        }
+        None => Vec::new(),
     }
 }

@@ -1,9 +1,9 @@
 //! How the work of a run ended.
 
 use super::{
-    Action, Evidence, ExecutionObservation, Ownership, TaskObservation, TasksObservation, judge,
+    Action, Evidence, ExecutionObservation, Ownership, TaskObservation, WorkObservation, judge,
 };
-use crate::domain::{Lease, Task, Timestamp};
+use crate::domain::{Lease, Task, Timestamp, Work};
 
 /// The end of a run that lost its permit and continued without it.
 pub(crate) struct Over {
@@ -15,13 +15,13 @@ pub(crate) struct Over {
 pub(crate) fn over(
     lease: &Lease,
     execution: &ExecutionObservation,
-    tasks: &TasksObservation,
+    work: &WorkObservation,
     now: Timestamp,
 ) -> Option<Over> {
     let evidence = Evidence {
         execution: execution.clone(),
         task: TaskObservation::NotOne,
-        tasks: tasks.clone(),
+        work: work.clone(),
         replacer: ExecutionObservation::NotOne,
         gave_up: false,
         ownership: Ownership::NotAsked,
@@ -44,10 +44,13 @@ pub(crate) fn over(
 }
 
 /// Whether the tasks show that the work of the run succeeded: every task of the last attempt ended
-/// by itself, and its container [`crate::domain::Work::container`] exited with 0.
+/// by itself, and its container [`TaskSet::container`](crate::domain::TaskSet::container) exited with 0.
 #[must_use]
-pub fn work_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
-    let container = lease.work.as_ref().and_then(|work| work.container.as_ref());
+pub fn tasks_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
+    let container = match &lease.work {
+        Some(Work::Tasks(set)) => set.container.as_ref(),
+        Some(Work::Workflow(_)) | None => None,
+    };
     let last = tasks.iter().filter_map(|task| task.started_at).max();
     let (Some(container), Some(last)) = (container, last) else {
         return false;

@@ -1,7 +1,8 @@
 //! The evidence about a holder, and its sources.
 
 use crate::domain::{
-    ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds, Task, Timestamp,
+    ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds, Task,
+    Timestamp,
 };
 
 /// How long a described state may lag behind an event.
@@ -20,13 +21,16 @@ pub enum ExecutionObservation {
     Hidden(String),
 }
 
-/// The evidence of a holder's tasks.
+/// The evidence of a run's work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum TasksObservation {
-    /// The run named no cluster.
+pub enum WorkObservation {
+    /// The run named neither a cluster nor a state machine.
     NotNamed,
     /// The tasks that ECS lists.
-    Seen(Vec<Task>),
+    Tasks(Vec<Task>),
+    /// The execution that does the work, with its description; `None` if Step Functions knows none
+    /// of any attempt.
+    Execution(Option<(ExecutionArn, ExecutionDescription)>),
     /// The call failed, and why.
     Hidden(String),
 }
@@ -65,8 +69,8 @@ pub struct Evidence {
     pub execution: ExecutionObservation,
     /// Of itself, where it is a task and not an execution.
     pub task: TaskObservation,
-    /// Of the tasks of its execution.
-    pub tasks: TasksObservation,
+    /// Of its work.
+    pub work: WorkObservation,
     /// Of the execution that waits to replace it, where there is one.
     pub replacer: ExecutionObservation,
     /// Whether that run's time to wait is over. It stays in the queue until its next request or a
@@ -81,10 +85,12 @@ pub struct Evidence {
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Hint {
-    /// An execution has ended.
+    /// The execution of the holder has ended.
     Execution(ExecutionEvent),
-    /// A task has changed.
+    /// A task of the work has changed.
     Task(Task),
+    /// The execution that does the work has ended.
+    Work(ExecutionArn, ExecutionEvent),
 }
 
 /// The end of an execution, as an event reports it.
@@ -120,23 +126,29 @@ impl Evidence {
         Self {
             execution: ExecutionObservation::NotOne,
             task: TaskObservation::NotOne,
-            tasks: TasksObservation::NotNamed,
+            work: WorkObservation::NotNamed,
             replacer: ExecutionObservation::NotOne,
             gave_up: false,
             ownership: Ownership::NotAsked,
         }
     }
 
-    /// Whether the execution has ended and ECS may not list its last task yet: it lists none, or after
-    /// a redrive none that runs, for a stopped one may be of the attempt before.
+    /// Whether the execution has ended and its last work may not be shown yet: none is, or after a
+    /// redrive none that runs, for what has stopped may be of the attempt before.
     pub(super) fn is_unlisted(&self) -> bool {
-        let (ExecutionObservation::Seen(seen), TasksObservation::Seen(tasks)) =
-            (&self.execution, &self.tasks)
-        else {
+        let ExecutionObservation::Seen(seen) = &self.execution else {
             return false;
         };
-        let none = tasks.is_empty();
-        let none_runs = tasks.iter().all(|task| task.stopped);
+        let (none, none_runs) = match &self.work {
+            WorkObservation::Tasks(tasks) => {
+                (tasks.is_empty(), tasks.iter().all(|task| task.stopped))
+            }
+            WorkObservation::Execution(None) => (true, true),
+            WorkObservation::Execution(Some((_, work))) => {
+                (false, work.state != ExecutionState::Running)
+            }
+            WorkObservation::NotNamed | WorkObservation::Hidden(_) => return false,
+        };
         seen.state != ExecutionState::Running && (none || (seen.redrives > 0 && none_runs))
     }
 
@@ -159,7 +171,7 @@ impl Evidence {
                 }
             }
             Hint::Task(event) => {
-                if let TasksObservation::Seen(tasks) = &mut self.tasks {
+                if let WorkObservation::Tasks(tasks) = &mut self.work {
                     if tasks.iter().all(|task| task.arn != event.arn) {
                         tasks.push(event.clone());
                     }
@@ -167,6 +179,17 @@ impl Evidence {
                         .iter_mut()
                         .filter(|task| task.arn == event.arn && task.version < event.version);
                     older.by_ref().for_each(|task| *task = event.clone());
+                }
+            }
+            Hint::Work(arn, event) => {
+                if let WorkObservation::Execution(Some((seen_arn, seen))) = &mut self.work
+                    && seen_arn == arn
+                    && seen.state == ExecutionState::Running
+                    && seen.redrives <= event.redrives
+                    && now < event.at.plus(LAG_MAX)
+                {
+                    seen.state = ExecutionState::Ended(event.end);
+                    seen.stopped_at = Some(event.at);
                 }
             }
         }

@@ -2,11 +2,11 @@
 
 use super::{
     Action, Commitment, Evidence, ExecutionObservation, LIST_LAG, Ownership, TaskObservation,
-    TasksObservation, work_succeeded,
+    WorkObservation, tasks_succeeded,
 };
 use crate::domain::{
     EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, RecoveryBasis, Seconds,
-    StalePolicy, Staleness, StopReason, Task, Timestamp,
+    StalePolicy, Staleness, StopReason, Timestamp,
 };
 
 /// Time after a hand-over in which its waiter has to confirm it, before it counts as silent.
@@ -55,7 +55,7 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
             ExecutionState::Ended(_) if evidence.is_unlisted() && is_recent(seen, now) => {
                 unsettled(lease)
             }
-            ExecutionState::Ended(end) => ended(lease, &evidence.tasks, &in_words(end), now),
+            ExecutionState::Ended(end) => ended(lease, &evidence.work, &in_words(end), now),
             ExecutionState::Running => owned(evidence, running(lease, evidence, now)),
         },
         // A new execution may not be known yet: DescribeExecution is eventually consistent
@@ -63,7 +63,7 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         ExecutionObservation::Unknown if !lease.is_dead(now) => Action::Leave,
         ExecutionObservation::Unknown => {
             let words = "Step Functions does not know the execution any more";
-            ended(lease, &evidence.tasks, words, now)
+            ended(lease, &evidence.work, words, now)
         }
         ExecutionObservation::Hidden(why) => hidden(lease, why, now),
         ExecutionObservation::NotOne => not_an_execution(&evidence.task, lease.is_dead(now)),
@@ -118,7 +118,7 @@ fn unsettled(lease: &Lease) -> Action {
     Action::Stop {
         commit: Commitment::Ending,
         execution: false,
-        tasks: Vec::new(),
+        work: Vec::new(),
         why: "the execution has just ended, and ECS may not list its task yet".into(),
     }
 }
@@ -140,69 +140,89 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     }
 }
 
-fn ended(lease: &Lease, tasks: &TasksObservation, execution: &str, now: Timestamp) -> Action {
-    let tasks = match tasks {
-        TasksObservation::NotNamed => {
-            return Action::Recover {
-                basis: RecoveryBasis::Seen,
-                succeeded: false,
-                evidence: execution.to_owned(),
-            };
-        }
-        TasksObservation::Hidden(why) => return hidden(lease, why, now),
-        TasksObservation::Seen(tasks) => tasks,
-    };
-    let alive = at_work(tasks);
+fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp) -> Action {
+    if work == &WorkObservation::NotNamed {
+        return Action::Recover {
+            basis: RecoveryBasis::Seen,
+            succeeded: false,
+            evidence: execution.to_owned(),
+        };
+    }
+    if let WorkObservation::Hidden(why) = work {
+        return hidden(lease, why, now);
+    }
+    let alive = at_work(work);
     if alive.is_empty() {
-        return stopped(lease, tasks, execution);
+        return stopped(lease, work, execution);
     }
     Action::Stop {
-        // The mark is requested even if it is set: these tasks are to be stopped only if the lease
-        // has not been renewed since they were listed.
+        // The mark is requested even if it is set: this work is to be stopped only if the lease has
+        // not been renewed since it was seen.
         commit: match lease.is_stopped() {
             true => Commitment::Done,
             false => Commitment::Ending,
         },
         execution: false,
-        tasks: alive,
-        why: format!("{execution}, but its task still runs"),
+        work: alive,
+        why: match work {
+            WorkObservation::Execution(_) => format!("{execution}, but its work still runs"),
+            _ => format!("{execution}, but its task still runs"),
+        },
     }
 }
 
-/// The recovery of a holder none of whose tasks runs.
-fn stopped(lease: &Lease, tasks: &[Task], execution: &str) -> Action {
-    let succeeded = work_succeeded(lease, tasks);
-    let tasks = match tasks.len() {
-        _ if succeeded => "its work had succeeded".into(),
-        0 => "none of its tasks runs".into(),
-        count => format!("{count} task(s) stopped"),
+/// The recovery of a holder whose work does not run.
+fn stopped(lease: &Lease, work: &WorkObservation, execution: &str) -> Action {
+    let (succeeded, end) = match work {
+        WorkObservation::Tasks(tasks) => (
+            tasks_succeeded(lease, tasks),
+            match tasks.len() {
+                0 => "none of its tasks runs".into(),
+                count => format!("{count} task(s) stopped"),
+            },
+        ),
+        WorkObservation::Execution(Some((
+            _,
+            ExecutionDescription {
+                state: ExecutionState::Ended(end),
+                ..
+            },
+        ))) => (
+            *end == ExecutionEnd::Succeeded,
+            format!("its work is {}", end.as_str()),
+        ),
+        _ => (false, "its work was not started".into()),
+    };
+    let end = match succeeded {
+        true => "its work had succeeded".into(),
+        false => end,
     };
     Action::Recover {
         basis: RecoveryBasis::Seen,
         succeeded,
-        evidence: format!("{execution}; {tasks}"),
+        evidence: format!("{execution}; {end}"),
     }
 }
 
 fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
-    let (tasks, all_stopped) = match &evidence.tasks {
-        TasksObservation::Seen(tasks) => {
-            let alive = at_work(tasks);
-            let stopped = (alive.is_empty() && !tasks.is_empty()).then_some(tasks);
-            (alive, stopped)
-        }
-        TasksObservation::NotNamed | TasksObservation::Hidden(_) => (Vec::new(), None),
+    let work = at_work(&evidence.work);
+    let is_seen = match &evidence.work {
+        WorkObservation::Tasks(tasks) => !tasks.is_empty(),
+        WorkObservation::Execution(seen) => seen.is_some(),
+        WorkObservation::NotNamed | WorkObservation::Hidden(_) => false,
     };
+    let all_stopped = is_seen && work.is_empty();
     let cause = lease.ending.map(|ending| ending.cause);
     // A redrive that the holder has not reported yet continues under its grant.
     let redriven = matches!(&evidence.execution, ExecutionObservation::Seen(seen) if seen.redrives > lease.redrives);
-    if let (Some(EndingCause::Over), Some(tasks), false) = (cause, all_stopped, redriven) {
-        return stopped(lease, tasks, "the execution has cut its work off");
+    if cause == Some(EndingCause::Over) && all_stopped && !redriven {
+        let words = "the execution has cut its work off";
+        return stopped(lease, &evidence.work, words);
     }
     let stop = |commit, why| Action::Stop {
         commit,
         execution: true,
-        tasks: tasks.clone(),
+        work: work.clone(),
         why,
     };
     if lease.is_stopped() {
@@ -287,9 +307,21 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
     }
 }
 
-fn at_work(tasks: &[Task]) -> Vec<String> {
-    let alive = tasks.iter().filter(|task| !task.stopped);
-    alive.map(|task| task.arn.clone()).collect()
+/// The ARNs of the work that runs.
+fn at_work(work: &WorkObservation) -> Vec<String> {
+    match work {
+        WorkObservation::Tasks(tasks) => {
+            let alive = tasks.iter().filter(|task| !task.stopped);
+            alive.map(|task| task.arn.clone()).collect()
+        }
+        WorkObservation::Execution(seen) => {
+            let alive = seen
+                .iter()
+                .filter(|(_, seen)| seen.state == ExecutionState::Running);
+            alive.map(|(arn, _)| arn.to_string()).collect()
+        }
+        WorkObservation::NotNamed | WorkObservation::Hidden(_) => Vec::new(),
+    }
 }
 
 fn in_words(end: ExecutionEnd) -> String {

@@ -7,16 +7,17 @@ mod inside;
 mod lag;
 mod unclaimed;
 mod unclear;
+mod workflow;
 
 use super::judge::UNCONFIRMED_MAX;
 use super::{
     Action, Commitment, Evidence, ExecutionObservation, Ownership, TaskObservation,
-    TasksObservation, judge,
+    WorkObservation, judge,
 };
 use crate::domain::{
     Call, Container, Ending, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState,
-    FencingToken, HolderId, Lease, RecoveryBasis, Seconds, StalePolicy, StopReason, Task, Terms,
-    Timestamp, Work,
+    FencingToken, HolderId, Lease, RecoveryBasis, Seconds, StalePolicy, StopReason, Task, TaskSet,
+    Terms, Timestamp, Work,
 };
 use crate::testing::{self, task, work};
 
@@ -81,11 +82,11 @@ fn holder(name: &str) -> HolderId {
     ))
 }
 
-fn evidence(execution: ExecutionObservation, tasks: TasksObservation) -> Evidence {
+fn evidence(execution: ExecutionObservation, tasks: WorkObservation) -> Evidence {
     Evidence {
         execution,
         task: TaskObservation::NotOne,
-        tasks,
+        work: tasks,
         replacer: ExecutionObservation::NotOne,
         gave_up: false,
         ownership: Ownership::NotAsked,

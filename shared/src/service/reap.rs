@@ -7,8 +7,12 @@ mod sweep;
 use self::lock::LockReaper;
 use super::{Deps, Ports};
 use crate::contract::Trigger;
-use crate::domain::{ExecutionState, LockKey, Seconds};
+use crate::domain::{
+    ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, FencingToken, LockKey,
+    Seconds,
+};
 use crate::error::Error;
+use crate::recovery::ExecutionEvent;
 use serde::Serialize;
 use serde_json::Value;
 use std::ops::AddAssign;
@@ -83,14 +87,17 @@ pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<ReapRepor
             execution,
             seen,
             lock,
-        } => match (seen.state, lock) {
-            (ExecutionState::Running, _) => ignored("the execution has not ended"),
-            (ExecutionState::Ended(end), Some(lock)) => {
-                of(lock).execution_ended(&execution, end, seen).await?
+            work_of,
+        } => match seen.state {
+            ExecutionState::Running => ignored("the execution has not ended"),
+            ExecutionState::Ended(end) => {
+                let ended = ExecutionEnded {
+                    execution,
+                    end,
+                    seen,
+                };
+                execution_ended(deps, ended, lock, work_of).await?
             }
-            (ExecutionState::Ended(_), None) => ignored(
-                "the execution's input names no lock; the sweep checks what it may have held",
-            ),
         },
         Trigger::HandedOver { lock } => ReapReport {
             locks: 1,
@@ -105,6 +112,46 @@ pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<ReapRepor
         Trigger::Ignored { reason } => ignored(&reason),
     };
     tracing::info!(event = "reaped", ?report, "done");
+    Ok(report)
+}
+
+/// An execution that has ended.
+struct ExecutionEnded {
+    execution: ExecutionArn,
+    end: ExecutionEnd,
+    seen: ExecutionDescription,
+}
+
+impl ExecutionEnded {
+    /// The end, if the event has a readable time.
+    fn event(&self) -> Option<ExecutionEvent> {
+        Some(ExecutionEvent {
+            end: self.end,
+            at: self.seen.stopped_at?,
+            redrives: self.seen.redrives,
+        })
+    }
+}
+
+/// Checks the lock that the execution may hold, and the lock whose work it may be.
+async fn execution_ended<P: Ports>(
+    deps: &Deps<P>,
+    ended: ExecutionEnded,
+    lock: Option<LockKey>,
+    work_of: Option<(LockKey, FencingToken)>,
+) -> Result<ReapReport, Error> {
+    if lock.is_none() && work_of.is_none() {
+        return Ok(ignored(
+            "the execution's input names no lock; the sweep checks what it may have held",
+        ));
+    }
+    let mut report = ReapReport::default();
+    if let Some((lock, token)) = work_of {
+        report += LockReaper { deps, lock }.work_ended(token, &ended).await?;
+    }
+    if let Some(lock) = lock {
+        report += LockReaper { deps, lock }.execution_ended(&ended).await?;
+    }
     Ok(report)
 }
 

@@ -3,14 +3,14 @@
 use super::alerts::About;
 use super::{Deps, Ports};
 use crate::domain::{
-    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, Work, task_group,
+    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, TaskSet,
 };
 use crate::events::Events;
 use crate::executions::Executions;
 use crate::protocol::ProtocolError;
 use crate::recovery::{
     Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership,
-    Request, TaskObservation, TasksObservation, over,
+    Request, TaskObservation, WorkObservation, over, work_requests,
 };
 use crate::store::LockStore;
 use crate::tasks::Tasks;
@@ -66,11 +66,8 @@ impl<P: Ports> RecoveryService<'_, P> {
             Some(arn) => self.describe(&arn).await,
             None => ExecutionObservation::NotOne,
         };
-        let tasks = match &lease.work {
-            Some(work) => self.list(work, &task_group(lock, &run.holder)).await,
-            None => TasksObservation::NotNamed,
-        };
-        let Some(ended) = over(lease, &execution, &tasks, self.deps.now()) else {
+        let work = self.work(lock, &run.holder, lease).await;
+        let Some(ended) = over(lease, &execution, &work, self.deps.now()) else {
             return Ok(false);
         };
         let settle = Command::Settle(Settle {
@@ -92,10 +89,38 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
-    async fn list(&self, work: &Work, group: &str) -> TasksObservation {
-        match self.deps.tasks.of_group(work, group).await {
-            Ok(tasks) => TasksObservation::Seen(tasks),
-            Err(error) => TasksObservation::Hidden(error.to_string()),
+    /// The state of the work of a run: its tasks, or its execution of the latest attempt.
+    pub(super) async fn work(
+        &self,
+        lock: &LockKey,
+        holder: &HolderId,
+        lease: &Lease,
+    ) -> WorkObservation {
+        let mut observed = WorkObservation::NotNamed;
+        for request in work_requests(lock, holder, lease) {
+            observed = match request {
+                Request::ListTasks(set, group) => self.list(&set, &group).await,
+                Request::DescribeWork(arn) => self.describe_work(arn).await,
+                _ => continue,
+            };
+            if observed != WorkObservation::Execution(None) {
+                break;
+            }
+        }
+        observed
+    }
+
+    async fn list(&self, tasks: &TaskSet, group: &str) -> WorkObservation {
+        match self.deps.tasks.of_group(tasks, group).await {
+            Ok(tasks) => WorkObservation::Tasks(tasks),
+            Err(error) => WorkObservation::Hidden(error.to_string()),
+        }
+    }
+
+    async fn describe_work(&self, arn: ExecutionArn) -> WorkObservation {
+        match self.deps.executions.describe(&arn).await {
+            Ok(seen) => WorkObservation::Execution(seen.map(|seen| (arn, seen))),
+            Err(error) => WorkObservation::Hidden(error.to_string()),
         }
     }
 
@@ -123,7 +148,8 @@ impl<P: Ports> RecoveryService<'_, P> {
                     Err(error) => TaskObservation::Hidden(error.to_string()),
                 })
             }
-            Request::ListTasks(work, group) => CheckAnswer::Tasks(self.list(&work, &group).await),
+            Request::ListTasks(set, group) => CheckAnswer::Work(self.list(&set, &group).await),
+            Request::DescribeWork(arn) => CheckAnswer::Work(self.describe_work(arn).await),
             Request::Execute(command) => {
                 CheckAnswer::Executed(self.deps.execute(lock, &command).await?)
             }

@@ -5,7 +5,7 @@ mod protection;
 mod read;
 
 use super::{ProtectionAnswer, Tasks, TasksError};
-use crate::domain::{Task, TaskArn, Work};
+use crate::domain::{Task, TaskArn, TaskSet};
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::error::ProvideErrorMetadata;
 use aws_sdk_ecs::types::DesiredStatus;
@@ -37,7 +37,7 @@ impl Ecs {
 
     /// Returns the ARNs of the tasks of `work` whose desired status is `status`
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ListTasks.html>).
-    async fn list(&self, work: &Work, status: DesiredStatus) -> Result<Vec<String>, TasksError> {
+    async fn list(&self, work: &TaskSet, status: DesiredStatus) -> Result<Vec<String>, TasksError> {
         let list = self.client.list_tasks();
         let list = list
             .cluster(&work.cluster)
@@ -86,7 +86,7 @@ impl Ecs {
 }
 
 impl Tasks for Ecs {
-    async fn of_group(&self, work: &Work, group: &str) -> Result<Vec<Task>, TasksError> {
+    async fn of_group(&self, work: &TaskSet, group: &str) -> Result<Vec<Task>, TasksError> {
         // In this order, so that a task that is stopped in between is in at least one list.
         let mut arns = BTreeSet::new();
         for status in [DesiredStatus::Running, DesiredStatus::Stopped] {

@@ -4,7 +4,7 @@
 mod tests;
 
 use super::{ProtectionAnswer, Tasks, TasksError};
-use crate::domain::{Task, TaskArn, Work};
+use crate::domain::{Task, TaskArn, TaskSet};
 use crate::faults::{Faults, lock};
 use std::sync::Mutex;
 
@@ -28,7 +28,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Placed {
-    work: Work,
+    work: TaskSet,
     group: String,
     task: Task,
 }
@@ -59,7 +59,7 @@ pub struct StopOfTask {
 
 impl MemoryTasks {
     /// Adds `task` of `group` to the cluster and family of `work`, or replaces the task of its ARN.
-    pub fn put(&self, work: &Work, group: &str, task: Task) {
+    pub fn put(&self, work: &TaskSet, group: &str, task: Task) {
         let mut inner = lock(&self.inner);
         inner.placed.retain(|placed| placed.task.arn != task.arn);
         inner.placed.push(Placed {
@@ -108,7 +108,7 @@ impl MemoryTasks {
 }
 
 impl Tasks for MemoryTasks {
-    async fn of_group(&self, work: &Work, group: &str) -> Result<Vec<Task>, TasksError> {
+    async fn of_group(&self, work: &TaskSet, group: &str) -> Result<Vec<Task>, TasksError> {
         self.faults.strike(&TasksCall::OfGroup)?;
         let inner = lock(&self.inner);
         let found = inner.placed.iter().filter(|placed| {

@@ -6,7 +6,9 @@ use crate::fixture::{
     run_key,
 };
 use aws_sdk_dynamodb::Client;
-use lockstep::domain::{Command, FencingToken, Permits, Seconds, StalePolicy, WaiterId, Work};
+use lockstep::domain::{
+    Command, FencingToken, Permits, Seconds, StalePolicy, TaskSet, WaiterId, Work,
+};
 use lockstep::protocol::ProtocolError;
 use lockstep::store::StoreError;
 use std::time::Duration;
@@ -26,11 +28,11 @@ impl Scene {
         tick.terms.max_run = Some(Seconds::of(3600));
         tick.terms.no_progress = Some(Seconds::of(600));
         tick.terms.stale = StalePolicy::Hold;
-        tick.terms.work = Some(Work {
+        tick.terms.work = Some(Work::Tasks(TaskSet {
             container: None,
             cluster: "batches".into(),
             family: Some("report".into()),
-        });
+        }));
         let token = fixture.granted(tick).await;
         let mut renew = renew("a", token);
         renew.progress = Some("chapter 2 of 9".into());

@@ -1,7 +1,7 @@
 //! ECS, as its client reads it.
 
 use super::scripted::{Asked, Scripted, refusal};
-use lockstep::domain::{Task, TaskArn, Work};
+use lockstep::domain::{Task, TaskArn, TaskSet};
 use lockstep::tasks::ecs::Ecs;
 use lockstep::tasks::{Tasks, TasksError};
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ fn arn(name: &str) -> String {
     format!("arn:aws:ecs:eu-west-1:1:task/batch/{name}")
 }
 
-fn work(family: Option<&str>) -> Work {
-    Work {
+fn work(family: Option<&str>) -> TaskSet {
+    TaskSet {
         container: None,
         cluster: "batch".into(),
         family: family.map(str::to_owned),

@@ -4,7 +4,7 @@ use super::{TaskRow, TaskStatus, stop_task};
 use crate::engine::locked;
 use crate::witness;
 use crate::world::World;
-use lockstep::domain::{Container, Task, TaskArn, Timestamp, Work};
+use lockstep::domain::{Container, Task, TaskArn, TaskSet, Timestamp};
 use lockstep::tasks::{ProtectionAnswer, Tasks, TasksError};
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl SimTasks {
 }
 
 impl Tasks for SimTasks {
-    async fn of_group(&self, work: &Work, group: &str) -> Result<Vec<Task>, TasksError> {
+    async fn of_group(&self, work: &TaskSet, group: &str) -> Result<Vec<Task>, TasksError> {
         self.reach().await?;
         let (now, shown) = (self.0.now(), self.shown());
         let cloud = locked(&self.0.cloud);
@@ -76,7 +76,7 @@ impl Tasks for SimTasks {
 }
 
 /// ListTasks takes a cluster by its name or its ARN, and narrows by family.
-fn is_at(row: &TaskRow, work: &Work) -> bool {
+fn is_at(row: &TaskRow, work: &TaskSet) -> bool {
     let cluster = work.cluster.rsplit('/').next();
     let family = work.family.as_deref();
     cluster == Some(&row.request.cluster) && family.is_none_or(|name| name == row.request.family())

@@ -112,7 +112,11 @@ fn a_job_of_an_unknown_task_is_lost_once_its_heartbeat_is_overdue() {
 struct FakeEcs(std::sync::Mutex<Vec<String>>, Option<TasksError>);
 
 impl Tasks for FakeEcs {
-    async fn of_group(&self, _: &lockstep::domain::Work, _: &str) -> Result<Vec<Task>, TasksError> {
+    async fn of_group(
+        &self,
+        _: &lockstep::domain::TaskSet,
+        _: &str,
+    ) -> Result<Vec<Task>, TasksError> {
         panic!("unexpected call")
     }
 

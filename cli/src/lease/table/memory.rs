@@ -191,6 +191,7 @@ fn permit(grant: Grant) -> Granted {
         expires_at: "2026-03-01T00:00:00.000Z".into(),
         heartbeat_seconds: 1,
         task_group: String::new(),
+        execution_arn: None,
         environment: Vec::new(),
         taken_from: None,
     }

@@ -31,6 +31,7 @@ fn granted() -> Granted {
         expires_at: "2026-03-01T06:01:00Z".into(),
         heartbeat_seconds: 20,
         task_group: "g".into(),
+        execution_arn: None,
         environment: vec![],
         taken_from: None,
     }

@@ -2,7 +2,9 @@
 
 use super::super::parse::{InvalidRequest, parse_in, parse_time, quoted, text};
 use super::{DETAIL, Trigger};
-use crate::domain::{ExecutionArn, ExecutionDescription, ExecutionState, LockKey, Timestamp};
+use crate::domain::{
+    ExecutionArn, ExecutionDescription, ExecutionState, LockKey, Timestamp, parse_child,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -32,6 +34,7 @@ pub(super) fn read(detail: Value) -> Result<Trigger, InvalidRequest> {
         InvalidRequest::new("detail.status", quoted(&detail.status), rule)
     })?;
     Ok(Trigger::ExecutionChanged {
+        work_of: parse_child(&execution),
         execution,
         seen: ExecutionDescription {
             state,

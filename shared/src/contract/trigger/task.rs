@@ -2,7 +2,7 @@
 
 use super::super::parse::{InvalidRequest, parse_in, parse_time};
 use super::{DETAIL, Trigger};
-use crate::domain::{Container, FencingToken, Task, Timestamp, Work, parse_group};
+use crate::domain::{Container, FencingToken, Task, Timestamp, parse_group};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -15,7 +15,6 @@ const TOKEN: &str = "LOCKSTEP_FENCING_TOKEN";
 #[serde(rename_all = "camelCase")]
 struct Detail {
     task_arn: String,
-    cluster_arn: String,
     last_status: String,
     version: u64,
     #[serde(default)]
@@ -69,11 +68,6 @@ pub(super) fn read(detail: Value) -> Result<Trigger, InvalidRequest> {
     Ok(Trigger::TaskChanged {
         lock,
         holder_hash,
-        work: Work {
-            cluster: detail.cluster_arn.clone(),
-            family: None,
-            container: None,
-        },
         token: detail.token(),
         task: detail.into(),
     })

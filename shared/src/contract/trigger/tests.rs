@@ -58,7 +58,6 @@ fn what_is_needed_and_missing_or_wrong_is_named() {
     let (nothing, sweep) = (json!({}), json!({ "sweep": true }));
     for (event, path, value, named) in [
         (&task, "/detail/taskArn", "", "taskArn"),
-        (&task, "/detail/clusterArn", "", "clusterArn"),
         (&task, "/detail/lastStatus", "", "lastStatus"),
         (&task, "/detail/version", "", "version"),
         (&task, "/detail/version", "'4'", "detail.version"),

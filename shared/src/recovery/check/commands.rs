@@ -5,7 +5,7 @@ use crate::domain::{
     AuditNote, Command, Evict, Freeze, HolderId, MarkEnding, NoteTask, Recover, RecoveryBasis,
     Stop, Suspect, TaskArn,
 };
-use crate::recovery::{Commitment, TaskObservation, TasksObservation};
+use crate::recovery::{Commitment, TaskObservation, WorkObservation};
 
 impl Check {
     pub(super) fn commitment(&self, commit: Commitment) -> Option<Command> {
@@ -78,8 +78,8 @@ impl Check {
             TaskObservation::Seen(task) => Some(task),
             _ => None,
         };
-        let of_execution = match &self.evidence.tasks {
-            TasksObservation::Seen(tasks) => tasks.as_slice(),
+        let of_execution = match &self.evidence.work {
+            WorkObservation::Tasks(tasks) => tasks.as_slice(),
             _ => &[],
         };
         let last = of_execution.iter().chain(own).filter(|task| task.stopped);

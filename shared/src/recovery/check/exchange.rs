@@ -2,11 +2,11 @@
 
 use crate::domain::{
     Command, ExecutionArn, FencingToken, HolderId, Lease, Outcome, RunOutcome, Seconds, TaskArn,
-    Waiter, WaiterId, Work,
+    TaskSet, Waiter, WaiterId,
 };
 use crate::recovery::evidence::LAG_MAX;
 use crate::recovery::{
-    ExecutionObservation, LIST_LAG, Ownership, TaskObservation, TasksObservation,
+    ExecutionObservation, LIST_LAG, Ownership, TaskObservation, WorkObservation,
 };
 
 /// The result of a check.
@@ -48,7 +48,9 @@ pub enum Request {
     /// DescribeTasks of one task.
     DescribeTask(TaskArn),
     /// ListTasks and DescribeTasks of a task group.
-    ListTasks(Work, String),
+    ListTasks(TaskSet, String),
+    /// DescribeExecution of the execution that may do the work.
+    DescribeWork(ExecutionArn),
     /// Executes a command.
     Execute(Command),
     /// Executes a command whose failure is only logged.
@@ -89,8 +91,8 @@ pub enum CheckAnswer {
     Execution(ExecutionObservation),
     /// Of DescribeTasks of one task.
     Task(TaskObservation),
-    /// Of ListTasks and DescribeTasks.
-    Tasks(TasksObservation),
+    /// Of ListTasks and DescribeTasks, or of DescribeExecution of the work.
+    Work(WorkObservation),
     /// Of a command.
     Executed(Outcome),
     /// Of StopExecution or StopTask: whether the call was accepted.

@@ -5,10 +5,10 @@ use super::*;
 #[test]
 fn a_run_that_renews_is_left_whatever_its_tasks_do() {
     let tasks = [
-        TasksObservation::NotNamed,
-        TasksObservation::Hidden("throttled".into()),
-        TasksObservation::Seen(vec![]),
-        TasksObservation::Seen(vec![task("t", true)]),
+        WorkObservation::NotNamed,
+        WorkObservation::Hidden("throttled".into()),
+        WorkObservation::Tasks(vec![]),
+        WorkObservation::Tasks(vec![task("t", true)]),
     ];
     for tasks in tasks {
         let renewed = lease().renewed(after(50), None, None);
@@ -26,7 +26,7 @@ fn a_late_heartbeat_alone_is_no_reason_to_act() {
 
     let action = judge(
         &lease,
-        &evidence(RUNNING, TasksObservation::NotNamed),
+        &evidence(RUNNING, WorkObservation::NotNamed),
         after(30),
     );
 
@@ -35,14 +35,14 @@ fn a_late_heartbeat_alone_is_no_reason_to_act() {
 
 #[test]
 fn terminate_stops_the_execution_and_the_tasks_that_run() {
-    let tasks = TasksObservation::Seen(vec![task("over", true), task("alive", false)]);
+    let tasks = WorkObservation::Tasks(vec![task("over", true), task("alive", false)]);
 
     let action = judge(&suspect(lease()), &evidence(RUNNING, tasks), after(82));
 
     let Action::Stop {
         commit: Commitment::Stop(StopReason::Silent),
         execution: true,
-        tasks,
+        work: tasks,
         why,
     } = action
     else {
@@ -55,13 +55,13 @@ fn terminate_stops_the_execution_and_the_tasks_that_run() {
 #[test]
 fn terminate_stops_the_execution_also_when_its_tasks_cannot_be_seen() {
     for tasks in [
-        TasksObservation::NotNamed,
-        TasksObservation::Hidden("denied".into()),
+        WorkObservation::NotNamed,
+        WorkObservation::Hidden("denied".into()),
     ] {
         let action = judge(&suspect(lease()), &evidence(RUNNING, tasks), after(82));
 
         assert!(
-            matches!(&action, Action::Stop { execution: true, tasks, .. } if tasks.is_empty()),
+            matches!(&action, Action::Stop { execution: true, work: tasks, .. } if tasks.is_empty()),
             "{action:?}"
         );
     }
@@ -74,12 +74,12 @@ fn silence_is_only_marked_at_first_whatever_the_stale_policy() {
 
         let early = judge(
             &lease,
-            &evidence(RUNNING, TasksObservation::NotNamed),
+            &evidence(RUNNING, WorkObservation::NotNamed),
             after(61),
         );
         let late = judge(
             &lease,
-            &evidence(RUNNING, TasksObservation::NotNamed),
+            &evidence(RUNNING, WorkObservation::NotNamed),
             after(62),
         );
 
@@ -94,7 +94,7 @@ fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_ten_seconds_to_clear_the_m
             heartbeat: Seconds::of(heartbeat),
             ..suspect(lease())
         };
-        let evidence = evidence(RUNNING, TasksObservation::NotNamed);
+        let evidence = evidence(RUNNING, WorkObservation::NotNamed);
 
         let early = judge(&lease, &evidence, after(62 + patience - 1));
         let late = judge(&lease, &evidence, after(62 + patience));
@@ -110,7 +110,7 @@ fn a_run_whose_stop_is_committed_is_stopped_further() {
 
     let action = judge(
         &lease,
-        &evidence(RUNNING, TasksObservation::NotNamed),
+        &evidence(RUNNING, WorkObservation::NotNamed),
         after(90),
     );
 
@@ -124,7 +124,7 @@ fn a_run_whose_stop_is_committed_is_stopped_further() {
 #[test]
 fn a_run_that_has_cut_its_work_off_is_recovered_when_its_tasks_have_stopped() {
     let lease = ending(lease(), 5, EndingCause::Over);
-    let seen = |stopped| evidence(RUNNING, TasksObservation::Seen(vec![task("t", stopped)]));
+    let seen = |stopped| evidence(RUNNING, WorkObservation::Tasks(vec![task("t", stopped)]));
 
     let early = judge(&lease, &seen(false), after(6));
     let late = judge(&lease, &seen(true), after(6));
@@ -138,7 +138,7 @@ fn a_run_is_not_stopped_for_one_that_may_be_dead() {
     let lease = replaced(lease());
     let evidence = Evidence {
         replacer: ExecutionObservation::Hidden("throttled".into()),
-        ..evidence(RUNNING, TasksObservation::NotNamed)
+        ..evidence(RUNNING, WorkObservation::NotNamed)
     };
 
     assert_eq!(judge(&lease, &evidence, after(1)), Action::Leave);
@@ -149,7 +149,7 @@ fn a_run_is_not_stopped_for_one_that_is_dead() {
     let lease = replaced(lease());
     let evidence = Evidence {
         replacer: ended(ExecutionEnd::Aborted),
-        ..evidence(RUNNING, TasksObservation::NotNamed)
+        ..evidence(RUNNING, WorkObservation::NotNamed)
     };
 
     let action = judge(&lease, &evidence, after(1));
@@ -164,7 +164,7 @@ fn yield_takes_the_permit_and_lets_the_run_go_on() {
         stale: StalePolicy::Yield,
         ..lease()
     };
-    let tasks = TasksObservation::Seen(vec![task("alive", false)]);
+    let tasks = WorkObservation::Tasks(vec![task("alive", false)]);
 
     let words = recovered(
         judge(&suspect(lease), &evidence(RUNNING, tasks), after(82)),
@@ -183,7 +183,7 @@ fn hold_freezes_the_lock() {
 
     let action = judge(
         &suspect(lease),
-        &evidence(RUNNING, TasksObservation::NotNamed),
+        &evidence(RUNNING, WorkObservation::NotNamed),
         after(82),
     );
 
@@ -199,14 +199,14 @@ fn a_replaced_run_is_stopped_although_it_renews_whatever_its_stale_policy() {
             replaced_by,
             ..lease()
         };
-        let tasks = TasksObservation::Seen(vec![task("alive", false)]);
+        let tasks = WorkObservation::Tasks(vec![task("alive", false)]);
 
         let action = judge(&lease, &evidence(RUNNING, tasks), after(1));
 
         let Action::Stop {
             commit: Commitment::Stop(StopReason::Replaced),
             execution: true,
-            tasks,
+            work: tasks,
             why,
         } = action
         else {

@@ -1,15 +1,17 @@
 //! One check, request by request.
 
 mod stops;
+mod workflow;
 
 use super::{RUNNING, after, ended, ending, holder, lease, task, terms, work};
 use crate::domain::{
     Command, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
     HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Seconds, Task, Timestamp, Waiter,
+    Work,
 };
 use crate::recovery::{
     Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership,
-    Request, TaskObservation, TasksObservation,
+    Request, TaskObservation, WorkObservation,
 };
 
 /// What the world answers to a check.
@@ -22,6 +24,8 @@ struct World {
     task: TaskObservation,
     ownership: Ownership,
     tasks: Vec<Task>,
+    /// The executions of the work, by the end of their names.
+    children: Vec<(&'static str, ExecutionState)>,
     /// The outcomes of commands, in order; the last one counts from then on.
     outcomes: Vec<Outcome>,
     lease: Option<Lease>,
@@ -38,6 +42,7 @@ impl World {
             task: TaskObservation::Unknown,
             ownership: Ownership::Proven,
             tasks: Vec::new(),
+            children: Vec::new(),
             outcomes,
             lease: None,
             accepts: true,
@@ -53,8 +58,14 @@ impl World {
             }
             Request::DescribeExecution(_) => CheckAnswer::Execution(self.replacer.clone()),
             Request::DescribeTask(_) => CheckAnswer::Task(self.task.clone()),
-            Request::ListTasks(..) => {
-                CheckAnswer::Tasks(TasksObservation::Seen(self.tasks.clone()))
+            Request::ListTasks(..) => CheckAnswer::Work(WorkObservation::Tasks(self.tasks.clone())),
+            Request::DescribeWork(arn) => {
+                let seen = self
+                    .children
+                    .iter()
+                    .find(|(name, _)| arn.as_str().ends_with(name));
+                let seen = seen.map(|(_, state)| (arn.clone(), (*state).into()));
+                CheckAnswer::Work(WorkObservation::Execution(seen))
             }
             Request::Execute(_) => CheckAnswer::Executed(match self.outcomes.len() {
                 1 => self.outcomes[0].clone(),
@@ -113,6 +124,7 @@ impl Asked {
             Request::DescribeExecution(_) => "describe",
             Request::DescribeTask(_) => "task",
             Request::ListTasks(..) => "tasks",
+            Request::DescribeWork(_) => "work",
             Request::Execute(Command::Recover(_)) => "recover",
             Request::Execute(Command::Stop(_)) => "commit",
             Request::Execute(Command::MarkEnding(_)) => "mark",
@@ -160,7 +172,7 @@ fn freed() -> Outcome {
 }
 
 fn with_work(lease: Lease) -> Lease {
-    let work = Some(work("batch"));
+    let work = Some(Work::Tasks(work("batch")));
     Lease { work, ..lease }
 }
 

@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn a_run_whose_execution_ended_and_whose_tasks_stopped_is_recovered_at_once() {
-    let stopped = TasksObservation::Seen(vec![task("t", true)]);
+    let stopped = WorkObservation::Tasks(vec![task("t", true)]);
     for tasks in [
-        TasksObservation::NotNamed,
-        TasksObservation::Seen(vec![]),
+        WorkObservation::NotNamed,
+        WorkObservation::Tasks(vec![]),
         stopped,
     ] {
         for end in ENDS {
@@ -22,7 +22,7 @@ fn a_run_whose_execution_ended_and_whose_tasks_stopped_is_recovered_at_once() {
 
 #[test]
 fn an_execution_that_is_not_known_has_ended_once_its_lease_is_over() {
-    let evidence = evidence(ExecutionObservation::Unknown, TasksObservation::NotNamed);
+    let evidence = evidence(ExecutionObservation::Unknown, WorkObservation::NotNamed);
 
     let early = judge(&lease(), &evidence, after(60));
     let late = judge(&lease(), &evidence, after(62));
@@ -36,14 +36,14 @@ fn an_execution_that_is_not_known_has_ended_once_its_lease_is_over() {
 fn a_task_that_outlives_its_execution_is_stopped_before_the_permit_is_free() {
     let tasks = vec![task("over", true), task("alive", false)];
     for execution in [ended(ExecutionEnd::Aborted), ExecutionObservation::Unknown] {
-        let evidence = evidence(execution, TasksObservation::Seen(tasks.clone()));
+        let evidence = evidence(execution, WorkObservation::Tasks(tasks.clone()));
 
         let action = judge(&lease(), &evidence, after(62));
 
         let Action::Stop {
             commit: Commitment::Ending,
             execution: false,
-            tasks,
+            work: tasks,
             ..
         } = action
         else {
@@ -56,11 +56,11 @@ fn a_task_that_outlives_its_execution_is_stopped_before_the_permit_is_free() {
 #[test]
 fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
     let work = |container: &str| Lease {
-        work: Some(Work {
+        work: Some(Work::Tasks(TaskSet {
             cluster: "batch".into(),
             family: None,
             container: Some(container.into()),
-        }),
+        })),
         ..lease()
     };
     let over = |name: &str, code, by_itself, from: u32, to: u32| Task {
@@ -91,7 +91,7 @@ fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
     ];
     for (lease, tasks, expected) in cases {
         let names: Vec<_> = tasks.iter().map(|task| task.arn.clone()).collect();
-        let evidence = evidence(ended(ExecutionEnd::Aborted), TasksObservation::Seen(tasks));
+        let evidence = evidence(ended(ExecutionEnd::Aborted), WorkObservation::Tasks(tasks));
 
         let action = judge(&lease, &evidence, after(20));
 
@@ -104,7 +104,7 @@ fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
 
 #[test]
 fn tasks_that_cannot_be_seen_keep_the_permit_and_call_somebody_once_the_lease_is_over() {
-    let tasks = TasksObservation::Hidden("throttled".into());
+    let tasks = WorkObservation::Hidden("throttled".into());
     let evidence = evidence(ended(ExecutionEnd::Failed), tasks);
 
     let early = judge(&lease(), &evidence, after(10));
@@ -125,7 +125,7 @@ fn tasks_that_cannot_be_seen_keep_the_permit_and_call_somebody_once_the_lease_is
 
 #[test]
 fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_clocks_differ() {
-    let evidence = evidence(ExecutionObservation::NotOne, TasksObservation::NotNamed);
+    let evidence = evidence(ExecutionObservation::NotOne, WorkObservation::NotNamed);
     let last = Timestamp::from_millis(after(62).millis() - 1);
 
     let early = judge(&lease(), &evidence, last);
@@ -139,7 +139,7 @@ fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_
 #[test]
 fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() {
     let noted = |cause| ending(lease(), 1, cause);
-    let tasks = TasksObservation::Seen(vec![task("alive", false)]);
+    let tasks = WorkObservation::Tasks(vec![task("alive", false)]);
     let evidence = evidence(ended(ExecutionEnd::Aborted), tasks);
     let commitment = |cause| match judge(&noted(cause), &evidence, after(2)) {
         Action::Stop { commit, .. } => commit,
@@ -161,12 +161,12 @@ fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
             ..ExecutionState::Ended(ExecutionEnd::Aborted).into()
         })
     };
-    let none = || TasksObservation::Seen(vec![]);
+    let none = || WorkObservation::Tasks(vec![]);
     let noted = ending(lease(), 20, EndingCause::Over);
     let early = judge(&lease(), &evidence(end(20), none()), after(29));
     let again = judge(&noted, &evidence(end(20), none()), after(29));
     let late = judge(&noted, &evidence(end(20), none()), after(30));
-    let stopped = TasksObservation::Seen(vec![task("done", true)]);
+    let stopped = WorkObservation::Tasks(vec![task("done", true)]);
     let listed = judge(&lease(), &evidence(end(20), stopped.clone()), after(21));
     // Of the attempt before, maybe.
     let mut redriven = evidence(end(20), stopped);
@@ -176,7 +176,7 @@ fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
     let of_redriven = judge(&noted, &redriven, after(29));
     let of_redriven_late = judge(&noted, &redriven, after(30));
 
-    let note = matches!(&early, Action::Stop { commit: Commitment::Ending, execution: false, tasks, .. } if tasks.is_empty());
+    let note = matches!(&early, Action::Stop { commit: Commitment::Ending, execution: false, work: tasks, .. } if tasks.is_empty());
     assert!(note, "{early:?}");
     assert_eq!(again, Action::Leave);
     recovered(late, RecoveryBasis::Seen);
@@ -188,10 +188,10 @@ fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
 #[test]
 fn the_evidence_of_a_recovery_says_what_became_of_the_tasks() {
     let work = Lease {
-        work: Some(Work {
+        work: Some(Work::Tasks(TaskSet {
             container: Some("app".into()),
             ..work("batch")
-        }),
+        })),
         ..lease()
     };
     let succeeded = Task {
@@ -214,7 +214,7 @@ fn the_evidence_of_a_recovery_says_what_became_of_the_tasks() {
         (vec![succeeded], "its work had succeeded"),
     ];
     for (tasks, expected) in cases {
-        let evidence = evidence(ended(ExecutionEnd::Aborted), TasksObservation::Seen(tasks));
+        let evidence = evidence(ended(ExecutionEnd::Aborted), WorkObservation::Tasks(tasks));
 
         let words = recovered(judge(&work, &evidence, after(20)), RecoveryBasis::Seen);
 

@@ -9,7 +9,7 @@ fn task_evidence(task: TaskObservation) -> Evidence {
         ownership: Ownership::NotAsked,
         execution: ExecutionObservation::NotOne,
         task,
-        tasks: TasksObservation::NotNamed,
+        work: WorkObservation::NotNamed,
     }
 }
 

@@ -4,9 +4,7 @@ use super::{after, ended, evidence, lease, task};
 use crate::domain::{
     Call, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Task, Timestamp,
 };
-use crate::recovery::{
-    Action, ExecutionEvent, ExecutionObservation, Hint, TasksObservation, judge,
-};
+use crate::recovery::{Action, ExecutionEvent, ExecutionObservation, Hint, WorkObservation, judge};
 
 fn seen(
     state: ExecutionState,
@@ -52,7 +50,7 @@ fn an_event_counts_where_the_description_lags_behind_it() {
         let mut lease = lease();
         lease.redrives = reported;
         let running = seen(ExecutionState::Running, of_description, None);
-        let mut evidence = evidence(running, TasksObservation::NotNamed);
+        let mut evidence = evidence(running, WorkObservation::NotNamed);
         let hint = Hint::Execution(ExecutionEvent {
             end: ExecutionEnd::Aborted,
             at: after(at),
@@ -104,7 +102,7 @@ fn an_end_from_before_a_redrive_is_none() {
         let mut lease = lease().renewed(after(renewed), None, None);
         lease.redrives = reported;
         let end = seen(ABORTED, of_description, Some(after(at)));
-        let mut evidence = evidence(end, TasksObservation::NotNamed);
+        let mut evidence = evidence(end, WorkObservation::NotNamed);
 
         evidence.doubt(&lease, after(now));
 
@@ -125,14 +123,12 @@ fn an_end_from_before_a_redrive_is_none() {
             }),
             ..lease().renewed(after(11), None, None)
         };
-        let mut unconfirmed = evidence(
-            seen(ABORTED, 0, Some(after(10))),
-            TasksObservation::NotNamed,
-        );
+        let mut unconfirmed =
+            evidence(seen(ABORTED, 0, Some(after(10))), WorkObservation::NotNamed);
         unconfirmed.doubt(&called, after(now));
         assert_eq!(unconfirmed.execution.is_running(), runs, "{why}");
     }
-    let mut timeless = evidence(ended(ExecutionEnd::Failed), TasksObservation::NotNamed);
+    let mut timeless = evidence(ended(ExecutionEnd::Failed), WorkObservation::NotNamed);
     timeless.doubt(&lease(), after(1));
     assert!(!timeless.execution.is_running());
 }
@@ -141,7 +137,7 @@ fn an_end_from_before_a_redrive_is_none() {
 #[test]
 fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
     let ending = super::ending(lease(), 5, EndingCause::Over);
-    let tasks = TasksObservation::Seen(vec![task("old", true)]);
+    let tasks = WorkObservation::Tasks(vec![task("old", true)]);
     let at = |redrives| {
         let running = seen(ExecutionState::Running, redrives, None);
         judge(&ending, &evidence(running, tasks.clone()), after(9))
@@ -174,13 +170,13 @@ fn an_event_of_a_task_replaces_an_older_one_in_the_list_and_adds_one_that_is_mis
     ];
     for (listed, expected) in cases {
         let running = seen(ExecutionState::Running, 0, None);
-        let mut evidence = evidence(running, TasksObservation::Seen(listed.clone()));
+        let mut evidence = evidence(running, WorkObservation::Tasks(listed.clone()));
 
         evidence.correct(&Hint::Task(event.clone()), &lease(), after(1));
 
         assert_eq!(
-            evidence.tasks,
-            TasksObservation::Seen(expected),
+            evidence.work,
+            WorkObservation::Tasks(expected),
             "{listed:?}"
         );
     }
@@ -188,9 +184,9 @@ fn an_event_of_a_task_replaces_an_older_one_in_the_list_and_adds_one_that_is_mis
 
 #[test]
 fn only_a_task_of_an_execution_that_has_ended_may_be_unlisted() {
-    let none = || TasksObservation::Seen(vec![]);
-    let stopped = || TasksObservation::Seen(vec![task("t", true)]);
-    let runs = || TasksObservation::Seen(vec![task("t", false)]);
+    let none = || WorkObservation::Tasks(vec![]);
+    let stopped = || WorkObservation::Tasks(vec![task("t", true)]);
+    let runs = || WorkObservation::Tasks(vec![task("t", false)]);
     let running = || seen(ExecutionState::Running, 1, None);
     let first = || seen(ABORTED, 0, None);
     let redriven = || seen(ABORTED, 1, None);
@@ -206,8 +202,8 @@ fn only_a_task_of_an_execution_that_has_ended_may_be_unlisted() {
         (ExecutionObservation::Unknown, none(), false),
         (ExecutionObservation::NotOne, none(), false),
         (hidden(), none(), false),
-        (first(), TasksObservation::NotNamed, false),
-        (first(), TasksObservation::Hidden("throttled".into()), false),
+        (first(), WorkObservation::NotNamed, false),
+        (first(), WorkObservation::Hidden("throttled".into()), false),
     ];
     for (execution, tasks, expected) in cases {
         let evidence = evidence(execution, tasks);

@@ -6,7 +6,7 @@ use super::*;
 fn a_holder_that_cannot_be_asked_is_left_and_somebody_called_once_its_lease_is_over() {
     for stale in STALE {
         let lease = Lease { stale, ..lease() };
-        let evidence = evidence(hidden(), TasksObservation::Seen(vec![]));
+        let evidence = evidence(hidden(), WorkObservation::Tasks(vec![]));
 
         let early = judge(&lease, &evidence, after(59));
         let late = judge(&lease, &evidence, after(62));
@@ -23,7 +23,7 @@ fn a_replaced_holder_that_cannot_be_asked_is_left_for_the_next_look() {
 
     let action = judge(
         &lease,
-        &evidence(hidden(), TasksObservation::NotNamed),
+        &evidence(hidden(), WorkObservation::NotNamed),
         after(1),
     );
 

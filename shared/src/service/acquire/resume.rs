@@ -7,10 +7,12 @@
 
 use crate::contract::{AcquireResponse, Finished, Granted};
 use crate::domain::{
-    CLOCK_SKEW, Command, Lease, LockKey, Release, Renew, RunOutcome, Task, Timestamp, task_group,
+    CLOCK_SKEW, Command, ExecutionArn, ExecutionEnd, ExecutionState, Lease, LockKey, Release,
+    Renew, RunOutcome, Task, Timestamp, Work, child_arn, task_group,
 };
 use crate::error::Error;
-use crate::recovery::work_succeeded;
+use crate::executions::Executions;
+use crate::recovery::tasks_succeeded;
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
 use crate::tasks::Tasks;
@@ -29,12 +31,7 @@ pub(super) async fn run<P: Ports>(
     let Some(lease) = lease else {
         return Ok(AcquireResponse::Finished(Finished::of(lock)));
     };
-    let tasks = last_attempt(deps, lock, renew, &lease).await?;
-    let alive: Vec<_> = tasks.iter().filter(|task| !task.stopped).collect();
-    if !alive.is_empty() {
-        return Err(stop_all(deps, lock, &lease, &alive, began).await);
-    }
-    if work_succeeded(&lease, &tasks) {
+    if last_attempt_succeeded(deps, lock, renew, &lease, began).await? {
         let release = Release {
             holder: renew.holder.clone(),
             token: renew.token,
@@ -50,29 +47,68 @@ pub(super) async fn run<P: Ports>(
     Ok(AcquireResponse::AlreadyHeld(granted))
 }
 
-async fn last_attempt<P: Ports>(
+/// Whether the work of the last attempt succeeded.
+///
+/// # Errors
+/// `Lockstep.LockHeld` while it runs, after it was stopped: Step Functions stops it on a best-effort
+/// basis. Work that started after this call `began` belongs to the next attempt, because another call
+/// has resumed the run.
+async fn last_attempt_succeeded<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
     renew: &Renew,
     lease: &Lease,
-) -> Result<Vec<Task>, Error> {
-    let Some(work) = &lease.work else {
-        return Ok(Vec::new());
-    };
-    let group = task_group(lock, &renew.holder);
-    Ok(deps.tasks.of_group(work, &group).await?)
+    began: Timestamp,
+) -> Result<bool, Error> {
+    match &lease.work {
+        Some(Work::Tasks(set)) => {
+            let group = task_group(lock, &renew.holder);
+            let tasks = deps.tasks.of_group(set, &group).await?;
+            let alive: Vec<_> = tasks.iter().filter(|task| !task.stopped).collect();
+            if !alive.is_empty() {
+                return Err(stop_all(deps, lock, &set.cluster, &alive, began).await);
+            }
+            Ok(tasks_succeeded(lease, &tasks))
+        }
+        Some(Work::Workflow(machine)) => {
+            // This attempt has not started its execution yet.
+            for attempt in (0..lease.redrives).rev() {
+                let Some(arn) = child_arn(machine, lock, lease.token, attempt) else {
+                    continue;
+                };
+                let Some(seen) = deps.executions.describe(&arn).await? else {
+                    continue;
+                };
+                if seen.state == ExecutionState::Running {
+                    return Err(stop_work(deps, lock, &arn).await);
+                }
+                return Ok(seen.state == ExecutionState::Ended(ExecutionEnd::Succeeded));
+            }
+            Ok(false)
+        }
+        None => Ok(false),
+    }
 }
 
-/// Stops the tasks of the last attempt, which Step Functions stops on a best-effort basis. A task that
-/// started after this call `began` belongs to the next attempt: another call has resumed the run.
+async fn stop_work<P: Ports>(deps: &Deps<P>, lock: &LockKey, work: &ExecutionArn) -> Error {
+    let cause = format!("lock {lock}: the execution is redriven");
+    let stopped = deps
+        .executions
+        .stop(work, "Lockstep.LeaseLost", &cause)
+        .await;
+    if let Err(error) = stopped {
+        tracing::warn!(event = "stop_execution_failed", %lock, execution = %work, %error, "StopExecution failed");
+    }
+    Error::still_stopping(lock, &[work.to_string()])
+}
+
 async fn stop_all<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
-    lease: &Lease,
+    cluster: &str,
     alive: &[&Task],
     began: Timestamp,
 ) -> Error {
-    let cluster = lease.work.as_ref().map_or("", |work| &work.cluster);
     let reason = format!("lock {lock}: the execution is redriven");
     let old = |at: Timestamp| at.plus(CLOCK_SKEW) < began;
     let left = alive.iter().filter(|task| task.started_at.is_some_and(old));

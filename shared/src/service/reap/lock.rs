@@ -1,16 +1,16 @@
 //! One lock: what the reaper does about it on an event or in the sweep.
 
-use super::{AT_ONCE, Pending, ReapReport, ignored};
+use super::{AT_ONCE, ExecutionEnded, Pending, ReapReport, ignored};
 use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, GaveUp};
 use crate::domain::{
-    AuditNote, CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionDescription, ExecutionEnd,
-    ExecutionState, FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, RunId, RunKey,
-    Task, TaskToken, WaiterId,
+    AuditNote, CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionEnd, ExecutionState,
+    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, RunId, RunKey, Task, TaskToken,
+    WaiterId,
 };
 use crate::error::Error;
 use crate::executions::Executions;
-use crate::recovery::{ExecutionEvent, Hint, Inspection};
+use crate::recovery::{Hint, Inspection};
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
 use crate::telemetry::Metric;
@@ -43,7 +43,7 @@ impl<P: Ports> LockReaper<'_, P> {
         {
             return Ok(ignored("this version of the task was seen before"));
         }
-        let of_task = |holder: &HolderId| WaiterId::of(holder).as_str() == holder_hash;
+        let of_task = |holder: &HolderId, _: &Lease| WaiterId::of(holder).as_str() == holder_hash;
         let hint = Hint::Task(task.clone());
         let report = self.check_those(of_task, Some(hint)).await?;
         if let Some(token) = token {
@@ -57,15 +57,13 @@ impl<P: Ports> LockReaper<'_, P> {
     /// An execution has ended: checks its permits, and takes it out of the queue.
     pub(super) async fn execution_ended(
         &self,
-        execution: &ExecutionArn,
-        end: ExecutionEnd,
-        seen: ExecutionDescription,
+        ended: &ExecutionEnded,
     ) -> Result<ReapReport, Error> {
-        let redrives = seen.redrives;
-        let hint = seen.stopped_at;
-        let hint = hint.map(|at| Hint::Execution(ExecutionEvent { end, at, redrives }));
-        let of_execution =
-            |holder: &HolderId| ExecutionArn::of_holder(holder).as_ref() == Some(execution);
+        let ExecutionEnded { execution, end, .. } = ended;
+        let hint = ended.event().map(Hint::Execution);
+        let of_execution = |holder: &HolderId, _: &Lease| {
+            ExecutionArn::of_holder(holder).as_ref() == Some(execution)
+        };
         let waiter = HolderId::new(execution.as_str()).ok();
         let record = self.load().await?;
         let waits = |holder: &HolderId| {
@@ -75,7 +73,7 @@ impl<P: Ports> LockReaper<'_, P> {
         if let Some(holder) = waiter.filter(waits)
             && self.is_over(&holder, execution).await
         {
-            self.drop_waiter(holder, end).await?;
+            self.drop_waiter(holder, *end).await?;
         }
         // Read after the queue: a waiter that was granted between the two reads is a holder in the second.
         let mut report = self.check_those(of_execution, hint.clone()).await?;
@@ -87,6 +85,18 @@ impl<P: Ports> LockReaper<'_, P> {
             report += self.check_those(of_execution, hint).await?;
         }
         Ok(report)
+    }
+
+    /// The execution that does the work of the grant with `token` has ended: checks its holder.
+    pub(super) async fn work_ended(
+        &self,
+        token: FencingToken,
+        ended: &ExecutionEnded,
+    ) -> Result<ReapReport, Error> {
+        let hint = ended.event();
+        let hint = hint.map(|event| Hint::Work(ended.execution.clone(), event));
+        self.check_those(|_, lease| lease.token == token, hint)
+            .await
     }
 
     /// Ends the waiting state of a workflow that a container has taken out of the queue. The reason is
@@ -159,7 +169,7 @@ impl<P: Ports> LockReaper<'_, P> {
 
     async fn check_those(
         &self,
-        of: impl Fn(&HolderId) -> bool,
+        of: impl Fn(&HolderId, &Lease) -> bool,
         hint: Option<Hint>,
     ) -> Result<ReapReport, Error> {
         let mut report = ReapReport {
@@ -168,7 +178,7 @@ impl<P: Ports> LockReaper<'_, P> {
         };
         let holders = self.load().await?.map(|record| record.holders);
         let holders = holders.unwrap_or_default();
-        for (holder, lease) in holders.iter().filter(|(holder, _)| of(holder)) {
+        for (holder, lease) in holders.iter().filter(|(holder, lease)| of(holder, lease)) {
             report += self.check(holder, lease, hint.clone()).await?;
         }
         Ok(report)

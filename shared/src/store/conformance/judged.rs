@@ -2,7 +2,7 @@
 
 use super::samples::{
     at, full_lease, held, holder, lease, permits, run_key, task_token, ticket, token, waited,
-    waiter_id,
+    waiter_id, workflow,
 };
 use crate::domain::{
     Assign, Call, Clause, Lease, LockRecord, Mode, Seconds, StalePolicy, Timestamp,
@@ -116,6 +116,7 @@ fn almost_the_same(lease: &Lease) -> Vec<Lease> {
         with(|lease| lease.call = call(Some("call"), 2501)),
         with(|lease| lease.beat = None),
         with(|lease| lease.work = None),
+        with(|lease| lease.work = Some(workflow())),
         with(|lease| lease.replaced_by = Some(holder("y"))),
     ]
 }

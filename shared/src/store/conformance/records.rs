@@ -4,7 +4,7 @@ use super::Bench;
 use super::judged::{assigns, clauses, records, together};
 use super::samples::{
     at, change, conflict, create, full_lease, held, holder, permits, run_key, ticket, token,
-    waited, waiter_id,
+    waited, waiter_id, workflow,
 };
 use crate::domain::{Assign, Clause, Guard, LockRecord, Update};
 use crate::store::{Commit, LockStore};
@@ -154,6 +154,7 @@ fn records_with_and_without_due() -> [LockRecord; 2] {
     full.front_ticket = ticket(0);
     let mut lease = full_lease(1000);
     lease.run_key = Some(run_key("tock"));
+    lease.work = Some(workflow());
     full.holders.insert(holder("a"), lease);
     let mut idle = full.clone();
     idle.due = None;

@@ -2,8 +2,8 @@
 
 use crate::domain::{
     Call, Change, Clause, Ending, EndingCause, FencingToken, Guard, Lease, LockRecord, Permits,
-    Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, TaskEnd, Terms, Ticket,
-    Timestamp, Update, Waiter, WaiterId, Work,
+    Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, StateMachineArn, TaskEnd,
+    TaskSet, Terms, Ticket, Timestamp, Update, Waiter, WaiterId, Work,
 };
 use crate::store::{Commit, Found};
 use crate::testing;
@@ -67,15 +67,21 @@ pub(super) fn full_terms(name: &str) -> Terms {
         stale: StalePolicy::Hold,
         min_interval: Some(Seconds::of(5)),
         run_key: Some(run_key("tick")),
-        work: Some(Work {
+        work: Some(Work::Tasks(TaskSet {
             cluster: "batches".into(),
             family: Some("report".into()),
             container: Some("app".into()),
-        }),
+        })),
         parent: Some(holder("parent")),
         redrives: 1,
         ..terms(name)
     }
+}
+
+/// Work that is an execution.
+pub(super) fn workflow() -> Work {
+    let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
+    Work::Workflow(StateMachineArn::new(machine).expect("the ARN of a state machine"))
 }
 
 /// A lease of 60 seconds under a token, granted at the token's time.

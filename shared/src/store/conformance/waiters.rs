@@ -3,8 +3,9 @@
 use super::Bench;
 use super::samples::{
     at, change, conflict, full_terms, held, holder, task_token, token, waited, waiter, waiter_id,
+    workflow,
 };
-use crate::domain::{Assign, Change, Clause, Update, Waiter, WaiterDrop};
+use crate::domain::{Assign, Change, Clause, Terms, Update, Waiter, WaiterDrop};
 use crate::store::{Commit, Found, LockStore};
 
 pub(super) async fn a_waiter_comes_back_with_every_attribute<S: LockStore>(bench: &Bench<'_, S>) {
@@ -19,7 +20,15 @@ pub(super) async fn a_waiter_comes_back_with_every_attribute<S: LockStore>(bench
         ..waiter("c", 1000)
     };
 
-    for wanted in [full, bare] {
+    let of_workflow = Waiter {
+        terms: Terms {
+            work: Some(workflow()),
+            ..full_terms("d")
+        },
+        ..waiter("d", 1000)
+    };
+
+    for wanted in [full, bare, of_workflow] {
         let before = bench.load_waiter(&lock, &wanted.id()).await;
         bench.register(&lock, &wanted).await;
 

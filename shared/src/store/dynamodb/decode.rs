@@ -10,7 +10,8 @@ use super::item::{
 use super::reader::Reader;
 use crate::domain::{
     Call, Ending, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode, Permits, Run,
-    RunEnd, RunId, RunKey, StalePolicy, TaskEnd, TaskToken, Terms, Ticket, Waiter, WaiterId, Work,
+    RunEnd, RunId, RunKey, StalePolicy, StateMachineArn, TaskEnd, TaskSet, TaskToken, Terms,
+    Ticket, Waiter, WaiterId, Work,
 };
 use crate::store::StoreError;
 
@@ -203,11 +204,16 @@ fn work(reader: &Reader<'_>) -> Result<Option<Work>, StoreError> {
     let family = reader.text_if_any("family")?.map(str::to_owned);
     let cluster = reader.text_if_any("cluster")?.map(str::to_owned);
     let container = reader.text_if_any("container")?.map(str::to_owned);
-    Ok(cluster.map(|cluster| Work {
-        cluster,
-        family,
-        container,
-    }))
+    if let Some(cluster) = cluster {
+        return Ok(Some(Work::Tasks(TaskSet {
+            cluster,
+            family,
+            container,
+        })));
+    }
+    let machine = reader.text_if_any("stateMachine")?;
+    let machine = machine.map(|arn| keep_rule(reader, "stateMachine", StateMachineArn::new(arn)));
+    Ok(machine.transpose()?.map(Work::Workflow))
 }
 
 fn permits(reader: &Reader<'_>) -> Result<Permits, StoreError> {

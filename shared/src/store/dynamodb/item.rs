@@ -118,7 +118,7 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 /// The attributes of a lease, with `None` for those that it lacks. Lengths are in milliseconds
 /// because DynamoDB adds numbers but does not multiply them: a renewal is
 /// `expiresAt = now + leaseMs`.
-pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 21] {
+pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 22] {
     let millis = |time: Option<Timestamp>| time.map(|time| number(time.millis()));
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
@@ -130,7 +130,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
     let beat = lease.beat.as_ref().map(|token| text(token.reveal()));
     let replaced_by = lease.replaced_by.as_ref().map(|by| text(by.as_str()));
     let ending = lease.ending.map(|ending| ending_word(ending.cause));
-    let [cluster, family, container] = work_values(lease.work.as_ref());
+    let [cluster, family, container, machine] = work_values(lease.work.as_ref());
     [
         ("token", Some(number(lease.token.number()))),
         ("expiresAt", Some(number(lease.expires_at.millis()))),
@@ -153,6 +153,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         cluster,
         family,
         container,
+        machine,
     ]
 }
 
@@ -277,13 +278,22 @@ fn stale_word(stale: StalePolicy) -> Option<&'static str> {
     word.map(|(_, word)| *word)
 }
 
-fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 3] {
-    let family = work.and_then(|work| work.family.as_deref());
-    let container = work.and_then(|work| work.container.as_deref());
+fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 4] {
+    let (tasks, machine) = match work {
+        Some(Work::Tasks(tasks)) => (Some(tasks), None),
+        Some(Work::Workflow(machine)) => (None, Some(machine)),
+        None => (None, None),
+    };
+    let family = tasks.and_then(|tasks| tasks.family.as_deref());
+    let container = tasks.and_then(|tasks| tasks.container.as_deref());
     [
-        ("cluster", work.map(|work| text(&work.cluster))),
+        ("cluster", tasks.map(|tasks| text(&tasks.cluster))),
         ("family", family.map(text)),
         ("container", container.map(text)),
+        (
+            "stateMachine",
+            machine.map(|machine| text(machine.as_str())),
+        ),
     ]
 }
 

@@ -3,8 +3,8 @@
 use super::*;
 use crate::faults::now;
 
-fn work(cluster: &str, family: Option<&str>) -> Work {
-    Work {
+fn work(cluster: &str, family: Option<&str>) -> TaskSet {
+    TaskSet {
         family: family.map(str::to_owned),
         ..crate::testing::work(cluster)
     }

@@ -50,6 +50,7 @@ fn an_execution_tells_what_became_of_it_and_its_lock() {
                 stopped_at: Some(Timestamp::from_millis(1_551_225_151_881)),
             },
             lock: Some(LockKey::new("nightly").unwrap()),
+            work_of: None,
         };
         assert_eq!(trigger, changed);
     }

@@ -34,6 +34,7 @@ pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expressio
         "cluster",
         "family",
         "container",
+        "stateMachine",
         "replacedBy",
         "ending",
         "parent",

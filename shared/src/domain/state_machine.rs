@@ -1,0 +1,96 @@
+//! The ARN of a state machine.
+
+use crate::domain::{ExecutionArn, Invalid};
+use std::fmt;
+
+/// The ARN of a state machine, of one of its versions or of an alias.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateMachineArn(String);
+
+impl StateMachineArn {
+    /// The rule for state machine ARNs.
+    pub const RULE: &'static str = "the ARN of a state machine, \
+                                    arn:<partition>:states:<region>:<account>:stateMachine:<name>";
+    /// Longest ARN, in characters
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
+    pub const LENGTH_MAX: usize = 256;
+
+    /// Creates an ARN that follows [`Self::RULE`].
+    ///
+    /// # Errors
+    /// [`Invalid`] with the rule.
+    pub fn new(arn: impl Into<String>) -> Result<Self, Invalid> {
+        let arn = arn.into();
+        let parts: Vec<_> = arn.split(':').collect();
+        let is_arn = matches!(
+            parts[..],
+            ["arn", _, "states", _, _, "stateMachine", _]
+                | ["arn", _, "states", _, _, "stateMachine", _, _]
+        );
+        let is_full = parts.iter().all(|part| !part.is_empty());
+        let is_plain = arn.len() <= Self::LENGTH_MAX && arn.bytes().all(|b| b.is_ascii_graphic());
+        if is_arn && is_full && is_plain {
+            Ok(Self(arn))
+        } else {
+            Err(Invalid { rule: Self::RULE })
+        }
+    }
+
+    /// The ARN as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The ARN of its Standard execution with this `name`, which has no version or alias in it
+    /// (<https://docs.aws.amazon.com/step-functions/latest/dg/execution-alias-version-associate.html>).
+    ///
+    /// # Errors
+    /// [`Invalid`] where `name` cannot stand in an ARN.
+    pub fn execution(&self, name: &str) -> Result<ExecutionArn, Invalid> {
+        let mut parts: Vec<_> = self.0.split(':').take(7).collect();
+        parts[5] = "execution";
+        parts.push(name);
+        ExecutionArn::new(parts.join(":"))
+    }
+}
+
+impl fmt::Display for StateMachineArn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARN: &str = "arn:aws:states:eu-west-1:1:stateMachine:report";
+
+    #[test]
+    fn an_execution_of_a_version_or_an_alias_is_one_of_the_machine() {
+        for machine in [ARN, &format!("{ARN}:7"), &format!("{ARN}:PROD")] {
+            let execution = StateMachineArn::new(machine).unwrap().execution("a");
+
+            let expected = "arn:aws:states:eu-west-1:1:execution:report:a";
+            assert_eq!(execution.unwrap().as_str(), expected, "{machine}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_state_machine_is_refused() {
+        let long = format!("{ARN}{}", "x".repeat(StateMachineArn::LENGTH_MAX));
+        for arn in [
+            "",
+            "report",
+            "arn:aws:states:eu-west-1:1:execution:report:a",
+            "arn:aws:states:eu-west-1:1:stateMachine:",
+            "arn:aws:states:eu-west-1:1:stateMachine:report:PROD:x",
+            "arn:aws:states:eu-west-1::stateMachine:report",
+            "arn:aws:states:eu-west-1:1:stateMachine:re port",
+            &long,
+        ] {
+            assert!(StateMachineArn::new(arn).is_err(), "{arn}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Checks of holders whose work is an execution of a workflow.
+
+use super::*;
+use crate::domain::StateMachineArn;
+
+const ABORTED: ExecutionState = ExecutionState::Ended(ExecutionEnd::Aborted);
+
+fn of_workflow(redrives: u32) -> Lease {
+    let machine = StateMachineArn::new("arn:aws:states:eu-west-1:1:stateMachine:etl").unwrap();
+    Lease {
+        work: Some(Work::Workflow(machine)),
+        redrives,
+        ..lease()
+    }
+}
+
+fn dead(children: Vec<(&'static str, ExecutionState)>) -> World {
+    World {
+        children,
+        ..World::of(ended(ExecutionEnd::Aborted), vec![Outcome::Done, freed()])
+    }
+}
+
+#[test]
+fn the_execution_is_described_by_the_name_that_follows_from_the_grant() {
+    let mut world = dead(vec![]);
+
+    let (asked, _) = world.check(of_workflow(0), None, after(20));
+
+    let token = lease().token;
+    let expected = format!("arn:aws:states:eu-west-1:1:execution:etl:lockstep-lock-{token}-0");
+    let Request::DescribeWork(arn) = &asked.0[1] else {
+        panic!("{:?}", asked.0);
+    };
+    assert_eq!(arn.as_str(), expected);
+}
+
+#[test]
+fn the_latest_attempt_that_was_started_is_the_one_that_counts() {
+    let cases = [
+        (0, vec![("-0", ABORTED)], 1),
+        (2, vec![("-2", ABORTED)], 1),
+        (2, vec![("-1", ABORTED), ("-0", ExecutionState::Running)], 2),
+        (2, vec![("-0", ABORTED)], 3),
+        (2, vec![], 3),
+    ];
+    for (redrives, children, described) in cases {
+        let mut world = dead(children.clone());
+        world.outcomes = vec![freed()];
+        world.execution = ExecutionObservation::Seen(ExecutionDescription {
+            redrives,
+            ..ABORTED.into()
+        });
+
+        let (asked, inspection) = world.check(of_workflow(redrives), None, after(20));
+
+        let names = asked.names();
+        let count = names.iter().filter(|name| **name == "work").count();
+        assert_eq!(count, described, "{children:?}: {names:?}");
+        assert!(names.contains(&"recover"), "{children:?}: {names:?}");
+        assert_eq!(inspection, Inspection::Freed(RunOutcome::Recovered));
+    }
+}
+
+#[test]
+fn work_that_outlives_its_run_is_stopped_by_stop_execution() {
+    let mut world = dead(vec![("-0", ExecutionState::Running)]);
+
+    let (asked, inspection) = world.check(of_workflow(0), None, after(20));
+
+    let names = asked.names();
+    let stop = [
+        "describe",
+        "work",
+        "mark",
+        "stop execution",
+        "raise stopped",
+    ];
+    assert_eq!(names[..5], stop, "{names:?}");
+    let stopped = asked.0.iter().find_map(|request| match request {
+        Request::StopExecution(arn, error, _) => Some((arn.as_str().ends_with("-0"), *error)),
+        _ => None,
+    });
+    assert_eq!(stopped, Some((true, "Lockstep.LeaseLost")));
+    assert_eq!(inspection, Inspection::Ending);
+}
+
+#[test]
+fn a_stale_run_and_its_work_are_both_stopped() {
+    let mut world = World {
+        children: vec![("-0", ExecutionState::Running)],
+        ..World::of(RUNNING, vec![Outcome::Done])
+    };
+    let stale = Lease {
+        suspect: Some(after(62)),
+        ..of_workflow(0)
+    };
+
+    let (asked, _) = world.check(stale, None, after(90));
+
+    let stops = asked
+        .names()
+        .into_iter()
+        .filter(|name| *name == "stop execution");
+    assert_eq!(stops.count(), 2, "{:?}", asked.names());
+}
