@@ -39,3 +39,4 @@ mod sweep_bounds;
 mod turns;
 mod waiting;
 mod waiting_responses;
+mod workflow_work;
