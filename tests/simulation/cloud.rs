@@ -1,11 +1,13 @@
 //! What is true of executions and tasks, whatever an API says of them.
 
+mod child;
 mod ecs;
 mod executions;
 mod run_task;
 mod step_functions;
 mod tasks;
 
+pub(crate) use child::{StartExecution, describe_child};
 pub(crate) use ecs::SimTasks;
 pub(crate) use executions::{OpenState, abort, begin, begin_again, end, has_failed, short};
 pub(crate) use run_task::{RunTask, TaskRequest, begin_task};
@@ -51,13 +53,14 @@ pub(crate) struct WaitingState {
     pub(crate) answer: Slot<Result<Value, Failure>>,
 }
 
-/// An ECS task.
+/// An ECS task, or an execution that is the work of another.
 pub(crate) struct TaskRow {
     pub(crate) lock: LockKey,
     pub(crate) holder: HolderId,
     /// The token that its container was started with.
     pub(crate) token: FencingToken,
-    pub(crate) request: TaskRequest,
+    /// What RunTask was called with; `None` for an execution.
+    pub(crate) request: Option<TaskRequest>,
     pub(crate) now: TaskState,
     /// When RunTask was called.
     pub(crate) requested: u64,
@@ -83,6 +86,21 @@ pub(crate) struct TaskState {
     /// When ECS began to stop it, and under which `stopCode`.
     pub(crate) stopping: Option<(u64, &'static str)>,
     pub(crate) exit_code: Option<i64>,
+}
+
+impl TaskState {
+    /// The status of an execution in this state.
+    pub(crate) fn execution_status(&self) -> &'static str {
+        let aborted = self
+            .stopping
+            .is_some_and(|(_, code)| code == "UserInitiated");
+        match (self.stopped, self.exit_code) {
+            (None, _) => "RUNNING",
+            (Some(_), _) if aborted => "ABORTED",
+            (Some(_), Some(0)) => "SUCCEEDED",
+            (Some(_), _) => "FAILED",
+        }
+    }
 }
 
 impl TaskRow {

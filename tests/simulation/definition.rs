@@ -10,3 +10,4 @@ mod requests;
 mod retries;
 mod turns;
 mod work;
+mod workflow;

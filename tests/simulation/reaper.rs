@@ -1,6 +1,6 @@
 //! What wakes the reaper: events that are late, lost, doubled and out of order, and the sweep.
 
-use crate::cloud::TaskRow;
+use crate::cloud::{TaskRequest, TaskRow};
 use crate::engine::locked;
 use crate::functions::Function;
 use crate::invoke::invoke;
@@ -35,10 +35,10 @@ pub(crate) fn execution_changed(world: &Arc<World>, arn: &ExecutionArn, status: 
 }
 
 /// The event of a task as it is now.
-pub(crate) fn task_event(arn: &str, row: &TaskRow) -> Value {
+pub(crate) fn task_event(arn: &str, row: &TaskRow, request: &TaskRequest) -> Value {
     let now = row.now;
     let time = |at: Option<u64>| at.map(|at| rfc3339(Timestamp::from_millis(at)));
-    let overrides = &row.request.overrides.container_overrides;
+    let overrides = &request.overrides.container_overrides;
     let overrides: Vec<_> = overrides
         .iter()
         .map(|container| {
@@ -52,8 +52,8 @@ pub(crate) fn task_event(arn: &str, row: &TaskRow) -> Value {
         "detail-type": "ECS Task State Change",
         "detail": {
             "taskArn": arn,
-            "clusterArn": format!("arn:aws:ecs:eu-west-1:1:cluster/{}", row.request.cluster),
-            "group": row.request.group(),
+            "clusterArn": format!("arn:aws:ecs:eu-west-1:1:cluster/{}", request.cluster),
+            "group": request.group(),
             "lastStatus": now.status.name(),
             "version": now.version,
             "stopCode": now.stopping.map(|(_, code)| code),
@@ -63,6 +63,21 @@ pub(crate) fn task_event(arn: &str, row: &TaskRow) -> Value {
             "stoppedAt": time(now.stopped),
             "containers": [{ "name": "job", "runtimeId": arn, "exitCode": now.exit_code }],
             "overrides": { "containerOverrides": overrides },
+        },
+    })
+}
+
+/// The event of an execution that is the work of another, as it is now.
+pub(crate) fn child_event(arn: &str, row: &TaskRow) -> Value {
+    json!({
+        "source": "aws.states",
+        "detail-type": "Step Functions Execution Status Change",
+        "detail": {
+            "executionArn": arn,
+            "status": row.now.execution_status(),
+            "input": "{}",
+            "redriveCount": 0,
+            "stopDate": row.now.stopped,
         },
     })
 }

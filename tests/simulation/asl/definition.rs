@@ -163,6 +163,12 @@ pub(crate) enum Resource {
     InvokeAndWait,
     /// `ecs:runTask.sync`
     RunTask,
+    /// `states:startExecution.sync:2`
+    StartExecution,
+    /// `aws-sdk:sfn:describeExecution`
+    DescribeExecution,
+    /// `aws-sdk:ecs:describeTaskDefinition`
+    DescribeTaskDefinition,
 }
 
 impl TryFrom<String> for Resource {
@@ -173,6 +179,9 @@ impl TryFrom<String> for Resource {
             Some("lambda:invoke") => Ok(Self::Invoke),
             Some("lambda:invoke.waitForTaskToken") => Ok(Self::InvokeAndWait),
             Some("ecs:runTask.sync") => Ok(Self::RunTask),
+            Some("states:startExecution.sync:2") => Ok(Self::StartExecution),
+            Some("aws-sdk:sfn:describeExecution") => Ok(Self::DescribeExecution),
+            Some("aws-sdk:ecs:describeTaskDefinition") => Ok(Self::DescribeTaskDefinition),
             _ => Err(format!("the simulation does not know the resource {arn}")),
         }
     }

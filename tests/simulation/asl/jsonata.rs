@@ -115,6 +115,16 @@ fn compile(text: &str) -> Result<Rc<AstNode>, String> {
 fn restrain(evaluator: &mut Evaluator, now: u64) -> Result<(), EvaluatorError> {
     let millis = JValue::from(json_number(now));
     evaluator.register_fn_override("millis", move |_: &[JValue]| Ok(millis.clone()))?;
+    // Of Step Functions: JSON text as a value.
+    evaluator.register_fn_override("parse", |arguments: &[JValue]| {
+        let text = arguments
+            .first()
+            .and_then(JValue::as_str)
+            .unwrap_or_default();
+        let value = serde_json::from_str::<Value>(text);
+        let value = value.map_err(|error| EvaluatorError::EvaluationError(error.to_string()))?;
+        Ok(JValue::from(value))
+    })?;
     for name in ["now", "random", "uuid", "eval"] {
         let refused = format!("the simulation does not know ${name}");
         evaluator.register_fn_override(name, move |_: &[JValue]| {

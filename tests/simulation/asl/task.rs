@@ -2,7 +2,7 @@
 
 use super::definition::{Resource, TaskState};
 use super::scope::{Facts, Scope};
-use crate::cloud::{OpenState, RunTask};
+use crate::cloud::{OpenState, RunTask, StartExecution, describe_child};
 use crate::functions::Function;
 use crate::invoke::{Failure, invoke};
 use crate::slot::{First, race};
@@ -42,18 +42,26 @@ impl Scope<'_> {
                 let answer = script.call(facts, state.resource, arguments, *timeout);
                 return answer.await.map(|value| match state.resource {
                     Resource::Invoke => as_result(value),
-                    Resource::InvokeAndWait | Resource::RunTask => value,
+                    _ => value,
                 });
             }
-            match open {
-                None if state.resource == Resource::RunTask => {
-                    RunTask::start(&run.world, &run.arn, &arguments, &timed_out)
-                        .await?
-                        .finish()
-                        .await
+            let (world, arn) = (&run.world, &run.arn);
+            match (state.resource, open) {
+                (Resource::RunTask, _) => {
+                    let task = RunTask::start(world, arn, &arguments, &timed_out).await?;
+                    task.finish().await
                 }
-                None => self.invoke(&arguments).await.map(as_result),
-                Some(open) => self.invoke_and_wait(&arguments, &open).await,
+                (Resource::StartExecution, _) => {
+                    let child = StartExecution::start(world, arn, &arguments, &timed_out).await?;
+                    child.finish().await
+                }
+                (Resource::DescribeExecution, _) => describe_child(world, &arguments).await,
+                (Resource::DescribeTaskDefinition, _) => {
+                    let containers = json!([{ "Name": "job" }]);
+                    Ok(json!({ "TaskDefinition": { "ContainerDefinitions": containers } }))
+                }
+                (_, None) => self.invoke(&arguments).await.map(as_result),
+                (_, Some(open)) => self.invoke_and_wait(&arguments, &open).await,
             }
         };
         let bound = async {

@@ -44,7 +44,7 @@ impl Tasks for SimTasks {
         let of_group = cloud
             .tasks
             .iter()
-            .filter(|(_, row)| is_at(row, work) && row.request.group() == group)
+            .filter(|(_, row)| is_at(row, work, group))
             .filter(|(_, row)| row.listed <= now);
         Ok(of_group.map(|(arn, row)| seen(arn, row, shown)).collect())
     }
@@ -76,10 +76,14 @@ impl Tasks for SimTasks {
 }
 
 /// ListTasks takes a cluster by its name or its ARN, and narrows by family.
-fn is_at(row: &TaskRow, work: &TaskSet) -> bool {
+fn is_at(row: &TaskRow, work: &TaskSet, group: &str) -> bool {
     let cluster = work.cluster.rsplit('/').next();
     let family = work.family.as_deref();
-    cluster == Some(&row.request.cluster) && family.is_none_or(|name| name == row.request.family())
+    row.request.as_ref().is_some_and(|request| {
+        cluster == Some(&request.cluster)
+            && family.is_none_or(|name| name == request.family())
+            && request.group() == group
+    })
 }
 
 fn seen(arn: &str, row: &TaskRow, at: u64) -> Task {

@@ -89,12 +89,12 @@ impl TaskRequest {
 
 /// A task that a state waits for.
 pub(crate) struct RunTask {
-    world: Arc<World>,
-    execution: ExecutionArn,
-    arn: String,
-    over: Slot<i64>,
-    finished: bool,
-    timed_out: Arc<AtomicBool>,
+    pub(super) world: Arc<World>,
+    pub(super) execution: ExecutionArn,
+    pub(super) arn: String,
+    pub(super) over: Slot<i64>,
+    pub(super) finished: bool,
+    pub(super) timed_out: Arc<AtomicBool>,
 }
 
 impl RunTask {
@@ -137,7 +137,7 @@ impl RunTask {
     fn description(&self, code: i64) -> Value {
         let cloud = locked(&self.world.cloud);
         let row = cloud.tasks.get(&self.arn);
-        let request = row.map(|row| &row.request);
+        let request = row.and_then(|row| row.request.as_ref());
         let stopping = row.and_then(|row| row.now.stopping);
         json!({
             "TaskArn": self.arn,
@@ -214,7 +214,7 @@ pub(crate) fn begin_task(
         lock: lock.ok_or_else(|| invalid("no execution"))?,
         holder: holder_of(execution),
         token: token.map_or(FencingToken::NONE, FencingToken::from_number),
-        request,
+        request: Some(request),
         now: TaskState {
             version: 1,
             ..TaskState::default()

@@ -1,6 +1,6 @@
 //! Step Functions as its API shows it: late, forgetful, and not always there.
 
-use super::abort;
+use super::{abort, child, stop_task};
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::witness;
@@ -69,6 +69,9 @@ impl Executions for SimExecutions {
         arn: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
         self.reach().await?;
+        if let Some(child) = child::describe(&self.world, arn.as_str()) {
+            return Ok(child);
+        }
         let stale = self.world.fault(100);
         let now = self.world.now();
         let cloud = locked(&self.world.cloud);
@@ -112,6 +115,12 @@ impl Executions for SimExecutions {
         self.reach().await?;
         if self.world.fault(30) {
             return Err(ExecutionsError::Unavailable("not stopped".into()));
+        }
+        if locked(&self.world.cloud).tasks.contains_key(arn.as_str()) {
+            self.world.count("executions as work stopped by Lockstep");
+            witness::stops_task(&self.world, arn.as_str());
+            stop_task(&self.world, arn.as_str(), "Lockstep stops it");
+            return Ok(());
         }
         self.world.count("executions stopped");
         witness::stops_execution(&self.world, arn);

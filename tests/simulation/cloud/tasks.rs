@@ -71,14 +71,14 @@ pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: S
     change(&world, &arn, TaskStatus::Stopped, Some(exit_code));
 }
 
-fn exits(world: &World, arn: &str) {
+pub(super) fn exits(world: &World, arn: &str) {
     if let Some(row) = locked(&world.cloud).tasks.get_mut(arn) {
         row.now.exited = Some(world.now());
     }
 }
 
 /// The container comes to its end by itself, and well.
-fn has_succeeded(world: &World, arn: &str) {
+pub(super) fn has_succeeded(world: &World, arn: &str) {
     let cloud = locked(&world.cloud);
     let holder = cloud.tasks.get(arn).map(|row| row.holder.clone());
     drop(cloud);
@@ -88,7 +88,7 @@ fn has_succeeded(world: &World, arn: &str) {
 }
 
 /// Writes to the guarded resource about once a second.
-async fn work(world: &Arc<World>, arn: &str, batch: &Batch) -> i64 {
+pub(super) async fn work(world: &Arc<World>, arn: &str, batch: &Batch) -> i64 {
     let end = world.now() + batch.length;
     while world.now() < end {
         let row = locked(&world.cloud)
@@ -105,7 +105,7 @@ async fn work(world: &Arc<World>, arn: &str, batch: &Batch) -> i64 {
     batch.exit_code
 }
 
-fn change(world: &Arc<World>, arn: &str, status: TaskStatus, exit_code: Option<i64>) {
+pub(super) fn change(world: &Arc<World>, arn: &str, status: TaskStatus, exit_code: Option<i64>) {
     let now = world.now();
     let mut cloud = locked(&world.cloud);
     let Some(row) = cloud.tasks.get_mut(arn) else {
@@ -129,7 +129,10 @@ fn change(world: &Arc<World>, arn: &str, status: TaskStatus, exit_code: Option<i
         TaskStatus::Pending | TaskStatus::Stopping | TaskStatus::Deprovisioning => {}
     }
     let holder = row.holder.clone();
-    let event = reaper::task_event(arn, row);
+    let event = match &row.request {
+        Some(request) => reaper::task_event(arn, row, request),
+        None => reaper::child_event(arn, row),
+    };
     drop(cloud);
     let of = holder.as_str().rsplit(':').next().unwrap_or_default();
     let exit = exit_code

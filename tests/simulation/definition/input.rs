@@ -1,6 +1,6 @@
 //! What is refused before anything is called.
 
-use super::play::{EXECUTION, Play};
+use super::play::{EXECUTION, Play, Played, failure, of_workflow};
 use crate::invoke::Failure;
 use crate::world::START;
 use lockstep::domain::{Timestamp, rfc3339};
@@ -38,21 +38,122 @@ fn takes(fields: Value) -> u64 {
 
 #[test]
 fn work_that_cannot_be_started_or_found_is_refused() {
+    let either = "field work must have runTask, the arguments of ecs:runTask, or startExecution, those of states:startExecution, and not both";
     let task = "field work.runTask must be an object: the arguments of ecs:runTask";
     let definition = "field work.runTask.TaskDefinition must be a string: an ARN, or family:revision, or a family";
     let container = "field work.container must be a string: the name of the container that gets the LOCKSTEP_ variables";
     let group = "field work.runTask.Group must be left out: the tasks of a run are found by the group that Lockstep gives them";
-    refuses(json!({ "work": null }), task);
+    refuses(json!({ "work": null }), either);
+    let both = json!({ "StateMachineArn": "etl" });
+    refuses(json!({ "work": { "startExecution": both } }), either);
     for (work, fault) in [
         (json!({ "runTask": "report:3" }), task),
         (json!({ "runTask": { "TaskDefinition": null } }), definition),
         (json!({ "runTask": { "TaskDefinition": 3 } }), definition),
-        (json!({ "container": null }), container),
         (json!({ "container": 1 }), container),
         (json!({ "runTask": { "Group": "mine" } }), group),
     ] {
         refuses(json!({ "work": work }), fault);
     }
+}
+
+#[test]
+fn a_workflow_that_cannot_be_started_or_found_is_refused() {
+    let machine = "field work.startExecution.StateMachineArn must be a string: the ARN of a Standard state machine";
+    let name = "field work.startExecution.Name must be left out: the name of the execution follows from the grant";
+    let grant = "field work.grantField must be a string: the field of work.startExecution.Input, an object, that gets the grant";
+    let container = "field work.container must be left out with work.startExecution";
+    let start = |fields: Value| json!({ "startExecution": fields });
+    for (work, fault) in [
+        (json!({ "startExecution": "etl" }), machine),
+        (start(json!({ "StateMachineArn": null })), machine),
+        (start(json!({ "StateMachineArn": 7 })), machine),
+        (start(json!({ "Name": "mine" })), name),
+        (json!({ "grantField": 7 }), grant),
+        (
+            json!({ "grantField": "lockstep", "startExecution": { "Input": "text" } }),
+            grant,
+        ),
+        (json!({ "container": "job" }), container),
+    ] {
+        refuses(of_workflow(json!({ "work": work })), fault);
+    }
+    refuses(json!({ "work": { "grantField": "lockstep" } }), grant);
+}
+
+/// What AWS says of a task definition with these containers, and what comes of a run that names none.
+#[track_caller]
+fn found(containers: Value) -> Played {
+    let definition = json!({ "ContainerDefinitions": containers });
+    Play::granted(json!({ "work": { "container": null } }))
+        .gives("Find Container", json!({ "TaskDefinition": definition }))
+        .works()
+        .play()
+}
+
+#[test]
+fn the_only_container_of_a_task_definition_needs_no_name() {
+    let played = found(json!([{ "Name": "app" }]));
+
+    assert!(played.end.is_ok(), "{:?}", played.end);
+    let path = "Check Input > Find Container > Check Input > Acquire Lock";
+    assert_eq!(played.path[..4].join(" > "), path);
+    let definition = played.input["work"]["runTask"]["TaskDefinition"].clone();
+    let asked = &played.call_of("Find Container").arguments;
+    assert_eq!(*asked, json!({ "TaskDefinition": definition }));
+    assert_eq!(
+        played.payload_of("Acquire Lock")["work"]["container"],
+        "app"
+    );
+    let overrides = &played.call_of("Run Batch").arguments["Overrides"]["ContainerOverrides"];
+    assert_eq!(overrides[0]["Name"], "app");
+}
+
+#[test]
+fn one_of_several_containers_needs_a_name() {
+    let played = found(json!([{ "Name": "app" }, { "Name": "log" }]));
+
+    let fault = "field work.container must be a string: the name of the container that gets the LOCKSTEP_ variables, one of app, log";
+    let refused = Failure::new("Lockstep.InvalidRequest", fault);
+    assert_eq!(played.end, Err(refused));
+}
+
+#[test]
+fn a_task_definition_that_cannot_be_described_is_tried_again_and_fails_the_execution() {
+    let played = Play::granted(json!({ "work": { "container": null } }))
+        .answers(
+            "Find Container",
+            "Ecs.ServerException Ecs.AccessDeniedException",
+        )
+        .play();
+
+    assert_eq!(played.end, Err(failure("Ecs.AccessDeniedException")));
+    assert_eq!(played.calls_of("Find Container").len(), 4);
+}
+
+#[test]
+fn the_only_container_that_is_overridden_needs_no_name() {
+    let override_of = |name: &str| json!({ "Name": name, "Command": ["--full"] });
+    let run = |overrides: Vec<Value>| {
+        let task = json!({ "Overrides": { "ContainerOverrides": overrides } });
+        json!({ "work": { "container": null, "runTask": task } })
+    };
+
+    let played = Play::granted(run(vec![override_of("app")])).works().play();
+
+    assert_eq!(
+        played.payload_of("Acquire Lock")["work"]["container"],
+        "app"
+    );
+    let overrides = &played.call_of("Run Batch").arguments["Overrides"]["ContainerOverrides"];
+    assert_eq!(overrides.as_array().map(Vec::len), Some(1));
+    assert_eq!(overrides[0]["Command"], json!(["--full"]));
+    let both = run(vec![override_of("app"), override_of("log")]);
+    let described = json!({ "ContainerDefinitions": [{ "Name": "app" }, { "Name": "log" }] });
+    let played = Play::of(both)
+        .gives("Find Container", json!({ "TaskDefinition": described }))
+        .play();
+    assert_eq!(played.end.unwrap_err().error, "Lockstep.InvalidRequest");
 }
 
 #[test]

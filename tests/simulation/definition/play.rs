@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
+pub(super) const MACHINE: &str = "arn:aws:states:eu-west-1:1:stateMachine:etl";
+
 pub(super) const EXECUTION: &str = "arn:aws:states:eu-west-1:1:execution:exclusive-run:one";
 
 /// Longer than any definition retries, in milliseconds.
@@ -50,6 +52,13 @@ fn input(fields: Value) -> Value {
     merged(json!({ "lock": "nightly", "work": work }), fields)
 }
 
+/// Those fields with the work of a workflow in place of a task.
+pub(super) fn of_workflow(fields: Value) -> Value {
+    let start = json!({ "StateMachineArn": MACHINE, "Input": { "day": 7 } });
+    let work = json!({ "container": null, "runTask": null, "startExecution": start });
+    merged(json!({ "work": work }), fields)
+}
+
 /// The request that acquire-lock gets for that input, with `fields` in place of its own.
 pub(super) fn ask(fields: Value) -> Value {
     let ask = json!({
@@ -86,6 +95,7 @@ pub(super) fn granted() -> Value {
         "grant": { "lock": "nightly", "holder": EXECUTION, "token": 7 },
         "heartbeatSeconds": 20,
         "taskGroup": "lockstep:group",
+        "executionArn": "arn:aws:states:eu-west-1:1:execution:etl:lockstep-nightly-7",
         "environment": [{ "Name": "LOCKSTEP_TOKEN", "Value": "7" }],
     })
 }

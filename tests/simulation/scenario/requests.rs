@@ -36,7 +36,13 @@ pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order 
     }
     let batch = batch(world);
     let machine = if world.chance(700) {
-        input["work"] = guarded_task(&batch);
+        input["work"] = match world.chance(350) {
+            true => guarded_workflow(&batch),
+            false => guarded_task(&batch),
+        };
+        if input["work"]["runTask"].is_object() && world.chance(500) {
+            input["work"]["container"] = "job".into();
+        }
         options(world, &mut input);
         Machine::exclusive_run()
     } else {
@@ -56,13 +62,21 @@ pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order 
 fn guarded_task(batch: &Batch) -> Value {
     let command = serde_json::to_string(batch).expect("a batch is JSON");
     json!({
-        "container": "job",
         "runTask": {
             "Cluster": "batch",
             "TaskDefinition": "arn:aws:ecs:eu-west-1:1:task-definition/job:3",
             "LaunchType": "FARGATE",
             "Overrides": { "ContainerOverrides": [{ "Name": "job", "Command": [command] }] },
         },
+    })
+}
+
+/// The same where the work is a workflow of the user's. The grant in its input is what it writes with.
+fn guarded_workflow(batch: &Batch) -> Value {
+    let machine = "arn:aws:states:eu-west-1:1:stateMachine:etl";
+    json!({
+        "startExecution": { "StateMachineArn": machine, "Input": { "batch": batch } },
+        "grantField": "lockstep",
     })
 }
 

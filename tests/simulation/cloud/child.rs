@@ -1,0 +1,201 @@
+//! `states:startExecution.sync:2`: Step Functions starts an execution under a given name, waits for its
+//! end, and stops it when its state ends before.
+//!
+//! To the witnesses it is work like a task. It ends at once when it is stopped.
+
+use super::tasks::{change, exits, has_succeeded, work};
+use super::{Batch, RunTask, TaskRow, TaskState, TaskStatus, holder_of};
+use crate::engine::locked;
+use crate::invoke::Failure;
+use crate::slot::{First, Slot, race};
+use crate::witness;
+use crate::world::World;
+use lockstep::domain::{
+    ExecutionArn, ExecutionDescription, ExecutionState, FencingToken, Timestamp,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// How long DescribeExecution may show an old state, in milliseconds.
+const LAG: u64 = 5000;
+
+/// The arguments of StartExecution
+/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct StartRequest {
+    state_machine_arn: String,
+    name: String,
+    input: Value,
+}
+
+/// An execution that a state waits for.
+pub(crate) struct StartExecution(RunTask);
+
+impl StartExecution {
+    pub(crate) async fn start(
+        world: &Arc<World>,
+        execution: &ExecutionArn,
+        arguments: &Value,
+        timed_out: &Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let request: StartRequest = serde_json::from_value(arguments.clone())
+            .map_err(|error| Failure::new("States.Runtime", &error.to_string()))?;
+        world.linger(50..=300).await;
+        if world.fault(10) {
+            world.count("StartExecution refused");
+            let error = "StepFunctions.ThrottlingException";
+            return Err(Failure::new(error, "simulated"));
+        }
+        let machine = request
+            .state_machine_arn
+            .replace(":stateMachine:", ":execution:");
+        let arn = format!("{machine}:{}", request.name);
+        let mut over = begin(world, execution, &arn, &request.input)?;
+        // The answer is lost, and Step Functions repeats the call.
+        if world.fault(50) {
+            world.count("answers of StartExecution lost");
+            world.linger(500..=60_000).await;
+            over = begin(world, execution, &arn, &request.input)?;
+        }
+        Ok(Self(RunTask {
+            world: Arc::clone(world),
+            execution: execution.clone(),
+            arn,
+            over,
+            finished: false,
+            timed_out: Arc::clone(timed_out),
+        }))
+    }
+
+    /// Waits for the end. An execution that has not succeeded fails the state.
+    pub(crate) async fn finish(mut self) -> Result<Value, Failure> {
+        self.0.over.wait().await;
+        self.0.world.linger(50..=1000).await;
+        self.0.finished = true;
+        let child = describe_now(&self.0.world, &self.0.arn, self.0.world.now());
+        let child = child.unwrap_or_default();
+        match child["Status"].as_str() {
+            Some("SUCCEEDED") => {
+                let output = child["Output"].as_str().unwrap_or_default();
+                let output: Value = serde_json::from_str(output).unwrap_or_default();
+                Ok(json!({ "Status": "SUCCEEDED", "Output": output }))
+            }
+            _ => Err(Failure::new("States.TaskFailed", &child.to_string())),
+        }
+    }
+}
+
+/// Starts the execution, or finds the one that runs under this name.
+fn begin(
+    world: &Arc<World>,
+    parent: &ExecutionArn,
+    arn: &str,
+    input: &Value,
+) -> Result<Slot<i64>, Failure> {
+    let invalid = |what: &str| Failure::new("StepFunctions.ValidationException", what);
+    let mut cloud = locked(&world.cloud);
+    if let Some(known) = cloud.tasks.get(arn) {
+        if known.now.status == TaskStatus::Stopped {
+            let error = "StepFunctions.ExecutionAlreadyExistsException";
+            return Err(Failure::new(error, arn));
+        }
+        return Ok(known.over.clone());
+    }
+    let batch: Batch = serde_json::from_value(input["batch"].clone())
+        .map_err(|error| invalid(&error.to_string()))?;
+    let token = input["lockstep"]["token"].as_u64();
+    let lock = cloud.executions.get(parent).map(|row| row.lock.clone());
+    let row = TaskRow {
+        lock: lock.ok_or_else(|| invalid("no execution"))?,
+        holder: holder_of(parent),
+        token: token.map_or(FencingToken::NONE, FencingToken::from_number),
+        request: None,
+        now: TaskState {
+            version: 1,
+            ..TaskState::default()
+        },
+        requested: world.now(),
+        listed: world.now(),
+        before: Vec::new(),
+        signal: Slot::new(),
+        over: Slot::new(),
+    };
+    let (signal, over) = (row.signal.clone(), row.over.clone());
+    cloud.tasks.insert(arn.to_owned(), row);
+    drop(cloud);
+    witness::task_begins(world, arn);
+    world.count("executions as work");
+    world.spawn(live(Arc::clone(world), arn.to_owned(), batch, signal));
+    Ok(over)
+}
+
+/// The life of an execution that is work.
+async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
+    change(&world, &arn, TaskStatus::Running, None);
+    let code = match race(work(&world, &arn, &batch), signal.wait()).await {
+        First::Left(code) => code,
+        First::Right(()) => 143,
+    };
+    if code == 0 {
+        has_succeeded(&world, &arn);
+    }
+    exits(&world, &arn);
+    change(&world, &arn, TaskStatus::Stopped, Some(code));
+}
+
+/// `aws-sdk:sfn:describeExecution`, from a definition.
+pub(crate) async fn describe_child(
+    world: &Arc<World>,
+    arguments: &Value,
+) -> Result<Value, Failure> {
+    world.linger(5..=40).await;
+    if world.fault(20) {
+        return Err(Failure::new("Sfn.ThrottlingException", "simulated"));
+    }
+    let arn = arguments["ExecutionArn"].as_str().unwrap_or_default();
+    describe_now(world, arn, shown(world))
+        .ok_or_else(|| Failure::new("Sfn.ExecutionDoesNotExistException", arn))
+}
+
+/// What the API of Step Functions shows of an execution that is work; the outer `None` where it is
+/// none.
+pub(super) fn describe(world: &World, arn: &str) -> Option<Option<ExecutionDescription>> {
+    let time = shown(world);
+    let cloud = locked(&world.cloud);
+    let row = cloud.tasks.get(arn).filter(|row| row.request.is_none())?;
+    Some((row.requested <= time).then(|| {
+        let at = row.at(time);
+        let state = ExecutionState::of_status(at.execution_status());
+        ExecutionDescription {
+            stopped_at: at.stopped.map(Timestamp::from_millis),
+            ..state.expect("a status").into()
+        }
+    }))
+}
+
+fn describe_now(world: &World, arn: &str, time: u64) -> Option<Value> {
+    let cloud = locked(&world.cloud);
+    let row = cloud.tasks.get(arn).filter(|row| row.requested <= time)?;
+    let status = row.at(time).execution_status();
+    let mut description = json!({ "ExecutionArn": arn, "Status": status });
+    match status {
+        "SUCCEEDED" => description["Output"] = "{\"rows\":7}".into(),
+        "FAILED" => {
+            description["Error"] = "Batch.Failed".into();
+            description["Cause"] = "it refused the input".into();
+        }
+        _ => {}
+    }
+    Some(description)
+}
+
+fn shown(world: &World) -> u64 {
+    let now = world.now();
+    match world.fault(100) {
+        true => now - world.number(0..=LAG),
+        false => now,
+    }
+}

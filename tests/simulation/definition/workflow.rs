@@ -1,0 +1,255 @@
+//! Work that is a workflow of the user's.
+
+use super::play::{MACHINE, Play, ask, failure, granted, merged, of_workflow};
+use crate::invoke::Failure;
+use serde_json::{Value, json};
+
+const NAME: &str = "lockstep-nightly-7-0";
+const BEGINS: &str = "ASKS > Run Exclusively > Begin Work > Run Workflow";
+
+fn play(fields: Value) -> Play {
+    Play::granted(of_workflow(fields)).ends()
+}
+
+/// The end of an execution, as DescribeExecution gives it.
+fn described(status: &str, fields: Value) -> Value {
+    merged(json!({ "Status": status }), fields)
+}
+
+/// An execution whose work fails, and is read as `child`.
+fn fails(error: &str, child: Value) -> Play {
+    play(json!({}))
+        .answers("Run Workflow", error)
+        .gives("Read Work", child)
+}
+
+fn report(outcome: &str) -> Value {
+    json!({ "grant": granted()["grant"], "outcome": outcome })
+}
+
+#[test]
+fn the_workflow_gets_its_own_input_and_a_name_from_the_grant_and_its_output_is_the_executions() {
+    let output = json!({ "rows": [1, 2], "note": null });
+    let result = json!({ "Status": "SUCCEEDED", "Output": output });
+
+    let played = play(json!({})).gives("Run Workflow", result).play();
+
+    played.takes(&format!("{BEGINS} > Release Lock"), &Ok(output));
+    let call = played.call_of("Run Workflow");
+    let arguments = json!({ "StateMachineArn": MACHINE, "Name": NAME, "Input": { "day": 7 } });
+    assert_eq!(call.arguments, arguments);
+    assert_eq!(call.timeout_seconds, Some(31_536_000));
+    let payload = ask(json!({ "work": null }));
+    let work = json!({ "work": { "stateMachineArn": MACHINE } });
+    assert_eq!(*played.payload_of("Acquire Lock"), merged(payload, work));
+    assert_eq!(*played.payload_of("Release Lock"), report("succeeded"));
+}
+
+#[test]
+fn the_grant_is_added_to_the_input_under_the_field_that_is_named_for_it() {
+    for (given, expected) in [
+        (
+            json!({ "day": 7 }),
+            json!({ "day": 7, "lock": granted()["grant"] }),
+        ),
+        (
+            json!({ "day": null, "lock": "old" }),
+            json!({ "lock": granted()["grant"] }),
+        ),
+    ] {
+        let start = json!({ "Input": given });
+        let work = json!({ "grantField": "lock", "startExecution": start });
+
+        let played = play(json!({ "work": work }))
+            .gives("Run Workflow", json!({ "Output": {} }))
+            .play();
+
+        assert_eq!(played.call_of("Run Workflow").arguments["Input"], expected);
+    }
+}
+
+#[test]
+fn a_workflow_without_an_input_gets_none_but_the_grant() {
+    for (field, expected) in [
+        (json!(null), None),
+        (json!("lock"), Some(json!({ "lock": granted()["grant"] }))),
+    ] {
+        let start = json!({ "Input": null });
+        let work = json!({ "grantField": field, "startExecution": start });
+
+        let played = play(json!({ "work": work }))
+            .gives("Run Workflow", json!({ "Output": {} }))
+            .play();
+
+        let arguments = &played.call_of("Run Workflow").arguments;
+        assert_eq!(arguments.get("Input"), expected.as_ref());
+    }
+}
+
+#[test]
+fn a_workflow_that_fails_releases_the_lock_and_its_own_error_and_cause_are_the_executions() {
+    let (error, cause) = (
+        json!({ "Error": "Etl.BadRow" }),
+        json!({ "Cause": "row 7" }),
+    );
+    let cases = [
+        (
+            "FAILED",
+            merged(error.clone(), cause.clone()),
+            "Etl.BadRow",
+            "row 7",
+        ),
+        ("FAILED", error.clone(), "Etl.BadRow", ""),
+        ("FAILED", json!({}), "States.TaskFailed", ""),
+        ("TIMED_OUT", json!({}), "States.Timeout", ""),
+        (
+            "TIMED_OUT",
+            merged(json!({ "Error": "States.Timeout" }), cause.clone()),
+            "States.Timeout",
+            "row 7",
+        ),
+        (
+            "ABORTED",
+            json!({}),
+            "Lockstep.WorkStopped",
+            "the execution was aborted",
+        ),
+        (
+            "ABORTED",
+            error.clone(),
+            "Lockstep.WorkStopped",
+            "the execution was aborted: Etl.BadRow",
+        ),
+        (
+            "ABORTED",
+            merged(error, cause),
+            "Lockstep.WorkStopped",
+            "the execution was aborted: Etl.BadRow, row 7",
+        ),
+    ];
+    for (status, fields, error, cause) in cases {
+        let played = fails("States.TaskFailed", described(status, fields)).play();
+
+        let path = format!("{BEGINS} > Read Work > How Work Ended > Release After Failure > FAILS");
+        played.takes(&path, &Err(Failure::new(error, cause)));
+        let asked = &played.call_of("Read Work").arguments["ExecutionArn"];
+        let arn = "arn:aws:states:eu-west-1:1:execution:etl:lockstep-nightly-7-0";
+        assert_eq!(*asked, json!(arn));
+        assert_eq!(
+            *played.payload_of("Release After Failure"),
+            report("failed")
+        );
+    }
+}
+
+#[test]
+fn a_workflow_that_was_not_started_fails_with_the_error_of_the_start() {
+    let played = play(json!({}))
+        .answers(
+            "Run Workflow",
+            "StepFunctions.StateMachineDoesNotExistException",
+        )
+        .answers("Read Work", "Sfn.ExecutionDoesNotExistException")
+        .play();
+
+    let path = format!("{BEGINS} > Read Work > Release After Failure > FAILS");
+    let error = failure("StepFunctions.StateMachineDoesNotExistException");
+    played.takes(&path, &Err(error));
+    assert_eq!(played.calls_of("Read Work").len(), 1);
+    assert_eq!(
+        *played.payload_of("Release After Failure"),
+        report("failed")
+    );
+}
+
+#[test]
+fn a_workflow_that_had_ended_before_the_answer_to_its_start_counts_by_its_end() {
+    let output = json!({ "Output": "{\"rows\":[1,2]}" });
+    let exists = "StepFunctions.ExecutionAlreadyExistsException";
+
+    let played = fails(exists, described("SUCCEEDED", output)).play();
+
+    let path = format!("{BEGINS} > Read Work > How Work Ended > Take Output > Release Lock");
+    played.takes(&path, &Ok(json!({ "rows": [1, 2] })));
+    assert_eq!(*played.payload_of("Release Lock"), report("succeeded"));
+}
+
+#[test]
+fn a_workflow_that_may_still_run_keeps_the_lock() {
+    for (child, path) in [("", "How Work Ended > "), ("Sfn.AccessDeniedException", "")] {
+        let error = "StepFunctions.AccessDeniedException";
+        let played = play(json!({})).answers("Run Workflow", error);
+        let played = match child {
+            "" => played.gives("Read Work", described("RUNNING", json!({}))),
+            error => played.answers("Read Work", error),
+        }
+        .play();
+
+        let path = format!("{BEGINS} > Read Work > {path}Report Stopping > FAILS");
+        played.takes(&path, &Err(failure(error)));
+        assert_eq!(*played.payload_of("Report Stopping"), report("stopping"));
+        let asked = played.calls_of("Read Work").len();
+        assert_eq!(asked, if child.is_empty() { 1 } else { 6 });
+    }
+}
+
+#[test]
+fn a_workflow_over_its_time_is_reported_as_stopping_unless_it_may_overrun() {
+    for (policy, end) in [("terminate", Some(90)), ("yield", None), ("hold", None)] {
+        let fields = json!({ "maxRunSeconds": 90, "stalePolicy": policy });
+        let played = play(fields)
+            .answers("Run Workflow", "hangs")
+            .play_for(100_000);
+
+        assert_eq!(
+            played.as_ref().map(|played| played.seconds),
+            end,
+            "{policy}"
+        );
+        if let Some(played) = played {
+            let path = format!("{BEGINS} > Report Stopping > FAILS");
+            played.takes(&path, &Err(Failure::new("States.Timeout", "")));
+            assert_eq!(*played.payload_of("Report Stopping"), report("stopping"));
+        }
+    }
+}
+
+#[test]
+fn a_redrive_starts_the_workflow_under_another_name_once_the_grant_is_resumed() {
+    let played = play(json!({}))
+        .answers("Run Workflow", "hangs")
+        .gives("Run Workflow", json!({ "Output": { "rows": 1 } }))
+        .gives("Resume Run", json!({ "status": "alreadyHeld" }))
+        .redriven_in("Run Workflow")
+        .play();
+
+    let resumes = "Run Exclusively > Run Workflow > Is Redriven > Resume Run > Is Work Done";
+    let path = format!("{BEGINS} > {resumes} > Run Workflow > Release Lock");
+    played.takes(&path, &Ok(json!({ "rows": 1 })));
+    let calls = played.calls_of("Run Workflow");
+    let names: Vec<_> = calls
+        .iter()
+        .map(|call| call.arguments["Name"].clone())
+        .collect();
+    assert_eq!(names, ["lockstep-nightly-7-0", "lockstep-nightly-7-1"]);
+}
+
+#[test]
+fn after_a_redrive_the_end_of_the_new_execution_is_read() {
+    let played = play(json!({}))
+        .answers("Run Workflow", "hangs States.TaskFailed")
+        .gives("Resume Run", json!({ "status": "alreadyHeld" }))
+        .gives(
+            "Read Work",
+            described("FAILED", json!({ "Error": "Etl.BadRow" })),
+        )
+        .redriven_in("Run Workflow")
+        .play();
+
+    assert_eq!(played.end, Err(Failure::new("Etl.BadRow", "")));
+    let asked = &played.call_of("Read Work").arguments["ExecutionArn"];
+    assert!(
+        asked.as_str().unwrap().ends_with("lockstep-nightly-7-1"),
+        "{asked}"
+    );
+}
