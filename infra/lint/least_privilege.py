@@ -10,6 +10,7 @@ from cfnlint.rules import CloudFormationLintRule, RuleMatch
 # works. Source: the Service Authorization Reference of the service.
 WITHOUT_RESOURCE_TYPE = {
     "states:SendTaskSuccess": "limited by the task token that the caller must know",
+    "ecs:DescribeTaskDefinition": "reads a task definition; the tasks are limited by ecs:RunTask",
     "ecr:GetAuthorizationToken": "a login to the registry; what may be pulled is limited by the other actions",
     "logs:CreateLogDelivery": "log delivery of a state machine is set up for the account",
     "logs:DeleteLogDelivery": "see logs:CreateLogDelivery",
