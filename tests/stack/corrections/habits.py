@@ -121,7 +121,8 @@ def _slowly(handle_request):
     async def wrapper(method, path, headers, body, query_params):
         answer = await handle_request(method, path, headers, body, query_params)
         action = headers.get("x-amz-target", "").rpartition(".")[2]
-        shown = (body or b"") + (answer[2] if isinstance(answer[2], bytes) else str(answer[2]).encode())
+        # Calls of states have text where requests have bytes.
+        shown = b"".join(part if isinstance(part, bytes) else str(part).encode() for part in (body or b"", answer[2]))
         found = find("slow", shown, action=action)
         if found:
             note(found, action=action)

@@ -7,7 +7,8 @@ AWS: a state that waits has the child's description as its result, in PascalCase
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html
   https://github.com/floci-io/floci (AslExecutorNestedStartExecutionTest and AslExecutorNestedSyncFailureTest: recorded
   on AWS)
-AWS: a refused StartExecution fails the state with StepFunctions. and the exception's name.
+AWS: a refused StartExecution fails the state with StepFunctions. and the exception's name; a service's exception
+  that its API does not declare has the name of the service's own: StepFunctions.AWSStepFunctionsException.
 AWS: a state that stops waiting, because it timed out, was aborted or its branch was cut, stops the child, with a
   cause that names the parent and no error (AslExecutorNestedSyncTimeoutTest: recorded on AWS).
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-sync
@@ -23,7 +24,7 @@ import uuid
 
 from ministack.services import stepfunctions as sfn
 
-from . import executions, redrive, scope
+from . import executions, machine_roles, redrive, scope
 
 _MOST_BYTES = 262_144
 _TOO_LARGE = "States.DataLimitExceeded"
@@ -36,6 +37,9 @@ def _start(data):
     request = sfn._nested_start_execution_request(data)
     if not isinstance(data.get("Input", ""), str):
         request["input"] = _compact(data["Input"])
+    denied = machine_roles.refusal("states:StartExecution", request["stateMachineArn"])
+    if denied:
+        raise _refused("AccessDeniedException", denied)
     return _answer(sfn._start_execution(request))["executionArn"]
 
 
@@ -49,6 +53,8 @@ def _answer(response):
 
 def _refused(code, message):
     name = code if code.endswith("Exception") else f"{code}Exception"
+    if code == "AccessDeniedException":  # the API of Step Functions declares no such exception
+        name = "AWSStepFunctionsException"
     return scope.TaskError(f"StepFunctions.{name}", (
         f"{message} (Service: AWSStepFunctions; Status Code: 400; Error Code: {code}; "
         f"Request ID: {uuid.uuid4()}; Proxy: null)"))
@@ -62,9 +68,10 @@ def _nested(_, data):
 def _nested_sync(resource, data):
     arn = _start(data)
     try:
+        machine_roles.see_end_of(arn)
         _wait(sfn._executions[arn])
     except scope.Stopped:
-        if not scope.abandoned():
+        if not scope.abandoned() and not machine_roles.refusal("states:StopExecution", arn):
             sfn._stop_execution({"executionArn": arn, "cause": executions.stopping_cause()})
         raise
     description = _describe(arn)

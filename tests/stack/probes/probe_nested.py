@@ -1,7 +1,9 @@
-"""Executions that run as a state of another: integrations.py, and what executions.py and redrive.py tell of them."""
+"""Executions that run as a state of another: integrations.py, machine_roles.py, managed_rules.py, sdk_calls.py,
+and what executions.py and redrive.py tell of them."""
 import json
 import time
 
+from .functions import role_that_may
 from .probe_habits import HabitProbe
 from .support import (Probe, client, ended, jsonata, machine, output, queue, queue_arn, receive, rule_to, run, start,
                       unique, wait_for)
@@ -12,6 +14,8 @@ BRIEF = {"Wait": {"Type": "Wait", "Seconds": 2, "End": True}}
 ECHO = {"Echo": {"Type": "Pass", "End": True}}
 FAIL = {"Fail": {"Type": "Fail", "Error": "{% $states.input.error %}", "Cause": "{% $states.input.cause %}"}}
 EXISTS = "StepFunctions.ExecutionAlreadyExistsException"
+MANAGED = (["events:PutTargets", "events:PutRule", "events:DescribeRule"],
+           "arn:aws:events:*:*:rule/StepFunctionsGetEventsForStepFunctionsExecutionRule")
 
 
 def nested(child, kind=".sync:2", data=None, name=None, **fields):
@@ -273,3 +277,113 @@ class Told(Probe):
             detail[field] for field in ("executionArn", "name", "stateMachineArn", "status")))
         self.assertEqual({"lock": "nightly"}, json.loads(detail["input"]))
         self.assertEqual((result["StartDate"], result["StopDate"]), (detail["startDate"], detail["stopDate"]))
+
+
+class SdkCalls(HabitProbe):
+    corrected = True
+
+    def test_unknown_execution_has_the_name_of_the_sdk(self):
+        arn = execution_of(machine(jsonata(ECHO)), "never")
+        self.assertEqual("Sfn.ExecutionDoesNotExistException", failure(describing(arn))[0])
+
+    def test_execution_is_described(self):
+        child, name = machine(jsonata(FAIL)), unique()
+        ended(start(child, {"error": "Probe.Child", "cause": "why"}, name=name))
+        told = output(run(jsonata({"Look": describing(execution_of(child, name))})))
+        self.assertEqual(["Cause", "Error", *Failures.DESCRIBED], sorted(told))
+        self.assertEqual(("FAILED", "Probe.Child", "why", {"Included": True}), tuple(
+            told[field] for field in ("Status", "Error", "Cause", "InputDetails")))
+        self.assertRegex(told["StopDate"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertEqual({"error": "Probe.Child", "cause": "why"}, json.loads(told["Input"]))
+
+    def test_execution_that_runs_has_no_end(self):
+        child = start(machine(jsonata(WAIT)))
+        told = output(run(jsonata({"Look": describing(child)})))
+        self.assertEqual("RUNNING", told["Status"])
+        self.assertFalse({"StopDate", "Output", "OutputDetails", "Error", "Cause"} & set(told), told)
+        client("stepfunctions").stop_execution(executionArn=child)
+
+
+    def test_description_lags_behind_as_any_other(self):
+        mark = unique()
+        child = start(machine(jsonata(ECHO)), {"mark": mark})
+        ended(child)
+        # Its own description does not mention the text, and does not lag.
+        look = machine(jsonata({"Look": {**describing(child), "Output": "{% $states.result.Status %}"}}))
+        with self.habit("describe-lags", mark, seconds=20):
+            self.assertEqual("RUNNING", output(ended(start(look))))
+        self.assertEqual("SUCCEEDED", output(ended(start(look))))
+
+
+def describing(execution):
+    return {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:sfn:describeExecution", "End": True,
+            "Arguments": {"ExecutionArn": execution}}
+
+
+class Roles(Probe):
+    """A role that lacks one right."""
+
+    def test_start_needs_a_right_to_the_machine(self):
+        child, other = machine(jsonata(ECHO)), machine(jsonata(ECHO))
+        may = role_that_may(MANAGED, ("states:StartExecution", child), ("states:DescribeExecution", "*"))
+        self.assertEqual("SUCCEEDED", ended(start(machine(jsonata({"Run": nested(child)}), may)))["status"])
+        for kind in (".sync:2", ""):
+            told = ended(start(machine(jsonata({"Run": nested(other, kind)}), may)))
+            self.assert_failed(told, "StepFunctions.AWSStepFunctionsException")
+            self.assertIn(f"is not authorized to perform: states:StartExecution on resource: {other}", told["cause"])
+        self.assertEqual([], children(other))
+
+    def test_end_of_a_child_is_not_seen_without_a_right(self):
+        child, name = machine(jsonata(ECHO)), unique()
+        may = role_that_may(MANAGED, ("states:StartExecution", child),
+                            ("states:DescribeExecution", execution_of(child, "another")))
+        parent = start(machine(jsonata({"Run": nested(child, name=name, TimeoutSeconds=2)}), may))
+        appears(execution_of(child, name))
+        ended(execution_of(child, name))
+        self.assert_failed(ended(parent), "States.Timeout")
+
+    def test_child_is_stopped_with_a_right_alone(self):
+        child, names = machine(jsonata(WAIT)), [unique(), unique()]
+        for name, resource, status in zip(names, ("*", execution_of(child, "another")), ("ABORTED", "RUNNING")):
+            may = role_that_may(MANAGED, (["states:StartExecution", "states:DescribeExecution"], "*"),
+                                ("states:StopExecution", resource))
+            parent = start(machine(jsonata({"Run": nested(child, name=name)}), may))
+            appears(execution_of(child, name))
+            client("stepfunctions").stop_execution(executionArn=parent)
+            time.sleep(0.5)
+            self.assertEqual(status, described(execution_of(child, name))["status"])
+        client("stepfunctions").stop_execution(executionArn=execution_of(child, names[1]))
+
+    def test_sdk_call_needs_a_right_to_the_execution(self):
+        mine, other = (start(machine(jsonata(ECHO))) for _ in range(2))
+        may = role_that_may(("states:DescribeExecution", mine))
+        self.assertEqual("SUCCEEDED", ended(start(machine(jsonata({"Look": describing(mine)}), may)))["status"])
+        told = ended(start(machine(jsonata({"Look": describing(other)}), may)))
+        self.assert_failed(told, "Sfn.SfnException")
+        self.assertIn(f"is not authorized to perform: states:DescribeExecution on resource: {other}", told["cause"])
+        lists = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:ecs:listClusters", "Arguments": {}, "End": True}
+        self.assert_failed(ended(start(machine(jsonata({"List": lists}), may))), "Ecs.AccessDeniedException")
+
+    def test_state_that_waits_needs_a_role_that_may_manage_its_rule(self):
+        states, child = client("stepfunctions"), machine(jsonata(ECHO))
+        may, lacks = role_that_may(MANAGED), role_that_may((MANAGED[0], "arn:aws:events:*:*:rule/another"))
+        for refused in (lambda: machine(jsonata({"Run": nested(child)}), lacks),
+                        lambda: states.update_state_machine(stateMachineArn=child, definition=json.dumps(
+                            jsonata({"Run": nested(child)})), roleArn=lacks)):
+            with self.assertRaisesRegex(states.exceptions.ClientError, "not authorized to create managed-rule"):
+                refused()
+        machine(jsonata({"Run": nested(child, "")}), lacks)
+        template = {"Resources": {"Machine": {"Type": "AWS::StepFunctions::StateMachine", "Properties": {
+            "RoleArn": lacks, "DefinitionString": json.dumps(jsonata({"Run": nested(child)}))}}}}
+        self.assertEqual("ROLLBACK_COMPLETE", self.stack_of(template))
+        template["Resources"]["Machine"]["Properties"]["RoleArn"] = may
+        self.assertEqual("CREATE_COMPLETE", self.stack_of(template))
+
+    def stack_of(self, template):
+        api, name = client("cloudformation"), unique()
+        api.create_stack(StackName=name, TemplateBody=json.dumps(template))
+
+        def look():
+            status = api.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
+            return None if status.endswith("IN_PROGRESS") else status
+        return wait_for(look, f"end of {name}")
