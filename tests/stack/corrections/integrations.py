@@ -24,7 +24,7 @@ import uuid
 
 from ministack.services import stepfunctions as sfn
 
-from . import executions, machine_roles, redrive, scope
+from . import executions, habits, machine_roles, redrive, scope
 
 _MOST_BYTES = 262_144
 _TOO_LARGE = "States.DataLimitExceeded"
@@ -40,7 +40,13 @@ def _start(data):
     denied = machine_roles.refusal("states:StartExecution", request["stateMachineArn"])
     if denied:
         raise _refused("AccessDeniedException", denied)
-    return _answer(sfn._start_execution(request))["executionArn"]
+    answer = _answer(sfn._start_execution(request))
+    lost = habits.find("start-answer-lost", data)
+    if lost:
+        habits.note(lost, resources=[answer["executionArn"]])
+        scope.pause(float(lost["seconds"]))
+        answer = _answer(sfn._start_execution(request))
+    return answer["executionArn"]
 
 
 def _answer(response):

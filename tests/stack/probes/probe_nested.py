@@ -387,3 +387,39 @@ class Roles(Probe):
             status = api.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
             return None if status.endswith("IN_PROGRESS") else status
         return wait_for(look, f"end of {name}")
+
+
+class StartAnswerLost(HabitProbe):
+    def run_with_habit(self, child_states, seconds, **fields):
+        child, mark = machine(jsonata(child_states)), unique()
+        states = catching(nested(child, data={"mark": mark}, **fields))
+        with self.habit("start-answer-lost", mark, seconds=seconds):
+            told = output(run(jsonata(states)))
+        return told, [one["executionArn"] for one in children(child)], self.fired(mark)
+
+    def test_child_that_still_runs_is_found(self):
+        told, found, fired = self.run_with_habit(BRIEF, 1, name=unique())
+        self.assertEqual("SUCCEEDED", told["Status"])
+        self.assertEqual([told["ExecutionArn"]], found)
+        self.assertEqual([found], [fault["resources"] for fault in fired])
+
+    def test_child_that_is_closed_exists_already(self):
+        told, found, _ = self.run_with_habit(ECHO, 1, name=unique())
+        self.assertEqual(EXISTS, told["Error"])
+        (child,) = found
+        self.assertEqual("SUCCEEDED", described(child)["status"])
+
+    def test_child_without_a_name_is_started_twice(self):
+        told, found, _ = self.run_with_habit(ECHO, 0.3)
+        self.assertIn(told["ExecutionArn"], found)
+        self.assertEqual(2, len(found))
+
+    def test_parent_that_is_stopped_meanwhile_does_not_stop_its_child(self):
+        child, name = machine(jsonata(WAIT)), unique()
+        with self.habit("start-answer-lost", name, seconds=5):
+            parent = start(machine(jsonata({"Run": nested(child, name=name)})))
+            appears(execution_of(child, name))
+            client("stepfunctions").stop_execution(executionArn=parent)
+            time.sleep(0.5)
+        self.assertEqual("RUNNING", described(execution_of(child, name))["status"])
+        client("stepfunctions").stop_execution(executionArn=execution_of(child, name))
