@@ -1,7 +1,7 @@
 """RunTask, as an API and as a state.
 
 AWS: ecs:runTask.sync succeeds only when the task started and its containers exited with 0;
-  its result is the task in PascalCase; a state that is cancelled stops its task.
+  its result is the task in PascalCase; a state that is cancelled stops its task, with its execution in the reason.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html
 AWS: RunTask in an unknown cluster fails with ClusterNotFoundException; the same clientToken
   starts nothing new. https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
@@ -13,7 +13,7 @@ import json
 from ministack.services import ecs
 from ministack.services import stepfunctions as sfn
 
-from . import scope
+from . import executions, scope
 
 start_tasks = ecs._run_task  # other corrections wrap it
 _answers = {}
@@ -51,7 +51,7 @@ def _run_task_state(resource, data):
         if not scope.abandoned():
             scope.in_thread(ecs._stop_task, {
                 "cluster": started["clusterArn"], "task": started["taskArn"],
-                "reason": "Task stopped by AWS Step Functions"})
+                "reason": executions.stopping_cause()})
         raise
     described = ecs._describe_tasks({"cluster": started["clusterArn"], "tasks": [started["taskArn"]]})
     task = pascal_case(json.loads(described[2])["tasks"][0])

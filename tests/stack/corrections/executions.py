@@ -7,25 +7,32 @@ AWS: the machine's TimeoutSeconds ends an execution as TIMED_OUT with States.Tim
 AWS: StartExecution with the name and input of a running execution answers as before; with
   another input, or once it is closed, it refuses: ExecutionAlreadyExists.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
-AWS: DescribeExecution has `output` only when the execution succeeded.
+AWS: StartExecution refuses a name that is longer than 80 characters or has others than it may: InvalidName.
+  https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+AWS: DescribeExecution has `output` and `outputDetails` only when the execution succeeded, and neither
+  `error` nor `cause` when it timed out: States.Timeout is in the history alone.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
+  https://github.com/floci-io/floci/issues/2733 (recorded on AWS)
 ministack 1.5.33: loops and waits run on after a stop and may turn ABORTED into FAILED; the
-  machine's TimeoutSeconds is ignored; a second start is always refused; a failed execution
+  machine's TimeoutSeconds is ignored; a second start is always refused, a name never; a failed execution
   has an output.
 """
 import contextvars
 import json
+import re
 import threading
 
 from ministack.services import stepfunctions as sfn
 
 from . import redrive, scope
 
+_FORBIDDEN_IN_NAMES = re.compile(r"""[\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]""")
 _scopes = {}
 _stock_run = sfn._run_execution
 _stock_fail = sfn._fail_execution
 _stock_stop = sfn._stop_execution
 _stock_start = sfn._start_execution
+_stock_describe = sfn._describe_execution
 
 
 def _run_execution(arn):
@@ -36,6 +43,7 @@ def run(arn, work):
     """Run an execution's states under a scope of its own."""
     # A scope without parent: an execution outlives the state or the event that started it.
     root = _scopes[arn] = scope.Scope()
+    root.execution = arn
     token = scope.enter(root)
     timer = _start_timer(arn, root)
     try:
@@ -54,6 +62,20 @@ def running(arn):
     return _scopes.get(arn)
 
 
+def of_this_thread():
+    """The ARN of the execution that this thread works for, None when it works for none."""
+    here = scope.current()
+    while here and here.parent:
+        here = here.parent
+    return here and here.execution
+
+
+def stopping_cause():
+    """What Step Functions gives as the reason when it stops what a .sync state of this thread waits for."""
+    return (f"The Task state in AWS Step Functions execution [{of_this_thread()}] "
+            "which was managing this resource was aborted")
+
+
 def _start_timer(arn, root):
     execution = sfn._executions.get(arn)
     machine = execution and sfn._state_machines.get(execution["stateMachineArn"])
@@ -64,7 +86,7 @@ def _start_timer(arn, root):
     def expire():
         if execution["status"] != "RUNNING":
             return
-        execution.update(status="TIMED_OUT", stopDate=sfn.now_iso(), error="States.Timeout", cause=None)
+        execution.update(status="TIMED_OUT", stopDate=sfn.now_iso(), error=None, cause=None)
         sfn._add_event(execution, "ExecutionTimedOut", {"executionTimedOutEventDetails": {"error": "States.Timeout"}})
         sfn._emit_execution_status_event(execution)
         root.cancel()
@@ -90,7 +112,19 @@ def stop_execution(data):
     return answer
 
 
+def describe_execution(request):
+    status, headers, body = _stock_describe(request)
+    described = json.loads(body)
+    if described.get("status") == "SUCCEEDED" or status >= 400:
+        return status, headers, body
+    described.pop("outputDetails")
+    return sfn.json_response(described)
+
+
 def start_execution(data):
+    name = data.get("name", "valid")
+    if not 1 <= len(name) <= 80 or _FORBIDDEN_IN_NAMES.search(name):
+        return sfn.error_response_json("InvalidName", f"Invalid Name: '{name}'", 400)
     machine_arn = sfn._resolve_state_machine_arn(data.get("stateMachineArn", "").split("#")[0])
     if data.get("name") and machine_arn:
         machine = sfn._state_machines[machine_arn]["name"]

@@ -8,6 +8,9 @@ AWS: DescribeExecution and the List and Describe calls of ECS are eventually con
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
 AWS: Step Functions tries to stop what a .sync state waits for; that may fail, or be missing.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-sync
+AWS: the answer of a call may be lost, and a caller that retries it sends the same request. That Step Functions does
+  so for StartExecution is assumed.
+  https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 AWS: a DynamoDB request fails with InternalServerError or ThrottlingException, or is not answered.
   https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 """
@@ -23,7 +26,7 @@ from . import dynamodb, lambdas
 
 # What each habit needs beside the text that it is narrowed to.
 _NEEDS = {"stopped-late": {"seconds"}, "describe-lags": {"seconds"}, "sync-timeout-stops-nothing": set(),
-          "slow": {"seconds", "action"}, "table-away": {"seconds", "with"}}
+          "slow": {"seconds", "action"}, "table-away": {"seconds", "with"}, "start-answer-lost": {"seconds"}}
 _ALLOWED = {"habit", "mentioning", "off"}
 _TABLE_ANSWERS = {
     "hang": (500, "InternalServerError", "The request hung until the table was back."),
@@ -121,7 +124,8 @@ def _slowly(handle_request):
     async def wrapper(method, path, headers, body, query_params):
         answer = await handle_request(method, path, headers, body, query_params)
         action = headers.get("x-amz-target", "").rpartition(".")[2]
-        shown = (body or b"") + (answer[2] if isinstance(answer[2], bytes) else str(answer[2]).encode())
+        # Calls of states have text where requests have bytes.
+        shown = b"".join(part if isinstance(part, bytes) else str(part).encode() for part in (body or b"", answer[2]))
         found = find("slow", shown, action=action)
         if found:
             note(found, action=action)

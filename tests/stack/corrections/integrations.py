@@ -1,41 +1,95 @@
-"""Nested executions that are waited for (startExecution.sync and .sync:2).
+"""Nested executions (startExecution, .sync and .sync:2).
 
-AWS: a child that does not succeed fails the state with States.TaskFailed whose Cause is the
-  child's description as JSON, with its Error and Cause; a parent that stops waiting stops the child.
+AWS: a state that waits has the child's description as its result, in PascalCase, with times in milliseconds;
+  for .sync:2 Input and Output are JSON values. A child that does not succeed fails the state with
+  States.TaskFailed whose Cause is the description as JSON: there Input is text for .sync:2, too, Error and
+  Cause are the child's own, and a child that timed out has neither.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html
-ministack 1.5.33: fails with the child's own error name and leaves the child running.
+  https://github.com/floci-io/floci (AslExecutorNestedStartExecutionTest and AslExecutorNestedSyncFailureTest: recorded
+  on AWS)
+AWS: a refused StartExecution fails the state with StepFunctions. and the exception's name; a service's exception
+  that its API does not declare has the name of the service's own: StepFunctions.AWSStepFunctionsException.
+AWS: a state that stops waiting, because it timed out, was aborted or its branch was cut, stops the child, with a
+  cause that names the parent and no error (AslExecutorNestedSyncTimeoutTest: recorded on AWS).
+  https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-sync
+AWS: a result of more than 256 KiB fails the state with States.DataLimitExceeded, which States.ALL does not match;
+  so input and output of a child must not exceed that together.
+  https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
+ministack 1.5.33: fails with the child's own error name and leaves the child running; names no refusal as AWS
+  does; has no limit.
 """
 import json
 import threading
+import uuid
 
 from ministack.services import stepfunctions as sfn
 
-from . import executions, scope
+from . import executions, habits, machine_roles, redrive, scope
+
+_MOST_BYTES = 262_144
+_TOO_LARGE = "States.DataLimitExceeded"
+_TIMES = ("StartDate", "StopDate")
+_PARSED = ("Input", "Output")
+
+
+def _start(data):
+    """Start the child that a state asks for; answers its ARN."""
+    request = sfn._nested_start_execution_request(data)
+    if not isinstance(data.get("Input", ""), str):
+        request["input"] = _compact(data["Input"])
+    denied = machine_roles.refusal("states:StartExecution", request["stateMachineArn"])
+    if denied:
+        raise _refused("AccessDeniedException", denied)
+    answer = _answer(sfn._start_execution(request))
+    lost = habits.find("start-answer-lost", data)
+    if lost:
+        habits.note(lost, resources=[answer["executionArn"]])
+        scope.pause(float(lost["seconds"]))
+        answer = _answer(sfn._start_execution(request))
+    return answer["executionArn"]
+
+
+def _answer(response):
+    status, _, body = response
+    answer = json.loads(body)
+    if status >= 400:
+        raise _refused(answer.get("__type", "").split("#")[-1], answer.get("message", ""))
+    return answer
+
+
+def _refused(code, message):
+    name = code if code.endswith("Exception") else f"{code}Exception"
+    if code == "AccessDeniedException":  # the API of Step Functions declares no such exception
+        name = "AWSStepFunctionsException"
+    return scope.TaskError(f"StepFunctions.{name}", (
+        f"{message} (Service: AWSStepFunctions; Status Code: 400; Error Code: {code}; "
+        f"Request ID: {uuid.uuid4()}; Proxy: null)"))
+
+
+def _nested(_, data):
+    child = sfn._executions[_start(data)]
+    return {"ExecutionArn": child["executionArn"], "StartDate": sfn._iso_to_epoch_ms(child["startDate"])}
 
 
 def _nested_sync(resource, data):
-    status, _, body = sfn._start_execution(sfn._nested_start_execution_request(data))
-    answer = json.loads(body)
-    if status >= 400:
-        name = answer.get("__type", "").split("#")[-1]
-        raise scope.TaskError(f"StepFunctions.{name}Exception", answer.get("message", ""))
-    child = sfn._executions[answer["executionArn"]]
+    arn = _start(data)
     try:
-        _wait(child)
+        machine_roles.see_end_of(arn)
+        _wait(sfn._executions[arn])
     except scope.Stopped:
-        if not scope.abandoned():
-            sfn._stop_execution({"executionArn": child["executionArn"]})
+        if not scope.abandoned() and not machine_roles.refusal("states:StopExecution", arn):
+            sfn._stop_execution({"executionArn": arn, "cause": executions.stopping_cause()})
         raise
-    parse = json.loads if resource.endswith(".sync:2") else str
-    description = {
-        "ExecutionArn": child["executionArn"], "StateMachineArn": child["stateMachineArn"], "Name": child["name"],
-        "Status": child["status"], "StartDate": child["startDate"], "StopDate": child["stopDate"],
-        "Input": parse(child["input"]), "InputDetails": {"Included": True},
-    }
-    if child["status"] == "SUCCEEDED":
-        return {**description, "Output": parse(child["output"]), "OutputDetails": {"Included": True}}
-    ended = {name: child[name.lower()] for name in ("Error", "Cause") if child.get(name.lower()) is not None}
-    raise scope.TaskError("States.TaskFailed", json.dumps({**description, **ended}))
+    description = _describe(arn)
+    if description["Status"] != "SUCCEEDED":
+        raise scope.TaskError("States.TaskFailed", _compact(description))
+    if resource.endswith(":2"):
+        description.update({name: json.loads(description[name]) for name in _PARSED})
+    if len(_compact(description).encode()) > _MOST_BYTES:
+        raise scope.TaskError(_TOO_LARGE, (
+            f"The state/task '{resource}' returned a result with a size exceeding the maximum number of bytes "
+            "service limit."))
+    return description
 
 
 def _wait(child):
@@ -51,5 +105,30 @@ def _wait(child):
         scope.pause(0.001)
 
 
+def _describe(arn):
+    """An execution as it is now, in the words of a state's result."""
+    described = json.loads(redrive.describe_execution({"executionArn": arn})[2])
+    told = {name[:1].upper() + name[1:]: value for name, value in described.items() if value is not None}
+    told.update({name: sfn._iso_to_epoch_ms(told[name]) for name in _TIMES})
+    if "RedriveDate" in told:
+        told["RedriveDate"] = int(told["RedriveDate"] * 1000)
+    for details in ("InputDetails", "OutputDetails"):
+        if details in told:
+            told[details] = {"Included": True}
+    return dict(sorted(told.items()))
+
+
+def _compact(value):
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _sparing_too_large(matches):
+    def wrapper(names, error):
+        return error in names if error == _TOO_LARGE else matches(names, error)
+    return wrapper
+
+
 def apply():
+    sfn._error_matches = _sparing_too_large(sfn._error_matches)
+    sfn._invoke_nested_start_execution = _nested
     sfn._invoke_nested_start_execution_sync = _nested_sync

@@ -6,7 +6,8 @@ AWS: an execution that failed, timed out or was aborted goes on from the state t
 AWS: the context object has Execution.RedriveCount, 0 in an execution that was not redriven, and
   Execution.RedriveTime in one that was.
   https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
-AWS: DescribeExecution and the status events tell redriveCount, redriveDate and redriveStatus.
+AWS: DescribeExecution and the status events tell redriveCount, redriveDate and redriveStatus, with
+  redriveStatusReason where it is NOT_REDRIVABLE.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
 ministack 1.5.33: has none of it. A Map state begins anew here, and the states of the second
   run are not in the history.
@@ -27,7 +28,6 @@ _points = {}  # execution: the state it was in when it ended
 _REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 _CHANGE = "Step Functions Execution Status Change"
 _stock_handle = sfn.handle_request
-_stock_describe = sfn._describe_execution
 _stock_fail_state = sfn._fail_state_error
 _stock_put_events = eventbridge._put_events
 
@@ -129,11 +129,13 @@ def _go_on(execution):
 def _told(execution):
     redrivable = execution["status"] in _REDRIVABLE
     return {"redriveCount": execution.get("redriveCount", 0), "redriveDate": execution.get("redriveDate"),
-            "redriveStatus": "REDRIVABLE" if redrivable else "NOT_REDRIVABLE"}
+            "redriveStatus": "REDRIVABLE" if redrivable else "NOT_REDRIVABLE",
+            "redriveStatusReason": (
+                None if redrivable else f"Execution is {execution['status']} and cannot be redriven")}
 
 
 def describe_execution(request):
-    status, headers, body = _stock_describe(request)
+    status, headers, body = executions.describe_execution(request)
     if status >= 400:
         return status, headers, body
     told = {key: value for key, value in _told(sfn._executions[request["executionArn"]]).items() if value is not None}

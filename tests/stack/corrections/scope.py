@@ -32,6 +32,7 @@ class Scope:
         self.resume = None  # the state that it goes on from, when redriven
         self.done = False  # used by Parallel: the branch has its result
         self.result = None
+        self.execution = None  # the ARN, of a scope without parent
         self.abandoned = False  # what it waits for goes on when it is cancelled: a habit of habits.py
         self._cancelled = threading.Event()
         self._listeners = []

@@ -21,10 +21,11 @@ def function(source, handler="index.handler", runtime="python3.11", file="index.
 
 
 def role_that_may(*statements):
-    """A role for functions that is allowed exactly these statements: (actions, resource, condition)."""
+    """A role for functions and state machines that is allowed exactly these statements: (actions, resource, condition)."""
     name = unique("probe-role")
     trust = {"Version": "2012-10-17", "Statement": [{
-        "Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}]}
+        "Effect": "Allow", "Action": "sts:AssumeRole",
+        "Principal": {"Service": ["lambda.amazonaws.com", "states.amazonaws.com"]}}]}
     made = client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
     allowed = [{"Effect": "Allow", "Action": actions, "Resource": resource, **({"Condition": more[0]} if more else {})}
                for actions, resource, *more in statements]

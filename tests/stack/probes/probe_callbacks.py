@@ -1,6 +1,6 @@
 """callbacks.py and timeouts.py."""
 from .functions import function
-from .support import Probe, client, ended, jsonata, machine, output, queue, receive, run, start, wait_for
+from .support import Probe, client, ended, jsonata, machine, output, queue, receive, run, start
 
 TOKEN = "{% $states.context.Task.Token %}"
 BAD = """#!/usr/bin/env python3
@@ -53,34 +53,3 @@ class Callbacks(Probe):
     def test_time_limit_may_be_an_expression(self):
         state = waiting_for(queue(), TimeoutSeconds="{% $states.input.limit %}")
         self.assert_failed(run(jsonata({"Wait": state}), {"limit": 1}, seconds=6), "States.Timeout")
-
-
-class Nested(Probe):
-    def nested(self, child, **fields):
-        return machine(jsonata({"Run": {
-            "Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync:2", "End": True,
-            "Arguments": {"StateMachineArn": child, "Input": {}}, **fields}}))
-
-    def children(self, child):
-        return client("stepfunctions").list_executions(stateMachineArn=child)["executions"]
-
-    def test_failed_child_is_a_failed_task(self):
-        child = machine(jsonata({"Fail": {"Type": "Fail", "Error": "Probe.Child", "Cause": "{% 'why' %}"}}))
-        description = ended(start(self.nested(child)))
-        self.assert_failed(description, "States.TaskFailed")
-        self.assertIn('"Error": "Probe.Child", "Cause": "why"', description["cause"])
-
-    def test_stopped_parent_stops_its_child(self):
-        child = machine(jsonata({"Wait": {"Type": "Wait", "Seconds": 5, "End": True}}))
-        parent = start(self.nested(child))
-        self.wait_for_child(child)
-        client("stepfunctions").stop_execution(executionArn=parent)
-        self.assertEqual("ABORTED", ended(self.children(child)[0]["executionArn"])["status"])
-
-    def test_timed_out_task_stops_its_child(self):
-        child = machine(jsonata({"Wait": {"Type": "Wait", "Seconds": 5, "End": True}}))
-        self.assert_failed(ended(start(self.nested(child, TimeoutSeconds=1))), "States.Timeout")
-        self.assertEqual("ABORTED", ended(self.children(child)[0]["executionArn"])["status"])
-
-    def wait_for_child(self, child):
-        wait_for(lambda: self.children(child), "child", 5)

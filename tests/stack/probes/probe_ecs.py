@@ -95,6 +95,8 @@ class StopTask(Probe):
         client("stepfunctions").stop_execution(executionArn=execution)
         self.assertEqual("ABORTED", ended(execution)["status"])
         self.assert_stopped_by_signal(definition)
+        self.assertEqual(f"The Task state in AWS Step Functions execution [{execution}] which was managing this "
+                         "resource was aborted", batches.describe(task)["stoppedReason"])
 
     def assert_stopped_by_signal(self, definition):
         (task,) = batches.tasks_of(definition)

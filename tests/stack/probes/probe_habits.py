@@ -216,6 +216,6 @@ class Orders(HabitProbe):
     def test_senseless_habit_is_refused(self):
         for order in ({"habit": "melts"}, {"habit": "stopped-late"}, {"habit": "stopped-late", "seconds": 0},
                       {"habit": "describe-lags", "seconds": "soon"}, {"habit": "slow", "seconds": 1},
-                      {"habit": "sync-timeout-stops-nothing", "seconds": 1},
+                      {"habit": "sync-timeout-stops-nothing", "seconds": 1}, {"habit": "start-answer-lost"},
                       {"habit": "table-away", "seconds": 1, "with": "smoke"}):
             self.assertEqual(400, faults("POST", **order)[0], order)

@@ -13,7 +13,8 @@ from botocore.config import Config
 ROLE_POLICY = {"Version": "2012-10-17", "Statement": [{
     "Effect": "Allow", "Resource": "*",
     "Action": ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "states:SendTaskSuccess",
-               "sqs:SendMessage"]}]}
+               "states:StartExecution", "states:DescribeExecution", "states:StopExecution", "events:PutTargets",
+               "events:PutRule", "events:DescribeRule", "sqs:SendMessage"]}]}
 ECS = "arn:aws:states:::ecs:runTask"
 
 
@@ -63,9 +64,9 @@ def jsonata(states, **fields):
     return {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states, **fields}
 
 
-def machine(definition):
+def machine(definition, role_arn=None):
     return client("stepfunctions").create_state_machine(
-        name=unique(), definition=json.dumps(definition), roleArn=role())["stateMachineArn"]
+        name=unique(), definition=json.dumps(definition), roleArn=role_arn or role())["stateMachineArn"]
 
 
 def start(machine_arn, data=None, **fields):

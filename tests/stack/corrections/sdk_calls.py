@@ -1,0 +1,66 @@
+"""AWS SDK calls of states (aws-sdk:SERVICE:ACTION), of services with a JSON protocol.
+
+AWS: a refused call fails the state with the exception's name in the SDK for Java, which ends in Exception:
+  Sfn.ExecutionDoesNotExistException.
+  https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
+  https://github.com/localstack/localstack (state_task_service_aws_sdk.py, held to records of AWS)
+AWS: the role of the state machine needs the right to the action. Without it the exception is the API's
+  AccessDeniedException where the API declares one, such as Ecs.AccessDeniedException, else that of the service:
+  Sfn.SfnException.
+ministack 1.5.33: names the exceptions of Step Functions as its API does, and checks no role.
+"""
+import json
+import uuid
+
+from ministack.core import iam_actions
+from ministack.core.responses import get_account_id, get_region
+from ministack.services import stepfunctions as sfn
+
+from . import machine_roles, scope
+
+_stock_call = sfn._dispatch_aws_sdk_json
+_stock_name = sfn._prefix_sdk_error
+
+
+def _call(service_info, service_name, action, data):
+    service = service_info.get("service_key", service_name)
+    name = action[:1].upper() + action[1:]
+    body = json.dumps(sfn._sdk_json_params(service_info, service, name, data)).encode()
+    for check in _checks(service, f"{service_info['target_prefix']}.{name}", body):
+        denied = machine_roles.refusal(*check)
+        if denied:
+            raise scope.TaskError(_denial_name(service, service_name), (
+                f"{denied} (Service: {_prefix(service_name)}, Status Code: 400, Request ID: {uuid.uuid4()})"))
+    return _stock_call(service_info, service_name, action, data)
+
+
+def _checks(service, target, body):
+    """(action, resource, context) of each right that a request needs."""
+    request, place = (service, "POST", "/", {"x-amz-target": target}, body, {}), (get_region(), get_account_id())
+    action = iam_actions.extract_iam_action(*request)
+    if not action:
+        return []
+    single = iam_actions.dynamodb_transaction_checks(action, body, *place) if service == "dynamodb" else []
+    context = iam_actions.request_tag_context(service, action, body, {})
+    return [(*check, context) for check in single or [(action, iam_actions.extract_resource_arn(*request, *place))]]
+
+
+def _denial_name(service, service_name):
+    model = sfn._service_model(service)
+    declared = model is not None and "AccessDeniedException" in model.shape_names
+    prefix = _prefix(service_name)
+    return f"{prefix}.{'AccessDenied' if declared else prefix}Exception"
+
+
+def _prefix(service_name):
+    return sfn._AWS_SDK_ERROR_PREFIX.get(service_name, service_name.capitalize())
+
+
+def _error_name(service_name, code):
+    name = _stock_name(service_name, code)
+    return f"{name}Exception" if service_name == "sfn" and not name.endswith("Exception") else name
+
+
+def apply():
+    sfn._dispatch_aws_sdk_json = _call
+    sfn._prefix_sdk_error = _error_name
