@@ -16,11 +16,11 @@ pub(crate) use check::work_requests;
 pub use check::{Alert, Check, CheckAnswer, CheckStep, Inspection, Request};
 pub(crate) use ended::over;
 pub use ended::tasks_succeeded;
-pub(crate) use evidence::lags_behind;
 pub use evidence::{
     Evidence, ExecutionEvent, ExecutionObservation, Hint, LAG_MAX, Ownership, TaskObservation,
     WorkObservation,
 };
+pub(crate) use evidence::{is_settling, lags_behind};
 pub use judge::judge;
 
 use crate::domain::{HolderId, RecoveryBasis, Seconds, StopReason};
@@ -28,6 +28,12 @@ use crate::domain::{HolderId, RecoveryBasis, Seconds, StopReason};
 /// How long ListTasks may lack a task that was started: it is eventually consistent
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
 pub const LIST_LAG: Seconds = Seconds::of(10);
+
+/// How long what a workflow has started may take to stop after its execution was aborted or timed out:
+/// the default `stopTimeout` of an ECS task
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>). Step
+/// Functions stops it on a best-effort basis, and the execution counts as ended at once.
+pub const ABORT_SETTLES: Seconds = Seconds::of(30);
 
 /// What to do about a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]

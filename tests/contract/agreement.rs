@@ -53,7 +53,9 @@ fn a_workflow_catches_retries_and_throws_only_names_from_the_closed_list() {
                 .flatten();
             let thrown = object.get("Error").into_iter();
             for name in equals.chain(thrown).filter_map(Value::as_str) {
-                let foreign = ["States.", "Lambda.", "Runtime.", "Sandbox.", "ECS.", "{%"];
+                let foreign = [
+                    "States.", "Lambda.", "Runtime.", "Sandbox.", "ECS.", "Sfn.", "{%",
+                ];
                 let known = ours.contains(name) || foreign.iter().any(|p| name.starts_with(p));
                 assert!(known, "{}: {name}", path.display());
                 seen += 1;
@@ -82,6 +84,10 @@ fn errors_that_must_not_be_retried_come_first_in_every_call_of_a_lock_function()
             let Some(retriers) = object.get("Retry").and_then(Value::as_array) else {
                 return;
             };
+            let resource = object["Resource"].as_str().unwrap_or_default();
+            if !resource.contains(":lambda:invoke") {
+                return;
+            }
             // A resumed run waits for the end of its last attempt by retrying.
             let payload = object["Arguments"]["Payload"].as_str();
             let resumes = payload.is_some_and(|payload| payload.contains("'redrive'"));

@@ -91,15 +91,22 @@ pub(crate) struct TaskState {
 impl TaskState {
     /// The status of an execution in this state.
     pub(crate) fn execution_status(&self) -> &'static str {
-        let aborted = self
-            .stopping
-            .is_some_and(|(_, code)| code == "UserInitiated");
         match (self.stopped, self.exit_code) {
+            _ if self.aborted().is_some() => "ABORTED",
             (None, _) => "RUNNING",
-            (Some(_), _) if aborted => "ABORTED",
             (Some(_), Some(0)) => "SUCCEEDED",
             (Some(_), _) => "FAILED",
         }
+    }
+
+    /// When an execution in this state ended.
+    pub(crate) fn execution_ended(&self) -> Option<u64> {
+        self.aborted().or(self.stopped)
+    }
+
+    fn aborted(&self) -> Option<u64> {
+        let stopping = self.stopping.filter(|(_, code)| *code == "UserInitiated");
+        stopping.map(|(at, _)| at)
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn child_event(arn: &str, row: &TaskRow) -> Value {
             "status": row.now.execution_status(),
             "input": "{}",
             "redriveCount": 0,
-            "stopDate": row.now.stopped,
+            "stopDate": row.now.execution_ended(),
         },
     })
 }

@@ -147,7 +147,7 @@ impl Check {
                     self.queue.push_front(Request::Raise(alert));
                 }
                 Phase::Commit(_) | Phase::Recover(_) | Phase::Freeze | Phase::Reload => {
-                    return CheckStep::Over(self.held());
+                    return CheckStep::Over(self.held(now));
                 }
             }
         }
@@ -228,26 +228,26 @@ impl Check {
         let (lock, holder, token) = (&self.lock, &self.holder, self.lease.token);
         tracing::info!(event = "holder_checked", %lock, %holder, %token, ?action, "checked");
         match action {
-            Action::Leave => self.finish(self.held(), []),
+            Action::Leave => self.finish(self.held(now), []),
             Action::Wake => {
                 let wake = Request::Wake(self.lease.clone());
                 self.finish(Inspection::Held, [wake]);
             }
             Action::Alert { why } => {
                 let alert = Alert::EvidenceMissing(why);
-                self.finish(self.held(), [Request::Raise(alert)]);
+                self.finish(self.held(now), [Request::Raise(alert)]);
             }
             Action::Refrain { why } => {
                 let alert = Alert::NotStopped(why);
-                self.finish(self.held(), [Request::Raise(alert)]);
+                self.finish(self.held(now), [Request::Raise(alert)]);
             }
             Action::Suspect => {
                 let suspect = Request::Execute(self.suspect());
-                self.finish(self.held(), [suspect]);
+                self.finish(self.held(now), [suspect]);
             }
             Action::DropReplacer { replacer } => {
                 let drop = Request::Execute(self.drop_waiter(replacer));
-                self.finish(self.held(), [drop]);
+                self.finish(self.held(now), [drop]);
             }
             Action::Freeze { why } => self.ask(Phase::Freeze, self.freeze(&why)),
             Action::Recover {
@@ -259,7 +259,7 @@ impl Check {
                 self.ask(Phase::Recover(evidence), recover);
             }
             // A stop takes time: a later check finds its end.
-            Action::Stop { .. } if self.stopped => self.finish(self.held(), []),
+            Action::Stop { .. } if self.stopped => self.finish(self.held(now), []),
             Action::Stop {
                 commit,
                 execution,
@@ -360,8 +360,9 @@ impl Check {
         self.queue = last.into_iter().collect();
     }
 
-    fn held(&self) -> Inspection {
+    fn held(&self, now: Timestamp) -> Inspection {
         match self.lease.ending {
+            Some(_) if self.evidence.is_settling(now) => Inspection::Settling,
             Some(_) if self.evidence.is_unlisted() => Inspection::Unlisted,
             Some(_) => Inspection::Ending,
             None if self.doubted => Inspection::Renewed,

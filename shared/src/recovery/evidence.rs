@@ -1,5 +1,6 @@
 //! The evidence about a holder, and its sources.
 
+use super::ABORT_SETTLES;
 use crate::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds, Task,
     Timestamp,
@@ -152,6 +153,14 @@ impl Evidence {
         seen.state != ExecutionState::Running && (none || (seen.redrives > 0 && none_runs))
     }
 
+    /// Whether the execution that did the work was cut off a moment ago ([`is_settling`]).
+    pub(super) fn is_settling(&self, now: Timestamp) -> bool {
+        match &self.work {
+            WorkObservation::Execution(Some((_, seen))) => is_settling(seen, now),
+            _ => false,
+        }
+    }
+
     /// Applies what `hint` reports where the described states lag behind it.
     ///
     /// The described state counts where the event is old, where it shows a later redrive, and where
@@ -216,4 +225,14 @@ impl Evidence {
 pub(crate) fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
     let sign = lease.last_sign();
     seen.stopped_at.is_some_and(|end| end < sign) && now < sign.plus(LAG_MAX)
+}
+
+/// Whether an execution was cut off so recently that what it had started may not have stopped yet.
+pub(crate) fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
+    let cut_off = ExecutionState::Ended(ExecutionEnd::Aborted);
+    let timed_out = ExecutionState::Ended(ExecutionEnd::TimedOut);
+    let stopped = seen
+        .stopped_at
+        .filter(|_| [cut_off, timed_out].contains(&seen.state));
+    stopped.is_some_and(|at| now < at.plus(ABORT_SETTLES))
 }

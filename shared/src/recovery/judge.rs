@@ -25,6 +25,7 @@ const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 /// ```text
 ///  execution   tasks      lease                    action
 ///  just ended  none seen                           mark it as ending
+///  ended       cut off a moment ago                mark it as ending
 ///  ended       none run                            recover, as succeeded if their work had
 ///  ended       some run                            stop the tasks
 ///  unknown                expired                  as if it had ended
@@ -53,7 +54,12 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     match &evidence.execution {
         ExecutionObservation::Seen(seen) => match seen.state {
             ExecutionState::Ended(_) if evidence.is_unlisted() && is_recent(seen, now) => {
-                unsettled(lease)
+                let words = "the execution has just ended, and its work may not be listed yet";
+                unsettled(lease, words)
+            }
+            ExecutionState::Ended(_) if evidence.is_settling(now) => {
+                let words = "its work was cut off, and what it started may still be stopping";
+                unsettled(lease, words)
             }
             ExecutionState::Ended(end) => ended(lease, &evidence.work, &in_words(end), now),
             ExecutionState::Running => owned(evidence, running(lease, evidence, now)),
@@ -111,7 +117,7 @@ fn is_recent(seen: &ExecutionDescription, now: Timestamp) -> bool {
 }
 
 /// The holder keeps its permit until a later check, by the next acquire or the sweep.
-fn unsettled(lease: &Lease) -> Action {
+fn unsettled(lease: &Lease, why: &str) -> Action {
     if lease.ending.is_some() {
         return Action::Leave;
     }
@@ -119,7 +125,7 @@ fn unsettled(lease: &Lease) -> Action {
         commit: Commitment::Ending,
         execution: false,
         work: Vec::new(),
-        why: "the execution has just ended, and ECS may not list its task yet".into(),
+        why: why.into(),
     }
 }
 
@@ -211,7 +217,7 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         WorkObservation::Execution(seen) => seen.is_some(),
         WorkObservation::NotNamed | WorkObservation::Hidden(_) => false,
     };
-    let all_stopped = is_seen && work.is_empty();
+    let all_stopped = is_seen && work.is_empty() && !evidence.is_settling(now);
     let cause = lease.ending.map(|ending| ending.cause);
     // A redrive that the holder has not reported yet continues under its grant.
     let redriven = matches!(&evidence.execution, ExecutionObservation::Seen(seen) if seen.redrives > lease.redrives);

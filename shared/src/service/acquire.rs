@@ -160,7 +160,7 @@ impl<P: Ports> Call<'_, P> {
                         checked.changed = true;
                         return;
                     }
-                    Some(Inspection::Ending | Inspection::Unlisted) => {
+                    Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
                         checked.changed |= lease.ending.is_none()
                     }
                     Some(Inspection::Held | Inspection::Renewed)

@@ -1,7 +1,8 @@
 //! `states:startExecution.sync:2`: Step Functions starts an execution under a given name, waits for its
 //! end, and stops it when its state ends before.
 //!
-//! To the witnesses it is work like a task. It ends at once when it is stopped.
+//! To the witnesses it is work like a task. It counts as ended at once when it is stopped, while what
+//! it had started may work on for the time that a task may take to stop.
 
 use super::tasks::{change, exits, has_succeeded, work};
 use super::{Batch, RunTask, TaskRow, TaskState, TaskStatus, holder_of};
@@ -98,7 +99,7 @@ fn begin(
     let invalid = |what: &str| Failure::new("StepFunctions.ValidationException", what);
     let mut cloud = locked(&world.cloud);
     if let Some(known) = cloud.tasks.get(arn) {
-        if known.now.status == TaskStatus::Stopped {
+        if known.now.execution_ended().is_some() {
             let error = "StepFunctions.ExecutionAlreadyExistsException";
             return Err(Failure::new(error, arn));
         }
@@ -136,12 +137,25 @@ fn begin(
 async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
     change(&world, &arn, TaskStatus::Running, None);
     let code = match race(work(&world, &arn, &batch), signal.wait()).await {
-        First::Left(code) => code,
-        First::Right(()) => 143,
+        First::Left(code) => {
+            if code == 0 {
+                has_succeeded(&world, &arn);
+            }
+            code
+        }
+        First::Right(()) => {
+            world.count("executions as work aborted");
+            let row = locked(&world.cloud)
+                .tasks
+                .get(&arn)
+                .map(|row| row.over.clone());
+            row.into_iter().for_each(|over| over.put(143));
+            change(&world, &arn, TaskStatus::Stopping, None);
+            // What it had started works on for as long as it may.
+            race(work(&world, &arn, &batch), world.sleep(batch.stopping)).await;
+            143
+        }
     };
-    if code == 0 {
-        has_succeeded(&world, &arn);
-    }
     exits(&world, &arn);
     change(&world, &arn, TaskStatus::Stopped, Some(code));
 }
@@ -170,7 +184,7 @@ pub(super) fn describe(world: &World, arn: &str) -> Option<Option<ExecutionDescr
         let at = row.at(time);
         let state = ExecutionState::of_status(at.execution_status());
         ExecutionDescription {
-            stopped_at: at.stopped.map(Timestamp::from_millis),
+            stopped_at: at.execution_ended().map(Timestamp::from_millis),
             ..state.expect("a status").into()
         }
     }))

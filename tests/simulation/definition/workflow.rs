@@ -87,58 +87,56 @@ fn a_workflow_without_an_input_gets_none_but_the_grant() {
 }
 
 #[test]
-fn a_workflow_that_fails_releases_the_lock_and_its_own_error_and_cause_are_the_executions() {
+fn a_failing_workflow_releases_the_lock_unless_it_was_cut_off_and_its_error_is_the_executions() {
     let (error, cause) = (
         json!({ "Error": "Etl.BadRow" }),
         json!({ "Cause": "row 7" }),
     );
+    let both = merged(error.clone(), cause.clone());
+    let (failed, stopping) = ("Release After Failure", "Report Stopping");
+    let (late, aborted) = ("the execution timed out", "the execution was aborted");
     let cases = [
-        (
-            "FAILED",
-            merged(error.clone(), cause.clone()),
-            "Etl.BadRow",
-            "row 7",
-        ),
-        ("FAILED", error.clone(), "Etl.BadRow", ""),
-        ("FAILED", json!({}), "States.TaskFailed", ""),
-        ("TIMED_OUT", json!({}), "States.Timeout", ""),
-        (
-            "TIMED_OUT",
-            merged(json!({ "Error": "States.Timeout" }), cause.clone()),
-            "States.Timeout",
-            "row 7",
-        ),
+        ("FAILED", both.clone(), failed, "Etl.BadRow", "row 7"),
+        ("FAILED", error.clone(), failed, "Etl.BadRow", ""),
+        ("FAILED", json!({}), failed, "States.TaskFailed", ""),
+        ("TIMED_OUT", json!({}), stopping, "States.Timeout", late),
+        ("TIMED_OUT", cause, stopping, "States.Timeout", "row 7"),
         (
             "ABORTED",
             json!({}),
+            stopping,
             "Lockstep.WorkStopped",
-            "the execution was aborted",
+            aborted,
         ),
         (
             "ABORTED",
-            error.clone(),
+            error,
+            stopping,
             "Lockstep.WorkStopped",
-            "the execution was aborted: Etl.BadRow",
+            &format!("{aborted}: Etl.BadRow"),
         ),
         (
             "ABORTED",
-            merged(error, cause),
+            both,
+            stopping,
             "Lockstep.WorkStopped",
-            "the execution was aborted: Etl.BadRow, row 7",
+            &format!("{aborted}: Etl.BadRow, row 7"),
         ),
     ];
-    for (status, fields, error, cause) in cases {
+    for (status, fields, reports, error, cause) in cases {
         let played = fails("States.TaskFailed", described(status, fields)).play();
 
-        let path = format!("{BEGINS} > Read Work > How Work Ended > Release After Failure > FAILS");
+        let path = format!("{BEGINS} > Read Work > How Work Ended > {reports} > FAILS");
         played.takes(&path, &Err(Failure::new(error, cause)));
         let asked = &played.call_of("Read Work").arguments["ExecutionArn"];
         let arn = "arn:aws:states:eu-west-1:1:execution:etl:lockstep-nightly-7-0";
         assert_eq!(*asked, json!(arn));
-        assert_eq!(
-            *played.payload_of("Release After Failure"),
-            report("failed")
-        );
+        let outcome = if reports == failed {
+            "failed"
+        } else {
+            "stopping"
+        };
+        assert_eq!(*played.payload_of(reports), report(outcome));
     }
 }
 

@@ -6,7 +6,7 @@ use crate::domain::{
 };
 use crate::recovery::evidence::LAG_MAX;
 use crate::recovery::{
-    ExecutionObservation, LIST_LAG, Ownership, TaskObservation, WorkObservation,
+    ABORT_SETTLES, ExecutionObservation, LIST_LAG, Ownership, TaskObservation, WorkObservation,
 };
 
 /// The result of a check.
@@ -18,6 +18,8 @@ pub enum Inspection {
     Ending,
     /// The same. Its execution has ended, and ECS may not list its last task yet.
     Unlisted,
+    /// The same. Its work was cut off, and what it had started may still be stopping.
+    Settling,
     /// The holder keeps its permit. Its execution has ended, and the lease was renewed since: by a
     /// heartbeat that was under way, or by a redrive that is not described yet.
     Renewed,
@@ -31,6 +33,7 @@ impl Inspection {
     pub const fn settles_in(self) -> Option<Seconds> {
         match self {
             Self::Unlisted => Some(LIST_LAG),
+            Self::Settling => Some(ABORT_SETTLES),
             Self::Renewed => Some(LAG_MAX),
             Self::Freed(_) | Self::Ending | Self::Held => None,
         }

@@ -127,6 +127,35 @@ fn work_that_is_not_known_yet_keeps_the_permit_of_a_run_that_has_just_ended() {
 }
 
 #[test]
+fn work_that_was_cut_off_keeps_the_permit_for_the_time_that_a_task_may_take_to_stop() {
+    let cut_off = |end| {
+        let seen = ExecutionDescription {
+            state: ExecutionState::Ended(end),
+            redrives: 0,
+            stopped_at: Some(after(20)),
+        };
+        WorkObservation::Execution(Some((arn("child"), seen)))
+    };
+    let cut = of_workflow(ending(lease(), 1, EndingCause::Over));
+    for (end, settles) in [
+        (ExecutionEnd::Aborted, true),
+        (ExecutionEnd::TimedOut, true),
+        (ExecutionEnd::Failed, false),
+        (ExecutionEnd::Succeeded, false),
+    ] {
+        for execution in [ended(ExecutionEnd::Failed), RUNNING] {
+            let seen = evidence(execution, cut_off(end));
+
+            let frees =
+                |second| matches!(judge(&cut, &seen, after(second)), Action::Recover { .. });
+
+            assert_eq!((frees(21), frees(49)), (!settles, !settles), "{end:?}");
+            assert!(frees(50), "{end:?}");
+        }
+    }
+}
+
+#[test]
 fn a_hidden_end_of_the_work_calls_an_operator_once_the_lease_is_over() {
     let work = WorkObservation::Hidden("throttled".into());
     let dead = evidence(ended(ExecutionEnd::Failed), work);

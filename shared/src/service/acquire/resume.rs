@@ -12,7 +12,7 @@ use crate::domain::{
 };
 use crate::error::Error;
 use crate::executions::Executions;
-use crate::recovery::tasks_succeeded;
+use crate::recovery::{is_settling, tasks_succeeded};
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
 use crate::tasks::Tasks;
@@ -81,6 +81,9 @@ async fn last_attempt_succeeded<P: Ports>(
                 };
                 if seen.state == ExecutionState::Running {
                     return Err(stop_work(deps, lock, &arn).await);
+                }
+                if is_settling(&seen, deps.now()) {
+                    return Err(Error::still_stopping(lock, &[arn.to_string()]));
                 }
                 return Ok(seen.state == ExecutionState::Ended(ExecutionEnd::Succeeded));
             }

@@ -76,15 +76,7 @@ impl<P: Ports> LockReaper<'_, P> {
             self.drop_waiter(holder, *end).await?;
         }
         // Read after the queue: a waiter that was granted between the two reads is a holder in the second.
-        let mut report = self.check_those(of_execution, hint.clone()).await?;
-        // DescribeExecution may lag behind the event, and without a task no other event follows.
-        if let Some(settled) = report.settles_in {
-            let settled = settled.plus(CLOCK_SKEW);
-            let clock = self.deps.clock();
-            clock.sleep(Duration::from_millis(settled.millis())).await;
-            report += self.check_those(of_execution, hint).await?;
-        }
-        Ok(report)
+        self.check_until_settled(of_execution, hint).await
     }
 
     /// The execution that does the work of the grant with `token` has ended: checks its holder.
@@ -95,7 +87,7 @@ impl<P: Ports> LockReaper<'_, P> {
     ) -> Result<ReapReport, Error> {
         let hint = ended.event();
         let hint = hint.map(|event| Hint::Work(ended.execution.clone(), event));
-        self.check_those(|_, lease| lease.token == token, hint)
+        self.check_until_settled(|_, lease| lease.token == token, hint)
             .await
     }
 
@@ -163,6 +155,23 @@ impl<P: Ports> LockReaper<'_, P> {
         let report = sum(checks).await?;
         if !record.queue.is_empty() {
             self.deps.carry_out(&self.lock, &Command::HandOver).await?;
+        }
+        Ok(report)
+    }
+
+    /// Checks these holders, and once more when their evidence is settled: DescribeExecution may lag
+    /// behind the event, and no other event follows.
+    async fn check_until_settled(
+        &self,
+        of: impl Fn(&HolderId, &Lease) -> bool + Copy,
+        hint: Option<Hint>,
+    ) -> Result<ReapReport, Error> {
+        let mut report = self.check_those(of, hint.clone()).await?;
+        if let Some(settled) = report.settles_in {
+            let settled = settled.plus(CLOCK_SKEW);
+            let clock = self.deps.clock();
+            clock.sleep(Duration::from_millis(settled.millis())).await;
+            report += self.check_those(of, hint).await?;
         }
         Ok(report)
     }
