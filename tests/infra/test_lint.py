@@ -108,7 +108,7 @@ class Parameters(unittest.TestCase):
     def test_task_definition_needs_a_revision_or_all_of_them(self):
         """RunTask is authorised on the ARN with its revision: one without matches none."""
         family = "arn:aws:ecs:eu-west-1:111122223333:task-definition/report"
-        for template in ("template",):
+        for template in ("template", "team"):
             parameter = parameters(template)["TaskDefinitionArns"]
             for good in ("", f"{family}:*", f"{family}:7", f"{family}:*,{family}-2:12", f"{family}*:*", f"{family}-*",
                          f"{family}*,{family}:3", family.replace("arn:aws:", "arn:aws-us-gov:") + ":*"):
@@ -119,7 +119,7 @@ class Parameters(unittest.TestCase):
             self.assertIn("*", parameter["ConstraintDescription"])
 
     def test_lists_take_wildcards(self):
-        for template in ("template",):
+        for template in ("template", "team"):
             for name, kind in (("TaskRoleArns", "arn:aws:iam::111122223333:role/{}"),
                                ("ClusterArns", "arn:aws:ecs:eu-west-1:111122223333:cluster/{}"),
                                ("WorkflowArns", "arn:aws:states:eu-west-1:111122223333:stateMachine:{}")):
@@ -131,11 +131,35 @@ class Parameters(unittest.TestCase):
                     self.assertFalse(accepts(parameter, bad), f"{template} {bad}")
                 self.assertIn(f"{parameter['MaxLength']:,} characters", parameter["Description"])
 
+    def test_a_team_has_a_cluster(self):
+        self.assertFalse(accepts(parameters("team")["ClusterArns"], ""))
+        self.assertTrue(accepts(parameters("template")["ClusterArns"], ""))
+
+    def test_no_prefix_of_a_team_begins_with_another(self):
+        prefix = parameters("team")["LockPrefix"]
+        for good in ("payments/", "payments-eu/", "A_1/", "x" * 32 + "/"):
+            self.assertTrue(accepts(prefix, good), good)
+        for bad in ("", "/", "payments", "payments/eu/", "payments//", "-a/", "pay ments/", "pay'/", "pay*/",
+                    "#token-key/", "x" * 33 + "/"):
+            self.assertFalse(accepts(prefix, bad), bad)
+
+    def test_name_of_a_teams_state_machine_fits(self):
+        """https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
+        team = parameters("team")
+        longest = team["LockstepStackName"]["MaxLength"] + len("-team-") + team["LockPrefix"]["MaxLength"] - len("/")
+        self.assertLessEqual(longest, 80)
+
+    def test_stack_lets_its_functions_stop_what_a_team_is_named(self):
+        """The two templates agree on the name; tests/teams tries it."""
+        team = load("infra/team.yaml")["Resources"]["ExclusiveRunStateMachine"]["Properties"]["Name"]["Fn::Sub"][0]
+        self.assertEqual("${LockstepStackName}-team-${Team}", team)
+        self.assertIn("execution:${AWS::StackName}-team-*:*", (ROOT / "infra" / "template.yaml").read_text())
+
     def test_examples_take_what_the_stack_may_change_with_its_defaults(self):
-        for example in ("examples/run-task", "examples/worker", "examples/alerts"):
+        for example in ("examples/run-task", "examples/worker", "examples/alerts", "team"):
             theirs = parameters(example)
             for name in ("RunRetentionDays", "EventBusName"):
-                if name == "RunRetentionDays" and example == "examples/alerts":
+                if name == "RunRetentionDays" and example in ("examples/alerts", "team"):
                     continue
                 ours = dict(parameters("template")[name])
                 same = {field: value for field, value in theirs[name].items() if field != "Description"}
@@ -146,7 +170,7 @@ class Parameters(unittest.TestCase):
 class Definitions(unittest.TestCase):
     def test_templates_fill_every_substitution(self):
         text = (ROOT / "statemachines" / "exclusive-run.asl.json").read_text()
-        for template in ("template",):
+        for template in ("template", "team"):
             machine = load(f"infra/{template}.yaml")["Resources"]["ExclusiveRunStateMachine"]["Properties"]
             self.assertEqual(set(re.findall(r"\$\{([^}]*)\}", text)), set(machine["DefinitionSubstitutions"]))
 
