@@ -34,7 +34,7 @@ def lockstep_parameters():
     role = f"arn:aws:iam::{ACCOUNT}:role/lockstep-fixture"
     return {
         "Architecture": architecture(),
-        "ClusterArns": f"{ecs}:cluster/{FIXTURE_CLUSTER}",
+        "ClusterArns": f"{ecs}:cluster/{FIXTURE_CLUSTER}*",
         "TaskDefinitionArns": f"{ecs}:task-definition/{FIXTURE_FAMILY}:*",
         "TaskRoleArns": f"{role}-task,{role}-task-inside,{role}-task-execution",
     }
