@@ -84,7 +84,7 @@ test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
 
 test-e2e: functions ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/teams/prove'
 
 test-cli: functions local-binary ## [6.5 min] the `lockstep` command: real processes, signals, containers, queues
 	tests/checks/with-stack --deploy $(AGAIN) --test cli $(WAITING)

@@ -100,6 +100,23 @@ class BoundedPattern(CloudFormationLintRule):
         return found
 
 
+class BoundedList(CloudFormationLintRule):
+    id = "E9106"
+    shortdesc = "A list that goes into a policy has a MaxLength"
+    description = "IAM accepts 10,240 characters of inline policies in a role and 6,144 in a managed policy"
+    source_url = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
+    tags = ["iam", "parameters"]
+
+    def match(self, cfn):
+        parameters = cfn.template.get("Parameters", {})
+        split = {value["Ref"] for path, node in nodes(cfn.template.get("Resources", {}), [])
+                 if "PolicyDocument" in path and isinstance(node, dict) and "Fn::Split" in node
+                 for _, value in nodes(node, []) if isinstance(value, dict) and "Ref" in value}
+        message = "a full list has to keep its policies below their quotas: give it a MaxLength"
+        return [RuleMatch(["Parameters", name], message) for name in sorted(split & set(parameters))
+                if "MaxLength" not in parameters[name]]
+
+
 class Partition(CloudFormationLintRule):
     id = "E9105"
     shortdesc = "No ARN names a partition"

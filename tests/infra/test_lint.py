@@ -79,47 +79,100 @@ class Rules(unittest.TestCase):
         self.assertEqual([], complaints(rule({"source": ["aws.states"]})))
         self.assertEqual(["E9104"], complaints(rule({"detail": {"stateMachineArn": arns}})))
 
+    def test_list_that_goes_into_a_policy_has_an_end(self):
+        def queues(**more):
+            arns = {"Fn::Split": [",", {"Ref": "Arns"}]}
+            allowed = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": arns}
+            policy = {"PolicyDocument": {"Version": "2012-10-17", "Statement": [allowed]}}
+            return {"Parameters": {"Arns": {"Type": "String", "Default": "", **more}},
+                    "Resources": {"Policy": {"Type": "AWS::IAM::ManagedPolicy", "Properties": policy}}}
+        self.assertEqual([], complaints(queues(MaxLength=512)))
+        self.assertEqual(["E9106"], complaints(queues()))
+
     def test_no_arn_names_a_partition(self):
         named = {"Resources": {"Rule": {"Type": "AWS::Events::Rule", "Properties": {
             "EventPattern": {"resources": ["arn:aws:ecs:eu-west-1:111122223333:cluster/one"]}}}}}
         self.assertEqual(["E9105"], complaints(named))
 
 
+def parameters(template):
+    return load(f"infra/{template}.yaml")["Parameters"]
+
+
+def accepts(parameter, value):
+    fits = len(value) <= parameter.get("MaxLength", len(value))
+    return fits and re.search(parameter["AllowedPattern"], value) is not None
+
+
 class Parameters(unittest.TestCase):
-    def setUp(self):
-        self.parameters = load("infra/template.yaml")["Parameters"]
-
-    def accepts(self, name, value):
-        return re.search(self.parameters[name]["AllowedPattern"], value) is not None
-
     def test_task_definition_needs_a_revision_or_all_of_them(self):
         """RunTask is authorised on the ARN with its revision: one without matches none."""
         family = "arn:aws:ecs:eu-west-1:111122223333:task-definition/report"
-        for good in ("", f"{family}:*", f"{family}:7", f"{family}:*,{family}-2:12", f"{family}*:*",
-                     family.replace("arn:aws:", "arn:aws-us-gov:") + ":*"):
-            self.assertTrue(self.accepts("TaskDefinitionArns", good), good)
-        for bad in (family, f"{family}:", f"{family}:*,{family}", f"{family}:*,", f"{family}:1*", f"{family}:0",
-                    f"{family}:*, {family}:*", "report:*"):
-            self.assertFalse(self.accepts("TaskDefinitionArns", bad), bad)
-        self.assertIn(":*", self.parameters["TaskDefinitionArns"]["ConstraintDescription"])
+        for template in ("template", "team"):
+            parameter = parameters(template)["TaskDefinitionArns"]
+            for good in ("", f"{family}:*", f"{family}:7", f"{family}:*,{family}-2:12", f"{family}*:*", f"{family}-*",
+                         f"{family}*,{family}:3", family.replace("arn:aws:", "arn:aws-us-gov:") + ":*"):
+                self.assertTrue(accepts(parameter, good), good)
+            for bad in (family, f"{family}:", f"{family}:*,{family}", f"{family}:*,", f"{family}:1*", f"{family}:0",
+                        f"{family}-*,", f"{family}*x", f"{family}:*, {family}:*", "report:*"):
+                self.assertFalse(accepts(parameter, bad), bad)
+            self.assertIn("*", parameter["ConstraintDescription"])
+
+    def test_lists_take_wildcards(self):
+        for template in ("template", "team"):
+            for name, kind in (("TaskRoleArns", "arn:aws:iam::111122223333:role/{}"),
+                               ("ClusterArns", "arn:aws:ecs:eu-west-1:111122223333:cluster/{}"),
+                               ("WorkflowArns", "arn:aws:states:eu-west-1:111122223333:stateMachine:{}")):
+                parameter = parameters(template)[name]
+                one, other = kind.format("payments_*"), kind.format("nightly")
+                for good in (one, other, f"{one},{other}"):
+                    self.assertTrue(accepts(parameter, good), f"{template} {good}")
+                for bad in (f"{one},", f"{one}, {other}", "*", f"{one},*", one.replace("111122223333", "*")):
+                    self.assertFalse(accepts(parameter, bad), f"{template} {bad}")
+                self.assertIn(f"{parameter['MaxLength']:,} characters", parameter["Description"])
+
+    def test_a_team_has_a_cluster(self):
+        self.assertFalse(accepts(parameters("team")["ClusterArns"], ""))
+        self.assertTrue(accepts(parameters("template")["ClusterArns"], ""))
+
+    def test_no_prefix_of_a_team_begins_with_another(self):
+        prefix = parameters("team")["LockPrefix"]
+        for good in ("payments/", "payments-eu/", "A_1/", "x" * 32 + "/"):
+            self.assertTrue(accepts(prefix, good), good)
+        for bad in ("", "/", "payments", "payments/eu/", "payments//", "-a/", "pay ments/", "pay'/", "pay*/",
+                    "#token-key/", "x" * 33 + "/"):
+            self.assertFalse(accepts(prefix, bad), bad)
+
+    def test_name_of_a_teams_state_machine_fits(self):
+        """https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
+        team = parameters("team")
+        longest = team["LockstepStackName"]["MaxLength"] + len("-team-") + team["LockPrefix"]["MaxLength"] - len("/")
+        self.assertLessEqual(longest, 80)
+
+    def test_stack_lets_its_functions_stop_what_a_team_is_named(self):
+        """The two templates agree on the name; tests/teams tries it."""
+        team = load("infra/team.yaml")["Resources"]["ExclusiveRunStateMachine"]["Properties"]["Name"]["Fn::Sub"][0]
+        self.assertEqual("${LockstepStackName}-team-${Team}", team)
+        self.assertIn("execution:${AWS::StackName}-team-*:*", (ROOT / "infra" / "template.yaml").read_text())
 
     def test_examples_take_what_the_stack_may_change_with_its_defaults(self):
-        for example in ("run-task", "worker", "alerts"):
-            theirs = load(f"infra/examples/{example}.yaml")["Parameters"]
+        for example in ("examples/run-task", "examples/worker", "examples/alerts", "team"):
+            theirs = parameters(example)
             for name in ("RunRetentionDays", "EventBusName"):
-                if name == "RunRetentionDays" and example == "alerts":
+                if name == "RunRetentionDays" and example in ("examples/alerts", "team"):
                     continue
-                ours = dict(self.parameters[name])
+                ours = dict(parameters("template")[name])
                 same = {field: value for field, value in theirs[name].items() if field != "Description"}
                 ours.pop("Description")
                 self.assertEqual(ours, same, f"{name} of {example}")
 
 
 class Definitions(unittest.TestCase):
-    def test_template_fills_every_substitution(self):
+    def test_templates_fill_every_substitution(self):
         text = (ROOT / "statemachines" / "exclusive-run.asl.json").read_text()
-        machine = load("infra/template.yaml")["Resources"]["ExclusiveRunStateMachine"]["Properties"]
-        self.assertEqual(set(re.findall(r"\$\{([^}]*)\}", text)), set(machine["DefinitionSubstitutions"]))
+        for template in ("template", "team"):
+            machine = load(f"infra/{template}.yaml")["Resources"]["ExclusiveRunStateMachine"]["Properties"]
+            self.assertEqual(set(re.findall(r"\$\{([^}]*)\}", text)), set(machine["DefinitionSubstitutions"]))
 
     def test_no_definition_names_a_partition(self):
         for path in sorted((ROOT / "statemachines").rglob("*.asl.json")):

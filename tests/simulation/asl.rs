@@ -14,6 +14,6 @@ mod script;
 mod task;
 mod template;
 
-pub(crate) use definition::{Machine, Resource};
+pub(crate) use definition::{Machine, Resource, TEAM_PREFIX};
 pub(crate) use scope::{Frame, Place, Run};
 pub(crate) use script::{Answer, Call, Script};

@@ -12,10 +12,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 pub(crate) type States = BTreeMap<String, State>;
+
+/// The `LockPrefix` of the team's exclusive-run.
+pub(crate) const TEAM_PREFIX: &str = "payments/";
 
 /// Objects of the language: fields in PascalCase, a Comment everywhere, and nothing else.
 macro_rules! objects {
@@ -193,23 +196,26 @@ impl Machine {
     /// # Panics
     /// For a definition that uses what is missing here.
     pub(crate) fn read(text: &str) -> Self {
-        serde_json::from_str(&filled_in(text))
+        Self::read_for(text, "")
+    }
+
+    /// The same for a team, whose locks begin with `prefix`.
+    fn read_for(text: &str, prefix: &str) -> Self {
+        serde_json::from_str(&filled_in(text, prefix))
             .unwrap_or_else(|error| panic!("the definition cannot be interpreted: {error}"))
     }
 
-    fn read_file(path: &Path) -> Self {
-        let text = fs::read_to_string(path);
-        Self::read(&text.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
-    }
-
-    /// exclusive-run: the repository's, or the file that `LOCKSTEP_DEFINITION` names.
+    /// exclusive-run as infra/template.yaml deploys it: the repository's, or the file that
+    /// `LOCKSTEP_DEFINITION` names.
     pub(crate) fn exclusive_run() -> &'static Self {
         static MACHINE: OnceLock<Machine> = OnceLock::new();
-        MACHINE.get_or_init(|| {
-            let deployed = || repository().join("statemachines/exclusive-run.asl.json");
-            let path = variable("LOCKSTEP_DEFINITION").map_or_else(deployed, Into::into);
-            Self::read_file(&path)
-        })
+        MACHINE.get_or_init(|| Self::read(&exclusive_run()))
+    }
+
+    /// exclusive-run as infra/team.yaml deploys it, for locks that begin with [`TEAM_PREFIX`].
+    pub(crate) fn exclusive_run_of_a_team() -> &'static Self {
+        static MACHINE: OnceLock<Machine> = OnceLock::new();
+        MACHINE.get_or_init(|| Self::read_for(&exclusive_run(), TEAM_PREFIX))
     }
 
     /// A workflow of a user's own, whose states are the work and which calls the functions itself.
@@ -219,9 +225,18 @@ impl Machine {
     }
 }
 
-/// Fills in what the template of the stack fills in.
-fn filled_in(text: &str) -> String {
-    let mut filled = text.replace("${Partition}", "aws");
+/// The text of exclusive-run.
+fn exclusive_run() -> String {
+    let deployed = || repository().join("statemachines/exclusive-run.asl.json");
+    let path: PathBuf = variable("LOCKSTEP_DEFINITION").map_or_else(deployed, Into::into);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Fills in what the templates fill in.
+fn filled_in(text: &str, prefix: &str) -> String {
+    let mut filled = text
+        .replace("${Partition}", "aws")
+        .replace("${LockPrefix}", prefix);
     for function in Function::ALL {
         let hole = format!("${{{}Arn}}", function.logical_id());
         filled = filled.replace(&hole, &function.arn());

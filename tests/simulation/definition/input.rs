@@ -1,6 +1,7 @@
 //! What is refused before anything is called.
 
-use super::play::{EXECUTION, Play, Played, failure, of_workflow};
+use super::play::{EXECUTION, Play, Played, failure, granted, of_workflow};
+use crate::asl::TEAM_PREFIX;
 use crate::invoke::Failure;
 use crate::world::START;
 use lockstep::domain::{Timestamp, rfc3339};
@@ -15,7 +16,12 @@ fn time(millis: u64) -> String {
 
 #[track_caller]
 fn refuses(fields: Value, fault: &str) {
-    let played = Play::of(fields).play();
+    refused(Play::of(fields), fault);
+}
+
+#[track_caller]
+fn refused(play: Play, fault: &str) {
+    let played = play.play();
 
     let failure = Failure::new("Lockstep.InvalidRequest", fault);
     assert_eq!(played.end, Err(failure), "{}", played.input);
@@ -188,6 +194,40 @@ fn overrides_have_to_leave_room_for_the_variables() {
             let end = Play::granted(fields).works().play().end;
             assert_eq!(end.is_ok(), fits, "{field} {length}: {end:?}");
         }
+    }
+}
+
+#[test]
+fn the_locks_of_a_team_begin_with_its_prefix() {
+    let rule =
+        format!("must begin with \"{TEAM_PREFIX}\", the prefix of the locks of this state machine");
+    for (lock, shown) in [
+        (json!("nightly"), r#""nightly""#),
+        (json!("payroll/nightly"), r#""payroll/nightly""#),
+        (json!("payment/nightly"), r#""payment/nightly""#),
+        (json!("Payments/nightly"), r#""Payments/nightly""#),
+        (json!("x/payments/nightly"), r#""x/payments/nightly""#),
+        (json!("payments"), r#""payments""#),
+        (json!(""), r#""""#),
+        (json!(["payments/nightly"]), r#"["payments/nightly"]"#),
+        (json!(7), "7"),
+        (json!(null), "missing"),
+    ] {
+        let fault = format!("field lock is {shown}, but {rule}");
+        refused(Play::of_a_team(json!({ "lock": lock })), &fault);
+    }
+    for lock in ["payments/nightly", TEAM_PREFIX] {
+        let played = Play::of_a_team(json!({ "lock": lock })).gives("Acquire Lock", granted());
+        let played = played.works().play();
+        assert!(played.end.is_ok(), "{lock}: {:?}", played.end);
+        assert_eq!(played.payload_of("Acquire Lock")["lock"], lock);
+    }
+}
+
+#[test]
+fn without_a_prefix_acquire_lock_judges_the_name() {
+    for lock in [json!("payments/nightly"), json!(""), json!(7), json!(null)] {
+        takes(json!({ "lock": lock }));
     }
 }
 

@@ -24,6 +24,7 @@ type End = Result<Value, Failure>;
 /// An execution that has not begun, or has been interrupted.
 pub(super) struct Play {
     world: Arc<World>,
+    machine: &'static Machine,
     input: Value,
     place: Place,
     script: Arc<Script>,
@@ -128,10 +129,20 @@ pub(super) fn failure(error: &str) -> Failure {
 
 impl Play {
     pub(super) fn of(fields: Value) -> Self {
+        Self::on(Machine::exclusive_run(), fields)
+    }
+
+    /// An execution of a team's exclusive-run, whose locks begin with a prefix.
+    pub(super) fn of_a_team(fields: Value) -> Self {
+        Self::on(Machine::exclusive_run_of_a_team(), fields)
+    }
+
+    fn on(machine: &'static Machine, fields: Value) -> Self {
         let input = input(fields);
         Self {
             world: Arc::new(World::of_seed(1, 0)),
-            place: Frame::starting_at(&Machine::exclusive_run().start_at, input.clone()),
+            place: Frame::starting_at(&machine.start_at, input.clone()),
+            machine,
             input,
             script: Arc::default(),
             redrives: 0,
@@ -215,7 +226,7 @@ impl Play {
         let run = Run {
             world: Arc::clone(&self.world),
             arn: ExecutionArn::new(EXECUTION.into()).expect("a valid ARN"),
-            machine: Machine::exclusive_run(),
+            machine: self.machine,
             input: self.input.clone(),
             started: START,
             redrives: self.redrives,

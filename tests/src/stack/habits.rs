@@ -15,6 +15,8 @@ pub enum Habit {
     SyncTimeoutStopsNothing,
     /// DescribeExecution, ListTasks and DescribeTasks show the state of so many seconds ago.
     DescribeLags(u32),
+    /// The answer of StartExecution is lost, and Step Functions repeats the call so many seconds later.
+    StartAnswerLost(u32),
     /// A call of Step Functions or ECS takes so many seconds longer.
     Slow(&'static str, u32),
     /// The functions' requests to the table fail so for at most so many seconds.
@@ -47,6 +49,7 @@ impl Habit {
             Self::StoppedLate(seconds) => ("stopped-late", json!({ "seconds": seconds })),
             Self::SyncTimeoutStopsNothing => ("sync-timeout-stops-nothing", json!({})),
             Self::DescribeLags(seconds) => ("describe-lags", json!({ "seconds": seconds })),
+            Self::StartAnswerLost(seconds) => ("start-answer-lost", json!({ "seconds": seconds })),
             Self::Slow(action, seconds) => {
                 ("slow", json!({ "action": action, "seconds": seconds }))
             }

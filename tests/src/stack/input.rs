@@ -77,6 +77,20 @@ impl BatchInput {
         self.with("overlap", "queue")
     }
 
+    /// The same batch as the work of a workflow of the user's ([`super::Stack::guarded_machine`]).
+    #[must_use]
+    pub fn in_workflow(mut self, machine: &str) -> Self {
+        let run = self.run_task().take();
+        let input = json!({ "run": run });
+        self.with(
+            "work",
+            json!({
+                "startExecution": { "StateMachineArn": machine, "Input": input },
+                "grantField": "lockstep",
+            }),
+        )
+    }
+
     /// The lock.
     #[must_use]
     pub fn lock(&self) -> &str {

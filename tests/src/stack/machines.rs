@@ -78,11 +78,27 @@ impl Stack {
         self.machine(&definition).await
     }
 
+    /// Creates a workflow of a user's own that exclusive-run may start. It runs the task that its input
+    /// describes, and knows nothing of the lock; the grant in its input only goes into the variables
+    /// of its container, as evidence.
+    pub async fn guarded_machine(&self) -> String {
+        self.guarded(&guarded()).await
+    }
+
+    /// The same with a `definition` of the test's.
+    pub async fn guarded(&self, definition: &Value) -> String {
+        self.named(&unique("guarded"), definition).await
+    }
+
     async fn machine(&self, definition: &Value) -> String {
+        self.named(&unique("small"), definition).await
+    }
+
+    async fn named(&self, name: &str, definition: &Value) -> String {
         let machine = self
             .sfn
             .create_state_machine()
-            .name(unique("small"))
+            .name(name)
             .definition(definition.to_string())
             .role_arn(self.fixture("WorkflowRoleArn"));
         let machine = machine.send().await.expect("a state machine");
@@ -143,6 +159,32 @@ fn definition(functions: &Functions, turn: Turn) -> Value {
                 &json!({ "Output": "{% $answer %}", "End": true })
             ),
         }
+    })
+}
+
+fn guarded() -> Value {
+    let own = "$states.input.run.Overrides.ContainerOverrides[0]";
+    let grant = "$states.input.lockstep";
+    let variables = format!(
+        "[{own}.Environment, \
+          {{'Name': 'LOCKSTEP_LOCK', 'Value': {grant}.lock}}, \
+          {{'Name': 'LOCKSTEP_HOLDER', 'Value': {grant}.holder}}, \
+          {{'Name': 'LOCKSTEP_FENCING_TOKEN', 'Value': $string({grant}.token)}}, \
+          $exists({grant}.runKey) ? {{'Name': 'LOCKSTEP_RUN_KEY', 'Value': {grant}.runKey}} : []]"
+    );
+    let container = format!("$merge([{own}, {{'Environment': {variables}}}])");
+    let overrides = format!("{{'ContainerOverrides': [{container}]}}");
+    let arguments = format!("{{% $merge([$states.input.run, {{'Overrides': {overrides}}}]) %}}");
+    json!({
+        "QueryLanguage": "JSONata",
+        "StartAt": "Batch",
+        "States": { "Batch": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::ecs:runTask.sync",
+            "Arguments": arguments,
+            "Output": { "rows": 7, "exitCode": "{% $states.result.Containers[0].ExitCode %}" },
+            "End": true
+        } }
     })
 }
 

@@ -34,8 +34,9 @@ def lockstep_parameters():
     role = f"arn:aws:iam::{ACCOUNT}:role/lockstep-fixture"
     return {
         "Architecture": architecture(),
-        "ClusterArns": f"{ecs}:cluster/{FIXTURE_CLUSTER}",
+        "ClusterArns": f"{ecs}:cluster/{FIXTURE_CLUSTER}*",
         "TaskDefinitionArns": f"{ecs}:task-definition/{FIXTURE_FAMILY}:*",
+        "GuardedWorkflowArns": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:guarded-*",
         "TaskRoleArns": f"{role}-task,{role}-task-inside,{role}-task-execution",
     }
 
