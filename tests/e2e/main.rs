@@ -33,6 +33,7 @@ mod stale;
 mod storm;
 mod support;
 mod telemetry;
+mod workflow_work;
 mod workflows;
 
 use support::{one_that_ran, ran_alone, stack};

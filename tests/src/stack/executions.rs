@@ -35,7 +35,7 @@ pub struct FunctionError {
 impl Ended {
     /// The work ran and succeeded.
     pub fn ran(&self) -> bool {
-        self.status == "SUCCEEDED" && self.output["TaskArn"].is_string()
+        self.status == "SUCCEEDED" && self.answer().is_empty()
     }
 
     /// `skipped`, `duplicate`, or nothing.
