@@ -33,6 +33,7 @@ mod stale;
 mod storm;
 mod support;
 mod telemetry;
+mod ways_in;
 mod workflow_work;
 mod workflows;
 

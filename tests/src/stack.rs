@@ -4,6 +4,7 @@
 //! Every method panics with one line when the stack gives no usable answer.
 
 mod copies;
+mod deploys;
 mod ends;
 mod events;
 mod evidence;
