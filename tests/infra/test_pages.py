@@ -1,0 +1,300 @@
+"""The snippets and figures of the pages on ways in are those of the files that are deployed, validated and run.
+
+A block of a page follows a comment that names its source, and equals it:
+
+    <!-- from infra/examples/rule.yaml: Resources/Rule/Properties -->
+
+The part after the colon is a path of keys; without one the block is the whole file. A block of `sh` holds commands
+whose flags exist. A figure stands in `<!-- cost of NAME -->…<!-- end -->`, counted from exclusive-run's definition.
+
+Run by infra/validate with the Python of cfn-lint. `test_pages.py --write` writes blocks and figures anew.
+"""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+from functools import cache
+from pathlib import Path
+
+import botocore.session
+import yaml
+from botocore import xform_name
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*sorted((ROOT / "docs" / "ways").glob("*.md")), *sorted((ROOT / "docs" / "migrate").glob("*.md")),
+         ROOT / "docs" / "which-way.md", ROOT / "docs" / "terraform.md",
+         ROOT / "docs" / "when-to-take-something-else.md"]
+BLOCK = re.compile(r"(?:^ *<!-- from (?P<file>[^:\n]+?)(?:: (?P<part>[^\n]+?))? -->\n)?"
+                   r"^(?P<indent> *)```(?P<kind>\w*)\n(?P<body>.*?)^ *```$", re.MULTILINE | re.DOTALL)
+COST = re.compile(r"<!-- cost of (?P<name>[^>]+?) -->(?P<text>.*?)<!-- end -->", re.DOTALL)
+DEFINITION = ROOT / "statemachines" / "exclusive-run.asl.json"
+
+# The states that a run enters, one after the other. `Keep Lease` runs beside the work.
+GRANTED = ["Check Input", "Acquire Lock", "Lock Is Ours", "Run Exclusively", "Begin Work"]
+BATCH = [*GRANTED, "Run Batch", "Was Work Stopped", "Release Lock"]
+SKIP = ["Check Input", "Acquire Lock", "Lock Is Ours", "Report Skip"]
+WAIT = [*SKIP[:3], "Wait For Turn", "Is Woken", "Confirm Grant", "Is Confirmed", *BATCH[3:]]
+PATHS = {
+    "a batch": [BATCH, ["Keep Lease"]],
+    "a batch without a container": [["Check Input", "Find Container", *BATCH], ["Keep Lease"]],
+    "a workflow": [[*GRANTED, "Run Workflow", "Release Lock"], ["Keep Lease"]],
+    "a failed batch": [[*GRANTED, "Run Batch", "Release After Failure", "Fail Work", "Rethrow"], ["Keep Lease"]],
+    "a failed workflow": [[*GRANTED, "Run Workflow", "Read Work", "How Work Ended", "Release After Failure",
+                           "Fail Work", "Rethrow"], ["Keep Lease"]],
+    "a skip": [SKIP],
+    "a skip without a container": [["Check Input", "Find Container", *SKIP]],
+    "a wait": [WAIT, ["Keep Lease"]],
+    "a wait without a container": [["Check Input", "Find Container", *WAIT], ["Keep Lease"]],
+}
+
+
+@cache
+def machine():
+    """All states by name, and the first states of each Parallel."""
+    states, branches = {}, {}
+
+    def read(inner):
+        for name, state in inner["States"].items():
+            states[name] = state
+            for branch in state.get("Branches", []):
+                branches.setdefault(name, []).append(branch["StartAt"])
+                read(branch)
+    definition = json.loads(DEFINITION.read_text())
+    read(definition)
+    return definition["StartAt"], states, branches
+
+
+def follows(name):
+    """The names of the states that may come after one."""
+    _, states, branches = machine()
+    state = states[name]
+    found = {state.get("Next"), state.get("Default"), *branches.get(name, [])}
+    found |= {choice.get("Next") for choice in state.get("Choices", [])}
+    found |= {catch.get("Next") for catch in state.get("Catch", [])}
+    if state["Type"] == "Fail":  # within a Parallel
+        found |= {catch["Next"] for parallel in branches for catch in states[parallel].get("Catch", [])}
+    return found
+
+
+def cost(name):
+    """State transitions and calls of Lambda functions of one run."""
+    start, states, branches = machine()
+    firsts = {start} | {first for all_firsts in branches.values() for first in all_firsts}
+    for path in PATHS[name]:
+        assert path[0] in firsts, path[0]
+        for one, next_one in zip(path, path[1:]):
+            assert next_one in follows(one), f"{one} does not lead to {next_one}"
+    entered = [state for path in PATHS[name] for state in path]
+    calls = [state for state in entered if ":lambda:invoke" in states[state].get("Resource", "")]
+    plural = "s" if len(calls) > 1 else ""
+    return f"{len(entered)} state transitions and {len(calls)} call{plural} of Lambda functions"
+
+
+def part_of(text, path):
+    """The lines of a key and of all that is below it, with the key's own indentation taken away."""
+    lines = text.splitlines()
+    first, last, indent = 0, len(lines), -1
+    for key in path:
+        starts = [(len(line) - len(line.lstrip()), number) for number, line in enumerate(lines[first:last], first)
+                  if re.match(rf' *"?{re.escape(key)}"?:', line)]
+        starts = [start for start in starts if start[0] > indent]
+        if not starts:
+            raise KeyError(f"{'/'.join(path)}: no {key}")
+        indent, first = min(starts)
+        after = first + 1
+        while after < last and (not lines[after].strip() or len(lines[after]) - len(lines[after].lstrip()) > indent):
+            after += 1
+        if after < last and re.match(r" *[}\]]", lines[after]):
+            after += 1
+        last = after
+    found = lines[first:last]
+    while not found[-1].strip():
+        found.pop()
+    found[-1] = found[-1].rstrip(",")
+    return "\n".join(line[indent:] for line in found) + "\n"
+
+
+def source(file, part):
+    text = (ROOT / file).read_text()
+    return part_of(text, part.split("/")) if part else text
+
+
+def blocks(page):
+    return list(BLOCK.finditer(page.read_text()))
+
+
+def indented(text, indent):
+    return "".join(f"{indent}{line}".rstrip() + "\n" for line in text.splitlines())
+
+
+def written(page):
+    """The page with all its blocks and figures as they have to be."""
+    def block(match):
+        if not match["file"]:
+            return match[0]
+        head = match[0][:match.start("body") - match.start()]
+        tail = match[0][match.end("body") - match.start():]
+        return head + indented(source(match["file"], match["part"]), match["indent"]) + tail
+    text = BLOCK.sub(block, page.read_text())
+    return COST.sub(lambda match: f"<!-- cost of {match['name']} -->{cost(match['name'])}<!-- end -->", text)
+
+
+def commands(page):
+    for match in blocks(page):
+        if match["kind"] == "sh":
+            text = match["body"].replace("\\\n", " ")
+            yield from (shlex.split(line, comments=True) for line in text.splitlines() if line.strip())
+
+
+@cache
+def sam_help(command):
+    return subprocess.run(["sam", command, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+@cache
+def lockstep_flags(command):
+    flags = set()
+    for module in (command, "shared"):
+        text = (ROOT / "cli" / "src" / "args" / f"{module}.rs").read_text()
+        for arg in re.finditer(r"#\[arg\((.*?)\)\]\s*pub\(crate\) (\w+):", text, re.DOTALL):
+            own = re.search(r'\blong = "([^"]+)"', arg[1])
+            flags.add("--" + (own[1] if own else arg[2].replace("_", "-")))
+    return flags
+
+
+@cache
+def aws_flags(service, operation):
+    model = botocore.session.get_session().get_service_model(service)
+    names = {xform_name(name, "-"): name for name in model.operation_names}
+    shape = model.operation_model(names[operation]).input_shape
+    flags = {f"--{xform_name(member, '-')}" for member in shape.members}
+    booleans = {name for name, member in shape.members.items() if member.type_name == "boolean"}
+    flags |= {f"--no-{xform_name(name, '-')}" for name in booleans}
+    return flags | {"--query", "--output", "--region"}
+
+
+def wrong_flags(words):
+    """The flags of a command that it does not have."""
+    own = words[:words.index("--")] if "--" in words else words
+    flags = [word.split("=")[0] for word in own if word.startswith("--")]
+    if words[0] == "sam":
+        return [flag for flag in flags if not re.search(rf"{flag}\b", sam_help(words[1]))]
+    if words[0] == "aws":
+        return [flag for flag in flags if flag not in aws_flags(words[1], words[2])]
+    if words[0] == "lockstep":
+        return [flag for flag in flags if flag not in lockstep_flags(words[1])]
+    if words[:1] in (["make"], ["cargo"]):
+        verbs = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        return [word for word in words[1:] if words[0] == "make" and "=" not in word and word not in verbs]
+    return [f"unknown command {words[0]}"]
+
+
+class Loader(yaml.SafeLoader):
+    """Reads the short forms of intrinsic functions as they are written."""
+
+
+Loader.add_multi_constructor("!", lambda loader, tag, node: (
+    tag, node.value if isinstance(node, yaml.ScalarNode) else str(loader.construct_sequence(node, deep=True))))
+
+
+def template(name):
+    return yaml.load((ROOT / "infra" / "examples" / name).read_text(), Loader)
+
+
+class Pages(unittest.TestCase):
+    maxDiff = None
+
+    def test_blocks_and_figures_are_those_of_their_sources(self):
+        self.assertGreater(len(PAGES), 12)
+        for page in PAGES:
+            self.assertEqual(written(page), page.read_text(), f"{page.name}: test_pages.py --write")
+
+    def test_every_block_has_a_source(self):
+        for page in PAGES:
+            for match in blocks(page):
+                checked = match["file"] or match["kind"] in ("sh", "text")
+                self.assertTrue(checked, f"{page.name}: a block of {match['kind']!r} without `from`")
+
+    def test_commands_have_the_flags_that_they_are_given(self):
+        found = [(page.name, words) for page in PAGES for words in commands(page)]
+        self.assertGreater(len(found), 5)
+        for page, words in found:
+            self.assertEqual([], wrong_flags(words), f"{page}: {' '.join(words)}")
+
+    def test_parameters_of_commands_are_those_of_the_templates(self):
+        for page in PAGES:
+            for words in commands(page):
+                if words[:2] != ["sam", "deploy"]:
+                    continue
+                name = words[words.index("--template-file") + 1] if "--template-file" in words else "infra/template.yaml"
+                known = yaml.load((ROOT / name).read_text(), Loader)["Parameters"]
+                for word in words[words.index("--parameter-overrides") + 1:]:
+                    self.assertIn(word.split("=")[0], known, f"{page.name}: {name}")
+
+    def test_every_way_has_its_parts(self):
+        ways = [page for page in PAGES if page.parent.name == "ways"]
+        self.assertEqual(9, len(ways))
+        table = (ROOT / "docs" / "which-way.md").read_text()
+        for page in ways:
+            text = page.read_text()
+            heads = re.findall(r"^## (.+)$", text, re.MULTILINE)
+            for head in ("Rights", "What comes back", "What it costs"):
+                self.assertIn(head, heads, page.name)
+            self.assertIn("(../which-way.md)", text, page.name)
+            self.assertIn(f"(ways/{page.name})", table, page.name)
+
+    def test_links_lead_to_files(self):
+        for page in PAGES:
+            for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+                if not link.startswith("https://"):
+                    self.assertTrue((page.parent / link).exists(), f"{page.name}: {link}")
+
+    def test_terraform_names_what_the_template_has(self):
+        text = (ROOT / "infra" / "examples" / "terraform" / "lockstep.tf").read_text()
+        stack = yaml.load((ROOT / "infra" / "template.yaml").read_text(), Loader)
+        block = re.search(r"parameters = \{(.*?)\}", text, re.DOTALL)[1]
+        parameters = set(re.findall(r"^ *(\w+) *=", block, re.MULTILINE))
+        self.assertTrue(parameters and parameters <= set(stack["Parameters"]), parameters)
+        self.assertLess((ROOT / "infra" / "template.yaml").stat().st_size, 51_200)
+        outputs = set(re.findall(r'outputs\["(\w+)"\]', text))
+        self.assertTrue(outputs and outputs <= set(stack["Outputs"]), outputs)
+
+    def test_heartbeats_are_as_far_apart_as_said(self):
+        """A third of the default lease, and the second between two attempts of Keep Lease."""
+        lease = int(re.search(r"^\| `leaseSeconds` \| (\d+) ", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)[1])
+        pause = machine()[1]["Keep Lease"]["Retry"][1]["IntervalSeconds"]
+        for page in PAGES:
+            for said in re.findall(r"every (\d+) s (?:of work, with|with) the default", page.read_text()):
+                self.assertEqual(lease // 3 + pause, int(said), page.name)
+
+    def test_readme_leads_to_the_table(self):
+        self.assertIn("(docs/which-way.md)", (ROOT / "README.md").read_text())
+
+
+class WholeWorkflow(unittest.TestCase):
+    """docs/ways/whole-workflow.md: three edits, and none in the workflow."""
+
+    def test_page_has_three_steps_and_each_has_its_snippet(self):
+        text = (ROOT / "docs" / "ways" / "whole-workflow.md").read_text()
+        edits = text.split("## The edits", 1)[1].split("\n## ", 1)[0]
+        self.assertEqual(["1", "2", "3"], re.findall(r"^(\d+)\. ", edits, re.MULTILINE))
+        self.assertEqual(3, len(BLOCK.findall(edits)))
+
+    def test_templates_differ_in_the_edits_alone(self):
+        before, after = template("existing-workflow.yaml"), template("guarded-workflow.yaml")
+        for field in ("Parameters", "Outputs", "Transform"):
+            self.assertEqual(before[field], after[field])
+        changed = {name for name in after["Resources"] if before["Resources"][name] != after["Resources"][name]}
+        self.assertEqual(set(before["Resources"]), set(after["Resources"]))
+        self.assertEqual({"ScheduleRole", "Schedule"}, changed)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        for one in PAGES:
+            one.write_text(written(one))
+        sys.exit(0)
+    sys.exit(unittest.main())
