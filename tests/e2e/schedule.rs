@@ -2,9 +2,7 @@
 
 use crate::{ran_alone, stack};
 use lockstep::domain::{Timestamp, rfc3339};
-use lockstep_tests::repository;
 use lockstep_tests::stack::{Event, Stack, now, unique};
-use tokio::process::Command;
 
 #[tokio::test]
 async fn a_scheduled_tick_runs_under_the_schedules_run_key() {
@@ -55,22 +53,7 @@ async fn deploy(stack: &Stack, lock: &str, at: &str) {
         ("SubnetIds", "subnet-1"),
         ("SecurityGroupIds", "sg-1"),
     ];
-    let tools = stack.setting("LOCKSTEP_TOOLS_PATH");
-    let mut sam = Command::new(format!("{tools}/sam"));
-    sam.current_dir(repository())
-        .envs(stack.settings.clone())
-        .args(["deploy", "--template-file", "infra/examples/schedule.yaml"])
-        .args(["--stack-name", lock, "--region", "us-east-1"])
-        .args(["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM"])
-        .arg("--parameter-overrides")
-        .args(parameters.map(|(name, value)| format!("{name}={value}")))
-        .kill_on_drop(true);
-    let begin = now();
-    let done = sam.output().await.expect("sam runs");
-    let (out, err) = (
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr),
-    );
-    assert!(done.status.success(), "sam deploy: {out}{err}");
-    eprintln!("figure: the schedule was deployed in {} ms", now() - begin);
+    stack
+        .deploy_example("schedule.yaml", lock, &parameters)
+        .await;
 }

@@ -211,7 +211,7 @@ async fn tells_held_from_failed(stack: &Stack, machine: &str) {
     assert!(visited(stack, &held.arn, "Another Run Works").await);
     assert_eq!(
         (&*failed.status, &*failed.error),
-        ("FAILED", "Report.Failed")
+        ("FAILED", "States.TaskFailed")
     );
     assert!(failed.cause.contains("ExitCode"), "{failed:?}");
 }

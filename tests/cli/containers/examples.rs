@@ -135,7 +135,7 @@ async fn the_example_batch_is_started_by_its_schedule_and_runs_under_its_lock() 
         ("ClusterArn", &cluster),
         ("Image", &image),
         ("WorkCommand", "/bin/sh,/batch.sh"),
-        ("ScheduleExpression", "\"rate(1 minute)\""),
+        ("ScheduleExpression", "rate(1 minute)"),
         ("SubnetIds", "subnet-1"),
         ("SecurityGroupIds", "sg-1"),
     ];
