@@ -190,8 +190,8 @@ impl World {
                     let token = execution.had?;
                     let arn = Self::child_of(token, execution.begun_in);
                     let redrives = 0;
-                    return (stopped > 0)
-                        .then(|| Hint::Work(arn, ExecutionEvent { end, at, redrives }));
+                    let event = ExecutionEvent { end, at, redrives };
+                    return (stopped > 0).then_some(Hint::Work(arn, event));
                 }
                 (stopped > 0).then(|| Hint::Task(task(who, stopped, end)))
             }
