@@ -5,7 +5,7 @@ pub(crate) use crate::platform::stderr::flush;
 use crate::platform::env::variable;
 use crate::platform::stderr::{self, NonBlockingStderr};
 use lockstep::config::Key;
-use lockstep::telemetry::MetricSink;
+use lockstep::telemetry::{MetricSink, log_level, report_unknown_level};
 use std::io::{IsTerminal, Write, stderr};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
@@ -17,8 +17,7 @@ use tracing_subscriber::{Layer, fmt};
 /// Sends `tracing` events to standard error: one JSON object a line, or plain text on a terminal.
 pub(crate) fn init() {
     stderr::start();
-    let level = variable(Key::Log.name()).and_then(|level| level.parse().ok());
-    let level: Level = level.unwrap_or(Level::INFO);
+    let (level, unknown) = log_level(variable(Key::Log.name()));
     // The use cases log every step, each heartbeat and each check while waiting. Here they log warnings
     // and errors only; the commands log the rest.
     let steps = if level > Level::INFO {
@@ -56,6 +55,7 @@ pub(crate) fn init() {
     tracing_subscriber::registry()
         .with(lines.with_filter(wanted))
         .init();
+    report_unknown_level(unknown.as_deref());
 }
 
 /// Writes metric lines to standard error: CloudWatch Logs receives both streams of a container.

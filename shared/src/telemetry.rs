@@ -1,9 +1,11 @@
 //! Telemetry of a function: metrics as log lines, and log lines through `tracing`.
 
 mod emf;
+mod level;
 mod metric;
 
 pub use emf::{MetricSink, Metrics, StdoutSink, metric_line};
+pub use level::{log_level, report_unknown_level};
 pub use metric::{Metric, NAMESPACE};
 
 #[cfg(feature = "lambda")]

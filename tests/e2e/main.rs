@@ -27,6 +27,7 @@ mod replace;
 mod rollback;
 mod run_key;
 mod schedule;
+mod shapes;
 mod slow_evidence;
 mod soak;
 mod stale;

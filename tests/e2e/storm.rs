@@ -107,7 +107,7 @@ fn token(answer: &Value) -> u64 {
 }
 
 /// The ticket of each waiter, by its execution.
-async fn tickets(stack: &Stack, lock: &str) -> BTreeMap<String, i64> {
+pub(crate) async fn tickets(stack: &Stack, lock: &str) -> BTreeMap<String, i64> {
     let item = stack.lock_item(lock).await.expect("a record");
     let queue = item["queue"].as_m().expect("a queue").clone();
     let items = stack.items(lock).await;

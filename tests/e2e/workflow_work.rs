@@ -1,11 +1,14 @@
 //! A whole workflow of the user's as the work: its own output and failures, one at a time, and every way
 //! to die.
 
-use crate::support::{at_work, in_queue, is_usable, one_that_ran, runs_after};
+use crate::storm::tickets;
+use crate::support::{alone, at_work, connect, in_queue, is_usable, one_that_ran, runs_after};
 use crate::{ran_alone, stack};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{BatchInput, Event, Habit, Stack, ending, now, pause, runs, unique};
+use lockstep_tests::stack::{
+    BatchInput, Ended, Event, Habit, Stack, ending, now, pause, runs, unique,
+};
 use serde_json::{Value, json};
 
 /// The input of a run whose workflow runs the batch.
@@ -265,6 +268,57 @@ async fn a_redriven_run_starts_its_workflow_anew_under_the_same_grant() {
     stack.abort(&first.arn).await;
     stack.wait_free(&lock, 90).await;
     ran_alone(&stack, &lock, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: make storm"]
+async fn five_hundred_that_queue_run_in_the_order_of_their_tickets() {
+    let (count, lock) = (500, unique("flow-storm"));
+    let _alone = alone().await;
+    let stack = connect().await;
+    let pass = json!({ "StartAt": "Only", "States": { "Only": { "Type": "Pass", "End": true } } });
+    let machine = stack.guarded(&pass).await;
+    let first = json!({ "lock": lock, "holder": "first", "leaseSeconds": 3600 });
+    let first = stack
+        .invoke(stack.output("AcquireLockFunctionArn"), &first)
+        .await;
+    let input = json!({
+        "lock": lock, "overlap": "queue", "maxQueue": 500, "leaseSeconds": 300,
+        "work": { "startExecution": { "StateMachineArn": machine }, "grantField": "grant" }
+    });
+    let exclusive_run = stack.output("ExclusiveRunStateMachineArn");
+    let arns = stack.start_many(exclusive_run, &input, count).await;
+    stack.wait_waiting(&lock, count, 300).await;
+    let tickets = tickets(&stack, &lock).await;
+
+    let began = now();
+    let release = json!({ "grant": first.expect("a grant")["grant"], "outcome": "succeeded" });
+    let released = stack
+        .invoke(stack.output("ReleaseLockFunctionArn"), &release)
+        .await;
+    released.expect("a release");
+    let ended = stack.wait_all(&arns, 900).await;
+
+    eprintln!("figure: {count} workflows in turn: {} ms", now() - began);
+    let failed: Vec<_> = ended.iter().filter(|end| !end.ran()).collect();
+    assert!(
+        failed.is_empty(),
+        "{} failed: {:?}",
+        failed.len(),
+        failed.first()
+    );
+    let token = |end: &Ended| end.output["grant"]["token"].as_u64().expect("a token");
+    let mut by_token: Vec<_> = ended.iter().map(|end| (token(end), &end.arn)).collect();
+    by_token.sort();
+    let order: Vec<_> = by_token.iter().map(|(_, arn)| tickets[*arn]).collect();
+    assert!(
+        order.is_sorted_by(|a, b| a < b),
+        "tickets by turn: {order:?}"
+    );
+    assert_eq!(
+        (stack.held(&lock).await, stack.waiting(&lock).await),
+        (0, 0)
+    );
 }
 
 #[tokio::test]

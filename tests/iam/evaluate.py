@@ -19,6 +19,8 @@ def calls(outputs, fixture):
     """By name: the service, the operation and its arguments. None of them reaches anything that exists."""
     table, machine = outputs["LockTableName"], outputs["ExclusiveRunStateMachineArn"].rpartition(":")[2]
     own, other = (arn("states", f"execution:{name}:{unique()}") for name in (machine, "somebody-elses"))
+    # An execution that exclusive-run has started, of any state machine.
+    child = arn("states", f"execution:{unique()}:lockstep-nightly-1-0")
     cluster = fixture["ClusterArn"]
     task = arn("ecs", f"task/{cluster.rpartition('/')[2]}/{unique()}")
     elsewhere = arn("ecs", "cluster/elsewhere")
@@ -49,6 +51,10 @@ def calls(outputs, fixture):
         "read a history": ["stepfunctions", "get_execution_history", {"executionArn": own}],
         "stop a run": ["stepfunctions", "stop_execution", {"executionArn": own}],
         "stop another": ["stepfunctions", "stop_execution", {"executionArn": other}],
+        "describe a child": ["stepfunctions", "describe_execution", {"executionArn": child}],
+        "stop a child": ["stepfunctions", "stop_execution", {"executionArn": child}],
+        "start a guarded workflow": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:guarded-none")}],
+        "describe a task definition": ["ecs", "describe_task_definition", {"taskDefinition": unique()}],
         "start a run": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:none")}],
         "list runs": ["stepfunctions", "list_executions", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"]}],
         "list others": ["stepfunctions", "list_executions", {"stateMachineArn": arn("states", "stateMachine:none")}],
@@ -69,8 +75,9 @@ def calls(outputs, fixture):
 
 
 ITEMS = {"get", "put", "update", "delete"}
-FUNCTION = ITEMS | {"get the token key", "end a state", "describe a run", "describe another", "put an own event"}
-RECOVERY = {"read a definition", "stop a run", "describe a task", "list tasks", "stop a task"}
+FUNCTION = ITEMS | {"get the token key", "end a state", "describe a run", "describe another", "describe a child",
+                    "put an own event"}
+RECOVERY = {"read a definition", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
 
 # What each role may do. Everything else that is tried has to be denied.
 MAY = {
@@ -79,7 +86,9 @@ MAY = {
     "release-lock": FUNCTION | {"protect a task"},
     "reaper": FUNCTION | RECOVERY | {"query the index"},
     "check-running-executions": {"list runs", "list others"},
-    "a container": ITEMS | {"describe a run", "describe a task", "list tasks", "protect a task", "put an own event"},
+    "exclusive-run": {"start a guarded workflow", "describe a child", "stop a child", "describe a task definition",
+                      "describe a task", "stop a task"},
+    "a container": ITEMS | {"describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
     "a reader of jobs": {"get", "query", "query the index", "describe a task"},
 }
 FUNCTIONS = {"acquire-lock": "AcquireLockFunctionArn", "heartbeat": "HeartbeatFunctionArn",
@@ -104,6 +113,8 @@ def reader_role(policy_arn):
 def roles(outputs, fixture):
     for role, output in FUNCTIONS.items():
         yield role, client("lambda").get_function_configuration(FunctionName=outputs[output])["Role"]
+    machine = outputs["ExclusiveRunStateMachineArn"]
+    yield "exclusive-run", client("stepfunctions").describe_state_machine(stateMachineArn=machine)["roleArn"]
     yield "a container", fixture["InsideTaskRoleArn"]
     yield "a reader of jobs", reader_role(outputs["JobsPolicyArn"])
 

@@ -122,7 +122,7 @@ class Parameters(unittest.TestCase):
         for template in ("template", "team"):
             for name, kind in (("TaskRoleArns", "arn:aws:iam::111122223333:role/{}"),
                                ("ClusterArns", "arn:aws:ecs:eu-west-1:111122223333:cluster/{}"),
-                               ("WorkflowArns", "arn:aws:states:eu-west-1:111122223333:stateMachine:{}")):
+                               ("GuardedWorkflowArns", "arn:aws:states:eu-west-1:111122223333:stateMachine:{}")):
                 parameter = parameters(template)[name]
                 one, other = kind.format("payments_*"), kind.format("nightly")
                 for good in (one, other, f"{one},{other}"):

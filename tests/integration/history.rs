@@ -1,13 +1,13 @@
 //! What it takes to list: the history of a lock, and all locks in use.
 
-use crate::fixture::{Fixture, acquire, release};
+use crate::fixture::{Fixture, acquire, holder, release};
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::domain::{
     Change, Clause, FencingToken, Guard, LockKey, LockRecord, Permits, RunOutcome, Timestamp,
-    Update,
+    Update, WaiterId,
 };
-use lockstep::store::{LockStore, SHARDS};
-use std::collections::BTreeSet;
+use lockstep::store::{LockStore, SHARDS, StoreError};
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 /// A lock of which so many runs were released, one a second. Their tokens, newest first.
@@ -111,4 +111,64 @@ async fn five_hundred_locks_in_use_are_found_in_some_two_requests_a_shard() {
     };
     let queries: u32 = queries.strip_prefix("Query ").unwrap().parse().unwrap();
     assert!(queries <= 3 * u32::from(SHARDS), "{queries}");
+}
+
+/// Only TTL deletes what is no longer needed, so its time is part of the item: whole seconds, never
+/// before the time that the run or the registration is needed for.
+#[tokio::test]
+async fn an_ended_run_and_a_waiter_say_when_ttl_may_delete_them() {
+    let fixture = Fixture::new("ttl").await;
+    let token = fixture.granted(acquire("a")).await;
+    let since = fixture.now().millis() / 1000;
+    fixture.queued(&["b"]).await;
+    let retention = u64::from(release("a", token).retention.get());
+    let ended = fixture.now().millis() / 1000;
+    let items = async |sort: &str| {
+        let text = |text: &str| AttributeValue::S(text.into());
+        let get = fixture.table.client().await.get_item();
+        let get = get.table_name(&fixture.table.name);
+        let get = get
+            .key("pk", text(fixture.lock.as_str()))
+            .key("sk", text(sort));
+        get.send().await.unwrap().item.expect("an item")
+    };
+    let id = WaiterId::of(&holder("b"));
+    let waiter = items(&format!("waiter#{id}")).await;
+    fixture.done(release("a", token)).await;
+    let run = items(&format!("run#token/{token}")).await;
+
+    let ttl = |item: &HashMap<String, AttributeValue>| item["ttl"].as_n().unwrap().parse::<u64>();
+    let day = 86_400;
+    let waits = ttl(&waiter).unwrap();
+    assert!(
+        (since + day..=since + day + 60).contains(&waits),
+        "{waits}, not {since} + a day"
+    );
+    let kept = ttl(&run).unwrap();
+    assert!(
+        (ended + retention..=ended + retention + 60).contains(&kept),
+        "{kept}"
+    );
+    assert!(
+        !waiter.contains_key("redrives"),
+        "none is a missing attribute"
+    );
+}
+
+#[tokio::test]
+async fn the_key_of_the_task_tokens_is_the_first_that_was_offered_and_stays() {
+    let fixture = Fixture::new("token-key").await;
+    let store = fixture.store();
+
+    let (a, b) = tokio::join!(store.token_key([1; 32]), store.token_key([2; 32]));
+    let later = store.token_key([3; 32]).await;
+    let short = store.token_key([4; 16]).await;
+
+    let key = a.unwrap();
+    assert!([[1; 32], [2; 32]].contains(&key), "{key:?}");
+    assert_eq!((b.unwrap(), later.unwrap()), (key, key));
+    assert!(
+        matches!(short, Err(StoreError::Corrupt { .. })),
+        "{short:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! The adapters to Step Functions, ECS and EventBridge, as their clients talk and listen. The
+//! The adapters to Step Functions, ECS, EventBridge and DynamoDB, as their clients talk and listen. The
 //! answers are scripted, because the emulator neither throttles, nor refuses, nor holds more than
 //! fits on a page.
 
@@ -6,4 +6,5 @@ mod events;
 mod executions;
 mod protection;
 mod scripted;
+mod table;
 mod tasks;

@@ -1,11 +1,11 @@
 //! What the executions, the reaper and the operator say.
 
 use crate::state::Who;
-use crate::world::{World, at};
+use crate::world::{Plan, World, at};
 use lockstep::domain::{
     Acquire, AuditNote, Command, Evict, FencingToken, Lease, MarkEnding, Permits, Recover,
-    RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, TaskSet, TaskToken, Terms,
-    WhenFull, Work,
+    RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, StateMachineArn, TaskSet,
+    TaskToken, Terms, WhenFull, Work,
 };
 use lockstep::testing;
 
@@ -23,7 +23,7 @@ impl World {
             stale: plan.stale,
             min_interval: plan.min_interval.map(Seconds::of),
             run_key: self.run_key(who),
-            work: plan.visible.then(work),
+            work: plan.visible.then(|| work(plan)),
             retention: RETENTION,
             ..testing::terms(self.holder(who).clone())
         };
@@ -95,12 +95,20 @@ impl World {
     }
 }
 
-/// Where the tasks of an execution are found.
-fn work() -> Work {
+/// Where the work of an execution is found.
+fn work(plan: &Plan) -> Work {
+    if plan.workflow {
+        return Work::Workflow(machine());
+    }
     Work::Tasks(TaskSet {
         container: Some("main".into()),
         ..testing::work("c")
     })
+}
+
+/// The state machine of the work that is an execution.
+pub(crate) fn machine() -> StateMachineArn {
+    StateMachineArn::new("arn:aws:states:r:0:stateMachine:w").expect("a valid ARN")
 }
 
 /// The task token of a waiting state.

@@ -58,7 +58,7 @@ impl World {
     }
 
     fn check_of(&self, who: Who, lease: Lease, hint: Option<Hint>) -> Check {
-        let lock = LockKey::new("lock").expect("a valid lock");
+        let lock = lock();
         Check::new(lock, self.holder(who).clone(), lease, hint, RETENTION)
     }
 
@@ -180,4 +180,9 @@ fn idle(request: &Request) -> CheckAnswer {
         Request::StopExecution(..) | Request::StopTask(..) => CheckAnswer::Accepted(true),
         _ => CheckAnswer::Done,
     }
+}
+
+/// The lock of this world.
+pub(crate) fn lock() -> LockKey {
+    LockKey::new("lock").expect("a valid lock")
 }

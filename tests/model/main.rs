@@ -12,7 +12,7 @@
 //!   token, works, beats, releases, or cuts its work off and reports that. A refused heartbeat fails
 //!   it. It may die at any point, its last call and its work may go on, and it may be redriven: it
 //!   goes on once the work of its last attempt has ended, and not where that has succeeded.
-//! - Work: an ECS task. A stop takes time; until then the work may come to an end of its own, with
+//! - Work: an ECS task, or an execution that exclusive-run starts. A stop takes time; until then the work may come to an end of its own, with
 //!   an exit code. A container that is stopped exits with 0 as well.
 //! - What is lost or comes late: a function dies behind any of its requests, so that its answer and
 //!   what it had left to do are gone and the caller calls again; the reply to a write is lost, and

@@ -1,9 +1,12 @@
 //! What Step Functions and ECS answer to a check, and what a stop does to the world.
 
+use crate::commands::machine;
+use crate::inspect::lock;
 use crate::state::{End, Phase, State, Who, Work};
 use crate::world::{World, at};
 use lockstep::domain::{
-    Container, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Task,
+    Container, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, FencingToken,
+    Task, child_arn, parse_child,
 };
 use lockstep::recovery::{
     CheckAnswer, ExecutionEvent, ExecutionObservation, Hint, Ownership, Request, TaskObservation,
@@ -37,6 +40,7 @@ pub(crate) const fn describes(request: &Request) -> bool {
             | Request::ProveOwnership(_)
             | Request::DescribeTask(_)
             | Request::ListTasks(..)
+            | Request::DescribeWork(_)
             | Request::LoadWaiter(_)
             | Request::LoadLease(..)
     )
@@ -86,6 +90,13 @@ impl World {
                 .work
                 .ended()
                 .then(|| CheckAnswer::Work(WorkObservation::Tasks(tasks(state, who, Work::Runs)))),
+            (Request::DescribeWork(_), Sighting::Blind) => {
+                Some(CheckAnswer::Work(WorkObservation::Hidden(hidden())))
+            }
+            (Request::DescribeWork(arn), sight) => {
+                let seen = child(state, who, arn, sight)?;
+                Some(CheckAnswer::Work(WorkObservation::Execution(seen)))
+            }
             (Request::ProveOwnership(_), Sighting::Clear) => {
                 Some(CheckAnswer::Ownership(Ownership::Proven))
             }
@@ -105,6 +116,13 @@ impl World {
     /// Does what the request asks for, and answers it.
     pub(crate) fn done(&self, state: &mut State, who: Who, request: &Request) -> CheckAnswer {
         match request {
+            Request::StopExecution(arn, ..) if parse_child(arn).is_some() => {
+                if self.would_change(state, who, request) {
+                    self.watch_stop(state, who);
+                    state.executions[who].work = Work::Stopping;
+                }
+                CheckAnswer::Accepted(true)
+            }
             Request::StopExecution(..) => {
                 self.watch_stop(state, who);
                 self.die(state, who);
@@ -130,6 +148,11 @@ impl World {
         let execution = &state.executions[who];
         match request {
             Request::Execute(_) => true,
+            Request::StopExecution(arn, ..) if parse_child(arn).is_some() => {
+                let over = matches!(execution.phase, Phase::Over(_));
+                let newest = attempt_of(arn) == execution.begun_in;
+                newest && execution.work == Work::Runs && (self.own_ends || !over)
+            }
             Request::StopExecution(..) => !matches!(execution.phase, Phase::Over(_) | Phase::Idle),
             // Where nothing else comes of it, a stop that is under way is as good as an order.
             Request::StopTask(_, task, _) => {
@@ -160,6 +183,16 @@ impl World {
                     true => Work::Stopped,
                     false => execution.work,
                 };
+                if self.plans[who].workflow {
+                    // Its time is not modelled: the event is as new as it can be.
+                    let at = at(state.tick);
+                    let end = end_of(end)?;
+                    let token = execution.had?;
+                    let arn = Self::child_of(token, execution.begun_in);
+                    let redrives = 0;
+                    let event = ExecutionEvent { end, at, redrives };
+                    return (stopped > 0).then_some(Hint::Work(arn, event));
+                }
                 (stopped > 0).then(|| Hint::Task(task(who, stopped, end)))
             }
         }
@@ -201,10 +234,58 @@ impl World {
         }
     }
 
+    fn child_of(token: FencingToken, attempt: u8) -> ExecutionArn {
+        let arn = child_arn(&machine(), &lock(), token, attempt.into());
+        arn.expect("a valid name")
+    }
+
     fn execution(&self, arn: &ExecutionArn) -> Who {
         let names = self.names.iter();
         let mut named = names.map(|(holder, _)| holder.as_str() == arn.as_str());
         named.position(|named| named).expect("a known execution")
+    }
+}
+
+/// The execution that does the work of `who` under the name `arn`, if it can be seen like that; the
+/// inner `None` where it was not started.
+fn child(
+    state: &State,
+    who: Who,
+    arn: &ExecutionArn,
+    sight: Sighting,
+) -> Option<Option<(ExecutionArn, ExecutionDescription)>> {
+    let execution = &state.executions[who];
+    let attempt = attempt_of(arn);
+    if execution.copies == 0 || attempt > execution.begun_in {
+        return (sight == Sighting::Clear).then_some(None);
+    }
+    let now = match attempt == execution.begun_in {
+        true => execution.work,
+        false => Work::Stopped,
+    };
+    let seen = match (sight, end_of(now)) {
+        (Sighting::Clear, Some(end)) => ExecutionState::Ended(end),
+        (Sighting::Clear, None) | (_, Some(_)) => ExecutionState::Running,
+        (_, None) => return None,
+    };
+    Some(Some((arn.clone(), seen.into())))
+}
+
+/// The attempt in the name of an execution that is work.
+fn attempt_of(arn: &ExecutionArn) -> u8 {
+    let attempt = arn.as_str().rsplit('-').next();
+    attempt
+        .and_then(|n| n.parse().ok())
+        .expect("a number of redrives")
+}
+
+/// How an execution ended whose work came to this.
+const fn end_of(work: Work) -> Option<ExecutionEnd> {
+    match work {
+        Work::Succeeded => Some(ExecutionEnd::Succeeded),
+        Work::Stopped => Some(ExecutionEnd::Aborted),
+        Work::Failed => Some(ExecutionEnd::Failed),
+        Work::None | Work::Runs | Work::Stopping => None,
     }
 }
 

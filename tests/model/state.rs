@@ -46,6 +46,8 @@ pub(crate) struct Execution {
     pub(crate) copies: u8,
     /// How often it was started again, which its heartbeats report.
     pub(crate) redrives: u8,
+    /// How often it had been when the latest copy of its work began.
+    pub(crate) begun_in: u8,
     /// How often its work has succeeded, whatever is recorded of it.
     pub(crate) done: u8,
     /// The same, after an operator took its permit.
@@ -222,6 +224,7 @@ impl Execution {
         if !self.works() {
             self.work = Work::Runs;
             self.copies += 1;
+            self.begun_in = self.redrives;
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) beat: bool,
     /// Whether it is an execution whose end can be seen. Otherwise only its lease tells.
     pub(crate) visible: bool,
+    /// Whether its work is an execution and not a task.
+    pub(crate) workflow: bool,
     /// How long its lease is, in seconds.
     pub(crate) lease: u32,
 }
@@ -76,6 +78,7 @@ impl Plan {
         permits: None,
         beat: false,
         visible: true,
+        workflow: false,
         lease: LEASE,
     };
     pub(crate) const QUEUE: Self = Self {
@@ -125,6 +128,7 @@ impl World {
             work: Work::None,
             copies: 0,
             redrives: 0,
+            begun_in: 0,
             done: 0,
             done_evicted: 0,
             resuming: false,

@@ -101,6 +101,8 @@ def teams_that_fit(platform):
 def entries():
     """How many ARNs as long as this test's each list takes: (template, list, its length, the number)."""
     samples = {name: value.split(",")[0] for name, value in ALL[0].parameters().items()}
+    # The Lockstep stack has two lists of workflows.
+    samples["WorkflowArns"] = samples["GuardedWorkflowArns"]
     for name in ("template", "team"):
         for parameter, value in full_lists(name).items():
             length = template(name)["Parameters"][parameter]["MaxLength"]

@@ -1,5 +1,6 @@
 //! Log lines through `tracing`.
 
+use super::level::{log_level, report_unknown_level};
 use crate::config::{Key, variable};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
@@ -14,15 +15,16 @@ const OWN: &str = "lockstep";
 
 /// Sends `tracing` events to standard output, one JSON object a line.
 pub fn init_log() {
-    let level = variable(Key::Log.name()).and_then(|level| level.parse().ok());
+    let (level, unknown) = log_level(variable(Key::Log.name()));
     let lines = fmt::layer()
         .json()
         .flatten_event(true)
         .with_current_span(false)
         .with_span_list(false)
         .with_writer(std::io::stdout)
-        .with_filter(targets(level.unwrap_or(Level::INFO)));
+        .with_filter(targets(level));
     tracing_subscriber::registry().with(lines).init();
+    report_unknown_level(unknown.as_deref());
 }
 
 /// Returns the filter for `level`. Other crates log nothing below `info` at any level: there the

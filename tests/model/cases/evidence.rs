@@ -4,6 +4,17 @@
 use super::{BEATS, QUEUE, REFUSE, worlds};
 use crate::world::Plan;
 
+/// Its work is an execution of a workflow.
+const FLOW: Plan = Plan {
+    workflow: true,
+    ..BEATS
+};
+/// The same, and it waits for its turn.
+const QUEUED_FLOW: Plan = Plan {
+    workflow: true,
+    ..QUEUE
+};
+
 /// No service can describe whether it lives.
 const HIDDEN: Plan = hidden(2);
 
@@ -49,6 +60,30 @@ worlds! {
         with { quick_calls: true, slow_evidence: true } => 32156,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
+
+    fn a_workflow_of_a_dead_run_has_ended_before_the_next_one_begins:
+        1, [FLOW, QUEUED_FLOW], may { crashes: 1, beats: 1, dims: 1 },
+        with { slow_evidence: true } => 23031,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
+        "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
+        "then: wake, then: wake again";
+
+    fn a_workflow_that_is_cut_off_keeps_the_permit_until_it_has_ended:
+        1, [FLOW, QUEUED_FLOW], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1773,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
+        "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
+
+    fn a_redriven_run_and_its_first_workflow_are_never_at_work_beside_another:
+        1, [FLOW, REFUSE], may { crashes: 1, redrives: 1, news: 1, dims: 1 },
+        with { quick_calls: true, slow_evidence: true } => 132060,
+        "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
+        "refused: Held, refused: LeaseLost, then: end the heartbeat";
+
+    fn a_silent_run_and_its_workflow_are_stopped_only_after_its_lease_and_its_mark:
+        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 81923,
+        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
+        "Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake",
+        "then: wake again";
 
     fn a_run_that_cuts_its_work_off_keeps_its_permit_until_it_has_stopped:
         1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1599,

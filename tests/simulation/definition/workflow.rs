@@ -221,9 +221,14 @@ fn a_redrive_starts_the_workflow_under_another_name_once_the_grant_is_resumed() 
         .redriven_in("Run Workflow")
         .play();
 
-    let resumes = "Run Exclusively > Run Workflow > Is Redriven > Resume Run > Is Work Done";
+    let resumes =
+        "Run Exclusively > Run Workflow > Is Redriven > Let Start Show > Resume Run > Is Work Done";
     let path = format!("{BEGINS} > {resumes} > Run Workflow > Release Lock");
     played.takes(&path, &Ok(json!({ "rows": 1 })));
+    assert_eq!(
+        played.seconds, 10,
+        "the start of the last attempt has to show"
+    );
     let calls = played.calls_of("Run Workflow");
     let names: Vec<_> = calls
         .iter()

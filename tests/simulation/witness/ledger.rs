@@ -203,7 +203,11 @@ pub(crate) fn answered(
     if function == Function::Release && answer.is_ok() && event["outcome"] == "succeeded" {
         released(world, &holder, called);
     }
-    let has_ended = locked(&world.cloud).runs(&holder) == Some(false);
+    let cloud = locked(&world.cloud);
+    let redriven = cloud.execution_of(&holder).and_then(|row| row.redriven);
+    let is_of_before = redriven.is_some_and(|at| called < at);
+    let has_ended = cloud.runs(&holder) == Some(false) || is_of_before;
+    drop(cloud);
     let mut witness = locked(&world.witness);
     let Some(run) = witness.runs.get_mut(&holder) else {
         return;

@@ -1,6 +1,7 @@
 //! No work is stopped while its holder's lease is good, except for a reason that docs/guarantees.md states:
 //! neither by a function nor by the workflow, nor by a heartbeat that is refused.
 
+use super::excuse::Excuse;
 use super::ledger::{RunFacts, Witness};
 use crate::cloud::{Cloud, holder_of};
 use crate::engine::locked;
@@ -65,7 +66,15 @@ pub(super) fn refuses(world: &World, holder: &HolderId) {
         return;
     }
     let mut verdict = judge(world, &cloud, holder);
+    // A workflow of a user's own that does not report its redrives: within a second of its last
+    // heartbeat, which clocks may differ by, its old end counts for as long as it is described.
+    let row = cloud.execution_of(holder).filter(|row| row.story.is_own());
+    let redriven = row.and_then(|row| row.redriven);
     drop(cloud);
+    if verdict.is_err() && redriven.is_some_and(|at| world.now() < at + DESCRIBED_LATE + BEAT) {
+        Excuse::RedrivenMeanwhile.count(world, holder);
+        verdict = Ok("stops: redriven while judged by its end");
+    }
     if verdict.is_err() && was_replaced(&locked(&world.witness), holder, 0) {
         verdict = Ok("stops: was replaced");
     }
@@ -95,6 +104,9 @@ fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str
     }
     if was_replaced(&witness, holder, now.saturating_sub(COMMITTED)) {
         return Ok("stops: was replaced");
+    }
+    if is_replaced_by_one_that_just_ended(cloud, &witness, holder, now) {
+        return Ok("stops: replaced by a run that has just ended");
     }
     // Where one of its calls has failed, a stop that has begun is carried to its end.
     let grant = run.grant.map(|(token, _)| (holder.clone(), token));
@@ -142,6 +154,38 @@ fn was_replaced(witness: &Witness, holder: &HolderId, since: u64) -> bool {
             && facts.asked_last.is_some_and(|at| at >= granted)
     })
 }
+
+/// Whether a run that replaces has asked for a permit of the same lock since the grant of `holder`, and
+/// its end may not be described yet.
+fn is_replaced_by_one_that_just_ended(
+    cloud: &Cloud,
+    witness: &Witness,
+    holder: &HolderId,
+    now: u64,
+) -> bool {
+    let ended_just_now = |other: &HolderId| {
+        let row = cloud.execution_of(other);
+        let ended = row.and_then(|row| row.ended);
+        ended.is_some_and(|(at, _)| now < at + DESCRIBED_LATE + COMMITTED)
+    };
+    let Some(run) = witness.runs.get(holder) else {
+        return false;
+    };
+    let granted = run.grant.map_or(u64::MAX, |(_, at)| at);
+    witness.runs.iter().any(|(other, facts)| {
+        other != holder
+            && facts.terms.lock == run.terms.lock
+            && facts.terms.overlap == "replace"
+            && facts.asked_last.is_some_and(|at| at >= granted)
+            && ended_just_now(other)
+    })
+}
+
+/// How long after its recovery such a run finds out, in milliseconds: at its next heartbeat.
+const BEAT: u64 = 45_000;
+
+/// How long DescribeExecution may show an execution as it was before its end, in milliseconds.
+const DESCRIBED_LATE: u64 = 5000;
 
 /// How long after a stop was committed it is carried out at the latest, in milliseconds: one call of
 /// a function.

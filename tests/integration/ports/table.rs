@@ -1,0 +1,116 @@
+//! DynamoDB, as its client reads it: answers that DynamoDB Local never gives.
+
+use super::scripted::{Asked, Scripted, refusal};
+use lockstep::domain::{
+    Assign, Change, Clause, Guard, HolderId, LockKey, LockRecord, Mode, Permits, Timestamp, Update,
+    WaiterDrop, WaiterId,
+};
+use lockstep::store::dynamodb::DynamoStore;
+use lockstep::store::{Commit, LockStore, StoreError};
+use serde_json::{Value, json};
+
+fn lock() -> LockKey {
+    LockKey::new("nightly").unwrap()
+}
+
+fn record() -> LockRecord {
+    LockRecord::new(Permits::new(1).unwrap())
+}
+
+async fn on<T>(
+    answers: Vec<(u16, Value)>,
+    ask: impl AsyncFnOnce(DynamoStore) -> T,
+) -> (T, Vec<Asked>) {
+    let scripted = Scripted::new(answers).await;
+    let answer = ask(DynamoStore::from_sdk(&scripted.sdk, "locks".into())).await;
+    (answer, scripted.asked().await)
+}
+
+/// A write of the record, and with it the deletion of a side item where `waiter` says so.
+fn change(clause: Clause, update: Update, waiter: bool) -> Change {
+    let holder = HolderId::new("a").unwrap();
+    let waiter = waiter.then(|| WaiterDrop {
+        id: WaiterId::of(&holder),
+        task_token: None,
+    });
+    Change {
+        guard: Guard(vec![clause]),
+        update,
+        runs: Vec::new(),
+        waiter,
+        read_back: false,
+    }
+}
+
+async fn committed(error: &str, change: Change) -> Result<Commit, StoreError> {
+    // The SDK retries one of them by itself.
+    let attempts = match error {
+        "TransactionInProgressException" => 3,
+        _ => 1,
+    };
+    let answers = vec![refusal(error, "another transaction"); attempts];
+    on(answers, async |store| store.commit(&lock(), &change).await)
+        .await
+        .0
+}
+
+#[tokio::test]
+async fn a_write_that_meets_a_transaction_is_busy_and_not_a_failure() {
+    let record = record();
+    let cases = [
+        (
+            "TransactionConflictException",
+            Clause::Absent,
+            Update::Create(record.clone()),
+            false,
+        ),
+        (
+            "TransactionConflictException",
+            Clause::VersionIs(1),
+            Update::Assign(vec![Assign::Mode(Mode::Open)]),
+            false,
+        ),
+        (
+            "TransactionInProgressException",
+            Clause::Absent,
+            Update::Create(record),
+            true,
+        ),
+    ];
+    for (error, clause, update, waiter) in cases {
+        let done = committed(error, change(clause, update, waiter)).await;
+
+        assert_eq!(done, Ok(Commit::Busy), "{error} {waiter}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_item_is_no_item() {
+    let empty = || vec![(200, json!({ "Item": {} }))];
+    let id = WaiterId::of(&HolderId::new("a").unwrap());
+
+    let (record, _) = on(empty(), async |store| store.load(&lock()).await).await;
+    let (waiter, _) = on(empty(), async |store| store.load_waiter(&lock(), &id).await).await;
+
+    assert_eq!(record, Ok(None));
+    assert_eq!(waiter, Ok(None));
+}
+
+/// An empty LastEvaluatedKey is the last page
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Query.html>).
+#[tokio::test]
+async fn an_empty_key_ends_a_list() {
+    let page = || {
+        vec![(
+            200,
+            json!({ "Items": [], "Count": 0, "LastEvaluatedKey": {} }),
+        )]
+    };
+    let now = Timestamp::from_millis(1);
+
+    let (history, _) = on(page(), async |store| store.history(&lock(), None, 5).await).await;
+    let (due, _) = on(page(), async |store| store.due(0, now, None).await).await;
+
+    assert_eq!(history.unwrap().next, None);
+    assert_eq!(due.unwrap().next, None);
+}
