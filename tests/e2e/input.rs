@@ -36,10 +36,15 @@ fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
     vec![
         case("lock", &|input| input.without("lock")),
         case("lock", &|input| input.with("lock", "")),
-        case("work.runTask", &|input| input.without("work")),
+        case("field work must have runTask", &|input| {
+            input.without("work")
+        }),
         case("work.container", &|input| {
             let work = input.json()["work"]["runTask"].clone();
-            input.with("work", serde_json::json!({ "runTask": work }))
+            input.with(
+                "work",
+                serde_json::json!({ "runTask": work, "container": 7 }),
+            )
         }),
         case("work.runTask.Group", &|mut input| {
             input.run_task()["Group"] = "nightly".into();
