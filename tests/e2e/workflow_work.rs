@@ -2,7 +2,7 @@
 //! to die.
 
 use crate::storm::tickets;
-use crate::support::{alone, at_work, connect, in_queue, is_usable, one_that_ran, runs_after};
+use crate::support::{alone, at_work, connect, in_queue, one_that_ran, runs_after};
 use crate::{ran_alone, stack};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::judge::Expected;
@@ -130,7 +130,7 @@ async fn a_run_that_dies_takes_its_workflow_with_it_before_the_next_one_starts()
     let (outcome, evidence) = ending(&entry);
     assert_eq!(outcome, RunOutcome::Recovered, "{entry:?}");
     assert!(evidence.contains("its work is ABORTED"), "{evidence}");
-    is_usable(&stack, &input).await;
+    assert!(stack.run(&input, 60).await.ran(), "the lock is usable");
     let expected = Expected::permits(1).stops(&first.arn);
     stack.judge(&lock, &expected).await;
 }
