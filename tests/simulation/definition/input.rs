@@ -105,8 +105,10 @@ fn the_only_container_of_a_task_definition_needs_no_name() {
     let path = "Check Input > Find Container > Check Input > Acquire Lock";
     assert_eq!(played.path[..4].join(" > "), path);
     let definition = played.input["work"]["runTask"]["TaskDefinition"].clone();
-    let asked = &played.call_of("Find Container").arguments;
-    assert_eq!(*asked, json!({ "TaskDefinition": definition }));
+    let call = played.call_of("Find Container");
+    assert_eq!(call.arguments, json!({ "TaskDefinition": definition }));
+    assert_eq!(call.timeout_seconds, Some(15));
+    assert_eq!(played.payload_of("Acquire Lock")["lock"], "nightly");
     assert_eq!(
         played.payload_of("Acquire Lock")["work"]["container"],
         "app"
@@ -142,7 +144,7 @@ fn the_only_container_that_is_overridden_needs_no_name() {
     let override_of = |name: &str| json!({ "Name": name, "Command": ["--full"] });
     let run = |overrides: Vec<Value>| {
         let task = json!({ "Overrides": { "ContainerOverrides": overrides } });
-        json!({ "work": { "container": null, "runTask": task } })
+        json!({ "maxRunSeconds": 90, "work": { "container": null, "runTask": task } })
     };
 
     let played = Play::granted(run(vec![override_of("app")])).works().play();
@@ -154,6 +156,8 @@ fn the_only_container_that_is_overridden_needs_no_name() {
     let overrides = &played.call_of("Run Batch").arguments["Overrides"]["ContainerOverrides"];
     assert_eq!(overrides.as_array().map(Vec::len), Some(1));
     assert_eq!(overrides[0]["Command"], json!(["--full"]));
+    let timeout = played.call_of("Run Batch").timeout_seconds;
+    assert_eq!(timeout, Some(90), "the rest of the input counts as it is");
     let both = run(vec![override_of("app"), override_of("log")]);
     let described = json!({ "ContainerDefinitions": [{ "Name": "app" }, { "Name": "log" }] });
     let played = Play::of(both)
