@@ -128,7 +128,9 @@ fn a_failing_workflow_releases_the_lock_unless_it_was_cut_off_and_its_error_is_t
 
         let path = format!("{BEGINS} > Read Work > How Work Ended > {reports} > FAILS");
         played.takes(&path, &Err(Failure::new(error, cause)));
-        let asked = &played.call_of("Read Work").arguments["ExecutionArn"];
+        let call = played.call_of("Read Work");
+        assert_eq!(call.timeout_seconds, Some(15));
+        let asked = &call.arguments["ExecutionArn"];
         let arn = "arn:aws:states:eu-west-1:1:execution:etl:lockstep-nightly-7-0";
         assert_eq!(*asked, json!(arn));
         let outcome = if reports == failed {
@@ -138,6 +140,19 @@ fn a_failing_workflow_releases_the_lock_unless_it_was_cut_off_and_its_error_is_t
         };
         assert_eq!(*played.payload_of(reports), report(outcome));
     }
+}
+
+#[test]
+fn arguments_that_cannot_be_evaluated_fail_the_run_and_free_the_lock() {
+    let error = "States.QueryEvaluationError";
+    let played = play(json!({})).answers("Run Workflow", error).play();
+
+    let path = format!("{BEGINS} > Is Redriven > Release After Failure > FAILS");
+    played.takes(&path, &Err(failure(error)));
+    assert_eq!(
+        *played.payload_of("Release After Failure"),
+        report("failed")
+    );
 }
 
 #[test]
