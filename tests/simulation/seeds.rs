@@ -59,12 +59,13 @@ const AT_LEAST: [(&str, u64); 39] = [
 ];
 
 /// How many runs may be excused in a thousand worlds, by reason.
-const AT_MOST: [(Excuse, u64); 7] = [
+const AT_MOST: [(Excuse, u64); 8] = [
     (Excuse::LateRegistration, 400),
     (Excuse::Evicted, 450),
     (Excuse::Yielded, 250),
     (Excuse::Redriven, 20),
     (Excuse::RedrivenMeanwhile, 5),
+    (Excuse::ReplacerJustEnded, 5),
     (Excuse::Process, 500),
     (Excuse::LastStep, 5),
 ];

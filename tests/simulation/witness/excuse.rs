@@ -16,6 +16,9 @@ pub(crate) enum Excuse {
     Redriven,
     /// An operator redrove the execution while it was judged by its end.
     RedrivenMeanwhile,
+    /// A replaced run was stopped for a replacer that had just ended, which DescribeExecution did not
+    /// show yet.
+    ReplacerJustEnded,
     /// The process did not look at the end of its lease: Lockstep stops no processes.
     Process,
     /// The last step of an execution's states was under way when the execution ended.
@@ -32,6 +35,7 @@ impl Excuse {
             Self::Yielded => "excuse: yielded",
             Self::Redriven => "excuse: redriven",
             Self::RedrivenMeanwhile => "excuse: redriven meanwhile",
+            Self::ReplacerJustEnded => "excuse: replacer just ended",
             Self::Process => "excuse: process",
             Self::LastStep => "excuse: last step",
             Self::LateRegistration => "excuse: late registration",

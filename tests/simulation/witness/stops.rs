@@ -106,6 +106,7 @@ fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str
         return Ok("stops: was replaced");
     }
     if is_replaced_by_one_that_just_ended(cloud, &witness, holder, now) {
+        Excuse::ReplacerJustEnded.count(world, holder);
         return Ok("stops: replaced by a run that has just ended");
     }
     // Where one of its calls has failed, a stop that has begun is carried to its end.

@@ -95,7 +95,7 @@ fn only_a_permit_that_goes_straight_on_in_a_full_lock_lets_others_write_in_betwe
         matches!(dropped.outcome, Outcome::Freed { .. }),
         "{dropped:?}"
     );
-    assert_eq!(dropped.narrow_guard, None, "nobody was let in");
+    assert_eq!(dropped.narrow_guard, None, "no waiter was admitted");
     assert!(
         matches!(with_room.effects[..], [Effect::Wake(..)]),
         "{with_room:?}"
