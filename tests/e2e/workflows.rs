@@ -1,7 +1,7 @@
 //! The example workflows, as they are in statemachines/examples.
 
 use crate::{ran_alone, stack};
-use lockstep_tests::stack::{Ended, Event, Stack, deadline, now, pause, unique};
+use lockstep_tests::stack::{Event, Stack, deadline, now, pause, unique};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -31,15 +31,14 @@ async fn the_advisory_check_never_stops_all_that_start_together() {
     );
     let ended = stack.wait_all(&[one, two], 40).await;
     assert!(ended.iter().all(|e| e.status == "SUCCEEDED"), "{ended:?}");
-    let has_task = |ended: &&Ended| ended.output["TaskArn"].is_string();
-    let ran: Vec<_> = ended.iter().filter(has_task).collect();
+    let ran: Vec<_> = ended.iter().filter(|ended| ended.ran()).collect();
     assert!(!ran.is_empty(), "{ended:?}");
     for run in &ran {
         let task = run.output["TaskArn"].as_str().expect("an ARN");
         let records = stack.records_of_task(task).await;
         assert!(records.iter().any(|record| record.event == Event::End));
     }
-    for other in ended.iter().filter(|ended| !has_task(ended)) {
+    for other in ended.iter().filter(|ended| !ended.ran()) {
         assert_eq!(other.output["proceed"], false, "{other:?}");
         assert_eq!(other.output["advisory"], true, "{other:?}");
     }

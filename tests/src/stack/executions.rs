@@ -33,8 +33,14 @@ pub struct FunctionError {
 }
 
 impl Ended {
-    /// The work ran and succeeded.
+    /// The batch ran and succeeded: its task is in the output.
     pub fn ran(&self) -> bool {
+        self.status == "SUCCEEDED" && self.output["TaskArn"].is_string()
+    }
+
+    /// The execution succeeded with an output that is no answer of exclusive-run: that of a workflow
+    /// without a task.
+    pub fn worked(&self) -> bool {
         self.status == "SUCCEEDED" && self.answer().is_empty()
     }
 

@@ -182,7 +182,7 @@ fn guarded() -> Value {
             "Type": "Task",
             "Resource": "arn:aws:states:::ecs:runTask.sync",
             "Arguments": arguments,
-            "Output": { "rows": 7, "exitCode": "{% $states.result.Containers[0].ExitCode %}" },
+            "Output": { "rows": 7, "TaskArn": "{% $states.result.TaskArn %}", "exitCode": "{% $states.result.Containers[0].ExitCode %}" },
             "End": true
         } }
     })
