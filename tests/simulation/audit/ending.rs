@@ -2,7 +2,7 @@
 //! history tells it.
 
 use super::{Book, Verdict, Write};
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, TaskRow};
 use crate::engine::locked;
 use crate::witness::{self, Excuse};
 use crate::world::World;
@@ -107,12 +107,12 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
             let released = audit.releases.contains(&(holder.clone(), lease.token));
             world.count(if released { "releases" } else { "ends seen" });
             let seen = outcome == RunOutcome::Succeeded && has_succeeded(world, holder);
-            released || seen || is_over(world, cloud, holder) || is_cut_off(world, cloud, holder)
+            released || seen || is_over(write, holder, lease) || is_cut_off(world, cloud, holder)
         }
         RunOutcome::Recovered | RunOutcome::Replaced => {
             let replaced = outcome == RunOutcome::Replaced;
             world.count(if replaced { "replaced" } else { "recoveries" });
-            let over = is_over(world, cloud, holder) || is_cut_off(world, cloud, holder);
+            let over = is_over(write, holder, lease) || is_cut_off(world, cloud, holder);
             over && (!replaced || lease.replaced_by.is_some())
         }
         RunOutcome::Lost => {
@@ -122,16 +122,16 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
         RunOutcome::Evicted => {
             world.count("evicted");
             // A waiter that is gone is sent away too, even if its turn has just come.
-            audit.evictions.contains(holder) || is_over(world, cloud, holder)
+            audit.evictions.contains(holder) || is_over(write, holder, lease)
         }
         RunOutcome::Paused | RunOutcome::Resumed | RunOutcome::Frozen => false,
     }
 }
 
-/// The execution has ended and none of its tasks works. What nobody could see in time is excused
-/// and counted.
-fn is_over(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
-    let now = world.now();
+/// The execution has ended and none of its work runs. What no call could see in time is excused and
+/// counted.
+fn is_over(write: &Write<'_>, holder: &HolderId, lease: &Lease) -> bool {
+    let (world, cloud, now) = (write.world, write.cloud, write.world.now());
     let Some(row) = cloud.execution_of(holder) else {
         return false;
     };
@@ -140,7 +140,14 @@ fn is_over(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
         redriven.then(|| Excuse::RedrivenMeanwhile.count(world, holder));
         return redriven;
     }
-    cloud.live_tasks(holder).next().is_none()
+    let evicted = write.audit.evictions.contains(holder);
+    let works = |row: &TaskRow| {
+        // The name of a workflow has the token: a later grant does not see what an evicted one left.
+        let is_left = evicted && row.request.is_none() && row.token < lease.token;
+        is_left.then(|| Excuse::Evicted.count(world, holder));
+        !is_left
+    };
+    !cloud.live_tasks(holder).any(|(_, row)| works(row))
 }
 
 /// The work of `holder` has succeeded, as its container and its states show it.

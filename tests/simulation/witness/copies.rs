@@ -6,7 +6,7 @@ use super::ledger::Witness;
 use crate::cloud::{Cloud, TaskRow};
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::{FencingToken, HolderId, LockKey};
+use lockstep::domain::{CLOCK_SKEW, FencingToken, HolderId, LockKey};
 use std::collections::BTreeSet;
 
 /// Work that runs.
@@ -24,12 +24,15 @@ pub(crate) fn granted(
     lock: &LockKey,
     holder: &HolderId,
 ) -> Result<(), String> {
-    let witness = locked(&world.witness);
+    let mut witness = locked(&world.witness);
     let Some(run) = witness.runs.get(holder) else {
         return Ok(());
     };
     let others = others(world, cloud, &witness, evictions, lock, holder);
-    if others.len() < run.terms.permits {
+    let rest = run.terms.min_interval + CLOCK_SKEW.millis();
+    let fits = others.len() < run.terms.permits;
+    witness.rested_at.insert(lock.clone(), world.now() + rest);
+    if fits {
         return Ok(());
     }
     let others = others.join(", ");

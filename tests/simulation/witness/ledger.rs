@@ -20,6 +20,8 @@ pub(crate) struct Witness {
     pub(crate) successes: BTreeMap<(LockKey, String), HolderId>,
     /// Since when each lock is free although a run waits.
     pub(super) idle_since: BTreeMap<LockKey, u64>,
+    /// When the rest of each lock after its last grant is over, in epoch milliseconds.
+    pub(super) rested_at: BTreeMap<LockKey, u64>,
     /// Grants of runs that were stopped for one that waited to replace them.
     pub(super) replaced: BTreeSet<(HolderId, FencingToken)>,
 }
@@ -260,7 +262,8 @@ pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
     let mut witness = locked(&world.witness);
     if let Some(run) = witness.runs.get_mut(&holder_of(execution)) {
         run.lease_until = run.lease_until.min(world.now());
-        (run.asks, run.queued) = (false, None);
+        // A redrive goes on waiting in the same place.
+        run.queued = None;
     }
 }
 

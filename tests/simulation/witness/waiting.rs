@@ -101,10 +101,6 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
         run.queued.is_some() && cloud.runs(holder) == Some(true)
     };
     let waiters: Vec<_> = runs().filter(waits).collect();
-    let granted = runs().filter_map(|(_, run)| Some((run.grant?.1, run.terms.min_interval)));
-    let rested = granted
-        .max()
-        .map(|(at, rest)| at + rest + CLOCK_SKEW.millis());
     let users = runs().filter(|(holder, run)| uses(cloud, holder, run, now, last_fault));
     let asked = waiters.iter().map(|(_, run)| run.terms.permits);
     let name = |(holder, _): (&HolderId, _)| holder.clone();
@@ -112,7 +108,7 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
         permits: asked.min().unwrap_or_default(),
         users: users.map(name).collect(),
         waiters: waiters.into_iter().map(name).collect(),
-        rested_at: rested.unwrap_or_default(),
+        rested_at: witness.rested_at.get(lock).copied().unwrap_or_default(),
     }
 }
 
