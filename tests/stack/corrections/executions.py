@@ -99,6 +99,8 @@ def _start_timer(arn, root):
 
 def _fail_execution(execution, error, cause):
     if execution["status"] == "RUNNING" and error != scope.Stopped.NAME:
+        # A reader that sees the status sees these with it.
+        execution.update(error=error, cause=cause)
         _stock_fail(execution, error, cause)
         execution["output"] = None
 
@@ -117,6 +119,7 @@ def describe_execution(request):
     described = json.loads(body)
     if described.get("status") == "SUCCEEDED" or status >= 400:
         return status, headers, body
+    described.pop("output")
     described.pop("outputDetails")
     return sfn.json_response(described)
 

@@ -35,6 +35,16 @@ class Executions(Probe):
         self.assert_failed(description, "Probe.Failed")
         self.assertNotIn("output", description)
 
+    def test_failed_execution_has_its_error_and_no_output_from_the_start(self):
+        arn = machine(jsonata({"Fail": FAIL_AT_ONCE}))
+        for _ in range(40):
+            execution, status = start(arn), "RUNNING"
+            while status == "RUNNING":
+                description = client("stepfunctions").describe_execution(executionArn=execution)
+                status = description["status"]
+            self.assert_failed(description, "Probe.Failed")
+            self.assertNotIn("output", description)
+
     def test_assign_sees_the_variables_of_entry(self):
         states = {
             "First": {"Type": "Pass", "Assign": {"a": 1}, "Next": "Second"},
