@@ -4,6 +4,7 @@ import functools
 import sys
 import time
 
+import first_edit
 import quotas
 import rights
 import runs
@@ -25,6 +26,7 @@ def main():
     wrong = [*rights.wrong(stack_outputs("lockstep"), stack_outputs("lockstep-fixture"), outputs), *runs.wrong()]
     sizes, fits = quotas.largest(deployed), quotas.teams_that_fit("lockstep")
     wrong += quotas.wrong(sizes)
+    wrong += first_edit.wrong()
     for what, (quota, _) in quotas.SIZES.items():
         print(f"teams: {what}: {sizes[what]} of {quota}")
     before, _, after = PAGE.read_text().partition(BEGIN)
