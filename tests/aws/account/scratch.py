@@ -141,10 +141,12 @@ class Scratch:
             {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": list(TRUSTED)}}]}
         anywhere = f"arn:{self.partition}:%s:*:*:%s{self.prefix}-*"
         tasks = f"arn:{self.partition}:ecs:*:*:task/{self.prefix}-*"
-        managed = f"arn:{self.partition}:events:*:*:rule/StepFunctionsGetEventsForECSTaskRule"
+        rules = f"arn:{self.partition}:events:*:*:rule/StepFunctionsGetEventsFor"
+        managed = [f"{rules}ECSTaskRule", f"{rules}StepFunctionsExecutionRule"]
         allowed = (
             ("lambda:InvokeFunction", anywhere % ("lambda", "function:")), ("sqs:SendMessage", anywhere % ("sqs", "")),
             ("states:StartExecution", anywhere % ("states", "stateMachine:")),
+            (["states:DescribeExecution", "states:StopExecution"], anywhere % ("states", "execution:")),
             ("ecs:RunTask", anywhere % ("ecs", "task-definition/")), (["ecs:StopTask", "ecs:DescribeTasks"], tasks),
             (["events:PutRule", "events:PutTargets", "events:DescribeRule"], managed),
             # It has no resource type; the token limits it.
