@@ -8,7 +8,7 @@ TESTS     := cargo test --quiet --workspace --all-features
 # Tests with real clocks get a second try, which is reported.
 AGAIN     := tests/checks/again $(TESTS)
 # Tests of the deployed stack wait most of the time, for leases and containers.
-WAITING   := -- --test-threads=4
+WAITING   := -- --test-threads=6
 # The command is linked statically, so that it runs in any image. Another ARCH needs its Rust standard
 # library, and a linker for it; flags for one target only keep build scripts out of it.
 ARCH      := $(shell uname -m)
@@ -18,7 +18,7 @@ STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-st
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
+.PHONY: help built beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
         binary local-binary test-cli storm soak mutants verify-aws
 
@@ -51,15 +51,18 @@ audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names 
 
 ##@ Test (times on 2 cores, after a build)
 
-test: check validate test-unit test-contract test-model test-sim beside test-stack deployed ## [27 min cold] all levels
+test: check validate built test-unit test-contract test-model test-sim beside deployed ## [27 min cold] all levels
 	@echo "all levels passed"
 
-# The integration tests wait for DynamoDB Local most of the time: what the next levels need is built beside them.
+# One build of all levels keeps the cores busy: a level by itself is one crate at its end.
+built:
+	$(TESTS) --no-run
+
+# These levels wait most of the time: what the next ones need is built beside them.
 beside:
-	@$(MAKE) --no-print-directory -j2 test-integration deployable
+	@$(MAKE) --no-print-directory -j3 test-integration test-stack deployable
 
 deployable: functions local-binary
-	$(TESTS) --test e2e --test cli --no-run
 
 # The two levels wait for leases and containers most of the time. Each has a stack of its own.
 deployed:
