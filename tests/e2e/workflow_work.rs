@@ -107,6 +107,30 @@ async fn a_workflow_that_exclusive_run_may_not_start_fails_and_frees_the_lock() 
     stack.wait_free(&lock, 30).await;
 }
 
+/// The result of the state that waits for it has input and output, and States.ALL does not match its
+/// error: <https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html>.
+#[tokio::test]
+async fn an_output_too_large_for_a_result_fails_the_run_and_the_work_counts_by_its_end() {
+    let (stack, lock) = (stack().await, unique("flow-large"));
+    let text = "{% $join($map([1..26220], function($n) { '0123456789' })) %}";
+    let large = json!({
+        "QueryLanguage": "JSONata",
+        "StartAt": "Large",
+        "States": { "Large": { "Type": "Pass", "Output": text, "End": true } }
+    });
+    let machine = stack.guarded(&large).await;
+
+    let failed = stack
+        .run(&in_workflow(&stack, &lock, &machine, 0.1), 30)
+        .await;
+
+    let end = (&*failed.status, &*failed.error);
+    assert_eq!(end, ("FAILED", "States.DataLimitExceeded"), "{failed:?}");
+    let free = stack.wait_free(&lock, 30).await;
+    eprintln!("figure: an output too large for a result: free {free} ms later");
+    assert_eq!(stack.outcomes(&lock).await, ["succeeded"]);
+}
+
 #[tokio::test]
 async fn a_run_that_dies_takes_its_workflow_with_it_before_the_next_one_starts() {
     let (stack, lock) = (stack().await, unique("flow-parent"));
