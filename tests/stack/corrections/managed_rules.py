@@ -1,10 +1,11 @@
-"""The rule of EventBridge by which Step Functions learns of the end of nested executions.
+"""The rules of EventBridge by which Step Functions learns of the end of tasks and of nested executions.
 
-AWS: CreateStateMachine and UpdateStateMachine refuse a definition that waits for a child, unless the role of the
-  state machine may manage the rule: "is not authorized to create managed-rule".
+AWS: CreateStateMachine and UpdateStateMachine refuse a definition that waits for one, unless the role of the state
+  machine may manage its rule: "is not authorized to create managed-rule".
   https://docs.aws.amazon.com/step-functions/latest/dg/service-integration-iam-templates.html
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html
-ministack 1.5.33: checks no role, and needs no rule. Not checked here for ecs:runTask.sync and its own rule.
+  https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html
+ministack 1.5.33: checks no role, and needs no rule.
 """
 from ministack.core.responses import get_account_id, get_region
 from ministack.services import stepfunctions as sfn
@@ -12,8 +13,9 @@ from ministack.services.cloudformation import provisioners
 
 from . import machine_roles
 
-_WAITS = ":::states:startExecution.sync"
-_RULE = "StepFunctionsGetEventsForStepFunctionsExecutionRule"
+_RULES = {
+    ":::states:startExecution.sync": "StepFunctionsGetEventsForStepFunctionsExecutionRule",
+    ":::ecs:runTask.sync": "StepFunctionsGetEventsForECSTaskRule"}
 _ACTIONS = ("events:PutTargets", "events:PutRule", "events:DescribeRule")
 _stock_create = sfn._create_state_machine
 _stock_update = sfn._update_state_machine
@@ -21,8 +23,9 @@ _stock_provision = provisioners._sfn_state_machine_create
 
 
 def _refusal(definition, role_arn):
-    arn = f"arn:aws:events:{get_region()}:{get_account_id()}:rule/{_RULE}"
-    if _WAITS in definition and any(machine_roles.refusal_of(role_arn, action, arn) for action in _ACTIONS):
+    needed = [rule for waits, rule in _RULES.items() if waits in definition]
+    arns = [f"arn:aws:events:{get_region()}:{get_account_id()}:rule/{rule}" for rule in needed]
+    if any(machine_roles.refusal_of(role_arn, action, arn) for arn in arns for action in _ACTIONS):
         return f"'{role_arn}' is not authorized to create managed-rule."
     return None
 

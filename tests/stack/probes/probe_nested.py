@@ -14,8 +14,8 @@ BRIEF = {"Wait": {"Type": "Wait", "Seconds": 2, "End": True}}
 ECHO = {"Echo": {"Type": "Pass", "End": True}}
 FAIL = {"Fail": {"Type": "Fail", "Error": "{% $states.input.error %}", "Cause": "{% $states.input.cause %}"}}
 EXISTS = "StepFunctions.ExecutionAlreadyExistsException"
-MANAGED = (["events:PutTargets", "events:PutRule", "events:DescribeRule"],
-           "arn:aws:events:*:*:rule/StepFunctionsGetEventsForStepFunctionsExecutionRule")
+RULES = "arn:aws:events:*:*:rule/StepFunctionsGetEventsFor"
+MANAGED = (["events:PutTargets", "events:PutRule", "events:DescribeRule"], f"{RULES}StepFunctionsExecutionRule")
 
 
 def nested(child, kind=".sync:2", data=None, name=None, **fields):
@@ -373,6 +373,10 @@ class Roles(Probe):
             with self.assertRaisesRegex(states.exceptions.ClientError, "not authorized to create managed-rule"):
                 refused()
         machine(jsonata({"Run": nested(child, "")}), lacks)
+        task = {"Run": {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Arguments": {}, "End": True}}
+        with self.assertRaisesRegex(states.exceptions.ClientError, "not authorized to create managed-rule"):
+            machine(jsonata(task), may)
+        machine(jsonata(task), role_that_may((MANAGED[0], f"{RULES}ECSTaskRule")))
         template = {"Resources": {"Machine": {"Type": "AWS::StepFunctions::StateMachine", "Properties": {
             "RoleArn": lacks, "DefinitionString": json.dumps(jsonata({"Run": nested(child)}))}}}}
         self.assertEqual("ROLLBACK_COMPLETE", self.stack_of(template))
