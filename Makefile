@@ -18,7 +18,7 @@ STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-st
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help built beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
+.PHONY: help checked built beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
         binary local-binary test-cli storm soak mutants verify-aws
 
@@ -51,11 +51,15 @@ audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names 
 
 ##@ Test (times on 2 cores, after a build)
 
-test: check validate built test-unit test-contract test-model test-sim beside deployed ## [27 min cold] all levels
+test: checked test-unit test-contract test-model test-sim beside deployed ## [27 min cold] all levels
 	@echo "all levels passed"
 
+# The validators use one core while the last crates of a build use the other.
+checked: tools
+	@$(MAKE) --no-print-directory -j2 validate built
+
 # One build of all levels keeps the cores busy: a level by itself is one crate at its end.
-built:
+built: check
 	$(TESTS) --no-run
 
 # These levels wait most of the time: what the next ones need is built beside them.
