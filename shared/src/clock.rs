@@ -15,19 +15,56 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, length: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// Returns the output of `work`, or `None` if `most` passes on `clock` first. `work` is then dropped
-/// before it is complete.
+/// Work was not complete within this time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no response within {0:?}; a retry is safe")]
+pub struct OutOfTime(Duration);
+
+/// Returns the output of `work`.
+///
+/// # Errors
+/// [`OutOfTime`] if `most` passes on `clock` first. `work` is then dropped before it is complete.
 pub async fn within<C: Clock, T>(
     clock: &C,
     most: Duration,
     work: impl Future<Output = T>,
-) -> Option<T> {
+) -> Result<T, OutOfTime> {
     let (mut work, mut limit) = (pin!(work), pin!(clock.sleep(most)));
     poll_fn(|context| match work.as_mut().poll(context) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending => limit.as_mut().poll(context).map(|()| None),
+        Poll::Ready(value) => Poll::Ready(Ok(value)),
+        Poll::Pending => limit.as_mut().poll(context).map(|()| Err(OutOfTime(most))),
     })
     .await
+}
+
+/// The time that has passed since the start of a call, and limits counted from that start.
+#[derive(Debug)]
+pub struct CallTime<'a, C> {
+    clock: &'a C,
+    start: Timestamp,
+}
+
+impl<'a, C: Clock> CallTime<'a, C> {
+    /// Starts a call now.
+    pub fn start(clock: &'a C) -> Self {
+        let start = clock.now();
+        Self { clock, start }
+    }
+
+    /// Returns the output of `work`.
+    ///
+    /// # Errors
+    /// [`OutOfTime`] if the call gets as old as `limit` first. `work` is then dropped before it is
+    /// complete.
+    pub async fn until<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = T>,
+    ) -> Result<T, OutOfTime> {
+        let age = Duration::from_millis(self.clock.now().millis_since(self.start));
+        let output = within(self.clock, limit.saturating_sub(age), work).await;
+        output.map_err(|_| OutOfTime(limit))
+    }
 }
 
 /// The machine's own clock.

@@ -1,5 +1,6 @@
 //! The error of a function, with a name from a closed list.
 
+use crate::clock::OutOfTime;
 use crate::contract::{ErrorName, InvalidRequest, held_by};
 use crate::domain::{LockKey, Refusal, rfc3339};
 use crate::executions::ExecutionsError;
@@ -134,6 +135,12 @@ impl Error {
 impl From<InvalidRequest> for Error {
     fn from(invalid: InvalidRequest) -> Self {
         Self::new(ErrorName::InvalidRequest, invalid.to_string())
+    }
+}
+
+impl From<OutOfTime> for Error {
+    fn from(late: OutOfTime) -> Self {
+        Self::new(ErrorName::Unavailable, late.to_string())
     }
 }
 

@@ -9,7 +9,7 @@ use lockstep::store::memory::MemoryStore;
 use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError, shard};
 use serde_json::Value;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The functions' table with a fault in it.
@@ -28,8 +28,10 @@ pub(crate) struct Faulty<'a> {
     shards: Mutex<Vec<u8>>,
     /// This grant is released right after the next read of a record.
     released: Mutex<Option<(&'a Functions, Value)>>,
-    /// So many reads of a record are answered, and none after them.
-    reads: AtomicU32,
+    /// So many requests but those to the sweep's index get a response, and none after them.
+    responses: AtomicU32,
+    /// Whether a request got no response.
+    is_silent: AtomicBool,
 }
 
 impl<'a> Faulty<'a> {
@@ -43,7 +45,8 @@ impl<'a> Faulty<'a> {
             old_entry: None,
             shards: Mutex::default(),
             released: Mutex::default(),
-            reads: AtomicU32::new(u32::MAX),
+            responses: AtomicU32::new(u32::MAX),
+            is_silent: AtomicBool::new(false),
         }
     }
 
@@ -76,11 +79,23 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// So many reads of a record are answered, and none after them.
-    pub(crate) fn silent_after(functions: &'a Functions, reads: u32) -> Self {
+    /// So many requests but those to the sweep's index get a response, and none after them.
+    pub(crate) fn silent_after(functions: &'a Functions, responses: u32) -> Self {
         Self {
-            reads: reads.into(),
+            responses: responses.into(),
             ..Self::of(functions)
+        }
+    }
+
+    /// Whether a request got no response.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::SeqCst)
+    }
+
+    async fn respond(&self) {
+        if spent(&self.responses) {
+            self.is_silent.store(true, Ordering::SeqCst);
+            std::future::pending::<()>().await;
         }
     }
 
@@ -103,6 +118,7 @@ impl<'a> Faulty<'a> {
 
 impl LockStore for Faulty<'_> {
     async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
+        self.respond().await;
         if spent(&self.writes) {
             return Err(StoreError::Unavailable("cut off".into()));
         }
@@ -110,9 +126,7 @@ impl LockStore for Faulty<'_> {
     }
 
     async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
-        if spent(&self.reads) {
-            std::future::pending::<()>().await;
-        }
+        self.respond().await;
         self.clock.advance(self.read_takes);
         if self.corrupt.as_ref() == Some(lock) {
             return Err(StoreError::Corrupt {
@@ -130,6 +144,7 @@ impl LockStore for Faulty<'_> {
     }
 
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
+        self.respond().await;
         self.table.load_run(lock, run).await
     }
 
@@ -143,6 +158,7 @@ impl LockStore for Faulty<'_> {
     }
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {
+        self.respond().await;
         self.table.register(lock, waiter).await
     }
 
@@ -151,6 +167,7 @@ impl LockStore for Faulty<'_> {
         lock: &LockKey,
         waiter: &WaiterId,
     ) -> Result<Option<Waiter>, StoreError> {
+        self.respond().await;
         self.table.load_waiter(lock, waiter).await
     }
 

@@ -7,6 +7,7 @@ mod bad_grant;
 mod bad_input;
 mod bad_policy;
 mod bad_waiting;
+mod call_time;
 mod closed;
 mod cut_off;
 mod duplicates;

@@ -1,6 +1,5 @@
 //! acquire-lock meets a holder that is stale, or of whom nothing can be learnt.
 
-use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, arn, ask, ask_with, execution, task};
 use lockstep::contract::EventKind;
@@ -158,21 +157,4 @@ async fn one_call_stops_three_stale_holders_at_most() {
     functions.acquire(of_five("f")).await.unwrap();
 
     assert_eq!(functions.executions.stops().len(), 3);
-}
-
-#[tokio::test]
-async fn the_checks_of_one_call_end_after_five_seconds() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
-    functions.granted_with(ask("a")).await;
-    functions.end("a", ExecutionEnd::Aborted);
-    functions.wait(62);
-    // The caller's own answer needs no read.
-    let table = Faulty::silent_after(&functions, 0);
-    let start = functions.now();
-
-    let answer = functions.acquire_on(&table, ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-    assert_eq!(functions.now().millis_since(start), 5_000);
 }

@@ -4,7 +4,7 @@ mod report;
 mod resume;
 
 use super::{Deps, Ports};
-use crate::clock::{Clock, within};
+use crate::clock::{CallTime, Clock, within};
 use crate::contract::{
     AcquireRequest, AcquireResponse, CheckedAcquire, Duplicate, GaveUp, Granted, Overlap, Queued,
     Skipped,
@@ -21,8 +21,14 @@ use std::time::Duration;
 /// Most holders that one call checks. The others are left to the sweep.
 const CHECKS_MAX: usize = 3;
 
-/// How long the checks of one call may take: the function has ten seconds.
-const CHECKS_TIME: Duration = Duration::from_secs(5);
+/// Limits of the parts of a call, counted from its start. The function times out after ten seconds
+/// (`Timeout` in the template); the events of a response take two more seconds at most.
+const CHECKS_END: Duration = Duration::from_secs(5);
+const DECISION_END: Duration = Duration::from_secs(6);
+const EFFECTS_END: Duration = Duration::from_millis(6500);
+
+/// Longest time for the call that ends the waiting state.
+const STATE_TIME: Duration = Duration::from_secs(1);
 
 /// How often an earlier attempt at the same run is checked again while its execution runs, and the
 /// pause before each check. A caller retries right after StopExecution, and DescribeExecution is
@@ -57,33 +63,27 @@ pub async fn run<P: Ports>(
     deps: &Deps<P>,
     mut request: CheckedAcquire,
 ) -> Result<AcquireResponse, Error> {
+    let time = CallTime::start(deps.clock());
     if let Some(token) = &mut request.acquire.task_token {
-        *token = deps.executions.seal(&request.lock, token).await?;
+        let sealed = deps.executions.seal(&request.lock, token);
+        *token = time.until(DECISION_END, sealed).await??;
     }
+    let lock = &request.lock;
     if let Some(renew) = &request.resume {
-        return resume::run(deps, &request.lock, renew).await;
+        let resumed = resume::run(deps, lock, renew);
+        return time.until(EFFECTS_END, resumed).await?;
     }
     let call = Call {
         deps,
         request: &request,
+        time,
     };
-    let lock = &request.lock;
-    let mut result = call.execute().await;
-    let checked = call.check_holders(&result).await;
-    // A waiting state that a recovery has granted a permit is woken like any other.
-    let is_queued = request.acquire.task_token.is_some() && result.is_ok();
-    if checked.changed && !is_queued {
-        result = call.execute().await;
-    }
+    let (result, freed) = call.time.until(DECISION_END, call.decide()).await?;
     let now = deps.now();
     let response = match result {
         Ok(done) => {
-            let (stop, rest) = split(done.effects);
-            deps.effects().perform(lock, rest).await;
-            for (other, lease) in stop {
-                call.check(&other, &lease).await;
-            }
-            held(&request, &deps.table, done.outcome, checked.freed)
+            call.perform(done.effects).await;
+            held(&request, &deps.table, done.outcome, freed)
         }
         Err(ProtocolError::Refused(refusal)) => {
             report::refusal(deps, &request, &refusal, now).await;
@@ -102,21 +102,34 @@ pub async fn run<P: Ports>(
 struct Call<'a, P: Ports> {
     deps: &'a Deps<P>,
     request: &'a CheckedAcquire,
+    time: CallTime<'a, P::Clock>,
 }
 
 impl<P: Ports> Call<'_, P> {
+    /// The decision on the request, after a check of the holders in the way, and the holder whose
+    /// permit that check freed.
+    async fn decide(&self) -> (Result<Done, ProtocolError>, Option<HolderId>) {
+        let mut result = self.execute().await;
+        let checked = self.check_holders(&result).await;
+        // A waiting state that a recovery has granted a permit is woken like any other.
+        let is_queued = self.request.acquire.task_token.is_some() && result.is_ok();
+        if checked.changed && !is_queued {
+            result = self.execute().await;
+        }
+        (result, checked.freed)
+    }
+
     async fn execute(&self) -> Result<Done, ProtocolError> {
-        let Self { deps, request } = self;
+        let Self { deps, request, .. } = self;
         let command = request.command();
         deps.protocol.execute(&request.lock, &command).await
     }
 
-    /// Checks holders in the way that may be dead or ending, within [`CHECKS_TIME`].
+    /// Checks holders in the way that may be dead or ending, until [`CHECKS_END`].
     async fn check_holders(&self, result: &Result<Done, ProtocolError>) -> Checked {
         let mut checked = Checked::default();
         let checks = self.check_each(result, &mut checked);
-        let checks = within(self.deps.clock(), CHECKS_TIME, checks).await;
-        if checks.is_none() {
+        if self.time.until(CHECKS_END, checks).await.is_err() {
             let lock = &self.request.lock;
             tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out");
         }
@@ -209,6 +222,21 @@ impl<P: Ports> Call<'_, P> {
         checked.ok()
     }
 
+    /// Performs the effects of the decision, until [`EFFECTS_END`]. The sweep does what is left.
+    async fn perform(&self, effects: Vec<Effect>) {
+        let lock = &self.request.lock;
+        let (stop, rest) = split(effects);
+        let effects = async {
+            self.deps.effects().perform(lock, rest).await;
+            for (other, lease) in stop {
+                self.check(&other, &lease).await;
+            }
+        };
+        if self.time.until(EFFECTS_END, effects).await.is_err() {
+            tracing::warn!(event = "effects_timed_out", %lock, "effects of the grant are left to the sweep");
+        }
+    }
+
     /// Ends the waiting state with `response`. Otherwise the state would wait for its whole interval, so
     /// a failure fails the call, and Step Functions retries.
     async fn end_waiting_state(
@@ -217,10 +245,11 @@ impl<P: Ports> Call<'_, P> {
         response: &AcquireResponse,
     ) -> Result<(), Error> {
         if !matches!(response, AcquireResponse::Queued(_)) {
-            let (executions, lock) = (&self.deps.executions, &self.request.lock);
-            executions
-                .end_state(lock, token, &response.to_json())
-                .await?;
+            let (deps, output) = (self.deps, response.to_json());
+            let ended = deps
+                .executions
+                .end_state(&self.request.lock, token, &output);
+            within(deps.clock(), STATE_TIME, ended).await??;
         }
         Ok(())
     }

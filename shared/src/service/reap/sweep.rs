@@ -77,12 +77,12 @@ async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestam
     let checked = within(deps.clock(), LOCK_TIME, reaper.check_all()).await;
     let lock = &reaper.lock;
     let mut report = match checked {
-        Some(Ok(report)) => report,
-        Some(Err(error)) => {
+        Ok(Ok(report)) => report,
+        Ok(Err(error)) => {
             tracing::error!(event = "lock_check_failed", %lock, error = %error.name(), reason = error.message(), "the lock was not checked");
             failed()
         }
-        None => {
+        Err(_) => {
             tracing::error!(event = "lock_check_timed_out", %lock, "the check of the lock timed out; a later sweep checks it again");
             failed()
         }
