@@ -22,7 +22,9 @@ where
 /// use.
 ///
 /// <https://docs.aws.amazon.com/step-functions/latest/apireference/CommonErrors.html>, which all
-/// services share.
+/// services share. `ExpiredTokenException` is not among them: the SDK renews credentials when they
+/// expire, so a later call succeeds
+/// (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>).
 pub(crate) fn is_refusal(code: Option<&str>) -> bool {
     matches!(
         code,
@@ -33,8 +35,6 @@ pub(crate) fn is_refusal(code: Option<&str>) -> bool {
                 | "OptInRequired"
                 | "UnrecognizedClientException"
                 | "InvalidClientTokenId"
-                | "ExpiredToken"
-                | "ExpiredTokenException"
                 | "InvalidSignatureException"
                 | "IncompleteSignature"
                 | "IncompleteSignatureException"

@@ -39,7 +39,7 @@ mod tests {
     fn each_code_has_its_class() {
         let class = |code| classed(code, String::new());
 
-        let denied = "AccessDeniedException ExpiredTokenException StateMachineDoesNotExist \
+        let denied = "AccessDeniedException InvalidSignatureException StateMachineDoesNotExist \
                       StateMachineTypeNotSupported InvalidArn InvalidOutput ValidationException \
                       KmsAccessDeniedException";
         for code in denied.split(' ') {
@@ -50,6 +50,7 @@ mod tests {
             "ThrottlingException",
             "KmsThrottlingException",
             "InternalServerError",
+            "ExpiredTokenException",
         ];
         for code in busy.map(Some).into_iter().chain([None]) {
             let class = class(code);

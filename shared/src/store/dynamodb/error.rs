@@ -60,6 +60,8 @@ fn is_too_large(code: &str, message: &str) -> bool {
     matches!(code, "ValidationException" | "ValidationError") && message.contains("Item size")
 }
 
+/// The class of an error code. Expired credentials are worth a retry, as in
+/// [`crate::failure::is_refusal`].
 fn by_code(code: &str, text: String) -> StoreError {
     match code {
         "ProvisionedThroughputExceededException"
@@ -69,8 +71,6 @@ fn by_code(code: &str, text: String) -> StoreError {
         | "RequestLimitExceeded" => StoreError::Throttled(text),
         "ResourceNotFoundException"
         | "UnrecognizedClientException"
-        | "ExpiredTokenException"
-        | "ExpiredToken"
         | "InvalidSignatureException"
         | "IncompleteSignatureException"
         | "MissingAuthenticationTokenException" => StoreError::Denied(text),
@@ -125,14 +125,16 @@ mod tests {
     fn each_code_has_its_class() {
         let class = |code| by_code(code, String::new());
 
-        let denied = "AccessDeniedException ResourceNotFoundException ExpiredTokenException";
+        let denied = "AccessDeniedException ResourceNotFoundException UnrecognizedClientException";
         for code in denied.split(' ') {
             assert!(matches!(class(code), StoreError::Denied(_)), "{code}");
         }
         for code in ["RequestLimitExceeded", "ThrottlingException"] {
             assert!(matches!(class(code), StoreError::Throttled(_)), "{code}");
         }
-        for code in ["InternalServerError", "ValidationException", ""] {
+        let unavailable =
+            "InternalServerError ValidationException ExpiredToken ExpiredTokenException";
+        for code in unavailable.split(' ').chain([""]) {
             assert!(matches!(class(code), StoreError::Unavailable(_)), "{code}");
         }
     }

@@ -44,7 +44,8 @@ mod tests {
             assert!(matches!(error, TasksError::Denied(_)), "{code}");
             assert!(error.to_string().contains("cluster batch"), "{error}");
         }
-        for code in [Some("ThrottlingException"), Some("ServerException"), None] {
+        let busy = ["ThrottlingException", "ServerException", "ExpiredToken"];
+        for code in busy.map(Some).into_iter().chain([None]) {
             let error = classed("batch", code, "later");
 
             assert!(matches!(error, TasksError::Unavailable(_)), "{code:?}");
