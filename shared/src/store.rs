@@ -74,8 +74,8 @@ pub trait LockStore: Send + Sync {
     ) -> impl Future<Output = Result<Option<Waiter>, StoreError>> + Send;
 
     /// The locks of one shard that are due for the sweep by `until`, the longest due first: one
-    /// page, from behind `after`. Not strongly consistent: the next sweep finds what this one
-    /// misses.
+    /// page, from behind `after`. An entry that cannot be read is counted and skipped. Not strongly
+    /// consistent: the next sweep finds what this one misses.
     fn due(
         &self,
         shard: u8,
@@ -121,6 +121,8 @@ pub struct DueLock {
 pub struct DuePage {
     /// The locks.
     pub locks: Vec<DueLock>,
+    /// Number of further entries, which cannot be read. They are logged.
+    pub unreadable: usize,
     /// The lock behind which the next page starts; `None` after the last page.
     pub next: Option<DueLock>,
 }

@@ -24,6 +24,8 @@ pub(crate) struct Faulty<'a> {
     read_takes: Duration,
     /// The sweep's index still names this lock.
     old_entry: Option<LockKey>,
+    /// So many entries of its first shard cannot be read.
+    unreadable: usize,
     /// The shards of that index that were read, in order.
     shards: Mutex<Vec<u8>>,
     /// This grant is released right after the next read of a record.
@@ -43,6 +45,7 @@ impl<'a> Faulty<'a> {
             writes: AtomicU32::new(u32::MAX),
             read_takes: Duration::ZERO,
             old_entry: None,
+            unreadable: 0,
             shards: Mutex::default(),
             released: Mutex::default(),
             responses: AtomicU32::new(u32::MAX),
@@ -103,6 +106,14 @@ impl<'a> Faulty<'a> {
     pub(crate) fn old_entry(functions: &'a Functions, lock: &str) -> Self {
         Self {
             old_entry: Some(key(lock)),
+            ..Self::of(functions)
+        }
+    }
+
+    /// So many entries of the sweep's index cannot be read.
+    pub(crate) fn unreadable_entries(functions: &'a Functions, unreadable: usize) -> Self {
+        Self {
+            unreadable,
             ..Self::of(functions)
         }
     }
@@ -184,6 +195,9 @@ impl LockStore for Faulty<'_> {
             due: Timestamp::from_millis(0),
             lock: lock.clone(),
         }));
+        if of == 0 {
+            page.unreadable = self.unreadable;
+        }
         Ok(page)
     }
 }

@@ -41,6 +41,19 @@ async fn a_record_that_cannot_be_read_does_not_stop_the_sweep() {
 }
 
 #[tokio::test]
+async fn entries_of_the_index_that_cannot_be_read_are_counted() {
+    let functions = dead(2).await;
+    let table = Faulty::unreadable_entries(&functions, 3);
+
+    let report = functions.sweep_on(&table).await;
+
+    assert_eq!(
+        (&report["failed"], &report["freed"]),
+        (&json!(3), &json!(2))
+    );
+}
+
+#[tokio::test]
 async fn a_sweep_checks_every_lock_that_is_due_however_many() {
     let functions = dead(1003).await;
 

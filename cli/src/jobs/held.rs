@@ -90,6 +90,7 @@ async fn of_shard(store: DynamoStore, shard: u8) -> Result<(Vec<ListedHolder>, b
     let mut after: Option<DueLock> = None;
     loop {
         let page = store.due(shard, Timestamp::MAX, after.as_ref()).await?;
+        complete &= page.unreadable == 0;
         for DueLock { lock, .. } in &page.locks {
             match store.load(lock).await {
                 Ok(record) => {

@@ -157,7 +157,11 @@ impl LockStore for MemoryStore {
         let more = locks.len() > DUE_PAGE;
         locks.truncate(DUE_PAGE);
         let next = locks.last().filter(|_| more).cloned();
-        Ok(DuePage { locks, next })
+        Ok(DuePage {
+            locks,
+            next,
+            ..DuePage::default()
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use super::damage::{Damage, every_damage, every_wrong_type, number, text};
 use super::scene::{Scene, waiter_sort_key};
 use crate::fixture::{Ask, evict, recover, release_tick, turn, wait};
 use lockstep::domain::Timestamp;
-use lockstep::store::{LockStore, shard};
+use lockstep::store::{DUE_PAGE, LockStore, shard};
 
 #[tokio::test]
 async fn a_damaged_waiter_is_reported_by_whoever_would_let_it_in_and_left_alone() {
@@ -75,23 +75,31 @@ async fn a_waiter_that_registers_again_heals_its_item() {
     assert_eq!(called, Some(turn("b")));
 }
 
+/// More entries than one page takes are damaged, and sort before the others.
 #[tokio::test]
-async fn a_damaged_record_does_not_keep_the_sweep_from_the_others() {
+async fn damaged_entries_do_not_keep_the_sweep_from_the_others() {
     let scene = Scene::new("sweep", 1).await;
     let store = scene.fixture.store();
     let of = shard(&scene.fixture.lock);
     let record = scene.item(RECORD).await;
-    let mut other = record.clone();
-    let mut names = (0..).map(|number| format!("other-{number}"));
-    let in_shard = |name: &String| shard(&lockstep::domain::LockKey::new(name).unwrap()) == of;
-    let name = names.find(in_shard).unwrap();
-    other.insert("pk".into(), text(&name));
-    scene.put(&other).await;
     let damage = Damage::new(&["dueAt"], Some(number("1.5")));
-    scene.put(&damage.done_to(&record)).await;
+    let mut damaged = damage.done_to(&record);
+    for entry in 0..=DUE_PAGE {
+        damaged.insert("pk".into(), text(&format!("damaged-{entry}")));
+        scene.put(&damaged).await;
+    }
 
-    let page = store.due(of, Timestamp::MAX, None).await.unwrap();
+    let (mut found, mut unreadable, mut after) = (Vec::new(), 0, None);
+    loop {
+        let page = store.due(of, Timestamp::MAX, after.as_ref()).await.unwrap();
+        found.extend(page.locks.into_iter().map(|due| due.lock));
+        unreadable += page.unreadable;
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
 
-    let found: Vec<_> = page.locks.iter().map(|due| due.lock.as_str()).collect();
-    assert_eq!(found, [name]);
+    assert_eq!(found, [scene.fixture.lock]);
+    assert_eq!(unreadable, DUE_PAGE + 1);
 }

@@ -44,6 +44,7 @@ async fn sweep_shard<P: Ports>(
     loop {
         let until = deps.now();
         let page = deps.store().due(shard, until, after.as_ref()).await?;
+        report.failed += page.unreadable;
         // A lease is dead only some time after its end.
         let dead = |due: &&DueLock| due.due.plus(DEAD_AFTER) <= until;
         let due: Vec<_> = page.locks.iter().filter(dead).collect();

@@ -7,9 +7,12 @@ use super::item::{self, Attributes, INDEX};
 use super::reader::Reader;
 use crate::domain::{LockKey, Timestamp};
 use crate::store::{DUE_PAGE, DueLock, DuePage, StoreError};
+use aws_sdk_dynamodb::operation::query::QueryOutput;
+use std::mem;
 
 impl DynamoStore {
-    /// One page of the index. Its reads are eventually consistent: an index has no others
+    /// One page of the index, which ends with an entry that can be read, or at the end of the shard.
+    /// Reads of an index are eventually consistent
     /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html>).
     pub(super) async fn due_page(
         &self,
@@ -17,6 +20,40 @@ impl DynamoStore {
         until: Timestamp,
         after: Option<&DueLock>,
     ) -> Result<DuePage, StoreError> {
+        let mut start = after.map(|after| start_key(shard, after));
+        let mut page = DuePage::default();
+        loop {
+            let sent = self.query_due(shard, until, start).await?;
+            let mut skipped = 0;
+            for entry in sent.items() {
+                match readable(entry) {
+                    Some(lock) => {
+                        page.locks.push(lock);
+                        page.unreadable += mem::take(&mut skipped);
+                    }
+                    None => skipped += 1,
+                }
+            }
+            let last = sent.last_evaluated_key.filter(|key| !key.is_empty());
+            // The next page begins behind the last lock, so it counts the entries behind that.
+            if last.is_some() && !page.locks.is_empty() {
+                page.next = page.locks.last().cloned();
+                return Ok(page);
+            }
+            page.unreadable += skipped;
+            if last.is_none() {
+                return Ok(page);
+            }
+            start = last;
+        }
+    }
+
+    async fn query_due(
+        &self,
+        shard: u8,
+        until: Timestamp,
+        start: Option<Attributes>,
+    ) -> Result<QueryOutput, StoreError> {
         let mut expression = Expression::default();
         let (path, of) = (
             expression.path(&["shard"]),
@@ -35,15 +72,11 @@ impl DynamoStore {
             .key_condition_expression(format!("{path} = {of} AND {due} <= {until}"))
             .set_expression_attribute_names(names)
             .set_expression_attribute_values(values)
-            .set_exclusive_start_key(after.map(|after| start_key(shard, after)))
+            .set_exclusive_start_key(start)
             .limit(i32::try_from(DUE_PAGE).unwrap_or(i32::MAX))
             .send()
             .await;
-        let page = sent.map_err(|failure| store_error(&failure))?;
-        let locks: Vec<_> = page.items().iter().filter_map(readable).collect();
-        let last = page.last_evaluated_key().filter(|key| !key.is_empty());
-        let next = last.and_then(|key| due_lock(key).ok().or(locks.last().cloned()));
-        Ok(DuePage { locks, next })
+        sent.map_err(|failure| store_error(&failure))
     }
 }
 
@@ -60,7 +93,7 @@ fn readable(key: &Attributes) -> Option<DueLock> {
     let lock = due_lock(key);
     if let Err(error) = &lock {
         let of = key.get("pk").and_then(|name| name.as_s().ok());
-        tracing::error!(event = "record_skipped", lock = of, %error, "the sweep skips a record that it cannot read");
+        tracing::error!(event = "record_skipped", lock = of, %error, "unreadable entry of the index skipped");
     }
     lock.ok()
 }
