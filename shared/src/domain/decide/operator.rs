@@ -103,7 +103,7 @@ fn entry(
     outcome: RunOutcome,
     now: Timestamp,
 ) -> Vec<(RunGuard, RunWrite)> {
-    let end = ended(outcome, Some(audit.note.clone()), audit.retention, now);
+    let end = ended(outcome, Some(signed(audit)), audit.retention, now);
     let next = transition.next.iter();
     next.map(|next| act(next, &audit.actor, end.clone()))
         .collect()

@@ -77,8 +77,8 @@ fn every_act_of_an_operator_is_in_the_history_with_actor_and_note() {
     assert_eq!(
         acts,
         [
-            (actor, RunOutcome::Paused, "upgrade".to_owned()),
-            (actor, RunOutcome::Resumed, "done".to_owned())
+            (actor, RunOutcome::Paused, format!("upgrade (by {actor})")),
+            (actor, RunOutcome::Resumed, format!("done (by {actor})"))
         ]
     );
 }
