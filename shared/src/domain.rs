@@ -53,7 +53,7 @@ pub use holder::{HolderId, TaskToken};
 pub use key::LockKey;
 pub use lease::{Call, Ending, EndingCause, Lease, LeaseVersion};
 pub use permits::Permits;
-pub use record::{LockRecord, Mode, QUEUE_MAX};
+pub use record::{BrokenInvariant, LockRecord, Mode, QUEUE_MAX};
 pub use refusal::Refusal;
 pub use run::{Run, RunEnd, RunId, RunKey, RunOutcome, RunWrite};
 pub use stale::{StalePolicy, Staleness};

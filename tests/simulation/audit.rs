@@ -40,7 +40,9 @@ fn check(
     after: Option<&LockRecord>,
 ) -> Verdict {
     let after = after.ok_or("a record was deleted")?;
-    after.check_invariants()?;
+    after
+        .check_invariants()
+        .map_err(|broken| broken.to_string())?;
     let cloud = locked(&world.cloud);
     let mut audit = locked(&world.audit);
     let mut book = audit.books.remove(lock).unwrap_or_default();

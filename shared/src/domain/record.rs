@@ -60,6 +60,16 @@ pub struct LockRecord {
     pub due: Option<Timestamp>,
 }
 
+/// An invariant that a record breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{rule}")]
+pub struct BrokenInvariant {
+    /// The attribute of the item that breaks it.
+    pub attribute: &'static str,
+    /// What is wrong.
+    pub rule: &'static str,
+}
+
 impl LockRecord {
     /// The record of a lock that was never granted.
     #[must_use]
@@ -175,55 +185,55 @@ impl LockRecord {
     /// Checks the invariants of every record, before a write and after a read.
     ///
     /// # Errors
-    /// The invariant that is broken.
-    pub fn check_invariants(&self) -> Result<(), &'static str> {
+    /// The first invariant that is broken.
+    pub fn check_invariants(&self) -> Result<(), BrokenInvariant> {
         let tokens: BTreeSet<_> = self.holders.values().map(|lease| lease.token).collect();
         let tickets: BTreeSet<_> = self.queue.values().collect();
         let mut runs = BTreeSet::new();
         let rules = [
             (
                 self.holders.len() <= usize::from(self.permits.get()),
-                "holders exceed permits",
+                ("holders", "holders exceed permits"),
             ),
             (
                 tokens.len() == self.holders.len(),
-                "two holders share a fencing token",
+                ("holders", "two holders share a fencing token"),
             ),
             (
                 tokens.last().is_none_or(|t| *t <= self.last_token),
-                "a token is above lastToken",
+                ("lastToken", "a token is above lastToken"),
             ),
             (
                 self.last_token <= FencingToken::MAX,
-                "lastToken is above 2^53 - 1",
+                ("lastToken", "lastToken is above 2^53 - 1"),
             ),
             (
                 self.queue.len() <= QUEUE_MAX,
-                "the queue is longer than 500",
+                ("queue", "the queue is longer than 500"),
             ),
             (
                 tickets.len() == self.queue.len(),
-                "two waiters share a ticket",
+                ("queue", "two waiters share a ticket"),
             ),
             (
                 tickets.last().is_none_or(|t| **t <= self.last_ticket),
-                "a ticket is above lastTicket",
+                ("lastTicket", "a ticket is above lastTicket"),
             ),
             (
                 tickets.first().is_none_or(|t| **t >= self.front_ticket),
-                "a ticket is below frontTicket",
+                ("frontTicket", "a ticket is below frontTicket"),
             ),
             (
                 self.holders
                     .values()
                     .flat_map(|l| &l.run_key)
                     .all(|key| runs.insert(key)),
-                "two holders share a run key",
+                ("holders", "two holders share a run key"),
             ),
         ];
-        rules
-            .into_iter()
-            .find(|(kept, _)| !kept)
-            .map_or(Ok(()), |(_, rule)| Err(rule))
+        let broken = rules.into_iter().find(|(kept, _)| !kept);
+        broken.map_or(Ok(()), |(_, (attribute, rule))| {
+            Err(BrokenInvariant { attribute, rule })
+        })
     }
 }

@@ -311,11 +311,11 @@ fn check(transition: &Transition) -> Result<(), StoreError> {
         .next
         .as_ref()
         .and_then(|next| next.check_invariants().err());
-    broken.map_or(Ok(()), |rule| {
+    broken.map_or(Ok(()), |broken| {
         Err(StoreError::Corrupt {
             item: "next record".into(),
-            attribute: "holders".into(),
-            problem: format!("would break a rule: {rule}"),
+            attribute: broken.attribute.into(),
+            problem: format!("would break a rule: {broken}"),
         })
     })
 }

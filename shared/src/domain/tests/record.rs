@@ -2,8 +2,8 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Assign, FencingToken, Lease, LockRecord, Mode, Permits, QUEUE_MAX, RunKey, Ticket, Update,
-    WaiterId,
+    Assign, BrokenInvariant, FencingToken, Lease, LockRecord, Mode, Permits, QUEUE_MAX, RunKey,
+    Ticket, Update, WaiterId,
 };
 
 fn lease(token: u64) -> Lease {
@@ -32,44 +32,47 @@ fn waiter(number: usize) -> WaiterId {
 type Change = fn(&mut LockRecord);
 
 #[test]
-fn a_record_that_breaks_a_rule_is_told_by_the_rule() {
-    let broken: [(&str, Change); 9] = [
-        ("holders exceed permits", |r| r.permits = Permits::ONE),
-        ("two holders share a fencing token", |r| {
+fn a_record_that_breaks_a_rule_fails_with_the_rule_and_the_attribute() {
+    let broken: [(&str, &str, Change); 9] = [
+        ("holders", "holders exceed permits", |r| {
+            r.permits = Permits::ONE
+        }),
+        ("holders", "two holders share a fencing token", |r| {
             r.holders.insert(holder("b"), lease(9));
         }),
-        ("a token is above lastToken", |r| {
+        ("lastToken", "a token is above lastToken", |r| {
             r.last_token = FencingToken::from_number(8);
         }),
-        ("lastToken is above 2^53 - 1", |r| {
+        ("lastToken", "lastToken is above 2^53 - 1", |r| {
             r.last_token = FencingToken::from_number(1 << 53);
         }),
-        ("the queue is longer than 500", |r| {
+        ("queue", "the queue is longer than 500", |r| {
             r.queue = (0..=500)
                 .map(|n| (waiter(n), Ticket::from_number(n as i64)))
                 .collect();
         }),
-        ("two waiters share a ticket", |r| {
+        ("queue", "two waiters share a ticket", |r| {
             r.queue.insert(waiter(3), Ticket::from_number(2));
         }),
-        ("a ticket is above lastTicket", |r| {
+        ("lastTicket", "a ticket is above lastTicket", |r| {
             r.last_ticket = Ticket::from_number(1);
         }),
-        ("a ticket is below frontTicket", |r| {
+        ("frontTicket", "a ticket is below frontTicket", |r| {
             r.front_ticket = Ticket::from_number(2);
         }),
-        ("two holders share a run key", |r| {
+        ("holders", "two holders share a run key", |r| {
             for lease in r.holders.values_mut() {
                 lease.run_key = RunKey::new("tick").ok();
             }
         }),
     ];
     assert_eq!(record().check_invariants(), Ok(()));
-    for (rule, damage) in broken {
+    for (attribute, rule, damage) in broken {
         let mut record = record();
         damage(&mut record);
 
-        assert_eq!(record.check_invariants(), Err(rule));
+        let broken = Err(BrokenInvariant { attribute, rule });
+        assert_eq!(record.check_invariants(), broken);
     }
 }
 

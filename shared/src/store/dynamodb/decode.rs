@@ -42,7 +42,7 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
     }
     record
         .check_invariants()
-        .map_err(|rule| reader.corrupt("(all)", format!("together break a rule: {rule}")))?;
+        .map_err(|broken| reader.corrupt(broken.attribute, format!("breaks a rule: {broken}")))?;
     Ok(record)
 }
 
