@@ -175,6 +175,43 @@ async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
     }
 }
 
+/// The event is not published again. The attempt of the waiting state times out, and the workflow
+/// registers again.
+#[tokio::test]
+async fn a_waiter_whose_event_is_lost_gets_the_answer_when_it_registers_again() {
+    let until = "2026-03-01T06:00:30Z";
+    for (more, is_held_again, status) in [
+        (json!({ "waitUntil": until }), false, "granted"),
+        (json!({ "waitUntil": until }), true, "gaveUp"),
+        (json!({ "runKey": "tick-1" }), false, "duplicate"),
+    ] {
+        let functions = Functions::new();
+        let first = functions
+            .granted_with(ask_with("a", json!({ "runKey": "tick-1" })))
+            .await;
+        functions.executions.seal_tokens();
+        let attempt = |token| {
+            let mut more = more.clone();
+            more["overlap"] = "queue".into();
+            more["taskToken"] = token;
+            functions.acquire(ask_with("b", more))
+        };
+        attempt("token-b1".into()).await.unwrap();
+        functions.wait(40);
+        functions.executions.set_inside(true);
+        functions.succeed(&first).await;
+        functions.executions.set_inside(false);
+        if is_held_again {
+            functions.granted("nightly", "other").await;
+        }
+
+        let answer = attempt("token-b2".into()).await.unwrap();
+
+        assert_eq!(answer["status"], status);
+        assert_eq!(functions.output("token-b2").unwrap()["status"], status);
+    }
+}
+
 /// The reaper takes the event for what it is: a hint.
 #[tokio::test]
 async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
