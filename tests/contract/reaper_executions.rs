@@ -5,11 +5,7 @@ use crate::functions::{Functions, key};
 use crate::scene::{arn, ask, ask_with, execution, execution_event, waiting};
 use lockstep::domain::{ExecutionEnd, ExecutionState, RunOutcome};
 use lockstep::executions::Executions;
-use serde_json::{Value, json};
-
-fn nightly() -> Value {
-    json!("{\"lock\":\"nightly\"}")
-}
+use serde_json::json;
 
 #[tokio::test]
 async fn an_execution_that_ended_frees_what_it_held_and_lets_the_next_in() {
@@ -19,10 +15,7 @@ async fn an_execution_that_ended_frees_what_it_held_and_lets_the_next_in() {
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.end("a", ExecutionEnd::Aborted);
 
-    let report = functions
-        .reap(execution_event("a", "ABORTED", nightly()))
-        .await
-        .unwrap();
+    let report = functions.reap_end("a", "ABORTED").await;
 
     assert_eq!(report["freed"], 1);
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
@@ -40,8 +33,7 @@ async fn an_execution_that_seems_to_have_renewed_since_its_end_is_checked_once_m
     functions.wait(1);
     functions.beat(&grant, "beat-a").await;
 
-    let event = execution_event("a", "ABORTED", nightly());
-    let report = functions.reap(event).await.unwrap();
+    let report = functions.reap_end("a", "ABORTED").await;
 
     assert_eq!(report["freed"], 1);
     let outcome = functions.run_of(&grant).unwrap().outcome();
@@ -61,10 +53,7 @@ async fn all_permits_of_one_execution_are_freed() {
         .await;
     functions.end("a", ExecutionEnd::Failed);
 
-    let report = functions
-        .reap(execution_event("a", "FAILED", nightly()))
-        .await
-        .unwrap();
+    let report = functions.reap_end("a", "FAILED").await;
 
     assert_eq!(report["freed"], 2);
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
@@ -110,10 +99,7 @@ async fn a_dead_waiter_is_cleared_from_the_queue() {
         functions.wait(waited);
         functions.end("b", ExecutionEnd::Aborted);
 
-        let report = functions
-            .reap(execution_event("b", "ABORTED", nightly()))
-            .await
-            .unwrap();
+        let report = functions.reap_end("b", "ABORTED").await;
 
         assert_eq!(
             (&report["locks"], &report["holders"]),
@@ -136,10 +122,7 @@ async fn the_end_of_an_execution_that_neither_holds_nor_waits_asks_for_no_descri
     // The first call of DescribeExecution still shows it as running.
     functions.end_late("b", ExecutionEnd::Failed, 1);
 
-    functions
-        .reap(execution_event("b", "FAILED", nightly()))
-        .await
-        .unwrap();
+    functions.reap_end("b", "FAILED").await;
 
     let seen = functions.executions.describe(&arn("b")).await.unwrap();
     assert_eq!(seen.unwrap().state, ExecutionState::Running);
@@ -157,7 +140,7 @@ async fn a_dead_waiter_whose_turn_comes_while_its_event_is_handled_is_found() {
     functions.end("b", ExecutionEnd::Aborted);
 
     let table = Faulty::released_behind_a_read(&functions, grant);
-    let event = execution_event("b", "ABORTED", nightly());
+    let event = execution_event("b", "ABORTED", json!("{\"lock\":\"nightly\"}"));
     let report = functions.reap_on(&table, event).await.unwrap();
 
     assert_eq!(report["freed"], 1);
@@ -175,10 +158,7 @@ async fn an_event_of_an_end_before_the_waiter_registered_leaves_its_place() {
     functions.wait(1);
     functions.acquire(waiting("b", "token-b2")).await.unwrap();
 
-    functions
-        .reap(execution_event("b", "ABORTED", nightly()))
-        .await
-        .unwrap();
+    functions.reap_end("b", "ABORTED").await;
 
     assert_eq!(functions.record("nightly").await.unwrap().queue.len(), 1);
 }
@@ -190,10 +170,7 @@ async fn an_old_event_of_a_waiter_that_was_redriven_leaves_its_place() {
     functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
 
-    functions
-        .reap(execution_event("b", "FAILED", nightly()))
-        .await
-        .unwrap();
+    functions.reap_end("b", "FAILED").await;
 
     let again = functions.acquire(waiting("b", "token-b2")).await.unwrap();
     assert_eq!(again["position"], 1);
@@ -214,10 +191,7 @@ async fn an_old_event_of_a_holder_that_was_redriven_leaves_its_permit() {
     functions.start(&["a"]);
     functions.granted_with(ask("a")).await;
 
-    let report = functions
-        .reap(execution_event("a", "FAILED", nightly()))
-        .await
-        .unwrap();
+    let report = functions.reap_end("a", "FAILED").await;
 
     assert_eq!(report["freed"], 0);
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
@@ -227,10 +201,7 @@ async fn an_old_event_of_a_holder_that_was_redriven_leaves_its_permit() {
 async fn an_execution_that_runs_is_no_news() {
     let functions = Functions::new();
 
-    let report = functions
-        .reap(execution_event("a", "RUNNING", nightly()))
-        .await
-        .unwrap();
+    let report = functions.reap_end("a", "RUNNING").await;
 
     assert!(
         report["ignored"].as_str().unwrap().contains("not ended"),
@@ -251,10 +222,7 @@ async fn an_execution_that_ended_without_a_task_is_checked_once_more_on_its_even
     functions.end("a", ExecutionEnd::Aborted);
 
     let early = functions.acquire(ask("b")).await.unwrap();
-    let report = functions
-        .reap(execution_event("a", "ABORTED", nightly()))
-        .await
-        .unwrap();
+    let report = functions.reap_end("a", "ABORTED").await;
 
     assert_eq!(early["status"], "skipped");
     assert_eq!(report["freed"], 1, "{report}");

@@ -1,7 +1,7 @@
 //! RedriveExecution goes on behind the acquire step, with the grant that the run had.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, audit_note, execution, execution_event};
+use crate::scene::{ask, ask_with, audit_note, execution};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId, RunOutcome};
 use serde_json::{Value, json};
@@ -14,8 +14,7 @@ async fn redriven(functions: &Functions) -> Value {
         .await;
     functions.beat(&grant, "beat-1").await;
     functions.end("a", ExecutionEnd::Aborted);
-    let ended = execution_event("a", "ABORTED", json!("{\"lock\":\"nightly\"}"));
-    functions.reap(ended).await.unwrap();
+    functions.reap_end("a", "ABORTED").await;
     assert!(functions.holders("nightly").await.is_empty());
     functions.wait(3600);
     functions.start(&["a"]);

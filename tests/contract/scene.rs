@@ -134,6 +134,13 @@ impl Functions {
         self.tasks.put(&work(), &group, task);
     }
 
+    /// The report of the reaper on the end of the execution called `name`, whose input names the lock.
+    pub(crate) async fn reap_end(&self, name: &str, status: &str) -> Value {
+        let input = json!("{\"lock\":\"nightly\"}");
+        let event = execution_event(name, status, input);
+        self.reap(event).await.unwrap()
+    }
+
     pub(crate) async fn sweep(&self) -> Value {
         self.reap(json!({ "sweep": true })).await.unwrap()
     }

@@ -2,7 +2,7 @@
 
 use crate::functions::{Functions, task_token};
 use crate::queue::two_wait;
-use crate::scene::{arn, ask, ask_with, bus_event, execution, execution_event, waiting};
+use crate::scene::{arn, ask, ask_with, bus_event, execution, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
@@ -56,8 +56,7 @@ async fn a_waiter_whose_execution_ended_a_moment_ago_keeps_its_turn_until_its_ev
 
     functions.succeed(&grant).await;
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
-    let aborted = execution_event("b", "ABORTED", json!("{\"lock\":\"nightly\"}"));
-    functions.reap(aborted).await.unwrap();
+    functions.reap_end("b", "ABORTED").await;
 
     assert_eq!(functions.holders("nightly").await, [execution("c")]);
 }
@@ -72,8 +71,7 @@ async fn a_waiter_that_has_reported_its_redrive_is_not_passed_over_for_the_end_b
     again["redriveCount"] = 1.into();
     functions.acquire(again).await.unwrap();
     functions.executions.close(&task_token("token-b2"));
-    let aborted = execution_event("b", "ABORTED", json!("{\"lock\":\"nightly\"}"));
-    functions.reap(aborted).await.unwrap();
+    functions.reap_end("b", "ABORTED").await;
 
     functions.succeed(&grant).await;
     functions.sweep().await;

@@ -8,17 +8,9 @@ use serde_json::{Value, json};
 
 const MACHINE: &str = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
 
-fn nightly() -> Value {
-    json!("{\"lock\":\"nightly\"}")
-}
-
-fn ask(name: &str, more: Value) -> Value {
-    let mut request = ask_with(name, json!({ "work": { "stateMachineArn": MACHINE } }));
-    request
-        .as_object_mut()
-        .unwrap()
-        .extend(more.as_object().unwrap().clone());
-    request
+fn ask(name: &str, mut more: Value) -> Value {
+    more["work"] = json!({ "stateMachineArn": MACHINE });
+    ask_with(name, more)
 }
 
 /// `a` holds the lock. Its grant, and the ARN that its execution gets in the attempt after
@@ -59,10 +51,7 @@ async fn a_run_that_died_after_its_work_had_succeeded_has_succeeded() {
         .set(&work, ExecutionState::Ended(ExecutionEnd::Succeeded));
     functions.end("a", ExecutionEnd::Aborted);
 
-    let report = functions
-        .reap(execution_event("a", "ABORTED", nightly()))
-        .await
-        .unwrap();
+    let report = functions.reap_end("a", "ABORTED").await;
 
     assert_eq!(report["freed"], 1);
     let outcome = functions.run_of(&grant).unwrap().outcome();
@@ -80,8 +69,7 @@ async fn the_work_of_a_dead_run_is_stopped_and_its_end_frees_the_permit() {
             functions.lose_next(ExecutionsCall::Stop);
         }
 
-        let died = execution_event("a", "ABORTED", nightly());
-        let first = functions.reap(died).await.unwrap();
+        let first = functions.reap_end("a", "ABORTED").await;
 
         assert_eq!(first["freed"], usize::from(stop_succeeds));
         if !stop_succeeds {

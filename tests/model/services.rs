@@ -77,7 +77,7 @@ impl World {
                 let seen = self.execution_seen(state, described, sight)?;
                 Some(CheckAnswer::Execution(ExecutionObservation::Seen(seen)))
             }
-            (Request::ListTasks(..), Sighting::Blind) => {
+            (Request::ListTasks(..) | Request::DescribeWork(_), Sighting::Blind) => {
                 Some(CheckAnswer::Work(WorkObservation::Hidden(hidden())))
             }
             (Request::ListTasks(..), Sighting::Clear) => {
@@ -90,9 +90,6 @@ impl World {
                 .work
                 .ended()
                 .then(|| CheckAnswer::Work(WorkObservation::Tasks(tasks(state, who, Work::Runs)))),
-            (Request::DescribeWork(_), Sighting::Blind) => {
-                Some(CheckAnswer::Work(WorkObservation::Hidden(hidden())))
-            }
             (Request::DescribeWork(arn), sight) => {
                 let seen = child(state, who, arn, sight)?;
                 Some(CheckAnswer::Work(WorkObservation::Execution(seen)))
@@ -116,19 +113,12 @@ impl World {
     /// Does what the request asks for, and answers it.
     pub(crate) fn done(&self, state: &mut State, who: Who, request: &Request) -> CheckAnswer {
         match request {
-            Request::StopExecution(arn, ..) if parse_child(arn).is_some() => {
-                if self.would_change(state, who, request) {
-                    self.watch_stop(state, who);
-                    state.executions[who].work = Work::Stopping;
-                }
-                CheckAnswer::Accepted(true)
-            }
-            Request::StopExecution(..) => {
+            Request::StopExecution(arn, ..) if parse_child(arn).is_none() => {
                 self.watch_stop(state, who);
                 self.die(state, who);
                 CheckAnswer::Accepted(true)
             }
-            Request::StopTask(..) => {
+            Request::StopExecution(..) | Request::StopTask(..) => {
                 if self.would_change(state, who, request) {
                     self.watch_stop(state, who);
                     state.executions[who].work = Work::Stopping;

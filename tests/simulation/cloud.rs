@@ -18,6 +18,7 @@ use crate::engine::JobId;
 use crate::invoke::Failure;
 use crate::slot::Slot;
 use crate::workflow::Story;
+use crate::world::World;
 use lockstep::domain::{ExecutionArn, ExecutionEnd, FencingToken, HolderId, LockKey, TaskToken};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -111,6 +112,30 @@ impl TaskState {
 }
 
 impl TaskRow {
+    /// Work that `execution` begins now, without a task; `None` if there is no such execution.
+    fn new(
+        world: &World,
+        cloud: &Cloud,
+        execution: &ExecutionArn,
+        token: Option<u64>,
+    ) -> Option<Self> {
+        Some(Self {
+            lock: cloud.executions.get(execution)?.lock.clone(),
+            holder: holder_of(execution),
+            token: token.map_or(FencingToken::NONE, FencingToken::from_number),
+            request: None,
+            now: TaskState {
+                version: 1,
+                ..TaskState::default()
+            },
+            requested: world.now(),
+            listed: world.now(),
+            before: Vec::new(),
+            signal: Slot::new(),
+            over: Slot::new(),
+        })
+    }
+
     /// The task as it was at `time`.
     pub(crate) fn at(&self, time: u64) -> TaskState {
         let before = self.before.iter().find(|(until, _)| time < *until);

@@ -17,11 +17,8 @@ impl ExecutionArn {
     /// # Errors
     /// [`Invalid`] with the rule.
     pub fn new(arn: String) -> Result<Self, Invalid> {
-        let parts: Vec<_> = arn.split(':').collect();
-        let is_arn = matches!(parts[..], ["arn", _, "states", _, _, "execution", _, _]);
-        let is_full = parts.iter().all(|part| !part.is_empty());
-        let is_plain = arn.len() <= 512 && arn.bytes().all(|b| b.is_ascii_graphic());
-        if is_arn && is_full && is_plain {
+        let is_execution = |resource: &[&str]| matches!(resource, ["execution", _, _]);
+        if is_states_arn(&arn, 512, is_execution) {
             Ok(Self(arn))
         } else {
             Err(Invalid { rule: Self::RULE })
@@ -53,6 +50,16 @@ impl ExecutionArn {
         machine[5] = "stateMachine";
         machine.join(":")
     }
+}
+
+/// Whether `arn` is the ARN of a resource of Step Functions that has no empty part, at most `max`
+/// bytes, and after the account the parts that `is_resource` accepts.
+pub(super) fn is_states_arn(arn: &str, max: usize, is_resource: fn(&[&str]) -> bool) -> bool {
+    let parts: Vec<_> = arn.split(':').collect();
+    let is_arn =
+        matches!(&parts[..], ["arn", _, "states", _, _, resource @ ..] if is_resource(resource));
+    let is_full = parts.iter().all(|part| !part.is_empty());
+    is_arn && is_full && arn.len() <= max && arn.bytes().all(|b| b.is_ascii_graphic())
 }
 
 impl fmt::Display for ExecutionArn {

@@ -1,5 +1,6 @@
 //! The ARN of a state machine.
 
+use super::execution_arn::is_states_arn;
 use crate::domain::{ExecutionArn, Invalid};
 use std::fmt;
 
@@ -21,15 +22,9 @@ impl StateMachineArn {
     /// [`Invalid`] with the rule.
     pub fn new(arn: impl Into<String>) -> Result<Self, Invalid> {
         let arn = arn.into();
-        let parts: Vec<_> = arn.split(':').collect();
-        let is_arn = matches!(
-            parts[..],
-            ["arn", _, "states", _, _, "stateMachine", _]
-                | ["arn", _, "states", _, _, "stateMachine", _, _]
-        );
-        let is_full = parts.iter().all(|part| !part.is_empty());
-        let is_plain = arn.len() <= Self::LENGTH_MAX && arn.bytes().all(|b| b.is_ascii_graphic());
-        if is_arn && is_full && is_plain {
+        let is_machine =
+            |resource: &[&str]| matches!(resource, ["stateMachine", _] | ["stateMachine", _, _]);
+        if is_states_arn(&arn, Self::LENGTH_MAX, is_machine) {
             Ok(Self(arn))
         } else {
             Err(Invalid { rule: Self::RULE })

@@ -5,15 +5,13 @@
 //! it had started may work on for the time that a task may take to stop.
 
 use super::tasks::{change, exits, has_succeeded, work};
-use super::{Batch, RunTask, TaskRow, TaskState, TaskStatus, holder_of};
+use super::{Batch, RunTask, TaskRow, TaskStatus};
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::slot::{First, Slot, race};
 use crate::witness;
 use crate::world::World;
-use lockstep::domain::{
-    ExecutionArn, ExecutionDescription, ExecutionState, FencingToken, Timestamp,
-};
+use lockstep::domain::{ExecutionArn, ExecutionDescription, ExecutionState, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -61,14 +59,8 @@ impl StartExecution {
             world.linger(500..=60_000).await;
             over = begin(world, execution, &arn, &request.input)?;
         }
-        Ok(Self(RunTask {
-            world: Arc::clone(world),
-            execution: execution.clone(),
-            arn,
-            over,
-            finished: false,
-            timed_out: Arc::clone(timed_out),
-        }))
+        let run = RunTask::of(world, execution, arn, over, timed_out);
+        Ok(Self(run))
     }
 
     /// Waits for the end. An execution that has not succeeded fails the state.
@@ -108,22 +100,7 @@ fn begin(
     let batch: Batch = serde_json::from_value(input["batch"].clone())
         .map_err(|error| invalid(&error.to_string()))?;
     let token = input["lockstep"]["token"].as_u64();
-    let lock = cloud.executions.get(parent).map(|row| row.lock.clone());
-    let row = TaskRow {
-        lock: lock.ok_or_else(|| invalid("no execution"))?,
-        holder: holder_of(parent),
-        token: token.map_or(FencingToken::NONE, FencingToken::from_number),
-        request: None,
-        now: TaskState {
-            version: 1,
-            ..TaskState::default()
-        },
-        requested: world.now(),
-        listed: world.now(),
-        before: Vec::new(),
-        signal: Slot::new(),
-        over: Slot::new(),
-    };
+    let row = TaskRow::new(world, &cloud, parent, token).ok_or_else(|| invalid("no execution"))?;
     let (signal, over) = (row.signal.clone(), row.over.clone());
     cloud.tasks.insert(arn.to_owned(), row);
     drop(cloud);

@@ -1,14 +1,14 @@
 //! `ecs:runTask.sync`: Step Functions starts a task, waits for its end, and stops it when its state
 //! ends before.
 
-use super::{TaskRow, TaskState, holder_of, stop_task, tasks};
+use super::{TaskRow, stop_task, tasks};
 use crate::cloud::Batch;
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::slot::Slot;
 use crate::witness;
 use crate::world::World;
-use lockstep::domain::{ExecutionArn, FencingToken};
+use lockstep::domain::ExecutionArn;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -90,11 +90,11 @@ impl TaskRequest {
 /// A task that a state waits for.
 pub(crate) struct RunTask {
     pub(super) world: Arc<World>,
-    pub(super) execution: ExecutionArn,
+    execution: ExecutionArn,
     pub(super) arn: String,
     pub(super) over: Slot<i64>,
     pub(super) finished: bool,
-    pub(super) timed_out: Arc<AtomicBool>,
+    timed_out: Arc<AtomicBool>,
 }
 
 impl RunTask {
@@ -112,14 +112,24 @@ impl RunTask {
             return Err(Failure::new("ECS.ThrottlingException", "simulated"));
         }
         let (arn, over) = begin_task(world, execution, request)?;
-        Ok(Self {
+        Ok(Self::of(world, execution, arn, over, timed_out))
+    }
+
+    pub(super) fn of(
+        world: &Arc<World>,
+        execution: &ExecutionArn,
+        arn: String,
+        over: Slot<i64>,
+        timed_out: &Arc<AtomicBool>,
+    ) -> Self {
+        Self {
             world: Arc::clone(world),
             execution: execution.clone(),
             arn,
             over,
             finished: false,
             timed_out: Arc::clone(timed_out),
-        })
+        }
     }
 
     /// Waits for the task's end. A container that did not exit with 0 fails the state.
@@ -204,26 +214,17 @@ pub(crate) fn begin_task(
     let token = token.and_then(|token| token.parse().ok());
     let lag = if world.fault(100) { 1500 } else { 0 };
     let mut cloud = locked(&world.cloud);
-    let lock = cloud.executions.get(execution).map(|row| row.lock.clone());
+    let row =
+        TaskRow::new(world, &cloud, execution, token).ok_or_else(|| invalid("no execution"))?;
     let number = cloud.tasks.len();
     let arn = format!(
         "arn:aws:ecs:eu-west-1:1:task/{}/{number:04}",
         request.cluster
     );
     let row = TaskRow {
-        lock: lock.ok_or_else(|| invalid("no execution"))?,
-        holder: holder_of(execution),
-        token: token.map_or(FencingToken::NONE, FencingToken::from_number),
         request: Some(request),
-        now: TaskState {
-            version: 1,
-            ..TaskState::default()
-        },
-        requested: world.now(),
         listed: world.now() + lag,
-        before: Vec::new(),
-        signal: Slot::new(),
-        over: Slot::new(),
+        ..row
     };
     let (signal, over) = (row.signal.clone(), row.over.clone());
     cloud.tasks.insert(arn.clone(), row);

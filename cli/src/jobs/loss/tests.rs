@@ -1,8 +1,7 @@
 use super::*;
-use lockstep::domain::{
-    Container, FencingToken, HolderId, LockKey, Permits, Seconds, StalePolicy, Task, Terms,
-};
+use lockstep::domain::{Container, FencingToken, HolderId, LockKey, Task};
 use lockstep::tasks::{ProtectionAnswer, TasksError};
+use lockstep::testing;
 
 const ARN: &str = "arn:aws:ecs:eu-west-1:1:task/batch/4f0c";
 /// A lease from 0 to 60 s; its heartbeat is overdue after 25 s.
@@ -11,21 +10,7 @@ const LATE: Timestamp = Timestamp::from_millis(26_000);
 const OVER: Timestamp = Timestamp::from_millis(60_000);
 
 fn lease() -> Lease {
-    let terms = Terms {
-        holder: HolderId::new("h").unwrap(),
-        permits: Permits::ONE,
-        lease: Seconds::of(60),
-        heartbeat: Seconds::of(20),
-        max_run: None,
-        no_progress: None,
-        stale: StalePolicy::Terminate,
-        min_interval: None,
-        run_key: None,
-        work: None,
-        retention: Seconds::of(1),
-        parent: None,
-        redrives: 0,
-    };
+    let terms = testing::terms(testing::holder("h"));
     terms.lease(FencingToken::from_number(1), Timestamp::from_millis(0))
 }
 
