@@ -31,21 +31,6 @@ async fn a_paused_lock_lets_runs_wait_and_a_resumed_one_lets_the_first_in() {
 }
 
 #[tokio::test]
-async fn a_release_of_a_paused_lock_lets_nobody_in() {
-    let functions = Functions::new();
-    let grant = functions.granted_with(ask("a")).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
-    functions
-        .command("nightly", Command::Pause(audit_note("deploy")))
-        .await;
-
-    functions.succeed(&grant).await;
-
-    assert!(functions.holders("nightly").await.is_empty());
-    assert_eq!(functions.output("token-b"), None);
-}
-
-#[tokio::test]
 async fn a_frozen_lock_lets_nobody_in_and_says_how_to_clear_it() {
     let functions = Functions::new();
     functions.start(&["a"]);

@@ -16,7 +16,6 @@ mod faulty;
 mod functions;
 mod glossary;
 mod inside;
-mod late_beats;
 mod leases;
 mod lost_task;
 mod ownership;

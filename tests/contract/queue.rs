@@ -1,6 +1,6 @@
 //! The queue: first come, first served; a turn is pushed to the state that waits for it.
 
-use crate::functions::{Functions, key, task_token};
+use crate::functions::{Functions, key};
 use crate::scene::{ask, ask_with, execution, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::RunOutcome;
@@ -60,34 +60,6 @@ async fn a_release_and_the_next_grant_are_one_write() {
     assert_eq!(outcome, Some(RunOutcome::Succeeded));
     let left = functions.store.items(&key("nightly")).waiters;
     assert_eq!(left.len(), 1, "the side item went with the place");
-}
-
-#[tokio::test]
-async fn waiters_get_their_turn_in_the_order_in_which_they_came() {
-    let functions = Functions::new();
-    let first = two_wait(&functions).await;
-
-    functions.succeed(&first).await;
-    functions.wait(1);
-    let second = functions.output("token-b").unwrap()["grant"].clone();
-    functions.succeed(&second).await;
-
-    assert_eq!(functions.holders("nightly").await, [execution("c")]);
-    let third = functions.output("token-c").unwrap()["grant"].clone();
-    assert!(third["token"].as_u64() > second["token"].as_u64());
-}
-
-#[tokio::test]
-async fn a_newcomer_does_not_overtake_the_queue() {
-    let functions = Functions::new();
-    let grant = two_wait(&functions).await;
-    functions.executions.close(&task_token("token-b"));
-    functions.succeed(&grant).await;
-
-    let answer = functions.acquire(ask("d")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-    assert_eq!(answer["holder"], execution("b"));
 }
 
 #[tokio::test]

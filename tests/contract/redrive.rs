@@ -1,9 +1,9 @@
 //! RedriveExecution goes on behind the acquire step, with the grant that the run had.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, audit_note, execution};
+use crate::scene::{ask, ask_with, execution};
 use lockstep::contract::EventKind;
-use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId, RunOutcome};
+use lockstep::domain::{ExecutionEnd, HolderId, RunOutcome};
 use serde_json::{Value, json};
 
 /// `a` died with its heartbeat state and was recovered; then it was redriven an hour later.
@@ -37,17 +37,6 @@ async fn its_heartbeat_gets_the_grant_back_under_the_same_token() {
     assert_eq!(Some(lease.token.number()), grant["token"].as_u64());
     assert_eq!(functions.run_of(&grant).unwrap().end, None);
     assert_eq!(functions.marker("nightly", "tick-6").unwrap().end, None);
-}
-
-#[tokio::test]
-async fn while_it_has_its_grant_back_nobody_else_gets_one() {
-    let functions = Functions::new();
-    let grant = redriven(&functions).await;
-    functions.beat(&grant, "beat-2").await;
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
 }
 
 #[tokio::test]
@@ -141,30 +130,6 @@ async fn after_a_success_there_is_nothing_to_keep() {
 
     assert_eq!(answer["status"], "ended");
     assert_eq!(functions.output("beat-2"), Some(json!({})));
-    assert!(functions.holders("nightly").await.is_empty());
-}
-
-#[tokio::test]
-async fn what_an_operator_took_away_does_not_come_back() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
-    let grant = functions.granted_with(ask("a")).await;
-    functions.beat(&grant, "beat-1").await;
-    let holder = HolderId::new(execution("a")).unwrap();
-    let evict = Evict {
-        holder,
-        audit: audit_note("wrong input"),
-    };
-    functions.command("nightly", Command::Evict(evict)).await;
-    functions.wait(3600);
-
-    let refused = functions.refused_beat(&grant, "beat-2").await;
-
-    assert_eq!(refused, "Lockstep.LeaseLost");
-    assert_eq!(
-        functions.run_of(&grant).unwrap().outcome(),
-        Some(RunOutcome::Evicted)
-    );
     assert!(functions.holders("nightly").await.is_empty());
 }
 

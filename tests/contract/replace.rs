@@ -102,20 +102,6 @@ async fn a_holder_without_tasks_makes_way_at_once() {
 }
 
 #[tokio::test]
-async fn it_goes_before_those_that_wait() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c"]);
-    functions.granted_with(ask_with("a", json!({}))).await;
-    let queue = json!({ "overlap": "queue", "taskToken": "token-c" });
-    functions.acquire(ask_with("c", queue)).await.unwrap();
-
-    functions.acquire(replacing("b", "token-b")).await.unwrap();
-
-    assert_eq!(functions.holders("nightly").await, [execution("b")]);
-    assert_eq!(functions.output("token-c"), None);
-}
-
-#[tokio::test]
 async fn a_run_whose_key_has_had_its_success_replaces_nobody() {
     let functions = Functions::new();
     functions.start(&["a", "b"]);

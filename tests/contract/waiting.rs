@@ -92,26 +92,6 @@ async fn a_waiter_whose_key_succeeded_meanwhile_ends_as_a_duplicate() {
 }
 
 #[tokio::test]
-async fn a_waiter_whose_key_failed_meanwhile_gets_its_turn() {
-    let functions = Functions::new();
-    let keyed = |name, more| {
-        let mut request: Value = more;
-        request["lock"] = json!("nightly");
-        request["holder"] = json!(execution(name));
-        request["runKey"] = json!("tick-6");
-        request
-    };
-    let grant = functions.granted_with(keyed("a", json!({}))).await;
-    let wait = json!({ "overlap": "queue", "taskToken": "token-b" });
-    functions.acquire(keyed("b", wait)).await.unwrap();
-
-    let release = json!({ "grant": grant, "outcome": "failed" });
-    functions.release(release).await.unwrap();
-
-    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
-}
-
-#[tokio::test]
 async fn a_waiter_that_an_operator_sends_away_ends_with_the_reason() {
     let functions = Functions::new();
     one_waits(&functions, json!({})).await;

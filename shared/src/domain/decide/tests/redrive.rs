@@ -15,6 +15,15 @@ fn dead() -> (Scene, crate::domain::FencingToken) {
     (scene, token)
 }
 
+/// A run with a heartbeat state that has failed.
+fn failed() -> (Scene, crate::domain::FencingToken) {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    scene.renew("a", token, 1).unwrap();
+    scene.release("a", RunOutcome::Failed, 5).unwrap();
+    (scene, token)
+}
+
 #[test]
 fn a_redriven_run_gets_its_grant_back_if_nobody_was_granted_since() {
     let (mut scene, token) = dead();
@@ -88,7 +97,7 @@ fn an_evicted_run_does_not_come_back() {
     scene.renew("a", token, 1).unwrap();
     scene.evict("a", 5).unwrap();
 
-    let beat = scene.renew("a", token, 6);
+    let beat = scene.renew("a", token, 3600);
 
     assert!(matches!(beat, Err(Refusal::LeaseLost { .. })), "{beat:?}");
 }
@@ -136,12 +145,12 @@ fn a_redriven_run_that_is_done_before_its_first_heartbeat_leaves_nothing_to_put_
 
 #[test]
 fn a_heartbeat_brings_a_grant_back_fifteen_seconds_after_the_end_and_not_before() {
-    for (second, back) in [(19, false), (20, true)] {
-        let (mut scene, token) = dead();
+    for (second, back) in [(6, false), (19, false), (20, true)] {
+        for (mut scene, token) in [dead(), failed()] {
+            let beat = scene.renew("a", token, second);
 
-        let beat = scene.renew("a", token, second);
-
-        assert_eq!(beat.is_ok(), back, "{second}: {beat:?}");
+            assert_eq!(beat.is_ok(), back, "{second}: {beat:?}");
+        }
     }
 }
 
