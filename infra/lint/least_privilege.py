@@ -70,7 +70,7 @@ def complaints(statement):
     """What is wrong with one policy statement: (key, message) pairs."""
     for key in ("NotAction", "NotResource"):
         if key in statement:
-            yield key, f"{key} allows what nobody named: list what is needed instead"
+            yield key, f"{key} allows actions that the policy does not name: list what is needed instead"
     actions = list(strings(statement.get("Action", [])))
     for action in actions:
         if "*" in action:

@@ -15,8 +15,9 @@ pub(crate) async fn rows(inside: &Inside, flags: &[&str], lock: &str) -> (i32, V
 /// The same for a command that was made elsewhere.
 pub(crate) async fn rows_of(command: Command, lock: &str) -> (i32, Vec<Value>) {
     let (code, out, said) = output(command).await;
-    let told: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {said}"));
-    let rows = told["jobs"].as_array().expect("a list").iter();
+    let listed: Value =
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let rows = listed["jobs"].as_array().expect("a list").iter();
     (
         code,
         rows.filter(|row| row["lock"] == lock).cloned().collect(),
@@ -32,11 +33,13 @@ async fn open_jobs_are_listed_with_task_container_name_and_progress() {
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
     agent.beat(&job, json!({ "progress": "row 7" })).await;
 
-    let (_, told) = rows(&inside, &[], &lock).await;
+    let (_, listed) = rows(&inside, &[], &lock).await;
     agent.end(&job, "succeeded").await;
     let (_, after) = rows(&inside, &[], &lock).await;
 
-    let [row] = &told[..] else { panic!("{told:?}") };
+    let [row] = &listed[..] else {
+        panic!("{listed:?}")
+    };
     assert_eq!(
         (&row["taskArn"], &row["progress"]),
         (&json!(task.arn), &json!("row 7"))
@@ -153,8 +156,8 @@ async fn the_history_of_a_lock_tells_what_became_of_its_runs_newest_first() {
     let (_, table, _) = output(inside.command(&["jobs", "--lock", &lock])).await;
 
     assert_eq!(code, 0, "{said}");
-    let told: Value = serde_json::from_str(&out).expect("JSON");
-    let runs = told["runs"].as_array().expect("a list");
+    let listed: Value = serde_json::from_str(&out).expect("JSON");
+    let runs = listed["runs"].as_array().expect("a list");
     let outcomes: Vec<_> = runs.iter().map(|run| run["outcome"].clone()).collect();
     assert_eq!(outcomes, ["open", "evicted", "failed", "succeeded"]);
     assert!(runs[1]["evidence"].is_string(), "{}", runs[1]);

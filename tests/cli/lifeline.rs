@@ -14,13 +14,13 @@ async fn at_work(inside: &Inside, lock: &str, flags: &[&str]) -> (Started, Fence
     let mut command = inside.run(lock, flags, &["bash", "-c", &writer()]);
     command.envs([resource.variable()]);
     let run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    resource.until_received("work", 3, 20).await;
     (run, resource)
 }
 
 /// The last work came before the lease ended.
 async fn assert_worked_within_lease(inside: &Inside, lock: &str, resource: &FencedResource) {
-    let last = resource.told("work").last().expect("work").at;
+    let last = resource.received("work").last().expect("work").at;
     let end = inside.lease_end(lock).await;
     assert!(last < end, "{last} {end}");
 }
@@ -87,7 +87,7 @@ async fn a_watchdog_that_is_stopped_is_replaced_and_holds_up_neither_renewals_no
 
     until_dead(&[first], 10).await;
     until("work after two leases", 30, async || {
-        let last = resource.told("work").last().map_or(0, |entry| entry.at);
+        let last = resource.received("work").last().map_or(0, |entry| entry.at);
         last > stopped + 10_000
     })
     .await;
@@ -123,7 +123,7 @@ async fn a_run_is_stopped_with_76_when_the_table_is_out_of_reach() {
         .envs([resource.variable()])
         .env("AWS_ENDPOINT_URL_DYNAMODB", wire.endpoint());
     let mut run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    resource.until_received("work", 3, 20).await;
 
     let group = run.children()[0].0;
     wire.close();

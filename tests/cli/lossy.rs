@@ -163,7 +163,7 @@ pub(crate) async fn outlives_a_short_outage(inside: &Inside, place: impl Fn(Comm
     let (proxy, mut run) = behind_proxy(inside, &lock, &flags, &["bash", "-c", WRITE_ON]).await;
     run.envs([resource.variable()]);
     let mut run = Started::of(place(run));
-    resource.until_told("work", 1, 20).await;
+    resource.until_received("work", 1, 20).await;
     let first = inside.lease_end(&lock).await;
     until("a renewal", 20, async || {
         inside.lease_end(&lock).await > first
@@ -177,11 +177,11 @@ pub(crate) async fn outlives_a_short_outage(inside: &Inside, place: impl Fn(Comm
     proxy.cut_connections();
 
     let renewed = now();
-    let told = async || {
-        let last = resource.told("work").last().map_or(0, |entry| entry.at);
+    let received = async || {
+        let last = resource.received("work").last().map_or(0, |entry| entry.at);
         last > renewed + 10_000
     };
-    until("work after the outage", 30, told).await;
+    until("work after the outage", 30, received).await;
     run.signal("TERM").await;
     assert_eq!(run.code().await, 143);
 }
@@ -194,12 +194,12 @@ async fn a_connection_that_falls_silent_does_not_cost_a_short_lease() {
     let (proxy, mut run) = behind_proxy(&inside, &lock, &flags, &["bash", "-c", WRITE_ON]).await;
     run.envs([resource.variable()]);
     let mut run = Started::of(run);
-    resource.until_told("work", 1, 20).await;
+    resource.until_received("work", 1, 20).await;
 
     proxy.cut_connections();
 
-    let told = resource.told("work").len();
-    resource.until_told("work", told + 80, 20).await;
+    let received = resource.received("work").len();
+    resource.until_received("work", received + 80, 20).await;
     run.signal("TERM").await;
     assert_eq!(run.code().await, 143);
 }

@@ -20,7 +20,7 @@ fn writer(inside: &Inside, resource: &FencedResource, lock: &str, role: &str) ->
 /// An active run, and a standby that waits.
 async fn pair(inside: &Inside, resource: &FencedResource, lock: &str) -> (Started, Started) {
     let active = Started::of(writer(inside, resource, lock, "active"));
-    resource.until_told("active", 2, 20).await;
+    resource.until_received("active", 2, 20).await;
     let standby = Started::of(writer(inside, resource, lock, "standby"));
     until("a waiter", 20, async || inside.waiting(lock).await == 1).await;
     (active, standby)
@@ -34,11 +34,11 @@ async fn the_standby_starts_within_the_lease_and_a_second_when_the_active_one_is
 
     let killed = now();
     active.signal("KILL").await;
-    resource.until_told("start", 2, 30).await;
+    resource.until_received("start", 2, 30).await;
 
     let (start, last) = (
-        &resource.told("start")[1],
-        &resource.told("active").pop().expect("work"),
+        &resource.received("start")[1],
+        &resource.received("active").pop().expect("work"),
     );
     eprintln!(
         "figure: killed, the standby starts {} ms later",
@@ -64,13 +64,13 @@ async fn a_frozen_run_that_goes_on_late_cannot_write_and_loses_its_command() {
         signal_to(pid, "STOP").await;
     }
     signal_to(&group, "STOP").await;
-    resource.until_told("standby", 3, 30).await;
+    resource.until_received("standby", 3, 30).await;
     let resumed = now();
     // The command first: what it can do before its guards wake up is what fencing is for.
     signal_to(&group, "CONT").await;
     until("late write", 10, async || {
         resource
-            .told("active")
+            .received("active")
             .iter()
             .any(|entry| entry.at >= resumed)
     })
@@ -83,7 +83,7 @@ async fn a_frozen_run_that_goes_on_late_cannot_write_and_loses_its_command() {
     assert_eq!(active.code().await, 76);
     until_dead(&[command], 5).await;
     let late: Vec<_> = resource
-        .told("active")
+        .received("active")
         .into_iter()
         .filter(|e| e.at >= resumed)
         .collect();
@@ -91,7 +91,7 @@ async fn a_frozen_run_that_goes_on_late_cannot_write_and_loses_its_command() {
         !late.is_empty() && late.iter().all(|entry| !entry.taken),
         "{late:?}"
     );
-    assert!(resource.told("standby").iter().all(|entry| entry.taken));
+    assert!(resource.received("standby").iter().all(|entry| entry.taken));
     drop(standby);
 }
 
@@ -104,10 +104,10 @@ async fn the_standby_starts_at_once_when_the_active_one_ends() {
     active.signal("TERM").await;
     let code = active.code().await;
     let ended = now();
-    resource.until_told("start", 2, 30).await;
+    resource.until_received("start", 2, 30).await;
 
     assert_eq!(code, 143);
-    let wait = resource.told("start")[1].at.saturating_sub(ended);
+    let wait = resource.received("start")[1].at.saturating_sub(ended);
     eprintln!("figure: released, the standby starts {wait} ms later");
     drop(standby);
 }

@@ -24,7 +24,7 @@ async fn unread(
     let mut command = place(command);
     command.stderr(Stdio::piped());
     let run = Started::of(command);
-    resource.until_told("work", 3, 20).await;
+    resource.until_received("work", 3, 20).await;
     run
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn renews_unread(inside: &Inside, place: impl Fn(Command) -> Co
     let first = inside.lease_end(&lock).await;
 
     until("work after the first lease and the next", 30, async || {
-        let last = resource.told("work").last().map_or(0, |entry| entry.at);
+        let last = resource.received("work").last().map_or(0, |entry| entry.at);
         last > first + 6_000
     })
     .await;
@@ -92,7 +92,7 @@ async fn a_log_that_nobody_reads_does_not_hold_up_the_watchdog() {
     run.signal("STOP").await;
 
     until_dead(&[group], 10).await;
-    let last = resource.told("work").last().expect("work").at;
+    let last = resource.received("work").last().expect("work").at;
     let end = inside.lease_end(&lock).await;
     assert!(last < end, "{last} {end}");
 }
@@ -122,7 +122,7 @@ async fn a_group_dies_with_its_guard_although_the_log_has_no_reader() {
     command.envs([resource.variable()]).stderr(Stdio::piped());
     let mut run = Started::of(command);
     run.close_stderr();
-    resource.until_told("work", 3, 20).await;
+    resource.until_received("work", 3, 20).await;
     let group = run.children()[0].0;
     let children = crate::support::children_of(group);
 

@@ -31,13 +31,13 @@ async fn those_who_wait_run_one_by_one_in_the_order_of_their_arrival() {
         assert_eq!(run.code().await, 0);
     }
 
-    let told: Vec<_> = resource
+    let received: Vec<_> = resource
         .entries()
         .into_iter()
         .map(|entry| entry.what)
         .collect();
     assert_eq!(
-        told,
+        received,
         ["start a", "end a", "start b", "end b", "start c", "end c"]
     );
     assert_eq!(
@@ -66,9 +66,9 @@ async fn a_turn_that_is_taken_up_late_begins_with_a_whole_lease() {
     pause(4_000).await;
 
     waiter.signal("CONT").await;
-    resource.until_told("start late", 1, 10).await;
+    resource.until_received("start late", 1, 10).await;
 
-    let start = resource.told("start late")[0].at;
+    let start = resource.received("start late")[0].at;
     let left = inside.lease_end(&lock).await.saturating_sub(start);
     assert!(left > 5_000, "{left} ms of 6 s are left at the start");
 }

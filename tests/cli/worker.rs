@@ -80,8 +80,8 @@ impl Scene {
         until("empty queue", seconds, look).await;
     }
 
-    /// What the resource was told, in order.
-    fn told(&self) -> Vec<String> {
+    /// What the resource received, in order.
+    fn received(&self) -> Vec<String> {
         let entries = self.resource.entries().into_iter();
         entries.map(|entry| entry.what).collect()
     }

@@ -1,4 +1,4 @@
-//! A run key whose run is in flight: whoever brings it again is a duplicate only of a run that lives.
+//! A run key whose run is in flight: a run that brings it again is a duplicate only of a run that lives.
 
 use crate::faulty::Faulty;
 use crate::functions::Functions;

@@ -73,19 +73,19 @@ async fn a_retry_that_asks_before_the_end_of_its_predecessor_shows_learns_of_it(
         (json!({ "parent": execution("caller") }), 4, false),
         (json!({}), 1, false),
     ];
-    for (same, looks, learns) in cases {
+    for (same, calls, learns) in cases {
         let functions = Functions::new();
         functions.start(&["a", "b"]);
         functions.granted_with(run_of("a", same.clone())).await;
         functions.put_task("a", task("t", 1, false));
-        functions.end_late("a", ExecutionEnd::Aborted, looks);
+        functions.end_late("a", ExecutionEnd::Aborted, calls);
         let mut ask = run_of("b", same.clone());
         ask["waitForEnding"] = true.into();
 
         let answer = functions.acquire(ask).await.unwrap();
 
         let is_ending = answer["ending"] == true;
-        assert_eq!(is_ending, learns, "{same}, {looks} looks: {answer}");
+        assert_eq!(is_ending, learns, "{same}, {calls} calls: {answer}");
     }
 }
 
@@ -251,7 +251,7 @@ async fn a_redrive_of_another_grant_is_refused_by_the_field() {
 async fn an_acquire_waits_only_for_an_earlier_attempt_and_a_second_between_two_looks() {
     let parent = json!({ "parent": execution("caller") });
     // What both ask for, whether the later one may wait, how long the earlier one has been silent
-    // and how many looks show it running; how long the answer takes.
+    // and how many calls of DescribeExecution show it running; how long the answer takes.
     let cases = [
         (parent.clone(), true, 0, 3, 3),
         (parent.clone(), true, 0, 1, 1),
@@ -261,12 +261,12 @@ async fn an_acquire_waits_only_for_an_earlier_attempt_and_a_second_between_two_l
         (json!({}), true, 40, 9, 0),
         (json!({}), false, 40, 9, 0),
     ];
-    for (same, waits, silent, looks, expected) in cases {
+    for (same, waits, silent, calls, expected) in cases {
         let functions = Functions::new();
         functions.start(&["a", "b"]);
         functions.granted_with(run_of("a", same.clone())).await;
         functions.put_task("a", task("t", 1, false));
-        functions.end_late("a", ExecutionEnd::Aborted, looks);
+        functions.end_late("a", ExecutionEnd::Aborted, calls);
         functions.wait(silent);
         let mut ask = run_of("b", same.clone());
         ask["waitForEnding"] = waits.into();
@@ -275,7 +275,7 @@ async fn an_acquire_waits_only_for_an_earlier_attempt_and_a_second_between_two_l
         functions.acquire(ask).await.unwrap();
 
         let took = functions.now().millis_since(before) / 1000;
-        assert_eq!(took, expected, "{same}, {waits}, {silent}, {looks}");
+        assert_eq!(took, expected, "{same}, {waits}, {silent}, {calls}");
     }
 }
 
@@ -303,8 +303,8 @@ async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
 
         assert_eq!(answer["status"], "skipped");
         let events = functions.events.kinds();
-        let told = events.contains(&EventKind::RunSkipped);
-        assert_eq!(told, skipped, "ending: {ending}, waits: {waits}");
+        let is_published = events.contains(&EventKind::RunSkipped);
+        assert_eq!(is_published, skipped, "ending: {ending}, waits: {waits}");
         let metrics = functions.metrics.all();
         let counted = metrics.iter().any(|line| line["Skipped"] == 1.0);
         assert_eq!(counted, skipped, "ending: {ending}, waits: {waits}");

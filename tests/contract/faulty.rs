@@ -66,7 +66,7 @@ impl<'a> Faulty<'a> {
         self.shards.lock().unwrap().clone()
     }
 
-    /// The record of `lock` is of a version that nobody can read.
+    /// The record of `lock` is of a version that this one cannot read.
     pub(crate) fn corrupt(functions: &'a Functions, lock: &str) -> Self {
         Self {
             corrupt: Some(key(lock)),

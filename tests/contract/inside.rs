@@ -79,7 +79,7 @@ async fn a_task_that_cannot_be_looked_at_is_judged_by_its_lease_alone() {
     let (functions, _) = late().await;
     functions.tasks.put(&work(), GROUP, task("a", 2, true));
     let denied = TasksError::Denied("not yours".into());
-    functions.tasks.fail_every(TasksCall::Look, denied);
+    functions.tasks.fail_every(TasksCall::Describe, denied);
 
     let early = functions.acquire(ask("b")).await.unwrap();
     functions.wait(62 - LATE);
@@ -130,14 +130,14 @@ async fn who_is_skipped_is_told_how_to_end_a_task_and_of_no_execution_where_ther
     let by_host = functions.acquire(next).await.unwrap();
 
     let arn = task("a", 1, false).arn;
-    let told = by_task["message"].as_str().unwrap();
+    let message = by_task["message"].as_str().unwrap();
     assert!(
-        told.contains(&format!("aws ecs stop-task --cluster batch --task {arn}")),
-        "{told}"
+        message.contains(&format!("aws ecs stop-task --cluster batch --task {arn}")),
+        "{message}"
     );
-    let told = by_host["message"].as_str().unwrap();
+    let message = by_host["message"].as_str().unwrap();
     assert!(
-        told.contains("frees itself") && !told.contains("aws "),
-        "{told}"
+        message.contains("frees itself") && !message.contains("aws "),
+        "{message}"
     );
 }

@@ -1,4 +1,4 @@
-//! A task that nobody answers for: RunTask was accepted and its response lost, or a stop failed.
+//! A task that no run answers for: RunTask was accepted and its response lost, or a stop failed.
 
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, ask, ask_with, execution, execution_event, task, task_event};

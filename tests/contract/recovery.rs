@@ -1,4 +1,4 @@
-//! acquire-lock meets a holder whose heartbeat is overdue: it looks for evidence, and acts on it.
+//! acquire-lock meets a holder whose heartbeat is overdue: it gathers evidence, and acts on it.
 
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution};

@@ -122,9 +122,9 @@ impl Functions {
     }
 
     /// The same, but DescribeExecution reports it only after so many more calls.
-    pub(crate) fn end_late(&self, name: &str, end: ExecutionEnd, looks: u32) {
+    pub(crate) fn end_late(&self, name: &str, end: ExecutionEnd, calls: u32) {
         let ended = ExecutionState::Ended(end);
-        self.executions.set_late(&arn(name), ended, looks);
+        self.executions.set_late(&arn(name), ended, calls);
     }
 
     /// A task of `name`'s run is as given from now on.

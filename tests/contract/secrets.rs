@@ -1,4 +1,4 @@
-//! A task token lets whoever has it end a state: it shows in no log line, event or error.
+//! A task token suffices to end a state: it shows in no log line, event or error.
 
 use crate::bad_input::with;
 use crate::faulty::Faulty;

@@ -98,7 +98,7 @@ async fn a_frozen_lock_stays_so_after_its_run_is_over_until_it_is_resumed() {
         .await
         .unwrap_err();
     functions
-        .command("nightly", Command::Resume(audit_note("looked")))
+        .command("nightly", Command::Resume(audit_note("checked")))
         .await;
     let open = functions.acquire(ask_with("b", json!({}))).await.unwrap();
 

@@ -74,10 +74,10 @@ async fn a_holder_that_could_not_be_stopped_is_not_told_of_as_stopped() {
     let answer = functions.acquire(ask("b")).await.unwrap();
 
     assert_eq!(answer["status"], "skipped");
-    let told = functions.events.published();
+    let published = functions.events.published();
     assert!(
-        !told.iter().any(|e| e.kind == EventKind::RunStopped),
-        "{told:?}"
+        !published.iter().any(|e| e.kind == EventKind::RunStopped),
+        "{published:?}"
     );
 }
 
@@ -105,7 +105,7 @@ async fn a_holder_that_cannot_be_asked_about_is_left_and_somebody_is_told() {
     let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
     functions
         .executions
-        .fail_every(ExecutionsCall::Look, throttled);
+        .fail_every(ExecutionsCall::Describe, throttled);
     functions.wait(62);
 
     let answer = functions.acquire(ask("b")).await.unwrap();

@@ -1,4 +1,4 @@
-//! The reaper's sweep: what no event told.
+//! The reaper's sweep: what no event reported.
 
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution, waiting};
@@ -161,7 +161,7 @@ async fn a_lock_whose_holder_cannot_be_asked_comes_up_again_after_half_a_minute(
     let functions = Functions::new();
     functions.granted_with(ask("a")).await;
     functions.end("a", ExecutionEnd::Failed);
-    functions.lose_next(ExecutionsCall::Look);
+    functions.lose_next(ExecutionsCall::Describe);
     functions.wait(62);
 
     let first = functions.sweep().await;

@@ -300,7 +300,7 @@ async fn a_waiter_that_is_not_known_or_cannot_be_asked_keeps_its_turn_for_its_le
         functions.executions.close(&task_token("token-b"));
         functions.executions.forget(&arn("b"));
         if throttled {
-            functions.lose_next(ExecutionsCall::Look);
+            functions.lose_next(ExecutionsCall::Describe);
         }
 
         functions.succeed(&grant).await;

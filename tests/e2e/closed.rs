@@ -1,4 +1,4 @@
-//! A lock that an operator pauses: holders finish, nobody new starts.
+//! A lock that an operator pauses: holders finish, no new run starts.
 
 use crate::support::{at_work, in_queue, runs_after};
 use crate::{ran_alone, stack};
@@ -12,7 +12,7 @@ async fn a_paused_lock_lets_its_holder_finish_and_waiters_in_once_it_is_resumed(
     stack.pause_lock(&lock, "the database is moved").await;
     let waits = in_queue(&stack, &input, 1).await;
     assert!(stack.wait(&first.arn, 30).await.ran(), "a holder finishes");
-    assert_eq!(stack.held(&lock).await, 0, "nobody is let in");
+    assert_eq!(stack.held(&lock).await, 0, "no run is granted a permit");
     assert_eq!(stack.waiting(&lock).await, 1);
 
     let refused = stack.run(&input, 20).await;
@@ -25,9 +25,12 @@ async fn a_paused_lock_lets_its_holder_finish_and_waiters_in_once_it_is_resumed(
     stack.resume_lock(&lock, "the database is back").await;
     runs_after(&stack, "a resumption", &lock, &waits, resumed).await;
     ran_alone(&stack, &lock, 2).await;
-    let told = stack.outcomes(&lock).await;
+    let outcomes = stack.outcomes(&lock).await;
     for word in ["paused", "resumed"] {
-        assert!(told.iter().any(|told| told == word), "{word} in {told:?}");
+        assert!(
+            outcomes.iter().any(|outcome| outcome == word),
+            "{word} in {outcomes:?}"
+        );
     }
 }
 

@@ -19,7 +19,7 @@ async fn bad_input_names_the_field_and_does_nothing() {
         let tasks = stack.tasks(lock).await;
         assert!(tasks.is_empty(), "{field} started {tasks:?}");
     }
-    // The look at ECS finds what did run, or the test above could not fail.
+    // DescribeTasks finds what did run, or the test above could not fail.
     let lock = unique("good");
     let good = stack.run(&stack.batch_input(&lock).seconds(0.2), 30).await;
     assert!(good.ran(), "{good:?}");

@@ -60,8 +60,8 @@ async fn stopped(habits: &[Habit]) {
     assert_eq!(stack.wait(&first.arn, 10).await.status, "ABORTED");
     runs_after(&stack, "StopExecution", &lock, &next, killed).await;
     let records = ran_alone(&stack, &lock, 2).await;
-    let told = records.iter().any(|r| r.event == Event::Sigterm);
-    assert!(told, "a SIGTERM in {records:?}");
+    let is_signalled = records.iter().any(|r| r.event == Event::Sigterm);
+    assert!(is_signalled, "a SIGTERM in {records:?}");
 
     let entry = died_with(&stack, &lock, first.token, &first.task).await;
     let (outcome, evidence) = ending(&entry);
@@ -157,11 +157,11 @@ async fn outlived(habits: &[Habit]) {
     stack.abort(&first.arn).await;
     runs_after(&stack, "a stray task", &lock, &next, killed).await;
 
-    let told = stack.task(&stray).await;
-    assert_eq!(told["lastStatus"], "STOPPED", "{told}");
-    let reason = told["stoppedReason"].as_str().unwrap_or_default();
-    assert!(reason.contains(&lock), "stopped by Lockstep: {told}");
-    assert_eq!(told["containers"][0]["exitCode"], 137, "{told}");
+    let response = stack.task(&stray).await;
+    assert_eq!(response["lastStatus"], "STOPPED", "{response}");
+    let reason = response["stoppedReason"].as_str().unwrap_or_default();
+    assert!(reason.contains(&lock), "stopped by Lockstep: {response}");
+    assert_eq!(response["containers"][0]["exitCode"], 137, "{response}");
     let stopped = stack.stopped_at(&stray).await.expect("its end");
     let records = stack.records(&lock).await;
     let start = runs(&records).last().expect("the next run").start;
@@ -179,8 +179,8 @@ async fn died_with(stack: &Stack, lock: &str, token: u64, task: &str) -> Run {
     let entry = stack.whole_entry(lock, token, 15).await;
     let noted = entry.task.as_ref().expect("the task");
     assert!(noted.arn.ends_with(task), "{noted:?}, not {task}");
-    let told = stack.task(task).await;
-    let container = told["containers"][0]["runtimeId"].as_str();
-    assert_eq!(noted.runtime_id.as_deref(), container, "{told}");
+    let response = stack.task(task).await;
+    let container = response["containers"][0]["runtimeId"].as_str();
+    assert_eq!(noted.runtime_id.as_deref(), container, "{response}");
     entry
 }

@@ -1,4 +1,4 @@
-//! Events of AWS that never come: the sweep finds what they would have told.
+//! Events of AWS that never come: the sweep finds what they would have reported.
 
 use crate::support::{at_work, in_queue, runs_after};
 use crate::{ran_alone, stack};
@@ -21,7 +21,7 @@ async fn without_events_the_sweep_recovers_a_dead_run() {
     // end of the execution, leaves the lock to one that is 30 s later.
     let (mut sweeps, deadline) = (0, deadline(30));
     while stack.waiting(&lock).await > 0 {
-        assert!(now() < deadline, "{sweeps} sweeps let nobody in");
+        assert!(now() < deadline, "{sweeps} sweeps granted no permit");
         let swept = stack.invoke(reaper, &json!({ "sweep": true })).await;
         assert!(swept.is_ok(), "{swept:?}");
         sweeps += 1;

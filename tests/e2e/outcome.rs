@@ -64,10 +64,10 @@ async fn the_callers_overrides_reach_the_task_and_its_output_comes_back_unchange
 
     let ended = stack.run(&input, 30).await;
     assert!(ended.ran(), "{ended:?}");
-    let told = &ended.output;
-    let overrides = told["Overrides"]["ContainerOverrides"].as_array();
-    assert!(overrides.expect("a list").contains(&side), "{told}");
-    let group = told["Group"].as_str().unwrap_or_default();
+    let response = &ended.output;
+    let overrides = response["Overrides"]["ContainerOverrides"].as_array();
+    assert!(overrides.expect("a list").contains(&side), "{response}");
+    let group = response["Group"].as_str().unwrap_or_default();
     assert!(group.starts_with("lockstep:"), "group {group}");
 
     let records = stack.records(&lock).await;
@@ -83,7 +83,7 @@ async fn the_callers_overrides_reach_the_task_and_its_output_comes_back_unchange
 
     let bare = bare_run(&stack, &asked).await;
     let names = |value: &Value| value.as_object().map(|map| map.keys().cloned().collect());
-    let names: [Option<Vec<String>>; 2] = [names(told), names(&bare)];
+    let names: [Option<Vec<String>>; 2] = [names(response), names(&bare)];
     assert_eq!(names[0], names[1], "fields with Lockstep and without");
 }
 

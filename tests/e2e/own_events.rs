@@ -20,8 +20,8 @@ async fn a_rule_gets_what_became_of_runs_with_lock_holder_reason_and_advice() {
     let next = in_queue(&stack, &input, 1).await;
     let full = stack.run(&input.clone().queued(), 20).await;
     assert_eq!(full.error, "Lockstep.QueueFull", "{full:?}");
-    let told = feed.wait(&stack, "Lockstep Queue Full", 15).await;
-    assert_eq!(told["holder"], full.arn, "{told}");
+    let queue_full = feed.wait(&stack, "Lockstep Queue Full", 15).await;
+    assert_eq!(queue_full["holder"], full.arn, "{queue_full}");
 
     let killed = now();
     stack.abort(&first.arn).await;
@@ -29,7 +29,7 @@ async fn a_rule_gets_what_became_of_runs_with_lock_holder_reason_and_advice() {
     assert_eq!(recovered["holder"], first.arn, "{recovered}");
     assert_eq!(recovered["token"], first.token, "{recovered}");
     runs_after(&stack, "StopExecution", &lock, &next, killed).await;
-    for event in [&skipped, &told, &recovered] {
+    for event in [&skipped, &queue_full, &recovered] {
         assert_eq!(event["lock"], lock);
         let advice = event["advice"].as_str().unwrap_or_default();
         assert!(!advice.is_empty(), "{event}");

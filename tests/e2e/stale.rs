@@ -56,8 +56,8 @@ async fn under_yield_a_hung_run_goes_on_without_its_permit() {
     assert!(stack.wait(&next, 30).await.ran());
     assert!(stack.wait(&first.arn, 30).await.ran(), "it runs on");
     let records = stack.records_with_ends(&lock).await;
-    let told = records.iter().any(|r| r.event == Event::Sigterm);
-    assert!(!told, "nobody is stopped: {records:?}");
+    let is_signalled = records.iter().any(|r| r.event == Event::Sigterm);
+    assert!(!is_signalled, "no task is stopped: {records:?}");
     assert_eq!(overlaps(&records, 1), 1, "the policy's price: {records:?}");
     let tokens: Vec<_> = runs(&records).iter().map(|run| run.token()).collect();
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
@@ -87,11 +87,14 @@ async fn under_hold_a_hung_run_freezes_the_lock_until_an_operator_resumes_it() {
     assert!(stack.wait(&first.arn, 30).await.ran(), "the run goes on");
     let still = stack.run(&input, 20).await;
     assert_eq!(still.error, "Lockstep.LockFrozen", "{still:?}");
-    stack.resume_lock(&lock, "looked at it: only slow").await;
+    stack.resume_lock(&lock, "checked: only slow").await;
     assert!(stack.run(&input, 30).await.ran());
     ran_alone(&stack, &lock, 2).await;
-    let told = stack.outcomes(&lock).await;
+    let outcomes = stack.outcomes(&lock).await;
     for word in ["frozen", "resumed", "succeeded"] {
-        assert!(told.iter().any(|told| told == word), "{word} in {told:?}");
+        assert!(
+            outcomes.iter().any(|outcome| outcome == word),
+            "{word} in {outcomes:?}"
+        );
     }
 }

@@ -21,7 +21,7 @@ async fn counted() -> (Stack, Functions, Wire) {
     (stack, functions, wire)
 }
 
-/// Tells the requests since it told last.
+/// Prints the requests since its last report.
 fn tell(what: &str, count: usize, began: u64, wire: &Wire) {
     let (counts, took) = (wire.take_counts(), now() - began);
     let each = f64::from(counts.values().sum::<u32>()) / count as f64;

@@ -84,7 +84,7 @@ pub(crate) async fn runs_after(stack: &Stack, what: &str, lock: &str, arn: &str,
     eprintln!("figure: {what}: the next container starts {millis} ms after it");
 }
 
-/// Nobody holds the lock in the end, and it can be used.
+/// The lock has no holder in the end, and it can be used.
 pub(crate) async fn is_usable(stack: &Stack, input: &BatchInput) {
     stack.wait_free(input.lock(), 30).await;
     let ended = stack.run(&input.clone().seconds(0.2), 30).await;

@@ -123,8 +123,8 @@ async fn a_table_that_is_not_there_is_denied() {
 
 #[tokio::test]
 async fn a_dynamodb_out_of_reach_is_unavailable() {
-    let nobody = client("http://127.0.0.1:1", Retries::Off).await;
-    let store = DynamoStore::new(nobody, "locks".into());
+    let unreachable = client("http://127.0.0.1:1", Retries::Off).await;
+    let store = DynamoStore::new(unreachable, "locks".into());
     let lock = LockKey::new("nightly").unwrap();
 
     let error = store.load(&lock).await.unwrap_err();

@@ -163,7 +163,7 @@ impl Fixture {
         drop(self.wire.take_counts());
     }
 
-    /// The requests since the last look, as `operation count` sorted by name.
+    /// The requests since the last call, as `operation count` sorted by name.
     pub(crate) fn requests(&self) -> Vec<String> {
         let counts = self.wire.take_counts().into_iter();
         counts

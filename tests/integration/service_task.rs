@@ -71,8 +71,8 @@ impl Service {
     /// What ECS says of the protection of the service's task.
     async fn is_protected(&self) -> bool {
         let ask = json!({ "cluster": self.cluster, "tasks": [self.task.as_str()] });
-        let told = call("GetTaskProtection", ask).await;
-        told["protectedTasks"][0]["protectionEnabled"] == true
+        let response = call("GetTaskProtection", ask).await;
+        response["protectedTasks"][0]["protectionEnabled"] == true
     }
 
     async fn remove(self, others: &[&TaskArn]) {

@@ -1,5 +1,5 @@
 //! The real client on a wire that fails three requests in ten, in every way that a wire fails:
-//! nobody is granted twice, and no lock is left behind.
+//! no run is granted twice, and no lock is left behind.
 
 mod journal;
 mod microburst;

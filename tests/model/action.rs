@@ -42,7 +42,7 @@ pub(crate) enum Action {
     CheckDies(Who),
     /// The sweep finds a waiter and a free permit.
     Sweep,
-    /// The sweep can do nothing and looks again later.
+    /// The sweep finds nothing to do and sets the time of the next one.
     LookAgain,
     Pause,
     Resume,

@@ -29,13 +29,13 @@ impl World {
                 let Some(who) = self.who(&acquire.terms.holder) else {
                     return;
                 };
-                // The function ends the waiting state by its task token, whoever called.
+                // The function ends the waiting state by its task token, for any caller.
                 let heard = match &acquire.task_token {
                     Some(token) => waits_as(state, who, token),
                     None => slot == Slot::Own(who) && state.executions[who].phase == Phase::Asking,
                 };
                 if heard {
-                    self.told(state, who, result);
+                    self.answered(state, who, result);
                 }
             }
             (Command::Renew(_), Slot::Own(who)) => self.beaten(state, who, &result),
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    fn told(&self, state: &mut State, who: Who, result: Result<Outcome, Refusal>) {
+    fn answered(&self, state: &mut State, who: Who, result: Result<Outcome, Refusal>) {
         let may_wait = self.plans[who].waits() && state.executions[who].phase == Phase::Asking;
         match result {
             Ok(Outcome::Granted { lease } | Outcome::AlreadyHeld { lease }) => {

@@ -25,7 +25,7 @@ impl World {
             Stage::Acts(answer) => return Some(*answer),
         };
         let stage = loop {
-            // A registration that nobody can look at is one step with the request behind it.
+            // A registration that no other call can read is one step with the request behind it.
             let registers = matches!(attempt.request(), Request::Register(_));
             let unseen = registers && !self.is_seen(state, slot);
             let reply = self.carry(state, &command, attempt.request());
@@ -80,7 +80,7 @@ impl World {
         reply
     }
 
-    /// Whether others may look at the waiter behind this call between its registration and its
+    /// Whether others may read the side item of the waiter behind this call between its registration and its
     /// next step.
     fn is_seen(&self, state: &State, slot: Slot) -> bool {
         let (Slot::Own(who) | Slot::Late(who, _)) = slot else {

@@ -1,6 +1,6 @@
 //! The protocol under every order of steps: an exhaustive model.
 //!
-//! The checker looks at every state that a small world can reach. The world runs the real code:
+//! The checker visits every state that a small world can reach. The world runs the real code:
 //! each call is the deployed `protocol::Attempt`, stepped one request at a time, and the table is
 //! `LockItems`. Around it stand a few executions, a reaper, a sweep and an operator.
 //!

@@ -1,4 +1,4 @@
-//! Faults that the model must find: a decision on a doctored look, a write under a weaker guard, or
+//! Faults that the model must find: a decision on altered evidence, a write under a weaker guard, or
 //! a check that takes in too little.
 
 use lockstep::domain::{Assign, Change, Clause, Command, LockRecord, Update};
@@ -14,13 +14,13 @@ pub(crate) enum Mutant {
     TokenUnchecked,
     /// An arrival does not see who waits.
     QueueUnseen,
-    /// A hand-over does not look whether its waiter still waits.
+    /// A hand-over does not check whether its waiter still waits.
     TicketUnguarded,
     /// A recovery empties the queue.
     QueueDropped,
     /// A hand-over leaves the side item of its waiter.
     SideItemKept,
-    /// A release that cannot hand over does not have the sweep look.
+    /// A release that cannot hand over does not make the lock due for the sweep.
     DueForgotten,
     /// A stop is committed whatever has become of the lease since.
     StopUnguarded,

@@ -177,7 +177,7 @@ impl World {
         }
         if record.can_grant(now) && !record.queue.is_empty() {
             actions.push(Action::Sweep);
-        } else if state.left.looks > 0 {
+        } else if state.left.idle_sweeps > 0 {
             actions.push(Action::LookAgain);
         }
     }

@@ -75,15 +75,15 @@ pub(crate) const WORKERS: &str = "no more work goes on than there are permits";
 pub(crate) const TOKENS: &str = "every grant has a larger token than all before";
 pub(crate) const LEASES: &str = "a lease ends by its holder, true evidence or an operator";
 pub(crate) const TICKETS: &str = "who waits keeps its ticket until its turn";
-pub(crate) const TURNS: &str = "turns come by ticket, and nobody goes past the queue";
+pub(crate) const TURNS: &str = "waiters are granted permits by ticket, and no run passes the queue";
 pub(crate) const TICKET_ONCE: &str = "no ticket is given out twice";
 pub(crate) const RECORD: &str = "every record keeps its rules";
-pub(crate) const DUE: &str = "the sweep looks in time while somebody holds or waits";
+pub(crate) const DUE: &str = "a lock with a holder or a waiter is due for the sweep in time";
 pub(crate) const SUCCESS_ONCE: &str = "a run key has one success";
 pub(crate) const ANSWERED: &str = "every call comes to an outcome or a refusal";
 pub(crate) const ANSWERED_SO: &str = "a grant that a call makes is answered as one";
 pub(crate) const LIVE: &str =
-    "nobody stops work under a live lease, but for a run that replaces it";
+    "no work is stopped under a live lease, but for a run that replaces it";
 pub(crate) const WORK_ONCE: &str = "the work of a run key succeeds once, whatever is recorded";
 pub(crate) const AT_WORK: &str =
     "no permit is freed while its work goes on, but by its policy, its lease's end or an operator";
@@ -95,7 +95,7 @@ pub(crate) const STRANDED: &str = "a free permit and a waiter do not stay apart"
 pub(crate) const TIDY: &str = "no side item and no task token is left behind";
 pub(crate) const ENDS: &str = "a path comes to its end";
 pub(crate) const FREE: &str = "the lock becomes free";
-pub(crate) const SERVED: &str = "whoever waits and lives gets its turn";
+pub(crate) const SERVED: &str = "each waiter that lives is granted a permit";
 
 impl World {
     /// A holder relies on its lease by its own clock, which may be slow.

@@ -1,4 +1,4 @@
-//! What the world looks like between two steps.
+//! The state of the world between two steps.
 
 use crate::inspect::Doing;
 use crate::watch::Rule;
@@ -100,7 +100,7 @@ impl Budget {
         beats: 0,
         timeouts: 0,
         orders: 0,
-        looks: 0,
+        idle_sweeps: 0,
         leaps: 0,
         dims: 0,
         news: 0,
@@ -146,7 +146,7 @@ pub(crate) const LATE: u8 = 1;
 pub(crate) enum Slot {
     /// The call that an execution waits for.
     Own(Who),
-    /// A call that nobody waits for any more: the caller timed out, ended, or a copy was delivered.
+    /// A call that no execution waits for any more: the caller timed out, ended, or a copy was delivered.
     Late(Who, u8),
     /// The sweep's, or what an earlier call left to do.
     Sweep(u8),
@@ -197,8 +197,8 @@ pub(crate) struct Budget {
     pub(crate) timeouts: u8,
     /// Words of an operator.
     pub(crate) orders: u8,
-    /// The sweep finds nothing to do and looks again later.
-    pub(crate) looks: u8,
+    /// Sweeps of a lock that find nothing to do, which only set the time of the next one.
+    pub(crate) idle_sweeps: u8,
     /// Time passes to the next moment at which something is due, although others could act.
     pub(crate) leaps: u8,
     /// What a check learns is late by one change, or nothing.

@@ -66,7 +66,7 @@ impl World {
             | Action::CheckDies(_) => return self.act_as_reaper(state, action),
             Action::Sweep => Self::make(state, Slot::Sweep(0), Command::HandOver),
             Action::LookAgain => {
-                state.left.looks -= 1;
+                state.left.idle_sweeps -= 1;
                 Self::make(state, Slot::Sweep(0), Command::Reschedule);
             }
             Action::Pause | Action::Resume | Action::Evict(_) => self.give_order(state, action),

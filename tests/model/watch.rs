@@ -71,11 +71,11 @@ impl World {
             state.broken.insert(Rule::Record);
         }
         let first_end = new.holders.values().map(|lease| lease.expires_at).min();
-        let looked_past = self.budget.looks > 0;
+        let is_swept_idle = self.budget.idle_sweeps > 0;
         let late = new
             .due
             .zip(first_end)
-            .is_some_and(|(due, end)| due > end.plus(CLOCK_SKEW) && !looked_past);
+            .is_some_and(|(due, end)| due > end.plus(CLOCK_SKEW) && !is_swept_idle);
         if new.is_idle() != new.due.is_none() || late {
             state.broken.insert(Rule::NotDue);
         }

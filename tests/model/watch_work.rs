@@ -132,7 +132,7 @@ impl World {
     }
 
     /// The work of `who` is being stopped, or its execution. That of an execution that is over has
-    /// nobody that relies on the lease, and what is left of an attempt before is in its own way.
+    /// no run that relies on the lease, and what is left of an attempt before is in its own way.
     pub(crate) fn watch_stop(&self, state: &mut State, who: Who) {
         let execution = &state.executions[who];
         if matches!(execution.phase, Phase::Over(_)) || execution.resuming {

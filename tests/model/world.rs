@@ -37,7 +37,7 @@ pub(crate) struct Plan {
 pub(crate) struct World {
     pub(crate) permits: u8,
     pub(crate) plans: Vec<Plan>,
-    /// Seconds that pass although nobody waits for it.
+    /// Seconds that pass although no call waits for them.
     pub(crate) ticks: u64,
     /// Whether a clock may be a second slow.
     pub(crate) skew: bool,
@@ -47,12 +47,12 @@ pub(crate) struct World {
     pub(crate) quick_calls: bool,
     /// Whether a check is one step that no other comes in between.
     pub(crate) quick_checks: bool,
-    /// Whether work that nobody waits for may come to an end of its own before it is stopped.
+    /// Whether work that no state waits for may come to an end of its own before it is stopped.
     pub(crate) own_ends: bool,
     pub(crate) budget: Budget,
     pub(crate) mutant: Mutant,
     pub(crate) names: Vec<(HolderId, WaiterId)>,
-    /// Which answers came up. For the report only: no step looks at it.
+    /// Which answers came up. For the report only: no step reads it.
     pub(crate) reached: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 

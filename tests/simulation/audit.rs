@@ -18,7 +18,7 @@ use lockstep::domain::{Change, LockKey, LockRecord};
 /// What is wrong, if anything.
 type Verdict = Result<(), String>;
 
-/// Looks at one write of a lock.
+/// Checks one write of a lock.
 pub(crate) fn committed(
     world: &World,
     lock: &LockKey,

@@ -69,9 +69,9 @@ pub(crate) struct TaskRow {
     pub(crate) listed: u64,
     /// What it was like before, and until when.
     pub(crate) before: Vec<(u64, TaskState)>,
-    /// Tells the container to stop.
+    /// The order to stop, for the container.
     pub(crate) signal: Slot<()>,
-    /// Tells whoever waits for the end.
+    /// Has the exit code, for the state that waits for the end.
     pub(crate) over: Slot<i64>,
 }
 

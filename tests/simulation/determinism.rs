@@ -9,7 +9,7 @@ fn a_seed_always_tells_the_same_story() {
         let first = live_through(seed);
         let second = live_through(seed);
 
-        assert!(first.trace == second.trace, "seed {seed} told two stories");
+        assert!(first.trace == second.trace, "seed {seed} gives two traces");
         assert!(
             first.trace.lines().count() > 20,
             "seed {seed} tells nothing"

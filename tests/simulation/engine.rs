@@ -60,7 +60,7 @@ impl Engine {
         locked(&self.inner).now
     }
 
-    /// Starts a job. It first runs when whoever started it pauses.
+    /// Starts a job. It first runs when the job that started it pauses.
     pub(crate) fn spawn(&self, job: impl Future<Output = ()> + Send + 'static) -> JobId {
         let mut inner = locked(&self.inner);
         inner.next += 1;

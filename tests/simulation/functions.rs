@@ -144,7 +144,7 @@ impl Events for SimEvents {
             let of = event
                 .holder
                 .as_ref()
-                .map_or("nobody", |holder| holder.as_str());
+                .map_or("no holder", |holder| holder.as_str());
             let of = of.rsplit(':').next().unwrap_or_default();
             self.0.note(
                 "event",

@@ -9,13 +9,13 @@ use lockstep::domain::{
 };
 use std::sync::Arc;
 
-/// How often the operator looks, in milliseconds.
-const LOOK: u64 = 45_000;
+/// Time between two checks by the operator, in milliseconds.
+const CHECK_EVERY: u64 = 45_000;
 
-/// Looks after one lock as long as the world lasts.
+/// Operates one lock as long as the world lasts.
 pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
     loop {
-        world.linger(LOOK..=2 * LOOK).await;
+        world.linger(CHECK_EVERY..=2 * CHECK_EVERY).await;
         let Some(record) = world.store.items(&lock).record else {
             continue;
         };
@@ -46,7 +46,7 @@ async fn clear(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
         }
         evict(world, lock, holder).await;
     }
-    carry_out(world, lock, Command::Resume(audit_note("looked at"))).await;
+    carry_out(world, lock, Command::Resume(audit_note("checked"))).await;
 }
 
 /// Anybody who holds the lock, or who waits.

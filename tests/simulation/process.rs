@@ -76,7 +76,7 @@ async fn work(world: &Arc<World>, plan: &Plan, grant: &Grant) {
             world.note(&plan.name, format_args!("stands still for {length} ms"));
             world.sleep(length).await;
         }
-        // It does not look at the clock before it writes: that is what the token is for.
+        // It does not read the clock before it writes: that is what the token is for.
         if !resource::write(world, &plan.lock, grant.token, &plan.name) {
             return;
         }

@@ -141,7 +141,7 @@ pub(crate) async fn sweep(world: Arc<World>) {
     }
 }
 
-/// Whether every lock is free and nobody waits.
+/// Whether every lock is free and no run waits.
 pub(crate) fn all_idle(world: &World, locks: &[LockKey]) -> bool {
     let idle = |lock| {
         world

@@ -27,7 +27,7 @@ pub(crate) fn write(world: &World, lock: &LockKey, token: FencingToken, who: &st
     drop(audit);
     let Some((holder, over)) = grant else {
         world.break_promise(format!(
-            "{lock}: {who} works under {token}, which nobody granted"
+            "{lock}: {who} works under {token}, which no write granted"
         ));
         return taken;
     };
@@ -95,8 +95,8 @@ fn zombie(world: &World, record: Option<&LockRecord>, who: &str, why: &str, take
     let beside = record
         .filter(|record| record.permits == Permits::ONE)
         .and_then(|record| record.holders.keys().next());
-    let beside = beside.map_or("nobody", |holder| holder.as_str());
-    if beside != "nobody" {
+    let beside = beside.map_or("no other", |holder| holder.as_str());
+    if beside != "no other" {
         world.count("zombies beside a holder");
     }
     let fate = if taken { "taken" } else { "refused" };

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// permit is not left unused is bounded elsewhere, by the witness.
 const CALM: u64 = 150 * 60_000;
 
-/// A world is looked at so often, in milliseconds.
+/// Time between two checks of a world, in milliseconds.
 const STEP: u64 = 60_000;
 
 /// What came of a seed.

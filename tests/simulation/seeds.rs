@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// How many worlds are lived through when nobody says otherwise.
+/// Number of worlds by default.
 const SEEDS: u64 = 1000;
 
 /// After so many broken worlds, no more are needed.
@@ -40,7 +40,7 @@ const AT_LEAST: [(&str, u64); 39] = [
     ("zombies refused", 400),
     ("stops: replaced", 250),
     ("stops: the execution has ended", 1000),
-    ("looks at a queue", 2000),
+    ("queues checked", 2000),
     ("lost answers", 2000),
     ("late writes", 350),
     ("busy", 800),

@@ -94,5 +94,5 @@ fn work_under_a_token_without_a_grant_is_noticed() {
     resource::write(&table.world, &table.lock, token(5), "somebody");
 
     let broken = table.world.broken().unwrap_or_default();
-    assert!(broken.contains("which nobody granted"), "{broken}");
+    assert!(broken.contains("which no write granted"), "{broken}");
 }

@@ -1,4 +1,4 @@
-//! The lock table as a network and a loaded service make it look.
+//! The lock table behind a network, on a loaded service.
 
 use crate::audit;
 use crate::engine::locked;

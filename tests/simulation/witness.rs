@@ -2,7 +2,7 @@
 //!
 //! What a lease, a permit or a success is, it takes from requests, from the functions' answers,
 //! from exit codes and from the time. The lock table is what it judges; it believes the table one
-//! thing only, that the lock is closed until an operator has looked.
+//! thing only, that the lock is closed until an operator has checked it.
 
 mod copies;
 mod excuse;

@@ -63,7 +63,7 @@ pub fn now() -> u64 {
     SystemClock.now().millis()
 }
 
-/// Waits between two looks.
+/// Waits between two checks.
 pub async fn pause(millis: u64) {
     SystemClock.sleep(Duration::from_millis(millis)).await;
 }
@@ -78,11 +78,11 @@ pub fn deadline(seconds: u64) -> u64 {
     now() + PATIENCE * seconds * 1000
 }
 
-/// Waits until `look` returns true, which takes at most `seconds` on an idle machine. Returns how
+/// Waits until `condition` holds, which takes at most `seconds` on an idle machine. Returns how
 /// many milliseconds it took.
-pub async fn until(what: &str, seconds: u64, look: impl AsyncFn() -> bool) -> u64 {
+pub async fn until(what: &str, seconds: u64, condition: impl AsyncFn() -> bool) -> u64 {
     let (begin, deadline) = (now(), deadline(seconds));
-    while !look().await {
+    while !condition().await {
         assert!(now() < deadline, "no {what} in {seconds} s");
         pause(50).await;
     }

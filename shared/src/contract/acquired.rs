@@ -86,7 +86,7 @@ pub struct Oldest {
 pub struct Skipped {
     /// The lock.
     pub lock: String,
-    /// Who holds it; nothing while nobody does.
+    /// The oldest holder, if the lock has one.
     #[serde(flatten)]
     pub oldest: Oldest,
     /// How many hold a permit.
@@ -116,7 +116,7 @@ pub struct Queued {
     pub position: usize,
     /// How many wait, the caller counted.
     pub queue_length: usize,
-    /// Who holds it; nothing while nobody does.
+    /// The oldest holder, if the lock has one.
     #[serde(flatten)]
     pub oldest: Oldest,
     /// The same in a sentence.
@@ -132,7 +132,7 @@ pub struct GaveUp {
     pub lock: String,
     /// How many wait still.
     pub queue_length: usize,
-    /// Who holds it; nothing while nobody does.
+    /// The oldest holder, if the lock has one.
     #[serde(flatten)]
     pub oldest: Oldest,
     /// The same in a sentence.

@@ -31,7 +31,7 @@ pub enum Stale {
     Terminate,
     /// It loses the permit and runs on.
     Yield,
-    /// The lock is frozen until an operator has looked.
+    /// The lock is frozen until an operator resumes it.
     Hold,
 }
 

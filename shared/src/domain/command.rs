@@ -212,7 +212,7 @@ pub struct Freeze {
     pub retention: Seconds,
 }
 
-/// Who changes a lock from outside of a run, and why: an operator, or the recovery.
+/// The actor and the reason of a change of a lock from outside of a run: by an operator or by recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AuditNote {
     /// The operator, or the service that acts for one.
@@ -228,7 +228,7 @@ pub struct AuditNote {
 pub struct Evict {
     /// The holder or waiter.
     pub holder: HolderId,
-    /// Who evicts, and why.
+    /// The actor and the reason.
     pub audit: AuditNote,
 }
 

@@ -21,7 +21,7 @@ pub struct EventDetail {
     pub token: Option<u64>,
     /// What happened, and why.
     pub reason: String,
-    /// What whoever reads this can do.
+    /// What an operator can do.
     pub advice: String,
     /// When it happened.
     pub at: String,
@@ -68,7 +68,7 @@ mod tests {
             holder: None,
             token: None,
             reason: reason.into(),
-            advice: "look".into(),
+            advice: "resume it".into(),
             at: Timestamp::from_millis(1_767_225_600_000),
             state: None,
         }
@@ -87,7 +87,8 @@ mod tests {
 
         let at = "2026-01-01T00:00:00Z";
         let bare = json(&bare);
-        let expected = json!({"lock": "nightly", "reason": "late", "advice": "look", "at": at});
+        let expected =
+            json!({"lock": "nightly", "reason": "late", "advice": "resume it", "at": at});
         assert_eq!(bare, expected);
         assert_eq!(json(&full)["holder"], "a");
         assert_eq!(json(&full)["token"], 7);

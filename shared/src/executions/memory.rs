@@ -39,7 +39,7 @@ pub enum ExecutionsCall {
     /// [`Executions::running`].
     Running,
     /// [`Executions::describe`].
-    Look,
+    Describe,
     /// [`Executions::names_lock`].
     NamesLock,
     /// [`Executions::stop`].
@@ -92,10 +92,10 @@ impl MemoryExecutions {
         lock(&self.inner).ended_at.insert(execution.clone(), at);
     }
 
-    /// Sets the state of `execution`, which [`Executions::describe`] reports only after `looks` more
+    /// Sets the state of `execution`, which [`Executions::describe`] reports only after `calls` more
     /// calls: DescribeExecution is eventually consistent.
-    pub fn set_late(&self, execution: &ExecutionArn, state: ExecutionState, looks: u32) {
-        let late = (looks, state);
+    pub fn set_late(&self, execution: &ExecutionArn, state: ExecutionState, calls: u32) {
+        let late = (calls, state);
         lock(&self.inner).late.insert(execution.clone(), late);
     }
 
@@ -176,7 +176,7 @@ impl Executions for MemoryExecutions {
         &self,
         execution: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
-        self.faults.strike(&ExecutionsCall::Look)?;
+        self.faults.strike(&ExecutionsCall::Describe)?;
         let mut inner = lock(&self.inner);
         let seen = inner.known.get(execution).map(|(_, state)| *state);
         let state = match inner.late.remove(execution) {
@@ -187,8 +187,8 @@ impl Executions for MemoryExecutions {
                     .and_modify(|known| known.1 = state);
                 Some(state)
             }
-            Some((looks, state)) => {
-                inner.late.insert(execution.clone(), (looks - 1, state));
+            Some((calls, state)) => {
+                inner.late.insert(execution.clone(), (calls - 1, state));
                 seen
             }
             None => seen,

@@ -66,13 +66,13 @@ pub enum Ownership {
 /// The evidence about a holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Evidence {
-    /// Of its execution.
+    /// The observation of its execution.
     pub execution: ExecutionObservation,
-    /// Of itself, where it is a task and not an execution.
+    /// The observation of the holder itself, if it is a task and not an execution.
     pub task: TaskObservation,
-    /// Of its work.
+    /// The observation of its work.
     pub work: WorkObservation,
-    /// Of the execution that waits to replace it, where there is one.
+    /// The observation of the execution that waits to replace it, if there is one.
     pub replacer: ExecutionObservation,
     /// Whether that run's time to wait is over. It stays in the queue until its next request or a
     /// hand-over.

@@ -39,7 +39,7 @@ pub enum TasksCall {
     /// [`Tasks::of_group`].
     OfGroup,
     /// [`Tasks::describe`].
-    Look,
+    Describe,
     /// [`Tasks::stop`].
     Stop,
     /// [`Tasks::protect`].
@@ -120,7 +120,7 @@ impl Tasks for MemoryTasks {
     }
 
     async fn describe(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
-        self.faults.strike(&TasksCall::Look)?;
+        self.faults.strike(&TasksCall::Describe)?;
         let inner = lock(&self.inner);
         let mut placed = inner.placed.iter();
         let found = placed.find(|placed| placed.task.arn == task.as_str());

@@ -18,16 +18,16 @@ impl HostTask {
     /// A task of a service, or a standalone one.
     pub(crate) async fn start(inside: &Inside, service: Option<&str>) -> Self {
         let body = json!({ "service": service });
-        let told = inside
+        let response = inside
             .stack
             .rest("ecs", "POST", "/_lockstack/agent/task", body)
             .await;
-        assert_eq!(told.status, 200, "{told:?}");
+        assert_eq!(response.status, 200, "{response:?}");
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
-        let variables = told.body["environment"].as_object().expect("variables");
+        let variables = response.body["environment"].as_object().expect("variables");
         Self {
-            arn: text(&told.body["taskArn"]),
-            cluster: text(&told.body["clusterArn"]),
+            arn: text(&response.body["taskArn"]),
+            cluster: text(&response.body["clusterArn"]),
             environment: variables
                 .iter()
                 .map(|(name, value)| (name.clone(), text(value)))
@@ -43,28 +43,28 @@ impl HostTask {
     /// How long a minute of its protection lasts.
     pub(crate) async fn minute(&self, inside: &Inside, seconds: u64) {
         let body = json!({ "minuteSeconds": seconds, "task": self.arn });
-        let told = inside
+        let response = inside
             .stack
             .rest("ecs", "POST", "/_lockstack/agent", body)
             .await;
-        assert_eq!(told.status, 200, "{told:?}");
+        assert_eq!(response.status, 200, "{response:?}");
     }
 
     /// Orders the next calls of this task to its agent endpoint to go wrong.
     pub(crate) async fn fault(&self, inside: &Inside, kind: &str, times: u32) {
         let body = json!({ "agent": kind, "times": times, "task": self.arn, "method": "PUT" });
-        let told = inside
+        let response = inside
             .stack
             .rest("ecs", "POST", "/_lockstack/faults", body)
             .await;
-        assert_eq!(told.status, 200, "{told:?}");
+        assert_eq!(response.status, 200, "{response:?}");
     }
 
     /// What was asked of its protection so far: on or off.
     pub(crate) async fn asked(&self, inside: &Inside) -> Vec<bool> {
         let path = format!("/_lockstack/agent?task={}", self.arn);
-        let told = inside.stack.rest("ecs", "GET", &path, Value::Null).await;
-        let calls = told.body["calls"].as_array().expect("a list").iter();
+        let response = inside.stack.rest("ecs", "GET", &path, Value::Null).await;
+        let calls = response.body["calls"].as_array().expect("a list").iter();
         let puts = calls.filter(|call| call["method"] == "PUT");
         puts.map(|call| call["body"]["ProtectionEnabled"].as_bool().expect("a flag"))
             .collect()
@@ -82,8 +82,8 @@ impl HostTask {
     /// Whether ECS protects it.
     pub(crate) async fn is_protected(&self, inside: &Inside) -> bool {
         let ask = json!({ "cluster": self.cluster, "tasks": [self.arn] });
-        let told = ecs(inside, "GetTaskProtection", ask).await;
-        told["protectedTasks"][0]["protectionEnabled"] == true
+        let response = ecs(inside, "GetTaskProtection", ask).await;
+        response["protectedTasks"][0]["protectionEnabled"] == true
     }
 
     /// Stops it.
@@ -92,8 +92,8 @@ impl HostTask {
         ecs(inside, "StopTask", ask).await;
         let look = json!({ "cluster": self.cluster, "tasks": [self.arn] });
         until("end of the task", 20, async || {
-            let told = ecs(inside, "DescribeTasks", look.clone()).await;
-            told["tasks"][0]["lastStatus"] == "STOPPED"
+            let response = ecs(inside, "DescribeTasks", look.clone()).await;
+            response["tasks"][0]["lastStatus"] == "STOPPED"
         })
         .await;
     }

@@ -19,10 +19,10 @@ async fn a_job_without_a_beat_is_told_to_stop_while_its_lease_is_still_good() {
         .expect("a time")
         .millis();
 
-    let told = agent.poll(&job, 60).await;
+    let response = agent.poll(&job, 60).await;
     let at = now();
 
-    assert_eq!(told.body["state"], "lost", "{told:?}");
+    assert_eq!(response.body["state"], "lost", "{response:?}");
     assert!(at < expires_at, "{at} {expires_at}");
     let beat = agent.beat(&job, json!({})).await;
     assert_eq!(beat.error(), (410, "Lockstep.LeaseLost"));
@@ -91,11 +91,11 @@ async fn a_table_out_of_reach_is_told_and_then_the_job_has_to_stop_in_time() {
 
     proxy.close();
     let beat = agent.beat(&job, json!({ "progress": "row 1" })).await;
-    let told = agent.poll(&job, 60).await;
+    let response = agent.poll(&job, 60).await;
     let at = now();
 
     assert_eq!(beat.error(), (503, "Lockstep.Unavailable"));
-    assert_eq!(told.body["state"], "lost", "{told:?}");
+    assert_eq!(response.body["state"], "lost", "{response:?}");
     let record = inside.record(&lock).await.expect("a record");
     let lease = record.holders.values().next().expect("nobody has freed it");
     assert!(at < lease.expires_at.millis(), "{at} {lease:?}");
@@ -116,10 +116,10 @@ async fn time_and_progress_are_limits_however_well_a_job_beats() {
             .await;
         agent.beat(&job, json!({})).await;
 
-        let told = agent.poll(&job, 60).await;
+        let response = agent.poll(&job, 60).await;
 
-        let reason = told.body["reason"].as_str().unwrap_or_default();
-        assert!(reason.contains(limit), "{told:?}");
+        let reason = response.body["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains(limit), "{response:?}");
     }
 }
 

@@ -42,12 +42,12 @@ async fn a_job_without_beats_counts_until_its_lease_is_over_and_not_longer() {
         .begin(json!({ "name": "export", "lock": lock("agent-lapsed"), "leaseSeconds": 8 }))
         .await;
 
-    let told = agent.poll(&job, 60).await;
+    let response = agent.poll(&job, 60).await;
     let while_it_stops = task.is_protected(&inside).await;
     task.until_protected(&inside, false, 10).await;
 
     assert_eq!(
-        (told.body["state"].as_str(), while_it_stops),
+        (response.body["state"].as_str(), while_it_stops),
         (Some("lost"), true)
     );
     assert_eq!(task.asked(&inside).await, [true, false]);

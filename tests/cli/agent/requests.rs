@@ -128,8 +128,8 @@ async fn a_web_page_is_not_answered() {
         assert_eq!(answer.error(), (403, "Agent.Forbidden"), "{headers:?}");
     }
     let by_name = ["Host: example.com"];
-    let told = on_socket.send("GET", "/v1/health", &by_name, "").await;
-    assert_eq!(told.status, 200, "no name leads a browser to a socket");
+    let response = on_socket.send("GET", "/v1/health", &by_name, "").await;
+    assert_eq!(response.status, 200, "no name leads a browser to a socket");
     assert!(inside.record(&lock).await.is_none());
 }
 
@@ -155,7 +155,7 @@ async fn nobody_learns_the_id_of_a_job_but_who_began_it() {
     let agent = Agent::start(&inside, &[]).await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
-    let told = [
+    let response = [
         agent.get("/v1/jobs").await,
         agent.get("/v1/health").await,
         agent.ask(json!({ "name": "other", "lock": lock })).await,
@@ -164,8 +164,8 @@ async fn nobody_learns_the_id_of_a_job_but_who_began_it() {
             .await,
     ];
 
-    assert_eq!(told[0].body["jobs"][0]["lock"], json!(lock));
-    for answer in told {
+    assert_eq!(response[0].body["jobs"][0]["lock"], json!(lock));
+    for answer in response {
         assert!(!answer.body.to_string().contains(job.job()), "{answer:?}");
     }
     assert!(!job.body["holder"].to_string().contains(job.job()));
@@ -176,10 +176,10 @@ async fn the_api_describes_itself() {
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;
 
-    let told = agent.get("/v1/openapi.yaml").await;
+    let response = agent.get("/v1/openapi.yaml").await;
 
     let own = std::fs::read_to_string(lockstep_tests::repository().join("docs/agent.openapi.yaml"));
-    assert_eq!(told.body, Value::from(own.expect("the description")));
+    assert_eq!(response.body, Value::from(own.expect("the description")));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use lockstep_tests::stack::until;
 use serde_json::json;
 
 /// Where the pipe for progress is, in a container with a read-only root file system whose user no
-/// file of the image knows. Tells also what the table was told through it.
+/// file of the image knows. Returns also the requests to the table through it.
 async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
     let lock = lock("bare");
     let script = format!(
@@ -44,9 +44,9 @@ async fn a_read_only_container_from_scratch_has_its_pipe_where_it_can_be_written
     let nothing = pipe_of(&fleet, |work| work).await;
     let volume = pipe_of(&fleet, scratch).await;
     // A volume of ECS belongs to root; this user exists in no file of the image.
-    let nobody = pipe_of(&fleet, |work| scratch(work).with("user", "1000:1000")).await;
+    let unprivileged = pipe_of(&fleet, |work| scratch(work).with("user", "1000:1000")).await;
 
     assert!(nothing.starts_with("/dev/shm/"), "{nothing}");
     assert!(volume.starts_with("/tmp/"), "{volume}");
-    assert!(nobody.starts_with("/dev/shm/"), "{nobody}");
+    assert!(unprivileged.starts_with("/dev/shm/"), "{unprivileged}");
 }

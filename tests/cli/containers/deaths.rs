@@ -51,10 +51,10 @@ async fn the_next_in_line_starts_before_the_lease_ends_when_a_container_is_kille
     let (outcome, evidence) = ending(&run);
     assert_eq!(outcome, RunOutcome::Recovered, "{run:?}");
     assert!(evidence.to_lowercase().contains("stopped"), "{evidence}");
-    let told = run.task.expect("the task");
-    assert_eq!(told.arn, first.arn);
-    assert_eq!(told.runtime_id, Some(container));
-    assert_eq!(told.exit_code, Some(137));
+    let recorded = run.task.expect("the task");
+    assert_eq!(recorded.arn, first.arn);
+    assert_eq!(recorded.runtime_id, Some(container));
+    assert_eq!(recorded.exit_code, Some(137));
 }
 
 #[tokio::test]

@@ -95,12 +95,12 @@ async fn a_first_process_lists_what_another_container_holds() {
     fleet.until_held(&lock, 1, 20).await;
 
     let jobs = fleet.command(&["jobs", "--json"]);
-    let (code, told) = rows_of(first(&fleet, &jobs, &[]), &lock).await;
+    let (code, rows) = rows_of(first(&fleet, &jobs, &[]), &lock).await;
 
-    assert_eq!((code, told.len()), (0, 1), "{told:?}");
+    assert_eq!((code, rows.len()), (0, 1), "{rows:?}");
     let record = fleet.record(&lock).await.expect("a record");
     let name = record.holders.keys().next().expect("a holder").as_str();
-    assert_eq!(told[0]["holder"], name);
+    assert_eq!(rows[0]["holder"], name);
     holder.signal("TERM").await;
     assert_eq!(holder.code().await, 143);
 }

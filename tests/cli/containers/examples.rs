@@ -61,14 +61,14 @@ impl Worker {
             "ApproximateNumberOfMessagesNotVisible",
         ];
         let body = json!({ "QueueUrl": self.outputs[output], "AttributeNames": names });
-        let told = self.sqs("GetQueueAttributes", body).await;
-        let count = |name: &&str| told["Attributes"][*name].as_str()?.parse::<u64>().ok();
+        let received = self.sqs("GetQueueAttributes", body).await;
+        let count = |name: &&str| received["Attributes"][*name].as_str()?.parse::<u64>().ok();
         names.iter().filter_map(count).sum()
     }
 
     async fn until_done(&self, name: &str) {
         self.resource
-            .until_told(&format!("done {name}"), 1, 40)
+            .until_received(&format!("done {name}"), 1, 40)
             .await;
     }
 }
@@ -85,7 +85,7 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
         worker.until_done(name).await;
     }
     worker.send("long", 12.0).await;
-    worker.resource.until_told("start long", 1, 30).await;
+    worker.resource.until_received("start long", 1, 30).await;
     let protected = fleet.is_protected(&old).await;
 
     let deployed = now();
@@ -108,7 +108,7 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
     let dead = worker.depth("DeadLettersUrl").await;
     fleet.remove(&service).await;
 
-    let done = worker.resource.told("done long")[0].at;
+    let done = worker.resource.received("done long")[0].at;
     eprintln!(
         "figure: a deployment while a message is at work: done {} ms after it, the old task ends {} ms later",
         done - deployed,
@@ -119,8 +119,11 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
     assert_eq!(ended.task["stopCode"], "ServiceSchedulerInitiated");
     for name in ["a", "b", "c", "d", "e", "f", "long"] {
         for event in ["start", "done"] {
-            let told = worker.resource.told(&format!("{event} {name}"));
-            assert!(told.len() == 1 && told[0].taken, "{event} {name}: {told:?}");
+            let received = worker.resource.received(&format!("{event} {name}"));
+            assert!(
+                received.len() == 1 && received[0].taken,
+                "{event} {name}: {received:?}"
+            );
         }
     }
 }

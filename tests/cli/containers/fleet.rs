@@ -47,9 +47,9 @@ impl Fleet {
     /// Registers a task definition; answers its ARN.
     pub(super) async fn define(&self, work: &Work) -> String {
         let request = work.request(&self.common);
-        let told = self.ecs("RegisterTaskDefinition", request).await;
-        let arn = told["taskDefinition"]["taskDefinitionArn"].as_str();
-        arn.unwrap_or_else(|| panic!("no task definition: {told}"))
+        let response = self.ecs("RegisterTaskDefinition", request).await;
+        let arn = response["taskDefinition"]["taskDefinitionArn"].as_str();
+        arn.unwrap_or_else(|| panic!("no task definition: {response}"))
             .to_owned()
     }
 
@@ -61,9 +61,9 @@ impl Fleet {
             "launchType": "FARGATE",
             "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
         });
-        let told = self.ecs("RunTask", ask).await;
-        let arn = told["tasks"][0]["taskArn"].as_str();
-        Task::of(arn.unwrap_or_else(|| panic!("no task started: {told}")))
+        let response = self.ecs("RunTask", ask).await;
+        let arn = response["tasks"][0]["taskArn"].as_str();
+        Task::of(arn.unwrap_or_else(|| panic!("no task started: {response}")))
     }
 
     /// Starts a task that waits in line, and waits until it is the one that makes `count`.

@@ -26,21 +26,21 @@ async fn a_container_that_wakes_up_late_is_fenced_off_and_ends_with_76() {
         work.env("LEDGER_PORT", port).env("ROLE", role)
     };
     let active = fleet.start(&work("active")).await;
-    resource.until_told("active", 5, 30).await;
+    resource.until_received("active", 5, 30).await;
     let standby = fleet.start_in_line(&lock, &work("standby"), 1).await;
 
     let frozen = now();
     fleet.docker("pause", &active).await;
-    resource.until_told("standby", 20, 40).await;
+    resource.until_received("standby", 20, 40).await;
     // It was never seen to stop, so its lease alone made it give way.
     let status = fleet.stack().task(&active.arn).await["lastStatus"].clone();
     let resumed = now();
     fleet.docker("unpause", &active).await;
     let ended = fleet.ended(&active, 20).await;
 
-    let begun = resource.told("standby")[0].at;
+    let begun = resource.received("standby")[0].at;
     let late: Vec<_> = resource
-        .told("active")
+        .received("active")
         .into_iter()
         .filter(|e| e.at >= resumed)
         .collect();
@@ -53,7 +53,7 @@ async fn a_container_that_wakes_up_late_is_fenced_off_and_ends_with_76() {
     );
     assert_eq!((status.as_str(), ended.code), (Some("RUNNING"), 76));
     assert!(late.iter().all(|entry| !entry.taken), "{late:?}");
-    assert!(resource.told("standby").iter().all(|entry| entry.taken));
+    assert!(resource.received("standby").iter().all(|entry| entry.taken));
     fleet.stop(&standby).await;
     assert_eq!(fleet.ended(&standby, 20).await.code, 143);
 }

@@ -37,12 +37,12 @@ async fn a_task_of_a_service_is_protected_while_its_batch_works_and_not_after() 
     fleet.remove(&service).await;
     assert!(during, "{asked:?}");
     assert_eq!(ended.code, 0, "{:#?}", fleet.lines(&task).await);
-    let told: Vec<_> = asked
+    let requests: Vec<_> = asked
         .iter()
         .map(|call| (call.enable, call.minutes))
         .collect();
     // The record's lease of 88 s in whole minutes; cleared before the task was over.
-    assert_eq!(told, [(true, Some(2)), (false, None)], "{asked:?}");
+    assert_eq!(requests, [(true, Some(2)), (false, None)], "{asked:?}");
     let cleared = &asked[1].answer["protection"]["ProtectionEnabled"];
     assert_eq!(cleared, false, "{asked:?}");
     assert!(asked[1].at <= ended.at, "{asked:?} {ended:?}");

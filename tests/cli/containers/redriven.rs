@@ -18,8 +18,8 @@ async fn guarded_inside(fleet: &Fleet, lock: &str) -> BatchInput {
 
 /// The tasks of a lock's executions.
 async fn tasks(fleet: &Fleet, lock: &str) -> Vec<Task> {
-    let told = fleet.stack().tasks(lock).await;
-    let arns = told.iter().filter_map(|task| task["taskArn"].as_str());
+    let tasks = fleet.stack().tasks(lock).await;
+    let arns = tasks.iter().filter_map(|task| task["taskArn"].as_str());
     arns.map(Task::of).collect()
 }
 

@@ -40,7 +40,7 @@ async fn a_task_of_no_service_starts_nothing_where_protection_is_required_and_sa
     assert_eq!(warned.count(), 1, "{lines:#?}");
 }
 
-/// One service and one lock for each refusal; the agent is told before the task asks.
+/// One service and one lock for each refusal; the agent is set up before the task asks.
 async fn refused(fleet: &Fleet, mode: &str, reason: &str, times: u32) -> (i64, bool, Vec<String>) {
     let lock = lock("refused");
     let (first, _) = fleet
@@ -90,8 +90,8 @@ async fn best_effort_works_whatever_the_refusal_and_names_it() {
 
         assert_eq!((code, worked), (0, true), "{reason}: {lines:#?}");
         // An answer that never comes is not waited for.
-        let told = reason == "hang" || lines.iter().any(|line| line.contains(named));
-        assert!(told, "{reason}: {lines:#?}");
+        let is_logged = reason == "hang" || lines.iter().any(|line| line.contains(named));
+        assert!(is_logged, "{reason}: {lines:#?}");
     }
 }
 

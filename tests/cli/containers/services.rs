@@ -57,8 +57,8 @@ impl Fleet {
     /// The tasks of a service that are not asked to stop.
     pub(super) async fn tasks_of(&self, service: &Service) -> Vec<Task> {
         let ask = json!({ "serviceName": service.name, "desiredStatus": "RUNNING" });
-        let told = self.ecs("ListTasks", ask).await;
-        let arns = told["taskArns"].as_array().into_iter().flatten();
+        let response = self.ecs("ListTasks", ask).await;
+        let arns = response["taskArns"].as_array().into_iter().flatten();
         arns.filter_map(Value::as_str).map(Task::of).collect()
     }
 
@@ -81,17 +81,20 @@ impl Fleet {
 
     /// Whether ECS protects a task now.
     pub(super) async fn is_protected(&self, task: &Task) -> bool {
-        let told = self
+        let response = self
             .ecs("GetTaskProtection", json!({ "tasks": [task.arn] }))
             .await;
-        told["protectedTasks"][0]["protectionEnabled"] == true
+        response["protectedTasks"][0]["protectionEnabled"] == true
     }
 
     /// What a task asked the agent to set, in the order of time.
     pub(super) async fn asked(&self, task: &Task) -> Vec<Call> {
         let path = format!("/_lockstack/agent?task={}", task.arn);
-        let told = self.stack().rest("agent", "GET", &path, Value::Null).await;
-        let calls = told.body["calls"].as_array().cloned().unwrap_or_default();
+        let response = self.stack().rest("agent", "GET", &path, Value::Null).await;
+        let calls = response.body["calls"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         let puts = calls.into_iter().filter(|call| call["method"] == "PUT");
         puts.map(|call| Call {
             at: call["time"].as_f64().unwrap_or_default() as u64,
@@ -115,10 +118,10 @@ impl Fleet {
     }
 
     async fn admin(&self, path: &str, order: Value) {
-        let told = self
+        let response = self
             .stack()
             .rest("agent", "POST", path, order.clone())
             .await;
-        assert_eq!(told.status, 200, "{path} {order}: {}", told.body);
+        assert_eq!(response.status, 200, "{path} {order}: {}", response.body);
     }
 }

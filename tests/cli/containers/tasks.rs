@@ -36,9 +36,9 @@ impl Task {
 
     /// Id of its container, as the engine and the metadata endpoint have it.
     pub(super) async fn runtime_id(&self, stack: &Stack) -> String {
-        let told = stack.task(&self.arn).await;
-        let id = told["containers"][0]["runtimeId"].as_str();
-        id.unwrap_or_else(|| panic!("{} has no container yet: {told}", self.arn))
+        let response = stack.task(&self.arn).await;
+        let id = response["containers"][0]["runtimeId"].as_str();
+        id.unwrap_or_else(|| panic!("{} has no container yet: {response}", self.arn))
             .to_owned()
     }
 }
@@ -47,12 +47,12 @@ impl Fleet {
     /// How a task ended; nothing while it runs.
     pub(super) async fn end_of(&self, task: &Task) -> Option<Ended> {
         let at = self.stack().stopped_at(&task.arn).await?;
-        let told = self.stack().task(&task.arn).await;
-        let code = told["containers"][0]["exitCode"].as_i64();
+        let response = self.stack().task(&task.arn).await;
+        let code = response["containers"][0]["exitCode"].as_i64();
         Some(Ended {
-            code: code.unwrap_or_else(|| panic!("no exit code: {told}")),
+            code: code.unwrap_or_else(|| panic!("no exit code: {response}")),
             at,
-            task: told,
+            task: response,
         })
     }
 

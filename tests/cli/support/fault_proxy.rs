@@ -9,7 +9,7 @@ use tokio::sync::watch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Open,
-    /// Requests alone: what is asked for is done, and nobody is told.
+    /// Requests alone: the request is executed, and its response is lost.
     Requests,
     /// Nothing.
     Closed,

@@ -71,15 +71,15 @@ impl FencedResource {
     }
 
     /// What came that says `what`.
-    pub(crate) fn told(&self, what: &str) -> Vec<Entry> {
+    pub(crate) fn received(&self, what: &str) -> Vec<Entry> {
         let all = self.entries();
         all.into_iter().filter(|entry| entry.what == what).collect()
     }
 
     /// Waits until `what` was said `count` times.
-    pub(crate) async fn until_told(&self, what: &str, count: usize, seconds: u64) {
+    pub(crate) async fn until_received(&self, what: &str, count: usize, seconds: u64) {
         let name = format!("{count} entries {what:?}");
-        until(&name, seconds, async || self.told(what).len() >= count).await;
+        until(&name, seconds, async || self.received(what).len() >= count).await;
     }
 
     async fn serve(&self, stream: TcpStream) {

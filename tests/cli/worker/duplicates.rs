@@ -18,7 +18,7 @@ async fn a_message_whose_work_has_succeeded_is_deleted_and_not_run() {
     scene.until_empty(30).await;
     let log = worker.end().await;
 
-    assert_eq!(scene.told(), ["start"]);
+    assert_eq!(scene.received(), ["start"]);
     assert!(log.contains("skipped: ") && log.contains("A-7"), "{log}");
 }
 
@@ -34,9 +34,9 @@ async fn a_worker_that_dies_before_it_can_delete_leaves_a_message_that_is_not_ru
     command.env("AWS_ENDPOINT_URL_SQS", proxy.endpoint());
     let mut first = Worker::of(command, log);
     scene.send(BODY).await;
-    scene.resource.until_told("start", 1, 30).await;
-    until("lock", 10, async || scene.told().len() == 2).await;
-    let lock = scene.told().remove(1);
+    scene.resource.until_received("start", 1, 30).await;
+    until("lock", 10, async || scene.received().len() == 2).await;
+    let lock = scene.received().remove(1);
 
     proxy.close();
     go.give();
@@ -47,7 +47,7 @@ async fn a_worker_that_dies_before_it_can_delete_leaves_a_message_that_is_not_ru
     scene.until_empty(60).await;
     let log = second.end().await;
 
-    assert_eq!(scene.resource.told("start").len(), 1);
+    assert_eq!(scene.resource.received("start").len(), 1);
     assert!(log.contains("skipped: "), "{log}");
 }
 
@@ -59,17 +59,17 @@ async fn a_duplicate_is_not_run_beside_the_first_and_is_deleted_after_it() {
     let flags = [&ONCE[..], &["--concurrency", "2"]].concat();
     let worker = scene.worker(&flags, &script);
     scene.send(BODY).await;
-    scene.resource.until_told("start", 1, 30).await;
+    scene.resource.until_received("start", 1, 30).await;
 
     scene.send(BODY).await;
     worker.until_logged("skipped: ", 30).await;
-    let told_while_in_flight = scene.told();
+    let received_while_in_flight = scene.received();
     go.give();
     scene.until_empty(60).await;
     let log = worker.end().await;
 
-    assert_eq!(told_while_in_flight, ["start"]);
-    assert_eq!(scene.told(), ["start", "end"]);
+    assert_eq!(received_while_in_flight, ["start"]);
+    assert_eq!(scene.received(), ["start", "end"]);
     assert!(log.contains("host:"), "the holder is named: {log}");
 }
 
@@ -84,6 +84,6 @@ async fn a_failure_leaves_its_key_free_and_a_success_does_not() {
     scene.until_empty(60).await;
     worker.end().await;
 
-    assert_eq!(scene.told(), ["start 1", "start 2", "start 3"]);
+    assert_eq!(scene.received(), ["start 1", "start 2", "start 3"]);
     assert_eq!(scene.queue.dead(&scene.inside.stack).await, [""; 0]);
 }

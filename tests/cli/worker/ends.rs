@@ -13,7 +13,7 @@ async fn a_command_that_does_not_finish_is_stopped_and_its_message_is_another_wo
     let stubborn = "trap 'say term' TERM; say start; while :; do sleep 0.1; done";
     let first = scene.worker(&LONG, stubborn);
     scene.send("work").await;
-    scene.resource.until_told("start", 1, 30).await;
+    scene.resource.until_received("start", 1, 30).await;
     let group = first.process.children()[0].0;
 
     let log = first.end().await;
@@ -22,7 +22,7 @@ async fn a_command_that_does_not_finish_is_stopped_and_its_message_is_another_wo
     scene.until_empty(60).await;
     second.end().await;
 
-    assert_eq!(scene.told(), ["start", "term", "again 2"]);
+    assert_eq!(scene.received(), ["start", "term", "again 2"]);
     assert!(!was_alive && log.contains("given back"), "{log}");
 }
 
@@ -33,14 +33,14 @@ async fn a_command_may_finish_within_the_grace_and_its_message_is_deleted() {
     let script = format!("trap 'say term' TERM; say start; {} say end", go.wait());
     let mut worker = scene.worker(&["--grace", "60s"], &script);
     scene.send("work").await;
-    scene.resource.until_told("start", 1, 30).await;
+    scene.resource.until_received("start", 1, 30).await;
 
     worker.process.signal("TERM").await;
     worker.until_logged("no more messages", 10).await;
     // It would be received if anybody still did.
     scene.send("later").await;
     go.give();
-    scene.resource.until_told("end", 1, 30).await;
+    scene.resource.until_received("end", 1, 30).await;
     until("only the later message", 30, async || {
         scene
             .queue
@@ -52,7 +52,7 @@ async fn a_command_may_finish_within_the_grace_and_its_message_is_deleted() {
     worker.process.signal("TERM").await;
 
     assert_eq!(worker.process.code().await, 143);
-    assert_eq!(scene.told(), ["start", "end"]);
+    assert_eq!(scene.received(), ["start", "end"]);
 }
 
 #[tokio::test]
@@ -62,13 +62,13 @@ async fn a_message_of_a_worker_that_was_killed_is_run_again_after_its_orphan_is_
     let writer = "say start; sleep 300 & while :; do say work; sleep 0.05; done";
     let mut first = scene.worker(&flags, writer);
     scene.send("work").await;
-    scene.resource.until_told("work", 3, 30).await;
+    scene.resource.until_received("work", 3, 30).await;
     let group = first.process.children()[0].0;
 
     first.process.signal("KILL").await;
     assert_eq!(first.process.code().await, 137);
     let second = scene.worker(&flags, "say again");
-    scene.resource.until_told("again", 1, 60).await;
+    scene.resource.until_received("again", 1, 60).await;
     let was_alive = lives(group);
     scene.until_empty(30).await;
     second.end().await;
@@ -89,12 +89,12 @@ async fn a_worker_that_is_stopped_loses_its_command_before_another_runs_the_mess
     let writer = "say start; while :; do say work; sleep 0.05; done";
     let first = scene.worker(&flags, writer);
     scene.send("work").await;
-    scene.resource.until_told("work", 3, 30).await;
+    scene.resource.until_received("work", 3, 30).await;
     let group = first.process.children()[0].0;
 
     first.process.signal("STOP").await;
     let second = scene.worker(&flags, "say again");
-    scene.resource.until_told("again", 1, 60).await;
+    scene.resource.until_received("again", 1, 60).await;
     let was_alive = lives(group);
     scene.until_empty(30).await;
     first.process.signal("CONT").await;
@@ -105,7 +105,7 @@ async fn a_worker_that_is_stopped_loses_its_command_before_another_runs_the_mess
 
     assert!(!was_alive);
     assert!(scene.resource.entries().iter().all(|entry| entry.taken));
-    assert_eq!(scene.told().last().map(String::as_str), Some("again"));
+    assert_eq!(scene.received().last().map(String::as_str), Some("again"));
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn a_worker_whose_watchdog_is_stopped_renews_works_on_and_hears_sigterm() 
     let writer = "say start; while :; do say work; sleep 0.05; done";
     let worker = scene.worker(&flags, writer);
     scene.send("work").await;
-    scene.resource.until_told("work", 3, 30).await;
+    scene.resource.until_received("work", 3, 30).await;
 
     let watchdog = worker.process.stop_watchdog().await;
     let stopped = now();
@@ -124,12 +124,12 @@ async fn a_worker_whose_watchdog_is_stopped_renews_works_on_and_hears_sigterm() 
     until("work after two leases", 30, async || {
         let last = scene
             .resource
-            .told("work")
+            .received("work")
             .last()
             .map_or(0, |entry| entry.at);
         last > stopped + 10_000
     })
     .await;
     let log = worker.end().await;
-    assert_eq!(scene.resource.told("start").len(), 1, "{log}");
+    assert_eq!(scene.resource.received("start").len(), 1, "{log}");
 }

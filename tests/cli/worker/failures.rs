@@ -17,9 +17,9 @@ async fn a_message_that_always_fails_ends_among_the_dead_letters_and_others_pass
     scene.until_empty(60).await;
     let log = worker.end().await;
 
-    let mut told = scene.told();
-    told.sort();
-    assert_eq!(told, ["bad 1", "bad 2", "bad 3", "good 1"]);
+    let mut received = scene.received();
+    received.sort();
+    assert_eq!(received, ["bad 1", "bad 2", "bad 3", "good 1"]);
     assert_eq!(
         scene.queue.dead(&scene.inside.stack).await,
         [poison.as_str()]
@@ -27,8 +27,8 @@ async fn a_message_that_always_fails_ends_among_the_dead_letters_and_others_pass
     let failed = log
         .lines()
         .filter(|line| line.contains("\"command failed\""));
-    let told = failed.filter(|line| line.contains(&poison) && line.contains("exit code 1"));
-    assert_eq!(told.count(), 3, "{log}");
+    let of_poison = failed.filter(|line| line.contains(&poison) && line.contains("exit code 1"));
+    assert_eq!(of_poison.count(), 3, "{log}");
 }
 
 #[tokio::test]
@@ -49,13 +49,14 @@ async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
     let mut expected = [broken.clone(), keyless.clone(), rounded.clone()];
     dead.sort();
     expected.sort();
-    assert_eq!((dead.as_slice(), scene.told()), (&expected[..], vec![]));
+    assert_eq!((dead.as_slice(), scene.received()), (&expected[..], vec![]));
     assert!(!log.contains("4111-secret"), "{log}");
     let line = |id: &str| {
-        let told = log
+        let logged = log
             .lines()
             .find(|line| line.contains("malformed: ") && line.contains(id));
-        told.unwrap_or_else(|| panic!("{id} is not told of"))
+        logged
+            .unwrap_or_else(|| panic!("{id} is not in the log"))
             .to_owned()
     };
     for part in [
@@ -97,7 +98,7 @@ async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_fa
     scene.until_empty(30).await;
     let second = worker.end().await;
 
-    assert_eq!(scene.told(), ["start", "worked"]);
+    assert_eq!(scene.received(), ["start", "worked"]);
     assert!(
         first.contains("--max-run exceeded") && first.contains("TimedOut"),
         "{first}"
@@ -119,8 +120,8 @@ async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_res
     worker.until_logged("deferred: ", 30).await;
     worker.until_logged("no message is received for", 10).await;
 
-    let told = worker.log.text();
-    let line = told.lines().find(|line| line.contains("deferred: "));
+    let log = worker.log.text();
+    let line = log.lines().find(|line| line.contains("deferred: "));
     let line = line.expect("a line");
     let own = locks.iter().find(|lock| line.contains(lock.as_str()));
     let own = own.expect("one of its locks");
@@ -129,7 +130,7 @@ async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_res
     worker.end().await;
 
     assert!(line.contains("a move"), "{line}");
-    assert_eq!(scene.told(), ["run 2"]);
+    assert_eq!(scene.received(), ["run 2"]);
 }
 
 #[tokio::test]
@@ -148,12 +149,12 @@ async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others()
     cut.until_logged("no message is received for", 10).await;
     // The one that is cut off tries the table without a message: this one has them all.
     let healthy = scene.worker(&QUICK, "say \"after $LOCKSTEP_RECEIVE_COUNT\"");
-    until("the other", 60, async || scene.told().len() == 2).await;
+    until("the other", 60, async || scene.received().len() == 2).await;
     scene.until_empty(60).await;
     healthy.end().await;
     cut.process.signal("INT").await;
 
-    assert_eq!(scene.told(), ["before", "after 2"]);
+    assert_eq!(scene.received(), ["before", "after 2"]);
     assert_eq!(cut.process.code().await, 130);
 }
 
@@ -173,7 +174,7 @@ async fn a_worker_whose_table_is_silent_at_its_start_waits_for_it_and_touches_no
     healthy.end().await;
     cut.process.signal("INT").await;
 
-    assert_eq!(scene.told(), ["done 1"]);
+    assert_eq!(scene.received(), ["done 1"]);
     assert_eq!(cut.process.code().await, 130);
 }
 
@@ -193,7 +194,7 @@ async fn a_worker_whose_table_is_not_there_ends_with_69_and_touches_no_message()
 
     assert_eq!(code, 69, "{log}");
     assert!(log.contains("--table no-such-table: "), "{log}");
-    assert_eq!(scene.told(), ["done 1"]);
+    assert_eq!(scene.received(), ["done 1"]);
 }
 
 #[tokio::test]
@@ -213,5 +214,5 @@ async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_messag
         said.contains("no-such-program: command not found"),
         "{said}"
     );
-    assert_eq!(scene.told(), ["done 1"]);
+    assert_eq!(scene.received(), ["done 1"]);
 }

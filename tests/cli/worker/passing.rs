@@ -24,14 +24,14 @@ async fn a_command_gets_the_body_on_stdin_and_its_message_and_grant_in_the_envir
     scene.until_empty(30).await;
     let log = worker.end().await;
 
-    let [body_told, id_told, count, attributes, lock] = &scene.told()[..] else {
-        panic!("{:?} {log}", scene.told());
+    let [body_received, id_received, count, attributes, lock] = &scene.received()[..] else {
+        panic!("{:?} {log}", scene.received());
     };
     assert_eq!(
-        body_told,
+        body_received,
         "Z3LDtsOfZQpsaW5lIDIg8J+YgCBubyBlbmQgb2YgbGluZQ=="
     );
-    assert_eq!((id_told, count.as_str()), (&id, "1"));
+    assert_eq!((id_received, count.as_str()), (&id, "1"));
     assert_eq!(attributes, r#"{"kind":"re fund","size":"7"}"#);
     let run = scene.inside.latest_run(lock).await.expect("an entry");
     assert_eq!(run.outcome(), Some(RunOutcome::Succeeded));
@@ -63,7 +63,7 @@ async fn a_long_run_outlives_many_leases_and_is_received_once() {
         );
     }
 
-    assert_eq!(scene.told(), ["start 1", "end"]);
+    assert_eq!(scene.received(), ["start 1", "end"]);
 }
 
 #[tokio::test]
@@ -76,16 +76,20 @@ async fn a_worker_has_as_many_commands_as_it_may_and_no_more() {
 
     let script = format!("say start; {} say end", go.wait());
     let worker = scene.worker(&["--concurrency", "3"], &script);
-    scene.resource.until_told("start", 3, 30).await;
+    scene.resource.until_received("start", 3, 30).await;
     let children = worker.process.children().len();
     go.give();
     scene.until_empty(30).await;
     worker.end().await;
 
-    let told = scene.told();
+    let received = scene.received();
     assert_eq!(children, 3);
-    assert_eq!(told[..4], ["start", "start", "start", "end"], "{told:?}");
-    assert_eq!(scene.resource.told("end").len(), 5);
+    assert_eq!(
+        received[..4],
+        ["start", "start", "start", "end"],
+        "{received:?}"
+    );
+    assert_eq!(scene.resource.received("end").len(), 5);
 }
 
 #[tokio::test]

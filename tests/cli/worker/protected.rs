@@ -52,7 +52,7 @@ async fn the_task_is_protected_with_the_first_message_and_unprotected_after_the_
     for n in 0..5 {
         scene.send(&format!("{n}")).await;
     }
-    scene.resource.until_told(&task, 3, 30).await;
+    scene.resource.until_received(&task, 3, 30).await;
     let busy = asked(&scene, &task).await;
     go.give();
     scene.until_empty(30).await;
@@ -80,5 +80,5 @@ async fn a_worker_that_has_to_be_protected_and_cannot_be_leaves_messages_to_othe
     scene.until_empty(60).await;
     other.end().await;
 
-    assert_eq!(scene.told(), ["done"]);
+    assert_eq!(scene.received(), ["done"]);
 }

@@ -88,7 +88,7 @@ async fn an_entry_that_is_refused_is_no_reason_to_fail() {
 
 #[tokio::test]
 async fn nothing_to_say_is_not_said() {
-    // Nobody listens there.
+    // No server listens there.
     let bus = EventBridge::from_sdk(&sdk("http://127.0.0.1:9").await, "alerts".into());
 
     let done = timeout(Duration::from_millis(100), bus.publish(Vec::new())).await;

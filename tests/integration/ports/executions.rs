@@ -29,8 +29,8 @@ async fn on<T>(
     ask: impl AsyncFnOnce(StepFunctions) -> T,
 ) -> (T, Vec<Asked>) {
     let scripted = Scripted::new(answers).await;
-    let told = ask(StepFunctions::from_sdk(&scripted.sdk, table(&scripted))).await;
-    (told, scripted.asked().await)
+    let response = ask(StepFunctions::from_sdk(&scripted.sdk, table(&scripted))).await;
+    (response, scripted.asked().await)
 }
 
 async fn describe(answer: (u16, Value)) -> Result<Option<ExecutionDescription>, ExecutionsError> {

@@ -13,9 +13,9 @@ fn answer(protected: Value, failures: Value) -> (u16, Value) {
     (200, body)
 }
 
-fn told(task: &str, enabled: bool) -> (u16, Value) {
-    let told = json!({ "taskArn": task, "protectionEnabled": enabled, "expirationDate": 1.5 });
-    answer(json!([told]), json!([]))
+fn protection(task: &str, enabled: bool) -> (u16, Value) {
+    let described = json!({ "taskArn": task, "protectionEnabled": enabled, "expirationDate": 1.5 });
+    answer(json!([described]), json!([]))
 }
 
 /// What the wish comes to when these are the answers, and what was asked.
@@ -32,7 +32,7 @@ async fn protect(
 
 #[tokio::test]
 async fn a_wish_names_cluster_task_and_minutes_and_hears_until_when() {
-    let (done, asked) = protect(vec![told(TASK, true)], Some(5)).await;
+    let (done, asked) = protect(vec![protection(TASK, true)], Some(5)).await;
 
     let Ok(ProtectionAnswer::On(Some(until))) = done else {
         panic!("{done:?}");
@@ -46,7 +46,7 @@ async fn a_wish_names_cluster_task_and_minutes_and_hears_until_when() {
 
 #[tokio::test]
 async fn protection_is_cleared_without_minutes() {
-    let (done, asked) = protect(vec![told(TASK, false)], None).await;
+    let (done, asked) = protect(vec![protection(TASK, false)], None).await;
 
     assert_eq!(done, Ok(ProtectionAnswer::Off));
     let body = json!({ "cluster": "batch", "tasks": [TASK], "protectionEnabled": false });
@@ -72,7 +72,7 @@ async fn a_call_that_succeeds_with_a_failure_in_it_is_a_refusal() {
 #[tokio::test]
 async fn an_answer_that_does_not_say_what_was_wished_is_none() {
     let silent = answer(json!([]), json!([]));
-    for answer in [told(TASK, false), told("another", true), silent] {
+    for answer in [protection(TASK, false), protection("another", true), silent] {
         let (done, _) = protect(vec![answer.clone()], Some(5)).await;
 
         assert!(
@@ -87,7 +87,7 @@ async fn denial_is_told_at_once_and_throttling_is_ridden_out() {
     let throttled = || refusal("ThrottlingException", "Rate exceeded");
 
     let (denied, once) = protect(vec![refusal("AccessDeniedException", "no")], Some(1)).await;
-    let (late, twice) = protect(vec![throttled(), told(TASK, true)], Some(1)).await;
+    let (late, twice) = protect(vec![throttled(), protection(TASK, true)], Some(1)).await;
 
     assert!(matches!(denied, Err(TasksError::Denied(_))), "{denied:?}");
     assert!(matches!(late, Ok(ProtectionAnswer::On(_))), "{late:?}");

@@ -20,7 +20,7 @@ pub(super) struct Scripted {
 }
 
 impl Scripted {
-    /// Gives these answers, each with its status, in this order. More calls find nobody.
+    /// Gives these answers, each with its status, in this order. More calls get no answer.
     pub(super) async fn new(answers: Vec<(u16, Value)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());

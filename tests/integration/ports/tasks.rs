@@ -185,7 +185,7 @@ async fn throttling_is_ridden_out() {
     assert_eq!(of_group(answers, None).await.0, Ok(vec![]));
 }
 
-/// What a look at one task comes to when this is the answer, and what was asked.
+/// The result of a description of one task for this answer, and the requests.
 async fn describe(answer: (u16, Value)) -> (Result<Option<Task>, TasksError>, Vec<Asked>) {
     let scripted = Scripted::new(vec![answer]).await;
     let ecs = Ecs::from_sdk(&scripted.sdk);

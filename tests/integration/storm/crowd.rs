@@ -29,7 +29,7 @@ pub(crate) struct Crowd {
     lock: LockKey,
     pub(super) permits: usize,
     pub(super) clients: Vec<Arc<OneClient>>,
-    /// Who waits to be told of its turn.
+    /// The waiters that are to be woken.
     pub(super) turns: Mutex<BTreeMap<HolderId, oneshot::Sender<FencingToken>>>,
     pub(super) inside: AtomicUsize,
 }

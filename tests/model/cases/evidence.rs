@@ -101,7 +101,7 @@ worlds! {
         "refused: Held, then: wake";
 
     fn a_sweep_that_found_nothing_comes_back:
-        1, [HIDDEN, QUEUE], may { crashes: 1, looks: 1 },
+        1, [HIDDEN, QUEUE], may { crashes: 1, idle_sweeps: 1 },
         with { quick_checks: true, ticks: 4 } => 90199,
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "refused: Held, then: wake";

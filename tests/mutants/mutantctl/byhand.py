@@ -22,7 +22,7 @@ def mutants(read, path=BY_HAND):
 
 
 def from_entry(entry, text):
-    """The text to find has to stand in the file once: whoever changes it changes the mutant with it."""
+    """The text to find has to stand in the file once: a change of it changes the mutant with it."""
     name, old, new = entry["name"], entry["find"], entry["replace"]
     times = 0 if text is None else text.count(old)
     if times != 1:

@@ -5,7 +5,7 @@ copy of itself for each of its mutants, behind a match on a number that the proc
 
     { match crate::mutation::active() { 7 => return { body with mutant 7 }, _ => {} } body }
 
-One build then serves all mutants and all levels. A copy that does not compile is told by the place of
+One build then serves all mutants and all levels. A copy that does not compile is found by the place of
 the compiler's error, taken out, and is not viable: where the copy does not compile, nor would the
 function. That holds for all but constant functions and those that return an unnamed type; these, and
 what stands outside functions, are built one by one."""

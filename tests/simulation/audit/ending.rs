@@ -1,4 +1,4 @@
-//! Promises about the end of grants: nobody loses a permit without a reason that is true, and the
+//! Promises about the end of grants: no run loses a permit without a true reason, and the
 //! history tells it.
 
 use super::{Book, Verdict, Write};
@@ -26,7 +26,7 @@ pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
 }
 
 /// What the history says of a grant that is over stays, unless the work came to its own end after
-/// all: that is told, and a success stays one.
+/// all: that is reported, and a success stays one.
 fn rewrite(write: &Write<'_>, book: &mut Book, run: &RunWrite) -> Verdict {
     let (RunId::Token(token), Some(outcome)) = (&run.id, run.run.outcome()) else {
         return Ok(());
@@ -37,8 +37,8 @@ fn rewrite(write: &Write<'_>, book: &mut Book, run: &RunWrite) -> Verdict {
     let Some((at, before)) = entry.over.filter(|(_, before)| *before != outcome) else {
         return Ok(());
     };
-    let told = matches!(outcome, RunOutcome::Succeeded | RunOutcome::Failed);
-    if !told || before == RunOutcome::Succeeded {
+    let is_reported = matches!(outcome, RunOutcome::Succeeded | RunOutcome::Failed);
+    if !is_reported || before == RunOutcome::Succeeded {
         return Err(format!(
             "token {token} was {before:?} and is {outcome:?} now"
         ));
@@ -164,7 +164,7 @@ fn is_cut_off(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
     reported && cloud.live_tasks(holder).next().is_none()
 }
 
-/// Silence alone frees a permit only where the policy says so, or where nobody can be asked.
+/// Silence alone frees a permit only where the policy says so, or where no service can be asked.
 fn may_be_lost(world: &World, cloud: &Cloud, holder: &HolderId, lease: &Lease) -> bool {
     let now = world.timestamp();
     let allowed = lease.stale == StalePolicy::Yield || cloud.runs(holder).is_none();

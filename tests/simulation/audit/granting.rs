@@ -124,7 +124,7 @@ fn keeps_distance(write: &Write<'_>, lease: &Lease) -> Verdict {
     Ok(())
 }
 
-/// Whoever waits is granted first come, first served; nobody passes the queue.
+/// Waiters are granted permits first come, first served; no run passes the queue.
 fn in_turn(write: &Write<'_>, book: &Book, holder: &HolderId) -> Verdict {
     let id = WaiterId::of(holder);
     let waited = write

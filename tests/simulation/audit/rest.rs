@@ -1,4 +1,4 @@
-//! Promises about a world that has come to rest: nobody is forgotten, and the history is whole.
+//! Promises about a world that has come to rest: no run is forgotten, and the history is whole.
 
 use super::Verdict;
 use crate::engine::locked;
@@ -19,10 +19,7 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
         ),
         (record.queue.is_empty(), "somebody waits for ever"),
         (record.mode == Mode::Open, "the lock stays closed"),
-        (
-            record.due.is_none(),
-            "the sweep looks at an idle lock for ever",
-        ),
+        (record.due.is_none(), "an idle lock stays due for the sweep"),
     ];
     if let Some((_, rule)) = rules.into_iter().find(|(kept, _)| !kept) {
         return Err(format!("{rule}: {record:?}"));
@@ -38,12 +35,12 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
             .over
             .ok_or_else(|| format!("token {token} has no end"))?;
         let run = items.runs.get(&RunId::Token(*token));
-        let told = run
+        let recorded = run
             .filter(|run| run.holder == entry.holder)
             .and_then(|run| run.outcome());
-        if told != Some(outcome) {
+        if recorded != Some(outcome) {
             return Err(format!(
-                "token {token} was {outcome:?}, but the history says {told:?}"
+                "token {token} was {outcome:?}, but the history says {recorded:?}"
             ));
         }
     }
@@ -53,7 +50,7 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
             && known.is_none_or(|grants| !grants.contains_key(token))
         {
             return Err(format!(
-                "the history has token {token}, which nobody granted"
+                "the history has token {token}, which no write granted"
             ));
         }
     }

@@ -60,7 +60,9 @@ impl SimExecutions {
 
 impl Executions for SimExecutions {
     async fn running(&self, _: &str) -> Result<Vec<Execution>, ExecutionsError> {
-        Err(ExecutionsError::Denied("nobody lists in this world".into()))
+        Err(ExecutionsError::Denied(
+            "no function lists executions in this world".into(),
+        ))
     }
 
     /// Eventually consistent: a state may be shown for a while after it has changed.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(crate) struct Batch {
     /// How long it works, in milliseconds.
     pub(crate) length: u64,
-    /// What it exits with if nobody disturbs it.
+    /// Its exit code unless it is stopped.
     pub(crate) exit_code: i64,
     /// How long it takes to stop, in milliseconds.
     pub(crate) stopping: u64,
@@ -33,7 +33,7 @@ pub(crate) fn stop_task(world: &World, arn: &str, why: &str) {
         row.signal.put(());
         let name = short(arn);
         drop(cloud);
-        world.note(name, format_args!("told to stop: {why}"));
+        world.note(name, format_args!("ordered to stop: {why}"));
     }
 }
 

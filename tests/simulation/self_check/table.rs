@@ -1,4 +1,4 @@
-//! Writes by hand, for the auditor to look at.
+//! Writes by hand, for the audit to check.
 
 use crate::audit;
 use crate::world::{START, World};

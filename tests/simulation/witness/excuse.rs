@@ -19,7 +19,7 @@ pub(crate) enum Excuse {
     /// A replaced run was stopped for a replacer that had just ended, which DescribeExecution did not
     /// show yet.
     ReplacerJustEnded,
-    /// The process did not look at the end of its lease: Lockstep stops no processes.
+    /// The process did not check the end of its lease: Lockstep stops no processes.
     Process,
     /// The last step of an execution's states was under way when the execution ended.
     LastStep,

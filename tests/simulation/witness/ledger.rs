@@ -142,7 +142,7 @@ impl RunFacts {
     fn granted(&mut self, answer: &Value, at: u64) {
         let token = answer["grant"]["token"].as_u64().unwrap_or_default();
         let token = FencingToken::from_number(token);
-        // A token is the time of its grant: a waiter may be told of it later.
+        // A token is the time of its grant: a waiter may learn of it later.
         let at = at.min(token.granted_at().millis());
         let known = self.grant.filter(|(known, _)| *known == token);
         self.grant = known.or(Some((token, at)));

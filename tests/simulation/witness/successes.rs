@@ -68,7 +68,7 @@ fn is_by_task(world: &World, holder: &HolderId) -> bool {
     row.is_some_and(|row| !row.story.is_own())
 }
 
-/// The work of `holder` has succeeded: its container exited with 0 before it was told to stop, or
+/// The work of `holder` has succeeded: its container exited with 0 before it was ordered to stop, or
 /// the release of its states or of its process was answered.
 pub(crate) fn succeeded(world: &World, holder: &HolderId) {
     let evicted = locked(&world.audit).evictions.contains(holder);

@@ -1,4 +1,4 @@
-//! Nobody waits while a permit is free, and no lease lapses by itself.
+//! No run waits while a permit is free, and no lease lapses by itself.
 
 use super::lapses::lapsed;
 use super::ledger::{RunFacts, Witness};
@@ -16,8 +16,8 @@ pub(crate) const BOUND: u64 = 60_000 + 30_000;
 /// an asynchronous invocation that failed is repeated after one and two minutes.
 const SETTLED: u64 = 90_000 + 60_000 + 120_000;
 
-/// How often the witness looks, in milliseconds.
-const LOOK: u64 = 10_000;
+/// Time between two checks by the witness, in milliseconds.
+const CHECK_EVERY: u64 = 10_000;
 
 /// What there is of a lock at one moment.
 #[derive(Debug)]
@@ -32,10 +32,10 @@ struct Claims {
     rested_at: u64,
 }
 
-/// Looks at the locks as long as the world lasts.
+/// Checks the locks as long as the world lasts.
 pub(crate) async fn watch(world: Arc<World>, locks: Vec<LockKey>) {
     loop {
-        world.sleep(LOOK).await;
+        world.sleep(CHECK_EVERY).await;
         for lock in &locks {
             check(&world, lock);
         }
@@ -68,7 +68,7 @@ fn check(world: &World, lock: &LockKey) {
     let idle = found.users.len() < found.permits && !found.waiters.is_empty() && !rests;
     let settled = now >= world.last_fault() + SETTLED;
     if settled && !found.waiters.is_empty() {
-        world.count("looks at a queue");
+        world.count("queues checked");
     }
     if !idle || !settled || is_closed(world, lock) {
         witness.idle_since.remove(lock);
@@ -76,7 +76,7 @@ fn check(world: &World, lock: &LockKey) {
     }
     let since = *witness.idle_since.entry(lock.clone()).or_insert(now);
     drop(witness);
-    // A grant between two looks has let one in, and the next had to wait for the rest after it.
+    // A grant between two checks has let one in, and the next had to wait for the rest after it.
     let since = since.max(found.rested_at);
     if now - since > BOUND {
         let seconds = (now - since) / 1000;
@@ -87,7 +87,7 @@ fn check(world: &World, lock: &LockKey) {
     }
 }
 
-/// An operator has closed the lock, or has to look at it.
+/// An operator has closed the lock, or has to check it.
 fn is_closed(world: &World, lock: &LockKey) -> bool {
     let record = world.store.items(lock).record;
     record.is_some_and(|record| record.mode != Mode::Open)

@@ -18,8 +18,8 @@ impl Stack {
 
     async fn copy(&self, package: &str, arn: &str, wire: &Wire) -> String {
         let path = format!("/2015-03-31/functions/{arn}/configuration");
-        let told = self.rest("lambda", "GET", &path, Value::Null).await.body;
-        let mut variables = told["Environment"]["Variables"].clone();
+        let response = self.rest("lambda", "GET", &path, Value::Null).await.body;
+        let mut variables = response["Environment"]["Variables"].clone();
         variables["AWS_ENDPOINT_URL_DYNAMODB"] = wire.endpoint().into();
         let zip = format!("target/lambda/{package}/bootstrap.zip");
         let zip = crate::repository().join(zip);
@@ -38,7 +38,7 @@ impl Stack {
             "Timeout",
             "LoggingConfig",
         ] {
-            wanted[field] = told[field].clone();
+            wanted[field] = response[field].clone();
         }
         let made = self
             .rest("lambda", "POST", "/2015-03-31/functions", wanted)

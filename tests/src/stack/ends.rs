@@ -11,10 +11,10 @@ impl Stack {
     pub async fn records_with_ends(&self, lock: &str) -> Vec<Record> {
         let mut records = self.records(lock).await;
         for run in runs(&records) {
-            let told = records
+            let is_reported = records
                 .iter()
                 .any(|r| r.task == run.task && r.event == Event::End);
-            if let (false, Some(at)) = (told, self.stopped_at(&run.task).await) {
+            if let (false, Some(at)) = (is_reported, self.stopped_at(&run.task).await) {
                 records.push(Record {
                     at,
                     event: Event::End,
@@ -45,11 +45,11 @@ impl Stack {
 
     /// When the containers of a stopped task ended, in epoch milliseconds.
     pub async fn stopped_at(&self, task: &str) -> Option<u64> {
-        let told = self.task(task).await;
-        if told["lastStatus"] != "STOPPED" {
+        let response = self.task(task).await;
+        if response["lastStatus"] != "STOPPED" {
             return None;
         }
-        let seconds = told["executionStoppedAt"].as_f64();
+        let seconds = response["executionStoppedAt"].as_f64();
         seconds.map(|seconds| (seconds * 1000.0).round() as u64)
     }
 

@@ -96,8 +96,8 @@ impl Stack {
 
     /// The faults that happened, oldest first.
     pub async fn fired(&self) -> Vec<Fired> {
-        let told = self.faults("GET", Value::Null).await;
-        serde_json::from_value(told["fired"].clone()).expect("a list of faults")
+        let response = self.faults("GET", Value::Null).await;
+        serde_json::from_value(response["fired"].clone()).expect("a list of faults")
     }
 
     /// Waits until `count` faults struck that were narrowed to `text`.

@@ -32,7 +32,7 @@ impl Stack {
         outcome.unwrap_or_else(|error| panic!("{command:?} of {lock}: {error}"))
     }
 
-    /// Holders finish; nobody new starts.
+    /// Holders finish; no new run starts.
     pub async fn pause_lock(&self, lock: &str, note: &str) {
         let done = self.command(lock, Command::Pause(signed(note))).await;
         assert_eq!(done, Outcome::Done, "a pause of {lock}");

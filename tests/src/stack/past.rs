@@ -43,12 +43,12 @@ impl Stack {
     /// about it.
     pub async fn outcomes(&self, lock: &str) -> Vec<String> {
         let items = self.items(lock).await;
-        let told = items.iter().filter(|item| {
+        let of_run = items.iter().filter(|item| {
             let sort = item["sk"].as_s().expect("a sort key");
             sort.starts_with("run#token/") || sort.starts_with("run#act/")
         });
         let outcome = |item: &super::Item| item.get("outcome")?.as_s().ok().cloned();
-        told.filter_map(outcome).collect()
+        of_run.filter_map(outcome).collect()
     }
 }
 

@@ -33,7 +33,7 @@ impl Stack {
         until(&what, seconds, async || self.waiting(lock).await == count).await;
     }
 
-    /// Waits until nobody holds `lock`. Answers how many milliseconds it took.
+    /// Waits until `lock` has no holder. Returns the milliseconds that it took.
     pub async fn wait_free(&self, lock: &str, seconds: u64) -> u64 {
         let what = format!("permit of {lock}");
         until(&what, seconds, async || self.held(lock).await == 0).await

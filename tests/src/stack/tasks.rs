@@ -17,8 +17,8 @@ impl Stack {
                     .is_some_and(|arns| !arns.is_empty())
                 {
                     let some = json!({ "cluster": cluster, "tasks": page["taskArns"] });
-                    let told = self.ecs("DescribeTasks", &some).await;
-                    let tasks = told["tasks"].as_array().cloned().unwrap_or_default();
+                    let response = self.ecs("DescribeTasks", &some).await;
+                    let tasks = response["tasks"].as_array().cloned().unwrap_or_default();
                     found.extend(tasks.into_iter().filter(|t| t.to_string().contains(text)));
                 }
                 match page["nextToken"].as_str() {
@@ -31,7 +31,7 @@ impl Stack {
     }
 
     /// Starts one more task in `group`, with the variables of the batch of `input`: as a workflow
-    /// does whose task nobody waits for. Answers its ARN.
+    /// does whose task no state waits for. Returns its ARN.
     pub async fn start_stray(&self, group: &str, input: &BatchInput) -> String {
         let container = &input.json()["work"]["runTask"]["Overrides"]["ContainerOverrides"][0];
         let variables = container["Environment"].as_array().expect("a list");
@@ -48,17 +48,17 @@ impl Stack {
             "group": group,
             "overrides": { "containerOverrides": overrides },
         });
-        let told = self.ecs("RunTask", &ask).await;
-        let arn = told["tasks"][0]["taskArn"].as_str();
-        arn.unwrap_or_else(|| panic!("no task started: {told}"))
+        let response = self.ecs("RunTask", &ask).await;
+        let arn = response["tasks"][0]["taskArn"].as_str();
+        arn.unwrap_or_else(|| panic!("no task started: {response}"))
             .to_owned()
     }
 
     /// Waits until a task runs or has stopped.
     pub async fn wait_task(&self, task: &str, status: &str, seconds: u64) {
         let what = format!("{status} of {task}");
-        let look = async || self.task(task).await["lastStatus"] == status;
-        until(&what, seconds, look).await;
+        let is_reached = async || self.task(task).await["lastStatus"] == status;
+        until(&what, seconds, is_reached).await;
     }
 
     async fn ecs(&self, action: &str, body: &Value) -> Value {

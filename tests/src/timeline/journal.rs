@@ -168,12 +168,12 @@ mod tests {
 
     #[test]
     fn a_dead_holder_has_its_permit_until_it_is_recovered() {
-        let look = |action: &str| {
+        let line = |action: &str| {
             format!(
                 r#"{{"timestamp":"2026-03-01T06:00:03Z","event":"holder_checked","lock":"n","holder":"h","token":"7","action":"{action}"}}"#
             )
         };
-        let of = |action: &str| Journal::read([look(action).as_str()], "n").recovered("h");
+        let of = |action: &str| Journal::read([line(action).as_str()], "n").recovered("h");
 
         assert_eq!(of("Recover { death: Seen }"), Some(SIX + 3_000));
         assert_eq!(of("Leave"), None);

@@ -8,7 +8,7 @@ use super::{Execution, Fate, Millis, Timeline};
 use lockstep::domain::{Timestamp, rfc3339};
 use serde_json::Value;
 
-/// How a row looks.
+/// The style of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Its batch succeeded.
@@ -26,7 +26,7 @@ pub enum Kind {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// How it looks.
+    /// Its style.
     pub kind: Kind,
     /// When it was started.
     pub started: Millis,

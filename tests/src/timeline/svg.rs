@@ -171,7 +171,7 @@ fn lane_title(timeline: &Timeline, container: &Run) -> String {
     let end = match (container.sigterm, container.end) {
         (Some(_), _) => "SIGTERM",
         (_, Some(_)) => "work done",
-        (_, None) => "never told its end",
+        (_, None) => "end unknown",
     };
     format!(
         "container {} of {name}, token {}, {end}",

@@ -4,7 +4,7 @@ AWS: every container has ECS_AGENT_URI and ECS_CONTAINER_METADATA_URI_V4; the la
   address names the container.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-response.html
-AWS: the DockerId is the runtimeId of DescribeTasks; ContainerARN and ServiceName are told.
+AWS: the DockerId is the runtimeId of DescribeTasks; ContainerARN and ServiceName are given.
 ministack 1.5.33: has no ECS_AGENT_URI, tells a DockerId that is longer than its runtimeId or, to a
   container that asks at once, an empty one.
 

@@ -34,7 +34,7 @@ def start(request):
     task = _run(cluster, service, known, definition, role)
     if "minuteSeconds" in request:
         agent_orders.settle({"minuteSeconds": request["minuteSeconds"], "task": task["taskArn"]})
-    return _told(task)
+    return _described(task)
 
 
 def _default_role():
@@ -66,22 +66,22 @@ def _run(cluster, service, known, definition, role):
         request["overrides"] = {"containerOverrides": [], "taskRoleArn": role}
     token = _no_engine.set(True)
     try:
-        told = _accepted(ecs._run_task(request))
+        response = _accepted(ecs._run_task(request))
     finally:
         _no_engine.reset(token)
-    task = ecs._tasks[told["tasks"][0]["taskArn"]]
+    task = ecs._tasks[response["tasks"][0]["taskArn"]]
     task["_host"] = True
     return task
 
 
 def _accepted(answer):
-    told = json.loads(answer[2])
+    response = json.loads(answer[2])
     if answer[0] >= 400:
-        raise agent_orders.Refused(told.get("message", told["__type"]))
-    return told
+        raise agent_orders.Refused(response.get("message", response["__type"]))
+    return response
 
 
-def _told(task):
+def _described(task):
     """Its ids, the environment that a container of it would have, and keys of its role."""
     definition = ecs._task_defs[ecs._resolve_td_key(task["taskDefinitionArn"])]
     container, env = task["containers"][0], {}

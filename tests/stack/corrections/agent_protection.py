@@ -102,12 +102,12 @@ def _ask_ecs(operation, task, role, fields):
     if "protectionenabled" in fields:
         request.update(protectionEnabled=fields["protectionenabled"], expiresInMinutes=fields.get("expiresinminutes"))
     status, _, body = ecs._ACTION_MAP[operation](request)
-    told = json.loads(body)
+    reply = json.loads(body)
     if status >= 400:
-        return _error(status, arn, told["__type"].rpartition("#")[2], told.get("message", ""), True)
-    for failure in told["failures"]:
+        return _error(status, arn, reply["__type"].rpartition("#")[2], reply.get("message", ""), True)
+    for failure in reply["failures"]:
         return 200, {"failure": {"Arn": failure["arn"], "Detail": failure.get("detail"), "Reason": failure["reason"]}}
-    (state,) = told["protectedTasks"]
+    (state,) = reply["protectedTasks"]
     return 200, {"protection": {"ExpirationDate": _date(state.get("expirationDate")),
                                 "ProtectionEnabled": state["protectionEnabled"], "TaskArn": state["taskArn"]}}
 
@@ -136,6 +136,6 @@ def _date(seconds):
 
 
 def _error(status, arn, code, message, reached_ecs=False):
-    """The id of the request is told when it was ECS that refused."""
+    """The response has the id of the request when ECS refused it."""
     error = {**({"Arn": arn} if arn else {}), "Code": code, "Message": message}
     return status, {**({"requestID": str(uuid.uuid4())} if reached_ecs else {}), "error": error}

@@ -108,14 +108,14 @@ def _wait(child):
 def _describe(arn):
     """An execution as it is now, in the words of a state's result."""
     described = json.loads(redrive.describe_execution({"executionArn": arn})[2])
-    told = {name[:1].upper() + name[1:]: value for name, value in described.items() if value is not None}
-    told.update({name: sfn._iso_to_epoch_ms(told[name]) for name in _TIMES})
-    if "RedriveDate" in told:
-        told["RedriveDate"] = int(told["RedriveDate"] * 1000)
+    reply = {name[:1].upper() + name[1:]: value for name, value in described.items() if value is not None}
+    reply.update({name: sfn._iso_to_epoch_ms(reply[name]) for name in _TIMES})
+    if "RedriveDate" in reply:
+        reply["RedriveDate"] = int(reply["RedriveDate"] * 1000)
     for details in ("InputDetails", "OutputDetails"):
-        if details in told:
-            told[details] = {"Included": True}
-    return dict(sorted(told.items()))
+        if details in reply:
+            reply[details] = {"Included": True}
+    return dict(sorted(reply.items()))
 
 
 def _compact(value):

@@ -66,7 +66,7 @@ def _execute(function, config, event, *more):
 
 
 def _environment_with_own_keys(config, code_dir, port):
-    """As on AWS each environment has credentials of its own, so that it can be told whose a request is."""
+    """As on AWS each environment has credentials of its own, so that a request shows its environment."""
     env = _stock_env(config, code_dir, port)
     session = sts._sessions.get(env.get("AWS_ACCESS_KEY_ID"))
     if not session:

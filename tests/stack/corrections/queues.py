@@ -106,11 +106,11 @@ def _ending_with_the_client(serve):
         if scope["type"] != "http" or (b"x-amz-target", b"AmazonSQS.ReceiveMessage") not in scope["headers"]:
             return await serve(scope, receive, send)
         text = await agent.read(receive)
-        gone = asyncio.ensure_future(receive())  # the next that is told of a request that was read is its end
-        told = iter([{"type": "http.request", "body": text}])
+        gone = asyncio.ensure_future(receive())  # the next message of a request that was read is its end
+        response = iter([{"type": "http.request", "body": text}])
 
         async def again():
-            return next(told, None) or await asyncio.shield(gone)
+            return next(response, None) or await asyncio.shield(gone)
 
         answering = asyncio.ensure_future(serve(scope, again, send))
         await asyncio.wait((answering, gone), return_when=asyncio.FIRST_COMPLETED)

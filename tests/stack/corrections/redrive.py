@@ -126,7 +126,7 @@ def _go_on(execution):
         sfn._emit_execution_status_event(execution)
 
 
-def _told(execution):
+def _described(execution):
     redrivable = execution["status"] in _REDRIVABLE
     return {"redriveCount": execution.get("redriveCount", 0), "redriveDate": execution.get("redriveDate"),
             "redriveStatus": "REDRIVABLE" if redrivable else "NOT_REDRIVABLE",
@@ -138,15 +138,15 @@ def describe_execution(request):
     status, headers, body = executions.describe_execution(request)
     if status >= 400:
         return status, headers, body
-    told = {key: value for key, value in _told(sfn._executions[request["executionArn"]]).items() if value is not None}
-    return sfn.json_response({**json.loads(body), **told})
+    response = {key: value for key, value in _described(sfn._executions[request["executionArn"]]).items() if value is not None}
+    return sfn.json_response({**json.loads(body), **response})
 
 
 def _put_events(request, allow_aws_source=False):
     for entry in request.get("Entries", []):
         if allow_aws_source and entry.get("DetailType") == _CHANGE:
             detail = json.loads(entry["Detail"])
-            detail.update(_told(sfn._executions[detail["executionArn"]]))
+            detail.update(_described(sfn._executions[detail["executionArn"]]))
             detail["redriveDate"] = detail["redriveDate"] and int(detail["redriveDate"] * 1000)
             entry["Detail"] = json.dumps(detail)
     return _stock_put_events(request, allow_aws_source)

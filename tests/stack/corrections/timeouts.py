@@ -27,9 +27,9 @@ def _with_limits(execute):
             catcher = sfn._find_matching_catcher(state.get("Catch", []), error.error)
             if not catcher:
                 raise
-            told = {"Error": error.error, "Cause": error.cause}
+            response = {"Error": error.error, "Cause": error.cause}
             language = sfn._state_query_language(state, context)
-            return sfn._apply_catcher(catcher, raw_input, context, language, told), catcher["Next"]
+            return sfn._apply_catcher(catcher, raw_input, context, language, response), catcher["Next"]
         return execute(state, raw_input, execution, context)
     return wrapper
 

@@ -26,9 +26,9 @@ def admin(method, path, /, **body):
     return ask(method, f"{os.environ['AWS_ENDPOINT_URL']}/_lockstack/{path}", body or None)
 
 
-def moment(told):
+def moment(reply):
     """The seconds of an ExpirationDate."""
-    return datetime.datetime.fromisoformat(told["protection"]["ExpirationDate"].replace("Z", "+00:00")).timestamp()
+    return datetime.datetime.fromisoformat(reply["protection"]["ExpirationDate"].replace("Z", "+00:00")).timestamp()
 
 
 class HostTask:
@@ -36,12 +36,12 @@ class HostTask:
 
     def __init__(self, **fields):
         fields = {"cluster": batches.cluster(), "service": "probe-host", **fields}
-        status, told = admin("POST", "agent/task", **fields)
+        status, reply = admin("POST", "agent/task", **fields)
         if status != 200:
-            raise AssertionError(told)
-        self.arn, self.runtime_id, self.credentials = told["taskArn"], told["runtimeId"], told["credentials"]
-        self.metadata = told["environment"]["ECS_CONTAINER_METADATA_URI_V4"]
-        self.url = f"{told['environment']['ECS_AGENT_URI']}/task-protection/v1/state"
+            raise AssertionError(reply)
+        self.arn, self.runtime_id, self.credentials = reply["taskArn"], reply["runtimeId"], reply["credentials"]
+        self.metadata = reply["environment"]["ECS_CONTAINER_METADATA_URI_V4"]
+        self.url = f"{reply['environment']['ECS_AGENT_URI']}/task-protection/v1/state"
 
     def get(self):
         return ask("GET", self.url)
@@ -58,8 +58,8 @@ class HostTask:
 
     def error(self, body):
         """(status, code) of a refusal"""
-        status, told = self.put(body)
-        return status, told["error"]["Code"]
+        status, reply = self.put(body)
+        return status, reply["error"]["Code"]
 
     def fails(self, reason, **more):
         return admin("POST", "faults", agent=reason, task=self.arn, **more)

@@ -1,4 +1,4 @@
-"""Functions that the probes deploy, and what they are told."""
+"""Functions that the probes deploy, and the responses that they get."""
 import io
 import json
 import zipfile
@@ -49,7 +49,7 @@ def handler(event, context):
 
 
 def calls_as(role_arn, calls):
-    """What a function with this role is told for each (service, operation, arguments)."""
+    """The response that a function with this role gets for each (service, operation, arguments)."""
     return invoke(function(CALLER, role_arn=role_arn), calls)
 
 

@@ -14,11 +14,11 @@ class Protection(Probe):
         task = HostTask()
         self.assertEqual((200, {"protection": {"ExpirationDate": None, "ProtectionEnabled": False,
                                                "TaskArn": task.arn}}), task.get())
-        status, told = task.protect(minutes=60)
-        self.assertEqual((200, task.arn, True), (status, told["protection"]["TaskArn"],
-                                                 told["protection"]["ProtectionEnabled"]))
-        self.assertAlmostEqual(time.time() + 3600, moment(told), delta=60)
-        self.assertEqual(told, task.get()[1])
+        status, response = task.protect(minutes=60)
+        self.assertEqual((200, task.arn, True), (status, response["protection"]["TaskArn"],
+                                                 response["protection"]["ProtectionEnabled"]))
+        self.assertAlmostEqual(time.time() + 3600, moment(response), delta=60)
+        self.assertEqual(response, task.get()[1])
         self.assertFalse(task.put({"ProtectionEnabled": False})[1]["protection"]["ProtectionEnabled"])
         self.assertFalse(task.state())
 
@@ -49,18 +49,18 @@ class Refusals(Probe):
         for body in ("", "{", "[]", '"on"', {"ProtectionEnabled": "true"}, {"ProtectionEnabled": True, "Minutes": 1},
                      {"ProtectionEnabled": True, "ExpiresInMinutes": "1"},
                      {"ProtectionEnabled": True, "ExpiresInMinutes": 1.5}):
-            status, told = task.put(body)
-            self.assertEqual((400, "InvalidParameterException"), (status, told["error"]["Code"]), body)
-            self.assertNotIn("Arn", told["error"])
+            status, response = task.put(body)
+            self.assertEqual((400, "InvalidParameterException"), (status, response["error"]["Code"]), body)
+            self.assertNotIn("Arn", response["error"])
         self.assertEqual((400, "InvalidParameterException"), task.error({"ExpiresInMinutes": 1}))
         self.assertEqual(200, task.put('{"protectionenabled": true, "EXPIRESINMINUTES": null} and more')[0])
 
     def test_minutes_out_of_range_are_refused_by_ecs(self):
         task = HostTask()
         for minutes in (0, -1, 2881):
-            status, told = task.protect(minutes)
-            self.assertEqual((400, "InvalidParameterException"), (status, told["error"]["Code"]))
-            self.assertIn("requestID", told)
+            status, response = task.protect(minutes)
+            self.assertEqual((400, "InvalidParameterException"), (status, response["error"]["Code"]))
+            self.assertIn("requestID", response)
         with self.assertRaises(client("ecs").exceptions.InvalidParameterException):
             client("ecs").update_task_protection(cluster=batches.cluster(), tasks=[task.arn], protectionEnabled=True,
                                                  expiresInMinutes=2881)
@@ -68,8 +68,8 @@ class Refusals(Probe):
     def test_other_methods_and_containers_are_unknown(self):
         task = HostTask()
         self.assertEqual([405, 405], [ask(method, task.url, {})[0] for method in ("POST", "DELETE")])
-        status, told = ask("GET", task.url.replace("/api/", "/api/x"))
-        self.assertEqual((404, "ResourceNotFoundException"), (status, told["error"]["Code"]))
+        status, response = ask("GET", task.url.replace("/api/", "/api/x"))
+        self.assertEqual((404, "ResourceNotFoundException"), (status, response["error"]["Code"]))
 
     def test_task_needs_a_role_that_may(self):
         body = {"ProtectionEnabled": True}
@@ -90,9 +90,9 @@ class Containers(Probe):
         task = batches.run_task(batches.task_definition(), SECONDS=20, ECHO="ECS_")
         (line,) = wait_for(lambda: batches.lines(task), "first line")
         agent, metadata = (self.here(line["env"][name]) for name in ("ECS_AGENT_URI", "ECS_CONTAINER_METADATA_URI_V4"))
-        told = ask("GET", metadata)[1]
-        self.assertEqual((line["id"], "batch"), (told["DockerId"], told["Name"]))
-        self.assertEqual(task, told["Labels"]["com.amazonaws.ecs.task-arn"])
+        response = ask("GET", metadata)[1]
+        self.assertEqual((line["id"], "batch"), (response["DockerId"], response["Name"]))
+        self.assertEqual(task, response["Labels"]["com.amazonaws.ecs.task-arn"])
         whole = ask("GET", f"{metadata}/task")[1]
         self.assertEqual((task, "RUNNING", ["batch"]), (whole["TaskARN"], whole["KnownStatus"],
                                                         [one["Name"] for one in whole["Containers"]]))
@@ -105,9 +105,9 @@ class Containers(Probe):
     def test_metadata_names_container_task_and_service(self):
         task = HostTask(service="probe-named")
         container, whole = ask("GET", task.metadata)[1], ask("GET", f"{task.metadata}/task")[1]
-        told = batches.describe(task.arn)
-        self.assertEqual([task.runtime_id] * 2, [container["DockerId"], told["containers"][0]["runtimeId"]])
-        self.assertEqual((told["clusterArn"], task.arn, "probe-named"),
+        response = batches.describe(task.arn)
+        self.assertEqual([task.runtime_id] * 2, [container["DockerId"], response["containers"][0]["runtimeId"]])
+        self.assertEqual((response["clusterArn"], task.arn, "probe-named"),
                          (whole["Cluster"], whole["TaskARN"], whole["ServiceName"]))
 
     def test_host_task_stops_as_others(self):

@@ -42,5 +42,5 @@ class FileSystems(Probe):
         for _ in range(2):
             task = batches.run_task(definition)
             batches.reaches(task, "STOPPED")
-            (told,) = batches.lines(task)
-            self.assertEqual(("yes", "batch"), (told["root"], told["found"]))
+            (response,) = batches.lines(task)
+            self.assertEqual(("yes", "batch"), (response["root"], response["found"]))

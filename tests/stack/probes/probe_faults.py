@@ -58,9 +58,9 @@ class Faults(Probe):
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}])
         role_arn = role_that_may((["dynamodb:PutItem"], "*"))
         name = function(WRITES, "bootstrap", "provided.al2023", "bootstrap", role_arn)
-        status, told = faults("POST", kill=function_arn(name), mentioning=table)
+        status, answer = faults("POST", kill=function_arn(name), mentioning=table)
         if status == 400:
-            self.skipTest(told["message"])
+            self.skipTest(answer["message"])
         faults("POST", kill=name, mentioning="something else")
         self.assertEqual("Runtime.ExitError", invoke(name, {"table": table})["errorType"])
         items = client("dynamodb").scan(TableName=table)["Items"]

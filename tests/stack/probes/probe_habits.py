@@ -36,10 +36,10 @@ class HabitProbe(Probe):
     @contextlib.contextmanager
     def habit(self, name, mentioning, **fields):
         """The habit, switched on for what mentions the text."""
-        status, told = faults("POST", habit=name, mentioning=mentioning, **fields)
-        if status == 400 and "--table-iam" in told["message"]:
-            self.skipTest(told["message"])
-        self.assertEqual(200, status, told)
+        status, reply = faults("POST", habit=name, mentioning=mentioning, **fields)
+        if status == 400 and "--table-iam" in reply["message"]:
+            self.skipTest(reply["message"])
+        self.assertEqual(200, status, reply)
         try:
             yield
         finally:
@@ -134,8 +134,8 @@ class DescribeLags(HabitProbe):
         with self.habit("describe-lags", group, seconds=self.LAG):
             task = batches.run_task(definition, group=group, SECONDS=5)
             self.assertEqual([], api.list_tasks(**wanted)["taskArns"])
-            told = api.describe_tasks(cluster=batches.cluster(), tasks=[task])
-            self.assertEqual(([], "MISSING"), (told["tasks"], told["failures"][0]["reason"]))
+            reply = api.describe_tasks(cluster=batches.cluster(), tasks=[task])
+            self.assertEqual(([], "MISSING"), (reply["tasks"], reply["failures"][0]["reason"]))
             detail = receive(url)["detail"]
             self.assertEqual((task, 0), (detail["taskArn"], detail["containers"][0]["exitCode"]))
             at = time.monotonic()

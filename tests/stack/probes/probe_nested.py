@@ -33,8 +33,8 @@ def catching(state):
 
 def failure(state, data=None):
     """Error and Cause of a state, as a Catch sees them."""
-    told = output(run(jsonata(catching(state)), data))
-    return told["Error"], told["Cause"]
+    response = output(run(jsonata(catching(state)), data))
+    return response["Error"], response["Cause"]
 
 
 def execution_of(machine_arn, name):
@@ -62,13 +62,13 @@ class Results(Probe):
 
     def test_result_is_the_description_of_the_child(self):
         child, name = machine(jsonata(ECHO)), unique()
-        for kind, told in ((".sync:2", {"a": 1}), (".sync", '{"a":1}')):
+        for kind, response in ((".sync:2", {"a": 1}), (".sync", '{"a":1}')):
             result = output(run(jsonata({"Run": nested(child, kind, {"a": 1}, name + kind[5:].replace(":", "-"))})))
             self.assertEqual(self.DESCRIBED, list(result), kind)
             self.assertEqual(child, result["StateMachineArn"])
             self.assertEqual(execution_of(child, result["Name"]), result["ExecutionArn"])
             self.assertTrue(result["Name"].startswith(name), result)
-            self.assertEqual(told, result["Input"], kind)
+            self.assertEqual(response, result["Input"], kind)
             self.assertEqual({"a": 1}, json.loads(result["Output"]) if kind == ".sync" else result["Output"])
             self.assertEqual(("SUCCEEDED", 0, {"Included": True}),
                              tuple(result[field] for field in ("Status", "RedriveCount", "OutputDetails")))
@@ -82,8 +82,8 @@ class Results(Probe):
         child = machine(jsonata({"Echo": {"Type": "Pass", "Output": text, "End": True}}))
         large = output(run(jsonata({"Run": nested(child, data={"n": 24_000})})))
         self.assertEqual(240_000, len(large["Output"]))
-        told = run(jsonata(catching(nested(child, data={"n": 26_200}))))
-        self.assert_failed(told, "States.DataLimitExceeded")  # States.ALL does not match it
+        response = run(jsonata(catching(nested(child, data={"n": 26_200}))))
+        self.assert_failed(response, "States.DataLimitExceeded")  # States.ALL does not match it
 
     def test_start_that_does_not_wait_tells_what_it_started(self):
         child, name = machine(jsonata(WAIT)), unique()
@@ -102,12 +102,12 @@ class Failures(Probe):
         child = machine(jsonata(FAIL))
         for data in ({"error": "Probe.Child", "cause": "why"}, {"error": "States.Timeout", "cause": "late"}):
             error, cause = failure(nested(child, data=data))
-            told = json.loads(cause)
+            response = json.loads(cause)
             self.assertEqual("States.TaskFailed", error)
-            self.assertEqual(["Cause", "Error", *self.DESCRIBED], list(told))
+            self.assertEqual(["Cause", "Error", *self.DESCRIBED], list(response))
             self.assertEqual((data["error"], data["cause"], "FAILED", "REDRIVABLE"),
-                             tuple(told[field] for field in ("Error", "Cause", "Status", "RedriveStatus")))
-            self.assertEqual(data, json.loads(told["Input"]))  # text, also for .sync:2
+                             tuple(response[field] for field in ("Error", "Cause", "Status", "RedriveStatus")))
+            self.assertEqual(data, json.loads(response["Input"]))  # text, also for .sync:2
 
     def test_timed_out_child_fails_the_task_without_an_error_of_its_own(self):
         child, name = machine(jsonata(WAIT, TimeoutSeconds=1)), unique()
@@ -115,9 +115,9 @@ class Failures(Probe):
         self.assertEqual("States.TaskFailed", error)
         self.assertEqual(self.DESCRIBED, list(json.loads(cause)))
         self.assertEqual("TIMED_OUT", json.loads(cause)["Status"])
-        told = described(execution_of(child, name))
-        self.assertEqual("TIMED_OUT", told["status"])
-        self.assertFalse({"error", "cause", "output", "outputDetails"} & set(told), told)
+        response = described(execution_of(child, name))
+        self.assertEqual("TIMED_OUT", response["status"])
+        self.assertFalse({"error", "cause", "output", "outputDetails"} & set(response), response)
 
     def test_aborted_child_fails_the_task_with_the_error_of_the_stop(self):
         child = machine(jsonata(WAIT))
@@ -126,12 +126,12 @@ class Failures(Probe):
             execution = start(machine(jsonata(catching(nested(child, name=name)))))
             appears(execution_of(child, name))
             client("stepfunctions").stop_execution(executionArn=execution_of(child, name), **stop)
-            told = output(ended(execution))
-            self.assertEqual("States.TaskFailed", told["Error"])
-            told = json.loads(told["Cause"])
+            response = output(ended(execution))
+            self.assertEqual("States.TaskFailed", response["Error"])
+            response = json.loads(response["Cause"])
             self.assertEqual(("ABORTED", stop.get("error"), stop.get("cause")),
-                             (told["Status"], told.get("Error"), told.get("Cause")))
-            self.assertEqual(2 * bool(stop), len(set(told) - set(self.DESCRIBED)))
+                             (response["Status"], response.get("Error"), response.get("Cause")))
+            self.assertEqual(2 * bool(stop), len(set(response) - set(self.DESCRIBED)))
 
     def test_refused_start_has_the_name_of_its_exception(self):
         child = machine(jsonata(ECHO))
@@ -177,11 +177,11 @@ class Stops(HabitProbe):
         return parent, execution_of(child, name)
 
     def assert_stopped(self, child, parent):
-        told = ended(child, 3)
-        self.assertEqual("ABORTED", told["status"])
-        self.assertNotIn("error", told)
+        response = ended(child, 3)
+        self.assertEqual("ABORTED", response["status"])
+        self.assertNotIn("error", response)
         self.assertEqual(f"The Task state in AWS Step Functions execution [{parent}] which was managing this "
-                         "resource was aborted", told["cause"])
+                         "resource was aborted", response["cause"])
 
     def test_stopped_parent_stops_its_child(self):
         parent, child = self.started()
@@ -232,10 +232,10 @@ class Redrives(Probe):
             "Run": nested(child, name=counted, data={"error": "{% $error %}", "cause": "why"})})))
         self.assert_failed(ended(parent), "States.TaskFailed")
         self.states.redrive_execution(executionArn=parent)
-        told = ended(parent)
-        self.assert_failed(told, "States.TaskFailed")
+        response = ended(parent)
+        self.assert_failed(response, "States.TaskFailed")
         self.assertEqual((f"{name}-1", "Probe.First", 0),
-                         tuple(json.loads(told["cause"])[field] for field in ("Name", "Error", "RedriveCount")))
+                         tuple(json.loads(response["cause"])[field] for field in ("Name", "Error", "RedriveCount")))
         self.assertEqual({f"{name}-0", f"{name}-1"}, {one["name"] for one in children(child)})
 
     def test_redriven_parent_finds_the_closed_child_of_the_same_name(self):
@@ -250,8 +250,8 @@ class Redrives(Probe):
         parent = start(machine(jsonata({"Run": nested(child, name=name, data={"error": "A", "cause": "b"})})))
         self.assert_failed(ended(parent), "States.TaskFailed")
         self.states.redrive_execution(executionArn=execution_of(child, name))
-        told = ended(execution_of(child, name))
-        self.assertEqual(("FAILED", 1), (told["status"], told["redriveCount"]))
+        response = ended(execution_of(child, name))
+        self.assertEqual(("FAILED", 1), (response["status"], response["redriveCount"]))
         self.assertEqual(0, described(parent)["redriveCount"])
 
 
@@ -266,7 +266,7 @@ class Inputs(Probe):
         self.assertEqual({passed: execution}, output(ended(execution))["Output"])
 
 
-class Told(Probe):
+class StatusChanges(Probe):
     def test_status_changes_of_a_child_are_events(self):
         url, child, name = queue(), machine(jsonata(ECHO)), unique()
         rule_to(queue_arn(url), {"source": ["aws.states"], "detail": {"stateMachineArn": [child],
@@ -289,18 +289,18 @@ class SdkCalls(HabitProbe):
     def test_execution_is_described(self):
         child, name = machine(jsonata(FAIL)), unique()
         ended(start(child, {"error": "Probe.Child", "cause": "why"}, name=name))
-        told = output(run(jsonata({"Look": describing(execution_of(child, name))})))
-        self.assertEqual(["Cause", "Error", *Failures.DESCRIBED], sorted(told))
+        response = output(run(jsonata({"Look": describing(execution_of(child, name))})))
+        self.assertEqual(["Cause", "Error", *Failures.DESCRIBED], sorted(response))
         self.assertEqual(("FAILED", "Probe.Child", "why", {"Included": True}), tuple(
-            told[field] for field in ("Status", "Error", "Cause", "InputDetails")))
-        self.assertRegex(told["StopDate"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
-        self.assertEqual({"error": "Probe.Child", "cause": "why"}, json.loads(told["Input"]))
+            response[field] for field in ("Status", "Error", "Cause", "InputDetails")))
+        self.assertRegex(response["StopDate"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertEqual({"error": "Probe.Child", "cause": "why"}, json.loads(response["Input"]))
 
     def test_execution_that_runs_has_no_end(self):
         child = start(machine(jsonata(WAIT)))
-        told = output(run(jsonata({"Look": describing(child)})))
-        self.assertEqual("RUNNING", told["Status"])
-        self.assertFalse({"StopDate", "Output", "OutputDetails", "Error", "Cause"} & set(told), told)
+        response = output(run(jsonata({"Look": describing(child)})))
+        self.assertEqual("RUNNING", response["Status"])
+        self.assertFalse({"StopDate", "Output", "OutputDetails", "Error", "Cause"} & set(response), response)
         client("stepfunctions").stop_execution(executionArn=child)
 
 
@@ -328,9 +328,9 @@ class Roles(Probe):
         may = role_that_may(MANAGED, ("states:StartExecution", child), ("states:DescribeExecution", "*"))
         self.assertEqual("SUCCEEDED", ended(start(machine(jsonata({"Run": nested(child)}), may)))["status"])
         for kind in (".sync:2", ""):
-            told = ended(start(machine(jsonata({"Run": nested(other, kind)}), may)))
-            self.assert_failed(told, "StepFunctions.AWSStepFunctionsException")
-            self.assertIn(f"is not authorized to perform: states:StartExecution on resource: {other}", told["cause"])
+            response = ended(start(machine(jsonata({"Run": nested(other, kind)}), may)))
+            self.assert_failed(response, "StepFunctions.AWSStepFunctionsException")
+            self.assertIn(f"is not authorized to perform: states:StartExecution on resource: {other}", response["cause"])
         self.assertEqual([], children(other))
 
     def test_end_of_a_child_is_not_seen_without_a_right(self):
@@ -358,9 +358,9 @@ class Roles(Probe):
         mine, other = (start(machine(jsonata(ECHO))) for _ in range(2))
         may = role_that_may(("states:DescribeExecution", mine))
         self.assertEqual("SUCCEEDED", ended(start(machine(jsonata({"Look": describing(mine)}), may)))["status"])
-        told = ended(start(machine(jsonata({"Look": describing(other)}), may)))
-        self.assert_failed(told, "Sfn.SfnException")
-        self.assertIn(f"is not authorized to perform: states:DescribeExecution on resource: {other}", told["cause"])
+        response = ended(start(machine(jsonata({"Look": describing(other)}), may)))
+        self.assert_failed(response, "Sfn.SfnException")
+        self.assertIn(f"is not authorized to perform: states:DescribeExecution on resource: {other}", response["cause"])
         lists = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:ecs:listClusters", "Arguments": {}, "End": True}
         self.assert_failed(ended(start(machine(jsonata({"List": lists}), may))), "Ecs.AccessDeniedException")
 
@@ -398,24 +398,24 @@ class StartAnswerLost(HabitProbe):
         child, mark = machine(jsonata(child_states)), unique()
         states = catching(nested(child, data={"mark": mark}, **fields))
         with self.habit("start-answer-lost", mark, seconds=seconds):
-            told = output(run(jsonata(states)))
-        return told, [one["executionArn"] for one in children(child)], self.fired(mark)
+            response = output(run(jsonata(states)))
+        return response, [one["executionArn"] for one in children(child)], self.fired(mark)
 
     def test_child_that_still_runs_is_found(self):
-        told, found, fired = self.run_with_habit(BRIEF, 1, name=unique())
-        self.assertEqual("SUCCEEDED", told["Status"])
-        self.assertEqual([told["ExecutionArn"]], found)
+        response, found, fired = self.run_with_habit(BRIEF, 1, name=unique())
+        self.assertEqual("SUCCEEDED", response["Status"])
+        self.assertEqual([response["ExecutionArn"]], found)
         self.assertEqual([found], [fault["resources"] for fault in fired])
 
     def test_child_that_is_closed_exists_already(self):
-        told, found, _ = self.run_with_habit(ECHO, 1, name=unique())
-        self.assertEqual(EXISTS, told["Error"])
+        response, found, _ = self.run_with_habit(ECHO, 1, name=unique())
+        self.assertEqual(EXISTS, response["Error"])
         (child,) = found
         self.assertEqual("SUCCEEDED", described(child)["status"])
 
     def test_child_without_a_name_is_started_twice(self):
-        told, found, _ = self.run_with_habit(ECHO, 0.3)
-        self.assertIn(told["ExecutionArn"], found)
+        response, found, _ = self.run_with_habit(ECHO, 0.3)
+        self.assertIn(response["ExecutionArn"], found)
         self.assertEqual(2, len(found))
 
     def test_parent_that_is_stopped_meanwhile_does_not_stop_its_child(self):

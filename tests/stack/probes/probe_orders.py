@@ -12,8 +12,8 @@ class Orders(Probe):
         task = HostTask()
         for reason in ("DEPLOYMENT_BLOCKED", "THROTTLED", "TASK_NOT_VALID"):
             task.fails(reason)
-            status, told = task.protect()
-            self.assertEqual((200, reason), (status, told["failure"]["Reason"]))
+            status, response = task.protect()
+            self.assertEqual((200, reason), (status, response["failure"]["Reason"]))
         for reason, code in (("400", "ThrottlingException"), ("403", "AccessDeniedException"),
                              ("500", "ServerException"), ("504", "RequestCanceled")):
             task.fails(reason, times=2)
@@ -30,8 +30,8 @@ class Orders(Probe):
     def test_api_fails_as_ordered(self):
         task = HostTask()
         admin("POST", "faults", protection="THROTTLED", task=task.arn)
-        told = client("ecs").update_task_protection(cluster=batches.cluster(), tasks=[task.arn], protectionEnabled=True)
-        self.assertEqual([{"arn": task.arn, "reason": "THROTTLED"}], told["failures"])
+        response = client("ecs").update_task_protection(cluster=batches.cluster(), tasks=[task.arn], protectionEnabled=True)
+        self.assertEqual([{"arn": task.arn, "reason": "THROTTLED"}], response["failures"])
 
     def test_call_hangs_as_ordered(self):
         task = HostTask()

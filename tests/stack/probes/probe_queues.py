@@ -67,8 +67,8 @@ class Standard(Probe):
         send(url, body, MessageAttributes={"kind": {"DataType": "String", "StringValue": "order"}})
         (message,) = receive(url)
         self.assertEqual((body, "order"), (message["Body"], message["MessageAttributes"]["kind"]["StringValue"]))
-        told = message["Attributes"]
-        self.assertTrue(before <= int(told["SentTimestamp"]) <= int(told["ApproximateFirstReceiveTimestamp"]))
+        response = message["Attributes"]
+        self.assertTrue(before <= int(response["SentTimestamp"]) <= int(response["ApproximateFirstReceiveTimestamp"]))
 
     def test_delayed_message_is_counted_and_comes_later(self):
         url = queue()

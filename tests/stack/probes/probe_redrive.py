@@ -29,22 +29,22 @@ class Redrive(Probe):
         with self.assertRaises(self.states.exceptions.TaskTimedOut):
             self.states.send_task_success(taskToken=stale, output="1")
         self.states.send_task_success(taskToken=token, output='"again"')
-        told = ended(arn)
-        result = output(told)
+        response = ended(arn)
+        result = output(response)
         self.assertEqual({"said": "again", "n": 6}, result["branches"][1])  # neither Count nor First ran twice
         self.assertLess(max(result["branches"][0], result["at"]), stopped_at)
-        self.assertEqual((1, "NOT_REDRIVABLE"), (told["redriveCount"], told["redriveStatus"]))
+        self.assertEqual((1, "NOT_REDRIVABLE"), (response["redriveCount"], response["redriveStatus"]))
 
     def test_context_counts_redrives_and_arguments_are_made_anew(self):
         """Variables stay, and the state that is entered again sees how often that was."""
         count = "$states.context.Execution.RedriveCount"
         url = queue()
-        told = {"count": f"{{% {count} %}}", "time": "{% $exists($states.context.Execution.RedriveTime) %}",
+        response = {"count": f"{{% {count} %}}", "time": "{% $exists($states.context.Execution.RedriveTime) %}",
                 "made": "{% $made %}"}
         arn = start(machine(jsonata({
             "First": {"Type": "Pass", "Assign": {"made": f"{{% {count} & ' ' & $string($millis()) %}}"}, "Next": "Ask"},
             "Ask": {"Type": "Parallel", "End": True, "Branches": [{"StartAt": "Token", "States": {
-                "Token": waiting_for(url, more=told, Output=told)}}]}})))
+                "Token": waiting_for(url, more=response, Output=response)}}]}})))
         first = receive(url)
         self.states.stop_execution(executionArn=arn)
         ended(arn)
@@ -63,10 +63,10 @@ class Redrive(Probe):
                      "Catch": [{"ErrorEquals": ["States.Timeout"], "Next": "Wrong"},
                                {"ErrorEquals": ["States.QueryEvaluationError"], "Next": "Caught",
                                 "Output": "{% $states.errorOutput %}"}]}
-            told = output(run(jsonata({"Call": state, "Caught": {"Type": "Pass", "End": True},
+            response = output(run(jsonata({"Call": state, "Caught": {"Type": "Pass", "End": True},
                                        "Wrong": {"Type": "Fail", "Error": "Probe.Wrong"}})))
-            self.assertEqual("States.QueryEvaluationError", told["Error"], field)
-            self.assertIn("not twice", told["Cause"], field)
+            self.assertEqual("States.QueryEvaluationError", response["Error"], field)
+            self.assertIn("not twice", response["Cause"], field)
 
     def test_failed_execution_fails_at_the_same_state(self):
         url = queue()
@@ -80,6 +80,6 @@ class Redrive(Probe):
         self.assert_failed(ended(execution), "Probe.Failed")
 
     def test_succeeded_execution_cannot_be_redriven(self):
-        told = run(jsonata({"End": {"Type": "Succeed"}}))
+        response = run(jsonata({"End": {"Type": "Succeed"}}))
         with self.assertRaises(self.states.exceptions.ExecutionNotRedrivable):
-            self.states.redrive_execution(executionArn=told["executionArn"])
+            self.states.redrive_execution(executionArn=response["executionArn"])

@@ -51,9 +51,9 @@ class ScaleIn(Probe):
             self.assertEqual([], service.protect(kept))
             service.update(desiredCount=1)
             for task in others:
-                told = batches.reaches(task, "STOPPED")
+                response = batches.reaches(task, "STOPPED")
                 self.assertEqual((143, "ServiceSchedulerInitiated"),
-                                 (told["containers"][0]["exitCode"], told["stopCode"]))
+                                 (response["containers"][0]["exitCode"], response["stopCode"]))
                 self.assertEqual(["start", "sigterm"], batches.events(task))
             self.assertEqual({kept}, service.tasks())
 

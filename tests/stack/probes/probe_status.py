@@ -1,4 +1,4 @@
-"""What is told of executions, and what their ends do: executions.py, callbacks.py, and what is right as shipped."""
+"""What DescribeExecution returns, and the effects of an end: executions.py, callbacks.py, and what is right as shipped."""
 import datetime
 import json
 import time
@@ -26,15 +26,15 @@ class Stopped(Probe):
         client("stepfunctions").stop_execution(executionArn=arn, error="Probe.Stopped", cause="on purpose")
         with self.assertRaises(client("stepfunctions").exceptions.TaskTimedOut):
             client("stepfunctions").send_task_success(taskToken=token, output="1")
-        told = ended(arn)
+        response = ended(arn)
         self.assertEqual(("ABORTED", "Probe.Stopped", "on purpose"),
-                         tuple(told[field] for field in ("status", "error", "cause")))
+                         tuple(response[field] for field in ("status", "error", "cause")))
         stopped = batches.reaches(task, "STOPPED", 10)
         self.assertEqual(["start", "sigterm"], batches.events(task))
         self.assertEqual(137, stopped["containers"][0]["exitCode"])  # SIGKILL after its stopTimeout
 
 
-class Told(Probe):
+class Descriptions(Probe):
     corrected = False
 
     def status_events(self, arn, **detail):
@@ -67,8 +67,8 @@ class Told(Probe):
         until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)
         states = {"Wait": {"Type": "Wait", "Timestamp": "{% $states.input.notBefore %}", "End": True}}
         arn = machine(jsonata(states))
-        told = ended(start(arn, {"notBefore": f"{until:%Y-%m-%dT%H:%M:%SZ}"}))
-        self.assertGreaterEqual(told["stopDate"].timestamp(), until.timestamp() // 1)
+        response = ended(start(arn, {"notBefore": f"{until:%Y-%m-%dT%H:%M:%SZ}"}))
+        self.assertGreaterEqual(response["stopDate"].timestamp(), until.timestamp() // 1)
         began = time.monotonic()
         output(ended(start(arn, {"notBefore": "2020-01-01T00:00:00+09:00"})))
         self.assertLess(time.monotonic() - began, 1.5)

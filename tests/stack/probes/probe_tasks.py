@@ -1,4 +1,4 @@
-"""ecs_fields.py, ecs_events.py and ecs_protection.py: what is told of tasks."""
+"""ecs_fields.py, ecs_events.py and ecs_protection.py: what DescribeTasks returns."""
 import json
 import time
 
@@ -30,18 +30,18 @@ class Listing(Probe):
         api.stop_task(cluster=batches.cluster(), task=second)
 
     def test_unknown_task_is_a_failure(self):
-        told = client("ecs").describe_tasks(cluster=batches.cluster(), tasks=[unique()])
-        self.assertEqual(([], "MISSING"), (told["tasks"], told["failures"][0]["reason"]))
+        response = client("ecs").describe_tasks(cluster=batches.cluster(), tasks=[unique()])
+        self.assertEqual(([], "MISSING"), (response["tasks"], response["failures"][0]["reason"]))
 
     def test_task_tells_what_it_runs(self):
         task = batches.run_task(batches.task_definition(), group="lockstep:nightly:1", SECONDS=0.3)
-        begun, told = batches.describe(task), batches.reaches(task, "STOPPED")
-        self.assertLess(begun["version"], told["version"])
-        self.assertEqual("lockstep:nightly:1", told["group"])
+        begun, response = batches.describe(task), batches.reaches(task, "STOPPED")
+        self.assertLess(begun["version"], response["version"])
+        self.assertEqual("lockstep:nightly:1", response["group"])
         self.assertEqual([{"name": "BATCH_SECONDS", "value": "0.3"}],
-                         told["overrides"]["containerOverrides"][0]["environment"])
-        self.assertEqual((0, "EssentialContainerExited"), (told["containers"][0]["exitCode"], told["stopCode"]))
-        self.assertTrue(told["containers"][0]["runtimeId"])
+                         response["overrides"]["containerOverrides"][0]["environment"])
+        self.assertEqual((0, "EssentialContainerExited"), (response["containers"][0]["exitCode"], response["stopCode"]))
+        self.assertTrue(response["containers"][0]["runtimeId"])
 
 
 class Fields(Probe):
@@ -52,8 +52,8 @@ class Fields(Probe):
 
     def test_running_task_has_no_stop_code(self):
         task = batches.run_task(batches.task_definition(), SECONDS=20)
-        told = batches.reaches(task, "RUNNING")
-        self.assertFalse({"stopCode", "stoppedReason", "stoppedAt"} & set(told))
+        response = batches.reaches(task, "RUNNING")
+        self.assertFalse({"stopCode", "stoppedReason", "stoppedAt"} & set(response))
         client("ecs").stop_task(cluster=batches.cluster(), task=task)
 
     def test_reason_of_an_ended_container(self):
@@ -88,8 +88,8 @@ class Events(Probe):
                          tuple(last[field] for field in ("taskArn", "group", "desiredStatus", "stopCode")))
         self.assertTrue(last["clusterArn"].endswith(f"cluster/{batches.cluster()}"))
         self.assertEqual("BATCH_SECONDS", last["overrides"]["containerOverrides"][0]["environment"][0]["name"])
-        told = batches.describe(task)
-        self.assertEqual((0, told["containers"][0]["runtimeId"], told["version"]),
+        response = batches.describe(task)
+        self.assertEqual((0, response["containers"][0]["runtimeId"], response["version"]),
                          (last["containers"][0]["exitCode"], last["containers"][0]["runtimeId"], last["version"]))
 
     def test_request_to_stop_is_an_event_of_a_running_task(self):

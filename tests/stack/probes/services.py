@@ -28,8 +28,8 @@ class Service:
     def tasks(self):
         """The ARNs of the tasks that run and are not asked to stop."""
         found = self.api.list_tasks(serviceName=self.name, desiredStatus="RUNNING", **self.scope)["taskArns"]
-        told = self.api.describe_tasks(tasks=found, **self.scope)["tasks"] if found else []
-        return {task["taskArn"] for task in told if task["lastStatus"] == "RUNNING"}
+        response = self.api.describe_tasks(tasks=found, **self.scope)["tasks"] if found else []
+        return {task["taskArn"] for task in response if task["lastStatus"] == "RUNNING"}
 
     def reaches(self, count):
         return wait_for(lambda: (found := self.tasks()) is not None and len(found) == count and [found],

@@ -131,7 +131,7 @@ fn the_sweep_looks_when_a_holder_needs_it_or_a_waiter_may_come_in() {
     assert_eq!(waiting.next_due(), Some(at(50)), "a permit is free");
 
     waiting.queue.clear();
-    assert_eq!(waiting.next_due(), Some(at(160)), "nobody waits for it");
+    assert_eq!(waiting.next_due(), Some(at(160)), "it has no waiter");
 
     waiting.holders.clear();
     assert_eq!(waiting.next_due(), None);

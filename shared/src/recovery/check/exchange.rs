@@ -16,9 +16,9 @@ pub enum Inspection {
     Freed(RunOutcome),
     /// The holder keeps its permit until its work has been confirmed to have stopped.
     Ending,
-    /// The same. Its execution has ended, and ECS may not list its last task yet.
+    /// As [`Self::Ending`]: its execution has ended, and ECS may not list its last task yet.
     Unlisted,
-    /// The same. Its work was cut off, and what it had started may still be stopping.
+    /// As [`Self::Ending`]: its work was aborted, and what it had started may still be stopping.
     Settling,
     /// The holder keeps its permit. Its execution has ended, and the lease was renewed since: by a
     /// heartbeat that was under way, or by a redrive that is not described yet.
@@ -90,23 +90,23 @@ pub enum Alert {
 /// The answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CheckAnswer {
-    /// Of DescribeExecution.
+    /// The result of DescribeExecution.
     Execution(ExecutionObservation),
-    /// Of DescribeTasks of one task.
+    /// The result of DescribeTasks for one task.
     Task(TaskObservation),
-    /// Of ListTasks and DescribeTasks, or of DescribeExecution of the work.
+    /// The result of ListTasks and DescribeTasks, or of DescribeExecution, for the work.
     Work(WorkObservation),
-    /// Of a command.
+    /// The outcome of a command.
     Executed(Outcome),
-    /// Of StopExecution or StopTask: whether the call was accepted.
+    /// Whether StopExecution or StopTask was accepted.
     Accepted(bool),
-    /// Of [`Request::ProveOwnership`].
+    /// The result of [`Request::ProveOwnership`].
     Ownership(Ownership),
-    /// Of a read of a side item.
+    /// The side item that was read.
     Waiter(Option<Waiter>),
-    /// Of a read of a lease.
+    /// The lease that was read.
     Lease(Option<Lease>),
-    /// Of a request that has no answer.
+    /// A request without an answer was carried out.
     Done,
 }
 

@@ -1,4 +1,4 @@
-//! What a write without a second look asks of the record: each clause stands between the write and a
+//! What a write on the fast path requires of the record: each clause stands between the write and a
 //! record on which `decide` says something else.
 
 mod narrow;
@@ -270,16 +270,16 @@ fn what_is_written_without_a_look_is_what_a_look_decides() {
             runs: scene.items.runs.clone(),
             waiter: None,
         };
-        let looked = decide(&seen, &command, at(NOW)).unwrap();
+        let observed = decide(&seen, &command, at(NOW)).unwrap();
 
         let fast = fast_path(&command, at(NOW)).unwrap().change;
 
         assert!(fast.guard.holds(Some(scene.record())), "{command:?}");
         let next = fast.update.apply(Some(scene.record()));
-        assert_eq!(next, looked.next, "{command:?}");
+        assert_eq!(next, observed.next, "{command:?}");
         let writes = |runs: &[(RunGuard, RunWrite)]| -> Vec<RunWrite> {
             runs.iter().map(|(_, write)| write.clone()).collect()
         };
-        assert_eq!(writes(&fast.runs), writes(&looked.runs), "{command:?}");
+        assert_eq!(writes(&fast.runs), writes(&observed.runs), "{command:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! An operator's word.
+//! An operator's orders.
 
 use super::scene::{Scene, at, audit_note, holder};
 use crate::domain::{
@@ -7,7 +7,7 @@ use crate::domain::{
 };
 
 #[test]
-fn a_paused_lock_lets_holders_finish_and_nobody_start() {
+fn a_paused_lock_lets_holders_finish_and_no_run_start() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     scene
         .carry_out(&Command::Pause(audit_note("upgrade")), 1)
@@ -42,7 +42,7 @@ fn a_lock_can_be_paused_before_its_first_run() {
 }
 
 #[test]
-fn a_release_of_a_paused_lock_lets_nobody_in() {
+fn a_release_of_a_paused_lock_grants_no_permit() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     scene.queue("b", 1).unwrap();
     scene
@@ -98,7 +98,7 @@ fn an_evicted_holder_loses_its_permit_to_the_first_waiter() {
 }
 
 #[test]
-fn an_evicted_waiter_leaves_the_queue_and_is_told() {
+fn an_evicted_waiter_leaves_the_queue_and_is_dismissed() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     scene.queue("b", 1).unwrap();
     scene.queue("c", 1).unwrap();
@@ -175,7 +175,7 @@ fn a_frozen_lock_opens_when_an_operator_resumes_it() {
     scene.evict("a", 2).unwrap();
 
     scene
-        .carry_out(&Command::Resume(audit_note("looked")), 3)
+        .carry_out(&Command::Resume(audit_note("checked")), 3)
         .unwrap();
 
     assert!(matches!(frozen, Err(Refusal::Frozen { .. })), "{frozen:?}");

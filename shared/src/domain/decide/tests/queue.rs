@@ -180,7 +180,7 @@ fn a_turn_that_comes_after_the_waiter_gave_up_goes_to_the_next() {
 }
 
 #[test]
-fn a_waiter_whose_tick_has_succeeded_meanwhile_is_told_so() {
+fn a_waiter_whose_tick_has_succeeded_meanwhile_is_dismissed_as_duplicate() {
     let mut scene = Scene::new(1);
     let first = with_key(scene.terms("first"), "tick");
     let again = with_key(scene.terms("again"), "tick");
@@ -189,10 +189,10 @@ fn a_waiter_whose_tick_has_succeeded_meanwhile_is_told_so() {
 
     let done = scene.release("first", RunOutcome::Succeeded, 5).unwrap();
 
-    let told = &done.effects[..];
+    let effects = &done.effects[..];
     assert!(
-        matches!(told, [Effect::Dismiss(_, Dismissal::Duplicate(_))]),
-        "{told:?}"
+        matches!(effects, [Effect::Dismiss(_, Dismissal::Duplicate(_))]),
+        "{effects:?}"
     );
     assert!(scene.record().is_idle());
 }
@@ -285,7 +285,7 @@ fn a_waiter_that_registered_anew_does_not_lose_its_new_state() {
 
     scene.items.commit(&change);
 
-    assert_eq!(scene.holders(), ["a"], "the release looks again");
+    assert_eq!(scene.holders(), ["a"], "the release reads the waiter again");
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn a_heartbeat_that_counts_no_new_redrive_does_not_hide_that_the_work_is_being_s
     assert!(scene.record().holders[&holder("a")].ending.is_some());
 }
 
-/// The write without a look asks that the caller holds nothing.
+/// The write on the fast path requires that the caller holds nothing.
 #[test]
 fn a_stopped_holder_joins_the_queue_by_what_was_seen() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
