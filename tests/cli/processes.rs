@@ -143,7 +143,7 @@ async fn nothing_of_a_command_outlives_its_lock_neither_its_group_nor_a_daemon()
 async fn what_a_daemon_started_does_not_outlive_the_lock_however_slowly_the_daemon_dies() {
     let inside = Inside::open().await;
     let (lock, notes) = (lock("slow-daemon"), scratch("slow-daemon"));
-    // The more memory a process has, the longer its end takes. Until then its child is nobody else's.
+    // The more memory a process has, the longer its end takes. Until then its child has no other parent.
     let daemon = format!(
         "x=$(head -c 300000000 /dev/zero | tr '\\0' a); setsid sleep 300 > /dev/null 2>&1 & echo $! >> {0}; wait",
         notes.display()

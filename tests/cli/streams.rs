@@ -1,4 +1,4 @@
-//! A standard error that nobody reads, or that is gone.
+//! A standard error without a reader, or that is gone.
 
 use crate::support::{
     FencedResource, Inside, Started, WRITE_ON, lock, output, scratch, until_dead,
@@ -11,7 +11,7 @@ use tokio::process::Command;
 /// Fills standard error.
 const FILL: &str = "head -c 1000000 /dev/zero >&2 &";
 
-/// A writer under a lease of 5 s whose log nobody reads.
+/// A writer under a lease of 5 s whose log has no reader.
 async fn unread(
     inside: &Inside,
     lock: &str,

@@ -94,7 +94,7 @@ impl Inside {
         self.record(lock).await.map_or(0, |r| r.holders.len())
     }
 
-    /// When the lease of the lock's only holder ends, which nobody has freed yet: milliseconds.
+    /// The end of the lease of the lock's only holder, which has not been freed yet, in milliseconds.
     pub(crate) async fn lease_end(&self, lock: &str) -> u64 {
         let record = self.record(lock).await.expect("a record");
         let lease = record.holders.values().next().expect("a holder");

@@ -76,8 +76,8 @@ impl Scene {
     /// Waits until no message is left, visible or in flight.
     async fn until_empty(&self, seconds: u64) {
         let queue = &self.queue;
-        let look = async || queue.depth(&self.inside.stack, &queue.url).await == 0;
-        until("empty queue", seconds, look).await;
+        let is_reached = async || queue.depth(&self.inside.stack, &queue.url).await == 0;
+        until("empty queue", seconds, is_reached).await;
     }
 
     /// What the resource received, in order.

@@ -114,7 +114,7 @@ def of_container(team, platform, _):
 
 
 def of_recovery(team, platform, _):
-    """Calls of acquire-lock and the reaper: they stop what a team runs, and nobody else's."""
+    """Calls of acquire-lock and the reaper: they stop what a team runs, and no other work."""
     return {
         "stop a team's run": (True, execution("stop_execution", team.stack)),
         "stop a team's workflow": (True, execution("stop_execution", team.workflows()[0])),

@@ -107,7 +107,7 @@ impl Agent {
         self.post(&path, &json!({ "outcome": outcome })).await
     }
 
-    /// Looks at a job.
+    /// Describes a job.
     pub(crate) async fn poll(&self, job: &Answer, wait_seconds: u64) -> Answer {
         self.get(&format!(
             "/v1/jobs/{}?waitSeconds={wait_seconds}",
@@ -157,7 +157,7 @@ impl Agent {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// An address that nobody listens on at present.
+/// An address without a listener at present.
 pub(crate) fn free_port() -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("its address").to_string()

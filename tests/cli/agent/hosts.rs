@@ -90,9 +90,9 @@ impl HostTask {
     pub(crate) async fn stop(&self, inside: &Inside, reason: &str) {
         let ask = json!({ "cluster": self.cluster, "task": self.arn, "reason": reason });
         ecs(inside, "StopTask", ask).await;
-        let look = json!({ "cluster": self.cluster, "tasks": [self.arn] });
+        let ask = json!({ "cluster": self.cluster, "tasks": [self.arn] });
         until("end of the task", 20, async || {
-            let response = ecs(inside, "DescribeTasks", look.clone()).await;
+            let response = ecs(inside, "DescribeTasks", ask.clone()).await;
             response["tasks"][0]["lastStatus"] == "STOPPED"
         })
         .await;

@@ -97,7 +97,11 @@ async fn a_table_out_of_reach_is_told_and_then_the_job_has_to_stop_in_time() {
     assert_eq!(beat.error(), (503, "Lockstep.Unavailable"));
     assert_eq!(response.body["state"], "lost", "{response:?}");
     let record = inside.record(&lock).await.expect("a record");
-    let lease = record.holders.values().next().expect("nobody has freed it");
+    let lease = record
+        .holders
+        .values()
+        .next()
+        .expect("it has not been freed");
     assert!(at < lease.expires_at.millis(), "{at} {lease:?}");
 }
 

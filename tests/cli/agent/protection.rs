@@ -100,7 +100,7 @@ async fn a_dead_agent_leaves_protection_that_ends_by_itself() {
     task.until_protected(&inside, false, 10).await;
     assert!(
         !task.asked(&inside).await.contains(&false),
-        "nobody was left to ask for it"
+        "no job was left to ask for it"
     );
 }
 

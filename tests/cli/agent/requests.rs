@@ -81,18 +81,18 @@ async fn what_is_no_request_of_the_api_is_refused_as_json() {
             (405, "Agent.MethodNotAllowed"),
         ),
         ("GET", "/v2/jobs", &[], "", (404, "Agent.NotFound")),
-        ("GET", "/v1/jobs/nobody", &[], "", (404, "Agent.NoSuchJob")),
+        ("GET", "/v1/jobs/unknown", &[], "", (404, "Agent.NoSuchJob")),
         ("GET", "/v1/jobs/%ff", &[], "", (404, "Agent.NoSuchJob")),
         (
             "POST",
-            "/v1/jobs/nobody/beat",
+            "/v1/jobs/unknown/beat",
             &[],
             "",
             (404, "Agent.NoSuchJob"),
         ),
         (
             "GET",
-            "/v1/jobs/nobody?waitSeconds=61",
+            "/v1/jobs/unknown?waitSeconds=61",
             &[],
             "",
             (400, "Lockstep.InvalidRequest"),
@@ -160,7 +160,7 @@ async fn nobody_learns_the_id_of_a_job_but_who_began_it() {
         agent.get("/v1/health").await,
         agent.ask(json!({ "name": "other", "lock": lock })).await,
         agent
-            .post("/v1/jobs/nobody/end", &json!({ "outcome": "failed" }))
+            .post("/v1/jobs/unknown/end", &json!({ "outcome": "failed" }))
             .await,
     ];
 

@@ -70,8 +70,8 @@ impl Fleet {
     pub(super) async fn start_in_line(&self, lock: &str, work: &Work, count: usize) -> Task {
         let task = self.start(work).await;
         let what = format!("{count} in line for {lock}");
-        let look = async || self.waiting(lock).await == count;
-        lockstep_tests::stack::until(&what, 30, look).await;
+        let is_reached = async || self.waiting(lock).await == count;
+        lockstep_tests::stack::until(&what, 30, is_reached).await;
         task
     }
 

@@ -59,9 +59,9 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
 
     fleet.stop(&first).await;
     fleet.until_said(&task, "start", 30).await;
-    let mut looks = Vec::new();
+    let mut samples = Vec::new();
     while fleet.end_of(&task).await.is_none() {
-        looks.push((now(), fleet.is_protected(&task).await));
+        samples.push((now(), fleet.is_protected(&task).await));
         lockstep_tests::stack::pause(50).await;
     }
 
@@ -77,7 +77,7 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
     assert!(set.len() >= 3, "{asked:?}");
     let cleared = asked.last().expect("calls");
     assert!(!cleared.enable, "{asked:?}");
-    let gone = looks.iter().find(|(at, is)| !is && *at < cleared.at);
+    let gone = samples.iter().find(|(at, is)| !is && *at < cleared.at);
     assert_eq!(gone, None, "unprotected at work: {asked:?}");
 }
 
@@ -123,10 +123,10 @@ async fn protection_of_a_guard_that_was_killed_ends_by_itself_and_the_task_can_g
     assert!(protected, "{asked:?}");
     assert!(
         asked.iter().all(|call| call.at <= killed),
-        "nobody renews: {asked:?}"
+        "no call renews: {asked:?}"
     );
     let most = set.expect("a call") + 6_000;
-    // The look that found it gone may have come a moment after its end.
+    // The sample that found it gone may have come a moment after its end.
     assert!(gone < most + 1_000, "{gone}, not {most}");
     until("scale-in", 60, async || {
         fleet.stack().task(&task.arn).await["lastStatus"] == "STOPPED"

@@ -17,8 +17,8 @@ enum Way {
     New,
 }
 
-/// A way to the table. What does not get through is held back until it is open, and nobody is told
-/// why: packets that are late or vanish, as when a network is cut in two.
+/// A way to the table. What does not get through is held back until it is open, without an
+/// error: packets that are late or vanish, as when a network is cut in two.
 #[derive(Debug)]
 pub(crate) struct FaultProxy {
     port: u16,

@@ -59,7 +59,7 @@ async fn a_long_run_outlives_many_leases_and_is_received_once() {
         let log = worker.end().await;
         assert!(
             !log.contains("skipped: "),
-            "nobody else was shown it: {log}"
+            "no other worker received it: {log}"
         );
     }
 

@@ -29,7 +29,7 @@ const WORK: &str = "body=$(cat); exec 3<>/dev/tcp/127.0.0.1/$TILL; \
 /// What is sent.
 struct Load {
     bodies: Vec<String>,
-    /// Which of them nobody can work on.
+    /// Which of them no worker can process.
     poison: BTreeSet<usize>,
     /// The once keys whose work succeeds.
     keys: BTreeSet<String>,
@@ -175,7 +175,7 @@ async fn every_key_is_worked_on_with_success_once_none_is_lost_and_only_poison_i
         0,
         "an old run wrote after a new one had begun"
     );
-    // Between the write and the release of a run that is killed, nobody can know of its success.
+    // Between the write and the release of a run that is killed, its success is unknown.
     assert!(
         again <= killed * 8,
         "{again} runs after a success, {killed} workers killed"

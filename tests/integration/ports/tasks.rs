@@ -62,7 +62,7 @@ async fn tasks_at_work_and_on_their_way_down_are_found_once_and_by_group() {
     let answers = vec![
         listed(&["a", "b"], Some("more")),
         listed(&["c"], None),
-        // Told to stop between the two lists.
+        // StopTask comes between the two lists.
         listed(&["c", "d"], None),
         described(
             json!([

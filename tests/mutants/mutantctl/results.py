@@ -53,7 +53,7 @@ class Results:
     """The results for one state of the tree; those for others stay in the file and are not read.
 
     With `trust`, what was noticed on another tree counts where the file with the mutant is the same: the
-    tests may have changed since, so this is for a look in between and not for a score."""
+    tests may have changed since, so this is an interim report and not a score."""
 
     def __init__(self, tree, folder=STATE, trust=False):
         self.tree = tree

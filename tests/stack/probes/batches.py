@@ -62,10 +62,10 @@ def describe(task):
 
 
 def reaches(task, status, seconds=20):
-    def look():
+    def check():
         found = describe(task)
         return found if found["lastStatus"] == status else None
-    return wait_for(look, f"{status} of {task}", seconds)
+    return wait_for(check, f"{status} of {task}", seconds)
 
 
 def lines(task, container="batch"):

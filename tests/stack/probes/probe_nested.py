@@ -289,7 +289,7 @@ class SdkCalls(HabitProbe):
     def test_execution_is_described(self):
         child, name = machine(jsonata(FAIL)), unique()
         ended(start(child, {"error": "Probe.Child", "cause": "why"}, name=name))
-        response = output(run(jsonata({"Look": describing(execution_of(child, name))})))
+        response = output(run(jsonata({"Describe": describing(execution_of(child, name))})))
         self.assertEqual(["Cause", "Error", *Failures.DESCRIBED], sorted(response))
         self.assertEqual(("FAILED", "Probe.Child", "why", {"Included": True}), tuple(
             response[field] for field in ("Status", "Error", "Cause", "InputDetails")))
@@ -298,7 +298,7 @@ class SdkCalls(HabitProbe):
 
     def test_execution_that_runs_has_no_end(self):
         child = start(machine(jsonata(WAIT)))
-        response = output(run(jsonata({"Look": describing(child)})))
+        response = output(run(jsonata({"Describe": describing(child)})))
         self.assertEqual("RUNNING", response["Status"])
         self.assertFalse({"StopDate", "Output", "OutputDetails", "Error", "Cause"} & set(response), response)
         client("stepfunctions").stop_execution(executionArn=child)
@@ -309,10 +309,10 @@ class SdkCalls(HabitProbe):
         child = start(machine(jsonata(ECHO)), {"mark": mark})
         ended(child)
         # Its own description does not mention the text, and does not lag.
-        look = machine(jsonata({"Look": {**describing(child), "Output": "{% $states.result.Status %}"}}))
+        check = machine(jsonata({"Describe": {**describing(child), "Output": "{% $states.result.Status %}"}}))
         with self.habit("describe-lags", mark, seconds=20):
-            self.assertEqual("RUNNING", output(ended(start(look))))
-        self.assertEqual("SUCCEEDED", output(ended(start(look))))
+            self.assertEqual("RUNNING", output(ended(start(check))))
+        self.assertEqual("SUCCEEDED", output(ended(start(check))))
 
 
 def describing(execution):
@@ -357,8 +357,8 @@ class Roles(Probe):
     def test_sdk_call_needs_a_right_to_the_execution(self):
         mine, other = (start(machine(jsonata(ECHO))) for _ in range(2))
         may = role_that_may(("states:DescribeExecution", mine))
-        self.assertEqual("SUCCEEDED", ended(start(machine(jsonata({"Look": describing(mine)}), may)))["status"])
-        response = ended(start(machine(jsonata({"Look": describing(other)}), may)))
+        self.assertEqual("SUCCEEDED", ended(start(machine(jsonata({"Describe": describing(mine)}), may)))["status"])
+        response = ended(start(machine(jsonata({"Describe": describing(other)}), may)))
         self.assert_failed(response, "Sfn.SfnException")
         self.assertIn(f"is not authorized to perform: states:DescribeExecution on resource: {other}", response["cause"])
         lists = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:ecs:listClusters", "Arguments": {}, "End": True}
@@ -387,10 +387,10 @@ class Roles(Probe):
         api, name = client("cloudformation"), unique()
         api.create_stack(StackName=name, TemplateBody=json.dumps(template))
 
-        def look():
+        def check():
             status = api.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
             return None if status.endswith("IN_PROGRESS") else status
-        return wait_for(look, f"end of {name}")
+        return wait_for(check, f"end of {name}")
 
 
 class StartAnswerLost(HabitProbe):

@@ -93,10 +93,10 @@ def output(description):
     return json.loads(description["output"])
 
 
-def wait_for(look, what, seconds=20):
+def wait_for(check, what, seconds=20):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        found = look()
+        found = check()
         if found:
             return found
         time.sleep(0.05)
@@ -120,9 +120,9 @@ def rule_to(target_arn, pattern):
 
 
 def receive(url, seconds=15):
-    def look():
+    def check():
         return client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=1).get("Messages")
-    message = wait_for(look, f"message in {url}", seconds)[0]
+    message = wait_for(check, f"message in {url}", seconds)[0]
     client("sqs").delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
     return json.loads(message["Body"])
 

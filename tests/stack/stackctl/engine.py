@@ -105,7 +105,7 @@ def _start():
         raise Problem(f"no container engine answers at {_given_host()}")
     if not shutil.which("dockerd"):
         raise Problem("no container engine answers and dockerd is not installed: run `lockstack install`")
-    shutil.rmtree(FOLDER / "users", ignore_errors=True)  # whoever used an earlier one is gone with it
+    shutil.rmtree(FOLDER / "users", ignore_errors=True)  # the users of an earlier one are gone with it
     base = [*as_root(), "dockerd", "--host", f"unix://{OWN_SOCKET}", "--group", os.getegid(),
             "--data-root", FOLDER / "data", "--exec-root", "/run/lockstep-docker",
             "--pidfile", "/run/lockstep-docker.pid"]

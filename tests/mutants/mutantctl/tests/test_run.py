@@ -162,7 +162,7 @@ class Switches(unittest.TestCase):
 
 class Judged(unittest.TestCase):
     def test_the_output_of_a_test_program(self):
-        count = "---- a stdout ----\nassertion failed: the number of states has changed: look\n\n"
+        count = "---- a stdout ----\nassertion failed: the number of states has changed: find out why\n\n"
         real = "---- b stdout ----\nassertion failed: left == right\n\n"
         cases = [
             (0, "test result: ok", ("passed", "")),
