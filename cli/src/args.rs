@@ -5,6 +5,7 @@ pub(crate) mod jobs;
 pub(crate) mod parse;
 pub(crate) mod run;
 pub(crate) mod shared;
+pub(crate) mod weave;
 pub(crate) mod worker;
 
 use clap::{Parser, Subcommand};
@@ -38,6 +39,10 @@ pub(crate) enum Command {
     Agent(Box<agent::AgentArgs>),
     /// List the holders of all locks, the lost jobs among them, or the history of a lock
     Jobs(jobs::JobsArgs),
+    /// Weave the lock into a state machine definition of Step Functions
+    Weave(Box<weave::WeaveArgs>),
+    /// Take the lock out of a definition that `lockstep weave` wrote
+    Unweave(weave::UnweaveArgs),
     /// Kills commands whose lease ends.
     #[command(hide = true)]
     Watchdog,

@@ -16,8 +16,14 @@ impl Exit {
     pub(crate) const FAILED: Self = Self(1);
     /// A flag or an environment variable is wrong; nothing was started.
     pub(crate) const CONFIGURATION: Self = Self(64);
+    /// The definition cannot be woven or unwoven; nothing was written.
+    pub(crate) const BAD_DATA: Self = Self(65);
+    /// The definition cannot be read; nothing was written.
+    pub(crate) const NO_INPUT: Self = Self(66);
     /// The lock table could not be used; nothing was started.
     pub(crate) const UNAVAILABLE: Self = Self(69);
+    /// The result cannot be written.
+    pub(crate) const CANNOT_WRITE: Self = Self(73);
     /// The lock is held, paused or frozen, or the wait timed out; nothing was started.
     pub(crate) const NOT_ACQUIRED: Self = Self(75);
     /// The lease was lost, or could not be renewed; the command was stopped.

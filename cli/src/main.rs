@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`run`], [`exec`] (a command: supervision, its processes, its watchdog), [`lease`]
 //! (its lock: acquire, renew, release), [`protect`] (task protection), [`worker`] (a queue), [`agent`]
-//! (jobs of one program). [`platform`] is the operating system below them.
+//! (jobs of one program), [`weave`] (definitions of workflows). [`platform`] is the operating system below them.
 
 #![deny(clippy::print_stderr)]
 
@@ -18,6 +18,7 @@ mod platform;
 mod protect;
 mod retry;
 mod run;
+mod weave;
 mod worker;
 
 use args::{Cli, Command};
@@ -52,6 +53,8 @@ fn dispatch(command: Command) -> Exit {
         Command::Agent(args) => with_runtime(agent::agent(*args)),
         Command::Jobs(args) => with_runtime(jobs::jobs(args)),
         Command::Run(args) => with_runtime(run::run(*args)),
+        Command::Unweave(args) => weave::unweave(&args),
+        Command::Weave(args) => weave::weave(&args),
         Command::Worker(args) => with_runtime(worker::run(*args)),
     }
 }

@@ -71,6 +71,12 @@ pub(crate) fn run_key(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// A name and its value, as in NAME=VALUE.
+pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

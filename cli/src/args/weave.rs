@@ -1,0 +1,135 @@
+//! The flags of `lockstep weave` and `lockstep unweave`.
+
+use super::parse;
+use clap::{Args, ValueHint};
+use lockstep::contract::{Overlap, Stale};
+use lockstep_weave::{OnSkip, Options};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0    the definition is written; with --check, it is woven as this version weaves it
+  1    with --check: it is not woven, or weaving it again would change it
+  64   a flag is wrong
+  65   FILE is no definition that can hold a lock, with the reason
+  66   FILE cannot be read                       73   OUT cannot be written
+
+FILE and OUT are in JSON or YAML. What FILE has is moved as text: its order, comments and ${…} stay. A woven
+FILE is woven anew from its original. `lockstep unweave` gives the original back byte for byte.
+
+Examples:
+  lockstep weave report.asl.json --lock nightly-report -o report.woven.asl.json
+  lockstep weave etl.asl.yaml --lock '{% $states.input.region %}' --overlap queue --wait-seconds 600
+  lockstep weave etl.asl.json --lock warehouse --from Load --to 'Load Finished' --diff
+  lockstep weave --check report.woven.asl.json";
+
+/// Weave the lock into a state machine definition of Step Functions
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct WeaveArgs {
+    #[command(flatten)]
+    pub(crate) files: FilesArg,
+    /// Only check that FILE is woven, as this version weaves it
+    #[arg(long, conflicts_with_all = ["lock", "out", "diff"])]
+    pub(crate) check: bool,
+    /// The lock: a name, or a JSONata expression over $states.input, in {% %}
+    #[arg(long, value_name = "NAME", required_unless_present = "check")]
+    pub(crate) lock: Option<String>,
+    /// First state of the section that is the work [default: the first state]
+    #[arg(long, value_name = "STATE")]
+    pub(crate) from: Option<String>,
+    /// Last state of the section [default: every state that follows the first]
+    #[arg(long, value_name = "STATE")]
+    pub(crate) to: Option<String>,
+    /// What to do when the lock is held: skip, fail, queue or replace [default: skip]
+    #[arg(long, value_name = "POLICY", value_parser = word::<Overlap>)]
+    pub(crate) overlap: Option<Overlap>,
+    /// What becomes of an execution that is skipped: succeed or fail [default: succeed, of a section fail]
+    #[arg(long, value_name = "END", value_parser = word::<OnSkip>)]
+    pub(crate) on_skip: Option<OnSkip>,
+    /// Idempotency key of the trigger: a text, or a JSONata expression as of --lock
+    #[arg(long, value_name = "KEY")]
+    pub(crate) run_key: Option<String>,
+    /// Maximum number of runs at once [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) permits: Option<i64>,
+    /// Length of the lease, 3 to 86400 [default: 60]
+    #[arg(long, value_name = "N")]
+    pub(crate) lease_seconds: Option<i64>,
+    /// Time between heartbeats, at least two below the lease [default: a third of the lease]
+    #[arg(long, value_name = "N")]
+    pub(crate) heartbeat_seconds: Option<i64>,
+    /// Longest time of a run
+    #[arg(long, value_name = "N")]
+    pub(crate) max_run_seconds: Option<i64>,
+    /// What happens to a run that stops renewing or overruns: terminate, yield or hold [default: terminate]
+    #[arg(long, value_name = "POLICY", value_parser = word::<Stale>)]
+    pub(crate) stale_policy: Option<Stale>,
+    /// No other run of this lock begins within this time
+    #[arg(long, value_name = "N")]
+    pub(crate) min_interval_seconds: Option<i64>,
+    /// Maximum number of waiters, with --overlap queue [default: 100]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_queue: Option<i64>,
+    /// Wait at most this long, with --overlap queue or replace
+    #[arg(long, value_name = "N")]
+    pub(crate) wait_seconds: Option<i64>,
+    /// Time after which a waiting execution registers again, 5 to 3600 [default: 300]
+    #[arg(long, value_name = "N")]
+    pub(crate) wait_interval_seconds: Option<i64>,
+    /// Write VALUE in place of ${NAME} in the woven states, as of AcquireLockFunctionArn or Partition
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse::assignment)]
+    pub(crate) set: Vec<(String, String)>,
+}
+
+/// Take the lock out of a definition that `lockstep weave` wrote
+#[derive(Debug, Args)]
+pub(crate) struct UnweaveArgs {
+    #[command(flatten)]
+    pub(crate) files: FilesArg,
+}
+
+/// What is read and where the result goes.
+#[derive(Debug, Args)]
+pub(crate) struct FilesArg {
+    /// The definition; - is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Write to this file, whole or not at all [default: standard output]
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Show what would change, as a unified diff, and write nothing
+    #[arg(long, conflicts_with = "out")]
+    pub(crate) diff: bool,
+}
+
+impl WeaveArgs {
+    /// The options to weave with.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            lock: self.lock.clone().unwrap_or_default(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+            permits: self.permits,
+            overlap: self.overlap,
+            lease_seconds: self.lease_seconds,
+            heartbeat_seconds: self.heartbeat_seconds,
+            max_run_seconds: self.max_run_seconds,
+            stale_policy: self.stale_policy,
+            run_key: self.run_key.clone(),
+            min_interval_seconds: self.min_interval_seconds,
+            max_queue: self.max_queue,
+            wait_seconds: self.wait_seconds,
+            wait_interval_seconds: self.wait_interval_seconds,
+            on_skip: self.on_skip,
+            set: self.set.iter().cloned().collect(),
+        }
+    }
+}
+
+/// A word of the JSON contract.
+fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(json!(text)).map_err(|error| error.to_string())
+}

@@ -1,0 +1,118 @@
+//! `lockstep weave` and `lockstep unweave`: definitions of workflows, from file to file.
+
+use crate::args::weave::{FilesArg, UnweaveArgs, WeaveArgs};
+use crate::exit::Exit;
+use crate::log;
+use crate::run::EarlyExit;
+use lockstep_weave::Error;
+use similar::TextDiff;
+use std::fs;
+use std::io::{Read, Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+
+/// Exit code of `--check` for a definition that weaving would change.
+const DIFFERS: Exit = Exit::FAILED;
+
+/// Weaves a definition, or checks that it is woven.
+pub(crate) fn weave(args: &WeaveArgs) -> Exit {
+    let options = args.options();
+    if args.check {
+        return report(check(&args.files.file));
+    }
+    report(convert(&args.files, |text| {
+        lockstep_weave::weave(text, &options)
+    }))
+}
+
+/// Takes the lock out of a definition.
+pub(crate) fn unweave(args: &UnweaveArgs) -> Exit {
+    report(convert(&args.files, lockstep_weave::unweave))
+}
+
+fn report(result: Result<(), EarlyExit>) -> Exit {
+    result.map_or_else(
+        |(exit, why)| {
+            log::print_line(why);
+            exit
+        },
+        |()| Exit::OK,
+    )
+}
+
+fn check(file: &Path) -> Result<(), EarlyExit> {
+    let checked = lockstep_weave::check(&read(file)?);
+    checked.map(|_| ()).map_err(|error| match &error {
+        Error::NotWoven(_) => (DIFFERS, format!("{}: {error}", file.display())),
+        _ => refused(file, &error),
+    })
+}
+
+fn convert(
+    files: &FilesArg,
+    change: impl Fn(&str) -> Result<String, Error>,
+) -> Result<(), EarlyExit> {
+    let before = read(&files.file)?;
+    let after = change(&before).map_err(|error| refused(&files.file, &error))?;
+    if files.diff {
+        let name = files.file.display().to_string();
+        let diff = TextDiff::from_lines(before.as_str(), after.as_str());
+        return print(&diff.unified_diff().header(&name, &name).to_string());
+    }
+    match &files.out {
+        Some(out) => write(out, &after).map_err(|error| {
+            let why = format!("{} cannot be written: {error}", out.display());
+            (Exit::CANNOT_WRITE, why)
+        }),
+        None => print(&after),
+    }
+}
+
+fn refused(file: &Path, error: &Error) -> EarlyExit {
+    match error {
+        Error::Option(why) => (Exit::CONFIGURATION, why.clone()),
+        _ => (Exit::BAD_DATA, format!("{}: {error}", file.display())),
+    }
+}
+
+fn read(file: &Path) -> Result<String, EarlyExit> {
+    let mut text = String::new();
+    let result = match file.as_os_str() == "-" {
+        true => stdin().read_to_string(&mut text),
+        false => fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text)),
+    };
+    let unreadable = |error| {
+        let why = format!("{} cannot be read: {error}", file.display());
+        (Exit::NO_INPUT, why)
+    };
+    result.map_err(unreadable)?;
+    Ok(text)
+}
+
+fn print(text: &str) -> Result<(), EarlyExit> {
+    let mut out = stdout();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let unwritten = |error| {
+        let why = format!("standard output cannot be written: {error}");
+        (Exit::CANNOT_WRITE, why)
+    };
+    written.map_err(unwritten)
+}
+
+/// Writes the file whole or not at all: under another name beside it, which is then renamed. A link is followed,
+/// and a file that is there keeps its permissions.
+fn write(out: &Path, text: &str) -> std::io::Result<()> {
+    let out = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
+    let mut name = out.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new: PathBuf = out.with_file_name(name);
+    let written = fs::write(&new, text).and_then(|()| {
+        if let Ok(found) = fs::metadata(&out) {
+            fs::set_permissions(&new, found.permissions())?;
+        }
+        fs::rename(&new, &out)
+    });
+    if written.is_err() {
+        fs::remove_file(&new).ok();
+    }
+    written
+}

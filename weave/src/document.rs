@@ -1,0 +1,160 @@
+//! A definition as its author wrote it: the text, and a tree of nodes that know their place in it.
+
+mod json;
+mod yaml;
+
+use crate::Error;
+use std::ops::Range;
+
+/// A text and its tree.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) root: Node,
+}
+
+/// A value and where it stands, in bytes of the text.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Map { flow: bool, entries: Vec<Entry> },
+    List(Vec<Node>),
+    Scalar { text: String, quoted: bool },
+}
+
+/// A field of a map.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Range<usize>,
+    pub(crate) name: String,
+    pub(crate) value: Node,
+}
+
+impl<'a> Document<'a> {
+    /// Reads JSON, or else YAML.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, Error> {
+        let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let offset = text.len() - body.len();
+        let is_flow = body.trim_start().starts_with('{');
+        let root = match json::parse(body, offset) {
+            Err(wrong) if is_flow => yaml::parse(body, offset).map_err(|_| wrong)?,
+            Err(_) => yaml::parse(body, offset)?,
+            Ok(root) => root,
+        };
+        Ok(Self { text, root })
+    }
+
+    /// The text of `span`.
+    pub(crate) fn slice(&self, span: &Range<usize>) -> &'a str {
+        &self.text[span.clone()]
+    }
+
+    /// What stands before `at` on its line, if that is only white space.
+    pub(crate) fn margin(&self, at: usize) -> Option<&'a str> {
+        let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let margin = self.text[line..at].trim_start_matches('\u{feff}');
+        (line > 0 && margin.bytes().all(|byte| matches!(byte, b' ' | b'\t'))).then_some(margin)
+    }
+
+    /// Where `entries` stand: from the first key to the end of the last value. In block style that is the
+    /// end of its line, so a comment stays with what it follows.
+    pub(crate) fn place(&self, entries: &[Entry], flow: bool) -> Range<usize> {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+            return 0..0;
+        };
+        let start = first.key.start;
+        let end = last.value.span.end.max(last.key.end);
+        if flow {
+            return start..end;
+        }
+        let end = start + self.text[start..end].trim_end().len();
+        let rest = &self.text[end..];
+        let line = rest.find('\n').map_or(rest, |at| &rest[..at]);
+        start..end + line.trim_end().len()
+    }
+}
+
+impl Node {
+    /// The fields of a map; those of any other value are none.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match &self.kind {
+            Kind::Map { entries, .. } => entries,
+            Kind::List(_) | Kind::Scalar { .. } => &[],
+        }
+    }
+
+    /// The items of a list; those of any other value are none.
+    pub(crate) fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            Kind::Map { .. } | Kind::Scalar { .. } => &[],
+        }
+    }
+
+    /// The text of a scalar.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar { text, .. } => Some(text),
+            Kind::Map { .. } | Kind::List(_) => None,
+        }
+    }
+
+    /// Whether the value is a map in flow style, as in JSON.
+    pub(crate) fn is_flow(&self) -> bool {
+        matches!(self.kind, Kind::Map { flow: true, .. })
+    }
+
+    /// Whether the value is a map.
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.kind, Kind::Map { .. })
+    }
+
+    /// The field `name` that stands in this map itself.
+    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.name == name)
+    }
+
+    /// The field `name`, also one that a YAML merge (`<<`) brings in.
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        let own = self.entry(name).map(|entry| &entry.value);
+        own.or_else(|| {
+            let merged = &self.entry("<<")?.value;
+            let listed = merged.items().iter().find_map(|item| item.get(name));
+            merged.get(name).or(listed)
+        })
+    }
+
+    /// Whether both are the same value, wherever they stand.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Map { entries: a, .. }, Kind::Map { entries: b, .. }) => {
+                let pairs = a.iter().zip(b);
+                let mut pairs = pairs.map(|(a, b)| a.name == b.name && a.value.same(&b.value));
+                a.len() == b.len() && pairs.all(|same| same)
+            }
+            (Kind::List(a), Kind::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
+            }
+            (Kind::Scalar { text: a, quoted: p }, Kind::Scalar { text: b, quoted: q }) => {
+                a == b && p == q
+            }
+            _ => false,
+        }
+    }
+
+    /// Calls `visit` with this value and every one in it.
+    pub(crate) fn walk<'n>(&'n self, visit: &mut impl FnMut(&'n Node)) {
+        visit(self);
+        for entry in self.entries() {
+            entry.value.walk(visit);
+        }
+        for item in self.items() {
+            item.walk(visit);
+        }
+    }
+}

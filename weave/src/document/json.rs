@@ -1,0 +1,127 @@
+//! JSON with places. `serde_json` checks the text first, so the scanner meets only valid JSON.
+
+use super::{Entry, Kind, Node};
+use crate::Error;
+use serde::de::IgnoredAny;
+
+/// Reads `text`, which begins at `offset` of the file.
+pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
+    let checked = serde_json::from_str::<IgnoredAny>(text);
+    checked.map_err(|error| Error::Syntax {
+        line: error.line(),
+        column: error.column(),
+        why: without_place(&error.to_string()),
+    })?;
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        offset,
+    };
+    scanner.value()
+}
+
+/// The sentence of serde_json, which ends with the place.
+fn without_place(text: &str) -> String {
+    let end = text.rfind(" at line ").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    offset: usize,
+}
+
+impl Scanner<'_> {
+    fn value(&mut self) -> Result<Node, Error> {
+        let first = self.peek();
+        let start = self.at;
+        let kind = match first {
+            b'{' => self.map()?,
+            b'[' => self.list()?,
+            b'"' => Kind::Scalar {
+                text: self.string()?,
+                quoted: true,
+            },
+            _ => self.literal(),
+        };
+        Ok(Node {
+            span: start + self.offset..self.at + self.offset,
+            kind,
+        })
+    }
+
+    fn map(&mut self) -> Result<Kind, Error> {
+        let mut entries = Vec::new();
+        self.at += 1;
+        while self.peek() != b'}' {
+            let start = self.at + self.offset;
+            let name = self.string()?;
+            let key = start..self.at + self.offset;
+            self.peek();
+            self.at += 1;
+            let value = self.value()?;
+            entries.push(Entry { key, name, value });
+            if self.peek() == b',' {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        Ok(Kind::Map {
+            flow: true,
+            entries,
+        })
+    }
+
+    fn list(&mut self) -> Result<Kind, Error> {
+        let mut items = Vec::new();
+        self.at += 1;
+        while self.peek() != b']' {
+            items.push(self.value()?);
+            if self.peek() == b',' {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        Ok(Kind::List(items))
+    }
+
+    fn string(&mut self) -> Result<String, Error> {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        self.at += 1;
+        while bytes[self.at] != b'"' {
+            self.at += if bytes[self.at] == b'\\' { 2 } else { 1 };
+        }
+        self.at += 1;
+        // Half of a surrogate pair is the one thing that the check of the whole text lets pass.
+        serde_json::from_str(&self.text[start..self.at]).map_err(|error| {
+            let before = &self.text[..start];
+            Error::Syntax {
+                line: before.matches('\n').count() + 1,
+                column: start - before.rfind('\n').map_or(0, |at| at + 1) + 1,
+                why: without_place(&error.to_string()),
+            }
+        })
+    }
+
+    fn literal(&mut self) -> Kind {
+        let rest = &self.text[self.at..];
+        let ends = |c: char| matches!(c, ',' | ']' | '}') || c.is_ascii_whitespace();
+        let text = &rest[..rest.find(ends).unwrap_or(rest.len())];
+        self.at += text.len();
+        Kind::Scalar {
+            text: text.to_owned(),
+            quoted: false,
+        }
+    }
+
+    /// The next byte that is no white space, and moves to it.
+    fn peek(&mut self) -> u8 {
+        let bytes = self.text.as_bytes();
+        while bytes[self.at].is_ascii_whitespace() {
+            self.at += 1;
+        }
+        bytes[self.at]
+    }
+}

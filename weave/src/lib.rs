@@ -1,0 +1,244 @@
+//! Weaves the lock into a state machine definition, and takes it out again.
+//!
+//! A definition is text, and stays it: what its author wrote is moved, and never written anew. The woven states are
+//! those of exclusive-run, read from its definition, around the states that are the work. [`weave`] of a woven
+//! definition begins with [`unweave`], which gives back the original byte for byte.
+
+mod document;
+mod error;
+mod guard;
+mod options;
+mod section;
+mod value;
+mod woven;
+mod write;
+
+pub use error::Error;
+pub use options::{OnSkip, Options};
+
+use document::{Document, Node};
+use guard::{Around, Names};
+use section::Section;
+use std::ops::Range;
+use woven::Woven;
+use write::Layout;
+
+/// Most characters of a definition that CreateStateMachine takes
+/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html>).
+pub const DEFINITION_MAX: usize = 1_048_576;
+
+/// Weaves the lock around the states that `options` name. A definition that is woven already is unwoven first.
+///
+/// # Errors
+/// [`Error`], with nothing lost: `unweave` of the result is `text`, or what `text` was woven from.
+pub fn weave(text: &str, options: &Options) -> Result<String, Error> {
+    options.check()?;
+    let document = definition(text)?;
+    if Woven::find(&document)?.is_some() {
+        return weave(&unweave(text)?, options);
+    }
+    let section = Section::find(&document.root, options)?;
+    check_guard(&document, options)?;
+    let states = document
+        .root
+        .get("States")
+        .map(Node::entries)
+        .unwrap_or_default();
+    let states = &states[section.range.clone()];
+    let flow = document.root.get("States").is_some_and(Node::is_flow);
+    let place = document.place(states, flow);
+    let names = Names::beside(
+        &guard::own_names()?,
+        &guard::state_names(&document.root),
+        &guard::variables_of(&document.root),
+    );
+    let around = around(&document, &section);
+    let work = edited(&document, &place, &ending(&document, &section));
+    let layout = layout(&document, &place, flow, &work);
+    let fields = guard::build(options, &names, &around)?;
+    let mut edits = vec![(place, layout.fields(&fields))];
+    edits.extend(section.entrances.iter().map(|entrance| {
+        let entry = names.state(guard::ENTRY);
+        let written = document.slice(&entrance.span);
+        (entrance.span.clone(), write::in_style_of(written, &entry))
+    }));
+    let woven = edited(&document, &(0..text.len()), &edits);
+    let characters = woven.chars().count();
+    if characters > DEFINITION_MAX {
+        return Err(Error::TooLong { characters });
+    }
+    woven::check_unchanged(&document, &section, &woven)?;
+    Ok(woven)
+}
+
+/// Takes the lock out of a woven definition.
+///
+/// # Errors
+/// [`Error::NotWoven`] if there is none, or what was woven is changed.
+pub fn unweave(text: &str) -> Result<String, Error> {
+    let document = definition(text)?;
+    let woven = Woven::find(&document)?;
+    let woven = woven.ok_or_else(|| Error::NotWoven("the definition is not woven".into()))?;
+    Ok(woven.original())
+}
+
+/// The options of a woven definition; `None` if it is not woven.
+///
+/// # Errors
+/// [`Error`], if `text` is no definition, or what was woven is changed.
+pub fn options_of(text: &str) -> Result<Option<Options>, Error> {
+    let document = definition(text)?;
+    Ok(Woven::find(&document)?.map(|woven| woven.options))
+}
+
+/// Checks that a definition is woven, as this version weaves it.
+///
+/// # Errors
+/// [`Error::NotWoven`] if it is not, or if weaving it again would change it.
+pub fn check(text: &str) -> Result<Options, Error> {
+    let options = options_of(text)?;
+    let options = options.ok_or_else(|| Error::NotWoven("the definition is not woven".into()))?;
+    if weave(text, &options)? == text {
+        return Ok(options);
+    }
+    let why = "the woven states differ from those that this version weaves; weave it again";
+    Err(Error::NotWoven(why.into()))
+}
+
+/// Reads a definition.
+fn definition(text: &str) -> Result<Document<'_>, Error> {
+    let document = Document::parse(text)?;
+    let root = &document.root;
+    let wrong = |why: &str| Err(Error::Definition(why.into()));
+    if let Some(resources) = root.get("Resources") {
+        let types = resources.entries().iter();
+        let mut types = types.filter_map(|resource| {
+            let properties = resource.value.get("Properties")?;
+            properties
+                .get("Type")
+                .or(properties.get("StateMachineType"))?
+                .text()
+        });
+        let express = match types.any(|kind| kind == "EXPRESS") {
+            true => {
+                " A state machine of type EXPRESS cannot hold a lock: nothing shows when its execution has ended."
+            }
+            false => "",
+        };
+        return wrong(&format!(
+            "this is a template of CloudFormation, not a definition: weave the file that its DefinitionUri or \
+             DefinitionS3Location names.{express}"
+        ));
+    }
+    if !root.is_map() {
+        return wrong("a definition must be a map with StartAt and States");
+    }
+    for field in ["StartAt", "States"] {
+        let times = root
+            .entries()
+            .iter()
+            .filter(|entry| entry.name == field)
+            .count();
+        if times != 1 {
+            return wrong(&format!(
+                "field {field} must be there once, but is there {times} times"
+            ));
+        }
+    }
+    if root
+        .get("States")
+        .is_none_or(|states| states.entries().is_empty())
+    {
+        return wrong("field States must be a map of at least one state");
+    }
+    Ok(document)
+}
+
+/// Rejects a definition that calls the functions of the guard itself.
+fn check_guard(document: &Document, options: &Options) -> Result<(), Error> {
+    let functions = guard::functions(options)?;
+    let states = document
+        .root
+        .get("States")
+        .map(Node::entries)
+        .unwrap_or_default();
+    for state in states {
+        let mut called = None;
+        state.value.walk(&mut |node| {
+            called = called.or(node.text().filter(|text| functions.contains(*text)));
+        });
+        if let Some(called) = called {
+            return Err(Error::Definition(format!(
+                "state \"{}\" calls {called} itself: a definition must have its guard by hand or woven, not both",
+                state.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn around(document: &Document, section: &Section) -> Around {
+    let language = document.root.get("QueryLanguage").and_then(Node::text);
+    let start = section.entrances.first();
+    let start = start.map(|start| document.slice(&start.span).to_owned());
+    let next = section
+        .exit
+        .map(|exit| document.slice(&exit.value.span).to_owned());
+    Around {
+        jsonata: language == Some("JSONata"),
+        start: start.unwrap_or_else(|| write::quoted(&section.first)),
+        next,
+    }
+}
+
+/// What makes the last state of the section the end of the work: `Next` becomes `End`.
+fn ending(document: &Document, section: &Section) -> Vec<(Range<usize>, String)> {
+    let edits = section.exit.map(|exit| {
+        let key = write::in_style_of(document.slice(&exit.key), "End");
+        [
+            (exit.key.clone(), key),
+            (exit.value.span.clone(), "true".into()),
+        ]
+    });
+    edits.into_iter().flatten().collect()
+}
+
+fn layout<'a>(
+    document: &Document<'a>,
+    place: &Range<usize>,
+    flow: bool,
+    work: &'a str,
+) -> Layout<'a> {
+    let margin = document.margin(place.start);
+    let half = margin.filter(|margin| flow && margin.len() % 2 == 0 && !margin.is_empty());
+    let lines = document.text.split_once('\n');
+    Layout {
+        flow,
+        margin,
+        unit: half.map_or("  ", |margin| &margin[..margin.len() / 2]),
+        newline: match lines {
+            Some((line, _)) if line.ends_with('\r') => "\r\n",
+            _ => "\n",
+        },
+        work,
+    }
+}
+
+/// The text of `place` with `edits`, which do not overlap.
+fn edited(document: &Document, place: &Range<usize>, edits: &[(Range<usize>, String)]) -> String {
+    let mut edits: Vec<_> = edits.iter().collect();
+    edits.sort_by_key(|(span, _)| span.start);
+    edits.dedup_by_key(|(span, _)| span.clone());
+    let mut out = String::new();
+    let mut at = place.start;
+    for (span, new) in edits {
+        out.push_str(&document.text[at..span.start]);
+        out.push_str(new);
+        at = span.end;
+    }
+    out.push_str(&document.text[at..place.end]);
+    out
+}
+
+#[cfg(test)]
+mod tests;

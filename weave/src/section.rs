@@ -1,0 +1,333 @@
+//! Which states are the work, and what leads into and out of them.
+
+use crate::Error;
+use crate::document::{Entry, Node};
+use crate::guard::{state_names, variables_of};
+use crate::options::Options;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// The states that are the work: neighbours in the file, with one entry and at most one exit.
+#[derive(Debug)]
+pub(crate) struct Section<'a> {
+    /// Their places among the states of the top level.
+    pub(crate) range: Range<usize>,
+    /// The first state.
+    pub(crate) first: String,
+    /// The last state's `Next`, if the work is followed by another state.
+    pub(crate) exit: Option<&'a Entry>,
+    /// The names of the first state outside of the section: `StartAt`, and transitions.
+    pub(crate) entrances: Vec<&'a Node>,
+}
+
+/// A transition: the field that has it, and the scalar that names its target.
+type Transition<'a> = (&'static str, &'a Node);
+
+/// Where a state may lead.
+pub(crate) fn transitions(state: &Node) -> Vec<Transition<'_>> {
+    let own = ["Next", "Default"].into_iter();
+    let own = own.filter_map(|name| Some((name, state.get(name)?)));
+    let rules = ["Choices", "Catch"].into_iter().flat_map(|name| {
+        let rules = state.get(name).map(Node::items).unwrap_or_default();
+        let targets = rules.iter().filter_map(|rule| rule.get("Next"));
+        targets.map(move |target| (name, target))
+    });
+    own.chain(rules).collect()
+}
+
+impl<'a> Section<'a> {
+    /// The section that `options` name.
+    pub(crate) fn find(root: &'a Node, options: &Options) -> Result<Self, Error> {
+        let machine = Machine::of(root)?;
+        let first = options.from.as_deref().unwrap_or(machine.start);
+        let inside = if options.is_section() {
+            machine.exists("--from", first)?;
+            machine.inside(first, options.to.as_deref())?
+        } else {
+            (0..machine.states.len()).collect()
+        };
+        let bounds = Bounds {
+            machine: &machine,
+            first,
+            last: options.to.as_deref(),
+            inside: &inside,
+        };
+        let exit = bounds.exit()?;
+        bounds.check_ends(exit)?;
+        bounds.check_variables()?;
+        Ok(Self {
+            range: bounds.neighbours()?,
+            first: first.to_owned(),
+            exit,
+            entrances: bounds.entrances()?,
+        })
+    }
+}
+
+/// The top level of a definition.
+struct Machine<'a> {
+    root: &'a Node,
+    start: &'a str,
+    states: &'a [Entry],
+}
+
+impl<'a> Machine<'a> {
+    fn of(root: &'a Node) -> Result<Self, Error> {
+        let start = root.get("StartAt").and_then(Node::text);
+        let missing = |field: &str| Error::Definition(format!("field {field} is missing"));
+        let start = start.ok_or_else(|| missing("StartAt"))?;
+        let states = root.get("States").ok_or_else(|| missing("States"))?;
+        let machine = Self {
+            root,
+            start,
+            states: states.entries(),
+        };
+        let known: BTreeSet<_> = machine.states.iter().map(|state| &state.name).collect();
+        if known.len() < machine.states.len() {
+            let rule = "has a state twice, but names must be unique";
+            return Err(Error::Definition(format!("field States {rule}")));
+        }
+        let named = machine.states.iter().flat_map(|state| {
+            let to = transitions(&state.value).into_iter();
+            to.map(|(field, target)| {
+                (
+                    format!("{field} of state \"{}\"", state.name),
+                    target.text(),
+                )
+            })
+        });
+        let named = [("field StartAt".to_owned(), Some(start))]
+            .into_iter()
+            .chain(named);
+        for (field, target) in named {
+            if target.is_none_or(|target| machine.place(target).is_none()) {
+                let target = target.unwrap_or_default();
+                return Err(Error::Definition(format!(
+                    "{field} is \"{target}\", but must be a state of the same level"
+                )));
+            }
+        }
+        Ok(machine)
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.states.iter().position(|state| state.name == name)
+    }
+
+    /// Rejects a flag that names no state of the top level.
+    fn exists(&self, flag: &str, name: &str) -> Result<(), Error> {
+        if self.place(name).is_some() {
+            return Ok(());
+        }
+        let around = self
+            .states
+            .iter()
+            .find(|state| state_names(&state.value).contains(name));
+        let rule = match around {
+            None => "must be a state of the definition's top level".to_owned(),
+            Some(around) => {
+                let kind = around
+                    .value
+                    .get("Type")
+                    .and_then(Node::text)
+                    .unwrap_or_default();
+                let why = match kind {
+                    "Map" => "its iterations have one execution, so they would share one holder",
+                    _ => "its branches have one execution, so they would share one holder",
+                };
+                format!(
+                    "is inside of the {kind} \"{}\": {why}. Name the {kind} itself",
+                    around.name
+                )
+            }
+        };
+        Err(Error::Section(format!("{flag} is \"{name}\", but {rule}")))
+    }
+
+    /// The states that `first` leads to without passing the `Next` of `last`.
+    fn inside(&self, first: &str, last: Option<&str>) -> Result<BTreeSet<usize>, Error> {
+        if let Some(last) = last {
+            self.exists("--to", last)?;
+        }
+        let mut found = BTreeSet::new();
+        let mut left: Vec<usize> = self.place(first).into_iter().collect();
+        while let Some(at) = left.pop() {
+            if !found.insert(at) {
+                continue;
+            }
+            let state = &self.states[at];
+            for (field, target) in transitions(&state.value) {
+                if Some(state.name.as_str()) == last && field == "Next" {
+                    continue;
+                }
+                left.extend(target.text().and_then(|target| self.place(target)));
+            }
+        }
+        match last.and_then(|last| self.place(last)) {
+            Some(last) if !found.contains(&last) => Err(Error::Section(format!(
+                "--to is \"{}\", but must be reachable from \"{first}\"",
+                self.states[last].name
+            ))),
+            _ => Ok(found),
+        }
+    }
+}
+
+/// A section while it is checked.
+struct Bounds<'m, 'a> {
+    machine: &'m Machine<'a>,
+    first: &'m str,
+    last: Option<&'m str>,
+    inside: &'m BTreeSet<usize>,
+}
+
+impl<'a> Bounds<'_, 'a> {
+    fn wrong(&self, why: &str) -> Error {
+        let to = self
+            .last
+            .map(|last| format!(" to \"{last}\""))
+            .unwrap_or_default();
+        Error::Section(format!("the section from \"{}\"{to} {why}", self.first))
+    }
+
+    fn states(&self, inside: bool) -> impl Iterator<Item = &'a Entry> {
+        let states = self.machine.states.iter().enumerate();
+        let states = states.filter(move |(at, _)| self.inside.contains(at) == inside);
+        states.map(|(_, state)| state)
+    }
+
+    fn contains(&self, target: &Node) -> bool {
+        let place = target.text().and_then(|name| self.machine.place(name));
+        place.is_some_and(|place| self.inside.contains(&place))
+    }
+
+    /// The `Next` of the last state.
+    fn exit(&self) -> Result<Option<&'a Entry>, Error> {
+        let last = self.last.and_then(|last| self.machine.place(last));
+        let Some(last) = last.map(|last| &self.machine.states[last]) else {
+            return Ok(None);
+        };
+        if last.value.get("Choices").is_some() {
+            let rule = "a Choice state, but must be a state with one exit: Next or End";
+            return Err(Error::Section(format!("--to is \"{}\", {rule}", last.name)));
+        }
+        let Some(target) = last.value.get("Next") else {
+            return Ok(None);
+        };
+        if self.contains(target) {
+            let target = target.text().unwrap_or_default();
+            let into = self.states(true).filter(|state| state.name != last.name);
+            let mut others = into.filter(|state| {
+                let mut to = transitions(&state.value).into_iter();
+                to.any(|(_, to)| to.text() == Some(target))
+            });
+            return Err(self.wrong(&match others.next() {
+                _ if target == self.first => format!("leads back to its first state \"{target}\""),
+                Some(other) => {
+                    format!(
+                        "has two exits: \"{}\" leads to \"{target}\" too",
+                        other.name
+                    )
+                }
+                None => format!(
+                    "has two exits: a Catch of \"{}\" leads to \"{target}\" too",
+                    last.name
+                ),
+            }));
+        }
+        let own = last.value.entry("Next");
+        let why = format!(
+            "Next of state \"{}\" comes from a YAML merge and cannot be changed alone",
+            last.name
+        );
+        own.map(Some).ok_or(Error::Text(why))
+    }
+
+    /// Rejects a state that ends the execution where the section does not.
+    fn check_ends(&self, exit: Option<&Entry>) -> Result<(), Error> {
+        if exit.is_none() {
+            return Ok(());
+        }
+        let mut ends = self.states(true).filter(|state| {
+            let is = |name, value| state.value.get(name).and_then(Node::text) == Some(value);
+            is("End", "true") || is("Type", "Succeed")
+        });
+        match ends.next() {
+            Some(end) => Err(self.wrong(&format!(
+                "has two exits: \"{}\" ends the execution",
+                end.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Rejects variables of the section that states outside of it have too: those of the work end with it.
+    fn check_variables(&self) -> Result<(), Error> {
+        let mut assigned = BTreeMap::new();
+        for state in self.states(true) {
+            let rules = ["Choices", "Catch"]
+                .into_iter()
+                .filter_map(|name| state.value.get(name));
+            let rules = rules.flat_map(Node::items);
+            for place in [&state.value].into_iter().chain(rules) {
+                let names = place.get("Assign").map(Node::entries).unwrap_or_default();
+                for name in names {
+                    assigned.insert(name.name.trim_end_matches(".$").to_owned(), &state.name);
+                }
+            }
+        }
+        for state in self.states(false) {
+            let known = variables_of(&state.value);
+            if let Some((name, by)) = assigned.iter().find(|(name, _)| known.contains(*name)) {
+                return Err(self.wrong(&format!(
+                    "assigns the variable \"{name}\" in \"{by}\", which \"{}\" outside of it has too: \
+                     variables of the work end with it",
+                    state.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of the states, if they stand next to each other.
+    fn neighbours(&self) -> Result<Range<usize>, Error> {
+        let least = self.inside.first().copied().unwrap_or_default();
+        let most = self.inside.last().copied().unwrap_or_default();
+        let between = (least..=most).find(|at| !self.inside.contains(at));
+        match between {
+            None => Ok(least..most + 1),
+            Some(between) => Err(self.wrong(&format!(
+                "has states that do not stand next to each other in the file: move \"{}\" before or behind them",
+                self.machine.states[between].name
+            ))),
+        }
+    }
+
+    /// The names of the first state outside of the section. No other state of it may be named there.
+    fn entrances(&self) -> Result<Vec<&'a Node>, Error> {
+        let start = self.machine.root.get("StartAt").into_iter();
+        let mut found: Vec<_> = start.filter(|start| self.contains(start)).collect();
+        if let Some(start) = found.first()
+            && start.text() != Some(self.first)
+        {
+            let start = start.text().unwrap_or_default();
+            return Err(self.wrong(&format!("has a second entrance: StartAt is \"{start}\"")));
+        }
+        for state in self.states(false) {
+            for (field, target) in transitions(&state.value) {
+                if !self.contains(target) {
+                    continue;
+                }
+                if target.text() != Some(self.first) {
+                    return Err(self.wrong(&format!(
+                        "has a second entrance: {field} of \"{}\" leads to \"{}\"",
+                        state.name,
+                        target.text().unwrap_or_default()
+                    )));
+                }
+                found.push(target);
+            }
+        }
+        Ok(found)
+    }
+}

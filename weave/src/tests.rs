@@ -1,0 +1,80 @@
+//! Weaving and unweaving by examples.
+
+mod refusals;
+mod samples;
+
+use super::{OnSkip, Options, check, options_of, unweave, weave};
+use lockstep::contract::Overlap;
+use samples::{SAMPLES, SECTIONS};
+
+/// The options of a lock with this name.
+fn lock() -> Options {
+    Options {
+        lock: "nightly".into(),
+        ..Options::default()
+    }
+}
+
+/// The options of a section.
+fn section(from: &str, to: &str) -> Options {
+    Options {
+        from: Some(from.into()),
+        to: Some(to.into()),
+        ..lock()
+    }
+}
+
+#[test]
+fn unweave_gives_each_sample_back_byte_for_byte_in_every_layout() {
+    for (name, sample) in SAMPLES {
+        for text in layouts(sample) {
+            let woven =
+                weave(&text, &lock()).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+
+            assert_ne!(woven, text, "{name}");
+            assert_eq!(unweave(&woven).unwrap(), text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn sections_come_back_too() {
+    for (name, from, to, sample) in SECTIONS {
+        for text in layouts(sample) {
+            let woven = weave(&text, &section(from, to));
+            let woven = woven.unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+
+            assert_eq!(unweave(&woven).unwrap(), text, "{name}");
+        }
+    }
+}
+
+/// A text with the ends of lines of Windows, with a byte order mark, and without its last newline.
+fn layouts(text: &str) -> Vec<String> {
+    let windows = text.replace('\n', "\r\n");
+    let marked = format!("\u{feff}{text}");
+    let cut = text.trim_end_matches('\n').to_owned();
+    vec![text.to_owned(), windows, marked, cut]
+}
+
+#[test]
+fn weaving_a_woven_definition_again_changes_nothing_and_other_options_weave_the_original() {
+    let other = Options {
+        permits: Some(3),
+        overlap: Some(Overlap::Queue),
+        wait_seconds: Some(600),
+        on_skip: Some(OnSkip::Fail),
+        run_key: Some("{% $states.input.'a b' & \"c\" %}".into()),
+        set: [("Partition".into(), "aws-cn".into())].into(),
+        ..lock()
+    };
+    for (name, sample) in SAMPLES {
+        let woven = weave(sample, &lock()).unwrap();
+
+        assert_eq!(weave(&woven, &lock()).unwrap(), woven, "{name}");
+        let rewoven = weave(&woven, &other).unwrap();
+        assert_eq!(rewoven, weave(sample, &other).unwrap(), "{name}");
+        assert_eq!(options_of(&rewoven).unwrap(), Some(other.clone()), "{name}");
+        assert_eq!(check(&rewoven).unwrap(), other, "{name}");
+    }
+}

@@ -1,0 +1,1 @@
+//! Each refusal with its whole message.

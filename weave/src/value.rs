@@ -1,0 +1,102 @@
+//! The values that weaving writes, in the order of their fields.
+
+use crate::document::{Kind, Node};
+
+/// A value to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Map(Vec<(String, Value)>),
+    List(Vec<Value>),
+    Text(String),
+    /// A number, `true`, `false` or `null`.
+    Literal(String),
+    /// A scalar as it stands in the definition, with its quotes.
+    Verbatim(String),
+    /// The states of the definition that are the work.
+    Work,
+}
+
+impl Value {
+    /// A text.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A map of these fields.
+    pub(crate) fn map<const N: usize>(fields: [(&str, Self); N]) -> Self {
+        Self::from_fields(fields)
+    }
+
+    /// A map of these fields.
+    pub(crate) fn from_fields<'a>(fields: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
+        let fields = fields.into_iter();
+        Self::Map(
+            fields
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
+    }
+
+    /// The field `name` of a map.
+    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
+        let Self::Map(fields) = self else { return None };
+        let field = fields.iter().find(|(field, _)| field == name);
+        field.map(|(_, value)| value)
+    }
+
+    /// The field `name` of a map, to change it.
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
+        let Self::Map(fields) = self else { return None };
+        let field = fields.iter_mut().find(|(field, _)| field == name);
+        field.map(|(_, value)| value)
+    }
+
+    /// The items of a list; those of any other value are none.
+    pub(crate) fn items(&self) -> &[Self] {
+        match self {
+            Self::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The text of a text.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Calls `change` with this value and every one in it, from the outside to the inside.
+    pub(crate) fn change(&mut self, change: &mut impl FnMut(&mut Self)) {
+        change(self);
+        match self {
+            Self::Map(fields) => {
+                for (_, value) in fields {
+                    value.change(change);
+                }
+            }
+            Self::List(items) => {
+                for value in items {
+                    value.change(change);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl From<&Node> for Value {
+    fn from(node: &Node) -> Self {
+        match &node.kind {
+            Kind::Map { entries, .. } => {
+                let fields = entries.iter();
+                let fields = fields.map(|entry| (entry.name.clone(), Self::from(&entry.value)));
+                Self::Map(fields.collect())
+            }
+            Kind::List(items) => Self::List(items.iter().map(Self::from).collect()),
+            Kind::Scalar { text, quoted: true } => Self::Text(text.clone()),
+            Kind::Scalar { text, .. } => Self::Literal(text.clone()),
+        }
+    }
+}
