@@ -18,10 +18,11 @@ const FIRST: &str = "Acquire Lock";
 pub(crate) const HOLD: &str = "Run Exclusively";
 /// The state of exclusive-run after work that has succeeded.
 const AFTER: &str = "Release Lock";
-/// The state of exclusive-run whose errors lead to where those of the woven work lead.
+/// The state of exclusive-run whose catcher of [`ANY`] is that of the woven work. Its other catchers are about
+/// the one task that it runs.
 const MODEL: &str = "Run Batch";
-/// The errors of [`MODEL`] that only its own arguments have.
-const OF_ARGUMENTS: &str = "States.QueryEvaluationError";
+/// Every error that can be caught.
+const ANY: &str = "States.ALL";
 
 /// The first woven state: it makes the request.
 pub(crate) const ENTRY: &str = "Request Lock";
@@ -103,7 +104,7 @@ fn from_exclusive_run() -> Result<Value, Error> {
         .map(Value::items)
         .unwrap_or_default()
         .iter()
-        .filter(|catcher| !errors(catcher).any(|error| error == OF_ARGUMENTS))
+        .filter(|catcher| errors(catcher).any(|error| error == ANY))
         .cloned()
         .collect();
     let after = catch
@@ -131,7 +132,7 @@ fn from_exclusive_run() -> Result<Value, Error> {
     Ok(guard)
 }
 
-/// The errors that a Catch or Retry is about.
+/// The errors that a catcher is about.
 fn errors(rule: &Value) -> impl Iterator<Item = &str> {
     let errors = rule.get("ErrorEquals").map(Value::items);
     errors.unwrap_or_default().iter().filter_map(Value::as_text)

@@ -210,7 +210,7 @@ fn layout<'a>(
     work: &'a str,
 ) -> Layout<'a> {
     let margin = document.margin(place.start);
-    let half = margin.filter(|margin| flow && margin.len() % 2 == 0 && !margin.is_empty());
+    let half = margin.filter(|margin| flow && ["    ", "        ", "\t\t"].contains(margin));
     let lines = document.text.split_once('\n');
     Layout {
         flow,
