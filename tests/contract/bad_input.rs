@@ -104,6 +104,8 @@ fn acquire_cases(huge: &str) -> Vec<Case<'static>> {
         "holder", "" => "holder", "\"\"", "1 to 512";
         "holder", "a\u{7}b" => "holder", "a\\u{7}b", "visible ASCII";
         "holder", "x".repeat(513) => "holder", "1 to 512";
+        "holder", "arn:aws:states:eu-west-1:1:express:report:a:b" => "holder", "express:report", "a Standard workflow";
+        "holder", "arn:aws:states:eu-west-1:1:express:report:a:b#2" => "holder", "a Standard workflow";
         "permits", 0 => "permits", "0", "from 1 to 100";
         "permits", 101 => "permits", "101", "from 1 to 100";
         "permits", -1 => "permits", "-1", "from 1 to 100";

@@ -5,8 +5,8 @@ use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, seconds, 
 use super::policy::{Overlap, Stale};
 use super::work::WorkPlace;
 use crate::domain::{
-    Acquire, Command, HolderId, LockKey, Permits, QUEUE_MAX, Renew, RunKey, Seconds, TaskToken,
-    Terms, Timestamp, WhenFull,
+    Acquire, Command, ExecutionArn, HolderId, LockKey, Permits, QUEUE_MAX, Renew, RunKey, Seconds,
+    TaskToken, Terms, Timestamp, WhenFull,
 };
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -196,7 +196,7 @@ impl AcquireRequest {
         let work = self.work.as_ref().map(WorkPlace::check).transpose()?;
         let run_key = self.run_key.as_ref();
         Ok(Terms {
-            holder: text("holder", &self.holder, HolderId::new)?,
+            holder: self.holder()?,
             permits: Permits::new(permits)
                 .map_err(|invalid| InvalidRequest::new("permits", permits, invalid.rule))?,
             lease,
@@ -224,6 +224,16 @@ impl AcquireRequest {
                 .transpose()?
                 .unwrap_or_default(),
         })
+    }
+
+    fn holder(&self) -> Result<HolderId, InvalidRequest> {
+        let holder = text("holder", &self.holder, HolderId::new)?;
+        if ExecutionArn::is_express(&holder) {
+            let rule = "an execution of a Standard workflow, because whether one of an Express workflow has ended \
+                        cannot be learnt";
+            return Err(InvalidRequest::new("holder", quoted(&self.holder), rule));
+        }
+        Ok(holder)
     }
 
     fn when_full(&self) -> Result<WhenFull, InvalidRequest> {

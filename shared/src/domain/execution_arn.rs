@@ -42,6 +42,17 @@ impl ExecutionArn {
         Self::new(arn.to_owned()).ok()
     }
 
+    /// Whether `holder` is an execution of an Express workflow, with or without a `#suffix`: its ARN has `express`
+    /// where that of a Standard execution has `execution`
+    /// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsstepfunctions.html>).
+    /// DescribeExecution does not take it.
+    #[must_use]
+    pub fn is_express(holder: &HolderId) -> bool {
+        let mut parts = holder.as_str().split(':');
+        let is_arn = parts.next() == Some("arn") && parts.nth(1) == Some("states");
+        is_arn && parts.nth(2) == Some("express")
+    }
+
     /// The ARN of the execution's state machine.
     #[must_use]
     pub fn state_machine(&self) -> String {
@@ -100,6 +111,8 @@ mod tests {
 
         for holder in ["operator", "#2", "a#arn", express, machine] {
             assert_eq!(of_holder(holder), None, "{holder}");
+            let id = HolderId::new(holder).unwrap();
+            assert_eq!(ExecutionArn::is_express(&id), holder == express, "{holder}");
         }
     }
 }
