@@ -32,6 +32,22 @@ async fn a_workflow_as_work_is_named_by_its_arn_alone() {
 }
 
 #[tokio::test]
+async fn states_as_work_are_named_by_nothing_else() {
+    let mut base = base("skip");
+    base["work"] = json!({ "states": true });
+    let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
+    let cases = cases! {
+        "work.states", 7 => "work.states", "integer `7`";
+        "work.states", false => "work", "stateMachineArn, or with states";
+        "work.stateMachineArn", machine => "work.stateMachineArn", "only without work.states";
+        "work.cluster", "batches" => "work.cluster", "only without work.states";
+        "work.container", "app" => "work.container", "only without work.states";
+    };
+
+    assert_acquire_refuses(&base, cases).await;
+}
+
+#[tokio::test]
 async fn a_time_without_progress_is_a_second_to_a_year() {
     let range = "from 1 to 31536000";
     let field = "noProgressSeconds";

@@ -85,6 +85,33 @@ async fn the_work_of_a_dead_run_is_stopped_and_its_end_frees_the_permit() {
 }
 
 #[tokio::test]
+async fn an_execution_whose_own_states_are_the_work_settles_when_it_ended_without_a_release() {
+    for (end, status, settles) in [
+        (ExecutionEnd::Aborted, "ABORTED", true),
+        (ExecutionEnd::TimedOut, "TIMED_OUT", true),
+        (ExecutionEnd::Succeeded, "SUCCEEDED", false),
+        (ExecutionEnd::Failed, "FAILED", true),
+    ] {
+        let functions = Functions::new();
+        functions.start(&["a"]);
+        let states = json!({ "work": { "states": true } });
+        let granted = functions.acquire(ask_with("a", states)).await;
+        let grant = granted.unwrap()["grant"].clone();
+        functions.end("a", end);
+        let died = functions.now();
+
+        let event = execution_event("a", status, nightly());
+        let report = functions.reap(event).await.unwrap();
+
+        assert_eq!(report["freed"], 1, "{status}: {report}");
+        let waited = functions.now().millis_since(died);
+        assert_eq!(waited >= 30_000, settles, "{status}: {waited} ms");
+        let outcome = functions.run_of(&grant).unwrap().outcome();
+        assert_eq!(outcome, Some(RunOutcome::Recovered), "{status}");
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_the_work_leaves_a_run_alone_that_is_alive() {
     let functions = Functions::new();
     let (_, work) = held(&functions, 0).await;

@@ -39,7 +39,7 @@ impl Granted {
                     let arn = machine.execution(&child_stem(lock, lease.token));
                     arn.ok().map(|arn| arn.to_string())
                 }
-                Work::Tasks(_) => None,
+                Work::Tasks(_) | Work::States => None,
             }),
             environment: environment.collect(),
             taken_from: None,

@@ -6,8 +6,8 @@ use crate::domain::{StateMachineArn, TaskSet, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a run's work is found: its ECS tasks, by `cluster`, or an execution that its workflow
-/// starts, by `stateMachineArn`.
+/// Where a run's work is found: its ECS tasks, by `cluster`, an execution that its workflow starts, by
+/// `stateMachineArn`, or the states of the workflow itself, by `states`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -31,6 +31,11 @@ pub struct WorkPlace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub state_machine_arn: Option<String>,
+    /// Whether the states of the holder's own execution are the work. An execution that fails, is
+    /// aborted or times out without a release then keeps its permit for 30 seconds more, because Step
+    /// Functions stops what its states had started on a best-effort basis. Default false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub states: Option<bool>,
 }
 
 impl WorkPlace {
@@ -45,6 +50,9 @@ impl WorkPlace {
                 plain(field, value, most)?;
             }
         }
+        if self.states == Some(true) {
+            return self.check_states(&names);
+        }
         match (&self.cluster, &self.state_machine_arn) {
             (Some(cluster), None) => Ok(Work::Tasks(TaskSet {
                 cluster: cluster.clone(),
@@ -52,12 +60,7 @@ impl WorkPlace {
                 container: self.container.clone(),
             })),
             (None, Some(machine)) => {
-                let rule = "given only with work.cluster";
-                for (field, value, _) in names {
-                    if let Some(value) = value {
-                        return Err(InvalidRequest::new(field, quoted(value), rule));
-                    }
-                }
+                none_of(&names, "given only with work.cluster")?;
                 let machine = text("work.stateMachineArn", machine, StateMachineArn::new)?;
                 Ok(Work::Workflow(machine))
             }
@@ -67,11 +70,34 @@ impl WorkPlace {
                 Err(InvalidRequest::new(field, quoted(machine), rule))
             }
             (None, None) => {
-                let rule = "given with cluster or with stateMachineArn";
+                let rule = "given with cluster, with stateMachineArn, or with states";
                 Err(InvalidRequest::new("work", "{}", rule))
             }
         }
     }
+
+    fn check_states(&self, names: &[Name<'_>]) -> Result<Work, InvalidRequest> {
+        let rule = "given only without work.states";
+        none_of(names, rule)?;
+        none_of(
+            &[("work.stateMachineArn", &self.state_machine_arn, 0)],
+            rule,
+        )?;
+        Ok(Work::States)
+    }
+}
+
+/// A field of the place, its value, and the most characters it may have.
+type Name<'a> = (&'static str, &'a Option<String>, usize);
+
+/// Rejects each of `names` that is given.
+fn none_of(names: &[Name<'_>], rule: &str) -> Result<(), InvalidRequest> {
+    let given = names
+        .iter()
+        .find_map(|(field, value, _)| Some((field, value.as_ref()?)));
+    given.map_or(Ok(()), |(field, value)| {
+        Err(InvalidRequest::new(field, quoted(value), rule))
+    })
 }
 
 /// Checks the characters of an ECS name

@@ -9,6 +9,8 @@ pub enum Work {
     Tasks(TaskSet),
     /// An execution of this state machine, whose name is [`super::child_name`].
     Workflow(StateMachineArn),
+    /// The states of the holder's own execution.
+    States,
 }
 
 /// Where the ECS tasks of a run are found.

@@ -161,6 +161,7 @@ impl Check {
         let waits = replacer.map(WaiterId::of);
         let replacer = replacer.and_then(ExecutionArn::of_holder);
         self.evidence = Evidence::none();
+        self.evidence.work = WorkObservation::before_requests(&self.lease);
         self.phase = Phase::Gather;
         self.queue = [
             execution.map(Request::DescribeExecution),
@@ -323,7 +324,7 @@ impl Check {
                 let arn = ExecutionArn::new(arn.clone()).ok()?;
                 Some(Request::StopExecution(arn, error, cause.clone()))
             }
-            None => None,
+            Some(Work::States) | None => None,
         });
         self.queue = execution.into_iter().chain(work).collect();
         self.stopped = true;
@@ -383,6 +384,6 @@ pub(crate) fn work_requests(lock: &LockKey, holder: &HolderId, lease: &Lease) ->
             let arns = attempts.filter_map(|n| child_arn(machine, lock, lease.token, n));
             arns.map(Request::DescribeWork).collect()
         }
-        None => Vec::new(),
+        Some(Work::States) | None => Vec::new(),
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn over(
 pub fn tasks_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
     let container = match &lease.work {
         Some(Work::Tasks(set)) => set.container.as_ref(),
-        Some(Work::Workflow(_)) | None => None,
+        Some(Work::Workflow(_) | Work::States) | None => None,
     };
     let last = tasks.iter().filter_map(|task| task.started_at).max();
     let (Some(container), Some(last)) = (container, last) else {

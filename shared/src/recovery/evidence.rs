@@ -3,8 +3,11 @@
 use super::ABORT_SETTLES;
 use crate::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds, Task,
-    Timestamp,
+    Timestamp, Work,
 };
+
+/// An execution that has failed.
+const FAILED: ExecutionState = ExecutionState::Ended(ExecutionEnd::Failed);
 
 /// How long a described state may lag behind an event.
 pub const LAG_MAX: Seconds = Seconds::of(30);
@@ -32,6 +35,8 @@ pub enum WorkObservation {
     /// The execution that does the work, with its description; `None` if Step Functions knows none
     /// of any attempt.
     Execution(Option<(ExecutionArn, ExecutionDescription)>),
+    /// It is the states of the holder's own execution, which end with it.
+    States,
     /// The call failed, and why.
     Hidden(String),
 }
@@ -105,6 +110,16 @@ pub struct ExecutionEvent {
     pub redrives: u32,
 }
 
+impl WorkObservation {
+    /// The evidence that needs no request.
+    pub(crate) fn before_requests(lease: &Lease) -> Self {
+        match lease.work {
+            Some(Work::States) => Self::States,
+            Some(Work::Tasks(_) | Work::Workflow(_)) | None => Self::NotNamed,
+        }
+    }
+}
+
 impl ExecutionObservation {
     /// When it ended, if it is described as ended.
     pub(super) fn stopped_at(&self) -> Option<Timestamp> {
@@ -148,15 +163,22 @@ impl Evidence {
             WorkObservation::Execution(Some((_, work))) => {
                 (false, work.state != ExecutionState::Running)
             }
-            WorkObservation::NotNamed | WorkObservation::Hidden(_) => return false,
+            WorkObservation::NotNamed | WorkObservation::States | WorkObservation::Hidden(_) => {
+                return false;
+            }
         };
         seen.state != ExecutionState::Running && (none || (seen.redrives > 0 && none_runs))
     }
 
-    /// Whether the execution that did the work was cut off a moment ago ([`is_settling`]).
+    /// Whether the execution that did the work was cut off a moment ago ([`is_settling`]). Where the work is
+    /// the execution's own states, one that has failed was cut off too: work that fails by itself releases the
+    /// permit before the execution ends.
     pub(super) fn is_settling(&self, now: Timestamp) -> bool {
-        match &self.work {
-            WorkObservation::Execution(Some((_, seen))) => is_settling(seen, now),
+        match (&self.work, &self.execution) {
+            (WorkObservation::Execution(Some((_, seen))), _) => is_settling(seen, now),
+            (WorkObservation::States, ExecutionObservation::Seen(seen)) => {
+                seen.state == FAILED && settles(seen, now) || is_settling(seen, now)
+            }
             _ => false,
         }
     }
@@ -231,8 +253,11 @@ pub(crate) fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Times
 pub(crate) fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
     let cut_off = ExecutionState::Ended(ExecutionEnd::Aborted);
     let timed_out = ExecutionState::Ended(ExecutionEnd::TimedOut);
-    let stopped = seen
-        .stopped_at
-        .filter(|_| [cut_off, timed_out].contains(&seen.state));
-    stopped.is_some_and(|at| now < at.plus(ABORT_SETTLES))
+    [cut_off, timed_out].contains(&seen.state) && settles(seen, now)
+}
+
+/// Whether the execution ended less than [`ABORT_SETTLES`] ago.
+fn settles(seen: &ExecutionDescription, now: Timestamp) -> bool {
+    seen.stopped_at
+        .is_some_and(|at| now < at.plus(ABORT_SETTLES))
 }

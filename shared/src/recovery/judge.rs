@@ -147,7 +147,7 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
 }
 
 fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp) -> Action {
-    if work == &WorkObservation::NotNamed {
+    if matches!(work, WorkObservation::NotNamed | WorkObservation::States) {
         return Action::Recover {
             basis: RecoveryBasis::Seen,
             succeeded: false,
@@ -215,7 +215,7 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     let is_seen = match &evidence.work {
         WorkObservation::Tasks(tasks) => !tasks.is_empty(),
         WorkObservation::Execution(seen) => seen.is_some(),
-        WorkObservation::NotNamed | WorkObservation::Hidden(_) => false,
+        WorkObservation::NotNamed | WorkObservation::States | WorkObservation::Hidden(_) => false,
     };
     let all_stopped = is_seen && work.is_empty() && !evidence.is_settling(now);
     let cause = lease.ending.map(|ending| ending.cause);
@@ -326,7 +326,9 @@ fn at_work(work: &WorkObservation) -> Vec<String> {
                 .filter(|(_, seen)| seen.state == ExecutionState::Running);
             alive.map(|(arn, _)| arn.to_string()).collect()
         }
-        WorkObservation::NotNamed | WorkObservation::Hidden(_) => Vec::new(),
+        WorkObservation::NotNamed | WorkObservation::States | WorkObservation::Hidden(_) => {
+            Vec::new()
+        }
     }
 }
 

@@ -96,7 +96,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         holder: &HolderId,
         lease: &Lease,
     ) -> WorkObservation {
-        let mut observed = WorkObservation::NotNamed;
+        let mut observed = WorkObservation::before_requests(lease);
         for request in work_requests(lock, holder, lease) {
             observed = match request {
                 Request::ListTasks(set, group) => self.list(&set, &group).await,

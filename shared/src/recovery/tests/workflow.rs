@@ -156,6 +156,42 @@ fn work_that_was_cut_off_keeps_the_permit_for_the_time_that_a_task_may_take_to_s
 }
 
 #[test]
+fn states_that_ended_without_a_release_keep_the_permit_as_long() {
+    let own = Lease {
+        work: Some(Work::States),
+        ..lease()
+    };
+    for (end, settles) in [
+        (ExecutionEnd::Aborted, true),
+        (ExecutionEnd::TimedOut, true),
+        (ExecutionEnd::Failed, true),
+        (ExecutionEnd::Succeeded, false),
+    ] {
+        let seen = ExecutionDescription {
+            state: ExecutionState::Ended(end),
+            redrives: 0,
+            stopped_at: Some(after(20)),
+        };
+        let seen = evidence(ExecutionObservation::Seen(seen), WorkObservation::States);
+
+        let first = judge(&own, &seen, after(21));
+        let cut = ending(own.clone(), 21, EndingCause::Over);
+        let frees = |second| matches!(judge(&cut, &seen, after(second)), Action::Recover { .. });
+
+        let keeps = Commitment::Ending;
+        let stopped_nothing = matches!(
+            &first,
+            Action::Stop { commit, execution: false, work, .. } if *commit == keeps && work.is_empty()
+        );
+        assert_eq!(stopped_nothing, settles, "{end:?}: {first:?}");
+        assert_eq!((frees(21), frees(49)), (!settles, !settles), "{end:?}");
+        assert!(frees(50), "{end:?}");
+    }
+    let alive = evidence(RUNNING, WorkObservation::States);
+    assert_eq!(judge(&own, &alive, after(21)), Action::Leave);
+}
+
+#[test]
 fn a_hidden_end_of_the_work_calls_an_operator_once_the_lease_is_over() {
     let work = WorkObservation::Hidden("throttled".into());
     let dead = evidence(ended(ExecutionEnd::Failed), work);

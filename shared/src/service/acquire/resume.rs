@@ -89,7 +89,7 @@ async fn last_attempt_succeeded<P: Ports>(
             }
             Ok(false)
         }
-        None => Ok(false),
+        Some(Work::States) | None => Ok(false),
     }
 }
 

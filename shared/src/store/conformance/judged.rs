@@ -5,7 +5,7 @@ use super::samples::{
     waiter_id, workflow,
 };
 use crate::domain::{
-    Assign, Call, Clause, Lease, LockRecord, Mode, Seconds, StalePolicy, Timestamp,
+    Assign, Call, Clause, Lease, LockRecord, Mode, Seconds, StalePolicy, Timestamp, Work,
 };
 
 /// Records that together make every clause of [`clauses`] hold and fail.
@@ -117,6 +117,7 @@ fn almost_the_same(lease: &Lease) -> Vec<Lease> {
         with(|lease| lease.beat = None),
         with(|lease| lease.work = None),
         with(|lease| lease.work = Some(workflow())),
+        with(|lease| lease.work = Some(Work::States)),
         with(|lease| lease.replaced_by = Some(holder("y"))),
     ]
 }

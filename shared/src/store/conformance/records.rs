@@ -6,7 +6,7 @@ use super::samples::{
     at, change, conflict, create, full_lease, held, holder, permits, run_key, ticket, token,
     waited, waiter_id, workflow,
 };
-use crate::domain::{Assign, Clause, Guard, LockRecord, Update};
+use crate::domain::{Assign, Clause, Guard, LockRecord, Update, Work};
 use crate::store::{Commit, LockStore};
 use std::collections::BTreeMap;
 
@@ -148,7 +148,7 @@ pub(super) async fn arrivals_that_do_not_know_of_each_other_get_one_ticket_each<
     }
 }
 
-fn records_with_and_without_due() -> [LockRecord; 2] {
+fn records_with_and_without_due() -> [LockRecord; 3] {
     let mut full = held();
     full.last_ticket = ticket(4);
     full.front_ticket = ticket(0);
@@ -158,7 +158,11 @@ fn records_with_and_without_due() -> [LockRecord; 2] {
     full.holders.insert(holder("a"), lease);
     let mut idle = full.clone();
     idle.due = None;
-    [full, idle]
+    let mut own = full.clone();
+    for lease in own.holders.values_mut() {
+        lease.work = Some(Work::States);
+    }
+    [full, idle, own]
 }
 
 /// The name of a clause.

@@ -5,7 +5,7 @@ use super::samples::{
     at, change, conflict, full_terms, held, holder, task_token, token, waited, waiter, waiter_id,
     workflow,
 };
-use crate::domain::{Assign, Change, Clause, Terms, Update, Waiter, WaiterDrop};
+use crate::domain::{Assign, Change, Clause, Terms, Update, Waiter, WaiterDrop, Work};
 use crate::store::{Commit, Found, LockStore};
 
 pub(super) async fn a_waiter_comes_back_with_every_attribute<S: LockStore>(bench: &Bench<'_, S>) {
@@ -28,7 +28,15 @@ pub(super) async fn a_waiter_comes_back_with_every_attribute<S: LockStore>(bench
         ..waiter("d", 1000)
     };
 
-    for wanted in [full, bare, of_workflow] {
+    let of_states = Waiter {
+        terms: Terms {
+            work: Some(Work::States),
+            ..full_terms("e")
+        },
+        ..waiter("e", 1000)
+    };
+
+    for wanted in [full, bare, of_workflow, of_states] {
         let before = bench.load_waiter(&lock, &wanted.id()).await;
         bench.register(&lock, &wanted).await;
 

@@ -4,7 +4,7 @@
 //! version may add some under the same schema number.
 
 use super::item::{
-    Attributes, ENDINGS, FROZEN, OPEN, OUTCOMES, PAUSED, RECORD, SCHEMA, STALE, run_name,
+    Attributes, ENDINGS, FROZEN, OPEN, OUTCOMES, PAUSED, RECORD, SCHEMA, STALE, STATES, run_name,
     waiter_name,
 };
 use super::reader::Reader;
@@ -210,6 +210,11 @@ fn work(reader: &Reader<'_>) -> Result<Option<Work>, StoreError> {
             family,
             container,
         })));
+    }
+    match reader.text_if_any("work")? {
+        Some(STATES) => return Ok(Some(Work::States)),
+        Some(_) => return Err(reader.corrupt("work", "is not states")),
+        None => {}
     }
     let machine = reader.text_if_any("stateMachine")?;
     let machine = machine.map(|arn| keep_rule(reader, "stateMachine", StateMachineArn::new(arn)));

@@ -118,7 +118,7 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 /// The attributes of a lease, with `None` for those that it lacks. Lengths are in milliseconds
 /// because DynamoDB adds numbers but does not multiply them: a renewal is
 /// `expiresAt = now + leaseMs`.
-pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 22] {
+pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 23] {
     let millis = |time: Option<Timestamp>| time.map(|time| number(time.millis()));
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
@@ -130,7 +130,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
     let beat = lease.beat.as_ref().map(|token| text(token.reveal()));
     let replaced_by = lease.replaced_by.as_ref().map(|by| text(by.as_str()));
     let ending = lease.ending.map(|ending| ending_word(ending.cause));
-    let [cluster, family, container, machine] = work_values(lease.work.as_ref());
+    let [cluster, family, container, machine, states] = work_values(lease.work.as_ref());
     [
         ("token", Some(number(lease.token.number()))),
         ("expiresAt", Some(number(lease.expires_at.millis()))),
@@ -154,6 +154,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         family,
         container,
         machine,
+        states,
     ]
 }
 
@@ -278,12 +279,16 @@ fn stale_word(stale: StalePolicy) -> Option<&'static str> {
     word.map(|(_, word)| *word)
 }
 
-fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 4] {
+/// The value of `work` where it is the states of the holder's own execution.
+pub(super) const STATES: &str = "states";
+
+fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 5] {
     let (tasks, machine) = match work {
         Some(Work::Tasks(tasks)) => (Some(tasks), None),
         Some(Work::Workflow(machine)) => (None, Some(machine)),
-        None => (None, None),
+        Some(Work::States) | None => (None, None),
     };
+    let states = (work == Some(&Work::States)).then(|| text(STATES));
     let family = tasks.and_then(|tasks| tasks.family.as_deref());
     let container = tasks.and_then(|tasks| tasks.container.as_deref());
     [
@@ -294,6 +299,7 @@ fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 
             "stateMachine",
             machine.map(|machine| text(machine.as_str())),
         ),
+        ("work", states),
     ]
 }
 

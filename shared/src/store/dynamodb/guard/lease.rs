@@ -1,7 +1,7 @@
 //! The clauses about one holder's lease.
 
 use super::super::expression::Expression;
-use super::super::item::{STALE, lease_values};
+use super::super::item::{STALE, STATES, lease_values};
 use super::term::{all, is_type, missing, missing_or, number_is, text_is};
 use crate::domain::{FencingToken, HolderId, Lease, RunKey, Timestamp};
 
@@ -47,6 +47,12 @@ pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expressio
         e.path(&["holders", holder, "stale"]),
         missing(e, &["holders", holder, "stale"]),
     );
+    let work = (
+        e.path(&["holders", holder, "work"]),
+        missing(e, &["holders", holder, "work"]),
+    );
+    let states = e.text(STATES);
+    clauses.push(format!("({} OR {} = {states})", work.1, work.0));
     let words = STALE.map(|(_, word)| e.text(word)).join(", ");
     clauses.push(format!("({none} OR {stale} IN ({words}))"));
     all(&clauses)
