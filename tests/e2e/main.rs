@@ -37,5 +37,6 @@ mod telemetry;
 mod ways_in;
 mod workflow_work;
 mod workflows;
+mod woven;
 
 use support::{one_that_ran, ran_alone, stack};

@@ -1,9 +1,14 @@
 //! Which states are the work, and what leads into and out of them.
 
+mod machine;
+
+pub(crate) use machine::transitions;
+
 use crate::Error;
 use crate::document::{Entry, Node};
-use crate::guard::{state_names, variables_of};
+use crate::guard::variables_of;
 use crate::options::Options;
+use machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -18,21 +23,6 @@ pub(crate) struct Section<'a> {
     pub(crate) exit: Option<&'a Entry>,
     /// The names of the first state outside of the section: `StartAt`, and transitions.
     pub(crate) entrances: Vec<&'a Node>,
-}
-
-/// A transition: the field that has it, and the scalar that names its target.
-type Transition<'a> = (&'static str, &'a Node);
-
-/// Where a state may lead.
-pub(crate) fn transitions(state: &Node) -> Vec<Transition<'_>> {
-    let own = ["Next", "Default"].into_iter();
-    let own = own.filter_map(|name| Some((name, state.get(name)?)));
-    let rules = ["Choices", "Catch"].into_iter().flat_map(|name| {
-        let rules = state.get(name).map(Node::items).unwrap_or_default();
-        let targets = rules.iter().filter_map(|rule| rule.get("Next"));
-        targets.map(move |target| (name, target))
-    });
-    own.chain(rules).collect()
 }
 
 impl<'a> Section<'a> {
@@ -61,115 +51,6 @@ impl<'a> Section<'a> {
             exit,
             entrances: bounds.entrances()?,
         })
-    }
-}
-
-/// The top level of a definition.
-struct Machine<'a> {
-    root: &'a Node,
-    start: &'a str,
-    states: &'a [Entry],
-}
-
-impl<'a> Machine<'a> {
-    fn of(root: &'a Node) -> Result<Self, Error> {
-        let start = root.get("StartAt").and_then(Node::text);
-        let missing = |field: &str| Error::Definition(format!("field {field} is missing"));
-        let start = start.ok_or_else(|| missing("StartAt"))?;
-        let states = root.get("States").ok_or_else(|| missing("States"))?;
-        let machine = Self {
-            root,
-            start,
-            states: states.entries(),
-        };
-        let known: BTreeSet<_> = machine.states.iter().map(|state| &state.name).collect();
-        if known.len() < machine.states.len() {
-            let rule = "has a state twice, but names must be unique";
-            return Err(Error::Definition(format!("field States {rule}")));
-        }
-        let named = machine.states.iter().flat_map(|state| {
-            let to = transitions(&state.value).into_iter();
-            to.map(|(field, target)| {
-                (
-                    format!("{field} of state \"{}\"", state.name),
-                    target.text(),
-                )
-            })
-        });
-        let named = [("field StartAt".to_owned(), Some(start))]
-            .into_iter()
-            .chain(named);
-        for (field, target) in named {
-            if target.is_none_or(|target| machine.place(target).is_none()) {
-                let target = target.unwrap_or_default();
-                return Err(Error::Definition(format!(
-                    "{field} is \"{target}\", but must be a state of the same level"
-                )));
-            }
-        }
-        Ok(machine)
-    }
-
-    fn place(&self, name: &str) -> Option<usize> {
-        self.states.iter().position(|state| state.name == name)
-    }
-
-    /// Rejects a flag that names no state of the top level.
-    fn exists(&self, flag: &str, name: &str) -> Result<(), Error> {
-        if self.place(name).is_some() {
-            return Ok(());
-        }
-        let around = self
-            .states
-            .iter()
-            .find(|state| state_names(&state.value).contains(name));
-        let rule = match around {
-            None => "must be a state of the definition's top level".to_owned(),
-            Some(around) => {
-                let kind = around
-                    .value
-                    .get("Type")
-                    .and_then(Node::text)
-                    .unwrap_or_default();
-                let why = match kind {
-                    "Map" => "its iterations have one execution, so they would share one holder",
-                    _ => "its branches have one execution, so they would share one holder",
-                };
-                format!(
-                    "is inside of the {kind} \"{}\": {why}. Name the {kind} itself",
-                    around.name
-                )
-            }
-        };
-        Err(Error::Section(format!("{flag} is \"{name}\", but {rule}")))
-    }
-
-    /// The states that `first` leads to without passing the `Next` of `last`.
-    fn inside(&self, first: &str, last: Option<&str>) -> Result<BTreeSet<usize>, Error> {
-        if let Some(last) = last {
-            self.exists("--to", last)?;
-        }
-        let mut found = BTreeSet::new();
-        let mut left: Vec<usize> = self.place(first).into_iter().collect();
-        while let Some(at) = left.pop() {
-            if !found.insert(at) {
-                continue;
-            }
-            let state = &self.states[at];
-            for (field, target) in transitions(&state.value) {
-                if Some(state.name.as_str()) == last && field == "Next" {
-                    continue;
-                }
-                left.extend(target.text().and_then(|target| self.place(target)));
-            }
-        }
-        match last.and_then(|last| self.place(last)) {
-            Some(last) if !found.contains(&last) => Err(Error::Section(format!(
-                "--to is \"{}\", but must be reachable from \"{first}\"",
-                self.states[last].name
-            ))),
-            _ => Ok(found),
-        }
     }
 }
 

@@ -3,9 +3,12 @@
 mod refusals;
 mod samples;
 
-use super::{OnSkip, Options, check, options_of, unweave, weave};
+use super::{OnSkip, Options, check, document, guard, options_of, unweave, weave};
 use lockstep::contract::Overlap;
 use samples::{SAMPLES, SECTIONS};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 /// The options of a lock with this name.
 fn lock() -> Options {
@@ -77,4 +80,78 @@ fn weaving_a_woven_definition_again_changes_nothing_and_other_options_weave_the_
         assert_eq!(options_of(&rewoven).unwrap(), Some(other.clone()), "{name}");
         assert_eq!(check(&rewoven).unwrap(), other, "{name}");
     }
+}
+
+#[test]
+fn the_example_is_what_this_version_weaves_from_the_workflow_beside_it() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../statemachines/examples");
+    let read = |name| fs::read_to_string(examples.join(name)).unwrap();
+    let woven = read("nightly-etl.woven.asl.json");
+
+    assert_eq!(check(&woven).unwrap().lock, "${LockName}");
+    assert_eq!(unweave(&woven).unwrap(), read("nightly-etl.asl.json"));
+}
+
+#[test]
+fn the_guard_has_no_state_of_exclusive_run_that_only_its_own_work_needs() {
+    let names: BTreeSet<_> = guard::own_names().unwrap().into_iter().collect();
+
+    let expected = [
+        "Acquire Lock",
+        "Confirm Grant",
+        "Fail On Skip",
+        "Fail Work",
+        "Is Confirmed",
+        "Is Woken",
+        "Keep Lease",
+        "Lock Is Ours",
+        "Release After Failure",
+        "Release Lock",
+        "Report Skip",
+        "Request Lock",
+        "Rethrow",
+        "Run Exclusively",
+        "Run Work",
+        "Wait For Turn",
+    ];
+    assert_eq!(names, expected.map(str::to_owned).into());
+}
+
+#[test]
+fn every_variable_that_the_guard_reads_is_one_that_it_assigns() {
+    let woven = weave(SAMPLES[0].1, &lock()).unwrap();
+    let document = document::Document::parse(&woven).unwrap();
+    let mut assigned = BTreeSet::new();
+    let mut read = BTreeSet::new();
+    document.root.walk(&mut |node| {
+        let names = node
+            .get("Assign")
+            .map(document::Node::entries)
+            .unwrap_or_default();
+        assigned.extend(names.iter().map(|entry| entry.name.clone()));
+    });
+    for variable in guard::variables_of(&document.root) {
+        // Functions of JSONata and `$states` aside.
+        if !matches!(
+            &*variable,
+            "states"
+                | "merge"
+                | "exists"
+                | "not"
+                | "type"
+                | "ceil"
+                | "min"
+                | "fromMillis"
+                | "millis"
+        ) && !assigned.contains(&variable)
+        {
+            read.insert(variable);
+        }
+    }
+
+    assert_eq!(read, BTreeSet::new(), "read and never assigned");
+    assert!(
+        assigned.iter().all(|name| name.starts_with("lockstep")),
+        "{assigned:?}"
+    );
 }

@@ -51,6 +51,31 @@ impl Value {
         field.map(|(_, value)| value)
     }
 
+    /// The fields of a map; those of any other value are none.
+    pub(crate) fn fields(&self) -> &[(String, Self)] {
+        match self {
+            Self::Map(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// The fields of a map; those of any other value are none.
+    pub(crate) fn into_fields(self) -> Vec<(String, Self)> {
+        match self {
+            Self::Map(fields) => fields,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Puts the field `new` in the place of `old`, if the map has it.
+    pub(crate) fn replace(&mut self, old: &str, new: &str, value: Self) {
+        if let Self::Map(fields) = self
+            && let Some(field) = fields.iter_mut().find(|(name, _)| name == old)
+        {
+            *field = (new.to_owned(), value);
+        }
+    }
+
     /// The items of a list; those of any other value are none.
     pub(crate) fn items(&self) -> &[Self] {
         match self {

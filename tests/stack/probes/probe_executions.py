@@ -52,6 +52,16 @@ class Executions(Probe):
             "Last": {"Type": "Pass", "Output": "{% [$a, $b] %}", "End": True}}
         self.assertEqual([2, 1], output(run(jsonata(states))))
 
+    def test_rules_and_catchers_assign_in_the_language_of_their_state(self):
+        call = {**NO_FUNCTION, "QueryLanguage": "JSONata",
+                "Catch": [{"ErrorEquals": ["States.ALL"], "Assign": {"caught": True}, "Next": "Which"}]}
+        rule = {"Condition": "{% $caught %}", "Assign": {"ruled": 7}, "Next": "Last"}
+        states = {
+            "Call": call,
+            "Which": {"Type": "Choice", "QueryLanguage": "JSONata", "Choices": [rule]},
+            "Last": {"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% [$caught, $ruled] %}", "End": True}}
+        self.assertEqual([True, 7], output(run({"StartAt": "Call", "States": states})))
+
     def test_failing_item_stops_the_map(self):
         item = {"StartAt": "Which", "States": {
             "Which": {"Type": "Choice", "Default": "Wait",

@@ -159,7 +159,9 @@ pub(crate) fn variables_of(root: &Node) -> BTreeSet<String> {
         while let Some(at) = rest.find('$') {
             rest = &rest[at + 1..];
             let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
-            names.insert(rest[..end].to_owned());
+            if end > 0 {
+                names.insert(rest[..end].to_owned());
+            }
         }
     });
     names

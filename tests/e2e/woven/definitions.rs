@@ -1,0 +1,219 @@
+//! The definitions of `tests/e2e/definitions`, and what each is run on.
+
+use crate::shapes::function_name;
+use lockstep_tests::stack::{Stack, unique};
+use lockstep_weave::Options;
+use saphyr::{LoadableYamlNode, Scalar, Yaml};
+use serde_json::{Map, Number, Value, json};
+use std::path::Path;
+
+/// Where a definition can be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// On the local stack.
+    Here,
+    /// On AWS alone: the emulator has no such integration. It is validated.
+    OnAws,
+}
+
+/// A definition, and what it is run on.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+    pub(super) input: Value,
+    /// The first and the last state of the work, if it is not the whole definition.
+    pub(super) section: Option<(&'static str, &'static str)>,
+    pub(super) runs: Runs,
+}
+
+impl Case {
+    /// What it is woven with.
+    pub(super) fn options(&self, lock: &str) -> Options {
+        Options {
+            lock: lock.to_owned(),
+            from: self.section.map(|(from, _)| from.to_owned()),
+            to: self.section.map(|(_, to)| to.to_owned()),
+            ..Options::default()
+        }
+    }
+}
+
+/// Every definition of the folder.
+pub(super) async fn cases(stack: &Stack) -> Vec<Case> {
+    let echo = json!({ "Type": "Pass", "Parameters": { "seen.$": "$" }, "End": true });
+    let echo = json!({ "StartAt": "Echo", "States": { "Echo": echo } });
+    let inner = stack.guarded(&echo).await;
+    let mut all = files();
+    for case in &mut all {
+        case.text = case.text.replace("${InnerStateMachineArn}", &inner);
+    }
+    all
+}
+
+fn files() -> Vec<Case> {
+    let grant = json!({ "lock": unique("none"), "holder": "operator", "token": 7 });
+    let order = json!({ "order": { "items": [1, 2, 3, 4], "id": "o-7" }, "extra": true });
+    let orders = json!({ "orders": [{ "pieces": 3, "each": 50 }, { "pieces": 1, "each": 2.5 }] });
+    let whole = [
+        (
+            "ecs-run-task.jsonpath.asl.json",
+            json!({ "seconds": "0.2" }),
+        ),
+        ("ecs-exit-code.jsonata.asl.yaml", json!({})),
+        ("lambda-retry.jsonpath.asl.json", json!({ "grant": grant })),
+        ("lambda-refused.jsonpath.asl.yaml", json!({ "outcome": 7 })),
+        (
+            "nested-workflow.jsonpath.asl.yaml",
+            json!({ "month": "2026-03" }),
+        ),
+        (
+            "map.jsonpath.asl.json",
+            json!({ "day": "monday", "regions": ["eu-west-1", "us-east-1", "eu-north-1"] }),
+        ),
+        ("map.jsonata.asl.yaml", orders),
+        ("parallel.jsonpath.asl.json", json!({ "seconds": 1 })),
+        ("parallel-fails.jsonata.asl.json", json!({ "row": 7 })),
+        ("callback.jsonpath.asl.json", json!({ "order": "o-7" })),
+        ("choice-loop.jsonpath.asl.json", json!({ "a": [] })),
+        ("choice-loop.jsonata.asl.yaml", json!({ "pages": 3 })),
+        (
+            "intrinsics.jsonpath.asl.json",
+            json!({ "a": 7, "b": "\u{e4}\u{1F600}", "left": { "x": 1 }, "right": { "y": null }, "json": "[1,[2]]" }),
+        ),
+        ("variables.jsonpath.asl.json", json!({ "day": "monday" })),
+        ("both-languages.asl.yaml", json!({ "a": 41 })),
+        ("saga.jsonpath.asl.json", json!({ "guest": "Ada" })),
+        ("data-flow.jsonpath.asl.json", order),
+        (
+            "task-times-out.jsonpath.asl.json",
+            json!({ "grant": grant }),
+        ),
+        (
+            "names-of-the-guard.jsonata.asl.json",
+            json!(["an", "array"]),
+        ),
+        (
+            "batch-submit-job.jsonpath.asl.json",
+            json!({ "day": "monday" }),
+        ),
+        (
+            "glue-start-job-run.jsonata.asl.json",
+            json!({ "day": "monday" }),
+        ),
+        ("distributed-map.jsonata.asl.json", json!({})),
+    ];
+    let outputs = [
+        json!(null),
+        json!([]),
+        json!([[7]]),
+        json!([{}]),
+        json!("text"),
+        json!(false),
+    ];
+    let odd = outputs.map(|output| ("odd-outputs.jsonata.asl.json", json!({ "output": output })));
+    let sections = [
+        (
+            "section.jsonpath.asl.yaml",
+            ("Load", "Load Index"),
+            json!({ "day": "monday" }),
+        ),
+        (
+            "section.jsonpath.asl.yaml",
+            ("Load", "Load Index"),
+            json!({ "month": 3 }),
+        ),
+        (
+            "section-fails.jsonata.asl.json",
+            ("Check", "Write"),
+            json!({ "rows": 9 }),
+        ),
+        (
+            "section-fails.jsonata.asl.json",
+            ("Check", "Write"),
+            json!({ "rows": 2 }),
+        ),
+    ];
+    let whole = whole
+        .into_iter()
+        .chain(odd)
+        .map(|(name, input)| case(name, input, None));
+    let sections = sections.into_iter();
+    let sections = sections.map(|(name, section, input)| case(name, input, Some(section)));
+    whole.chain(sections).collect()
+}
+
+fn case(name: &'static str, input: Value, section: Option<(&'static str, &'static str)>) -> Case {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("e2e/definitions");
+    let text = std::fs::read_to_string(folder.join(name));
+    // A Distributed Map reads a bucket, and the emulator has no Assign in JSONPath.
+    let on_aws = ["distributed-map.", "variables."]
+        .iter()
+        .any(|start| name.starts_with(start));
+    Case {
+        name,
+        text: text.unwrap_or_else(|error| panic!("{name}: {error}")),
+        input,
+        section,
+        runs: if on_aws { Runs::OnAws } else { Runs::Here },
+    }
+}
+
+/// The text with values of the stack in place of `${NAME}`.
+pub(super) fn filled(stack: &Stack, text: &str) -> String {
+    let ours = [
+        "AcquireLockFunctionArn",
+        "HeartbeatFunctionArn",
+        "ReleaseLockFunctionArn",
+    ];
+    let ours = ours.map(|name| (name, stack.output(name)));
+    let theirs = [
+        ("ClusterArn", stack.fixture("ClusterArn")),
+        ("TaskDefinitionArn", stack.fixture("BatchTaskDefinitionArn")),
+        ("SubnetId", "subnet-1"),
+        ("FunctionName", function_name(stack)),
+        ("Seconds", "60"),
+        (
+            "JobQueueArn",
+            "arn:aws:batch:us-east-1:000000000000:job-queue/none",
+        ),
+        (
+            "JobDefinitionArn",
+            "arn:aws:batch:us-east-1:000000000000:job-definition/none:1",
+        ),
+        ("GlueJobName", "none"),
+        ("Bucket", "none"),
+    ];
+    let values = ours.into_iter().chain(theirs);
+    values.fold(text.to_owned(), |text, (name, value)| {
+        text.replace(&format!("${{{name}}}"), value)
+    })
+}
+
+/// A definition as JSON, read by another parser than weaving has.
+pub(super) fn to_json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| {
+        let documents = Yaml::load_from_str(text).expect("YAML");
+        json_of(&documents[0])
+    })
+}
+
+fn json_of(yaml: &Yaml) -> Value {
+    match yaml {
+        Yaml::Mapping(fields) => {
+            let fields = fields.iter().map(|(name, value)| {
+                let name = name.as_str().expect("a key that is text");
+                (name.to_owned(), json_of(value))
+            });
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
+        Yaml::Sequence(items) => items.iter().map(json_of).collect(),
+        Yaml::Value(Scalar::Null) => Value::Null,
+        Yaml::Value(Scalar::Boolean(value)) => json!(value),
+        Yaml::Value(Scalar::Integer(value)) => json!(value),
+        Yaml::Value(Scalar::FloatingPoint(value)) => {
+            Number::from_f64(value.into_inner()).map_or(Value::Null, Value::Number)
+        }
+        Yaml::Value(Scalar::String(text)) => json!(text),
+        other => panic!("no JSON: {other:?}"),
+    }
+}
