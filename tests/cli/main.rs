@@ -22,4 +22,5 @@ mod streams;
 mod support;
 mod terminal;
 mod waiting;
+mod weave;
 mod worker;
