@@ -5,3 +5,4 @@ mod decisions;
 mod histories;
 mod leases;
 mod rules;
+mod weaving;

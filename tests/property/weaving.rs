@@ -1,0 +1,200 @@
+//! Whatever the definition: weaving loses nothing, is idempotent, and gives a definition of the same rules.
+
+mod definitions;
+
+use definitions::{Layout, definition, layout, written};
+use lockstep_weave::{Options, check, unweave, weave};
+use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
+use saphyr::{LoadableYamlNode, Scalar, Yaml};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+fn options(lock: &str) -> Options {
+    Options {
+        lock: lock.to_owned(),
+        ..Options::default()
+    }
+}
+
+/// The value of a text, read by a parser that weaving does not have.
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| {
+        let documents = Yaml::load_from_str(text).expect("YAML");
+        of_yaml(&documents[0])
+    })
+}
+
+fn of_yaml(yaml: &Yaml) -> Value {
+    match yaml {
+        Yaml::Mapping(fields) => {
+            let name = |name: &Yaml| name.as_str().expect("a key that is text").to_owned();
+            let fields = fields
+                .iter()
+                .map(|(key, value)| (name(key), of_yaml(value)));
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
+        Yaml::Sequence(items) => items.iter().map(of_yaml).collect(),
+        Yaml::Value(Scalar::Boolean(value)) => (*value).into(),
+        Yaml::Value(Scalar::Integer(value)) => (*value).into(),
+        Yaml::Value(Scalar::FloatingPoint(value)) => value.into_inner().into(),
+        Yaml::Value(Scalar::String(text)) => text.as_ref().into(),
+        _ => Value::Null,
+    }
+}
+
+/// What one level of states has: its names, and the variables that it assigns.
+#[derive(Default)]
+struct Seen {
+    names: Vec<String>,
+    assigned: BTreeSet<String>,
+}
+
+/// Checks the rules of a level and of those below it. `outer` are the variables around it.
+fn check_level(level: &Value, outer: &BTreeSet<String>, seen: &mut Seen) -> Result<(), String> {
+    let states = level["States"]
+        .as_object()
+        .ok_or("a level without States")?;
+    let exists = |target: &Value| {
+        let known = target
+            .as_str()
+            .is_some_and(|name| states.contains_key(name));
+        known
+            .then_some(())
+            .ok_or(format!("{target} is no state of its level"))
+    };
+    exists(&level["StartAt"])?;
+    let mut own = BTreeSet::new();
+    for (name, state) in states {
+        seen.names.push(name.clone());
+        let rules = ["Choices", "Catch"]
+            .iter()
+            .flat_map(|field| state[*field].as_array());
+        for place in rules.flatten().chain([state]) {
+            for field in ["Next", "Default"] {
+                place.get(field).map_or(Ok(()), exists)?;
+            }
+            own.extend(
+                place["Assign"]
+                    .as_object()
+                    .into_iter()
+                    .flat_map(Map::keys)
+                    .cloned(),
+            );
+        }
+        let follows = ["Next", "End", "Default"]
+            .iter()
+            .filter(|field| state.get(**field).is_some());
+        let ends = matches!(state["Type"].as_str(), Some("Succeed" | "Fail"));
+        if ends == (follows.count() > 0) {
+            return Err(format!("{name} has not one way to go on"));
+        }
+    }
+    if let Some(name) = own.intersection(outer).next() {
+        return Err(format!("{name} is assigned in an outer scope too"));
+    }
+    seen.assigned.extend(own.iter().cloned());
+    let around: BTreeSet<_> = own.union(outer).cloned().collect();
+    for state in states.values() {
+        let branches = state["Branches"].as_array().into_iter().flatten();
+        for inner in branches.chain(state.get("ItemProcessor")) {
+            check_level(inner, &around, seen)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_definition(text: &str) -> Result<Seen, String> {
+    let mut seen = Seen::default();
+    check_level(&value(text), &BTreeSet::new(), &mut seen)?;
+    let unique: BTreeSet<_> = seen.names.iter().collect();
+    match unique.len() == seen.names.len() {
+        true => Ok(seen),
+        false => Err(format!("names that are there twice: {:?}", seen.names)),
+    }
+}
+
+/// The work inside of a woven definition.
+fn work(woven: &Value) -> &Value {
+    let found = woven["States"].as_object().and_then(|states| {
+        let hold = states
+            .iter()
+            .find(|(name, _)| name.ends_with("Run Exclusively"))?
+            .1;
+        let branch = hold["Branches"][0]["States"].as_object()?;
+        Some(
+            &branch
+                .iter()
+                .find(|(name, _)| name.ends_with("Run Work"))?
+                .1["Branches"][0],
+        )
+    });
+    found.expect("the work")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn unweave_of_weave_is_the_text_and_the_work_is_what_it_was(
+        definition in definition(), layout in layout()
+    ) {
+        let text = written(&definition, layout);
+        prop_assert_eq!(&value(&text), &definition, "what the layout writes: {}", text);
+
+        let woven = weave(&text, &options("nightly"));
+        let woven = woven.unwrap_or_else(|error| panic!("{error} in {text}"));
+
+        prop_assert_eq!(unweave(&woven), Ok(text));
+        let after = value(&woven);
+        prop_assert_eq!(&work(&after)["States"], &definition["States"]);
+        prop_assert_eq!(&work(&after)["StartAt"], &definition["StartAt"]);
+    }
+
+    #[test]
+    fn a_woven_definition_keeps_the_rules_and_weaving_it_again_changes_nothing(
+        definition in definition(), layout in layout(), permits in any::<bool>()
+    ) {
+        let text = written(&definition, layout);
+        let before = is_definition(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text}"));
+        let options = Options { permits: permits.then_some(3), ..options("nightly") };
+
+        let woven = weave(&text, &options).unwrap_or_else(|error| panic!("{error} in {text}"));
+
+        let after = is_definition(&woven).unwrap_or_else(|wrong| panic!("{wrong}: {woven}"));
+        let added = after.names.len() - before.names.len();
+        prop_assert_eq!(added, 16, "woven states");
+        prop_assert!(before.assigned.is_subset(&after.assigned));
+        prop_assert_eq!(weave(&woven, &options), Ok(woven.clone()));
+        prop_assert_eq!(check(&woven), Ok(options));
+        let other = weave(&woven, &self::options("other"));
+        prop_assert_eq!(other, weave(&text, &self::options("other")));
+    }
+}
+
+#[test]
+fn the_rules_find_what_breaks_them() {
+    let cases = [
+        (
+            r#"{"StartAt":"B","States":{"A":{"Type":"Succeed"}}}"#,
+            "\"B\" is no state of its level",
+        ),
+        (
+            r#"{"StartAt":"A","States":{"A":{"Type":"Pass"}}}"#,
+            "A has not one way to go on",
+        ),
+        (
+            r#"{"StartAt":"A","States":{"A":{"Type":"Parallel","Assign":{"x":1},"End":true,"Branches":[
+               {"StartAt":"B","States":{"B":{"Type":"Pass","Assign":{"x":2},"End":true}}}]}}}"#,
+            "x is assigned in an outer scope too",
+        ),
+        (
+            r#"{"StartAt":"A","States":{"A":{"Type":"Parallel","End":true,"Branches":[
+               {"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}]}}}"#,
+            "names that are there twice: [\"A\", \"A\"]",
+        ),
+    ];
+    for (text, wrong) in cases {
+        assert_eq!(is_definition(text).err().as_deref(), Some(wrong), "{text}");
+    }
+    assert_ne!(Layout::Minified, Layout::Block { quotes: true });
+}
