@@ -51,10 +51,15 @@ pub(super) async fn cases(stack: &Stack) -> Vec<Case> {
 }
 
 fn files() -> Vec<Case> {
+    let all = [on_services(), on_data(), sections()];
+    all.into_iter().flatten().collect()
+}
+
+/// Definitions that call services.
+fn on_services() -> Vec<Case> {
     let grant = json!({ "lock": unique("none"), "holder": "operator", "token": 7 });
-    let order = json!({ "order": { "items": [1, 2, 3, 4], "id": "o-7" }, "extra": true });
-    let orders = json!({ "orders": [{ "pieces": 3, "each": 50 }, { "pieces": 1, "each": 2.5 }] });
-    let whole = [
+    let monday = json!({ "day": "monday" });
+    let cases = [
         (
             "ecs-run-task.jsonpath.asl.json",
             json!({ "seconds": "0.2" }),
@@ -63,44 +68,45 @@ fn files() -> Vec<Case> {
         ("lambda-retry.jsonpath.asl.json", json!({ "grant": grant })),
         ("lambda-refused.jsonpath.asl.yaml", json!({ "outcome": 7 })),
         (
+            "task-times-out.jsonpath.asl.json",
+            json!({ "grant": grant }),
+        ),
+        (
             "nested-workflow.jsonpath.asl.yaml",
             json!({ "month": "2026-03" }),
         ),
-        (
-            "map.jsonpath.asl.json",
-            json!({ "day": "monday", "regions": ["eu-west-1", "us-east-1", "eu-north-1"] }),
-        ),
+        ("callback.jsonpath.asl.json", json!({ "order": "o-7" })),
+        ("batch-submit-job.jsonpath.asl.json", monday.clone()),
+        ("glue-start-job-run.jsonata.asl.json", monday),
+        ("distributed-map.jsonata.asl.json", json!({})),
+    ];
+    cases.map(|(name, input)| case(name, input, None)).into()
+}
+
+/// Definitions that only work on their input.
+fn on_data() -> Vec<Case> {
+    let order = json!({ "order": { "items": [1, 2, 3, 4], "id": "o-7" }, "extra": true });
+    let orders = json!({ "orders": [{ "pieces": 3, "each": 50 }, { "pieces": 1, "each": 2.5 }] });
+    let regions = json!({ "day": "monday", "regions": ["eu-west-1", "us-east-1", "eu-north-1"] });
+    let intrinsics = json!({
+        "a": 7, "b": "\u{e4}\u{1F600}", "left": { "x": 1 }, "right": { "y": null }, "json": "[1,[2]]"
+    });
+    let cases = [
+        ("map.jsonpath.asl.json", regions),
         ("map.jsonata.asl.yaml", orders),
         ("parallel.jsonpath.asl.json", json!({ "seconds": 1 })),
         ("parallel-fails.jsonata.asl.json", json!({ "row": 7 })),
-        ("callback.jsonpath.asl.json", json!({ "order": "o-7" })),
         ("choice-loop.jsonpath.asl.json", json!({ "a": [] })),
         ("choice-loop.jsonata.asl.yaml", json!({ "pages": 3 })),
-        (
-            "intrinsics.jsonpath.asl.json",
-            json!({ "a": 7, "b": "\u{e4}\u{1F600}", "left": { "x": 1 }, "right": { "y": null }, "json": "[1,[2]]" }),
-        ),
+        ("intrinsics.jsonpath.asl.json", intrinsics),
         ("variables.jsonpath.asl.json", json!({ "day": "monday" })),
         ("both-languages.asl.yaml", json!({ "a": 41 })),
         ("saga.jsonpath.asl.json", json!({ "guest": "Ada" })),
         ("data-flow.jsonpath.asl.json", order),
         (
-            "task-times-out.jsonpath.asl.json",
-            json!({ "grant": grant }),
-        ),
-        (
             "names-of-the-guard.jsonata.asl.json",
             json!(["an", "array"]),
         ),
-        (
-            "batch-submit-job.jsonpath.asl.json",
-            json!({ "day": "monday" }),
-        ),
-        (
-            "glue-start-job-run.jsonata.asl.json",
-            json!({ "day": "monday" }),
-        ),
-        ("distributed-map.jsonata.asl.json", json!({})),
     ];
     let outputs = [
         json!(null),
@@ -111,35 +117,34 @@ fn files() -> Vec<Case> {
         json!(false),
     ];
     let odd = outputs.map(|output| ("odd-outputs.jsonata.asl.json", json!({ "output": output })));
-    let sections = [
+    let cases = cases.into_iter().chain(odd);
+    cases.map(|(name, input)| case(name, input, None)).collect()
+}
+
+/// Definitions whose work is a section.
+fn sections() -> Vec<Case> {
+    let [load, check] = [("Load", "Load Index"), ("Check", "Write")];
+    let cases = [
         (
             "section.jsonpath.asl.yaml",
-            ("Load", "Load Index"),
+            load,
             json!({ "day": "monday" }),
         ),
-        (
-            "section.jsonpath.asl.yaml",
-            ("Load", "Load Index"),
-            json!({ "month": 3 }),
-        ),
+        ("section.jsonpath.asl.yaml", load, json!({ "month": 3 })),
         (
             "section-fails.jsonata.asl.json",
-            ("Check", "Write"),
+            check,
             json!({ "rows": 9 }),
         ),
         (
             "section-fails.jsonata.asl.json",
-            ("Check", "Write"),
+            check,
             json!({ "rows": 2 }),
         ),
     ];
-    let whole = whole
-        .into_iter()
-        .chain(odd)
-        .map(|(name, input)| case(name, input, None));
-    let sections = sections.into_iter();
-    let sections = sections.map(|(name, section, input)| case(name, input, Some(section)));
-    whole.chain(sections).collect()
+    cases
+        .map(|(name, section, input)| case(name, input, Some(section)))
+        .into()
 }
 
 fn case(name: &'static str, input: Value, section: Option<(&'static str, &'static str)>) -> Case {
