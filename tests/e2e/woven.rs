@@ -4,10 +4,11 @@ mod definitions;
 
 use crate::shapes::{self, seen};
 use crate::stack;
-use definitions::{Case, Runs, cases, filled, to_json};
+use definitions::{Case, Runs, cases, filled};
 use futures_util::future::join_all;
 use lockstep::contract::Overlap;
 use lockstep_tests::stack::{Ended, Stack, now, pause, unique, until};
+use lockstep_tests::yaml::to_json;
 use lockstep_weave::{Options, weave};
 use serde_json::{Value, json};
 use std::path::Path;

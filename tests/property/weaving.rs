@@ -3,9 +3,9 @@
 mod definitions;
 
 use definitions::{Layout, definition, layout, written};
+use lockstep_tests::yaml::to_json as value;
 use lockstep_weave::{Options, check, unweave, weave};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
-use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -13,32 +13,6 @@ fn options(lock: &str) -> Options {
     Options {
         lock: lock.to_owned(),
         ..Options::default()
-    }
-}
-
-/// The value of a text, read by a parser that weaving does not have.
-fn value(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| {
-        let documents = Yaml::load_from_str(text).expect("YAML");
-        of_yaml(&documents[0])
-    })
-}
-
-fn of_yaml(yaml: &Yaml) -> Value {
-    match yaml {
-        Yaml::Mapping(fields) => {
-            let name = |name: &Yaml| name.as_str().expect("a key that is text").to_owned();
-            let fields = fields
-                .iter()
-                .map(|(key, value)| (name(key), of_yaml(value)));
-            Value::Object(fields.collect::<Map<_, _>>())
-        }
-        Yaml::Sequence(items) => items.iter().map(of_yaml).collect(),
-        Yaml::Value(Scalar::Boolean(value)) => (*value).into(),
-        Yaml::Value(Scalar::Integer(value)) => (*value).into(),
-        Yaml::Value(Scalar::FloatingPoint(value)) => value.into_inner().into(),
-        Yaml::Value(Scalar::String(text)) => text.as_ref().into(),
-        _ => Value::Null,
     }
 }
 

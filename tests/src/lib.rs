@@ -15,6 +15,7 @@ pub mod seeds;
 pub mod stack;
 pub mod timeline;
 pub mod wire;
+pub mod yaml;
 
 /// The root of the checkout.
 pub fn repository() -> PathBuf {

@@ -2,6 +2,7 @@
 
 mod refusals;
 mod samples;
+mod sections;
 
 use super::{OnSkip, Options, check, document, guard, options_of, unweave, weave};
 use lockstep::contract::Overlap;

@@ -3,8 +3,7 @@
 use crate::shapes::function_name;
 use lockstep_tests::stack::{Stack, unique};
 use lockstep_weave::Options;
-use saphyr::{LoadableYamlNode, Scalar, Yaml};
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// Where a definition can be run.
@@ -192,33 +191,4 @@ pub(super) fn filled(stack: &Stack, text: &str) -> String {
     values.fold(text.to_owned(), |text, (name, value)| {
         text.replace(&format!("${{{name}}}"), value)
     })
-}
-
-/// A definition as JSON, read by another parser than weaving has.
-pub(super) fn to_json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| {
-        let documents = Yaml::load_from_str(text).expect("YAML");
-        json_of(&documents[0])
-    })
-}
-
-fn json_of(yaml: &Yaml) -> Value {
-    match yaml {
-        Yaml::Mapping(fields) => {
-            let fields = fields.iter().map(|(name, value)| {
-                let name = name.as_str().expect("a key that is text");
-                (name.to_owned(), json_of(value))
-            });
-            Value::Object(fields.collect::<Map<_, _>>())
-        }
-        Yaml::Sequence(items) => items.iter().map(json_of).collect(),
-        Yaml::Value(Scalar::Null) => Value::Null,
-        Yaml::Value(Scalar::Boolean(value)) => json!(value),
-        Yaml::Value(Scalar::Integer(value)) => json!(value),
-        Yaml::Value(Scalar::FloatingPoint(value)) => {
-            Number::from_f64(value.into_inner()).map_or(Value::Null, Value::Number)
-        }
-        Yaml::Value(Scalar::String(text)) => json!(text),
-        other => panic!("no JSON: {other:?}"),
-    }
 }

@@ -1,11 +1,11 @@
 //! Each refusal with its whole message.
 
-use super::{lock, section};
+use super::lock;
 use crate::{DEFINITION_MAX, Options, check, unweave, weave};
 use lockstep::contract::Overlap;
 
 /// A definition of `A` to `D` in a line, with `more` fields of `B`.
-fn line(more: &str) -> String {
+pub(super) fn line(more: &str) -> String {
     format!(
         r#"{{ "StartAt": "A", "States": {{
           "A": {{ "Type": "Pass", "Next": "B" }},
@@ -83,211 +83,91 @@ fn a_file_that_is_no_definition_is_refused_with_its_reason() {
     }
 }
 
+/// What makes options bad, how the message begins, and the rule in it.
+type Bad = (fn(&mut Options), &'static str, String);
+
 #[test]
-fn a_section_with_two_entrances_or_two_exits_is_refused() {
-    let catch = r#""Catch": [{ "ErrorEquals": ["States.ALL"], "Next": "D" }],"#;
-    let retry = r#""Catch": [{ "ErrorEquals": ["States.ALL"], "Next": "A" }],"#;
-    let read = line("").replace(
-        "\"D\": { \"Type\": \"Pass\",",
-        "\"D\": { \"Type\": \"Pass\", \"Result\": \"{% $n %}\",",
+fn an_option_that_breaks_its_rule_is_refused_by_the_name_of_its_flag() {
+    let seconds = "a whole number of seconds from";
+    let lock_rule = "1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)";
+    let heartbeat = format!(
+        "{seconds} 1 to 58: two below leaseSeconds, because a heartbeat is retried a second after its timeout"
     );
-    let assigns = read.replace(
-        "\"Type\": \"Task\",",
-        "\"Type\": \"Task\", \"Assign\": { \"n.$\": \"$.n\" },",
-    );
-    let choice = line("").replace(
-        "\"C\": { \"Type\": \"Pass\", \"Next\": \"D\" }",
-        "\"C\": { \"Type\": \"Choice\", \"Choices\": [], \"Default\": \"D\" }",
-    );
-    let map =
-        line(r#""ItemProcessor": { "StartAt": "I", "States": { "I": { "Type": "Succeed" } } },"#)
-            .replace("\"Task\"", "\"Map\"");
-    let parallel = map.replace("\"Map\"", "\"Parallel\"");
-    let ends = line("").replace(
-        "\"B\": { \"Type\": \"Task\",  \"Next\": \"C\" }",
-        "\"B\": { \"Type\": \"Choice\", \"Choices\": [{ \"Next\": \"E\" }], \"Default\": \"C\" }, \"E\": { \"Type\": \"Succeed\" }",
-    );
-    let apart = r#"{ "StartAt": "A", "States": { "A": { "Type": "Pass", "Next": "B" }, "C": { "Type": "Succeed" },
-      "B": { "Type": "Pass", "Next": "C" } } }"#;
-    let cases = [
+    let set = "name one of AcquireLockFunctionArn, HeartbeatFunctionArn, Partition, ReleaseLockFunctionArn";
+    let wait_rule = "given only with --overlap queue or replace";
+    let cases: [Bad; 9] = [
         (
-            line(""),
-            "X",
-            "C",
-            "--from is \"X\", but must be a state of the definition's top level",
+            |o| o.lock = "a b".into(),
+            "--lock is \"a b\"",
+            format!("be {lock_rule}"),
         ),
         (
-            line(""),
-            "B",
-            "X",
-            "--to is \"X\", but must be a state of the definition's top level",
+            |o| o.permits = Some(101),
+            "--permits is 101",
+            "be a whole number from 1 to 100".into(),
         ),
         (
-            line(""),
-            "C",
-            "B",
-            "--to is \"B\", but must be reachable from \"C\"",
+            |o| o.lease_seconds = Some(2),
+            "--lease-seconds is 2",
+            format!("be {seconds} 3 to 86400"),
         ),
         (
-            map,
-            "I",
-            "I",
-            "--from is \"I\", but is inside of the Map \"B\": its iterations have one execution, so they would \
-             share one holder. Name the Map itself",
+            |o| o.heartbeat_seconds = Some(59),
+            "--heartbeat-seconds is 59",
+            format!("be {heartbeat}"),
         ),
         (
-            parallel,
-            "B",
-            "I",
-            "--to is \"I\", but is inside of the Parallel \"B\": its branches have one execution, so they would \
-             share one holder. Name the Parallel itself",
+            |o| o.max_run_seconds = Some(0),
+            "--max-run-seconds is 0",
+            format!("be {seconds} 1 to 31536000"),
         ),
         (
-            choice,
-            "B",
-            "C",
-            "--to is \"C\", a Choice state, but must be a state with one exit: Next or End",
+            |o| o.max_queue = Some(5),
+            "--max-queue is 5",
+            "be given only with overlap queue".into(),
         ),
         (
-            line(catch),
-            "B",
-            "C",
-            "the section from \"B\" to \"C\" has two exits: \"B\" leads to \"D\" too",
+            |o| o.wait_seconds = Some(5),
+            "--wait-seconds is 5",
+            format!("be {wait_rule}"),
         ),
         (
-            line(catch),
-            "A",
-            "B",
-            "the section from \"A\" to \"B\" has two exits: \"D\" ends the execution",
+            |o| o.wait_interval_seconds = Some(5),
+            "--wait-interval-seconds is 5",
+            format!("be {wait_rule}"),
         ),
         (
-            ends,
-            "A",
-            "C",
-            "the section from \"A\" to \"C\" has two exits: \"E\" ends the execution",
-        ),
-        (line(retry), "C", "D", ""),
-        (
-            line("").replace("\"StartAt\": \"A\"", "\"StartAt\": \"B\""),
-            "A",
-            "B",
-            "the section from \"A\" to \"B\" has a second entrance: StartAt is \"B\"",
-        ),
-        (
-            line(retry).replace("\"Next\": \"A\" }", "\"Next\": \"D\" }"),
-            "C",
-            "D",
-            "the section from \"C\" to \"D\" has a second entrance: Catch of \"B\" leads to \"D\"",
-        ),
-        (
-            line("").replace("\"Next\": \"D\"", "\"Next\": \"B\""),
-            "B",
-            "C",
-            "the section from \"B\" to \"C\" leads back to its first state \"B\"",
-        ),
-        (
-            assigns,
-            "B",
-            "C",
-            "the section from \"B\" to \"C\" assigns the variable \"n\" in \"B\", which \"D\" outside of it has \
-             too: variables of the work end with it",
-        ),
-        (
-            apart.into(),
-            "A",
-            "B",
-            "the section from \"A\" to \"B\" has states that do not stand next to each other in the file: move \
-             \"C\" before or behind them",
+            |o| o.set = [("Region".into(), "x".into())].into(),
+            "--set is \"Region=…\"",
+            set.into(),
         ),
     ];
-    for (text, from, to, message) in cases {
-        let woven = weave(&text, &section(from, to));
-        let said = woven.err().map(|error| error.to_string());
-        assert_eq!(said.unwrap_or_default(), message, "{from} {to}: {text}");
+    for (change, given, rule) in cases {
+        let mut options = lock();
+        change(&mut options);
+        assert_eq!(
+            refusal(&line(""), &options),
+            format!("{given}, but must {rule}")
+        );
     }
 }
 
 #[test]
-fn an_option_that_breaks_its_rule_is_refused_by_the_name_of_its_flag() {
-    let queue = Options {
-        overlap: Some(Overlap::Queue),
-        ..lock()
-    };
-    let cases = [
-        (
-            Options {
-                lock: "a b".into(),
-                ..lock()
-            },
-            "--lock is \"a b\", but must be 1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)",
-        ),
-        (
-            Options {
-                permits: Some(101),
-                ..lock()
-            },
-            "--permits is 101, but must be a whole number from 1 to 100",
-        ),
-        (
-            Options {
-                lease_seconds: Some(2),
-                ..lock()
-            },
-            "--lease-seconds is 2, but must be a whole number of seconds from 3 to 86400",
-        ),
-        (
-            Options {
-                heartbeat_seconds: Some(59),
-                ..lock()
-            },
-            "--heartbeat-seconds is 59, but must be a whole number of seconds from 1 to 58: two below leaseSeconds, \
-             because a heartbeat is retried a second after its timeout",
-        ),
-        (
-            Options {
-                max_run_seconds: Some(0),
-                ..lock()
-            },
-            "--max-run-seconds is 0, but must be a whole number of seconds from 1 to 31536000",
-        ),
-        (
-            Options {
-                max_queue: Some(5),
-                ..lock()
-            },
-            "--max-queue is 5, but must be given only with overlap queue",
-        ),
-        (
-            Options {
-                wait_seconds: Some(5),
-                ..lock()
-            },
-            "--wait-seconds is 5, but must be given only with --overlap queue or replace",
-        ),
-        (
-            Options {
-                wait_seconds: Some(0),
-                ..queue.clone()
-            },
-            "--wait-seconds is 0, but must be a whole number of seconds from 1 to 31536000",
-        ),
-        (
-            Options {
-                wait_interval_seconds: Some(4),
-                ..queue
-            },
-            "--wait-interval-seconds is 4, but must be a whole number of seconds from 5 to 3600",
-        ),
-        (
-            Options {
-                set: [("Region".into(), "x".into())].into(),
-                ..lock()
-            },
-            "--set is \"Region=…\", but must name one of AcquireLockFunctionArn, HeartbeatFunctionArn, Partition, \
-             ReleaseLockFunctionArn",
-        ),
+fn times_of_a_wait_have_ranges() {
+    let seconds = "a whole number of seconds from";
+    let overlap = Some(Overlap::Queue);
+    let waits = [
+        (Some(0), None, "--wait-seconds is 0", "1 to 31536000"),
+        (None, Some(4), "--wait-interval-seconds is 4", "5 to 3600"),
     ];
-    for (options, message) in cases {
+    for (wait_seconds, wait_interval_seconds, given, range) in waits {
+        let options = Options {
+            overlap,
+            wait_seconds,
+            wait_interval_seconds,
+            ..lock()
+        };
+        let message = format!("{given}, but must be {seconds} {range}");
         assert_eq!(refusal(&line(""), &options), message);
     }
 }
