@@ -1,0 +1,72 @@
+import * as fs from 'fs';
+import * as path from 'path';
+import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { badProp } from './checks';
+import { Statements } from './statements';
+
+export interface FunctionOptions {
+  /** The function's folder below `functionsPath`, and the end of the name of its log group. */
+  readonly name: string;
+  /** Start of the ids of its log group, role and function. */
+  readonly id: string;
+  readonly description: string;
+  readonly timeout?: Duration;
+  readonly environment: { [name: string]: string };
+  readonly statements: iam.PolicyStatement[];
+}
+
+export interface CommonFunctionOptions {
+  readonly functionsPath: string;
+  readonly architecture: lambda.Architecture;
+  readonly logLevel: string;
+  readonly logRetention: logs.RetentionDays;
+  readonly stackName: string;
+  readonly statements: Statements;
+}
+
+/** Returns what cargo lambda built: a zip, or a folder with the executable. */
+function code(scope: Construct, functionsPath: string, name: string): lambda.Code {
+  const folder = path.join(functionsPath, name);
+  const zip = path.join(folder, 'bootstrap.zip');
+  if (fs.existsSync(zip)) {
+    return lambda.Code.fromAsset(zip);
+  }
+  if (fs.existsSync(path.join(folder, 'bootstrap'))) {
+    return lambda.Code.fromAsset(folder);
+  }
+  throw badProp(scope, 'functionsPath', functionsPath, `have ${name}/bootstrap.zip or ${name}/bootstrap, from cargo lambda build`);
+}
+
+/**
+ * Adds a function with a log group and a role of its own. The role is written out because one that the CDK generates
+ * may write to every log group.
+ */
+export function addFunction(scope: Construct, common: CommonFunctionOptions, own: FunctionOptions): lambda.Function {
+  const logGroup = new logs.LogGroup(scope, `${own.id}LogGroup`, {
+    logGroupName: `/aws/lambda/${common.stackName}-${own.name}`,
+    retention: common.logRetention,
+    removalPolicy: RemovalPolicy.DESTROY,
+  });
+  const role = new iam.Role(scope, `${own.id}Role`, {
+    assumedBy: new iam.ServicePrincipal('lambda.amazonaws.com'),
+    inlinePolicies: {
+      [own.name]: new iam.PolicyDocument({ statements: [common.statements.writeLogs(logGroup.logGroupArn), ...own.statements] }),
+    },
+  });
+  return new lambda.Function(scope, `${own.id}Function`, {
+    description: own.description,
+    code: code(scope, common.functionsPath, own.name),
+    runtime: lambda.Runtime.PROVIDED_AL2023,
+    handler: 'bootstrap',
+    architecture: common.architecture,
+    memorySize: 256,
+    timeout: own.timeout ?? Duration.seconds(10),
+    role,
+    logGroup,
+    environment: { LOCKSTEP_LOG: common.logLevel, ...own.environment },
+  });
+}

@@ -1,0 +1,183 @@
+import { Duration } from 'aws-cdk-lib';
+import { IConstruct } from 'constructs';
+import { badProp, checkLockName, checkWhole, seconds } from './checks';
+
+/** What a run does at a lock without a free permit. */
+export enum OverlapPolicy {
+  /** The run does not start its work and succeeds with the status `skipped`. */
+  SKIP = 'skip',
+  /** The run fails with `Lockstep.LockHeld`. */
+  FAIL = 'fail',
+  /** The run waits for its turn. */
+  QUEUE = 'queue',
+  /** The run goes first in the queue, and the oldest holder is stopped. */
+  REPLACE = 'replace',
+}
+
+/** What becomes of a run over its time, without progress, or silent. */
+export enum StalePolicy {
+  /** Its work is stopped. */
+  TERMINATE = 'terminate',
+  /** It loses its permit and works on. */
+  YIELD = 'yield',
+  /** It keeps its permit, and the lock is frozen until an operator resumes it. */
+  HOLD = 'hold',
+}
+
+/** How an execution ends that was skipped or gave up. */
+export enum SkipOutcome {
+  /** It succeeds, with a `status` in its output. */
+  SUCCEED = 'succeed',
+  /** It fails with `Lockstep.LockHeld`. */
+  FAIL = 'fail',
+}
+
+/** The lock of a run, and its policies. */
+export interface LockOptions {
+  /**
+   * Name of the lock: 1 to 128 of `A-Z a-z 0-9 . _ - / :`. Runs with the same name exclude each other.
+   */
+  readonly lockName: string;
+
+  /**
+   * Most runs at once, 1 to 100. Every run of the lock has the same number.
+   *
+   * @default 1
+   */
+  readonly permits?: number;
+
+  /**
+   * How long a silent run keeps the lock, 3 seconds to a day. A live one keeps it as long as it runs.
+   *
+   * @default Duration.seconds(60)
+   */
+  readonly lease?: Duration;
+
+  /**
+   * Time between two heartbeats, from a second to two seconds below the lease.
+   *
+   * @default - a third of the lease
+   */
+  readonly heartbeat?: Duration;
+
+  /**
+   * No other grant of the lock within this time, up to 31 days.
+   *
+   * @default - no rest
+   */
+  readonly minInterval?: Duration;
+
+  /**
+   * What a run does at a lock without a free permit.
+   *
+   * @default OverlapPolicy.SKIP
+   */
+  readonly overlap?: OverlapPolicy;
+
+  /**
+   * Most waiters, 1 to 500, with `OverlapPolicy.QUEUE` only. The next run fails with `Lockstep.QueueFull`.
+   *
+   * @default 100
+   */
+  readonly maxQueue?: number;
+
+  /**
+   * Longest wait for a turn, up to a year, with `OverlapPolicy.QUEUE` or `REPLACE` only. Then the run gives up.
+   *
+   * @default - no limit
+   */
+  readonly maxWait?: Duration;
+
+  /**
+   * The run is stale after this time, up to a year.
+   *
+   * @default - no limit
+   */
+  readonly maxRun?: Duration;
+
+  /**
+   * The run is stale after this time without a change of its progress, up to a year. Only for work that reports
+   * its progress.
+   *
+   * @default - no limit
+   */
+  readonly noProgress?: Duration;
+
+  /**
+   * What becomes of a stale run.
+   *
+   * @default StalePolicy.TERMINATE
+   */
+  readonly stalePolicy?: StalePolicy;
+
+  /**
+   * How an execution ends that was skipped or gave up.
+   *
+   * @default SkipOutcome.SUCCEED
+   */
+  readonly onSkip?: SkipOutcome;
+}
+
+const YEAR = 31_536_000;
+
+/**
+ * Least and most of each numeric field of a request, which shared/schemas has too.
+ *
+ * @internal
+ */
+export const FIELD_RANGES: { [field: string]: [number, number] } = {
+  permits: [1, 100],
+  leaseSeconds: [3, 86_400],
+  heartbeatSeconds: [1, 86_398],
+  minIntervalSeconds: [1, 2_678_400],
+  maxQueue: [1, 500],
+  maxRunSeconds: [1, YEAR],
+  noProgressSeconds: [1, YEAR],
+};
+
+/**
+ * Returns the fields of a request for the props, without those that are left out.
+ *
+ * @internal
+ */
+export function lockFields(scope: IConstruct, props: LockOptions): { [field: string]: any } {
+  checkLockName(scope, 'lockName', props.lockName);
+  const whole = (prop: string, value?: number) => {
+    checkWhole(scope, prop, value, ...FIELD_RANGES[prop]);
+    return value;
+  };
+  const time = (prop: string, value?: Duration) => {
+    const [least, most] = FIELD_RANGES[`${prop}Seconds`] ?? [1, YEAR];
+    return seconds(scope, prop, value, least, most);
+  };
+  checkWaiting(scope, props);
+  const fields = {
+    lock: props.lockName,
+    permits: whole('permits', props.permits),
+    leaseSeconds: time('lease', props.lease),
+    heartbeatSeconds: time('heartbeat', props.heartbeat),
+    minIntervalSeconds: time('minInterval', props.minInterval),
+    overlap: props.overlap,
+    maxQueue: whole('maxQueue', props.maxQueue),
+    waitSeconds: time('maxWait', props.maxWait),
+    maxRunSeconds: time('maxRun', props.maxRun),
+    noProgressSeconds: time('noProgress', props.noProgress),
+    stalePolicy: props.stalePolicy,
+    onSkip: props.onSkip,
+  };
+  const most = (fields.leaseSeconds ?? 60) - 2;
+  if ((fields.heartbeatSeconds ?? 0) > most) {
+    throw badProp(scope, 'heartbeat', props.heartbeat, `be at most ${most} seconds, two below the lease`);
+  }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function checkWaiting(scope: IConstruct, props: LockOptions): void {
+  const queues = props.overlap === OverlapPolicy.QUEUE;
+  if (props.maxQueue !== undefined && !queues) {
+    throw badProp(scope, 'maxQueue', props.maxQueue, 'be left out without OverlapPolicy.QUEUE');
+  }
+  if (props.maxWait !== undefined && !queues && props.overlap !== OverlapPolicy.REPLACE) {
+    throw badProp(scope, 'maxWait', props.maxWait, 'be left out without OverlapPolicy.QUEUE or REPLACE');
+  }
+}

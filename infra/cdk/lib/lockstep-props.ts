@@ -1,0 +1,143 @@
+import { Duration, Token } from 'aws-cdk-lib';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import { IConstruct } from 'constructs';
+import { badProp, checkArns } from './checks';
+
+/** Lowest level of the log lines that the functions write. */
+export enum LogLevel {
+  /** Failures only. */
+  ERROR = 'error',
+  /** Failures, and what may become one. */
+  WARN = 'warn',
+  /** Also one line for each command. */
+  INFO = 'info',
+  /** Also the steps of a command. */
+  DEBUG = 'debug',
+  /** Everything. */
+  TRACE = 'trace',
+}
+
+/** Props of `Lockstep`: the parameters of infra/template.yaml. */
+export interface LockstepProps {
+  /**
+   * Folder that `cargo lambda build` leaves, usually `target/lambda`, with `acquire-lock/bootstrap.zip` or
+   * `acquire-lock/bootstrap` and the same of the other functions.
+   */
+  readonly functionsPath: string;
+
+  /**
+   * Processor of the functions: the one that they were built for.
+   *
+   * @default lambda.Architecture.ARM_64
+   */
+  readonly architecture?: lambda.Architecture;
+
+  /**
+   * Lowest level of the log lines that the functions write.
+   *
+   * @default LogLevel.INFO
+   */
+  readonly logLevel?: LogLevel;
+
+  /**
+   * Whether metrics also carry the lock's name as a dimension. Each lock then adds up to eleven custom metrics.
+   *
+   * @default false
+   */
+  readonly metricsPerLock?: boolean;
+
+  /**
+   * Event bus of this account and region that receives the events of source `lockstep`.
+   *
+   * @default - the default event bus
+   */
+  readonly eventBus?: events.IEventBus;
+
+  /**
+   * How long finished runs and their run keys are kept, 1 to 365 whole days. A trigger that fires again within it is
+   * a duplicate.
+   *
+   * @default Duration.days(14)
+   */
+  readonly runRetention?: Duration;
+
+  /**
+   * How long CloudWatch keeps the logs of the functions and of the state machines.
+   *
+   * @default logs.RetentionDays.ONE_MONTH
+   */
+  readonly logRetention?: logs.RetentionDays;
+
+  /**
+   * Clusters in which tasks may be started, described, stopped and protected. A `*` stands for any characters. Up to
+   * 512 characters, joined by commas.
+   *
+   * @default - every cluster of this account and region
+   */
+  readonly clusterArns?: string[];
+
+  /**
+   * Task definitions that the shared exclusive-run may start, each with a revision, with `:*` or with a `*` at its end.
+   * Up to 3,072 characters, joined by commas. The construct `ExclusiveRun` needs no entry.
+   *
+   * @default - no task may be run
+   */
+  readonly taskDefinitionArns?: string[];
+
+  /**
+   * Task roles and execution roles of `taskDefinitionArns`, which the shared exclusive-run may pass to ECS. Up to 2,048
+   * characters, joined by commas.
+   *
+   * @default - no role may be passed
+   */
+  readonly taskRoleArns?: string[];
+
+  /**
+   * Standard state machines that the shared exclusive-run may start as its work. Up to 1,024 characters, joined by
+   * commas. The construct `ExclusiveRun` needs no entry.
+   *
+   * @default - no workflow may be started
+   */
+  readonly guardedWorkflowArns?: string[];
+
+  /**
+   * State machines whose executions hold locks and may be stopped under `StalePolicy.TERMINATE` and
+   * `OverlapPolicy.REPLACE`. Those of this library need no entry. Up to 2,048 characters, joined by commas.
+   *
+   * @default - no others; check-running-executions may list every state machine of this account and region
+   */
+  readonly workflowArns?: string[];
+}
+
+const STATE_MACHINE = /^arn:[a-z-]+:states:[a-z0-9-]+:\d{12}:stateMachine:[A-Za-z0-9_*-]+$/;
+const STATE_MACHINE_RULE = 'be the ARN of a state machine';
+
+/** Form, greatest length and rule of each list, as infra/template.yaml has them. */
+const LISTS: { [prop: string]: [RegExp, number, string] } = {
+  clusterArns: [/^arn:[a-z-]+:ecs:[a-z0-9-]+:\d{12}:cluster\/[A-Za-z0-9_*-]+$/, 512, 'be the ARN of an ECS cluster'],
+  taskDefinitionArns: [
+    /^arn:[a-z-]+:ecs:[a-z0-9-]+:\d{12}:task-definition\/([A-Za-z0-9_*-]+:([1-9][0-9]*|\*)|[A-Za-z0-9_*-]*\*)$/,
+    3072,
+    'be the ARN of a task definition that ends with a revision or with *',
+  ],
+  taskRoleArns: [/^arn:[a-z-]+:iam::\d{12}:role\/[A-Za-z0-9_+=.@/*-]+$/, 2048, 'be the ARN of an IAM role'],
+  guardedWorkflowArns: [STATE_MACHINE, 1024, STATE_MACHINE_RULE],
+  workflowArns: [STATE_MACHINE, 2048, STATE_MACHINE_RULE],
+};
+
+/** Refuses props that break a rule of infra/template.yaml. */
+export function checkProps(scope: IConstruct, props: LockstepProps): void {
+  for (const [prop, [form, longest, rule]] of Object.entries(LISTS)) {
+    const list = props[prop as keyof LockstepProps] as string[] | undefined;
+    checkArns(scope, prop, list ?? [], form, longest, rule);
+  }
+  const retention = props.runRetention;
+  if (retention && !Token.isUnresolved(retention)) {
+    const days = retention.toDays({ integral: false });
+    if (!Number.isInteger(days) || days < 1 || days > 365) {
+      throw badProp(scope, 'runRetention', retention, 'be whole days from 1 to 365');
+    }
+  }
+}

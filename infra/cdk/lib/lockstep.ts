@@ -1,0 +1,290 @@
+import { ArnFormat, CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import * as sqs from 'aws-cdk-lib/aws-sqs';
+import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
+import { Construct } from 'constructs';
+import { checkLockName } from './checks';
+import { addExclusiveRun, grantNestedRun, LockFunctions } from './exclusive-run-machine';
+import { addFunction, CommonFunctionOptions } from './functions';
+import { checkProps, LockstepProps, LogLevel } from './lockstep-props';
+import { LockMetrics } from './metrics';
+import { addReaperTriggers } from './reaper-triggers';
+import { Statements } from './statements';
+
+/**
+ * Lockstep: the lock table, the five functions, what triggers the reaper, and an exclusive-run for the work that the
+ * props name. A stack holds one.
+ *
+ * It makes the same resources with the same permissions as infra/template.yaml.
+ */
+export class Lockstep extends Construct {
+  /** One item for each lock. It outlives the stack, and its deletion protection is on. */
+  public readonly table: dynamodb.Table;
+  /** Acquires a permit of a lock, or returns its holders. */
+  public readonly acquireLockFunction: lambda.Function;
+  /** Renews the lease of a holder. */
+  public readonly heartbeatFunction: lambda.Function;
+  /** Releases a permit and records how the run ended. */
+  public readonly releaseLockFunction: lambda.Function;
+  /** Counts the running executions of a state machine. */
+  public readonly checkRunningExecutionsFunction: lambda.Function;
+  /** Frees the permits of dead holders, and stops stale ones. */
+  public readonly reaperFunction: lambda.Function;
+  /** Events that could not be delivered to the reaper. */
+  public readonly recoveryDeadLetters: sqs.Queue;
+  /** Runs a task or a workflow that the props name under a lock. */
+  public readonly exclusiveRun: sfn.StateMachine;
+  /** For task roles that use the lockstep command with any lock; `grantContainer` limits it to some. */
+  public readonly taskLockPolicy: iam.ManagedPolicy;
+  /** For roles and users that run `lockstep jobs`. */
+  public readonly jobsPolicy: iam.ManagedPolicy;
+  /** For task roles of ECS services whose tasks work under a lock. */
+  public readonly taskProtectionPolicy: iam.ManagedPolicy;
+  /** The event bus that receives the events of source `lockstep`. */
+  public readonly eventBus: events.IEventBus;
+  /** The metrics of all locks. */
+  public readonly metrics: LockMetrics = new LockMetrics();
+  /** Whether a lock has metrics of its own. */
+  public readonly metricsPerLock: boolean;
+
+  private readonly statements: Statements;
+  private readonly props: LockstepProps;
+  private readonly prefix: string;
+
+  constructor(scope: Construct, id: string, props: LockstepProps) {
+    super(scope, id);
+    checkProps(this, props);
+    this.refuseSecond();
+    this.props = props;
+    this.prefix = Stack.of(this).stackName;
+    this.metricsPerLock = props.metricsPerLock ?? false;
+    this.statements = new Statements(Stack.of(this), props.clusterArns ?? []);
+    this.eventBus = props.eventBus ?? events.EventBus.fromEventBusName(this, 'EventBus', 'default');
+    this.table = this.addTable();
+
+    const items = this.statements.items(this.table);
+    const lockFunction = this.functionAdder(this.lockEnvironment());
+    this.acquireLockFunction = lockFunction('AcquireLock', 'acquire-lock', 'Acquires a permit of a lock, or returns its holders', [items]);
+    this.heartbeatFunction = lockFunction('Heartbeat', 'heartbeat', 'Renews the lease of a holder', [items]);
+    this.releaseLockFunction = lockFunction('ReleaseLock', 'release-lock', 'Releases a permit and records how the run ended', [items]);
+    this.reaperFunction = lockFunction('Reaper', 'reaper', 'Frees the permits of dead holders, and stops stale ones',
+      [items, this.statements.readDue(this.table)], Duration.seconds(60));
+    this.checkRunningExecutionsFunction = this.functionAdder({})('CheckRunningExecutions', 'check-running-executions',
+      'Counts the running executions of a state machine (advisory)', [this.listExecutions()]);
+
+    this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props.eventBus);
+    this.exclusiveRun = this.addSharedRun();
+    this.addFunctionPolicies();
+    this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
+    this.jobsPolicy = this.managed('JobsPolicy', this.statements.jobs(this.table));
+    this.taskProtectionPolicy = this.managed('TaskProtectionPolicy', [this.protection()]);
+    this.addOutputs();
+  }
+
+  /**
+   * Start of the names of state machines whose executions the functions may stop without an entry in `workflowArns`:
+   * decision 0022.
+   */
+  public get stoppablePrefix(): string {
+    return `${this.prefix}-team-`;
+  }
+
+  /** Grants what a workflow needs to start the shared exclusive-run and to wait for its end. */
+  public grantRun(grantee: iam.IGrantable): iam.Grant {
+    return grantNestedRun(this, this.exclusiveRun, grantee);
+  }
+
+  /** Grants the call of acquire-lock. The grantee may name any lock: IAM sees no payload. */
+  public grantAcquire(grantee: iam.IGrantable): iam.Grant {
+    return this.acquireLockFunction.grantInvoke(grantee);
+  }
+
+  /** Grants the call of heartbeat. */
+  public grantHeartbeat(grantee: iam.IGrantable): iam.Grant {
+    return this.heartbeatFunction.grantInvoke(grantee);
+  }
+
+  /** Grants the call of release-lock. */
+  public grantRelease(grantee: iam.IGrantable): iam.Grant {
+    return this.releaseLockFunction.grantInvoke(grantee);
+  }
+
+  /** Grants the call of check-running-executions. */
+  public grantCheckRunningExecutions(grantee: iam.IGrantable): iam.Grant {
+    return this.checkRunningExecutionsFunction.grantInvoke(grantee);
+  }
+
+  /**
+   * Grants what a container needs that uses the lockstep command, for locks whose names begin with a prefix.
+   *
+   * @param lockPrefix Up to 128 characters of a lock's name. End it with a slash: the prefix `orders` reaches the lock
+   * `orders-eu` too.
+   */
+  public grantContainer(grantee: iam.IGrantable, lockPrefix: string): void {
+    checkLockName(this, 'lockPrefix', lockPrefix);
+    this.grantAll(grantee, this.containerStatements(lockPrefix));
+  }
+
+  /** Grants what `lockstep jobs` needs: it reads all locks and the history, and writes nothing. */
+  public grantJobs(grantee: iam.IGrantable): void {
+    this.grantAll(grantee, this.statements.jobs(this.table));
+  }
+
+  /** Grants what the tasks of an ECS service need to protect themselves from scale-in while they hold a lock. */
+  public grantTaskProtection(grantee: iam.IGrantable): void {
+    this.grantAll(grantee, [this.protection()]);
+  }
+
+  /** @internal */
+  public get _functions(): LockFunctions {
+    return { acquireLock: this.acquireLockFunction, heartbeat: this.heartbeatFunction, releaseLock: this.releaseLockFunction };
+  }
+
+  /** @internal */
+  public get _logRetention(): logs.RetentionDays {
+    return this.props.logRetention ?? logs.RetentionDays.ONE_MONTH;
+  }
+
+  private grantAll(grantee: iam.IGrantable, statements: iam.PolicyStatement[]): void {
+    statements.forEach((statement) => grantee.grantPrincipal.addToPrincipalPolicy(statement));
+  }
+
+  /** The names of log groups and of stoppable state machines follow from the stack's name, so a stack holds one. */
+  private refuseSecond(): void {
+    const first = Stack.of(this).node.findAll().find((child) => child instanceof Lockstep && child !== this);
+    if (first) {
+      throw new Error(`${this.node.path}: the stack already has a Lockstep, ${first.node.path}, but must have one at most`);
+    }
+  }
+
+  /** The table holds the fencing tokens: without it, tokens would start over. So it outlives the stack. */
+  private addTable(): dynamodb.Table {
+    const table = new dynamodb.Table(this, 'LockTable', {
+      partitionKey: { name: 'pk', type: dynamodb.AttributeType.STRING },
+      sortKey: { name: 'sk', type: dynamodb.AttributeType.STRING },
+      billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
+      deletionProtection: true,
+      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+      timeToLiveAttribute: 'ttl',
+      removalPolicy: RemovalPolicy.RETAIN,
+    });
+    table.addGlobalSecondaryIndex({
+      indexName: 'due',
+      partitionKey: { name: 'shard', type: dynamodb.AttributeType.STRING },
+      sortKey: { name: 'dueAt', type: dynamodb.AttributeType.NUMBER },
+      projectionType: dynamodb.ProjectionType.KEYS_ONLY,
+    });
+    return table;
+  }
+
+  private lockEnvironment(): { [name: string]: string } {
+    return {
+      LOCKSTEP_TABLE: this.table.tableName,
+      LOCKSTEP_RUN_RETENTION_DAYS: String((this.props.runRetention ?? Duration.days(14)).toDays()),
+      LOCKSTEP_METRICS_PER_LOCK: String(this.metricsPerLock),
+      LOCKSTEP_EVENT_BUS: this.eventBus.eventBusName,
+    };
+  }
+
+  private functionAdder(environment: { [name: string]: string }) {
+    const common: CommonFunctionOptions = {
+      functionsPath: this.props.functionsPath,
+      architecture: this.props.architecture ?? lambda.Architecture.ARM_64,
+      logLevel: this.props.logLevel ?? LogLevel.INFO,
+      logRetention: this._logRetention,
+      stackName: this.prefix,
+      statements: this.statements,
+    };
+    return (id: string, name: string, description: string, statements: iam.PolicyStatement[], timeout?: Duration) =>
+      addFunction(this, common, { id, name, description, statements, timeout, environment });
+  }
+
+  /** ListExecutions returns names and times of executions, never their input. */
+  private listExecutions(): iam.PolicyStatement {
+    const every = Stack.of(this).formatArn({
+      service: 'states', resource: 'stateMachine', resourceName: '*', arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+    });
+    const named = this.props.workflowArns ?? [];
+    return new iam.PolicyStatement({ actions: ['states:ListExecutions'], resources: named.length ? named : [every] });
+  }
+
+  private addSharedRun(): sfn.StateMachine {
+    const { machine, role } = addExclusiveRun(this, {
+      functions: this._functions,
+      statements: this.statements,
+      logGroupName: `/aws/vendedlogs/states/${this.prefix}-exclusive-run`,
+      logRetention: this._logRetention,
+      lockPrefix: '',
+    });
+    const { taskDefinitionArns = [], taskRoleArns = [], guardedWorkflowArns = [] } = this.props;
+    if (taskDefinitionArns.length) {
+      const passes = taskRoleArns.length ? [this.statements.passRoles(taskRoleArns)] : [];
+      this.attach('ExclusiveRunTaskPolicy', [role], [...this.statements.runTasks(taskDefinitionArns, true), ...passes]);
+    }
+    if (guardedWorkflowArns.length) {
+      const children = [this.statements.executions('*', 'lockstep-*')];
+      this.attach('ExclusiveRunWorkflowPolicy', [role], this.statements.runWorkflows(guardedWorkflowArns, children));
+    }
+    return machine;
+  }
+
+  /** Separate from the roles: a role that names the state machine, which names the functions, is a circular dependency. */
+  private addFunctionPolicies(): void {
+    const roles = (...functions: lambda.Function[]) => functions.map((one) => one.role!);
+    const { acquireLockFunction: acquire, heartbeatFunction: heartbeat, releaseLockFunction: release, reaperFunction: reaper } = this;
+    this.attach('HandOverPolicy', roles(acquire, heartbeat, release, reaper), this.statements.handOver(this.eventBus));
+    const stoppable = [this.statements.executions(`${this.stoppablePrefix}*`), ...this.holders()];
+    this.attach('RecoveryPolicy', roles(acquire, reaper), this.statements.recovery(stoppable));
+    this.attach('ProtectionPolicy', roles(heartbeat, release), [this.statements.ofTasks('ecs:UpdateTaskProtection')]);
+  }
+
+  /** Executions that hold locks: children of exclusive-run, exclusive-run itself, and those of `workflowArns`. */
+  private holders(): string[] {
+    const named = this.props.workflowArns ?? [];
+    return [
+      this.statements.executions('*', 'lockstep-*'),
+      this.statements.executions(this.exclusiveRun.stateMachineName),
+      ...named.map((arn) => this.statements.executionsOf(arn)),
+    ];
+  }
+
+  private containerStatements(lockPrefix?: string): iam.PolicyStatement[] {
+    return this.statements.container(this.table, this.eventBus, this.holders(), lockPrefix);
+  }
+
+  private protection(): iam.PolicyStatement {
+    return this.statements.ofTasks('ecs:GetTaskProtection', 'ecs:UpdateTaskProtection');
+  }
+
+  private attach(id: string, roles: iam.IRole[], statements: iam.PolicyStatement[]): void {
+    new iam.Policy(this, id, { roles, statements });
+  }
+
+  private managed(id: string, statements: iam.PolicyStatement[]): iam.ManagedPolicy {
+    return new iam.ManagedPolicy(this, id, { statements });
+  }
+
+  /** Under the names of the outputs of infra/template.yaml, so that infra/team.yaml and infra/examples fit beside this stack. */
+  private addOutputs(): void {
+    const exported: { [name: string]: string } = {
+      LockTableName: this.table.tableName,
+      AcquireLockFunctionArn: this.acquireLockFunction.functionArn,
+      HeartbeatFunctionArn: this.heartbeatFunction.functionArn,
+      ReleaseLockFunctionArn: this.releaseLockFunction.functionArn,
+      CheckRunningExecutionsFunctionArn: this.checkRunningExecutionsFunction.functionArn,
+      ReaperFunctionArn: this.reaperFunction.functionArn,
+      RecoveryDeadLettersUrl: this.recoveryDeadLetters.queueUrl,
+      ExclusiveRunStateMachineArn: this.exclusiveRun.stateMachineArn,
+      TaskProtectionPolicyArn: this.taskProtectionPolicy.managedPolicyArn,
+      TaskLockPolicyArn: this.taskLockPolicy.managedPolicyArn,
+      JobsPolicyArn: this.jobsPolicy.managedPolicyArn,
+    };
+    for (const [name, value] of Object.entries(exported)) {
+      new CfnOutput(this, `${name}Output`, { value, exportName: `${this.prefix}-${name}` });
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { Duration } from 'aws-cdk-lib';
+import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
+
+/** Namespace of all metrics of Lockstep: shared/src/telemetry/metric.rs. */
+const NAMESPACE = 'Lockstep';
+
+/** The metrics of Lockstep, of all locks or of one. */
+export class LockMetrics {
+  private readonly lockName?: string;
+
+  /**
+   * @param lockName Counts this lock alone, which needs the prop `metricsPerLock` of the Lockstep construct.
+   */
+  constructor(lockName?: string) {
+    this.lockName = lockName;
+  }
+
+  /** Grants. */
+  public metricAcquired(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Acquired', props);
+  }
+
+  /** Runs that gave way because the lock was full or rested. */
+  public metricSkipped(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Skipped', props);
+  }
+
+  /** Runs whose run key was taken. */
+  public metricDuplicate(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Duplicate', props);
+  }
+
+  /** Heartbeats that renewed a lease. */
+  public metricRenewed(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Renewed', props);
+  }
+
+  /** Permits that their holders released. */
+  public metricReleased(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Released', props);
+  }
+
+  /** Holders that found their lease lost or their time over. */
+  public metricLeaseLost(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('LeaseLost', props);
+  }
+
+  /** Permits of dead or stale holders that were freed. */
+  public metricRecovered(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Recovered', props);
+  }
+
+  /** Runs that entered the queue. */
+  public metricQueued(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Queued', props);
+  }
+
+  /** Runs that waited until their time was over. */
+  public metricGaveUp(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('GaveUp', props);
+  }
+
+  /** Runs that could not wait because the queue was full. */
+  public metricQueueFull(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('QueueFull', props);
+  }
+
+  /** Time from grant to release in seconds, by default the longest of each period. */
+  public metricHeldSeconds(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.metric('HeldSeconds', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.SECONDS, ...props });
+  }
+
+  private count(metricName: string, props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.metric(metricName, { statistic: cloudwatch.Stats.SUM, unit: cloudwatch.Unit.COUNT, ...props });
+  }
+
+  private metric(metricName: string, props: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return new cloudwatch.Metric({
+      namespace: NAMESPACE,
+      metricName,
+      period: Duration.minutes(5),
+      dimensionsMap: this.lockName === undefined ? undefined : { lock: this.lockName },
+      ...props,
+    });
+  }
+}

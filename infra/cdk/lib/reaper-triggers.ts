@@ -1,0 +1,49 @@
+import { Duration } from 'aws-cdk-lib';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as targets from 'aws-cdk-lib/aws-events-targets';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as sqs from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+
+/** Adds the events and the sweep that invoke the reaper, and returns the queue of what could not be delivered. */
+export function addReaperTriggers(scope: Construct, reaper: lambda.Function, eventBus?: events.IEventBus): sqs.Queue {
+  // The sweep finds dead holders without these events.
+  const deadLetterQueue = new sqs.Queue(scope, 'RecoveryDeadLetters', {
+    encryption: sqs.QueueEncryption.SQS_MANAGED,
+    retentionPeriod: Duration.days(14),
+  });
+  const invoke = (maxEventAge: Duration, retryAttempts: number) =>
+    [new targets.LambdaFunction(reaper, { deadLetterQueue, maxEventAge, retryAttempts })];
+  new events.Rule(scope, 'TaskStopped', {
+    description: 'A task that a holder of a lock started has stopped',
+    eventPattern: {
+      source: ['aws.ecs'],
+      detailType: ['ECS Task State Change'],
+      detail: { lastStatus: ['STOPPED'], group: events.Match.prefix('lockstep:') },
+    },
+    targets: invoke(Duration.hours(1), 20),
+  });
+  // Not SUCCEEDED: a run that succeeds has released its permit. The reaper ignores an execution whose input names no lock.
+  new events.Rule(scope, 'ExecutionFailed', {
+    description: 'An execution has ended without success, and may have held a lock',
+    eventPattern: {
+      source: ['aws.states'],
+      detailType: ['Step Functions Execution Status Change'],
+      detail: { status: ['FAILED', 'TIMED_OUT', 'ABORTED'] },
+    },
+    targets: invoke(Duration.hours(1), 20),
+  });
+  // A container has no permission to end the waiting state of the workflow that it hands a permit over to.
+  new events.Rule(scope, 'PermitHandedOver', {
+    description: 'A container has handed a permit over to a waiting workflow, or removed it from the queue',
+    eventBus,
+    eventPattern: { source: ['lockstep'], detailType: ['Lockstep Permit Handed Over', 'Lockstep Waiter Sent Away'] },
+    targets: invoke(Duration.minutes(1), 2),
+  });
+  new events.Rule(scope, 'Sweep', {
+    description: 'Checks every lock that is due',
+    schedule: events.Schedule.rate(Duration.minutes(1)),
+    targets: invoke(Duration.minutes(1), 2),
+  });
+  return deadLetterQueue;
+}

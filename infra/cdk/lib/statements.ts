@@ -1,0 +1,155 @@
+import { ArnFormat, Stack, Token } from 'aws-cdk-lib';
+import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as iam from 'aws-cdk-lib/aws-iam';
+
+const ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem'];
+
+/** The partition of the key that seals task tokens. */
+const TOKEN_KEY = '#token-key';
+
+function allow(actions: string[], resources: string[], conditions?: iam.Conditions): iam.PolicyStatement {
+  return new iam.PolicyStatement({ actions, resources, conditions });
+}
+
+/** What the parts of a stack may do, statement by statement: infra/template.yaml has the same with the reasons. */
+export class Statements {
+  private readonly inClusters: iam.Conditions;
+
+  constructor(private readonly stack: Stack, clusterArns: string[]) {
+    const clusters = clusterArns.length ? clusterArns : [this.arn('ecs', 'cluster', '*')];
+    this.inClusters = { ArnLike: { 'ecs:cluster': clusters } };
+  }
+
+  private arn(service: string, resource: string, resourceName: string, arnFormat = ArnFormat.SLASH_RESOURCE_NAME): string {
+    return this.stack.formatArn({ service, resource, resourceName, arnFormat });
+  }
+
+  /** Executions of the state machines of a name, either of which may have a `*`. */
+  executions(stateMachine: string, execution = '*'): string {
+    return this.arn('states', 'execution', `${stateMachine}:${execution}`, ArnFormat.COLON_RESOURCE_NAME);
+  }
+
+  /** Executions of the state machine with an ARN, which may be a token or have a `*`. */
+  executionsOf(stateMachineArn: string, execution = '*'): string {
+    if (!Token.isUnresolved(stateMachineArn)) {
+      return `${stateMachineArn.replace(':stateMachine:', ':execution:')}:${execution}`;
+    }
+    const parts = this.stack.splitArn(stateMachineArn, ArnFormat.COLON_RESOURCE_NAME);
+    return this.executions(parts.resourceName!, execution);
+  }
+
+  writeLogs(logGroupArn: string): iam.PolicyStatement {
+    return allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroupArn]);
+  }
+
+  items(table: dynamodb.ITable): iam.PolicyStatement {
+    return allow(ITEM_ACTIONS, [table.tableArn]);
+  }
+
+  itemsOfPrefix(table: dynamodb.ITable, prefix: string): iam.PolicyStatement[] {
+    return [
+      // ForAllValues is true of a request without the key, so Null asks for it.
+      allow(ITEM_ACTIONS, [table.tableArn], {
+        'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': `${prefix}*` },
+        Null: { 'dynamodb:LeadingKeys': 'false' },
+      }),
+      // A Deny holds beside what else the grantee may do to this table.
+      this.deny(ITEM_ACTIONS, table, { 'ForAnyValue:StringNotLike': { 'dynamodb:LeadingKeys': `${prefix}*` } }),
+    ];
+  }
+
+  readDue(table: dynamodb.ITable): iam.PolicyStatement {
+    return allow(['dynamodb:Query'], [`${table.tableArn}/index/due`]);
+  }
+
+  /** Hand-over: AWS defines no resource type for SendTaskSuccess. The task token limits it to one state. */
+  handOver(bus: events.IEventBus): iam.PolicyStatement[] {
+    return [
+      allow(['states:SendTaskSuccess'], ['*']),
+      allow(['states:DescribeExecution'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]),
+      this.putEvents(bus),
+    ];
+  }
+
+  putEvents(bus: events.IEventBus): iam.PolicyStatement {
+    return allow(['events:PutEvents'], [bus.eventBusArn], { StringEquals: { 'events:source': 'lockstep' } });
+  }
+
+  recovery(stoppable: string[]): iam.PolicyStatement[] {
+    return [
+      allow(['states:StopExecution'], stoppable),
+      allow(['states:DescribeStateMachineForExecution'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]),
+      this.listTasks(),
+      this.ofTasks('ecs:DescribeTasks', 'ecs:StopTask'),
+    ];
+  }
+
+  /** ListTasks of a whole cluster is authorised on `*`: its only resource type is the container instance. */
+  private listTasks(): iam.PolicyStatement {
+    return allow(['ecs:ListTasks'], ['*'], this.inClusters);
+  }
+
+  /** The id of a task is not known before it starts, so the cluster is the limit. */
+  ofTasks(...actions: string[]): iam.PolicyStatement {
+    return allow(actions, [this.arn('ecs', 'task', '*')], this.inClusters);
+  }
+
+  /** A holder in a container: its items, and evidence whether a holder in its way is dead. */
+  container(table: dynamodb.ITable, bus: events.IEventBus, executions: string[], prefix?: string): iam.PolicyStatement[] {
+    const items = prefix === undefined
+      ? [this.items(table), this.denyTokenKey(ITEM_ACTIONS, table)]
+      : this.itemsOfPrefix(table, prefix);
+    return [
+      ...items,
+      allow(['states:DescribeExecution'], executions),
+      this.ofTasks('ecs:DescribeTasks'),
+      this.listTasks(),
+      this.putEvents(bus),
+    ];
+  }
+
+  /** `lockstep jobs`: reads all locks and the history, and writes nothing. */
+  jobs(table: dynamodb.ITable): iam.PolicyStatement[] {
+    const actions = ['dynamodb:GetItem', 'dynamodb:Query'];
+    return [allow(actions, [table.tableArn]), this.denyTokenKey(actions, table), this.readDue(table), this.ofTasks('ecs:DescribeTasks')];
+  }
+
+  private denyTokenKey(actions: string[], table: dynamodb.ITable): iam.PolicyStatement {
+    return this.deny(actions, table, { 'ForAnyValue:StringEquals': { 'dynamodb:LeadingKeys': TOKEN_KEY } });
+  }
+
+  private deny(actions: string[], table: dynamodb.ITable, conditions: iam.Conditions): iam.PolicyStatement {
+    return new iam.PolicyStatement({ effect: iam.Effect.DENY, actions, resources: [table.tableArn], conditions });
+  }
+
+  /** runTask.sync and startExecution.sync receive the end of the work through these rules. */
+  managedRules(): iam.PolicyStatement {
+    const rules = ['StepFunctionsGetEventsForECSTaskRule', 'StepFunctionsGetEventsForStepFunctionsExecutionRule'];
+    return allow(['events:DescribeRule', 'events:PutRule', 'events:PutTargets'], rules.map((rule) => this.arn('events', 'rule', rule)));
+  }
+
+  /** The tasks of exclusive-run. */
+  runTasks(taskDefinitionArns: string[], findsContainer: boolean): iam.PolicyStatement[] {
+    return [
+      allow(['ecs:RunTask'], taskDefinitionArns, this.inClusters),
+      // For a run that does not name its container. The action has no resource type.
+      ...(findsContainer ? [allow(['ecs:DescribeTaskDefinition'], ['*'])] : []),
+      this.ofTasks('ecs:DescribeTasks', 'ecs:StopTask'),
+      // For Tags and PropagateTags of runTask; only while a task is started.
+      allow(['ecs:TagResource'], [this.arn('ecs', 'task', '*')], { StringEquals: { 'ecs:CreateAction': 'RunTask' } }),
+    ];
+  }
+
+  passRoles(roleArns: string[]): iam.PolicyStatement {
+    return allow(['iam:PassRole'], roleArns, { StringEquals: { 'iam:PassedToService': 'ecs-tasks.amazonaws.com' } });
+  }
+
+  /** The workflows of exclusive-run, and the executions that exclusive-run has named. */
+  runWorkflows(stateMachineArns: string[], executions: string[]): iam.PolicyStatement[] {
+    return [
+      allow(['states:StartExecution'], stateMachineArns),
+      allow(['states:DescribeExecution', 'states:StopExecution'], executions),
+    ];
+  }
+}

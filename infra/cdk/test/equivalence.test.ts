@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { App, Duration, Stack } from 'aws-cdk-lib';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import { LockstepProps, LogLevel } from 'lockstep-cdk';
+import { Evaluator, Json, readTemplate } from './cloudformation';
+import { facts } from './facts';
+import { lockstepIn, newStack, synthesized } from './stacks';
+
+const SAM = readTemplate('infra/template.yaml');
+
+const CLUSTERS = ['arn:aws:ecs:eu-west-1:111122223333:cluster/batch-*', 'arn:aws:ecs:eu-west-1:111122223333:cluster/etl'];
+const WORKFLOWS = ['arn:aws:states:eu-west-1:111122223333:stateMachine:etl-*', 'arn:aws:states:eu-west-1:111122223333:stateMachine:report'];
+const TASKS = ['arn:aws:ecs:eu-west-1:111122223333:task-definition/report:*'];
+const ROLES = ['arn:aws:iam::111122223333:role/batches/*'];
+const GUARDED = ['arn:aws:states:eu-west-1:111122223333:stateMachine:nightly-*'];
+
+/** Each parameter with a value that is not its default, and the same as props. */
+const PARAMETERS: { [name: string]: [string, (stack: Stack) => Partial<LockstepProps>] } = {
+  TaskDefinitionArns: [TASKS.join(), () => ({ taskDefinitionArns: TASKS })],
+  TaskRoleArns: [ROLES.join(), () => ({ taskRoleArns: ROLES })],
+  ClusterArns: [CLUSTERS.join(), () => ({ clusterArns: CLUSTERS })],
+  GuardedWorkflowArns: [GUARDED.join(), () => ({ guardedWorkflowArns: GUARDED })],
+  WorkflowArns: [WORKFLOWS.join(), () => ({ workflowArns: WORKFLOWS })],
+  Architecture: ['x86_64', () => ({ architecture: lambda.Architecture.X86_64 })],
+  LogLevel: ['debug', () => ({ logLevel: LogLevel.DEBUG })],
+  MetricsPerLock: ['true', () => ({ metricsPerLock: true })],
+  EventBusName: ['batches', (stack) => ({ eventBus: events.EventBus.fromEventBusName(stack, 'Bus', 'batches') })],
+  RunRetentionDays: ['365', () => ({ runRetention: Duration.days(365) })],
+  LogRetentionDays: ['90', () => ({ logRetention: logs.RetentionDays.THREE_MONTHS })],
+};
+
+/** `Lockstep` followed by the id and eight digits: construct ids are the logical ids of the SAM template. */
+function nameOf(logicalId: string): string {
+  return logicalId.replace(/^Lockstep(.+)[0-9A-F]{8}$/, '$1');
+}
+
+function ofSam(parameters: { [name: string]: string }): [Json, Json] {
+  const evaluator = new Evaluator(SAM, { 'AWS::StackName': 'Test', ...parameters });
+  return [facts(evaluator.resources(), evaluator.value(SAM.Globals.Function)), evaluator.exports()];
+}
+
+function ofCdk(props: (stack: Stack) => Partial<LockstepProps>): [Json, Json] {
+  const stack = newStack();
+  lockstepIn(stack, props(stack));
+  const evaluator = new Evaluator(synthesized(stack), { 'AWS::StackName': 'Test' }, nameOf);
+  return [facts(evaluator.resources(), {}, App.of(stack)!.outdir), evaluator.exports()];
+}
+
+test('every parameter has a prop', () => {
+  assert.deepEqual(Object.keys(PARAMETERS).sort(), Object.keys(SAM.Parameters).sort());
+});
+
+test('the defaults make what the SAM template makes', () => {
+  assert.deepEqual(ofCdk(() => ({})), ofSam({}));
+});
+
+/** The template and the construct with all parameters, without one of them if it is named. */
+function both(without?: string): [Json, Json] {
+  const given = Object.entries(PARAMETERS).filter(([name]) => name !== without);
+  const props = (stack: Stack) => Object.assign({}, ...given.map(([, [, of]]) => of(stack)));
+  return [ofCdk(props), ofSam(Object.fromEntries(given.map(([name, [value]]) => [name, value])))];
+}
+
+const [ALL, ALL_OF_SAM] = both();
+
+test('all parameters together make what the SAM template makes', () => {
+  assert.deepEqual(ALL, ALL_OF_SAM);
+});
+
+for (const name of Object.keys(PARAMETERS)) {
+  test(`${name} changes what the parameter of the SAM template changes`, () => {
+    const [cdk, sam] = both(name);
+    assert.notDeepEqual(sam, ALL_OF_SAM);
+    assert.deepEqual(cdk, sam);
+  });
+}
