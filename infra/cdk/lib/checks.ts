@@ -4,10 +4,17 @@ import { IConstruct } from 'constructs';
 /** The characters of a lock's name: shared/src/domain/key.rs. */
 const LOCK_NAME = /^[A-Za-z0-9._\/:-]{1,128}$/;
 
+/** Values as an error shows them: constructs, which have no short form, as `given`. */
+function shown(value: unknown): string {
+  if (value instanceof Duration) {
+    return value.toHumanString();
+  }
+  return value === undefined ? 'missing' : typeof value === 'object' ? 'given' : JSON.stringify(value);
+}
+
 /** Returns the error for a prop that breaks a rule: it names the construct, the prop, the value and the rule. */
 export function badProp(scope: IConstruct, prop: string, value: unknown, rule: string): Error {
-  const shown = value === undefined ? 'missing' : value instanceof Duration ? value.toHumanString() : JSON.stringify(value);
-  return new Error(`${scope.node.path}: prop ${prop} is ${shown}, but must ${rule}`);
+  return new Error(`${scope.node.path}: prop ${prop} is ${shown(value)}, but must ${rule}`);
 }
 
 /** Refuses a name that cannot be the name of a lock. */
@@ -45,8 +52,9 @@ export function checkArns(scope: IConstruct, prop: string, list: string[], form:
   if (bad !== undefined) {
     throw badProp(scope, prop, bad, rule);
   }
-  const length = list.join(',').length;
+  const { length } = list.join(',');
   if (!list.some((arn) => Token.isUnresolved(arn)) && length > longest) {
-    throw badProp(scope, prop, `${length} characters`, `have at most ${longest}, joined by commas: a * stands for any characters`);
+    const rule = `be at most ${longest}: a * stands for any characters`;
+    throw new Error(`${scope.node.path}: prop ${prop} is ${length} characters long, joined by commas, but must ${rule}`);
   }
 }

@@ -100,22 +100,22 @@ export class Lockstep extends Construct {
 
   /** Grants the call of acquire-lock. The grantee may name any lock: IAM sees no payload. */
   public grantAcquire(grantee: iam.IGrantable): iam.Grant {
-    return this.acquireLockFunction.grantInvoke(grantee);
+    return this.grantInvoke(this.acquireLockFunction, grantee);
   }
 
   /** Grants the call of heartbeat. */
   public grantHeartbeat(grantee: iam.IGrantable): iam.Grant {
-    return this.heartbeatFunction.grantInvoke(grantee);
+    return this.grantInvoke(this.heartbeatFunction, grantee);
   }
 
   /** Grants the call of release-lock. */
   public grantRelease(grantee: iam.IGrantable): iam.Grant {
-    return this.releaseLockFunction.grantInvoke(grantee);
+    return this.grantInvoke(this.releaseLockFunction, grantee);
   }
 
   /** Grants the call of check-running-executions. */
   public grantCheckRunningExecutions(grantee: iam.IGrantable): iam.Grant {
-    return this.checkRunningExecutionsFunction.grantInvoke(grantee);
+    return this.grantInvoke(this.checkRunningExecutionsFunction, grantee);
   }
 
   /**
@@ -147,6 +147,11 @@ export class Lockstep extends Construct {
   /** @internal */
   public get _logRetention(): logs.RetentionDays {
     return this.props.logRetention ?? logs.RetentionDays.ONE_MONTH;
+  }
+
+  /** As IFunction.grantInvoke, without the function's versions and aliases. */
+  private grantInvoke(target: lambda.IFunction, grantee: iam.IGrantable): iam.Grant {
+    return iam.Grant.addToPrincipal({ grantee, actions: ['lambda:InvokeFunction'], resourceArns: [target.functionArn] });
   }
 
   private grantAll(grantee: iam.IGrantable, statements: iam.PolicyStatement[]): void {
@@ -222,8 +227,12 @@ export class Lockstep extends Construct {
     });
     const { taskDefinitionArns = [], taskRoleArns = [], guardedWorkflowArns = [] } = this.props;
     if (taskDefinitionArns.length) {
-      const passes = taskRoleArns.length ? [this.statements.passRoles(taskRoleArns)] : [];
-      this.attach('ExclusiveRunTaskPolicy', [role], [...this.statements.runTasks(taskDefinitionArns, true), ...passes]);
+      this.attach('ExclusiveRunTaskPolicy', [role], [
+        ...this.statements.runTasks(taskDefinitionArns),
+        this.statements.findContainer(),
+        this.statements.tagTasks(),
+        ...(taskRoleArns.length ? [this.statements.passRoles(taskRoleArns)] : []),
+      ]);
     }
     if (guardedWorkflowArns.length) {
       const children = [this.statements.executions('*', 'lockstep-*')];

@@ -129,16 +129,22 @@ export class Statements {
     return allow(['events:DescribeRule', 'events:PutRule', 'events:PutTargets'], rules.map((rule) => this.arn('events', 'rule', rule)));
   }
 
-  /** The tasks of exclusive-run. */
-  runTasks(taskDefinitionArns: string[], findsContainer: boolean): iam.PolicyStatement[] {
+  /** Tasks of these definitions, and their end. */
+  runTasks(taskDefinitionArns: string[]): iam.PolicyStatement[] {
     return [
       allow(['ecs:RunTask'], taskDefinitionArns, this.inClusters),
-      // For a run that does not name its container. The action has no resource type.
-      ...(findsContainer ? [allow(['ecs:DescribeTaskDefinition'], ['*'])] : []),
       this.ofTasks('ecs:DescribeTasks', 'ecs:StopTask'),
-      // For Tags and PropagateTags of runTask; only while a task is started.
-      allow(['ecs:TagResource'], [this.arn('ecs', 'task', '*')], { StringEquals: { 'ecs:CreateAction': 'RunTask' } }),
     ];
+  }
+
+  /** For a run that does not name its container. The action has no resource type. */
+  findContainer(): iam.PolicyStatement {
+    return allow(['ecs:DescribeTaskDefinition'], ['*']);
+  }
+
+  /** For Tags and PropagateTags of runTask; only while a task is started. */
+  tagTasks(): iam.PolicyStatement {
+    return allow(['ecs:TagResource'], [this.arn('ecs', 'task', '*')], { StringEquals: { 'ecs:CreateAction': 'RunTask' } });
   }
 
   passRoles(roleArns: string[]): iam.PolicyStatement {

@@ -78,6 +78,7 @@ export class Evaluator {
       case 'Fn::GetAtt': return this.attribute(argument);
       case 'Fn::Sub': return this.sub(argument);
       case 'Fn::If': return this.value(argument[this.condition(argument[0]) ? 1 : 2]);
+      case 'Fn::ImportValue': return `<${this.value(argument)}>`;
       case 'Fn::Not': return !this.value(argument[0]);
       case 'Fn::Equals': return this.value(argument[0]) === this.value(argument[1]);
       case 'Fn::Join': return this.value(argument[1]).join(argument[0]);

@@ -1,0 +1,97 @@
+import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import * as ecs from 'aws-cdk-lib/aws-ecs';
+import { IConstruct } from 'constructs';
+import { badProp } from './checks';
+
+/** How an ECS task is run. */
+export interface EcsTaskOptions {
+  /**
+   * Container that gets the `LOCKSTEP_` variables, `command` and `environment`.
+   *
+   * @default - the default container of the task definition; the only one of a task definition that is imported
+   */
+  readonly containerName?: string;
+
+  /**
+   * Command of the container.
+   *
+   * @default - that of the task definition
+   */
+  readonly command?: string[];
+
+  /**
+   * More environment variables of the container.
+   *
+   * @default - those of the task definition
+   */
+  readonly environment?: { [name: string]: string };
+
+  /**
+   * Subnets of the task, with the network mode `awsvpc` only.
+   *
+   * @default - the private subnets of the cluster's VPC; the public ones with `assignPublicIp`
+   */
+  readonly vpcSubnets?: ec2.SubnetSelection;
+
+  /**
+   * Security groups of the task, up to five, with the network mode `awsvpc` only.
+   *
+   * @default - the default security group of the VPC
+   */
+  readonly securityGroups?: ec2.ISecurityGroup[];
+
+  /**
+   * Whether the task gets a public IP address, with the network mode `awsvpc` only.
+   *
+   * @default false
+   */
+  readonly assignPublicIp?: boolean;
+}
+
+/** Returns `work` of a request that runs a task. */
+export function runTask(scope: IConstruct, task: ecs.ITaskDefinition, cluster: ecs.ICluster, options: EcsTaskOptions): { [field: string]: any } {
+  const defaultContainer = task instanceof ecs.TaskDefinition ? task.defaultContainer?.containerName : undefined;
+  const container = options.containerName ?? defaultContainer;
+  const { command, environment } = options;
+  if (container === undefined && (command ?? environment)) {
+    throw badProp(scope, 'containerName', undefined, 'name the container of command and environment');
+  }
+  const override = {
+    Name: container,
+    ...(command && { Command: command }),
+    ...(environment && { Environment: Object.entries(environment).map(([Name, Value]) => ({ Name, Value })) }),
+  };
+  return {
+    ...(container !== undefined && { container }),
+    runTask: {
+      Cluster: cluster.clusterArn,
+      TaskDefinition: task.taskDefinitionArn,
+      LaunchType: task.isFargateCompatible ? 'FARGATE' : 'EC2',
+      ...network(scope, task, cluster, options),
+      ...((command ?? environment) && { Overrides: { ContainerOverrides: [override] } }),
+    },
+  };
+}
+
+function network(scope: IConstruct, task: ecs.ITaskDefinition, cluster: ecs.ICluster, options: EcsTaskOptions): { [field: string]: any } {
+  if (task.networkMode !== ecs.NetworkMode.AWS_VPC) {
+    for (const prop of ['vpcSubnets', 'securityGroups', 'assignPublicIp'] as const) {
+      if (options[prop] !== undefined) {
+        throw badProp(scope, prop, options[prop], `be left out with the network mode ${task.networkMode}: it needs awsvpc`);
+      }
+    }
+    return {};
+  }
+  const type = options.assignPublicIp ? ec2.SubnetType.PUBLIC : ec2.SubnetType.PRIVATE_WITH_EGRESS;
+  const { subnetIds } = cluster.vpc.selectSubnets(options.vpcSubnets ?? { subnetType: type });
+  const groups = options.securityGroups?.map((group) => group.securityGroupId);
+  return {
+    NetworkConfiguration: {
+      AwsvpcConfiguration: {
+        Subnets: subnetIds,
+        ...(groups && { SecurityGroups: groups }),
+        AssignPublicIp: options.assignPublicIp ? 'ENABLED' : 'DISABLED',
+      },
+    },
+  };
+}

@@ -1,0 +1,209 @@
+import { Lazy, Names, Stack } from 'aws-cdk-lib';
+import * as ecs from 'aws-cdk-lib/aws-ecs';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as eventTargets from 'aws-cdk-lib/aws-events-targets';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as scheduler from 'aws-cdk-lib/aws-scheduler';
+import * as schedulerTargets from 'aws-cdk-lib/aws-scheduler-targets';
+import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
+import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
+import { Construct } from 'constructs';
+import { badProp } from './checks';
+import { EcsTaskOptions, runTask } from './ecs-task';
+import { addExclusiveRun, grantNestedRun } from './exclusive-run-machine';
+import { lockFields, LockOptions } from './lock-options';
+import { Lockstep } from './lockstep';
+import { LockMetrics } from './metrics';
+import { Statements } from './statements';
+
+/** Longest name of a state machine: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
+const NAME_LENGTH_MAX = 80;
+
+const TASK_PROPS: (keyof ExclusiveRunProps)[] = ['taskDefinition', 'cluster', 'containerName', 'command', 'environment', 'vpcSubnets',
+  'securityGroups', 'assignPublicIp'];
+const WORKFLOW_PROPS: (keyof ExclusiveRunProps)[] = ['workflowInput', 'grantField'];
+
+/** Props of `ExclusiveRun`. Its work is either `taskDefinition`, in a `cluster`, or `stateMachine`. */
+export interface ExclusiveRunProps extends LockOptions, EcsTaskOptions {
+  /** Lockstep, of this stack or of another one in the same account and region. */
+  readonly lockstep: Lockstep;
+
+  /**
+   * ECS task to run, with `cluster`.
+   *
+   * @default - `stateMachine` is the work
+   */
+  readonly taskDefinition?: ecs.ITaskDefinition;
+
+  /**
+   * Cluster of the task.
+   *
+   * @default - `stateMachine` is the work
+   */
+  readonly cluster?: ecs.ICluster;
+
+  /**
+   * Standard workflow to run.
+   *
+   * @default - `taskDefinition` is the work
+   */
+  readonly stateMachine?: sfn.IStateMachine;
+
+  /**
+   * Input of `stateMachine`.
+   *
+   * @default - an empty object
+   */
+  readonly workflowInput?: { [field: string]: any };
+
+  /**
+   * Field of `workflowInput` that gets the grant: `lock`, `holder`, `token`, and `runKey` if there is one.
+   *
+   * @default - the workflow gets its input as it is
+   */
+  readonly grantField?: string;
+}
+
+/** Options of `ExclusiveRun.startTask`. */
+export interface StartTaskOptions extends sfn.TaskStateBaseProps {
+  /**
+   * Idempotency key: one success per key within the retention. A JSONPath or JSONata expression is evaluated.
+   *
+   * @default - every start is a run of its own
+   */
+  readonly runKey?: string;
+}
+
+/**
+ * Runs one ECS task, or one execution of a state machine, under a lock: an exclusive-run with a role for this work alone.
+ *
+ * Starts go through `startTask`, `scheduleTarget` and `ruleTarget`, or have `input` as their input.
+ */
+export class ExclusiveRun extends Construct {
+  /** The state machine that holds the lock while the work runs. */
+  public readonly runStateMachine: sfn.StateMachine;
+  /** The metrics of the lock, which `metricsPerLock` of Lockstep switches on; of all locks without it. */
+  public readonly metrics: LockMetrics;
+
+  private readonly role: iam.Role;
+  private readonly request: { [field: string]: any };
+
+  constructor(scope: Construct, id: string, props: ExclusiveRunProps) {
+    super(scope, id);
+    this.checkWork(props);
+    const { lockstep } = props;
+    const name = Names.uniqueResourceName(this, { maxLength: NAME_LENGTH_MAX - lockstep.stoppablePrefix.length, separator: '-' });
+    const statements = new Statements(Stack.of(this), props.cluster ? [props.cluster.clusterArn] : []);
+    const { machine, role } = addExclusiveRun(this, {
+      functions: lockstep._functions,
+      statements,
+      logGroupName: `/aws/vendedlogs/states/${lockstep.stoppablePrefix}${name}`,
+      logRetention: lockstep._logRetention,
+      lockPrefix: props.lockName,
+      // The functions may stop its executions because of this name: decision 0022.
+      stateMachineName: `${lockstep.stoppablePrefix}${name}`,
+    });
+    this.runStateMachine = machine;
+    this.role = role;
+    this.metrics = new LockMetrics(lockstep.metricsPerLock ? props.lockName : undefined);
+    const work = props.stateMachine
+      ? this.workflowWork(props.stateMachine, statements, props)
+      : this.taskWork(props.taskDefinition!, props.cluster!, statements, props);
+    this.request = { ...lockFields(this, props), work };
+  }
+
+  /** Input of an execution of `runStateMachine`. */
+  public input(runKey?: string): { [field: string]: any } {
+    return runKey === undefined ? this.request : { ...this.request, runKey };
+  }
+
+  /**
+   * Returns a state that runs the work and waits for its end. Its output has the work's own output in `Output`, or the
+   * `status` of a run that did not start it. Policies that the state machine around it needs are added to its role.
+   */
+  public startTask(scope: Construct, id: string, options: StartTaskOptions = {}): tasks.StepFunctionsStartExecution {
+    const { runKey, ...state } = options;
+    const jsonata = state.queryLanguage === sfn.QueryLanguage.JSONATA;
+    const parent = jsonata ? { AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID: '{% $states.context.Execution.Id %}' } : {};
+    return new tasks.StepFunctionsStartExecution(scope, id, {
+      ...state,
+      stateMachine: this.runStateMachine,
+      integrationPattern: sfn.IntegrationPattern.RUN_JOB,
+      input: sfn.TaskInput.fromObject({ ...this.input(runKey), ...parent }),
+      associateWithParent: !jsonata,
+    });
+  }
+
+  /**
+   * Returns a target of EventBridge Scheduler. The run key is the schedule and the scheduled time, so a second delivery
+   * is a duplicate.
+   *
+   * @param props Everything but `input`.
+   */
+  public scheduleTarget(props: schedulerTargets.ScheduleTargetBaseProps = {}): scheduler.IScheduleTarget {
+    if (props.input) {
+      throw badProp(this, 'input', props.input, 'be left out: it is the input of the run');
+    }
+    const key = `${scheduler.ContextAttribute.scheduleArn}#${scheduler.ContextAttribute.scheduledTime}`;
+    const input = scheduler.ScheduleTargetInput.fromObject(this.input(key));
+    return new schedulerTargets.StepFunctionsStartExecution(this.runStateMachine, { ...props, input });
+  }
+
+  /**
+   * Returns a target of an EventBridge rule. The run key is the rule and the time of the event, so an event that is
+   * delivered again is a duplicate.
+   *
+   * @param props Everything but `input`.
+   */
+  public ruleTarget(props: eventTargets.SfnStateMachineProps = {}): events.IRuleTarget {
+    if (props.input) {
+      throw badProp(this, 'input', props.input, 'be left out: it is the input of the run');
+    }
+    const input = events.RuleTargetInput.fromObject(this.input(`<aws.events.rule-arn>#${events.EventField.time}`));
+    return new eventTargets.SfnStateMachine(this.runStateMachine, { ...props, input });
+  }
+
+  /** Grants what a workflow needs to start the run and to wait for its end. */
+  public grantRun(grantee: iam.IGrantable): iam.Grant {
+    return grantNestedRun(this, this.runStateMachine, grantee);
+  }
+
+  private checkWork(props: ExclusiveRunProps): void {
+    const { taskDefinition, stateMachine, cluster } = props;
+    if (taskDefinition === undefined && stateMachine === undefined) {
+      throw badProp(this, 'taskDefinition', undefined, 'be given, or stateMachine');
+    }
+    const [kind, others] = stateMachine ? ['stateMachine', TASK_PROPS] : ['taskDefinition', WORKFLOW_PROPS];
+    for (const prop of others as (keyof ExclusiveRunProps)[]) {
+      if (props[prop] !== undefined) {
+        throw badProp(this, prop, props[prop], `be left out with ${kind}`);
+      }
+    }
+    if (taskDefinition && !cluster) {
+      throw badProp(this, 'cluster', undefined, 'be given with taskDefinition');
+    }
+  }
+
+  private workflowWork(work: sfn.IStateMachine, statements: Statements, props: ExclusiveRunProps): { [field: string]: any } {
+    const children = [statements.executionsOf(work.stateMachineArn, 'lockstep-*')];
+    this.allow('WorkflowPolicy', statements.runWorkflows([work.stateMachineArn], children));
+    const grantField = props.grantField === undefined ? {} : { grantField: props.grantField };
+    return { startExecution: { StateMachineArn: work.stateMachineArn, Input: props.workflowInput ?? {} }, ...grantField };
+  }
+
+  private taskWork(
+    task: ecs.ITaskDefinition, cluster: ecs.ICluster, statements: Statements, props: ExclusiveRunProps,
+  ): { [field: string]: any } {
+    const work = runTask(this, task, cluster, props);
+    // The execution role may be made by what is added to the task definition later.
+    const roles = Lazy.list({ produce: () => [task.taskRole, task.executionRole].flatMap((role) => (role ? [role.roleArn] : [])) });
+    const finds = work.container === undefined ? [statements.findContainer()] : [];
+    this.allow('TaskPolicy', [...statements.runTasks([task.taskDefinitionArn]), ...finds, statements.passRoles(roles)]);
+    return work;
+  }
+
+  /** The state machine exists no sooner than its permissions, so that its first execution has them. */
+  private allow(id: string, statements: iam.PolicyStatement[]): void {
+    this.runStateMachine.node.addDependency(new iam.Policy(this, id, { roles: [this.role], statements }));
+  }
+}

@@ -1,0 +1,117 @@
+/** What the constructs repeat of other sources of the project is what those have. */
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { test } from 'node:test';
+import { Duration } from 'aws-cdk-lib';
+import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import { ExclusiveEcsBatch, ExclusiveRun, LockMetrics, LockOptions, LockstepAlerts, OverlapPolicy } from 'lockstep-cdk';
+import { Evaluator, Json, readTemplate, ROOT } from './cloudformation';
+import { DAILY, EVERY_LOCK_OPTION, scene } from './scene';
+import { synthesized } from './stacks';
+
+const text = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8');
+
+/** The props of a lock, without those that need another value of `overlap`. */
+function minimal(props: Partial<LockOptions>): LockOptions {
+  return { lockName: 'nightly-report', ...('maxQueue' in props && { overlap: OverlapPolicy.QUEUE }), ...props };
+}
+
+function resources(stackProps: Parameters<typeof synthesized>[0]): Json[] {
+  return Object.values(new Evaluator(synthesized(stackProps), {}).resources());
+}
+
+function accepts(props: Partial<LockOptions>): boolean {
+  const { stack, lockstep, stateMachine } = scene();
+  try {
+    new ExclusiveRun(stack, 'Run', { lockstep, stateMachine, ...minimal(props) });
+    return true;
+  } catch (error) {
+    assert.match(String(error), /^Error: Test\/Run: prop \w+ is .*, but must be .+/);
+    return false;
+  }
+}
+
+/** Props by the field of the request that they become. */
+const PROPS: { [field: string]: (value: number) => Partial<LockOptions> } = {
+  permits: (permits) => ({ permits }),
+  leaseSeconds: (value) => ({ lease: Duration.seconds(value) }),
+  heartbeatSeconds: (value) => ({ heartbeat: Duration.seconds(value), lease: Duration.days(1) }),
+  minIntervalSeconds: (value) => ({ minInterval: Duration.seconds(value) }),
+  maxQueue: (maxQueue) => ({ maxQueue }),
+  maxRunSeconds: (value) => ({ maxRun: Duration.seconds(value) }),
+  noProgressSeconds: (value) => ({ noProgress: Duration.seconds(value) }),
+};
+
+test('numbers have the ranges of the request schema', () => {
+  const schema = JSON.parse(text('shared/schemas/acquire-lock.request.json'));
+  const numbers = Object.entries<Json>(schema.properties).filter(([name, field]) => 'maximum' in field && name !== 'redriveCount');
+  assert.deepEqual(numbers.map(([name]) => name).sort(), Object.keys(PROPS).sort());
+  for (const [name, { minimum, maximum }] of numbers) {
+    const values = [minimum - 1, minimum, maximum, maximum + 1];
+    assert.deepEqual(values.map((value) => accepts(PROPS[name](value))), [false, true, true, false], name);
+  }
+});
+
+test('metrics have the names, the namespace and the units of telemetry', () => {
+  const source = text('shared/src/telemetry/metric.rs');
+  const names = [...source.matchAll(/Self::\w+ => "(\w+)",/g)].map(([, name]) => name)
+    .filter((name) => name !== 'Seconds' && name !== 'Count');
+  const metrics: Json = new LockMetrics();
+  const methods = Object.getOwnPropertyNames(LockMetrics.prototype).filter((name) => /^metric[A-Z]/.test(name));
+  assert.deepEqual(methods.sort(), names.map((name) => `metric${name}`).sort());
+  for (const name of names) {
+    const { namespace, metricName, unit } = metrics[`metric${name}`]();
+    assert.equal(metricName, name);
+    assert.equal(namespace, /NAMESPACE: &str = "(\w+)"/.exec(source)![1]);
+    assert.equal(unit, name === 'HeldSeconds' ? 'Seconds' : 'Count');
+  }
+});
+
+test('a lock has metrics of its own only if Lockstep has them', () => {
+  const dimension = /&\["(\w+)"\]/.exec(text('shared/src/telemetry/emf.rs'))![1];
+  for (const [metricsPerLock, expected] of [[true, { [dimension]: 'nightly-report' }], [false, undefined]] as const) {
+    const { stack, lockstep, stateMachine } = scene({ metricsPerLock });
+    const run = new ExclusiveRun(stack, 'Run', { lockstep, stateMachine, lockName: 'nightly-report' });
+    assert.deepEqual(run.metrics.metricSkipped().dimensions, expected);
+  }
+});
+
+test('alerts are those of alerts.yaml', () => {
+  const example = new Evaluator(readTemplate('infra/examples/alerts.yaml'), {}).resources().LockstepEvents.Properties;
+  const { stack, lockstep, topic } = scene();
+  new LockstepAlerts(stack, 'Alerts', { lockstep, topic });
+  const rule = resources(stack).find((one) => one.Type === 'AWS::Events::Rule' && one.Properties.Targets[0].InputTransformer)!.Properties;
+  assert.deepEqual([...rule.EventPattern['detail-type']].sort(), example.EventPattern['detail-type'].split(',').sort());
+  assert.deepEqual(rule.EventPattern.source, example.EventPattern.source);
+  const message = ({ InputPathsMap, InputTemplate }: Json) =>
+    InputTemplate.replace(/<([^>]+)>/g, (_: string, name: string) => `<${InputPathsMap[name]}>`);
+  assert.equal(message(rule.Targets[0].InputTransformer), message(example.Targets[0].InputTransformer));
+});
+
+test('a batch on a schedule is that of schedule.yaml', () => {
+  const { stack, lockstep, taskDefinition, cluster } = scene();
+  const group = ec2.SecurityGroup.fromSecurityGroupId(stack, 'Group', 'sg-1');
+  new ExclusiveEcsBatch(stack, 'Batch', {
+    lockstep, taskDefinition, cluster, schedule: DAILY, lockName: 'hourly-report', maxRun: Duration.hours(2), securityGroups: [group],
+  });
+  const made = resources(stack).find((one) => one.Type === 'AWS::Scheduler::Schedule')!.Properties.Target;
+  const input = JSON.parse(made.Input);
+  const example = new Evaluator(readTemplate('infra/examples/schedule.yaml'), {
+    ClusterArn: input.work.runTask.Cluster, TaskDefinitionArn: input.work.runTask.TaskDefinition, ContainerName: 'app',
+    SubnetIds: ['subnet-private'], SecurityGroupIds: ['sg-1'],
+  }).resources().HourlyBatch.Properties.Target;
+  assert.deepEqual(input, JSON.parse(example.Input));
+  assert.deepEqual(made.RetryPolicy, example.RetryPolicy);
+});
+
+test('every option of a lock is a field of the input', () => {
+  const definition = text('statemachines/exclusive-run.asl.json') + text('shared/schemas/acquire-lock.request.json');
+  const { stack, lockstep, stateMachine } = scene();
+  const run = new ExclusiveRun(stack, 'Run', { lockstep, stateMachine, ...EVERY_LOCK_OPTION });
+  const { work, ...fields } = run.input('key');
+  assert.equal(Object.keys(fields).length, Object.keys(EVERY_LOCK_OPTION).length + 1);
+  for (const name of Object.keys(fields)) {
+    assert.ok(definition.includes(`"${name}"`) || definition.includes(`input.${name}`), name);
+  }
+});
