@@ -10,6 +10,9 @@ import { Statements } from './statements';
 /** The definition, which `npm run assets` copies from statemachines. */
 export const DEFINITION = path.join(__dirname, '..', 'assets', 'exclusive-run.asl.json');
 
+/** Longest name of a state machine: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
+export const STATE_MACHINE_NAME_MAX = 80;
+
 /** The functions that a guard calls. */
 export interface LockFunctions {
   readonly acquireLock: lambda.IFunction;

@@ -10,14 +10,11 @@ import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Construct } from 'constructs';
 import { badProp } from './checks';
 import { EcsTaskOptions, runTask } from './ecs-task';
-import { addExclusiveRun, grantNestedRun } from './exclusive-run-machine';
+import { addExclusiveRun, grantNestedRun, STATE_MACHINE_NAME_MAX } from './exclusive-run-machine';
 import { lockFields, LockOptions } from './lock-options';
 import { Lockstep } from './lockstep';
 import { LockMetrics } from './metrics';
 import { Statements } from './statements';
-
-/** Longest name of a state machine: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
-const NAME_LENGTH_MAX = 80;
 
 const TASK_PROPS: (keyof ExclusiveRunProps)[] = ['taskDefinition', 'cluster', 'containerName', 'command', 'environment', 'vpcSubnets',
   'securityGroups', 'assignPublicIp'];
@@ -92,7 +89,7 @@ export class ExclusiveRun extends Construct {
     super(scope, id);
     this.checkWork(props);
     const { lockstep } = props;
-    const name = Names.uniqueResourceName(this, { maxLength: NAME_LENGTH_MAX - lockstep.stoppablePrefix.length, separator: '-' });
+    const name = Names.uniqueResourceName(this, { maxLength: STATE_MACHINE_NAME_MAX - lockstep.stoppablePrefix.length, separator: '-' });
     const statements = new Statements(Stack.of(this), props.cluster ? [props.cluster.clusterArn] : []);
     const { machine, role } = addExclusiveRun(this, {
       functions: lockstep._functions,

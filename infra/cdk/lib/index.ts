@@ -6,3 +6,5 @@ export { EcsTaskOptions } from './ecs-task';
 export { ExclusiveRun, ExclusiveRunProps, StartTaskOptions } from './exclusive-run';
 export { ExclusiveEcsBatch, ExclusiveEcsBatchProps } from './exclusive-ecs-batch';
 export { LockstepAlerts, LockstepAlertsProps } from './alerts';
+export { ExclusiveStates, ExclusiveStatesProps } from './exclusive-states';
+export { ExclusiveWorkflow, ExclusiveWorkflowProps } from './exclusive-workflow';

@@ -120,12 +120,8 @@ export interface LockOptions {
 
 const YEAR = 31_536_000;
 
-/**
- * Least and most of each numeric field of a request, which shared/schemas has too.
- *
- * @internal
- */
-export const FIELD_RANGES: { [field: string]: [number, number] } = {
+/** Least and most of each numeric field of a request, which shared/schemas has too. */
+const FIELD_RANGES: { [field: string]: [number, number] } = {
   permits: [1, 100],
   leaseSeconds: [3, 86_400],
   heartbeatSeconds: [1, 86_398],
@@ -135,11 +131,12 @@ export const FIELD_RANGES: { [field: string]: [number, number] } = {
   noProgressSeconds: [1, YEAR],
 };
 
-/**
- * Returns the fields of a request for the props, without those that are left out.
- *
- * @internal
- */
+/** Whether a text is a JSONata expression. */
+export function isExpression(text: string): boolean {
+  return text.startsWith('{%') && text.endsWith('%}');
+}
+
+/** Returns the fields of a request for the props, without those that are left out. */
 export function lockFields(scope: IConstruct, props: LockOptions): { [field: string]: any } {
   checkLockName(scope, 'lockName', props.lockName);
   const whole = (prop: string, value?: number) => {

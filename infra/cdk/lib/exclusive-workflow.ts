@@ -1,0 +1,54 @@
+import { Names, RemovalPolicy } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
+import { Construct } from 'constructs';
+import { grantNestedRun, STATE_MACHINE_NAME_MAX } from './exclusive-run-machine';
+import { ExclusiveStates, ExclusiveStatesProps } from './exclusive-states';
+import { LockMetrics } from './metrics';
+
+/** Props of `ExclusiveWorkflow`. */
+export interface ExclusiveWorkflowProps extends ExclusiveStatesProps {
+  /**
+   * Language of states that name none.
+   *
+   * @default sfn.QueryLanguage.JSON_PATH
+   */
+  readonly queryLanguage?: sfn.QueryLanguage;
+}
+
+/** A Standard workflow whose executions hold a lock from their first state to their last. */
+export class ExclusiveWorkflow extends Construct {
+  /** The state machine: start it with the input of `states`. Lockstep may stop its executions. */
+  public readonly stateMachine: sfn.StateMachine;
+  /** The metrics of the lock, which `metricsPerLock` of Lockstep switches on; of all locks without it. */
+  public readonly metrics: LockMetrics;
+
+  constructor(scope: Construct, id: string, props: ExclusiveWorkflowProps) {
+    super(scope, id);
+    const { queryLanguage, ...guarded } = props;
+    const states = new ExclusiveStates(this, 'Guarded', { stateName: 'Exclusively', ...guarded });
+    this.metrics = states.metrics;
+    const prefix = props.lockstep.stoppablePrefix;
+    const name = `${prefix}${Names.uniqueResourceName(this, { maxLength: STATE_MACHINE_NAME_MAX - prefix.length, separator: '-' })}`;
+    this.stateMachine = new sfn.StateMachine(this, 'StateMachine', {
+      stateMachineName: name,
+      queryLanguage,
+      definitionBody: sfn.DefinitionBody.fromChainable(states),
+      logs: {
+        destination: new logs.LogGroup(this, 'LogGroup', {
+          logGroupName: `/aws/vendedlogs/states/${name}`,
+          retention: props.lockstep._logRetention,
+          removalPolicy: RemovalPolicy.DESTROY,
+        }),
+        level: sfn.LogLevel.ERROR,
+        includeExecutionData: false,
+      },
+    });
+  }
+
+  /** Grants what a workflow needs to start this one and to wait for its end. */
+  public grantRun(grantee: iam.IGrantable): iam.Grant {
+    return grantNestedRun(this, this.stateMachine, grantee);
+  }
+}
