@@ -1,0 +1,68 @@
+/**
+ * A nightly batch and a workflow, each of which never overlaps with itself.
+ *
+ *     npx cdk deploy --context image=<image>
+ */
+import * as path from 'node:path';
+import { App, Duration, Stack, StackProps } from 'aws-cdk-lib';
+import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import * as ecs from 'aws-cdk-lib/aws-ecs';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import * as scheduler from 'aws-cdk-lib/aws-scheduler';
+import * as sns from 'aws-cdk-lib/aws-sns';
+import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
+import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
+import { Construct } from 'constructs';
+import { ExclusiveEcsBatch, ExclusiveWorkflow, Lockstep, LockstepAlerts } from 'lockstep-cdk';
+
+class Batches extends Stack {
+  constructor(scope: Construct, id: string, props: StackProps = {}) {
+    super(scope, id, props);
+    const architecture = process.arch === 'arm64' ? lambda.Architecture.ARM_64 : lambda.Architecture.X86_64;
+    const lockstep = new Lockstep(this, 'Lockstep', {
+      functionsPath: path.resolve(this.node.tryGetContext('functions') ?? '../../target/lambda'),
+      architecture,
+    });
+
+    const vpc = new ec2.Vpc(this, 'Vpc', { maxAzs: 1, natGateways: 0 });
+    const cluster = new ecs.Cluster(this, 'Cluster', { vpc });
+    const taskDefinition = new ecs.FargateTaskDefinition(this, 'Report');
+    const container = taskDefinition.addContainer('app', {
+      image: ecs.ContainerImage.fromRegistry(this.node.tryGetContext('image') ?? 'public.ecr.aws/docker/library/busybox:1.37'),
+      logging: ecs.LogDriver.awsLogs({ streamPrefix: 'report', logRetention: logs.RetentionDays.ONE_WEEK }),
+    });
+
+    const alerts = new sns.Topic(this, 'Alerts');
+    new LockstepAlerts(this, 'LockstepAlerts', { lockstep, topic: alerts });
+
+    new ExclusiveEcsBatch(this, 'NightlyReport', {
+      lockstep,
+      lockName: 'nightly-report',
+      taskDefinition,
+      cluster,
+      assignPublicIp: true,
+      schedule: scheduler.ScheduleExpression.cron({ hour: '6', minute: '0' }),
+      maxRun: Duration.hours(2),
+      alarmTopic: alerts,
+    });
+
+    const report = new tasks.EcsRunTask(this, 'Run Report', {
+      integrationPattern: sfn.IntegrationPattern.RUN_JOB,
+      launchTarget: new tasks.EcsFargateLaunchTarget(),
+      cluster,
+      taskDefinition,
+      assignPublicIp: true,
+      subnets: { subnetType: ec2.SubnetType.PUBLIC },
+      containerOverrides: [{ containerDefinition: container, environment: [{ name: 'REGION', value: 'eu' }] }],
+    });
+    const done = new sfn.Pass(this, 'Report Done', { result: sfn.Result.fromObject({ report: 'done' }) });
+    new ExclusiveWorkflow(this, 'RegionalReport', {
+      lockstep,
+      lockName: 'regional-report',
+      states: report.next(done),
+    });
+  }
+}
+
+new Batches(new App(), 'batches');
