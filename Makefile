@@ -20,7 +20,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
-        binary local-binary test-cli storm soak mutants verify-aws
+        binary local-binary test-cli test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -64,7 +64,7 @@ built: check
 
 # These levels wait most of the time: what the next ones need is built beside them.
 beside:
-	@$(MAKE) --no-print-directory -j3 test-integration test-stack deployable
+	@$(MAKE) --no-print-directory -j3 test-integration test-stack test-cdk
 
 deployable: functions local-binary
 
@@ -91,10 +91,13 @@ test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
 
 test-e2e: functions ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/teams/prove'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/teams/prove && tests/cdk/prove'
 
 test-cli: functions local-binary ## [6.5 min] the `lockstep` command: real processes, signals, containers, queues
 	tests/checks/with-stack --deploy $(AGAIN) --test cli $(WAITING)
+
+test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
+	LOCKSTEP=target/static/$(TARGET)/local/lockstep infra/cdk/check
 
 test-stack: tools ## the emulator against the AWS behaviour that the other levels count on, and the account probes on it
 	tests/checks/with-stack sh -c '$(STACK) probe && tests/aws/against-stack'

@@ -4,8 +4,9 @@ A block of a page follows a comment that names its source, and equals it:
 
     <!-- from infra/examples/rule.yaml: Resources/Rule/Properties -->
 
-The part after the colon is a path of keys; without one the block is the whole file. A block of `sh` holds commands
-whose flags exist. A figure stands in `<!-- cost of NAME -->…<!-- end -->`, counted from exclusive-run's definition.
+The part after the colon is a path of keys, in TypeScript the beginning of a statement; without one the block is the
+whole file. A block of `sh` holds commands whose flags exist. A figure stands in `<!-- cost of NAME -->…<!-- end -->`, counted
+from exclusive-run's definition.
 
 Run by infra/validate with the Python of cfn-lint. `test_pages.py --write` writes blocks and figures anew.
 """
@@ -128,9 +129,21 @@ def part_of(text, path):
     return "\n".join(line[indent:] for line in found) + "\n"
 
 
+def statement_of(text, beginning):
+    """The lines of a statement of TypeScript, to the one that closes it, without its indentation."""
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.lstrip().startswith(beginning))
+    indent = len(lines[first]) - len(lines[first].lstrip())
+    closing = re.compile(rf" {{{indent}}}[^ ].*;$")
+    last = next(number for number, line in enumerate(lines) if number >= first and closing.match(line))
+    return "\n".join(line[indent:] for line in lines[first:last + 1]) + "\n"
+
+
 def source(file, part):
     text = (ROOT / file).read_text()
-    return part_of(text, part.split("/")) if part else text
+    if not part:
+        return text
+    return statement_of(text, part) if file.endswith(".ts") else part_of(text, part.split("/"))
 
 
 def blocks(page):

@@ -1,5 +1,5 @@
 import * as path from 'path';
-import { Aws, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Aws, Names, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
@@ -11,7 +11,18 @@ import { Statements } from './statements';
 export const DEFINITION = path.join(__dirname, '..', 'assets', 'exclusive-run.asl.json');
 
 /** Longest name of a state machine: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
-export const STATE_MACHINE_NAME_MAX = 80;
+const STATE_MACHINE_NAME_MAX = 80;
+/** Longest prefix of it, as in infra/team.yaml: what follows has room for a hash. */
+const PREFIX_MAX = 41 + '-team-'.length;
+
+/** Returns a name for a state machine whose executions the functions may stop: decision 0022. */
+export function stoppableName(scope: Construct, prefix: string): string {
+  if (prefix.length > PREFIX_MAX) {
+    const rule = 'must have at most 41 characters: the name of a state machine begins with it';
+    throw new Error(`${scope.node.path}: the name of the stack of Lockstep is "${prefix.replace(/-team-$/, '')}", but ${rule}`);
+  }
+  return prefix + Names.uniqueResourceName(scope, { maxLength: STATE_MACHINE_NAME_MAX - prefix.length, separator: '-' });
+}
 
 /** The functions that a guard calls. */
 export interface LockFunctions {

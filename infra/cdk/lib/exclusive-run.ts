@@ -1,4 +1,4 @@
-import { Lazy, Names, Stack } from 'aws-cdk-lib';
+import { Lazy, Stack } from 'aws-cdk-lib';
 import * as ecs from 'aws-cdk-lib/aws-ecs';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as eventTargets from 'aws-cdk-lib/aws-events-targets';
@@ -10,7 +10,7 @@ import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Construct } from 'constructs';
 import { badProp } from './checks';
 import { EcsTaskOptions, runTask } from './ecs-task';
-import { addExclusiveRun, grantNestedRun, STATE_MACHINE_NAME_MAX } from './exclusive-run-machine';
+import { addExclusiveRun, grantNestedRun, stoppableName } from './exclusive-run-machine';
 import { lockFields, LockOptions } from './lock-options';
 import { Lockstep } from './lockstep';
 import { LockMetrics } from './metrics';
@@ -89,16 +89,15 @@ export class ExclusiveRun extends Construct {
     super(scope, id);
     this.checkWork(props);
     const { lockstep } = props;
-    const name = Names.uniqueResourceName(this, { maxLength: STATE_MACHINE_NAME_MAX - lockstep.stoppablePrefix.length, separator: '-' });
+    const name = stoppableName(this, lockstep.stoppablePrefix);
     const statements = new Statements(Stack.of(this), props.cluster ? [props.cluster.clusterArn] : []);
     const { machine, role } = addExclusiveRun(this, {
       functions: lockstep._functions,
       statements,
-      logGroupName: `/aws/vendedlogs/states/${lockstep.stoppablePrefix}${name}`,
+      logGroupName: `/aws/vendedlogs/states/${name}`,
       logRetention: lockstep._logRetention,
       lockPrefix: props.lockName,
-      // The functions may stop its executions because of this name: decision 0022.
-      stateMachineName: `${lockstep.stoppablePrefix}${name}`,
+      stateMachineName: name,
     });
     this.runStateMachine = machine;
     this.role = role;

@@ -1,9 +1,9 @@
-import { Names, RemovalPolicy } from 'aws-cdk-lib';
+import { RemovalPolicy } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
-import { grantNestedRun, STATE_MACHINE_NAME_MAX } from './exclusive-run-machine';
+import { grantNestedRun, stoppableName } from './exclusive-run-machine';
 import { ExclusiveStates, ExclusiveStatesProps } from './exclusive-states';
 import { LockMetrics } from './metrics';
 
@@ -29,8 +29,7 @@ export class ExclusiveWorkflow extends Construct {
     const { queryLanguage, ...guarded } = props;
     const states = new ExclusiveStates(this, 'Guarded', { stateName: 'Exclusively', ...guarded });
     this.metrics = states.metrics;
-    const prefix = props.lockstep.stoppablePrefix;
-    const name = `${prefix}${Names.uniqueResourceName(this, { maxLength: STATE_MACHINE_NAME_MAX - prefix.length, separator: '-' })}`;
+    const name = stoppableName(this, props.lockstep.stoppablePrefix);
     this.stateMachine = new sfn.StateMachine(this, 'StateMachine', {
       stateMachineName: name,
       queryLanguage,

@@ -1,4 +1,4 @@
-import { ArnFormat, CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { ArnFormat, CfnOutput, Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
@@ -58,7 +58,7 @@ export class Lockstep extends Construct {
   constructor(scope: Construct, id: string, props: LockstepProps) {
     super(scope, id);
     checkProps(this, props);
-    this.refuseSecond();
+    this.checkStack();
     this.props = props;
     this.prefix = Stack.of(this).stackName;
     this.metricsPerLock = props.metricsPerLock ?? false;
@@ -158,9 +158,13 @@ export class Lockstep extends Construct {
     statements.forEach((statement) => grantee.grantPrincipal.addToPrincipalPolicy(statement));
   }
 
-  /** The names of log groups and of stoppable state machines follow from the stack's name, so a stack holds one. */
-  private refuseSecond(): void {
-    const first = Stack.of(this).node.findAll().find((child) => child instanceof Lockstep && child !== this);
+  /** The names of log groups and of stoppable state machines begin with the stack's name. */
+  private checkStack(): void {
+    const stack = Stack.of(this);
+    if (Token.isUnresolved(stack.stackName)) {
+      throw new Error(`${this.node.path}: the stack has a name that is made at deploy time, but must have one of its own: no nested stack`);
+    }
+    const first = stack.node.findAll().find((child) => child instanceof Lockstep && child !== this);
     if (first) {
       throw new Error(`${this.node.path}: the stack already has a Lockstep, ${first.node.path}, but must have one at most`);
     }

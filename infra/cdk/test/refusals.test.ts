@@ -1,10 +1,11 @@
 /** A prop that breaks a rule is refused with one error, which names the construct, the prop, the value and the rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Duration } from 'aws-cdk-lib';
+import { App, Duration, NestedStack, Stack } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as ecs from 'aws-cdk-lib/aws-ecs';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
+import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { ExclusiveRun, ExclusiveRunProps, Lockstep, LockstepProps, OverlapPolicy } from 'lockstep-cdk';
 import { Scene, scene } from './scene';
 import { lockstepIn, newStack } from './stacks';
@@ -72,8 +73,21 @@ test('a prefix of containers is the beginning of a lock name', () => {
   });
 });
 
-test('a stack has one Lockstep', () => {
+test('a stack has one Lockstep, and a name of its own', () => {
   const { stack } = scene();
-  const second = () => new Lockstep(stack, 'Second', { functionsPath: '/nowhere' });
-  assert.throws(second, { message: 'Test/Second: the stack already has a Lockstep, Test/Lockstep, but must have one at most' });
+  const inside = (parent: Stack) => () => new Lockstep(parent, 'Second', { functionsPath: '/nowhere' });
+  assert.throws(inside(stack), { message: 'Test/Second: the stack already has a Lockstep, Test/Lockstep, but must have one at most' });
+  assert.throws(inside(new NestedStack(stack, 'Nested')), {
+    message: 'Test/Nested/Second: the stack has a name that is made at deploy time, but must have one of its own: no nested stack',
+  });
+});
+
+test('the name of a state machine has room for that of the stack', () => {
+  const named = (length: number) => {
+    const stack = new Stack(new App(), 'S'.repeat(length));
+    const stateMachine = sfn.StateMachine.fromStateMachineName(stack, 'Etl', 'etl');
+    return new ExclusiveRun(stack, 'Run', { lockstep: lockstepIn(stack), stateMachine, lockName: 'etl' });
+  };
+  named(41);
+  assert.throws(() => named(42), /: the name of the stack of Lockstep is "S+", but must have at most 41 characters/);
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as path from 'node:path';
 import { test } from 'node:test';
-import { Duration } from 'aws-cdk-lib';
+import { App, Duration, Stack } from 'aws-cdk-lib';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { ExclusiveStates, ExclusiveStatesProps, ExclusiveWorkflow, OverlapPolicy, SkipOutcome, StalePolicy } from 'lockstep-cdk';
@@ -106,6 +106,15 @@ test('a lock within a lock has variables of its own', () => {
   const text = JSON.stringify(definitionOf(parts));
   assert.match(text, /"lockstepAsk":\{"lock":"inner"/);
   assert.match(text, /"lockstep2Ask":\{"lock":"outer"/);
+});
+
+test('a stack of the same app uses the Lockstep of another', () => {
+  const parts = scene();
+  const other = new Stack(parts.stack.node.scope as App, 'Other');
+  new ExclusiveWorkflow(other, 'Nightly', { lockstep: parts.lockstep, lockName: 'NAME', states: new sfn.Pass(other, 'Work') });
+  const machine = Object.values<Json>(synthesized(other).Resources).find((one) => one.Type === 'AWS::StepFunctions::StateMachine')!;
+  assert.match(machine.Properties.StateMachineName, /^Test-team-Other-Nightly-/);
+  assert.match(JSON.stringify(machine.Properties.DefinitionString), /Fn::ImportValue.*Test:.*AcquireLockFunction/);
 });
 
 test('states report no progress, and leave room for the names of the guard', () => {
