@@ -4,7 +4,7 @@ import * as ecs from 'aws-cdk-lib/aws-ecs';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
-import { ExclusiveEcsBatch, ExclusiveRun, LockstepAlerts } from 'lockstep-cdk';
+import { ExclusiveEcsBatch, ExclusiveRun, ExclusiveWorkflow, LockstepAlerts } from 'lockstep-cdk';
 import { DAILY, EVERY_LOCK_OPTION, scene } from './scene';
 
 /** A stack with nothing but what has to be given: a Lockstep and one batch. */
@@ -26,6 +26,7 @@ export function everythingStack(): Stack {
   const etl = new ExclusiveRun(stack, 'Etl', {
     lockstep, stateMachine, lockName: 'etl', workflowInput: { regions: ['eu'] }, grantField: 'lockstep',
   });
+  new ExclusiveWorkflow(stack, 'Guarded', { lockstep, lockName: 'guarded', states: new sfn.Pass(stack, 'Work') });
   const ec2Task = new ecs.Ec2TaskDefinition(stack, 'Ec2Task');
   ec2Task.addContainer('app', { image: ecs.ContainerImage.fromRegistry('report'), memoryLimitMiB: 64 });
   const onEc2 = new ExclusiveRun(stack, 'OnEc2', { lockstep, taskDefinition: ec2Task, cluster, lockName: 'on-ec2' });
