@@ -1,4 +1,4 @@
-import { ArnFormat, CfnOutput, Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
+import { CfnOutput, Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
@@ -74,7 +74,7 @@ export class Lockstep extends Construct {
     this.reaperFunction = lockFunction('Reaper', 'reaper', 'Frees the permits of dead holders, and stops stale ones',
       [items, this.statements.readDue(this.table)], Duration.seconds(60));
     this.checkRunningExecutionsFunction = this.functionAdder({})('CheckRunningExecutions', 'check-running-executions',
-      'Counts the running executions of a state machine (advisory)', [this.listExecutions()]);
+      'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])]);
 
     this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props.eventBus);
     this.exclusiveRun = this.addSharedRun();
@@ -210,15 +210,6 @@ export class Lockstep extends Construct {
     };
     return (id: string, name: string, description: string, statements: iam.PolicyStatement[], timeout?: Duration) =>
       addFunction(this, common, { id, name, description, statements, timeout, environment });
-  }
-
-  /** ListExecutions returns names and times of executions, never their input. */
-  private listExecutions(): iam.PolicyStatement {
-    const every = Stack.of(this).formatArn({
-      service: 'states', resource: 'stateMachine', resourceName: '*', arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-    });
-    const named = this.props.workflowArns ?? [];
-    return new iam.PolicyStatement({ actions: ['states:ListExecutions'], resources: named.length ? named : [every] });
   }
 
   private addSharedRun(): sfn.StateMachine {

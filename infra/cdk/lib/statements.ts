@@ -39,6 +39,12 @@ export class Statements {
     return this.executions(parts.resourceName!, execution);
   }
 
+  /** ListExecutions returns names and times of executions, never their input. */
+  listExecutions(stateMachineArns: string[]): iam.PolicyStatement {
+    const every = this.arn('states', 'stateMachine', '*', ArnFormat.COLON_RESOURCE_NAME);
+    return allow(['states:ListExecutions'], stateMachineArns.length ? stateMachineArns : [every]);
+  }
+
   writeLogs(logGroupArn: string): iam.PolicyStatement {
     return allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroupArn]);
   }
