@@ -47,7 +47,7 @@ interface Request {
 }
 
 /**
- * One state of a workflow, a Parallel, that holds a lock while the states in it run. Its input is theirs, and their
+ * One state of a Standard workflow, a Parallel, that holds a lock while the states in it run. Its input is theirs, and their
  * output is its own.
  *
  * The name of the lock may be a JSONata expression over `$states.input`. An execution has a lock once: states that may

@@ -23,7 +23,7 @@ export enum LogLevel {
 export interface LockstepProps {
   /**
    * Folder that `cargo lambda build` leaves, usually `target/lambda`, with `acquire-lock/bootstrap.zip` or
-   * `acquire-lock/bootstrap` and the same of the other functions.
+   * `acquire-lock/bootstrap` and the same of the other functions. Relative to the working directory of the app.
    */
   readonly functionsPath: string;
 

@@ -1,10 +1,12 @@
 /** What a grant gives is what the managed policies and the policies of infra/team.yaml give. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { App } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
-import { Lockstep } from 'lockstep-cdk';
+import { ExclusiveRun, ExclusiveRunProps, Lockstep } from 'lockstep-cdk';
 import { Evaluator, Json, readTemplate } from './cloudformation';
-import { permissions } from './facts';
+import { facts, permissions } from './facts';
+import { Scene, scene } from './scene';
 import { lockstepIn, newStack, synthesized } from './stacks';
 
 const CLUSTERS = ['arn:aws:ecs:eu-west-1:111122223333:cluster/batch-*'];
@@ -54,4 +56,36 @@ test('grantRun gives what the callers of infra/examples/workflows.yaml have', ()
   const actions = (lines: string[]) => lines.map((line) => JSON.parse(line)[2]).sort();
   const [role] = granted((lockstep, grantee) => lockstep.grantRun(grantee));
   assert.deepEqual(actions(role), actions(permissions(statements)));
+});
+
+/** What the role of an exclusive-run may do, without the functions, which are others in each template. */
+function ofRole(lines: string[]): string[] {
+  return lines.filter((line) => !line.includes('lambda:InvokeFunction')).sort();
+}
+
+/** The role of a run, and that of a team with the same work in its lists. */
+function beside(props: (parts: Scene) => Partial<ExclusiveRunProps>, lists: { [parameter: string]: string }): [string[], string[]] {
+  const parts = scene();
+  new ExclusiveRun(parts.stack, 'Run', { lockstep: parts.lockstep, lockName: 'report', ...props(parts) });
+  const nameOf = (id: string) => id.replace(/[0-9A-F]{8}$/, '');
+  const made = new Evaluator(synthesized(parts.stack), {}, nameOf).resources();
+  const { roles } = facts(Object.fromEntries(Object.entries(made).filter(([id]) => id.startsWith('Run'))), {}, App.of(parts.stack)!.outdir);
+  const team = new Evaluator(readTemplate('infra/team.yaml'), { LockPrefix: 'orders/', ClusterArns: 'none', ...lists });
+  const policies = Object.entries(team.resources()).filter(([, one]) => /^AWS::IAM::(Role|Policy)$/.test(one.Type));
+  return [ofRole(roles.RunExclusiveRunRole.permissions), ofRole(facts(Object.fromEntries(policies)).roles.ExclusiveRunRole.permissions)];
+}
+
+test('a run of a task may do what a team with this task may do, but for tags and unnamed containers', () => {
+  const [run, team] = beside(({ taskDefinition, cluster }) => ({ taskDefinition, cluster }), {
+    TaskDefinitionArns: '<Task>',
+    TaskRoleArns: 'arn:<AWS::Partition>:iam::<AWS::AccountId>:role/report-task',
+    ClusterArns: 'arn:<AWS::Partition>:ecs:<AWS::Region>:<AWS::AccountId>:cluster/batches',
+  });
+  assert.deepEqual(run, team.filter((line) => !/ecs:TagResource|ecs:DescribeTaskDefinition/.test(line)));
+});
+
+test('a run of a workflow may do what a team with this workflow may do, to the executions that it names', () => {
+  const workflow = 'arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:stateMachine:nightly-etl';
+  const [run, team] = beside(({ stateMachine }) => ({ stateMachine }), { GuardedWorkflowArns: workflow });
+  assert.deepEqual(run, team.map((line) => line.replace('execution:nightly-etl:*', 'execution:nightly-etl:lockstep-*')).sort());
 });
