@@ -111,6 +111,15 @@ def other_lock(arn):
         yield f"another lock was not refused: {refused}"
 
 
+def in_a_workflow():
+    """A workflow runs the batch as one of its states, then others under a lock, and goes on."""
+    machines = client("stepfunctions").list_state_machines()["stateMachines"]
+    [arn] = [one["stateMachineArn"] for one in machines if "MonthEnd" in one["name"]]
+    run = ended(start(arn, {}), 60)
+    if (run["status"], run.get("output")) != ("SUCCEEDED", '{"report": "SUCCEEDED"}'):
+        yield f"a workflow around the batch and guarded states has failed: {run}"
+
+
 def main():
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -123,6 +132,7 @@ def main():
         *other_lock(batch),
         *replaced(batch),
         *freed(batch),
+        *in_a_workflow(),
     ]
     for line in wrong:
         print(f"cdk: WRONG: {line}")

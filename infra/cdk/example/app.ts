@@ -1,5 +1,5 @@
 /**
- * A nightly batch and a workflow, each of which never overlaps with itself.
+ * A nightly batch, a workflow and a part of a workflow, each of which never overlaps with itself.
  *
  *     npx cdk deploy --context image=<image>
  */
@@ -14,7 +14,7 @@ import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Construct } from 'constructs';
-import { ExclusiveEcsBatch, ExclusiveWorkflow, Lockstep, LockstepAlerts } from 'lockstep-cdk';
+import { ExclusiveEcsBatch, ExclusiveStates, ExclusiveWorkflow, Lockstep, LockstepAlerts, OverlapPolicy } from 'lockstep-cdk';
 
 class Batches extends Stack {
   constructor(scope: Construct, id: string, props: StackProps = {}) {
@@ -36,7 +36,7 @@ class Batches extends Stack {
     const alerts = new sns.Topic(this, 'Alerts');
     new LockstepAlerts(this, 'LockstepAlerts', { lockstep, topic: alerts });
 
-    new ExclusiveEcsBatch(this, 'NightlyReport', {
+    const nightly = new ExclusiveEcsBatch(this, 'NightlyReport', {
       lockstep,
       lockName: 'nightly-report',
       taskDefinition,
@@ -61,6 +61,18 @@ class Batches extends Stack {
       lockstep,
       lockName: 'regional-report',
       states: report.next(done),
+    });
+
+    // The report first, under its own lock; then some states under another one.
+    const publish = new ExclusiveStates(this, 'Publish', {
+      lockstep,
+      lockName: 'website',
+      overlap: OverlapPolicy.QUEUE,
+      states: new sfn.Wait(this, 'Upload', { time: sfn.WaitTime.duration(Duration.seconds(1)) }),
+    });
+    const published = new sfn.Pass(this, 'Published', { parameters: { report: sfn.JsonPath.objectAt('$.Status') } });
+    new sfn.StateMachine(this, 'MonthEnd', {
+      definitionBody: sfn.DefinitionBody.fromChainable(nightly.run.startTask(this, 'Report First').next(publish).next(published)),
     });
   }
 }
