@@ -100,8 +100,7 @@ async fn an_execution_whose_own_states_are_the_work_settles_when_it_ended_withou
         functions.end("a", end);
         let died = functions.now();
 
-        let event = execution_event("a", status, nightly());
-        let report = functions.reap(event).await.unwrap();
+        let report = functions.reap_end("a", status).await;
 
         assert_eq!(report["freed"], 1, "{status}: {report}");
         let waited = functions.now().millis_since(died);

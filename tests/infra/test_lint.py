@@ -175,7 +175,9 @@ class Definitions(unittest.TestCase):
             self.assertEqual(set(re.findall(r"\$\{([^}]*)\}", text)), set(machine["DefinitionSubstitutions"]))
 
     def test_no_definition_names_a_partition(self):
-        for path in sorted((ROOT / "statemachines").rglob("*.asl.json")):
+        # Woven ones do: `lockstep weave` writes the partition unless a flag sets it.
+        written = (path for path in (ROOT / "statemachines").rglob("*.asl.json") if ".woven." not in path.name)
+        for path in sorted(written):
             self.assertNotIn("arn:aws:", path.read_text(), path.name)
 
 
