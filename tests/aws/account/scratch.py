@@ -182,9 +182,11 @@ class Scratch:
     # ---- Step Functions -----------------------------------------------------
 
     def machine(self, states, **fields):
-        """A state machine that starts at its first state; its executions are stopped at the end."""
+        """A state machine that starts at its first state; its executions are stopped at the end. A field that is
+        None is left out."""
         api, name, role = self.client("stepfunctions"), self.name("machine"), self.role()
         definition = {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states, **fields}
+        definition = {name: value for name, value in definition.items() if value is not None}
 
         def delete(arn):
             running = api.list_executions(stateMachineArn=arn, statusFilter="RUNNING")["executions"]

@@ -103,6 +103,21 @@ def error_of_a_function(scratch):
         failed_with(scratch.ended(scratch.start(scratch.machine({"Call": state}))), "Lockstep.LeaseLost")
 
 
+@probe("state-without-a-language-has-that-of-the-definition")
+def language_of_a_state(scratch):
+    """As `lockstep weave` writes a definition in JSONPath: its states are inside of a Parallel in JSONata."""
+    work = {"StartAt": "Work", "States": {"Work": {
+        "Type": "Pass", "Parameters": {"made.$": "States.Format('{}-7', $.name)"}, "End": True}}}
+    around = {"Type": "Parallel", "QueryLanguage": "JSONata", "Arguments": "{% $input %}", "Branches": [work],
+              "Output": "{% $states.result[0] %}", "End": True}
+    entry = {"Type": "Pass", "QueryLanguage": "JSONata", "Assign": {"input": "{% $states.input %}"}, "Next": "Around"}
+    # A definition without the field is in JSONPath.
+    machine = scratch.machine({"Entry": entry, "Around": around}, QueryLanguage=None)
+    ended = scratch.ended(scratch.start(machine, {"name": "row"}))
+    output = json.loads(ended.get("output", "null"))
+    check(output == {"made": "row-7"}, f"{ended['status']}: {output or ended.get('cause')}")
+
+
 @probe("time-limit-may-be-a-jsonata-number")
 def time_limit_may_be_jsonata(scratch):
     state = waiting(scratch, scratch.queue(), TimeoutSeconds="{% $states.input.limit %}")
