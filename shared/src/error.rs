@@ -2,7 +2,7 @@
 
 use crate::clock::OutOfTime;
 use crate::contract::{ErrorName, InvalidRequest, held_by};
-use crate::domain::{LockKey, Refusal, rfc3339};
+use crate::domain::{HolderId, LockKey, Refusal, rfc3339};
 use crate::executions::ExecutionsError;
 use crate::protocol::ProtocolError;
 use crate::store::StoreError;
@@ -59,6 +59,14 @@ impl Error {
             "lock {lock}: the last attempt of this run has not stopped yet: {tasks}; try again"
         );
         Self::new(ErrorName::LockHeld, text)
+    }
+
+    /// `Lockstep.Unavailable` for a retry whose attempt before, `holder`, may have ended.
+    #[must_use]
+    pub fn in_doubt(lock: &LockKey, holder: &HolderId) -> Self {
+        let text =
+            format!("lock {lock}: whether {holder} has ended is not known yet; a retry is safe");
+        Self::new(ErrorName::Unavailable, text)
     }
 
     /// Converts a refusal that the caller did not request as data.

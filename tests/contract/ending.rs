@@ -89,6 +89,34 @@ async fn a_retry_that_asks_before_the_end_of_its_predecessor_shows_learns_of_it(
     }
 }
 
+/// A heartbeat that was under way at the end, or a redrive that is not described yet, has renewed the
+/// lease.
+#[tokio::test]
+async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
+    for same in [
+        json!({ "parent": execution("caller") }),
+        json!({ "runKey": "tick" }),
+    ] {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        let grant = functions.granted_with(run_of("a", same.clone())).await;
+        functions.put_task("a", task("t", 1, false));
+        functions.end("a", ExecutionEnd::Aborted);
+        functions.wait(1);
+        functions.beat(&grant, "token-a").await;
+        let mut ask = run_of("b", same.clone());
+        ask["waitForEnding"] = true.into();
+
+        let early = functions.acquire(ask.clone()).await.unwrap_err();
+        functions.wait(31);
+        let late = functions.acquire(ask).await.unwrap();
+
+        assert_eq!(early.name().as_str(), "Lockstep.Unavailable", "{same}");
+        assert!(early.message().contains("a retry is safe"), "{early:?}");
+        assert_eq!(late["ending"], true, "{same}: {late}");
+    }
+}
+
 #[tokio::test]
 async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
     let functions = Functions::new();

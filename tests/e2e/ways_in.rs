@@ -89,6 +89,31 @@ async fn a_whole_workflow_is_guarded_by_three_edits_and_none_of_its_own() {
     assert!(run_key(&stack, lock).await.ends_with(&format!("#{time}")));
 }
 
+/// existing-workflow.yaml after the edits of docs/ways/weave.md.
+#[tokio::test]
+async fn a_woven_workflow_that_a_schedule_has_started_skips_a_start_by_hand() {
+    let (stack, lock) = (stack().await, unique("woven-etl"));
+    let (at, _) = soon(15);
+    let parameters = [("WorkflowName", &*lock), ("ScheduleExpression", &*at)];
+    let outputs = stack
+        .deploy_example("woven-workflow.yaml", &lock, &parameters)
+        .await;
+    let machine = &outputs["WorkflowArn"];
+    until("the schedule", 60, async || stack.held(&lock).await == 1).await;
+    let by_hand = json!({ "regions": ["eu-west-1"] });
+    stack.start_machine(machine, &by_hand).await;
+
+    let executions = executions(&stack, machine).await;
+
+    let [(_, by_hand), (_, scheduled)] = &executions[..] else {
+        panic!("not two executions: {executions:?}")
+    };
+    assert_eq!(by_hand.answer(), "skipped", "{by_hand:?}");
+    let rows = json!([{ "rows": 7 }, { "rows": 7 }]);
+    assert_eq!(scheduled.output, rows, "{scheduled:?}");
+    assert_eq!(stack.outcomes(&lock).await, ["succeeded"]);
+}
+
 /// The key of the one run of `lock`.
 async fn run_key(stack: &Stack, lock: &str) -> String {
     let items = stack.items(lock).await;

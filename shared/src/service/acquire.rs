@@ -43,6 +43,8 @@ struct Checked {
     freed: Option<HolderId>,
     /// Whether the response to the request may have changed.
     changed: bool,
+    /// An earlier attempt at the same run of which it is not known whether it has ended.
+    unsettled: Option<HolderId>,
 }
 
 /// Checks the JSON `event` and handles it.
@@ -78,12 +80,16 @@ pub async fn run<P: Ports>(
         request: &request,
         time,
     };
-    let (result, freed) = call.time.until(DECISION_END, call.decide()).await?;
+    let (result, checked) = call.time.until(DECISION_END, call.decide()).await?;
+    if let (Err(ProtocolError::Refused(_)), Some(holder)) = (&result, checked.unsettled) {
+        // A skip, or a duplicate, would end a caller's retry without a run.
+        return Err(Error::in_doubt(lock, &holder));
+    }
     let now = deps.now();
     let response = match result {
         Ok(done) => {
             call.perform(done.effects).await;
-            held(&request, &deps.table, done.outcome, freed)
+            held(&request, &deps.table, done.outcome, checked.freed)
         }
         Err(ProtocolError::Refused(refusal)) => {
             report::refusal(deps, &request, &refusal, now).await;
@@ -106,9 +112,8 @@ struct Call<'a, P: Ports> {
 }
 
 impl<P: Ports> Call<'_, P> {
-    /// The decision on the request, after a check of the holders in the way, and the holder whose
-    /// permit that check freed.
-    async fn decide(&self) -> (Result<Done, ProtocolError>, Option<HolderId>) {
+    /// The decision on the request, after a check of the holders in the way.
+    async fn decide(&self) -> (Result<Done, ProtocolError>, Checked) {
         let mut result = self.execute().await;
         let checked = self.check_holders(&result).await;
         // A waiting state that a recovery has granted a permit is woken like any other.
@@ -116,7 +121,7 @@ impl<P: Ports> Call<'_, P> {
         if checked.changed && !is_queued {
             result = self.execute().await;
         }
-        (result, checked.freed)
+        (result, checked)
     }
 
     async fn execute(&self) -> Result<Done, ProtocolError> {
@@ -161,30 +166,34 @@ impl<P: Ports> Call<'_, P> {
             })
             .take(CHECKS_MAX)
             .collect();
+        let retried = |lease| self.request.wait_for_ending && is_attempt_before(lease, terms);
+        let before = suspects.iter().find(|(_, lease)| retried(lease));
+        checked.unsettled = before.map(|(holder, _)| holder.clone());
         for check in 0..=RECHECKS {
             if check > 0 {
                 self.deps.clock().sleep(RECHECK_AFTER).await;
             }
-            let mut running = Vec::new();
+            let (mut running, mut doubted) = (Vec::new(), None);
             for suspect @ (holder, lease) in suspects {
                 match self.check(holder, lease).await {
                     Some(Inspection::Freed(_)) => {
                         checked.freed = Some(holder.clone());
-                        checked.changed = true;
+                        (checked.changed, checked.unsettled) = (true, None);
                         return;
                     }
                     Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
                         checked.changed |= lease.ending.is_none()
                     }
-                    Some(Inspection::Held | Inspection::Renewed)
-                        if is_attempt_before(lease, terms) =>
-                    {
+                    Some(Inspection::Renewed) | None if retried(lease) => {
+                        doubted = Some(holder.clone());
                         running.push(suspect);
                     }
+                    Some(Inspection::Held) if retried(lease) => running.push(suspect),
                     Some(Inspection::Held | Inspection::Renewed) | None => {}
                 }
             }
-            if checked.changed || running.is_empty() || !self.request.wait_for_ending {
+            checked.unsettled = doubted;
+            if checked.changed || running.is_empty() {
                 return;
             }
             suspects = running;
