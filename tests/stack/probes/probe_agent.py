@@ -36,7 +36,7 @@ class Protection(Probe):
         self.assertLess(first, moment(task.protect(minutes=2)[1]))
         time.sleep(0.6)
         self.assertTrue(task.state())
-        wait_for(lambda: not task.state(), "end of protection", 5)
+        wait_for(lambda: not task.state(), "end of protection")
 
     def test_default_is_two_hours(self):
         end = moment(HostTask().put({"ProtectionEnabled": True})[1])

@@ -31,7 +31,7 @@ class Own(Probe):
         self.assertEqual(mark, wait_for(lambda: recorded(name), "event")[0]["detail"]["mark"])
 
     def let_in(self, url):
-        """A queue takes messages of a topic only when its policy says so."""
+        """A queue takes messages of a topic only when its policy allows them."""
         allow = {"Version": "2012-10-17", "Statement": [{
             "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
             "Resource": queue_arn(url)}]}

@@ -107,7 +107,7 @@ class Faults(Probe):
         faults("POST", fail=name, seconds=2)
         for _ in range(2):
             self.assert_failed(self.call_state(name), "Lambda.TooManyRequestsException")
-        wait_for(lambda: self.call_state(name)["status"] == "SUCCEEDED", "end of the throttling", 6)
+        wait_for(lambda: self.call_state(name)["status"] == "SUCCEEDED", "end of the throttling")
 
     def test_throttled_event_is_delivered_later(self):
         name, mark = recorder(), unique()
@@ -115,7 +115,7 @@ class Faults(Probe):
         faults("POST", fail=name, times=1)
         client("events").put_events(Entries=[{"Source": "probe", "DetailType": "Probe",
                                               "Detail": json.dumps({"mark": mark})}])
-        wait_for(lambda: recorded(name), "event", 8)
+        wait_for(lambda: recorded(name), "event")
         self.assertEqual(1, len(fired(name)))
 
     def test_rule_fires_on_order(self):
@@ -124,9 +124,9 @@ class Faults(Probe):
         client("events").put_rule(Name=rule, ScheduleExpression="rate(1 hour)")
         client("events").put_targets(Rule=rule, Targets=[{"Id": "t", "Arn": function_arn(name)}])
         faults("POST", fire=function_arn(name))
-        wait_for(lambda: len(recorded(name)) == 1, "first call", 15)
+        wait_for(lambda: len(recorded(name)) == 1, "first call")
         faults("POST", fire=rule)
-        wait_for(lambda: len(recorded(name)) == 2, "second call", 15)
+        wait_for(lambda: len(recorded(name)) == 2, "second call")
 
     def test_unknown_order_is_refused(self):
         for order in ({"kill": "no-such-function"}, {"fire": "no-such-rule"}, {"melt": 1}, {"events": "maybe"}, {"fail": recorder(), "with": "smoke"},

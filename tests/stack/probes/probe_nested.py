@@ -49,7 +49,7 @@ def described(execution):
 
 
 def appears(execution):
-    return wait_for(lambda: described(execution), execution, 5)
+    return wait_for(lambda: described(execution), execution)
 
 
 def children(machine_arn):

@@ -34,7 +34,7 @@ class Schedules(Probe):
             Name=name, ScheduleExpression=f"at({at:%Y-%m-%dT%H:%M:%S})", FlexibleTimeWindow={"Mode": "OFF"},
             Target={"Arn": target_arn, "RoleArn": role(), "Input": text})
         states = client("stepfunctions")
-        listed = wait_for(lambda: states.list_executions(stateMachineArn=machine_arn)["executions"], "execution", 8)
+        listed = wait_for(lambda: states.list_executions(stateMachineArn=machine_arn)["executions"], "execution")
         seen = json.loads(states.describe_execution(executionArn=listed[0]["executionArn"])["input"])
         return seen, f"{made['ScheduleArn']}#{at:%Y-%m-%dT%H:%M:%SZ}"
 

@@ -93,7 +93,7 @@ def output(description):
     return json.loads(description["output"])
 
 
-def wait_for(check, what, seconds=20):
+def wait_for(check, what, seconds=30):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = check()
