@@ -157,22 +157,46 @@ fn arguments_that_cannot_be_evaluated_fail_the_run_and_free_the_lock() {
 
 #[test]
 fn a_workflow_that_was_not_started_fails_with_the_error_of_the_start() {
-    let played = play(json!({}))
-        .answers(
-            "Run Workflow",
-            "StepFunctions.StateMachineDoesNotExistException",
-        )
-        .answers("Read Work", "Sfn.ExecutionDoesNotExistException")
-        .play();
+    let not_started = || {
+        play(json!({}))
+            .answers(
+                "Run Workflow",
+                "StepFunctions.StateMachineDoesNotExistException",
+            )
+            .answers("Read Work", "Sfn.ExecutionDoesNotExistException")
+    };
+    let played = not_started().play();
 
     let path = format!("{BEGINS} > Read Work > Release After Failure > FAILS");
     let error = failure("StepFunctions.StateMachineDoesNotExistException");
     played.takes(&path, &Err(error));
-    assert_eq!(played.calls_of("Read Work").len(), 1);
+    // Ten seconds, by then it would be described.
+    for (seconds, calls) in [(9, 5), (60, 6)] {
+        assert_eq!(not_started().calls_in(seconds, "Read Work"), calls);
+    }
     assert_eq!(
         *played.payload_of("Release After Failure"),
         report("failed")
     );
+}
+
+/// DescribeExecution is eventually consistent.
+#[test]
+fn a_workflow_that_is_not_described_yet_is_not_taken_for_one_that_was_not_started() {
+    let unknown = "Sfn.ExecutionDoesNotExistException";
+    for lag in [1, 4] {
+        let failed = play(json!({})).answers("Run Workflow", "States.TaskFailed");
+        let lagging = (0..lag).fold(failed, |play, _| play.answers("Read Work", unknown));
+
+        let played = lagging
+            .gives("Read Work", described("ABORTED", json!({})))
+            .play();
+
+        let path = format!("{BEGINS} > Read Work > How Work Ended > Report Stopping > FAILS");
+        let error = Failure::new("Lockstep.WorkStopped", "the execution was aborted");
+        played.takes(&path, &Err(error));
+        assert_eq!(*played.payload_of("Report Stopping"), report("stopping"));
+    }
 }
 
 #[test]
