@@ -34,14 +34,14 @@ async fn a_good_grant_is_kept_as_long_as_the_command_runs_and_is_left_to_its_wor
     let grant = grant(&inside, &lock).await;
 
     // Longer than the lease: only renewals keep it.
-    let (code, out, said) = output(adopt(
+    let (code, out, stderr) = output(adopt(
         &inside,
         &grant,
         &["sh", "-c", "sleep 9; echo $LOCKSTEP_FENCING_TOKEN"],
     ))
     .await;
 
-    assert_eq!((code, out), (0, format!("{}\n", grant.token)), "{said}");
+    assert_eq!((code, out), (0, format!("{}\n", grant.token)), "{stderr}");
     assert_eq!(inside.held(&lock).await, 1, "the workflow releases");
     assert_eq!(release(&inside, &grant).await["status"], "released");
 }
@@ -56,12 +56,12 @@ async fn a_grant_that_is_over_starts_nothing_and_exits_with_76() {
     let active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
 
-    let (code, out, said) = output(adopt(&inside, &old, &["echo", "ran"])).await;
+    let (code, out, stderr) = output(adopt(&inside, &old, &["echo", "ran"])).await;
 
-    assert_eq!((code, out.as_str()), (76, ""), "{said}");
+    assert_eq!((code, out.as_str()), (76, ""), "{stderr}");
     assert!(
-        said.contains("Lockstep.LeaseLost") && said.contains("held by host:"),
-        "{said}"
+        stderr.contains("Lockstep.LeaseLost") && stderr.contains("held by host:"),
+        "{stderr}"
     );
     drop(active);
 }
@@ -89,9 +89,9 @@ async fn another_lock_than_the_workflows_is_taken_beside_it() {
         .env("LOCKSTEP_HOLDER", &grant.holder)
         .env("LOCKSTEP_FENCING_TOKEN", grant.token.to_string());
 
-    let (code, out, said) = output(run).await;
+    let (code, out, stderr) = output(run).await;
 
-    assert_eq!((code, out), (0, format!("{inner}\n")), "{said}");
+    assert_eq!((code, out), (0, format!("{inner}\n")), "{stderr}");
     assert_eq!(
         (inside.held(&outer).await, inside.held(&inner).await),
         (1, 0)
@@ -111,11 +111,11 @@ async fn a_token_that_is_no_number_is_a_fault_of_the_environment() {
     let mut run = adopt(&inside, &grant, &["echo", "ran"]);
     run.env("LOCKSTEP_FENCING_TOKEN", "latest");
 
-    let (code, out, said) = output(run).await;
+    let (code, out, stderr) = output(run).await;
 
     assert_eq!((code, out.as_str()), (64, ""));
     assert!(
-        said.contains("LOCKSTEP_FENCING_TOKEN") && said.contains("latest"),
-        "{said}"
+        stderr.contains("LOCKSTEP_FENCING_TOKEN") && stderr.contains("latest"),
+        "{stderr}"
     );
 }

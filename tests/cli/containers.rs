@@ -30,7 +30,7 @@ mod tasks;
 mod work;
 
 use fleet::Fleet;
-use lines::Said;
+use lines::Logged;
 use services::Service;
 use tasks::Task;
 use work::Work;

@@ -83,10 +83,10 @@ async fn a_long_chain_of_sessions_does_not_outlive_the_lock() {
         "setsid sh {link} 599 {place} > /dev/null 2>&1 & until [ \"$(wc -l < {place})\" = 600 ]; do sleep 0.1; done"
     );
 
-    let (code, _, said) = output(inside.run(&lock, &[], &["sh", "-c", &script])).await;
+    let (code, _, stderr) = output(inside.run(&lock, &[], &["sh", "-c", &script])).await;
 
     let chain = ids(&notes, 600).await;
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{stderr}");
     let left = chain.iter().filter(|id| lives(**id)).count();
-    assert_eq!(left, 0, "{said}");
+    assert_eq!(left, 0, "{stderr}");
 }

@@ -57,11 +57,11 @@ async fn a_lock_that_is_held_is_skipped_with_0_and_refused_with_75_naming_the_ho
     let failed = output(inside.run(&lock, &["--overlap", "fail"], &["echo", "ran"])).await;
 
     assert_eq!((skipped.0, coded.0, failed.0), (0, 9, 75));
-    for (_, out, said) in [skipped, coded, failed] {
+    for (_, out, stderr) in [skipped, coded, failed] {
         assert_eq!(out, "", "nothing was started");
         assert!(
-            said.contains("host:") && said.contains("lease until"),
-            "{said}"
+            stderr.contains("host:") && stderr.contains("lease until"),
+            "{stderr}"
         );
     }
     active.signal("TERM").await;
@@ -109,10 +109,10 @@ async fn the_command_gets_the_grant_in_its_environment_and_the_streams_of_the_ca
         format!("from the caller\n{lock} {token} {} k\n", inside.table)
     );
     let run = inside.latest_run(&lock).await.expect("an entry");
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(
-        said.lines().any(|line| line == run.holder.as_str()),
-        "{said}"
+        stderr.lines().any(|line| line == run.holder.as_str()),
+        "{stderr}"
     );
 }
 
@@ -127,9 +127,9 @@ async fn a_run_within_another_one_gets_nothing_of_the_grant_around_it() {
     );
 
     let flags = ["--run-key", "outer-key"];
-    let (code, out, said) = output(inside.run(&outer, &flags, &["sh", "-c", &script])).await;
+    let (code, out, stderr) = output(inside.run(&outer, &flags, &["sh", "-c", &script])).await;
 
-    assert_eq!((code, out), (0, format!("{inner} []\n")), "{said}");
+    assert_eq!((code, out), (0, format!("{inner} []\n")), "{stderr}");
 }
 
 #[tokio::test]
@@ -153,21 +153,21 @@ async fn a_bad_flag_or_environment_gives_one_line_that_names_it_and_starts_nothi
         (vec!["--table", ""], "LOCKSTEP_TABLE"),
         (vec!["--table", "lock table"], "--table"),
     ] {
-        let (code, _, said) = output(inside.run(&lock, &flags, &touch)).await;
+        let (code, _, stderr) = output(inside.run(&lock, &flags, &touch)).await;
 
-        assert_eq!(code, 64, "{flags:?}: {said}");
+        assert_eq!(code, 64, "{flags:?}: {stderr}");
         assert!(
-            said.contains(named) && said.lines().count() == 1,
-            "{flags:?}: {said}"
+            stderr.contains(named) && stderr.lines().count() == 1,
+            "{flags:?}: {stderr}"
         );
     }
     let mut no_table = inside.run(&lock, &[], &touch);
     no_table.env_remove("LOCKSTEP_TABLE");
-    let (code, _, said) = output(no_table).await;
-    assert_eq!(code, 64, "{said}");
+    let (code, _, stderr) = output(no_table).await;
+    assert_eq!(code, 64, "{stderr}");
     assert!(
-        said.contains("LOCKSTEP_TABLE") && said.lines().count() == 1,
-        "{said}"
+        stderr.contains("LOCKSTEP_TABLE") && stderr.lines().count() == 1,
+        "{stderr}"
     );
     assert!(!marker.exists());
     assert!(inside.record(&lock).await.is_none());
@@ -179,10 +179,10 @@ async fn a_table_that_cannot_be_used_gives_69_and_starts_nothing() {
     let lock = lock("no-table");
     let flags = ["--table", "no-such-table"];
 
-    let (code, out, said) = output(inside.run(&lock, &flags, &["echo", "ran"])).await;
+    let (code, out, stderr) = output(inside.run(&lock, &flags, &["echo", "ran"])).await;
 
-    assert_eq!((code, out.as_str()), (69, ""), "{said}");
-    assert!(said.contains("Lockstep.Denied"), "{said}");
+    assert_eq!((code, out.as_str()), (69, ""), "{stderr}");
+    assert!(stderr.contains("Lockstep.Denied"), "{stderr}");
 }
 
 #[tokio::test]

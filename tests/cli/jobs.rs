@@ -14,9 +14,9 @@ pub(crate) async fn rows(inside: &Inside, flags: &[&str], lock: &str) -> (i32, V
 
 /// The same for a command that was made elsewhere.
 pub(crate) async fn rows_of(command: Command, lock: &str) -> (i32, Vec<Value>) {
-    let (code, out, said) = output(command).await;
+    let (code, out, stderr) = output(command).await;
     let listed: Value =
-        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {said}"));
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {stderr}"));
     let rows = listed["jobs"].as_array().expect("a list").iter();
     (
         code,
@@ -63,9 +63,9 @@ async fn people_get_a_table() {
     let run = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
 
-    let (code, out, said) = output(inside.command(&["jobs"])).await;
+    let (code, out, stderr) = output(inside.command(&["jobs"])).await;
 
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{stderr}");
     let mut lines = out.lines();
     assert!(
         lines.next().is_some_and(|head| head.starts_with("LOCK ")),
@@ -150,12 +150,12 @@ async fn the_history_of_a_lock_tells_what_became_of_its_runs_newest_first() {
     let open = Started::of(inside.run(&lock, &["--overlap", "queue"], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
 
-    let (code, out, said) = output(inside.command(&["jobs", "--lock", &lock, "--json"])).await;
+    let (code, out, stderr) = output(inside.command(&["jobs", "--lock", &lock, "--json"])).await;
     let (_, short, _) =
         output(inside.command(&["jobs", "--lock", &lock, "--last", "1", "--json"])).await;
     let (_, table, _) = output(inside.command(&["jobs", "--lock", &lock])).await;
 
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{stderr}");
     let listed: Value = serde_json::from_str(&out).expect("JSON");
     let runs = listed["runs"].as_array().expect("a list");
     let outcomes: Vec<_> = runs.iter().map(|run| run["outcome"].clone()).collect();
@@ -187,8 +187,8 @@ async fn a_table_that_is_not_there_is_told_with_69() {
 
     for flags in [&["jobs"][..], &["jobs", "--lost"], &["jobs", "--lock", "l"]] {
         let command = inside.command(&[flags, &["--table", "no-such-table"]].concat());
-        let (code, out, said) = output(command).await;
+        let (code, out, stderr) = output(command).await;
 
-        assert_eq!((code, out.as_str()), (69, ""), "{said}");
+        assert_eq!((code, out.as_str()), (69, ""), "{stderr}");
     }
 }

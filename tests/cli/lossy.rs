@@ -127,9 +127,9 @@ pub(crate) async fn gives_up_on_a_silent_table(
     let code = run.code().await;
     let took = now() - begun;
 
-    let said = run.rest_of_stderr().await;
-    assert_eq!(code, 69, "{said}");
-    assert!(said.contains("--max-wait is over"), "{said}");
+    let stderr = run.rest_of_stderr().await;
+    assert_eq!(code, 69, "{stderr}");
+    assert!(stderr.contains("--max-wait is over"), "{stderr}");
     assert!((4_000..12_000).contains(&took), "{took} ms");
 }
 
@@ -268,9 +268,9 @@ async fn a_lost_lease_is_learned_from_the_table_although_no_event_can_be_told() 
     inside.until_held(&lock, 1, 10).await;
 
     inside.evict_all(&lock).await;
-    let said = run.rest_of_stderr().await;
+    let stderr = run.rest_of_stderr().await;
 
     assert_eq!(run.code().await, 76);
-    assert!(said.contains("the lease is lost"), "{said}");
-    assert!(!said.contains("no answer"), "{said}");
+    assert!(stderr.contains("the lease is lost"), "{stderr}");
+    assert!(!stderr.contains("no answer"), "{stderr}");
 }

@@ -153,11 +153,11 @@ async fn what_a_daemon_started_does_not_outlive_the_lock_however_slowly_the_daem
         notes.display()
     );
 
-    let (code, _, said) = output(inside.run(&lock, &[], &["bash", "-c", &script, &daemon])).await;
+    let (code, _, stderr) = output(inside.run(&lock, &[], &["bash", "-c", &script, &daemon])).await;
 
     let pids = ids(&notes, 1).await;
-    assert_eq!(code, 0, "{said}");
-    assert!(!lives(pids[0]), "{said}");
+    assert_eq!(code, 0, "{stderr}");
+    assert!(!lives(pids[0]), "{stderr}");
 }
 
 #[tokio::test]
@@ -196,9 +196,10 @@ async fn a_run_that_is_over_its_time_is_stopped_with_124() {
     let inside = Inside::open().await;
     let lock = lock("max-run");
 
-    let (code, _, said) = output(inside.run(&lock, &["--max-run", "1s"], &["sleep", "300"])).await;
+    let (code, _, stderr) =
+        output(inside.run(&lock, &["--max-run", "1s"], &["sleep", "300"])).await;
 
-    assert_eq!(code, 124, "{said}");
-    assert!(said.contains("--max-run"), "{said}");
+    assert_eq!(code, 124, "{stderr}");
+    assert!(stderr.contains("--max-run"), "{stderr}");
     assert_eq!(inside.held(&lock).await, 0);
 }

@@ -14,10 +14,10 @@ async fn a_run_goes_on_while_its_progress_changes_and_is_stopped_with_124_when_i
     );
     let flags = ["--no-progress", "2s", "--lease", "5s"];
 
-    let (code, out, said) = output(inside.run(&lock, &flags, &["bash", "-c", &script])).await;
+    let (code, out, stderr) = output(inside.run(&lock, &flags, &["bash", "-c", &script])).await;
 
-    assert_eq!((code, out.as_str()), (124, "done\n"), "{said}");
-    assert!(said.contains("--no-progress"), "{said}");
+    assert_eq!((code, out.as_str()), (124, "done\n"), "{stderr}");
+    assert!(stderr.contains("--no-progress"), "{stderr}");
 }
 
 #[tokio::test]
@@ -27,9 +27,9 @@ async fn the_same_word_again_and_again_is_no_progress() {
     let script = "while :; do echo same > $LOCKSTEP_PROGRESS; sleep 0.1; done";
 
     let flags = ["--no-progress", "2s", "--lease", "5s"];
-    let (code, _, said) = output(inside.run(&lock, &flags, &["bash", "-c", script])).await;
+    let (code, _, stderr) = output(inside.run(&lock, &flags, &["bash", "-c", script])).await;
 
-    assert_eq!(code, 124, "{said}");
+    assert_eq!(code, 124, "{stderr}");
 }
 
 #[tokio::test]
@@ -41,9 +41,9 @@ async fn two_words_in_turn_are_progress_whenever_the_renewals_look() {
         echo two > $LOCKSTEP_PROGRESS; echo one > $LOCKSTEP_PROGRESS; sleep 0.5; done";
 
     let flags = ["--no-progress", "2s", "--lease", "5s"];
-    let (code, _, said) = output(inside.run(&lock, &flags, &["bash", "-c", script])).await;
+    let (code, _, stderr) = output(inside.run(&lock, &flags, &["bash", "-c", script])).await;
 
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{stderr}");
 }
 
 #[tokio::test]
@@ -69,10 +69,10 @@ async fn the_record_tells_the_progress_of_a_run() {
 async fn progress_outside_of_a_run_is_an_error_of_one_line() {
     let inside = Inside::open().await;
 
-    let (code, _, said) = output(inside.command(&["progress", "1"])).await;
+    let (code, _, stderr) = output(inside.command(&["progress", "1"])).await;
 
-    assert_eq!((code, said.lines().count()), (64, 1), "{said}");
-    assert!(said.contains("LOCKSTEP_PROGRESS"), "{said}");
+    assert_eq!((code, stderr.lines().count()), (64, 1), "{stderr}");
+    assert!(stderr.contains("LOCKSTEP_PROGRESS"), "{stderr}");
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn the_fifo_of_a_run_that_was_killed_is_removed_by_a_later_run() {
 
     let mut later = inside.run(&lock("fifo-later"), &[], &["true"]);
     later.env("TMPDIR", &folder);
-    let (code, _, said) = output(later).await;
+    let (code, _, stderr) = output(later).await;
 
-    assert_eq!((code, fifos()), (0, 0), "{said}");
+    assert_eq!((code, fifos()), (0, 0), "{stderr}");
 }

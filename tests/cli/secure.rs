@@ -77,9 +77,9 @@ async fn a_table_behind_https_is_used_where_the_image_has_a_root_that_vouches_fo
     let front = Front::of(&inside, "vouched").await;
     let lock = lock("https");
 
-    let (code, out, said) = output(front.run(&inside, &lock, &front.roots)).await;
+    let (code, out, stderr) = output(front.run(&inside, &lock, &front.roots)).await;
 
-    assert_eq!((code, out.as_str()), (0, "ran\n"), "{said}");
+    assert_eq!((code, out.as_str()), (0, "ran\n"), "{stderr}");
     let requests = front.wire.take_counts().into_values();
     assert!(requests.sum::<u32>() >= 2, "acquire and release");
     assert!(inside.latest_run(&lock).await.is_some());
@@ -91,9 +91,9 @@ async fn without_roots_in_the_image_those_of_the_program_refuse_whom_nobody_vouc
     let front = Front::of(&inside, "stranger").await;
     let lock = lock("https");
 
-    let (code, out, said) = output(front.run(&inside, &lock, Path::new("/none.pem"))).await;
+    let (code, out, stderr) = output(front.run(&inside, &lock, Path::new("/none.pem"))).await;
 
-    assert_eq!((code, out.as_str()), (69, ""), "{said}");
-    assert!(said.contains("Lockstep.Unavailable"), "{said}");
+    assert_eq!((code, out.as_str()), (69, ""), "{stderr}");
+    assert!(stderr.contains("Lockstep.Unavailable"), "{stderr}");
     assert!(front.wire.take_counts().is_empty());
 }

@@ -74,9 +74,11 @@ async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
         .await;
     assert!(sent.expect("bash").success());
     run.signal("USR1").await;
-    let said = run.rest_of_stderr().await;
+    let stderr = run.rest_of_stderr().await;
 
-    let missing = said.lines().find(|line| line.contains("lines are missing"));
+    let missing = stderr
+        .lines()
+        .find(|line| line.contains("lines are missing"));
     let line = missing.expect("a line that says it");
     let lost: serde_json::Value = serde_json::from_str(line).expect("JSON");
     assert!(lost["lost"].as_u64().is_some_and(|lost| lost > 1), "{line}");

@@ -82,9 +82,9 @@ async fn who_has_waited_long_enough_leaves_the_line_with_75() {
     // `wait` is another name of `queue`.
     let flags = ["--overlap", "wait", "--max-wait", "1s"];
 
-    let (code, out, said) = output(inside.run(&lock, &flags, &["echo", "ran"])).await;
+    let (code, out, stderr) = output(inside.run(&lock, &flags, &["echo", "ran"])).await;
 
-    assert_eq!((code, out.as_str()), (75, ""), "{said}");
+    assert_eq!((code, out.as_str()), (75, ""), "{stderr}");
     assert_eq!(inside.waiting(&lock).await, 0);
     drop(active);
 }
@@ -115,10 +115,10 @@ async fn a_full_line_is_refused_with_75() {
     let waiter = Started::of(inside.run(&lock, &flags, &["true"]));
     until("a waiter", 20, async || inside.waiting(&lock).await == 1).await;
 
-    let (code, _, said) = output(inside.run(&lock, &flags, &["true"])).await;
+    let (code, _, stderr) = output(inside.run(&lock, &flags, &["true"])).await;
 
-    assert_eq!(code, 75, "{said}");
-    assert!(said.contains("maxQueue"), "{said}");
+    assert_eq!(code, 75, "{stderr}");
+    assert!(stderr.contains("maxQueue"), "{stderr}");
     drop((active, waiter));
 }
 

@@ -157,8 +157,8 @@ fn the_makefile_of_the_example_weaves_what_changed_under_the_name_of_its_file() 
         let mut make = Command::new("make");
         make.current_dir(&folder).arg(goal).env("LOCKSTEP", &binary);
         let output = make.output().expect("make runs");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        (output.status.success(), said.matches(" weave ").count())
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.success(), stdout.matches(" weave ").count())
     };
 
     assert_eq!(make("all"), (true, 2), "both files");

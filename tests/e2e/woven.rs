@@ -88,10 +88,13 @@ async fn every_woven_definition_passes_both_validators() {
     let mut validate = Command::new(root.expect("the workspace").join("infra/validate"));
     let validated = validate.args(&files).output().expect("infra/validate runs");
 
-    let said = String::from_utf8_lossy(&validated.stdout);
-    let good = said.lines().filter(|line| line.starts_with("ok ")).count();
-    assert!(validated.status.success(), "{said}");
-    assert_eq!(good, 2 * files.len(), "{said}");
+    let stdout = String::from_utf8_lossy(&validated.stdout);
+    let good = stdout
+        .lines()
+        .filter(|line| line.starts_with("ok "))
+        .count();
+    assert!(validated.status.success(), "{stdout}");
+    assert_eq!(good, 2 * files.len(), "{stdout}");
     std::fs::remove_dir_all(&scratch).ok();
 }
 
@@ -99,6 +102,23 @@ async fn every_woven_definition_passes_both_validators() {
 fn waits(stack: &Stack, options: &Options) -> Value {
     let text = r#"{"StartAt":"Work","States":{"Work":{"Type":"Wait","SecondsPath":"$.seconds","End":true}}}"#;
     to_json(&filled(stack, &weave(text, options).expect("woven")))
+}
+
+/// A woven workflow with a short lease, and a run of it that holds `lock` and works for minutes.
+async fn working(stack: &Stack, lock: &str, overlap: Overlap) -> (String, String) {
+    let short = Options {
+        overlap: Some(overlap),
+        lease_seconds: Some(6),
+        heartbeat_seconds: Some(2),
+        ..options(lock)
+    };
+    let machine = stack.guarded(&waits(stack, &short)).await;
+    let run = stack
+        .start_machine(&machine, &json!({ "seconds": 300 }))
+        .await;
+    until("the first run", 20, async || stack.held(lock).await == 1).await;
+    pause(1_000).await;
+    (machine, run)
 }
 
 #[tokio::test]
@@ -134,18 +154,7 @@ async fn of_five_at_once_exactly_one_runs() {
 #[tokio::test]
 async fn the_next_runs_after_one_that_was_aborted_in_the_middle_of_its_work() {
     let (stack, lock) = (stack().await, unique("woven-killed"));
-    let queue = Options {
-        overlap: Some(Overlap::Queue),
-        lease_seconds: Some(6),
-        heartbeat_seconds: Some(2),
-        ..options(&lock)
-    };
-    let machine = stack.guarded(&waits(&stack, &queue)).await;
-    let first = stack
-        .start_machine(&machine, &json!({ "seconds": 300 }))
-        .await;
-    until("the first run", 20, async || stack.held(&lock).await == 1).await;
-    pause(1_000).await;
+    let (machine, first) = working(&stack, &lock, Overlap::Queue).await;
     let next = stack
         .start_machine(&machine, &json!({ "seconds": 1 }))
         .await;
@@ -170,18 +179,7 @@ async fn the_next_runs_after_one_that_was_aborted_in_the_middle_of_its_work() {
 #[tokio::test]
 async fn one_that_replaces_stops_the_holder_first() {
     let (stack, lock) = (stack().await, unique("woven-replaced"));
-    let replace = Options {
-        overlap: Some(Overlap::Replace),
-        lease_seconds: Some(6),
-        heartbeat_seconds: Some(2),
-        ..options(&lock)
-    };
-    let machine = stack.guarded(&waits(&stack, &replace)).await;
-    let first = stack
-        .start_machine(&machine, &json!({ "seconds": 300 }))
-        .await;
-    until("the first run", 20, async || stack.held(&lock).await == 1).await;
-    pause(1_000).await;
+    let (machine, first) = working(&stack, &lock, Overlap::Replace).await;
 
     let next = stack
         .start_machine(&machine, &json!({ "seconds": 1 }))

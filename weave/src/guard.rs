@@ -32,7 +32,7 @@ pub(crate) const WORK: &str = "Run Work";
 
 /// What the guard of one definition needs to know of it.
 pub(crate) struct Around {
-    /// Whether the definition is in JSONata; else each woven state says that it is.
+    /// Whether the definition is in JSONata; else each woven state names its own.
     pub(crate) jsonata: bool,
     /// The first state of the work, as the definition writes it.
     pub(crate) start: String,

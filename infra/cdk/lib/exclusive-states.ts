@@ -54,7 +54,7 @@ interface Request {
  * run at the same time in one execution have different locks.
  *
  * A run that is skipped goes on after this state with the answer of acquire-lock as its output, or fails, as `onSkip`
- * says. By default it fails if a state follows.
+ * chooses. By default it fails if a state follows.
  */
 export class ExclusiveStates extends sfn.Parallel {
   /** The metrics of the lock, which `metricsPerLock` of Lockstep switches on; of all locks without it. */

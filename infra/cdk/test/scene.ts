@@ -18,7 +18,7 @@ export interface Scene {
   readonly topic: sns.ITopic;
 }
 
-/** A new scene. Its parts are imported where a test says nothing about them. */
+/** A new scene. Its parts are imported where a test gives none. */
 export function scene(props: { metricsPerLock?: boolean } = {}): Scene {
   const stack = newStack();
   const vpc = ec2.Vpc.fromVpcAttributes(stack, 'Vpc', {

@@ -29,9 +29,9 @@ async fn the_program_finds_the_agent_in_its_environment_and_its_code_is_the_agen
     let script = "echo $LOCKSTEP_AGENT; exit 7";
 
     let agent = ["agent", "--listen", &place, "--", "sh", "-c", script];
-    let (code, out, said) = output(inside.command(&agent)).await;
+    let (code, out, stderr) = output(inside.command(&agent)).await;
 
-    assert_eq!((code, out), (7, format!("http://{place}\n")), "{said}");
+    assert_eq!((code, out), (7, format!("http://{place}\n")), "{stderr}");
 }
 
 #[tokio::test]
@@ -192,10 +192,13 @@ async fn a_place_that_is_not_this_machine_or_is_taken_is_refused_with_64() {
     ];
 
     for (place, word) in table {
-        let (code, _, said) = output(inside.command(&["agent", "--listen", place])).await;
+        let (code, _, stderr) = output(inside.command(&["agent", "--listen", place])).await;
 
-        assert_eq!(code, 64, "{said}");
-        assert!(said.contains(word) && said.lines().count() == 1, "{said}");
+        assert_eq!(code, 64, "{stderr}");
+        assert!(
+            stderr.contains(word) && stderr.lines().count() == 1,
+            "{stderr}"
+        );
     }
 }
 

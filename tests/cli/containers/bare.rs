@@ -18,7 +18,7 @@ async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
     let work = change(work.with("readonlyRootFilesystem", true));
 
     let task = fleet.start(&work).await;
-    let said = fleet.until_said(&task, "pipe", 30).await;
+    let logged = fleet.until_logged(&task, "pipe", 30).await;
     until(&format!("progress of {lock}"), 20, async || {
         let record = fleet.record(&lock).await.expect("a record");
         let mut leases = record.holders.values();
@@ -27,7 +27,7 @@ async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
     .await;
     fleet.stop(&task).await;
     assert_eq!(fleet.ended(&task, 30).await.code, 143);
-    said.value("is").to_owned()
+    logged.value("is").to_owned()
 }
 
 #[tokio::test]

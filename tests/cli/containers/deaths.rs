@@ -1,6 +1,6 @@
 //! Containers that die without a word: the next in line starts on evidence.
 
-use super::{Fleet, Said, Task, Work};
+use super::{Fleet, Logged, Task, Work};
 use crate::support::lock;
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{ending, now};
@@ -9,7 +9,7 @@ use lockstep_tests::stack::{ending, now};
 const LEASE: &str = "60s";
 
 /// A batch at work for long, and one that waits for its lock.
-async fn pair(fleet: &Fleet, lock: &str, work: impl Fn(&[&str]) -> Work) -> (Task, Said, Task) {
+async fn pair(fleet: &Fleet, lock: &str, work: impl Fn(&[&str]) -> Work) -> (Task, Logged, Task) {
     let flags = ["--lease", LEASE, "--overlap", "queue"];
     let (first, start) = fleet.at_work(&work(&flags).seconds(300.0)).await;
     let next = work(&flags).seconds(0.3);
@@ -33,7 +33,7 @@ async fn the_next_in_line_starts_before_the_lease_ends_when_a_container_is_kille
 
     let (killed, lease) = (now(), lease_end(&fleet, &lock).await);
     fleet.docker("kill", &first).await;
-    let began = fleet.until_said(&next, "start", 90).await;
+    let began = fleet.until_logged(&next, "start", 90).await;
 
     let dead = fleet.ended(&first, 10).await;
     eprintln!(
@@ -74,7 +74,7 @@ async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_
     fleet.docker("kill", &first).await;
     fleet.ended(&first, 10).await;
     let lease = lease_end(&fleet, &lock).await;
-    let began = fleet.until_said(&next, "start", 40).await;
+    let began = fleet.until_logged(&next, "start", 40).await;
 
     assert!(began.at > lease, "{began:?}, though the lease ends {lease}");
     assert_eq!(fleet.ended(&next, 30).await.code, 0);
@@ -94,7 +94,7 @@ async fn a_batch_out_of_memory_is_survived_by_its_guard_which_gives_the_lock_bac
         .start(&Work::guarded(&lock, &flags).seconds(0.3))
         .await;
     let ended = fleet.ended(&first, 60).await;
-    let began = fleet.until_said(&next, "start", 30).await;
+    let began = fleet.until_logged(&next, "start", 30).await;
 
     eprintln!(
         "figure: out of memory: the next starts {} ms after the task's end",

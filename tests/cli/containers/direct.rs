@@ -125,9 +125,9 @@ async fn a_first_process_that_starts_nothing_ends_with_the_code_that_says_why() 
         (fleet.command(&["progress", "1"]), &[], 64),
     ];
     for (command, without, expected) in cases {
-        let (code, said) =
+        let (code, logged) =
             not_started::code_without(command, without, |run| first(&fleet, &run, &[])).await;
-        assert_eq!(code, expected, "{said}");
+        assert_eq!(code, expected, "{logged}");
     }
     assert_eq!(fleet.held(&lock).await, 0);
 }

@@ -43,7 +43,7 @@ async fn stop_task_reaches_the_batch_which_may_end_and_the_lock_is_given_back() 
 
     eprintln!("figure: StopTask: the lock is free {freed} ms later");
     assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
-    fleet.until_said(&task, "sigterm", 5).await;
+    fleet.until_logged(&task, "sigterm", 5).await;
     let run = fleet.latest_run(&lock).await.expect("an entry");
     // By the run itself, not by somebody who found it dead.
     assert_eq!(run.outcome(), Some(RunOutcome::Failed), "{run:?}");
@@ -96,19 +96,22 @@ async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
         .await;
     let ended = fleet.ended(&task, 30).await;
 
-    let said = fleet.said(&task).await;
-    let counted = said.iter().find(|said| said.event == "counted");
-    let counted = counted.unwrap_or_else(|| panic!("{said:?}"));
+    let logged = fleet.logged(&task).await;
+    let counted = logged.iter().find(|logged| logged.event == "counted");
+    let counted = counted.unwrap_or_else(|| panic!("{logged:?}"));
     assert_eq!(ended.code, 0);
     assert_eq!(
         (counted.value("first"), counted.value("zombies")),
         ("1", "0")
     );
-    let orphans: Vec<_> = said.iter().filter(|said| said.event == "orphan").collect();
-    assert_eq!(orphans.len(), 10, "{said:?}");
+    let orphans: Vec<_> = logged
+        .iter()
+        .filter(|logged| logged.event == "orphan")
+        .collect();
+    assert_eq!(orphans.len(), 10, "{logged:?}");
     assert!(
-        orphans.iter().all(|said| said.value("of") == "1"),
-        "{said:?}"
+        orphans.iter().all(|logged| logged.value("of") == "1"),
+        "{logged:?}"
     );
 }
 
@@ -136,8 +139,8 @@ async fn a_stopped_watchdog_is_replaced_by_the_first_process_and_the_batch_works
 
     let lines = fleet.lines(&task).await;
     assert_eq!(ended.code, 0, "{lines:#?}");
-    let said = fleet.said(&task).await;
-    let watchdogs = said.first().unwrap_or_else(|| panic!("{lines:#?}"));
+    let logged = fleet.logged(&task).await;
+    let watchdogs = logged.first().unwrap_or_else(|| panic!("{lines:#?}"));
     let number = |name| watchdogs.value(name).parse::<u32>().expect("one watchdog");
     assert_ne!(number("first"), number("now"), "{watchdogs:?}");
     let run = fleet.latest_run(&lock).await.expect("an entry");
@@ -162,7 +165,7 @@ async fn signals_for_the_container_reach_the_batch() {
 
     for name in signals {
         fleet.docker_with(&["kill", "--signal", name], &task).await;
-        fleet.until_said(&task, name, 10).await;
+        fleet.until_logged(&task, name, 10).await;
     }
 
     fleet.stop(&task).await;
@@ -190,17 +193,17 @@ async fn a_daemon_of_the_batch_is_dead_before_the_next_one_starts() {
     let (first, _) = fleet
         .at_work(&Work::guarded(&lock, &flags).script(DAEMON))
         .await;
-    fleet.until_said(&first, "alive", 10).await;
+    fleet.until_logged(&first, "alive", 10).await;
     let next = Work::guarded(&lock, &flags).seconds(0.3);
     let next = fleet.start_in_line(&lock, &next, 1).await;
 
     fleet.stop(&first).await;
-    let began = fleet.until_said(&next, "start", 60).await.at;
+    let began = fleet.until_logged(&next, "start", 60).await.at;
     fleet.ended(&first, 30).await;
 
-    let said = fleet.said(&first).await;
-    let alive = said.iter().filter(|said| said.event == "alive");
-    let last = alive.map(|said| said.at).max().expect("a line");
+    let logged = fleet.logged(&first).await;
+    let alive = logged.iter().filter(|logged| logged.event == "alive");
+    let last = alive.map(|logged| logged.at).max().expect("a line");
     assert!(last < began, "alive at {last}, the next at {began}");
     assert_eq!(fleet.ended(&next, 30).await.code, 0);
 }
@@ -231,7 +234,7 @@ async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
     let ended = fleet.ended(&task, 40).await;
 
     assert_eq!(ended.code, 75, "{:#?}", fleet.lines(&task).await);
-    assert!(fleet.said(&task).await.is_empty(), "it starts nothing");
+    assert!(fleet.logged(&task).await.is_empty(), "it starts nothing");
     assert_eq!(
         (fleet.held(&lock).await, fleet.waiting(&lock).await),
         (1, 0)

@@ -2,7 +2,7 @@
 
 use super::image::{docker, image};
 use super::work::{Common, Work};
-use super::{Said, Task};
+use super::{Logged, Task};
 use crate::support::Inside;
 use lockstep_tests::stack::{Stack, deadline, now, pause};
 use serde_json::{Value, json};
@@ -76,9 +76,9 @@ impl Fleet {
     }
 
     /// Starts a task and waits until its batch works.
-    pub(super) async fn at_work(&self, work: &Work) -> (Task, Said) {
+    pub(super) async fn at_work(&self, work: &Work) -> (Task, Logged) {
         let task = self.start(work).await;
-        let start = self.until_said(&task, "start", 30).await;
+        let start = self.until_logged(&task, "start", 30).await;
         (task, start)
     }
 
@@ -117,17 +117,17 @@ impl Fleet {
         }
     }
 
-    /// What the command of a task said about itself.
-    pub(super) async fn said(&self, task: &Task) -> Vec<Said> {
-        Said::all(&self.lines(task).await)
+    /// What the command of a task logged about itself.
+    pub(super) async fn logged(&self, task: &Task) -> Vec<Logged> {
+        Logged::all(&self.lines(task).await)
     }
 
-    /// Waits until the command of a task has said `event`.
-    pub(super) async fn until_said(&self, task: &Task, event: &str, seconds: u64) -> Said {
+    /// Waits until the command of a task has logged `event`.
+    pub(super) async fn until_logged(&self, task: &Task, event: &str, seconds: u64) -> Logged {
         let deadline = deadline(seconds);
         loop {
-            let said = self.said(task).await;
-            if let Some(found) = said.into_iter().find(|said| said.event == event) {
+            let logged = self.logged(task).await;
+            if let Some(found) = logged.into_iter().find(|logged| logged.event == event) {
                 return found;
             }
             let lines = self.lines(task).await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A line of the guarded command. The lines of `lockstep` are JSON too, with a `level`.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Said {
+pub(super) struct Logged {
     /// When, in epoch milliseconds.
     #[serde(default)]
     pub(super) at: u64,
@@ -16,12 +16,12 @@ pub(super) struct Said {
     pub(super) env: BTreeMap<String, String>,
 }
 
-impl Said {
+impl Logged {
     /// Those among `lines`.
     pub(super) fn all(lines: &[String]) -> Vec<Self> {
         let own = lines.iter().filter(|line| !line.contains("\"level\":"));
-        let said = own.map(|line| serde_json::from_str(line));
-        said.filter_map(Result::ok).collect()
+        let logged = own.map(|line| serde_json::from_str(line));
+        logged.filter_map(Result::ok).collect()
     }
 
     /// What it says under a name; empty for nothing.

@@ -29,7 +29,7 @@ async fn a_task_of_a_service_is_protected_while_its_batch_works_and_not_after() 
     let service = fleet.serve(&work, 1).await;
     let task = fleet.another_task(&service, &[]).await;
 
-    fleet.until_said(&task, "start", 30).await;
+    fleet.until_logged(&task, "start", 30).await;
     let during = fleet.is_protected(&task).await;
     let ended = fleet.ended(&task, 30).await;
 
@@ -58,7 +58,7 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
     fleet.set_minute(&task, 5).await;
 
     fleet.stop(&first).await;
-    fleet.until_said(&task, "start", 30).await;
+    fleet.until_logged(&task, "start", 30).await;
     let mut samples = Vec::new();
     while fleet.end_of(&task).await.is_none() {
         samples.push((now(), fleet.is_protected(&task).await));
@@ -99,7 +99,7 @@ async fn protection_of_a_guard_that_was_killed_ends_by_itself_and_the_task_can_g
     let (first, service, task) = waits(&fleet, &lock, &work).await;
     fleet.set_minute(&task, 6).await;
     fleet.stop(&first).await;
-    fleet.until_said(&task, "start", 30).await;
+    fleet.until_logged(&task, "start", 30).await;
 
     let killed = now();
     fleet.docker("kill", &task).await;

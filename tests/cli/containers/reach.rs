@@ -1,6 +1,6 @@
 //! What the keys of a container reach: they are in the hands of whatever runs in it.
 
-use super::{Fleet, Said, Work};
+use super::{Fleet, Logged, Work};
 use crate::support::lock;
 use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -22,7 +22,7 @@ struct Thief {
 }
 
 impl Thief {
-    async fn with(keys: &Said, stack: &Stack) -> Self {
+    async fn with(keys: &Logged, stack: &Stack) -> Self {
         let session = Some(keys.value("session").to_owned()).filter(|token| !token.is_empty());
         let (id, secret) = (keys.value("id"), keys.value("secret"));
         assert!(
@@ -84,7 +84,7 @@ async fn the_keys_of_a_container_end_no_waiting_state_and_open_no_token() {
     let lock = lock("reach");
     let stack = fleet.stack();
     let task = fleet.start(&Work::guarded(&lock, &[]).script(THIEF)).await;
-    let keys = fleet.until_said(&task, "keys", 30).await;
+    let keys = fleet.until_logged(&task, "keys", 30).await;
     let input = stack.batch_input(&lock).seconds(0.3).queued();
     let waits = stack.start(&input).await;
     let what = format!("a workflow in the queue of {lock}");

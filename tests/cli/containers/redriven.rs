@@ -46,7 +46,7 @@ async fn a_container_keeps_the_grant_of_its_workflow_and_takes_no_second_one() {
 
     let arn = fleet.stack().start(&input).await;
     let task = next_task(&fleet, &lock, &[]).await;
-    let start = fleet.until_said(&task, "start", 30).await;
+    let start = fleet.until_logged(&task, "start", 30).await;
     let record = fleet.record(&lock).await.expect("a record");
     let ended = fleet.stack().wait(&arn, 40).await;
 
@@ -69,7 +69,7 @@ async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_
     let input = guarded_inside(&fleet, &lock).await.seconds(300.0);
     let arn = fleet.stack().start(&input).await;
     let first = next_task(&fleet, &lock, &[]).await;
-    let start = fleet.until_said(&first, "start", 30).await;
+    let start = fleet.until_logged(&first, "start", 30).await;
     fleet.stack().abort(&arn).await;
     fleet.until_held(&lock, 0, 40).await;
     let (other, _) = fleet
@@ -93,7 +93,7 @@ async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_
     let lines = fleet.lines(&second).await;
     assert_eq!(ended.code, 76, "{lines:#?}");
     assert!(
-        fleet.said(&second).await.is_empty(),
+        fleet.logged(&second).await.is_empty(),
         "nothing was started: {lines:#?}"
     );
     let last = lines.last().expect("a line");

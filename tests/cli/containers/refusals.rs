@@ -28,7 +28,7 @@ async fn a_task_of_no_service_starts_nothing_where_protection_is_required_and_sa
 
     let lines = fleet.lines(&refused).await;
     assert_eq!((code, held), (75, 0), "{lines:#?}");
-    assert!(fleet.said(&refused).await.is_empty(), "{lines:#?}");
+    assert!(fleet.logged(&refused).await.is_empty(), "{lines:#?}");
     let last = lines.last().expect("a line");
     assert!(
         last.contains("--protect=required") && last.contains("TASK_NOT_VALID"),
@@ -60,10 +60,10 @@ async fn refused(fleet: &Fleet, mode: &str, reason: &str, times: u32) -> (i64, b
     let ended = fleet.ended(&task, 60).await;
     fleet.remove(&service).await;
     let worked = fleet
-        .said(&task)
+        .logged(&task)
         .await
         .iter()
-        .any(|said| said.event == "start");
+        .any(|logged| logged.event == "start");
     (ended.code, worked, fleet.lines(&task).await)
 }
 

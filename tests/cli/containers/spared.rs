@@ -30,7 +30,7 @@ async fn a_scale_in_spares_the_task_at_work_and_stops_the_idle_one() {
     let holder = waiter_of(&fleet, &lock, &older.arn).await;
     fleet.stack().evict(&lock, &holder, "by a test").await;
     fleet.stop(&first).await;
-    fleet.until_said(&newer, "start", 30).await;
+    fleet.until_logged(&newer, "start", 30).await;
     fleet.docker("unpause", &older).await;
 
     fleet.update(&service, json!({ "desiredCount": 1 })).await;
@@ -40,8 +40,11 @@ async fn a_scale_in_spares_the_task_at_work_and_stops_the_idle_one() {
     fleet.remove(&service).await;
     assert_eq!((idle.code, done.code), (143, 0));
     assert_eq!(idle.task["stopCode"], "ServiceSchedulerInitiated");
-    let said = fleet.said(&newer).await;
-    assert!(said.iter().all(|said| said.event != "sigterm"), "{said:?}");
+    let logged = fleet.logged(&newer).await;
+    assert!(
+        logged.iter().all(|logged| logged.event != "sigterm"),
+        "{logged:?}"
+    );
     assert!(idle.at < done.at, "stopped while the other was at work");
 }
 
@@ -53,7 +56,7 @@ async fn a_deployment_waits_for_the_task_at_work_and_the_new_one_for_its_lock() 
         .serve(&Work::guarded(&lock, &FLAGS).seconds(8.0), 1)
         .await;
     let old = fleet.another_task(&service, &[]).await;
-    fleet.until_said(&old, "start", 30).await;
+    fleet.until_logged(&old, "start", 30).await;
 
     fleet
         .update(&service, json!({ "forceNewDeployment": true }))
@@ -64,12 +67,12 @@ async fn a_deployment_waits_for_the_task_at_work_and_the_new_one_for_its_lock() 
     })
     .await;
     let ended = fleet.ended(&old, 30).await;
-    let start = fleet.until_said(&new, "start", 30).await;
+    let start = fleet.until_logged(&new, "start", 30).await;
 
     fleet.remove(&service).await;
-    let said = fleet.said(&old).await;
-    let end = said.iter().find(|said| said.event == "end");
-    let end = end.unwrap_or_else(|| panic!("cut off by the deployment: {said:?}"));
+    let logged = fleet.logged(&old).await;
+    let end = logged.iter().find(|logged| logged.event == "end");
+    let end = end.unwrap_or_else(|| panic!("cut off by the deployment: {logged:?}"));
     assert_eq!(ended.code, 0);
     assert!(end.at <= start.at, "{end:?} {start:?}");
     eprintln!(

@@ -76,7 +76,7 @@ impl FencedResource {
         all.into_iter().filter(|entry| entry.what == what).collect()
     }
 
-    /// Waits until `what` was said `count` times.
+    /// Waits until `what` was written `count` times.
     pub(crate) async fn until_received(&self, what: &str, count: usize, seconds: u64) {
         let name = format!("{count} entries {what:?}");
         until(&name, seconds, async || self.received(what).len() >= count).await;

@@ -204,15 +204,15 @@ async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_messag
     let queue = ["worker", "--queue-url", &scene.queue.url];
     let flags = [&queue[..], &QUICK, &["--", "no-such-program"]].concat();
 
-    let (code, _, said) = output(scene.inside.command(&flags)).await;
+    let (code, _, stderr) = output(scene.inside.command(&flags)).await;
 
     let right = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
     scene.until_empty(30).await;
     right.end().await;
-    assert_eq!(code, 127, "{said}");
+    assert_eq!(code, 127, "{stderr}");
     assert!(
-        said.contains("no-such-program: command not found"),
-        "{said}"
+        stderr.contains("no-such-program: command not found"),
+        "{stderr}"
     );
     assert_eq!(scene.received(), ["done 1"]);
 }

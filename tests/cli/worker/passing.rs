@@ -116,12 +116,12 @@ async fn a_bad_flag_or_queue_gives_one_clear_line_and_64() {
     ] {
         let parts: [&[&str]; 3] = [&["worker"], &flags, &["--", "true"]];
 
-        let (code, _, said) = output(scene.inside.command(&parts.concat())).await;
+        let (code, _, stderr) = output(scene.inside.command(&parts.concat())).await;
 
-        assert_eq!(code, 64, "{flags:?}: {said}");
+        assert_eq!(code, 64, "{flags:?}: {stderr}");
         assert!(
-            said.contains(named) && said.lines().count() == 1,
-            "{flags:?}: {said}"
+            stderr.contains(named) && stderr.lines().count() == 1,
+            "{flags:?}: {stderr}"
         );
     }
 }

@@ -49,11 +49,11 @@ async fn an_event_says_what_happened_on_the_wire() {
     assert_eq!(entry["DetailType"], "Lockstep Run Recovered");
     assert_eq!(entry["Time"].as_f64(), Some(1_767_225_600.0));
     let detail: Value = serde_json::from_str(entry["Detail"].as_str().unwrap()).unwrap();
-    let said = json!({
+    let expected = json!({
         "lock": "lock-0", "reason": "its execution ended", "advice": "nothing to do",
         "at": "2026-01-01T00:00:00Z"
     });
-    assert_eq!(detail, said);
+    assert_eq!(detail, expected);
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ impl Worker {
         }
     }
 
-    /// Frees what a delayed request has left on a lock that is no longer used, and says how many
+    /// Frees what a delayed request has left on a lock that is no longer used, and returns how many
     /// permits and places that were.
     pub(super) async fn clear(&self, lock: &LockKey) -> usize {
         let record = self.protocol.store().load(lock).await.unwrap().unwrap();

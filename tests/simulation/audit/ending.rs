@@ -164,7 +164,7 @@ fn is_cut_off(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
     reported && cloud.live_tasks(holder).next().is_none()
 }
 
-/// Silence alone frees a permit only where the policy says so, or where no service can be asked.
+/// Silence alone frees a permit only where the policy allows it, or where no service can be asked.
 fn may_be_lost(world: &World, cloud: &Cloud, holder: &HolderId, lease: &Lease) -> bool {
     let now = world.timestamp();
     let allowed = lease.stale == StalePolicy::Yield || cloud.runs(holder).is_none();

@@ -40,7 +40,7 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
             .and_then(|run| run.outcome());
         if recorded != Some(outcome) {
             return Err(format!(
-                "token {token} was {outcome:?}, but the history says {recorded:?}"
+                "token {token} was {outcome:?}, but the history has {recorded:?}"
             ));
         }
     }

@@ -10,8 +10,8 @@ type Case = (String, &'static str, &'static str, &'static str);
 fn assert_refused<const N: usize>(cases: [Case; N]) {
     for (text, from, to, message) in cases {
         let woven = weave(&text, &section(from, to));
-        let said = woven.err().map(|error| error.to_string());
-        assert_eq!(said.as_deref(), Some(message), "{from} {to}: {text}");
+        let refusal = woven.err().map(|error| error.to_string());
+        assert_eq!(refusal.as_deref(), Some(message), "{from} {to}: {text}");
     }
 }
 

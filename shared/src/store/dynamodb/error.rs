@@ -16,9 +16,9 @@ where
 {
     let answer = failure.as_service_error();
     let code = answer.and_then(|error| error.code()).unwrap_or_default();
-    let said = answer.and_then(|error| error.message()).unwrap_or_default();
-    if is_too_large(code, said) {
-        return StoreError::TooLarge(shorten(said));
+    let message = answer.and_then(|error| error.message()).unwrap_or_default();
+    if is_too_large(code, message) {
+        return StoreError::TooLarge(shorten(message));
     }
     by_code(code, text(failure))
 }
