@@ -1,10 +1,15 @@
 //! Failures that tests inject into the services in memory.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The injected failures: the calls that fail, each with its error.
 #[derive(Debug)]
-pub(crate) struct Faults<C, E>(Mutex<Vec<Fault<C, E>>>);
+pub(crate) struct Faults<C, E> {
+    faults: Mutex<Vec<Fault<C, E>>>,
+    /// Whether no call gets a response.
+    is_silent: AtomicBool,
+}
 
 #[derive(Debug)]
 struct Fault<C, E> {
@@ -16,7 +21,10 @@ struct Fault<C, E> {
 
 impl<C, E> Default for Faults<C, E> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self {
+            faults: Mutex::default(),
+            is_silent: AtomicBool::new(false),
+        }
     }
 }
 
@@ -24,23 +32,32 @@ impl<C: PartialEq, E: Clone> Faults<C, E> {
     /// Makes the next `call` fail with `error`.
     pub(crate) fn next(&self, call: C, error: E) {
         let once = true;
-        lock(&self.0).push(Fault { call, error, once });
+        lock(&self.faults).push(Fault { call, error, once });
     }
 
     /// Makes every `call` from now on fail with `error`.
     pub(crate) fn every(&self, call: C, error: E) {
         let once = false;
-        lock(&self.0).push(Fault { call, error, once });
+        lock(&self.faults).push(Fault { call, error, once });
+    }
+
+    /// Leaves every call from now on without a response.
+    pub(crate) fn silence(&self) {
+        self.is_silent.store(true, Ordering::SeqCst);
     }
 
     /// Removes all failures.
     pub(crate) fn heal(&self) {
-        lock(&self.0).clear();
+        lock(&self.faults).clear();
+        self.is_silent.store(false, Ordering::SeqCst);
     }
 
     /// Returns the error of a `call` that is made now, if one is injected.
-    pub(crate) fn strike(&self, call: &C) -> Result<(), E> {
-        let mut faults = lock(&self.0);
+    pub(crate) async fn strike(&self, call: &C) -> Result<(), E> {
+        if self.is_silent.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        let mut faults = lock(&self.faults);
         let Some(at) = faults.iter().position(|fault| fault.call == *call) else {
             return Ok(());
         };

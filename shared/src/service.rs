@@ -12,20 +12,29 @@ pub mod check_running;
 mod effects;
 pub mod heartbeat;
 mod ports;
-pub mod protection;
+mod protection;
 pub mod reap;
 mod recover;
 pub mod release;
 
 pub use effects::EffectRunner;
 pub use ports::Ports;
+use protection::TaskProtection;
 pub use recover::RecoveryService;
 
-use crate::clock::Clock;
+use crate::clock::{CallTime, Clock, OutOfTime};
 use crate::domain::{Command, LockKey, Outcome, Seconds, Timestamp};
 use crate::error::Error;
 use crate::protocol::{Protocol, ProtocolError};
 use crate::telemetry::Metrics;
+use std::time::Duration;
+
+/// Limits of the parts of a call, counted from its start. acquire-lock, heartbeat and release-lock
+/// time out after ten seconds (`Timeout` in the template); the events of a response take two more
+/// seconds at most.
+const DECISION_END: Duration = Duration::from_secs(6);
+const EFFECTS_END: Duration = Duration::from_millis(6500);
+const PROTECTION_END: Duration = Duration::from_secs(9);
 
 /// The dependencies of all use cases, built once before the first event.
 #[derive(Debug)]
@@ -72,6 +81,16 @@ impl<P: Ports> Deps<P> {
         RecoveryService { deps: self }
     }
 
+    /// The scale-in protection of tasks, in a call.
+    fn protection<'a>(
+        &'a self,
+        time: &'a CallTime<'a, P::Clock>,
+        lock: &'a LockKey,
+    ) -> TaskProtection<'a, P> {
+        let tasks = &self.tasks;
+        TaskProtection { tasks, time, lock }
+    }
+
     /// Executes `command` on `lock` and performs its effects.
     ///
     /// # Errors
@@ -84,6 +103,39 @@ impl<P: Ports> Deps<P> {
         let done = self.protocol.execute(lock, command).await?;
         self.effects().perform(lock, done.effects).await;
         Ok(done.outcome)
+    }
+
+    /// As [`Self::execute`] in a call, until [`DECISION_END`] and [`EFFECTS_END`].
+    ///
+    /// # Errors
+    /// [`OutOfTime`] if there is no decision by then. It may have been written.
+    async fn execute_in_call(
+        &self,
+        time: &CallTime<'_, P::Clock>,
+        lock: &LockKey,
+        command: &Command,
+    ) -> Result<Result<Outcome, ProtocolError>, OutOfTime> {
+        let execution = self.protocol.execute(lock, command);
+        let done = match time.until(DECISION_END, execution).await? {
+            Ok(done) => done,
+            Err(error) => return Ok(Err(error)),
+        };
+        let effects = self.effects();
+        let effects = effects.perform(lock, done.effects);
+        self.finish_in_call(time, lock, effects).await;
+        Ok(Ok(done.outcome))
+    }
+
+    /// Performs `effects`, until [`EFFECTS_END`]. The sweep does what is left.
+    async fn finish_in_call(
+        &self,
+        time: &CallTime<'_, P::Clock>,
+        lock: &LockKey,
+        effects: impl Future<Output = ()>,
+    ) {
+        if time.until(EFFECTS_END, effects).await.is_err() {
+            tracing::warn!(event = "effects_timed_out", %lock, "effects of a call are left to the sweep");
+        }
     }
 
     /// As [`Self::execute`], with the error that a caller gets.

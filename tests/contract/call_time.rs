@@ -1,11 +1,12 @@
-//! How long one call of acquire-lock takes, whatever does not respond.
+//! How long one call takes, whatever does not respond.
 
+use crate::bad_input::with;
 use crate::faulty::Faulty;
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, waiting};
+use crate::scene::{ask, ask_with, task, waiting};
 use futures_util::FutureExt;
 use lockstep::domain::ExecutionEnd;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn the_checks_of_one_call_end_after_five_seconds() {
@@ -27,7 +28,7 @@ async fn the_checks_of_one_call_end_after_five_seconds() {
 /// Lambda ends a call after ten seconds. On the clock of these tests, time passes only in pauses and
 /// time limits.
 #[tokio::test]
-async fn a_call_ends_in_time_whichever_request_gets_no_response() {
+async fn an_acquire_ends_in_time_whichever_request_gets_no_response() {
     let replace = ask_with("b", json!({ "overlap": "replace", "taskToken": "token-1" }));
     let redrive = ask_with("b", json!({ "redriveCount": 1 }));
     for (request, least) in [
@@ -58,6 +59,55 @@ async fn a_call_ends_in_time_whichever_request_gets_no_response() {
             if !table.is_silent() {
                 assert!(answered >= least, "{case}");
                 break;
+            }
+        }
+    }
+}
+
+/// A holder whose renewing state waits, with a waiter behind it.
+async fn working(functions: &Functions) -> Value {
+    functions.start(&["a", "b"]);
+    let grant = functions.granted_with(ask("a")).await;
+    functions.beat(&grant, "beat-1").await;
+    functions.acquire(waiting("b", "token-1")).await.unwrap();
+    let protect = json!({ "cluster": "batch", "task": task("t", 1, false).arn });
+    json!({ "grant": grant, "protect": protect })
+}
+
+#[tokio::test]
+async fn a_heartbeat_and_a_release_end_in_time_whichever_service_gets_silent() {
+    let calls = [
+        ("beat", "taskToken", "beat-2"),
+        ("end", "outcome", "succeeded"),
+    ];
+    for (call, field, value) in calls {
+        for silent in ["no service", "Step Functions", "ECS", "both"] {
+            for answered in 0.. {
+                let functions = Functions::new();
+                let event = with(&working(&functions).await, field, json!(value));
+                if ["Step Functions", "both"].contains(&silent) {
+                    functions.executions.silence();
+                }
+                if ["ECS", "both"].contains(&silent) {
+                    functions.tasks.silence();
+                }
+                let table = Faulty::silent_after(&functions, answered);
+                let start = functions.now();
+
+                let response = match call {
+                    "beat" => functions.heartbeat_on(&table, event).now_or_never(),
+                    _ => functions.release_on(&table, event).now_or_never(),
+                };
+
+                let case = format!("{call}, {silent} and {answered} responses");
+                let response = response.unwrap_or_else(|| panic!("{case}: no end"));
+                let took = functions.now().millis_since(start);
+                assert!(took <= 9_000, "{case}: {took} ms");
+                if !table.is_silent() {
+                    // The permit is free, and the lease renewed: what follows fails neither.
+                    assert!(response.is_ok(), "{case}: {response:?}");
+                    break;
+                }
             }
         }
     }

@@ -101,14 +101,20 @@ impl Functions {
     }
 
     pub(crate) async fn heartbeat(&self, event: Value) -> Answer {
-        let deps = self.deps_on(&self.store);
-        let answer = heartbeat::handle(&deps, event.clone()).await;
+        self.heartbeat_on(&self.store, event).await
+    }
+
+    pub(crate) async fn heartbeat_on<S: LockStore>(&self, store: S, event: Value) -> Answer {
+        let answer = heartbeat::handle(&self.deps_on(store), event.clone()).await;
         checked("heartbeat", &event, answer)
     }
 
     pub(crate) async fn release(&self, event: Value) -> Answer {
-        let deps = self.deps_on(&self.store);
-        let answer = release::handle(&deps, event.clone()).await;
+        self.release_on(&self.store, event).await
+    }
+
+    pub(crate) async fn release_on<S: LockStore>(&self, store: S, event: Value) -> Answer {
+        let answer = release::handle(&self.deps_on(store), event.clone()).await;
         checked("release-lock", &event, answer)
     }
 

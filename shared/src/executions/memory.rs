@@ -134,6 +134,11 @@ impl MemoryExecutions {
         self.faults.every(call, error);
     }
 
+    /// Leaves every call from now on without a response.
+    pub fn silence(&self) {
+        self.faults.silence();
+    }
+
     /// Makes all calls succeed again.
     pub fn heal(&self) {
         self.faults.heal();
@@ -160,7 +165,7 @@ impl MemoryExecutions {
 
 impl Executions for MemoryExecutions {
     async fn running(&self, state_machine: &str) -> Result<Vec<Execution>, ExecutionsError> {
-        self.faults.strike(&ExecutionsCall::Running)?;
+        self.faults.strike(&ExecutionsCall::Running).await?;
         let inner = lock(&self.inner);
         let running = inner.known.iter().filter(|(arn, (_, state))| {
             *state == ExecutionState::Running && arn.state_machine() == state_machine
@@ -176,7 +181,7 @@ impl Executions for MemoryExecutions {
         &self,
         execution: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
-        self.faults.strike(&ExecutionsCall::Describe)?;
+        self.faults.strike(&ExecutionsCall::Describe).await?;
         let mut inner = lock(&self.inner);
         let seen = inner.known.get(execution).map(|(_, state)| *state);
         let state = match inner.late.remove(execution) {
@@ -206,7 +211,7 @@ impl Executions for MemoryExecutions {
         execution: &ExecutionArn,
         _: &LockKey,
     ) -> Result<bool, ExecutionsError> {
-        self.faults.strike(&ExecutionsCall::NamesLock)?;
+        self.faults.strike(&ExecutionsCall::NamesLock).await?;
         let inner = lock(&self.inner);
         Ok(inner.known.contains_key(execution) && !inner.strangers.contains(execution))
     }
@@ -217,7 +222,7 @@ impl Executions for MemoryExecutions {
         error: &str,
         cause: &str,
     ) -> Result<(), ExecutionsError> {
-        self.faults.strike(&ExecutionsCall::Stop)?;
+        self.faults.strike(&ExecutionsCall::Stop).await?;
         let mut inner = lock(&self.inner);
         inner.stops.push(StopOfExecution {
             execution: execution.clone(),
@@ -243,7 +248,7 @@ impl Executions for MemoryExecutions {
         token: &TaskToken,
         output: &str,
     ) -> Result<StateEnd, ExecutionsError> {
-        self.faults.strike(&ExecutionsCall::EndState)?;
+        self.faults.strike(&ExecutionsCall::EndState).await?;
         let mut inner = lock(&self.inner);
         if inner.inside {
             return Ok(StateEnd::Sealed);

@@ -3,7 +3,7 @@
 mod report;
 mod resume;
 
-use super::{Deps, Ports};
+use super::{DECISION_END, Deps, EFFECTS_END, Ports};
 use crate::clock::{CallTime, Clock, within};
 use crate::contract::{
     AcquireRequest, AcquireResponse, CheckedAcquire, Duplicate, GaveUp, Granted, Overlap, Queued,
@@ -21,11 +21,8 @@ use std::time::Duration;
 /// Most holders that one call checks. The others are left to the sweep.
 const CHECKS_MAX: usize = 3;
 
-/// Limits of the parts of a call, counted from its start. The function times out after ten seconds
-/// (`Timeout` in the template); the events of a response take two more seconds at most.
+/// The end of the checks, counted from the start of the call. It leaves time to decide again.
 const CHECKS_END: Duration = Duration::from_secs(5);
-const DECISION_END: Duration = Duration::from_secs(6);
-const EFFECTS_END: Duration = Duration::from_millis(6500);
 
 /// Longest time for the call that ends the waiting state.
 const STATE_TIME: Duration = Duration::from_secs(1);
@@ -241,9 +238,7 @@ impl<P: Ports> Call<'_, P> {
                 self.check(&other, &lease).await;
             }
         };
-        if self.time.until(EFFECTS_END, effects).await.is_err() {
-            tracing::warn!(event = "effects_timed_out", %lock, "effects of the grant are left to the sweep");
-        }
+        self.deps.finish_in_call(&self.time, lock, effects).await;
     }
 
     /// Ends the waiting state with `response`. Otherwise the state would wait for its whole interval, so

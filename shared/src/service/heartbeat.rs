@@ -1,7 +1,8 @@
 //! heartbeat: renews a lease, or fails because it is lost.
 
 use super::alerts::About;
-use super::{Deps, Ports, protection};
+use super::{DECISION_END, Deps, PROTECTION_END, Ports};
+use crate::clock::CallTime;
 use crate::contract::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
 use crate::domain::{LockKey, Outcome, Renew, TaskToken, Timestamp, rfc3339};
 use crate::error::Error;
@@ -28,12 +29,14 @@ pub async fn run<P: Ports>(
     deps: &Deps<P>,
     mut request: CheckedHeartbeat,
 ) -> Result<HeartbeatResponse, Error> {
+    let time = CallTime::start(deps.clock());
     if let Some(token) = &mut request.renew.beat {
-        *token = deps.executions.seal(&request.lock, token).await?;
+        let sealed = deps.executions.seal(&request.lock, token);
+        *token = time.until(DECISION_END, sealed).await??;
     }
     let CheckedHeartbeat { lock, renew, .. } = &request;
     let command = renew.clone().into();
-    let result = deps.execute(lock, &command).await;
+    let result = deps.execute_in_call(&time, lock, &command).await?;
     let now = deps.now();
     let outcome = match result {
         Ok(outcome) => outcome,
@@ -48,15 +51,17 @@ pub async fn run<P: Ports>(
     };
     let (holder, token) = (&renew.holder, renew.token);
     match outcome {
-        Outcome::Renewed { expires_at } => Ok(renewed(deps, &request, expires_at, now).await),
+        Outcome::Renewed { expires_at } => {
+            Ok(renewed(deps, &request, &time, (expires_at, now)).await)
+        }
         Outcome::Reinstated { expires_at } => {
             tracing::warn!(event = "reinstated", %lock, %holder, %token, "the execution was redriven: its grant is reinstated");
-            Ok(renewed(deps, &request, expires_at, now).await)
+            Ok(renewed(deps, &request, &time, (expires_at, now)).await)
         }
         Outcome::Frozen { note, expires_at } => {
             let event = about(lock, renew, now).frozen(&note);
             deps.events.publish(vec![event]).await;
-            Ok(renewed(deps, &request, expires_at, now).await)
+            Ok(renewed(deps, &request, &time, (expires_at, now)).await)
         }
         Outcome::Yielded { evidence } => {
             report_lost(deps, lock, renew, &evidence, now).await;
@@ -64,7 +69,8 @@ pub async fn run<P: Ports>(
         }
         Outcome::Ended => {
             tracing::info!(event = "already_released", %lock, %holder, %token, "nothing left to renew");
-            end_own_state(&deps.executions, lock, renew.beat.as_ref()).await?;
+            let ended = end_own_state(&deps.executions, lock, renew.beat.as_ref());
+            time.until(PROTECTION_END, ended).await??;
             Ok(HeartbeatResponse::Ended)
         }
         other => unreachable!("a heartbeat never results in {other:?}"),
@@ -75,8 +81,8 @@ pub async fn run<P: Ports>(
 async fn renewed<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedHeartbeat,
-    end: Timestamp,
-    now: Timestamp,
+    time: &CallTime<'_, P::Clock>,
+    (end, now): (Timestamp, Timestamp),
 ) -> HeartbeatResponse {
     let CheckedHeartbeat { lock, renew, .. } = request;
     let Renew { holder, token, .. } = renew;
@@ -84,7 +90,7 @@ async fn renewed<P: Ports>(
     deps.metrics.report(lock, now, &[(Metric::Renewed, 1.0)]);
     tracing::info!(event = "renewed", %lock, %holder, %token, expires_at, "renewed");
     let protection = match &request.protect {
-        Some(task) => Some(protection::protect(&deps.tasks, lock, task, end, now).await),
+        Some(task) => Some(deps.protection(time, lock).renew(task, end, now).await),
         None => None,
     };
     HeartbeatResponse::Renewed {

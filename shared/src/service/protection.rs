@@ -2,6 +2,8 @@
 //!
 //! It is best effort: the answer of ECS never fails a renewal or a release.
 
+use super::{PROTECTION_END, Ports};
+use crate::clock::CallTime;
 use crate::contract::Protection;
 use crate::domain::{LockKey, TaskArn, Timestamp, rfc3339};
 use crate::tasks::{PROTECTION_MAX, ProtectionAnswer, Tasks, TasksError};
@@ -9,25 +11,38 @@ use crate::tasks::{PROTECTION_MAX, ProtectionAnswer, Tasks, TasksError};
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;
 
-/// Protects `task` until `end`, in whole minutes: after a crash it stays protected for at most a
-/// minute after its lease.
-pub async fn protect<T: Tasks>(
-    tasks: &T,
-    lock: &LockKey,
-    task: &TaskArn,
-    end: Timestamp,
-    now: Timestamp,
-) -> Protection {
-    let minutes = minutes_until(end, now);
-    let answer = tasks.protect(task, Some(minutes)).await;
-    let expected = Timestamp::from_millis(now.millis() + u64::from(minutes) * MINUTE);
-    report(lock, task, answer, expected)
+/// The protection that goes with the permits of one lock, in one call.
+pub(super) struct TaskProtection<'a, P: Ports> {
+    pub(super) tasks: &'a P::Tasks,
+    pub(super) time: &'a CallTime<'a, P::Clock>,
+    pub(super) lock: &'a LockKey,
 }
 
-/// Ends the protection of `task`.
-pub async fn unprotect<T: Tasks>(tasks: &T, lock: &LockKey, task: &TaskArn) -> Protection {
-    let answer = tasks.protect(task, None).await;
-    report(lock, task, answer, Timestamp::MAX)
+impl<P: Ports> TaskProtection<'_, P> {
+    /// Protects `task` until `end`, in whole minutes: after a crash it stays protected for at most a
+    /// minute after its lease.
+    pub(super) async fn renew(&self, task: &TaskArn, end: Timestamp, now: Timestamp) -> Protection {
+        let minutes = minutes_until(end, now);
+        let answer = self.update(task, Some(minutes)).await;
+        let expected = Timestamp::from_millis(now.millis() + u64::from(minutes) * MINUTE);
+        report(self.lock, task, answer, expected)
+    }
+
+    /// Ends the protection of `task`.
+    pub(super) async fn end(&self, task: &TaskArn) -> Protection {
+        let answer = self.update(task, None).await;
+        report(self.lock, task, answer, Timestamp::MAX)
+    }
+
+    async fn update(
+        &self,
+        task: &TaskArn,
+        minutes: Option<u16>,
+    ) -> Result<ProtectionAnswer, TasksError> {
+        let answer = self.tasks.protect(task, minutes);
+        let in_time = self.time.until(PROTECTION_END, answer).await;
+        in_time.unwrap_or_else(|late| Err(TasksError::Unavailable(late.to_string())))
+    }
 }
 
 /// Rounded up, and at least one: ECS takes whole minutes only.

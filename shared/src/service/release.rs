@@ -1,7 +1,8 @@
 //! release-lock: releases a permit, ends the state that renewed its lease, hands over to the next
 //! waiter.
 
-use super::{Deps, Ports, protection};
+use super::{Deps, Ports};
+use crate::clock::CallTime;
 use crate::contract::{CheckedRelease, ReleaseRequest, ReleaseResponse};
 use crate::domain::Outcome;
 use crate::error::Error;
@@ -35,10 +36,12 @@ pub async fn run<P: Ports>(
         command,
         protect,
     } = request;
-    let outcome = deps.carry_out(&lock, &command).await?;
+    let time = CallTime::start(deps.clock());
+    let outcome = deps.execute_in_call(&time, &lock, &command).await?;
+    let outcome = outcome.map_err(|error| Error::of_command(&lock, error))?;
     // Also for a run that had lost its permit: its work has ended.
     let protection = match &protect {
-        Some(task) => Some(protection::unprotect(&deps.tasks, &lock, task).await),
+        Some(task) => Some(deps.protection(&time, &lock).end(task).await),
         None => None,
     };
     match outcome {

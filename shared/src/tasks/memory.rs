@@ -85,6 +85,11 @@ impl MemoryTasks {
         self.faults.every(call, error);
     }
 
+    /// Leaves every call from now on without a response.
+    pub fn silence(&self) {
+        self.faults.silence();
+    }
+
     /// Makes all calls succeed again.
     pub fn heal(&self) {
         self.faults.heal();
@@ -109,7 +114,7 @@ impl MemoryTasks {
 
 impl Tasks for MemoryTasks {
     async fn of_group(&self, work: &TaskSet, group: &str) -> Result<Vec<Task>, TasksError> {
-        self.faults.strike(&TasksCall::OfGroup)?;
+        self.faults.strike(&TasksCall::OfGroup).await?;
         let inner = lock(&self.inner);
         let found = inner.placed.iter().filter(|placed| {
             let same_family = work.family.is_none() || placed.work.family == work.family;
@@ -120,7 +125,7 @@ impl Tasks for MemoryTasks {
     }
 
     async fn describe(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
-        self.faults.strike(&TasksCall::Describe)?;
+        self.faults.strike(&TasksCall::Describe).await?;
         let inner = lock(&self.inner);
         let mut placed = inner.placed.iter();
         let found = placed.find(|placed| placed.task.arn == task.as_str());
@@ -128,7 +133,7 @@ impl Tasks for MemoryTasks {
     }
 
     async fn stop(&self, cluster: &str, task_arn: &str, reason: &str) -> Result<(), TasksError> {
-        self.faults.strike(&TasksCall::Stop)?;
+        self.faults.strike(&TasksCall::Stop).await?;
         lock(&self.inner).stops.push(StopOfTask {
             cluster: cluster.to_owned(),
             task_arn: task_arn.to_owned(),
@@ -143,7 +148,7 @@ impl Tasks for MemoryTasks {
         task: &TaskArn,
         minutes: Option<u16>,
     ) -> Result<ProtectionAnswer, TasksError> {
-        self.faults.strike(&TasksCall::Protect)?;
+        self.faults.strike(&TasksCall::Protect).await?;
         let mut inner = lock(&self.inner);
         inner.wishes.push((task.clone(), minutes));
         if let Some((reason, detail)) = inner.refusal.clone() {
