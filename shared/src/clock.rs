@@ -62,6 +62,8 @@ impl<'a, C: Clock> CallTime<'a, C> {
         work: impl Future<Output = T>,
     ) -> Result<T, OutOfTime> {
         let age = Duration::from_millis(self.clock.now().millis_since(self.start));
+        // On the heap: a call nests several of them, and the compiler has a limit for futures in futures.
+        let work = Box::pin(work);
         let output = within(self.clock, limit.saturating_sub(age), work).await;
         output.map_err(|_| OutOfTime(limit))
     }
