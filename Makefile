@@ -1,7 +1,7 @@
 # Every verb of the project. A laptop and CI run the same ones.
 
 STACK     := tests/stack/lockstack
-FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions reaper
+FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions reaper operate
 TOOLS     := $(or $(LOCKSTEP_CACHE),$(HOME)/.cache/lockstep)/bin
 # All of the workspace, always: each other choice of crates and features is another build of the SDKs.
 TESTS     := cargo test --quiet --workspace --all-features

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 LAMBDA = Path(__file__).resolve().parent.parent / "target" / "lambda"
-FUNCTIONS = ["acquire-lock", "heartbeat", "release-lock", "check-running-executions", "reaper"]
+FUNCTIONS = ["acquire-lock", "heartbeat", "release-lock", "check-running-executions", "reaper", "operate"]
 
 
 class RuntimeApi(HTTPServer):

@@ -15,17 +15,20 @@ pub enum Key {
     MetricsPerLock,
     /// Name or ARN of the event bus that receives the events; default `default`.
     EventBus,
+    /// `true` refuses acts that write; default `false`. Set for view.
+    ReadOnly,
     /// Lowest log level: error, warn, info, debug or trace; default info.
     Log,
 }
 
 impl Key {
     /// All keys.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Table,
         Self::RunRetentionDays,
         Self::MetricsPerLock,
         Self::EventBus,
+        Self::ReadOnly,
         Self::Log,
     ];
 
@@ -37,6 +40,7 @@ impl Key {
             Self::RunRetentionDays => "LOCKSTEP_RUN_RETENTION_DAYS",
             Self::MetricsPerLock => "LOCKSTEP_METRICS_PER_LOCK",
             Self::EventBus => "LOCKSTEP_EVENT_BUS",
+            Self::ReadOnly => "LOCKSTEP_READ_ONLY",
             Self::Log => "LOCKSTEP_LOG",
         }
     }
@@ -53,6 +57,8 @@ pub struct Config {
     pub metrics_per_lock: bool,
     /// Name or ARN of the event bus that receives the events.
     pub event_bus: String,
+    /// Whether acts that write are refused.
+    pub read_only: bool,
 }
 
 /// The faults of the environment.
@@ -92,12 +98,16 @@ impl Config {
                 Seconds::of(0)
             }
         };
-        let per_lock = lookup(Key::MetricsPerLock.name()).unwrap_or_else(|| "false".into());
-        let metrics_per_lock = per_lock == "true";
-        if !matches!(per_lock.as_str(), "true" | "false") {
-            let name = Key::MetricsPerLock.name();
-            faults.push(format!("{name} is {per_lock:?}, but must be true or false"));
-        }
+        let mut switch = |key: Key| {
+            let (name, given) = (key.name(), lookup(key.name()));
+            let given = given.unwrap_or_else(|| "false".into());
+            if !matches!(given.as_str(), "true" | "false") {
+                faults.push(format!("{name} is {given:?}, but must be true or false"));
+            }
+            given == "true"
+        };
+        let metrics_per_lock = switch(Key::MetricsPerLock);
+        let read_only = switch(Key::ReadOnly);
         let event_bus = lookup(Key::EventBus.name()).filter(|name| !name.is_empty());
         match table {
             Some(table) if faults.is_empty() => Ok(Self {
@@ -105,6 +115,7 @@ impl Config {
                 run_retention,
                 metrics_per_lock,
                 event_bus: event_bus.unwrap_or_else(|| "default".into()),
+                read_only,
             }),
             _ => Err(ConfigError(faults)),
         }
@@ -140,7 +151,7 @@ mod tests {
         let config = Config::from_lookup(only_table).unwrap();
 
         assert_eq!(config.run_retention.get(), 14 * 86_400);
-        assert!(!config.metrics_per_lock);
+        assert!(!config.metrics_per_lock && !config.read_only);
     }
 
     #[test]
@@ -148,12 +159,15 @@ mod tests {
         let bad = |key: &str| match key {
             "LOCKSTEP_RUN_RETENTION_DAYS" => Some("0".to_owned()),
             "LOCKSTEP_METRICS_PER_LOCK" => Some("yes".to_owned()),
+            "LOCKSTEP_READ_ONLY" => Some("1".to_owned()),
             _ => None,
         };
 
         let text = Config::from_lookup(bad).unwrap_err().to_string();
 
-        for part in r#"LOCKSTEP_TABLE LOCKSTEP_RUN_RETENTION_DAYS "0" "yes""#.split(' ') {
+        for part in r#"LOCKSTEP_TABLE LOCKSTEP_RUN_RETENTION_DAYS LOCKSTEP_READ_ONLY "0" "yes" "1""#
+            .split(' ')
+        {
             assert!(text.contains(part), "{part} not in: {text}");
         }
     }

@@ -6,6 +6,8 @@
 
 mod acquire;
 mod acquired;
+mod act;
+mod acted;
 mod answer;
 mod error_name;
 mod event_kind;
@@ -17,6 +19,7 @@ mod protect;
 mod release;
 mod running;
 mod trigger;
+mod view;
 mod work;
 
 pub use acquire::{AcquireRequest, CheckedAcquire, Redrive};
@@ -24,6 +27,12 @@ pub use acquired::{
     AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
     Skipped,
 };
+pub use act::{
+    ActRequest, CheckedAct, CheckedDropWaiter, CheckedEvict, CheckedHistory, CheckedList,
+    CheckedMode, DropWaiterRequest, EvictRequest, HistoryRequest, HistoryScope, ListRequest,
+    ModeRequest, Scope, ShowRequest, Surface,
+};
+pub use acted::{ActResponse, EvictResponse, EvictStatus, FailedLock, ModeResponse};
 pub use answer::held_by;
 pub use error_name::ErrorName;
 pub use event_kind::{EventKind, SOURCE};
@@ -35,4 +44,8 @@ pub use protect::{Protection, ServiceTask};
 pub use release::{CheckedRelease, ReleaseOutcome, ReleaseRequest, ReleaseResponse};
 pub use running::{Ahead, CheckRunningRequest, CheckRunningResponse, CheckedRunning};
 pub use trigger::Trigger;
+pub use view::{
+    ClosedView, EndingView, ExecutionView, HistoryEntry, HistoryResponse, HolderView, ListResponse,
+    LockState, LockSummary, ShowResponse, TaskView, WaiterView,
+};
 pub use work::WorkPlace;

@@ -41,8 +41,8 @@ mod tests;
 
 pub use child::{child_arn, child_name, child_stem, parse_child};
 pub use command::{
-    Acquire, AuditNote, Command, Evict, Freeze, MarkEnding, NoteTask, Recover, RecoveryBasis,
-    Release, Renew, Settle, Stop, StopReason, Suspect, WhenFull,
+    Acquire, AuditNote, Command, DropUnread, Evict, Freeze, MarkEnding, NoteTask, Recover,
+    RecoveryBasis, Release, Renew, Settle, Stop, StopEvicted, StopReason, Suspect, WhenFull,
 };
 pub use decide::{decide, refused_by_run};
 pub use execution::{ExecutionDescription, ExecutionEnd, ExecutionState};

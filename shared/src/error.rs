@@ -69,6 +69,15 @@ impl Error {
         Self::new(ErrorName::Unavailable, text)
     }
 
+    /// `Lockstep.LockHeld` for the eviction of `holder`, which shows the sign of life `why`.
+    #[must_use]
+    pub fn still_alive(lock: &LockKey, holder: &HolderId, why: &str) -> Self {
+        let text = format!(
+            "lock {lock}: {holder} is alive: {why}; send force: true to stop its work and take its permit"
+        );
+        Self::new(ErrorName::LockHeld, text)
+    }
+
     /// Converts a refusal that the caller did not request as data.
     #[must_use]
     pub fn of_refusal(lock: &LockKey, refusal: Refusal) -> Self {

@@ -11,6 +11,7 @@ pub mod alerts;
 pub mod check_running;
 mod effects;
 pub mod heartbeat;
+pub mod operate;
 mod ports;
 mod protection;
 pub mod reap;

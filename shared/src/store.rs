@@ -84,6 +84,38 @@ pub trait LockStore: Send + Sync {
     ) -> impl Future<Output = Result<DuePage, StoreError>> + Send;
 }
 
+/// What an operator reads beside single locks.
+pub trait LockIndex: LockStore {
+    /// The locks whose name begins with `prefix`, in the order of their names: up to `most` of
+    /// them, 1 to [`LOCKS_PAGE`], from behind `after`.
+    ///
+    /// Not strongly consistent: a lock may be missing for a moment after its first write. A lock
+    /// that was last written by a version without this index is missing until its next write.
+    fn locks(
+        &self,
+        prefix: &str,
+        after: Option<&LockKey>,
+        most: usize,
+    ) -> impl Future<Output = Result<LocksPage, StoreError>> + Send;
+
+    /// The acts on `lock` within the retention, oldest first: pauses, resumptions, freezes and
+    /// evictions of waiters (strongly consistent). An entry that cannot be read is skipped and
+    /// logged.
+    fn acts(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Run>, StoreError>> + Send;
+}
+
+/// Most locks on one page of [`LockIndex::locks`].
+pub const LOCKS_PAGE: usize = 100;
+
+/// One page of the index of all locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocksPage {
+    /// The locks, by name.
+    pub locks: Vec<LockKey>,
+    /// Whether there are locks behind the last one.
+    pub more: bool,
+}
+
 /// One page of a lock's history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryPage {
@@ -235,6 +267,21 @@ impl<S: LockStore> LockStore for &S {
         after: Option<&DueLock>,
     ) -> impl Future<Output = Result<DuePage, StoreError>> + Send {
         (**self).due(shard, until, after)
+    }
+}
+
+impl<S: LockIndex> LockIndex for &S {
+    fn locks(
+        &self,
+        prefix: &str,
+        after: Option<&LockKey>,
+        most: usize,
+    ) -> impl Future<Output = Result<LocksPage, StoreError>> + Send {
+        (**self).locks(prefix, after, most)
+    }
+
+    fn acts(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Run>, StoreError>> + Send {
+        (**self).acts(lock)
     }
 }
 

@@ -6,7 +6,9 @@ use lockstep::domain::{
     Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
 use lockstep::store::memory::MemoryStore;
-use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError, shard};
+use lockstep::store::{
+    Commit, DueLock, DuePage, HistoryPage, LockIndex, LockStore, LocksPage, StoreError, shard,
+};
 use serde_json::Value;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -34,6 +36,8 @@ pub(crate) struct Faulty<'a> {
     responses: AtomicU32,
     /// Whether a request got no response.
     is_silent: AtomicBool,
+    /// The side item of this waiter cannot be read.
+    damaged: Option<WaiterId>,
 }
 
 impl<'a> Faulty<'a> {
@@ -50,6 +54,15 @@ impl<'a> Faulty<'a> {
             released: Mutex::default(),
             responses: AtomicU32::new(u32::MAX),
             is_silent: AtomicBool::new(false),
+            damaged: None,
+        }
+    }
+
+    /// The side item of `waiter` cannot be read.
+    pub(crate) fn damaged_waiter(functions: &'a Functions, waiter: WaiterId) -> Self {
+        Self {
+            damaged: Some(waiter),
+            ..Self::of(functions)
         }
     }
 
@@ -179,6 +192,13 @@ impl LockStore for Faulty<'_> {
         waiter: &WaiterId,
     ) -> Result<Option<Waiter>, StoreError> {
         self.respond().await;
+        if self.damaged.as_ref() == Some(waiter) {
+            return Err(StoreError::Corrupt {
+                item: format!("{lock} waiter#{waiter}"),
+                attribute: "permits".into(),
+                problem: "is missing".into(),
+            });
+        }
         self.table.load_waiter(lock, waiter).await
     }
 
@@ -199,6 +219,21 @@ impl LockStore for Faulty<'_> {
             page.unreadable = self.unreadable;
         }
         Ok(page)
+    }
+}
+
+impl LockIndex for Faulty<'_> {
+    async fn locks(
+        &self,
+        prefix: &str,
+        after: Option<&LockKey>,
+        most: usize,
+    ) -> Result<LocksPage, StoreError> {
+        self.table.locks(prefix, after, most).await
+    }
+
+    async fn acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
+        self.table.acts(lock).await
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::schema::assert_keeps_schema;
 use lockstep::clock::{Clock, ManualClock};
+use lockstep::contract::{EventKind, Surface};
 use lockstep::domain::{
     Command, FencingToken, LockKey, LockRecord, Outcome, Run, RunId, RunKey, Seconds, TaskToken,
     Timestamp,
@@ -12,9 +13,9 @@ use lockstep::events::EventDetail;
 use lockstep::events::memory::MemoryEvents;
 use lockstep::executions::memory::MemoryExecutions;
 use lockstep::protocol::Protocol;
-use lockstep::service::{Deps, acquire, check_running, heartbeat, reap, release};
-use lockstep::store::LockStore;
+use lockstep::service::{Deps, acquire, check_running, heartbeat, operate, reap, release};
 use lockstep::store::memory::MemoryStore;
+use lockstep::store::{LockIndex, LockStore};
 use lockstep::tasks::memory::MemoryTasks;
 use lockstep::telemetry::{MetricSink, Metrics};
 use serde::Serialize;
@@ -132,6 +133,22 @@ impl Functions {
         checked("check-running-executions", &event, answer)
     }
 
+    pub(crate) async fn operate(&self, event: Value) -> Answer {
+        self.operate_on(&self.store, event).await
+    }
+
+    pub(crate) async fn operate_on<S: LockIndex>(&self, store: S, event: Value) -> Answer {
+        let deps = self.deps_on(store);
+        let answer = operate::handle(&deps, Surface::Operate, event.clone()).await;
+        checked("operate", &event, answer)
+    }
+
+    pub(crate) async fn view(&self, event: Value) -> Answer {
+        let deps = self.deps_on(&self.store);
+        let answer = operate::handle(&deps, Surface::View, event.clone()).await;
+        checked("operate", &event, answer)
+    }
+
     /// Carries out a command that no function offers, and what it leads to.
     pub(crate) async fn command(&self, lock: &str, command: Command) -> Outcome {
         let deps = self.deps_on(&self.store);
@@ -209,7 +226,8 @@ impl Drop for Functions {
         for event in self.events.published() {
             let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
             assert_keeps_schema("event.detail.json", &detail);
-            assert!(event.holder.is_some(), "{detail}");
+            let of_lock = [EventKind::LockPaused, EventKind::LockResumed].contains(&event.kind);
+            assert!(event.holder.is_some() || of_lock, "{detail}");
             assert!(
                 !event.reason.is_empty() && !event.advice.is_empty(),
                 "{detail}"

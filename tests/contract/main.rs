@@ -1,6 +1,7 @@
 //! The contract: what goes in, what comes out, and that all who speak it agree.
 
 mod agreement;
+mod bad_act;
 mod bad_check;
 mod bad_event;
 mod bad_grant;
@@ -12,12 +13,14 @@ mod closed;
 mod cut_off;
 mod duplicates;
 mod ending;
+mod evict;
 mod faulty;
 mod functions;
 mod glossary;
 mod inside;
 mod leases;
 mod lost_task;
+mod operate;
 mod ownership;
 mod progress;
 mod protection;
@@ -37,6 +40,7 @@ mod stopping;
 mod sweep;
 mod sweep_bounds;
 mod turns;
+mod view;
 mod waiting;
 mod waiting_responses;
 mod workflow_work;

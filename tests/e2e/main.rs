@@ -15,6 +15,7 @@ mod lease;
 mod limits;
 mod lost_events;
 mod one_success;
+mod operate;
 mod outage;
 mod outcome;
 mod own_events;

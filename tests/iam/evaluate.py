@@ -16,7 +16,7 @@ def arn(service, resource):
 
 
 def calls(outputs, fixture):
-    """By name: the service, the operation and its arguments. None of them reaches anything that exists."""
+    """By name: the service, the operation and its arguments. None of them changes anything that exists."""
     table, machine = outputs["LockTableName"], outputs["ExclusiveRunStateMachineArn"].rpartition(":")[2]
     own, other = (arn("states", f"execution:{name}:{unique()}") for name in (machine, "somebody-elses"))
     # An execution that exclusive-run has started, of any state machine.
@@ -30,6 +30,8 @@ def calls(outputs, fixture):
     due = {"TableName": table, "IndexName": "due", "KeyConditionExpression": "shard = :shard",
            "ExpressionAttributeValues": {":shard": {"S": "0"}}}
 
+    locks = {**due, "IndexName": "locks", "KeyConditionExpression": "lockShard = :shard"}
+
     def event(source):
         return {"Entries": [{"Source": source, "DetailType": "x", "Detail": "{}", "EventBusName": bus}]}
 
@@ -41,6 +43,7 @@ def calls(outputs, fixture):
         "get the token key": ["dynamodb", "get_item", {"TableName": table, "Key": TOKEN_KEY}],
         "query": ["dynamodb", "query", query],
         "query the index": ["dynamodb", "query", due],
+        "query all locks": ["dynamodb", "query", locks],
         "scan": ["dynamodb", "scan", {"TableName": table}],
         "delete the table": ["dynamodb", "delete_table", {"TableName": unique()}],
         "end a state": ["stepfunctions", "send_task_success", {"taskToken": unique(), "output": "{}"}],
@@ -67,6 +70,8 @@ def calls(outputs, fixture):
                            {"cluster": cluster, "tasks": [task], "protectionEnabled": False}],
         "put an own event": ["events", "put_events", event("lockstep")],
         "put another event": ["events", "put_events", event("aws.imitation")],
+        "invoke view": ["lambda", "invoke", {"FunctionName": outputs["ViewFunctionArn"], "Payload": "{}"}],
+        "invoke operate": ["lambda", "invoke", {"FunctionName": outputs["OperateFunctionArn"], "Payload": "{}"}],
         "invoke acquire-lock": ["lambda", "invoke", {"FunctionName": unique()}],
         "assume a role": ["sts", "assume_role", {"RoleArn": arn("iam", "role/none"), "RoleSessionName": "iam"}],
         "list functions": ["lambda", "list_functions", {}],
@@ -86,14 +91,20 @@ MAY = {
     "release-lock": FUNCTION | {"protect a task"},
     "reaper": FUNCTION | RECOVERY | {"query the index"},
     "check-running-executions": {"list runs", "list others"},
+    "operate": FUNCTION | RECOVERY | {"query", "query all locks"},
+    "view": {"get", "query", "query all locks", "describe a run", "describe another", "describe a child",
+             "describe a task", "list tasks"},
     "exclusive-run": {"start a guarded workflow", "describe a child", "stop a child", "describe a task definition",
                       "describe a task", "stop a task"},
     "a container": ITEMS | {"describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
     "a reader of jobs": {"get", "query", "query the index", "describe a task"},
+    "a viewer": {"invoke view"},
+    "an operator": {"invoke view", "invoke operate"},
 }
 FUNCTIONS = {"acquire-lock": "AcquireLockFunctionArn", "heartbeat": "HeartbeatFunctionArn",
              "release-lock": "ReleaseLockFunctionArn", "reaper": "ReaperFunctionArn",
-             "check-running-executions": "CheckRunningExecutionsFunctionArn"}
+             "check-running-executions": "CheckRunningExecutionsFunctionArn", "view": "ViewFunctionArn",
+             "operate": "OperateFunctionArn"}
 
 
 def stack_outputs(name):
@@ -117,6 +128,8 @@ def roles(outputs, fixture):
     yield "exclusive-run", client("stepfunctions").describe_state_machine(stateMachineArn=machine)["roleArn"]
     yield "a container", fixture["InsideTaskRoleArn"]
     yield "a reader of jobs", reader_role(outputs["JobsPolicyArn"])
+    yield "an operator", reader_role(outputs["OperatorPolicyArn"])
+    yield "a viewer", reader_role(outputs["ViewerPolicyArn"])
 
 
 def main():

@@ -7,6 +7,7 @@ mod failures;
 mod fixture;
 mod heartbeat_requests;
 mod history;
+mod locks_index;
 mod lost_queue;
 mod lost_responses;
 mod ports;

@@ -47,6 +47,8 @@ pub(crate) enum Action {
     Pause,
     Resume,
     Evict(Who),
+    /// The operator has a holder stopped, to take its permit then.
+    StopEvicted(Who),
     /// An execution that died at work goes on, so many seconds later.
     Redrive(Who, u64),
     /// A second later it asks again whether the work of its last attempt has ended.

@@ -4,8 +4,8 @@ use crate::state::Who;
 use crate::world::{Plan, World, at};
 use lockstep::domain::{
     Acquire, AuditNote, Command, Evict, FencingToken, Lease, MarkEnding, Permits, Recover,
-    RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, StateMachineArn, TaskSet,
-    TaskToken, Terms, WhenFull, Work,
+    RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, StateMachineArn, StopEvicted,
+    TaskSet, TaskToken, Terms, WhenFull, Work,
 };
 use lockstep::testing;
 
@@ -92,6 +92,15 @@ impl World {
     pub(crate) fn evict(&self, who: Who) -> Command {
         let (holder, audit) = (self.holder(who).clone(), self.audit_note());
         Command::Evict(Evict { holder, audit })
+    }
+
+    /// The stop of a holder under its grant with `token`.
+    pub(crate) fn stop_evicted(&self, who: Who, token: FencingToken) -> Command {
+        Command::StopEvicted(StopEvicted {
+            holder: self.holder(who).clone(),
+            token,
+            audit: self.audit_note(),
+        })
     }
 }
 

@@ -196,7 +196,13 @@ impl World {
         }
         actions.push(Action::Pause);
         for (who, (holder, id)) in self.names.iter().enumerate() {
-            if record.holders.contains_key(holder) || record.queue.contains_key(id) {
+            let (holds, waits) = (
+                record.holders.contains_key(holder),
+                record.queue.contains_key(id),
+            );
+            if holds && self.stops_evicted {
+                actions.push(Action::StopEvicted(who));
+            } else if holds || waits {
                 actions.push(Action::Evict(who));
             }
         }

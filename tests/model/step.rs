@@ -6,7 +6,7 @@ use crate::services::Sighting;
 use crate::state::{LATE, Phase, Slot, State, Who, Work};
 use crate::watch::Rule;
 use crate::world::{World, at};
-use lockstep::domain::{Command, FencingToken, Lease, Outcome, RunOutcome, Timestamp};
+use lockstep::domain::{Command, FencingToken, HolderId, Lease, Outcome, RunOutcome, Timestamp};
 use lockstep::protocol::Done;
 use std::sync::Arc;
 
@@ -69,7 +69,9 @@ impl World {
                 state.left.idle_sweeps -= 1;
                 Self::make(state, Slot::Sweep(0), Command::Reschedule);
             }
-            Action::Pause | Action::Resume | Action::Evict(_) => self.give_order(state, action),
+            Action::Pause | Action::Resume | Action::Evict(_) | Action::StopEvicted(_) => {
+                self.give_order(state, action);
+            }
             Action::Redrive(who, later) => self.redrive(state, who, later),
             Action::GoOn(who) => {
                 state.tick += 1;
@@ -84,6 +86,7 @@ impl World {
         let command = match action {
             Action::Pause => Command::Pause(self.audit_note()),
             Action::Evict(who) => self.evict(who),
+            Action::StopEvicted(who) => self.stop_evicted(who, token_of(state, self.holder(who))),
             _ => Command::Resume(self.audit_note()),
         };
         Self::make(state, Slot::Operator, command);
@@ -228,6 +231,12 @@ impl World {
         execution.resuming = true;
         self.beat(state, who);
     }
+}
+
+/// The token of the holder's grant in the record.
+fn token_of(state: &State, holder: &HolderId) -> FencingToken {
+    let lease = state.record().and_then(|record| record.holders.get(holder));
+    lease.map_or(FencingToken::NONE, |lease| lease.token)
 }
 
 fn last_token(state: &State) -> Option<FencingToken> {

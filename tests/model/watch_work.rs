@@ -105,8 +105,8 @@ impl World {
         }
     }
 
-    /// The stop of a holder is committed: that takes a lease that is over, or a run that waits for
-    /// its place. One that has died while it waited counts until that is noticed.
+    /// The stop of a holder is committed: that takes a lease that is over, a run that waits for its
+    /// place, or an operator. One that has died while it waited counts until that is noticed.
     pub(crate) fn watch_sentence(
         &self,
         state: &mut State,
@@ -124,7 +124,7 @@ impl World {
             matches!(state.executions[by].phase, Phase::Waiting | Phase::Over(_))
                 && old.queue.contains_key(&self.names[by].1)
         });
-        if waits || !is_live(state, who, Some(lease)) {
+        if waits || lease.evicted.is_some() || !is_live(state, who, Some(lease)) {
             state.executions[who].sentenced = Some(lease.token);
         } else {
             state.broken.insert(Rule::LiveStopped);

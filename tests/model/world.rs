@@ -49,6 +49,8 @@ pub(crate) struct World {
     pub(crate) quick_checks: bool,
     /// Whether work that no state waits for may come to an end of its own before it is stopped.
     pub(crate) own_ends: bool,
+    /// Whether the operator has holders stopped, instead of taking their permits at once.
+    pub(crate) stops_evicted: bool,
     pub(crate) budget: Budget,
     pub(crate) mutant: Mutant,
     pub(crate) names: Vec<(HolderId, WaiterId)>,
@@ -112,6 +114,7 @@ impl World {
             quick_calls: false,
             quick_checks: false,
             own_ends: false,
+            stops_evicted: false,
             budget,
             mutant: Mutant::None,
             names: names.collect(),

@@ -160,6 +160,10 @@ impl Onlooker {
                 prop_assert!(!lives || replaced, "a live holder was stopped as silent");
                 self.stopped.insert(grant);
             }
+            // An operator has it stopped, whatever its lease is.
+            (Command::StopEvicted(evict), Ok(done)) if done.outcome == Outcome::Done => {
+                self.stopped.insert((evict.holder.clone(), evict.token));
+            }
             (Command::Renew(renew), Err(_)) => {
                 self.beliefs.remove(&(renew.holder.clone(), renew.token));
             }

@@ -95,6 +95,7 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
                 beat: None,
                 call: None,
                 replaced_by: None,
+                evicted: None,
                 suspect: None,
                 ending: None,
                 redrives: lease.redrives + 1,

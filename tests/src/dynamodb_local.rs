@@ -77,7 +77,7 @@ pub async fn client(endpoint: &str, retries: Retries) -> Client {
 }
 
 impl Table {
-    /// A new table with the keys and the index of the deployed one.
+    /// A new table with the keys and the indexes of the deployed one.
     ///
     /// # Panics
     /// When DynamoDB Local does not create it.
@@ -105,12 +105,14 @@ impl Table {
             .table_name(&self.name)
             .billing_mode(BillingMode::PayPerRequest)
             .set_key_schema(Some(keys("pk", "sk")))
-            .global_secondary_indexes(index("due", "shard", "dueAt"));
+            .global_secondary_indexes(index("due", "shard", "dueAt"))
+            .global_secondary_indexes(index("locks", "lockShard", "pk"));
         let text = ScalarAttributeType::S;
         for (name, of) in [
             ("pk", text.clone()),
             ("sk", text.clone()),
-            ("shard", text),
+            ("shard", text.clone()),
+            ("lockShard", text),
             ("dueAt", ScalarAttributeType::N),
         ] {
             let attribute = AttributeDefinition::builder()

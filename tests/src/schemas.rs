@@ -2,8 +2,8 @@
 //! events.
 
 use lockstep::contract::{
-    AcquireRequest, AcquireResponse, CheckRunningRequest, CheckRunningResponse, HeartbeatRequest,
-    HeartbeatResponse, ReleaseRequest, ReleaseResponse,
+    AcquireRequest, AcquireResponse, ActRequest, ActResponse, CheckRunningRequest,
+    CheckRunningResponse, HeartbeatRequest, HeartbeatResponse, ReleaseRequest, ReleaseResponse,
 };
 use lockstep::events::EventDetail;
 use schemars::{Schema, schema_for};
@@ -26,6 +26,8 @@ pub fn all() -> Vec<(&'static str, Schema)> {
             "check-running-executions.response.json",
             schema_for!(CheckRunningResponse),
         ),
+        ("operate.request.json", schema_for!(ActRequest)),
+        ("operate.response.json", schema_for!(ActResponse)),
         ("event.detail.json", schema_for!(EventDetail)),
     ]
 }

@@ -46,7 +46,7 @@ impl Ran {
             holder: holder.as_str().into(),
             fencing_token: run.token.number(),
             since: rfc3339(granted),
-            outcome: run.outcome().map_or("open", name),
+            outcome: run.outcome().map_or("open", RunOutcome::as_str),
             ended_at: run.end.as_ref().map(|end| rfc3339(end.at)),
             #[expect(clippy::cast_precision_loss, reason = "a run takes no thousand years")]
             held_seconds: run.end.as_ref().map(|end| held(end.at) as f64 / 1000.0),
@@ -58,20 +58,6 @@ impl Ran {
             job: job_of(holder).map(str::to_owned),
             run_key: run.run_key.as_ref().map(|key| key.as_str().into()),
         }
-    }
-}
-
-fn name(outcome: RunOutcome) -> &'static str {
-    match outcome {
-        RunOutcome::Succeeded => "succeeded",
-        RunOutcome::Failed => "failed",
-        RunOutcome::Lost => "lost",
-        RunOutcome::Recovered => "recovered",
-        RunOutcome::Evicted => "evicted",
-        RunOutcome::Replaced => "replaced",
-        RunOutcome::Paused => "paused",
-        RunOutcome::Resumed => "resumed",
-        RunOutcome::Frozen => "frozen",
     }
 }
 

@@ -10,7 +10,7 @@ pub enum ErrorName {
     /// The request breaks a rule. Nothing was written. Do not retry.
     InvalidRequest,
     /// No permit is free, and the overlap policy neither skips nor waits; or the last attempt of a
-    /// redriven run has not stopped yet.
+    /// redriven run has not stopped yet; or a holder that is to be evicted is alive.
     LockHeld,
     /// The lock's queue is at its bound.
     QueueFull,

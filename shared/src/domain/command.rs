@@ -39,8 +39,12 @@ pub enum Command {
     Resume(AuditNote),
     /// Takes a permit or a place in the queue away.
     Evict(Evict),
+    /// Commits the stop of a holder that an operator evicts.
+    StopEvicted(StopEvicted),
     /// Takes a place in the queue away, and never a permit.
     DropWaiter(Evict),
+    /// Takes a place in the queue away whose side item cannot be read.
+    DropUnread(DropUnread),
     /// Notes the task that a run ended with.
     NoteTask(NoteTask),
     /// Sets the time at which the lock is due for the sweep.
@@ -232,6 +236,28 @@ pub struct Evict {
     pub audit: AuditNote,
 }
 
+/// Commits the stop of a holder that an operator evicts: heartbeats are refused from then on, and the
+/// permit is free once the work has been confirmed to have stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StopEvicted {
+    /// The holder.
+    pub holder: HolderId,
+    /// The token of its grant.
+    pub token: FencingToken,
+    /// Who evicts, and why.
+    pub audit: AuditNote,
+}
+
+/// Takes a place in the queue away and deletes its side item unread. The waiting state is not ended:
+/// its holder and its task token are unknown.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DropUnread {
+    /// The short name of the waiter.
+    pub waiter: WaiterId,
+    /// Who drops it, and why.
+    pub audit: AuditNote,
+}
+
 /// Notes the task that a run ended with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NoteTask {
@@ -239,6 +265,14 @@ pub struct NoteTask {
     pub token: FencingToken,
     /// Its task.
     pub task: TaskEnd,
+}
+
+impl AuditNote {
+    /// The note with the name of the actor.
+    #[must_use]
+    pub fn signed(&self) -> String {
+        format!("{} (by {})", self.note, self.actor)
+    }
 }
 
 impl Acquire {
@@ -306,6 +340,8 @@ impl Command {
             | Self::Suspect(_)
             | Self::Stop(_)
             | Self::MarkEnding(_)
+            | Self::StopEvicted(_)
+            | Self::DropUnread(_)
             | Self::Settle(_)
             | Self::Reschedule => None,
             Self::DropWaiter(evict) => {

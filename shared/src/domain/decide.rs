@@ -47,6 +47,8 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::Pause(audit) => Ok(operator::pause(seen, audit, now)),
         Command::Resume(audit) => Ok(operator::resume(seen, audit, now)),
         Command::Evict(evict) => Ok(operator::evict(seen, evict, now)),
+        Command::StopEvicted(evict) => Ok(stop::evicted(seen, evict, now)),
+        Command::DropUnread(drop) => Ok(operator::drop_unread(seen, drop, now)),
         Command::DropWaiter(evict) => Ok(operator::drop_waiter(seen, evict, now)),
         Command::NoteTask(note) => Ok(recover::note_task(seen, note)),
         Command::Reschedule => Ok(reschedule(seen, now)),

@@ -53,6 +53,8 @@ pub struct Lease {
     pub call: Option<Call>,
     /// The run that replaces this holder, which is to be stopped.
     pub replaced_by: Option<HolderId>,
+    /// Why an operator evicts this holder, and who: its stop is committed.
+    pub evicted: Option<String>,
     /// When recovery marked the holder as a suspect: silent while its execution runs. A heartbeat
     /// clears it.
     pub suspect: Option<Timestamp>,
@@ -247,28 +249,30 @@ impl Lease {
         lease.run_until = self.run_until.map(whole);
         lease.stalls_at = self.no_progress.map(|most| now.plus(most));
         lease.replaced_by = None;
+        lease.evicted = None;
         lease.ending = None;
         lease
     }
 
     /// The lease of a holder that reports `redrives` redrives of its execution: its time limits
-    /// start again at `now`, and it is no longer ending.
+    /// start again at `now`, and it is no longer ending or evicted.
     #[must_use]
     pub fn redriven(&self, redrives: u32, now: Timestamp) -> Self {
         Self {
             redrives,
+            evicted: None,
             ending: None,
             ..self.excused(now)
         }
     }
 
     /// The lease of a holder that is no longer stale: its time limits start again at `now`. An
-    /// ending, a replacement and an unconfirmed hand-over stay.
+    /// ending, a replacement, an eviction and an unconfirmed hand-over stay.
     #[must_use]
     pub fn excused(&self, now: Timestamp) -> Self {
-        let Self { replaced_by, .. } = self;
         Self {
-            replaced_by: replaced_by.clone(),
+            replaced_by: self.replaced_by.clone(),
+            evicted: self.evicted.clone(),
             ending: self.ending,
             call: self.call.clone(),
             ..self.restarted(now)

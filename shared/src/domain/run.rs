@@ -67,6 +67,37 @@ pub enum RunOutcome {
     Frozen,
 }
 
+impl RunOutcome {
+    /// All outcomes.
+    pub const ALL: [Self; 9] = [
+        Self::Succeeded,
+        Self::Failed,
+        Self::Lost,
+        Self::Recovered,
+        Self::Evicted,
+        Self::Replaced,
+        Self::Paused,
+        Self::Resumed,
+        Self::Frozen,
+    ];
+
+    /// The outcome as the history and the responses spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Lost => "lost",
+            Self::Recovered => "recovered",
+            Self::Evicted => "evicted",
+            Self::Replaced => "replaced",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+            Self::Frozen => "frozen",
+        }
+    }
+}
+
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunEnd {

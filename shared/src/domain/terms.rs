@@ -61,6 +61,7 @@ impl Terms {
             beat: None,
             call: None,
             replaced_by: None,
+            evicted: None,
             suspect: None,
             ending: None,
             redrives: self.redrives,

@@ -232,10 +232,11 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         why,
     };
     if lease.is_stopped() {
-        let why = lease.replaced_by.as_ref().map_or_else(
-            || Staleness::Expired(lease.expires_at).to_string(),
-            |by| format!("replaced by {by}"),
-        );
+        let why = match (&lease.evicted, &lease.replaced_by) {
+            (Some(why), _) => format!("evicted: {why}"),
+            (None, Some(by)) => format!("replaced by {by}"),
+            (None, None) => Staleness::Expired(lease.expires_at).to_string(),
+        };
         return stop(Commitment::Done, why);
     }
     if let Some(by) = lease.replaced_by.as_ref().filter(|_| !evidence.gave_up) {

@@ -1,7 +1,9 @@
 //! The text of events: what happened, why, and what an operator can do.
 
 use crate::contract::{EventKind, Skipped, held_by};
-use crate::domain::{FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp, rfc3339};
+use crate::domain::{
+    AuditNote, FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp, rfc3339,
+};
 use crate::error::Error;
 use crate::events::{Event, WaitingState};
 
@@ -147,5 +149,26 @@ impl About<'_> {
             at: self.at,
             state: None,
         }
+    }
+}
+
+/// An operator paused or resumed a lock.
+#[must_use]
+pub fn mode_changed(lock: &LockKey, kind: EventKind, audit: &AuditNote, at: Timestamp) -> Event {
+    let advice = match kind {
+        EventKind::LockPaused => {
+            "resume the lock when the reason is gone: no run is granted until then"
+        }
+        _ => "nothing: the lock grants permits again",
+    };
+    Event {
+        kind,
+        lock: lock.clone(),
+        holder: None,
+        token: None,
+        reason: audit.signed(),
+        advice: advice.into(),
+        at,
+        state: None,
     }
 }

@@ -3,7 +3,7 @@
 use super::alerts::About;
 use super::{Deps, Ports};
 use crate::domain::{
-    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, TaskSet,
+    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, TaskArn, TaskSet,
 };
 use crate::events::Events;
 use crate::executions::Executions;
@@ -81,11 +81,19 @@ impl<P: Ports> RecoveryService<'_, P> {
         Ok(done.outcome == Outcome::Done)
     }
 
-    async fn describe(&self, arn: &ExecutionArn) -> ExecutionObservation {
+    pub(super) async fn describe(&self, arn: &ExecutionArn) -> ExecutionObservation {
         match self.deps.executions.describe(arn).await {
             Ok(Some(state)) => ExecutionObservation::Seen(state),
             Ok(None) => ExecutionObservation::Unknown,
             Err(error) => ExecutionObservation::Hidden(error.to_string()),
+        }
+    }
+
+    pub(super) async fn describe_task(&self, arn: &TaskArn) -> TaskObservation {
+        match self.deps.tasks.describe(arn).await {
+            Ok(Some(task)) => TaskObservation::Seen(task),
+            Ok(None) => TaskObservation::Unknown,
+            Err(error) => TaskObservation::Hidden(error.to_string()),
         }
     }
 
@@ -141,13 +149,7 @@ impl<P: Ports> RecoveryService<'_, P> {
                     Err(error) => Ownership::Hidden(error.to_string()),
                 })
             }
-            Request::DescribeTask(arn) => {
-                CheckAnswer::Task(match self.deps.tasks.describe(&arn).await {
-                    Ok(Some(task)) => TaskObservation::Seen(task),
-                    Ok(None) => TaskObservation::Unknown,
-                    Err(error) => TaskObservation::Hidden(error.to_string()),
-                })
-            }
+            Request::DescribeTask(arn) => CheckAnswer::Task(self.describe_task(&arn).await),
             Request::ListTasks(set, group) => CheckAnswer::Work(self.list(&set, &group).await),
             Request::DescribeWork(arn) => CheckAnswer::Work(self.describe_work(arn).await),
             Request::Execute(command) => {

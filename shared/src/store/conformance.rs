@@ -6,6 +6,7 @@
 
 mod due;
 mod history;
+mod index;
 mod judged;
 mod pages;
 mod records;
@@ -14,7 +15,7 @@ pub(crate) mod samples;
 mod sizes;
 mod waiters;
 
-use super::{Commit, LockStore};
+use super::{Commit, LockIndex, LockStore};
 use crate::domain::{Change, LockKey, LockRecord, Run, RunId, Waiter, WaiterId};
 
 /// Runs all cases against `store`. Locks get the prefix `unique`, so that a table can be used
@@ -22,7 +23,7 @@ use crate::domain::{Change, LockKey, LockRecord, Run, RunId, Waiter, WaiterId};
 ///
 /// # Panics
 /// If the store breaks a promise.
-pub async fn run_all<S: LockStore>(store: &S, unique: &str) {
+pub async fn run_all<S: LockIndex>(store: &S, unique: &str) {
     let bench = Bench { store, unique };
     records::a_record_is_created_only_once(&bench).await;
     records::an_assignment_to_no_record_conflicts_and_creates_nothing(&bench).await;
@@ -48,6 +49,9 @@ pub async fn run_all<S: LockStore>(store: &S, unique: &str) {
     waiters::a_failed_guard_keeps_the_waiter(&bench).await;
     due::only_locks_with_holders_or_waiters_are_due_and_from_their_time_on(&bench).await;
     due::the_due_locks_of_a_shard_come_page_by_page_longest_due_first(&bench).await;
+    index::every_lock_is_listed_whatever_its_state(&bench).await;
+    index::the_locks_of_a_prefix_come_page_by_page_by_name(&bench).await;
+    index::the_acts_on_a_lock_come_oldest_first(&bench).await;
     sizes::holders_of_any_visible_characters_keep_apart(&bench).await;
     sizes::the_largest_record_can_be_written_and_read(&bench).await;
 }

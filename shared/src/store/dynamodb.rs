@@ -8,6 +8,7 @@
 //!                sk = waiter#<short name> the side item of a waiter
 //!  pk = #token-key sk = key               the key that the functions seal task tokens with
 //!  index `due`:  shard, dueAt             records with holders or waiters, for the sweep
+//!  index `locks`: lockShard, pk           all records, for operators
 //! ```
 //!
 //! May depend on: domain, store, the AWS SDK. No AWS type leaves this folder.
@@ -19,11 +20,14 @@ mod guard;
 mod history;
 mod index;
 mod item;
+mod locks;
 mod reader;
 mod token_key;
 mod transaction;
 
-use super::{Commit, DueLock, DuePage, Found, HistoryPage, LockStore, StoreError};
+use super::{
+    Commit, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage, StoreError,
+};
 use crate::domain::{
     Assign, Change, FencingToken, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update,
     Waiter, WaiterId,
@@ -220,6 +224,21 @@ impl LockStore for DynamoStore {
         after: Option<&DueLock>,
     ) -> Result<DuePage, StoreError> {
         self.due_page(shard, until, after).await
+    }
+}
+
+impl LockIndex for DynamoStore {
+    async fn locks(
+        &self,
+        prefix: &str,
+        after: Option<&LockKey>,
+        most: usize,
+    ) -> Result<LocksPage, StoreError> {
+        self.locks_page(prefix, after, most).await
+    }
+
+    async fn acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
+        self.all_acts(lock).await
     }
 }
 

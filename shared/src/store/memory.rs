@@ -1,6 +1,9 @@
 //! A table in memory: the reference for the DynamoDB store.
 
-use super::{Commit, DUE_PAGE, DueLock, DuePage, Found, HistoryPage, LockStore, StoreError, shard};
+use super::{
+    Commit, DUE_PAGE, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage,
+    StoreError, shard,
+};
 use crate::domain::{
     Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
@@ -162,6 +165,31 @@ impl LockStore for MemoryStore {
             next,
             ..DuePage::default()
         })
+    }
+}
+
+impl LockIndex for MemoryStore {
+    async fn locks(
+        &self,
+        prefix: &str,
+        after: Option<&LockKey>,
+        most: usize,
+    ) -> Result<LocksPage, StoreError> {
+        let all = self.lock();
+        let of_prefix = all.iter().filter(|(lock, items)| {
+            items.record.is_some() && lock.as_str().starts_with(prefix) && Some(*lock) > after
+        });
+        let mut locks: Vec<_> = of_prefix.map(|(lock, _)| lock.clone()).collect();
+        let more = locks.len() > most;
+        locks.truncate(most);
+        Ok(LocksPage { locks, more })
+    }
+
+    async fn acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
+        let runs = self.items(lock).runs.into_iter();
+        // Acts are ordered by the version that they wrote.
+        let acts = runs.filter(|(id, _)| matches!(id, RunId::Act(_)));
+        Ok(acts.map(|(_, run)| run).collect())
     }
 }
 

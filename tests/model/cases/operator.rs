@@ -9,9 +9,16 @@ worlds! {
         "then: dismiss who is sent away, then: wake, then: wake again";
 
     fn a_waiter_that_is_sent_away_or_held_up_costs_no_other_its_turn:
-        1, [REFUSE, QUEUE, QUEUE], may { orders: 2 } => 87663,
+        1, [REFUSE, QUEUE, QUEUE], may { orders: 2 } => 87682,
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: wake";
+
+    /// No permit is free while the work of the evicted one runs, and none is lost.
+    fn an_eviction_of_a_living_run_frees_its_permit_when_its_work_has_stopped:
+        1, [QUEUE, QUEUE], may { orders: 1, crashes: 1 },
+        with { stops_evicted: true, quick_checks: true } => 10126,
+        "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
+        "then: dismiss who is sent away, then: wake, then: wake again";
 
     fn an_eviction_frees_one_permit_of_two:
         2, [REFUSE, QUEUE, QUEUE], may { orders: 1 } => 65014,

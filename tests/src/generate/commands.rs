@@ -4,9 +4,9 @@ use super::{
     HOLDERS, KEYS, RETENTION, coin, holder, key, length, run_key, stale, task_token, time,
 };
 use lockstep::domain::{
-    Acquire, AuditNote, Command, Evict, FencingToken, Freeze, HolderId, LeaseVersion, LockRecord,
-    MarkEnding, Permits, Recover, RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds,
-    Settle, Stop, StopReason, Suspect, Terms, WhenFull,
+    Acquire, AuditNote, Command, DropUnread, Evict, FencingToken, Freeze, HolderId, LeaseVersion,
+    LockRecord, MarkEnding, Permits, Recover, RecoveryBasis, Release, Renew, RunKey, RunOutcome,
+    Seconds, Settle, Stop, StopEvicted, StopReason, Suspect, Terms, WaiterId, WhenFull,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -74,8 +74,12 @@ pub enum Act {
     Freeze,
     /// An operator takes the permit or the place in the queue away.
     Evict,
+    /// An operator has the run stopped, to take its permit then.
+    StopEvicted,
     /// The place in the queue is taken away.
     DropWaiter,
+    /// The same, of a waiter whose side item cannot be read.
+    DropUnread,
 }
 
 impl Act {
@@ -141,14 +145,27 @@ impl Act {
                 note: "silent".into(),
                 retention: RETENTION,
             }),
-            Self::Evict => Command::Evict(Evict {
+            Self::Evict | Self::StopEvicted | Self::DropWaiter | Self::DropUnread => {
+                self.order(holder, token)
+            }
+        }
+    }
+
+    /// What an operator orders about `holder`.
+    fn order(self, holder: HolderId, token: FencingToken) -> Command {
+        let audit = audit_note();
+        match self {
+            Self::StopEvicted => Command::StopEvicted(StopEvicted {
                 holder,
-                audit: audit_note(),
+                token,
+                audit,
             }),
-            Self::DropWaiter => Command::DropWaiter(Evict {
-                holder,
-                audit: audit_note(),
+            Self::DropWaiter => Command::DropWaiter(Evict { holder, audit }),
+            Self::DropUnread => Command::DropUnread(DropUnread {
+                waiter: WaiterId::of(&holder),
+                audit,
             }),
+            _ => Command::Evict(Evict { holder, audit }),
         }
     }
 }
@@ -175,7 +192,9 @@ pub fn act() -> impl Strategy<Value = Act> {
         1 => coin().prop_map(Act::Settle),
         1 => Just(Act::Freeze),
         1 => Just(Act::Evict),
+        1 => Just(Act::StopEvicted),
         1 => Just(Act::DropWaiter),
+        1 => Just(Act::DropUnread),
     ]
 }
 

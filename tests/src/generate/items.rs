@@ -95,7 +95,8 @@ fn lease() -> impl Strategy<Value = Lease> {
     );
     let doubts = (
         option::weighted(0.2, time()),
-        option::weighted(0.2, (time(), any::<bool>())),
+        // Of a holder that is ending: whether its stop is committed, and whether by an operator.
+        option::weighted(0.2, (time(), any::<(bool, bool)>())),
         0..3_u32,
     );
     (time(), length(), bounds, stale(), states, (whose, doubts)).prop_map(
@@ -124,8 +125,11 @@ fn lease() -> impl Strategy<Value = Lease> {
                 since,
             }),
             replaced_by: by.map(holder),
+            evicted: ending
+                .filter(|(_, of)| *of == (true, true))
+                .map(|_| "broken (by operator)".into()),
             suspect,
-            ending: ending.map(|(since, stopped)| Ending {
+            ending: ending.map(|(since, (stopped, _))| Ending {
                 since,
                 cause: match stopped {
                     true => EndingCause::Stopped,

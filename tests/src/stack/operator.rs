@@ -20,6 +20,7 @@ impl Stack {
             run_retention: DAY,
             metrics_per_lock: false,
             event_bus: "default".into(),
+            read_only: false,
         };
         lockstep::aws::deps(&sdk, &config)
     }

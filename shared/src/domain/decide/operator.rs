@@ -3,8 +3,9 @@
 use super::builder::TransitionBuilder;
 use super::ended;
 use crate::domain::{
-    AuditNote, Dismissal, Effect, Evict, HolderId, LockRecord, Mode, Outcome, Permits, Run, RunEnd,
-    RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, Timestamp, Transition, WaiterId,
+    AuditNote, Dismissal, DropUnread, Effect, Evict, HolderId, LockRecord, Mode, Outcome, Permits,
+    Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, Timestamp,
+    Transition, WaiterId,
 };
 
 /// The history entry of an act that writes `next`, under the version of `next`.
@@ -23,7 +24,7 @@ pub(super) fn act(next: &LockRecord, actor: &HolderId, end: RunEnd) -> (RunGuard
 pub(super) fn pause(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
     let record = seen.record.clone();
     let mut next = record.unwrap_or_else(|| LockRecord::new(Permits::ONE));
-    let note = signed(audit);
+    let note = audit.signed();
     if next.mode == (Mode::Paused { note: note.clone() }) {
         return Transition::unchanged(Outcome::Unchanged);
     }
@@ -65,7 +66,7 @@ pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transitio
         let audit = &evict.audit;
         let end = ended(
             RunOutcome::Evicted,
-            Some(signed(audit)),
+            Some(audit.signed()),
             audit.retention,
             now,
         );
@@ -92,9 +93,38 @@ pub(super) fn drop_waiter(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Tra
     let gone = item.map(|waiter| Effect::Dismiss(waiter.clone(), Dismissal::Evicted));
     builder.effects.extend(gone);
     let mut transition = builder.finish(Outcome::Freed { outcome: None }, now);
-    let entry = entry(&transition, &evict.audit, RunOutcome::Evicted, now);
+    let audit = about_waiter(&evict.audit, evict.holder.as_str());
+    let entry = entry(&transition, &audit, RunOutcome::Evicted, now);
     transition.runs.extend(entry);
     transition
+}
+
+/// Takes the place in the queue of a waiter whose side item is missing or damaged. A damaged
+/// one at the head of the queue keeps the holder from its release and the others from their turn.
+pub(super) fn drop_unread(seen: &Snapshot, drop: &DropUnread, now: Timestamp) -> Transition {
+    let queued = seen.record.as_ref();
+    let queued = queued.filter(|record| record.queue.contains_key(&drop.waiter));
+    let Some(record) = queued else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let mut builder = TransitionBuilder::of(record);
+    builder.leave_queue(&drop.waiter, None);
+    if builder.next.can_grant(now) && !builder.next.queue.is_empty() {
+        builder.effects.push(Effect::HandOver);
+    }
+    let mut transition = builder.finish(Outcome::Freed { outcome: None }, now);
+    let audit = about_waiter(&drop.audit, drop.waiter.as_str());
+    let entry = entry(&transition, &audit, RunOutcome::Evicted, now);
+    transition.runs.extend(entry);
+    transition
+}
+
+/// The note of an act on a waiter names it, because the entry has the actor as its holder.
+fn about_waiter(audit: &AuditNote, waiter: &str) -> AuditNote {
+    AuditNote {
+        note: format!("waiter {waiter}: {}", audit.note),
+        ..audit.clone()
+    }
 }
 
 fn entry(
@@ -103,12 +133,8 @@ fn entry(
     outcome: RunOutcome,
     now: Timestamp,
 ) -> Vec<(RunGuard, RunWrite)> {
-    let end = ended(outcome, Some(signed(audit)), audit.retention, now);
+    let end = ended(outcome, Some(audit.signed()), audit.retention, now);
     let next = transition.next.iter();
     next.map(|next| act(next, &audit.actor, end.clone()))
         .collect()
-}
-
-fn signed(audit: &AuditNote) -> String {
-    format!("{} (by {})", audit.note, audit.actor)
 }

@@ -30,8 +30,9 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
         (RecoveryBasis::Unconfirmed, _) if lease.call.is_none() => {
             return Transition::unchanged(Outcome::Unchanged);
         }
-        (RecoveryBasis::Expired, _) => (RunOutcome::Lost, evidence),
         (RecoveryBasis::Seen, _) if recover.succeeded => (RunOutcome::Succeeded, evidence),
+        _ if let Some(by) = &lease.evicted => (RunOutcome::Evicted, format!("{by}; {evidence}")),
+        (RecoveryBasis::Expired, _) => (RunOutcome::Lost, evidence),
         (RecoveryBasis::Seen, Some(by)) => {
             let evidence = format!("replaced by {by}; {evidence}");
             (RunOutcome::Replaced, evidence)

@@ -2,7 +2,7 @@
 
 use crate::domain::{
     Ending, EndingCause, FencingToken, HolderId, Lease, LeaseVersion, LockRecord, MarkEnding,
-    Outcome, Snapshot, Stop, StopReason, Suspect, Timestamp, Transition, WaiterId,
+    Outcome, Snapshot, Stop, StopEvicted, StopReason, Suspect, Timestamp, Transition, WaiterId,
 };
 
 /// Marks a holder whose lease is over while its execution runs. A heartbeat clears the mark.
@@ -47,6 +47,22 @@ pub(super) fn commit(seen: &Snapshot, stop: &Stop, now: Timestamp) -> Transition
         &stop.holder,
         ending(lease, EndingCause::Stopped, now),
     )
+}
+
+/// Commits the stop of a holder that an operator evicts, whatever its lease is. A repetition changes
+/// nothing.
+pub(super) fn evicted(seen: &Snapshot, evict: &StopEvicted, now: Timestamp) -> Transition {
+    let Some((record, lease)) = held(seen, &evict.holder, evict.token) else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    if lease.is_stopped() && lease.evicted.is_some() {
+        return Transition::unchanged(Outcome::Done);
+    }
+    let stopped = Lease {
+        evicted: Some(evict.audit.signed()),
+        ..ending(lease, EndingCause::Stopped, now)
+    };
+    changed(record, &evict.holder, stopped)
 }
 
 /// Marks a holder as ending: its work is being stopped.

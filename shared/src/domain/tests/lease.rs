@@ -19,6 +19,7 @@ fn marked() -> Lease {
             since: at(90),
         }),
         replaced_by: Some(holder("b")),
+        evicted: Some("broken (by ops)".into()),
         suspect: Some(at(165)),
         ending: Some(Ending {
             since: at(170),
@@ -133,6 +134,7 @@ fn a_run_that_is_started_again_has_its_whole_time_and_nothing_against_it() {
         call: None,
         suspect: None,
         replaced_by: None,
+        evicted: None,
         ending: None,
         ..marked()
     };
@@ -145,6 +147,7 @@ fn an_excused_run_has_its_whole_time_and_keeps_what_others_decided() {
 
     let expected = Lease {
         replaced_by: marked().replaced_by,
+        evicted: marked().evicted,
         ending: marked().ending,
         call: marked().call,
         ..marked().restarted(at(1000))

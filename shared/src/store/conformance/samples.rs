@@ -99,6 +99,7 @@ pub(super) fn full_lease(number: u64) -> Lease {
             since: at(2500),
         }),
         replaced_by: Some(holder("z")),
+        evicted: Some("broken (by ops)".into()),
         suspect: Some(at(3000)),
         ending: Some(Ending {
             since: at(3500),

@@ -4,14 +4,13 @@
 //! version may add some under the same schema number.
 
 use super::item::{
-    Attributes, ENDINGS, FROZEN, OPEN, OUTCOMES, PAUSED, RECORD, SCHEMA, STALE, STATES, run_name,
-    waiter_name,
+    Attributes, ENDINGS, FROZEN, OPEN, PAUSED, RECORD, SCHEMA, STALE, STATES, run_name, waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
     Call, Ending, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode, Permits, Run,
-    RunEnd, RunId, RunKey, StalePolicy, StateMachineArn, TaskEnd, TaskSet, TaskToken, Terms,
-    Ticket, Waiter, WaiterId, Work,
+    RunEnd, RunId, RunKey, RunOutcome, StalePolicy, StateMachineArn, TaskEnd, TaskSet, TaskToken,
+    Terms, Ticket, Waiter, WaiterId, Work,
 };
 use crate::store::StoreError;
 
@@ -103,12 +102,13 @@ fn run_end(reader: &Reader<'_>) -> Result<Option<RunEnd>, StoreError> {
             Err(reader.corrupt(name, "is there without an outcome"))
         });
     };
-    let outcome = OUTCOMES.iter().find(|(_, known)| *known == word);
-    let words = OUTCOMES.map(|(_, word)| word).join(", ");
-    let (outcome, _) =
+    let mut all = RunOutcome::ALL.into_iter();
+    let outcome = all.find(|known| known.as_str() == word);
+    let words = RunOutcome::ALL.map(RunOutcome::as_str).join(", ");
+    let outcome =
         outcome.ok_or_else(|| reader.corrupt("outcome", format!("is not one of {words}")))?;
     Ok(Some(RunEnd {
-        outcome: *outcome,
+        outcome,
         at: reader.time("endedAt")?,
         retain_until: reader.time("retainUntil")?,
         evidence: reader.text_if_any("evidence")?.map(str::to_owned),
@@ -151,6 +151,7 @@ fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
         beat: task_token(reader)?,
         call: call.transpose()?,
         replaced_by: holder_if_any(reader, "replacedBy")?,
+        evicted: reader.text_if_any("evicted")?.map(str::to_owned),
         suspect: reader.time_if_any("suspectAt")?,
         ending: ending(reader)?,
         redrives: redrives(reader)?,

@@ -69,12 +69,20 @@ impl Expression {
     }
 }
 
-/// The update expression of `assigns` to `lock`. Every update moves `version` up by one.
+/// The update expression of `assigns` to `lock`. Every update moves `version` up by one, and puts
+/// a record that was written before the index of all locks existed into it.
 pub(super) fn update(lock: &LockKey, assigns: &[Assign], e: &mut Expression) -> String {
     let (version, one) = (e.path(&["version"]), e.number(1));
+    let (indexed, of) = (
+        e.path(&[item::LOCK_SHARD]),
+        e.value(item::shard_value(shard(lock))),
+    );
     let mut parts = Parts {
         lock,
-        set: vec![format!("{version} = {version} + {one}")],
+        set: vec![
+            format!("{version} = {version} + {one}"),
+            format!("{indexed} = {of}"),
+        ],
         remove: Vec::new(),
     };
     for assign in assigns {

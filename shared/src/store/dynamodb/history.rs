@@ -45,15 +45,69 @@ impl DynamoStore {
             next: last.map(|key| token(lock, key)).transpose()?,
         })
     }
+
+    /// All acts, oldest first. The number in their keys has no fixed length, so DynamoDB's order is
+    /// another one.
+    pub(super) async fn all_acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
+        let mut acts = Vec::new();
+        let mut start = None;
+        loop {
+            let mut expression = Expression::default();
+            let (of, which) = (expression.path(&["pk"]), expression.path(&["sk"]));
+            let (name, of_acts) = (expression.text(lock.as_str()), expression.text(item::ACT));
+            let (names, values) = expression.into_parts();
+            let sent = self
+                .client
+                .query()
+                .table_name(&self.table)
+                .key_condition_expression(format!(
+                    "{of} = {name} AND begins_with({which}, {of_acts})"
+                ))
+                .set_expression_attribute_names(names)
+                .set_expression_attribute_values(values)
+                .set_exclusive_start_key(start)
+                .consistent_read(true)
+                .send()
+                .await;
+            let page = sent.map_err(|failure| store_error(&failure))?;
+            let read = page.items().iter();
+            acts.extend(read.filter_map(|item| readable_act(lock, item)));
+            start = page.last_evaluated_key.filter(|key| !key.is_empty());
+            if start.is_none() {
+                acts.sort_by_key(|(version, _)| *version);
+                return Ok(acts.into_iter().map(|(_, act)| act).collect());
+            }
+        }
+    }
 }
 
-/// The run of an entry; `None` for a damaged one, which must not hide the others.
+/// The entry of a run; `None` for a damaged one, which must not hide the others.
 fn readable(lock: &LockKey, item: &Attributes) -> Option<Run> {
     let run = token(lock, item).and_then(|token| decode::run(lock, &RunId::Token(token), item));
-    if let Err(error) = &run {
+    unless_damaged(lock, run)
+}
+
+/// The entry of an act, under its version; `None` for a damaged one.
+fn readable_act(lock: &LockKey, item: &Attributes) -> Option<(u64, Run)> {
+    let name = format!("{lock}/{}", item::ACT);
+    let reader = Reader::new(&name, item);
+    let version = reader.text("sk").and_then(|sort| {
+        let number = sort.strip_prefix(item::ACT);
+        let number = number.and_then(|number| number.parse().ok());
+        number.ok_or_else(|| reader.corrupt("sk", "does not end with a version"))
+    });
+    let act = version.and_then(|version| {
+        let run = decode::run(lock, &RunId::Act(version), item);
+        run.map(|run| (version, run))
+    });
+    unless_damaged(lock, act)
+}
+
+fn unless_damaged<T>(lock: &LockKey, entry: Result<T, StoreError>) -> Option<T> {
+    if let Err(error) = &entry {
         tracing::error!(event = "history_entry_skipped", %lock, %error, "the history skips an entry that it cannot read");
     }
-    run.ok()
+    entry.ok()
 }
 
 /// The token in the key of an entry.

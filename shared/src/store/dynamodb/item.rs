@@ -1,8 +1,8 @@
 //! Records, runs and waiters as items: names, keys, values.
 
 use crate::domain::{
-    EndingCause, Lease, LockKey, LockRecord, Mode, Run, RunId, RunOutcome, Seconds, StalePolicy,
-    Timestamp, Waiter, WaiterId, Work,
+    EndingCause, Lease, LockKey, LockRecord, Mode, Run, RunId, Seconds, StalePolicy, Timestamp,
+    Waiter, WaiterId, Work,
 };
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -15,25 +15,19 @@ pub(super) type Attributes = HashMap<String, AttributeValue>;
 pub(super) const SCHEMA: u64 = 1;
 /// The sweep's index: only records with holders or waiters have its two attributes.
 pub(super) const INDEX: &str = "due";
+/// The index of all locks, by shard and name.
+pub(super) const LOCKS_INDEX: &str = "locks";
+/// The partition key of [`LOCKS_INDEX`], which only records have: the lock's shard. It is set with
+/// every write and never changes, so only the first write of a record writes to the index.
+pub(super) const LOCK_SHARD: &str = "lockShard";
 pub(super) const OPEN: &str = "open";
 pub(super) const PAUSED: &str = "paused";
 pub(super) const FROZEN: &str = "frozen";
 pub(super) const RECORD: &str = "lock";
 /// Prefix of the sort key of a run; its token follows.
 pub(super) const RUN_OF_TOKEN: &str = "run#token/";
-
-/// How a run ended, as it is written.
-pub(super) const OUTCOMES: [(RunOutcome, &str); 9] = [
-    (RunOutcome::Succeeded, "succeeded"),
-    (RunOutcome::Failed, "failed"),
-    (RunOutcome::Lost, "lost"),
-    (RunOutcome::Recovered, "recovered"),
-    (RunOutcome::Evicted, "evicted"),
-    (RunOutcome::Replaced, "replaced"),
-    (RunOutcome::Paused, "paused"),
-    (RunOutcome::Resumed, "resumed"),
-    (RunOutcome::Frozen, "frozen"),
-];
+/// Prefix of the sort key of an act; the version that it wrote follows.
+pub(super) const ACT: &str = "run#act/";
 
 /// What happens to a stale holder, as it is written; a missing attribute means the first.
 pub(super) const STALE: [(StalePolicy, &str); 3] = [
@@ -84,7 +78,8 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     let queue = tickets.map(|(id, ticket)| (id.to_string(), integer(ticket.number())));
     let (mode, note) = mode_words(&record.mode);
     let due = record.due.map(|due| number(due.millis()));
-    let shard = record.due.map(|_| shard_value(shard(lock)));
+    let of_shard = shard_value(shard(lock));
+    let shard = record.due.map(|_| of_shard.clone());
     let mut item = record_key(lock);
     item.extend(named([
         ("schema", number(SCHEMA)),
@@ -97,6 +92,7 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
         ("queue", AttributeValue::M(queue.collect())),
         ("notBefore", number(record.not_before.millis())),
         ("mode", text(mode)),
+        (LOCK_SHARD, of_shard),
     ]));
     item.extend(given([
         ("note", note.map(text)),
@@ -118,7 +114,7 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 /// The attributes of a lease, with `None` for those that it lacks. Lengths are in milliseconds
 /// because DynamoDB adds numbers but does not multiply them: a renewal is
 /// `expiresAt = now + leaseMs`.
-pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 23] {
+pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 24] {
     let millis = |time: Option<Timestamp>| time.map(|time| number(time.millis()));
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
@@ -145,6 +141,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         ("taskToken", beat),
         ("call", call),
         ("replacedBy", replaced_by),
+        ("evicted", lease.evicted.as_deref().map(text)),
         ("suspectAt", millis(lease.suspect)),
         ("endingAt", millis(lease.ending.map(|ending| ending.since))),
         ("ending", ending.map(text)),
@@ -226,7 +223,7 @@ pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec
         ("holder", Some(text(run.holder.as_str()))),
         ("token", Some(number(run.token.number()))),
         ("runKey", run.run_key.as_ref().map(|key| text(key.as_str()))),
-        ("outcome", end.map(|end| text(outcome_word(end.outcome)))),
+        ("outcome", end.map(|end| text(end.outcome.as_str()))),
         ("endedAt", end.map(|end| number(end.at.millis()))),
         ("retainUntil", retain_until.map(number)),
         ("ttl", retain_until.map(|time| number(time.div_ceil(1000)))),
@@ -262,11 +259,6 @@ pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec
         }
     }
     (has, has_not)
-}
-
-pub(super) fn outcome_word(outcome: RunOutcome) -> &'static str {
-    let word = OUTCOMES.iter().find(|(known, _)| *known == outcome);
-    word.map_or("", |(_, word)| word)
 }
 
 fn ending_word(cause: EndingCause) -> &'static str {
@@ -312,7 +304,7 @@ pub(super) fn run_name(id: &RunId) -> String {
     match id {
         RunId::Key(key) => format!("run#key/{}", key.as_str()),
         RunId::Token(token) => format!("{RUN_OF_TOKEN}{token}"),
-        RunId::Act(version) => format!("run#act/{version}"),
+        RunId::Act(version) => format!("{ACT}{version}"),
     }
 }
 

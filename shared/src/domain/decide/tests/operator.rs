@@ -2,8 +2,9 @@
 
 use super::scene::{Scene, at, audit_note, holder};
 use crate::domain::{
-    Command, Dismissal, Effect, Evict, Mode, Outcome, Refusal, RunId, RunOutcome, Seconds,
-    Snapshot, StalePolicy, WaiterId, WhenFull, decide,
+    Command, Dismissal, DropUnread, Effect, Evict, FencingToken, Mode, Outcome, RecoveryBasis,
+    Refusal, RunId, RunOutcome, Seconds, Snapshot, StalePolicy, StopEvicted, WaiterId, WhenFull,
+    decide,
 };
 
 #[test]
@@ -207,4 +208,77 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
         let after = &scene.record().holders[&holder("a")];
         assert_eq!(*after != before, anew, "{stale:?}, {most} s");
     }
+}
+
+fn stop_evicted(name: &str, token: FencingToken) -> Command {
+    Command::StopEvicted(StopEvicted {
+        holder: holder(name),
+        token,
+        audit: audit_note("hangs"),
+    })
+}
+
+#[test]
+fn a_holder_that_is_evicted_alive_keeps_its_permit_until_it_is_seen_to_have_stopped() {
+    for (basis, second) in [(RecoveryBasis::Seen, 3), (RecoveryBasis::Expired, 90)] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        let token = scene.token("a");
+        scene.queue("b", 1).unwrap();
+
+        let done = scene.carry_out(&stop_evicted("a", token), 2).unwrap();
+        let again = scene.carry_out(&stop_evicted("a", token), 2).unwrap();
+        let beat = scene.renew("a", token, 2);
+
+        assert_eq!(
+            (done.outcome, again.outcome),
+            (Outcome::Done, Outcome::Done)
+        );
+        assert_eq!(again.next, None, "a repetition writes nothing");
+        assert!(matches!(beat, Err(Refusal::LeaseLost { .. })), "{beat:?}");
+        assert_eq!(scene.holders(), ["a"]);
+        scene.recover("a", basis, second).unwrap();
+        assert_eq!(scene.holders(), ["b"]);
+        let end = scene.history(token).unwrap().end.clone().unwrap();
+        assert_eq!(end.outcome, RunOutcome::Evicted, "{basis:?}");
+        let evidence = end.evidence.unwrap();
+        let said = "hangs (by arn:aws:iam::1:user/op); the execution is ABORTED";
+        assert_eq!(evidence, said);
+    }
+}
+
+#[test]
+fn a_grant_that_is_over_is_not_evicted() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let before = scene.record().clone();
+
+    let other = FencingToken::from_number(1);
+    let done = scene.carry_out(&stop_evicted("a", other), 2).unwrap();
+
+    assert_eq!(done.outcome, Outcome::Unchanged);
+    assert_eq!(*scene.record(), before);
+}
+
+#[test]
+fn a_waiter_whose_item_cannot_be_read_leaves_and_the_next_one_gets_its_turn() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    scene.queue("b", 1).unwrap();
+    scene.queue("c", 1).unwrap();
+    // As a release leaves it that could not read the item of b.
+    scene.items.record.as_mut().unwrap().holders.clear();
+    let id = WaiterId::of(&holder("b"));
+    let drop = Command::DropUnread(DropUnread {
+        waiter: id.clone(),
+        audit: audit_note("damaged"),
+    });
+
+    let done = scene.carry_out(&drop, 2).unwrap();
+    let again = scene.carry_out(&drop, 2).unwrap();
+
+    assert_eq!(done.effects, [Effect::HandOver]);
+    assert_eq!(scene.line(), ["c"]);
+    assert!(!scene.items.waiters.contains_key(&id));
+    assert_eq!(again.outcome, Outcome::Unchanged);
+    let act = &scene.items.runs[&RunId::Act(scene.record().version)];
+    let note = act.end.clone().unwrap().evidence.unwrap();
+    assert_eq!(note, format!("waiter {id}: damaged (by {})", act.holder));
 }

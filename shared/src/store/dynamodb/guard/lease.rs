@@ -36,6 +36,7 @@ pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expressio
         "container",
         "stateMachine",
         "replacedBy",
+        "evicted",
         "ending",
         "parent",
     ];

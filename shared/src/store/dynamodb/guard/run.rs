@@ -1,7 +1,7 @@
 //! The guards of run items.
 
 use super::super::expression::Expression;
-use super::super::item::{OUTCOMES, SCHEMA, outcome_word};
+use super::super::item::SCHEMA;
 use super::term::{all, is_type, missing, missing_or, number_is};
 use crate::domain::{FencingToken, RunGuard, RunOutcome, Timestamp};
 
@@ -26,16 +26,21 @@ pub(in super::super) fn run_condition(guard: RunGuard, e: &mut Expression) -> St
 }
 
 fn any_outcome(e: &mut Expression) -> String {
-    let words = OUTCOMES.map(|(_, word)| e.text(word)).join(", ");
+    let words = RunOutcome::ALL
+        .map(|outcome| e.text(outcome.as_str()))
+        .join(", ");
     format!("{} IN ({words})", e.path(&["outcome"]))
 }
 
 /// An ended run that leaves its key free: it did not succeed, or its success is past its retention.
 fn over(now: Timestamp, e: &mut Expression) -> String {
     let outcome = e.path(&["outcome"]);
-    let others = OUTCOMES.iter().skip(1).map(|(_, word)| e.text(word));
+    let others = RunOutcome::ALL
+        .iter()
+        .skip(1)
+        .map(|outcome| e.text(outcome.as_str()));
     let others = others.collect::<Vec<_>>().join(", ");
-    let succeeded = e.text(outcome_word(RunOutcome::Succeeded));
+    let succeeded = e.text(RunOutcome::Succeeded.as_str());
     let (retain, now) = (e.path(&["retainUntil"]), e.number(now.millis()));
     let mut clauses = vec![
         is_type(e, &["token"], "N"),

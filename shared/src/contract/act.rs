@@ -1,0 +1,203 @@
+//! Requests of operate and view: one act each.
+
+mod evict;
+mod history;
+mod list;
+mod scope;
+
+pub use evict::{CheckedDropWaiter, CheckedEvict, DropWaiterRequest, EvictRequest};
+pub use history::{CheckedHistory, HistoryRequest, HistoryScope};
+pub use list::{CheckedList, ListRequest, ShowRequest};
+pub use scope::{CheckedMode, ModeRequest, Scope};
+
+use super::parse::{InvalidRequest, parse, quoted, text};
+use crate::domain::{AuditNote, HolderId, Invalid, LockKey, Seconds};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A request of operate or view. People write it, so unknown fields are refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(tag = "act", rename_all = "kebab-case")]
+pub enum ActRequest {
+    /// Lists locks.
+    List(ListRequest),
+    /// Shows one lock.
+    Show(ShowRequest),
+    /// Lists the runs of a lock that have ended, and the acts on it.
+    History(HistoryRequest),
+    /// Closes locks to new grants.
+    Pause(ModeRequest),
+    /// Opens locks.
+    Resume(ModeRequest),
+    /// Takes the permit of a holder.
+    Evict(EvictRequest),
+    /// Takes a waiter out of the queue.
+    DropWaiter(DropWaiterRequest),
+}
+
+/// A checked [`ActRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckedAct {
+    /// Lists locks.
+    List(CheckedList),
+    /// Shows one lock.
+    Show(LockKey),
+    /// Lists the history of a lock, or of the locks of a prefix.
+    History(CheckedHistory),
+    /// Closes locks to new grants.
+    Pause(CheckedMode),
+    /// Opens locks.
+    Resume(CheckedMode),
+    /// Takes the permit of a holder.
+    Evict(CheckedEvict),
+    /// Takes a waiter out of the queue.
+    DropWaiter(CheckedDropWaiter),
+}
+
+/// Which of the two functions handles a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// view, which only reads.
+    View,
+    /// operate.
+    Operate,
+}
+
+/// Most locks or runs in one response.
+pub(super) const LIMIT_MAX: i64 = 100;
+
+/// Locks or runs in one response, if the request does not say.
+const LIMIT_DEFAULT: i64 = 50;
+
+impl ActRequest {
+    /// Reads and checks a request to `surface`. The history keeps an act for `retention`.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`] for a missing, unknown or wrongly typed field, for the first field that
+    /// breaks its rule, and for an act that `surface` does not have.
+    pub fn read(
+        json: Value,
+        surface: Surface,
+        retention: Seconds,
+    ) -> Result<CheckedAct, InvalidRequest> {
+        let mut fields: Map<String, Value> = parse(json)?;
+        let act = fields.remove("act").unwrap_or_default();
+        let rest = Value::Object(fields);
+        let known = act.as_str().filter(|act| surface.acts().contains(act));
+        // Each act is read by itself: serde loses the path of a field below a tag.
+        match known {
+            Some("list") => parse::<ListRequest>(rest)?.check().map(CheckedAct::List),
+            Some("show") => {
+                let request = parse::<ShowRequest>(rest)?;
+                text("lock", &request.lock, LockKey::new).map(CheckedAct::Show)
+            }
+            Some("history") => parse::<HistoryRequest>(rest)?
+                .check()
+                .map(CheckedAct::History),
+            Some("pause") => parse::<ModeRequest>(rest)?
+                .check_pause(retention)
+                .map(CheckedAct::Pause),
+            Some("resume") => parse::<ModeRequest>(rest)?
+                .check_resume(retention)
+                .map(CheckedAct::Resume),
+            Some("evict") => parse::<EvictRequest>(rest)?
+                .check(retention)
+                .map(CheckedAct::Evict),
+            Some("drop-waiter") => parse::<DropWaiterRequest>(rest)?
+                .check(retention)
+                .map(CheckedAct::DropWaiter),
+            _ => Err(unknown(&act, surface)),
+        }
+    }
+}
+
+impl Surface {
+    /// Its acts, in the order of the reference.
+    #[must_use]
+    pub const fn acts(self) -> &'static [&'static str] {
+        match self {
+            Self::View => &["list", "show", "history"],
+            Self::Operate => &[
+                "list",
+                "show",
+                "history",
+                "pause",
+                "resume",
+                "evict",
+                "drop-waiter",
+            ],
+        }
+    }
+}
+
+fn unknown(act: &Value, surface: Surface) -> InvalidRequest {
+    let given = match act {
+        Value::Null => "missing".to_owned(),
+        Value::String(text) => quoted(text),
+        other => other.to_string(),
+    };
+    let acts = surface.acts().join(", ");
+    let rule = match surface {
+        Surface::Operate => format!("one of {acts}"),
+        Surface::View => format!("one of {acts}: view only reads, and operate has the other acts"),
+    };
+    InvalidRequest::new("act", given, rule)
+}
+
+/// Checks who acts, and why.
+fn audit(actor: &str, note: &str, retention: Seconds) -> Result<AuditNote, InvalidRequest> {
+    Ok(AuditNote {
+        actor: text("actor", actor, HolderId::new)?,
+        note: text("note", note, note_text)?,
+        retention,
+    })
+}
+
+fn note_text(note: String) -> Result<String, Invalid> {
+    let rule = "1 to 500 characters, with no control character among them";
+    let fits = (1..=500).contains(&note.chars().count()) && !note.chars().any(char::is_control);
+    if fits {
+        Ok(note)
+    } else {
+        Err(Invalid { rule })
+    }
+}
+
+/// Checks the number of entries in one response.
+fn limit(value: Option<i64>) -> Result<usize, InvalidRequest> {
+    let value = value.unwrap_or(LIMIT_DEFAULT);
+    let in_range = usize::try_from(value).ok();
+    let in_range = in_range.filter(|_| (1..=LIMIT_MAX).contains(&value));
+    in_range.ok_or_else(|| {
+        let rule = format!("a whole number from 1 to {LIMIT_MAX}");
+        InvalidRequest::new("limit", value, rule)
+    })
+}
+
+/// Checks the prefix of names of locks; empty if there is none.
+fn prefix(value: Option<&String>) -> Result<String, InvalidRequest> {
+    let Some(value) = value else {
+        return Ok(String::new());
+    };
+    // What a name begins with has the characters of a name.
+    text("prefix", value, LockKey::new).map(|prefix| prefix.as_str().to_owned())
+}
+
+/// The error of a `next` that is not from a response to the same request.
+fn wrong_next(value: &str) -> InvalidRequest {
+    let rule = "the `next` of a response to the same request";
+    InvalidRequest::new("next", quoted(value), rule)
+}
+
+/// Checks a `next` that is the name of the last lock, which has the `prefix`.
+fn next_lock(value: Option<&String>, prefix: &str) -> Result<Option<LockKey>, InvalidRequest> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let lock = LockKey::new(value.as_str()).ok();
+    let lock = lock.filter(|lock| lock.as_str().starts_with(prefix));
+    lock.map(Some).ok_or_else(|| wrong_next(value))
+}

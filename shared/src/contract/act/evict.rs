@@ -1,0 +1,119 @@
+//! The requests to evict a holder or a waiter, and to drop a waiter.
+
+use super::{InvalidRequest, audit};
+use crate::contract::parse::{quoted, text};
+use crate::domain::{AuditNote, HolderId, LockKey, Seconds, WaiterId};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Takes the permit of a holder. The work of one that is alive is stopped first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EvictRequest {
+    /// The name of the lock.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub lock: String,
+    /// The holder, as `show` has it.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub holder: String,
+    /// `true` evicts a holder that is alive. Default `false`, which refuses that.
+    #[serde(default)]
+    pub force: bool,
+    /// Why, for the history and the event: 1 to 500 characters.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 500)))]
+    pub note: String,
+    /// Who: 1 to 512 visible ASCII characters without spaces, such as a user's ARN or mail address.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub actor: String,
+}
+
+/// Takes a waiter out of the queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DropWaiterRequest {
+    /// The name of the lock.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub lock: String,
+    /// The waiter. Give this or `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub holder: Option<String>,
+    /// Its short name, as `show` has it: the only one of a waiter whose item is missing or damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 16, max = 16)))]
+    pub id: Option<String>,
+    /// Why, for the history and the event: 1 to 500 characters.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 500)))]
+    pub note: String,
+    /// Who: 1 to 512 visible ASCII characters without spaces, such as a user's ARN or mail address.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub actor: String,
+}
+
+/// A checked [`EvictRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedEvict {
+    /// The lock.
+    pub lock: LockKey,
+    /// The holder.
+    pub holder: HolderId,
+    /// Whether a holder that is alive is evicted too.
+    pub force: bool,
+    /// Who, and why.
+    pub audit: AuditNote,
+}
+
+/// A checked [`DropWaiterRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedDropWaiter {
+    /// The lock.
+    pub lock: LockKey,
+    /// The short name of the waiter.
+    pub waiter: WaiterId,
+    /// Who, and why.
+    pub audit: AuditNote,
+}
+
+impl EvictRequest {
+    /// Checks every field. The history keeps the act for `retention`.
+    ///
+    /// # Errors
+    /// The first field that breaks its rule.
+    pub fn check(self, retention: Seconds) -> Result<CheckedEvict, InvalidRequest> {
+        Ok(CheckedEvict {
+            lock: text("lock", &self.lock, LockKey::new)?,
+            holder: text("holder", &self.holder, HolderId::new)?,
+            force: self.force,
+            audit: audit(&self.actor, &self.note, retention)?,
+        })
+    }
+}
+
+impl DropWaiterRequest {
+    /// Checks every field. The history keeps the act for `retention`.
+    ///
+    /// # Errors
+    /// The first field that breaks its rule.
+    pub fn check(self, retention: Seconds) -> Result<CheckedDropWaiter, InvalidRequest> {
+        let waiter = match (&self.holder, &self.id) {
+            (Some(holder), None) => WaiterId::of(&text("holder", holder, HolderId::new)?),
+            (None, Some(id)) => text("id", id, WaiterId::new)?,
+            (None, None) => {
+                let rule = "given, unless `id` is";
+                return Err(InvalidRequest::new("holder", "missing", rule));
+            }
+            (Some(_), Some(id)) => {
+                let rule = "left out where `holder` is given";
+                return Err(InvalidRequest::new("id", quoted(id), rule));
+            }
+        };
+        Ok(CheckedDropWaiter {
+            lock: text("lock", &self.lock, LockKey::new)?,
+            waiter,
+            audit: audit(&self.actor, &self.note, retention)?,
+        })
+    }
+}

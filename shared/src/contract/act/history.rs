@@ -1,0 +1,134 @@
+//! The request for the history of locks.
+
+use super::{InvalidRequest, limit, prefix, wrong_next};
+use crate::contract::parse::{parse_time, quoted, text};
+use crate::domain::{FencingToken, LockKey, Timestamp};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Lists the runs of a lock that have ended, and the acts on it, the newest first. Of several
+/// locks, in the order of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HistoryRequest {
+    /// The name of the lock. Give this or `prefix`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub lock: Option<String>,
+    /// All locks whose name begins so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub prefix: Option<String>,
+    /// Only runs whose grant, and acts that, are not before this time (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Only runs whose grant, and acts that, are not after this time (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Most runs in the response, 1 to 100. Default 50. The acts between them come in addition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100)))]
+    pub limit: Option<i64>,
+    /// The `next` of the response before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A checked [`HistoryRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedHistory {
+    /// The locks.
+    pub scope: HistoryScope,
+    /// Earliest time.
+    pub from: Timestamp,
+    /// Latest time.
+    pub to: Timestamp,
+    /// Most runs in the response.
+    pub limit: usize,
+    /// Where the response before ended: in this lock, behind this run, or before its first one.
+    pub after: Option<(LockKey, Option<FencingToken>)>,
+}
+
+/// The locks of a request for the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryScope {
+    /// One lock.
+    Lock(LockKey),
+    /// All locks whose name begins so.
+    Prefix(String),
+}
+
+impl HistoryRequest {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// The first field that breaks its rule.
+    pub fn check(self) -> Result<CheckedHistory, InvalidRequest> {
+        let scope = self.scope()?;
+        let time = |field, value: Option<&String>, default| {
+            value.map_or(Ok(default), |value| parse_time(field, value))
+        };
+        let from = time("from", self.from.as_ref(), Timestamp::default())?;
+        let to = time("to", self.to.as_ref(), Timestamp::MAX)?;
+        if from > to {
+            let from = quoted(self.from.as_deref().unwrap_or_default());
+            return Err(InvalidRequest::new("from", from, "a time before `to`"));
+        }
+        let after = self.next.as_ref().map(|next| {
+            let after = CheckedHistory::read_next(next);
+            let after = after.filter(|(lock, _)| scope.has(lock));
+            after.ok_or_else(|| wrong_next(next))
+        });
+        Ok(CheckedHistory {
+            after: after.transpose()?,
+            scope,
+            from,
+            to,
+            limit: limit(self.limit)?,
+        })
+    }
+
+    fn scope(&self) -> Result<HistoryScope, InvalidRequest> {
+        match (&self.lock, &self.prefix) {
+            (Some(lock), None) => text("lock", lock, LockKey::new).map(HistoryScope::Lock),
+            (None, Some(_)) => prefix(self.prefix.as_ref()).map(HistoryScope::Prefix),
+            (None, None) => {
+                let rule = "given, unless `prefix` is";
+                Err(InvalidRequest::new("lock", "missing", rule))
+            }
+            (Some(_), Some(prefix)) => {
+                let rule = "left out where `lock` is given";
+                Err(InvalidRequest::new("prefix", quoted(prefix), rule))
+            }
+        }
+    }
+}
+
+impl CheckedHistory {
+    /// The `next` of a response that ended in `lock` behind the run with `token`, or before its
+    /// first run.
+    #[must_use]
+    pub fn next(lock: &LockKey, token: Option<FencingToken>) -> String {
+        token.map_or_else(|| format!("@{lock}"), |token| format!("{token}@{lock}"))
+    }
+
+    fn read_next(next: &str) -> Option<(LockKey, Option<FencingToken>)> {
+        let (token, lock) = next.split_once('@')?;
+        let token = match token {
+            "" => None,
+            number => Some(FencingToken::from_number(number.parse().ok()?)),
+        };
+        Some((LockKey::new(lock).ok()?, token))
+    }
+}
+
+impl HistoryScope {
+    fn has(&self, lock: &LockKey) -> bool {
+        match self {
+            Self::Lock(own) => own == lock,
+            Self::Prefix(prefix) => lock.as_str().starts_with(prefix),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The response of operate and view.
+
+use super::view::{HistoryResponse, ListResponse, ShowResponse};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What came of pausing or resuming locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModeResponse {
+    /// Number of locks that this call has changed.
+    pub done: usize,
+    /// Number of locks that were as requested.
+    pub unchanged: usize,
+    /// Locks of a prefix that are frozen, and were left as they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub frozen: Vec<String>,
+    /// Locks of a prefix that could not be changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub failed: Vec<FailedLock>,
+    /// With `drain`: whether nothing holds the locks that this call paused, or found paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drained: Option<bool>,
+    /// With `drain`: those of them that are held, at most a hundred.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub held: Vec<String>,
+    /// The time of the call was over: send the same request with it as `next` for the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A lock that an act has not changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FailedLock {
+    /// The lock.
+    pub lock: String,
+    /// The name of the error.
+    pub error: String,
+    /// What happened.
+    pub message: String,
+}
+
+/// What came of an eviction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EvictResponse {
+    /// The lock.
+    pub lock: String,
+    /// The holder or waiter.
+    pub holder: String,
+    /// What became of it.
+    pub status: EvictStatus,
+    /// The same for people.
+    pub message: String,
+}
+
+/// What became of a holder that an operator evicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum EvictStatus {
+    /// It has no permit any more, and none of its work runs.
+    Evicted,
+    /// Its heartbeats are refused and its work is being stopped. Its permit is free once the work
+    /// has stopped, without another call.
+    Stopping,
+    /// It has left the queue.
+    Dropped,
+}
+
+/// The response to an act.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(tag = "act", rename_all = "kebab-case")]
+pub enum ActResponse {
+    /// One page of locks.
+    List(ListResponse),
+    /// One lock.
+    Show(ShowResponse),
+    /// One page of history.
+    History(HistoryResponse),
+    /// Locks were closed.
+    Pause(ModeResponse),
+    /// Locks were opened.
+    Resume(ModeResponse),
+    /// A holder was evicted.
+    Evict(EvictResponse),
+    /// A waiter was taken out of the queue.
+    DropWaiter(EvictResponse),
+}

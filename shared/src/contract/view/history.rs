@@ -1,0 +1,116 @@
+//! The history of locks in responses.
+
+use crate::domain::{LockKey, Run, RunEnd, RunId, TaskArn, rfc3339};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One page of history.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryResponse {
+    /// The entries: lock by lock in the order of their names, and of each lock the newest first.
+    pub entries: Vec<HistoryEntry>,
+    /// Send it as `next` for the rest. A page may be short, or empty, and have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// An entry of the history.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum HistoryEntry {
+    /// A run that has ended.
+    #[serde(rename_all = "camelCase")]
+    Run {
+        /// The lock.
+        lock: String,
+        /// The holder.
+        holder: String,
+        /// The fencing token of its grant.
+        token: u64,
+        /// When the grant was made.
+        since: String,
+        /// When the run ended.
+        at: String,
+        /// How it ended: `succeeded`, `failed`, `lost`, `recovered`, `evicted` or `replaced`.
+        outcome: &'static str,
+        /// How long it held the lock, in seconds.
+        held_seconds: f64,
+        /// The evidence for the outcome, if the run did not report it itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        evidence: Option<String>,
+        /// Its run key.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        run_key: Option<String>,
+        /// ARN of the task that it ended with.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        task_arn: Option<String>,
+        /// Exit code of the container.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i64>,
+        /// Why the container or the task stopped, as ECS reports it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// An act of an operator, or a freeze.
+    #[serde(rename_all = "camelCase")]
+    Act {
+        /// The lock.
+        lock: String,
+        /// The operator, or the holder that the lock froze for.
+        actor: String,
+        /// When.
+        at: String,
+        /// What became of the lock or of the waiter: `paused`, `resumed`, `frozen` or `evicted`.
+        outcome: &'static str,
+        /// Why, and the actor.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+}
+
+impl HistoryEntry {
+    /// The entry `id` of the history; `None` for a run that has not ended.
+    #[must_use]
+    pub fn of(lock: &LockKey, id: &RunId, run: &Run) -> Option<Self> {
+        let end = run.end.as_ref()?;
+        Some(match id {
+            RunId::Act(_) => Self::act(lock, run, end),
+            RunId::Token(_) | RunId::Key(_) => Self::run(lock, run, end),
+        })
+    }
+
+    fn act(lock: &LockKey, run: &Run, end: &RunEnd) -> Self {
+        Self::Act {
+            lock: lock.to_string(),
+            actor: run.holder.to_string(),
+            at: rfc3339(end.at),
+            outcome: end.outcome.as_str(),
+            note: end.evidence.clone(),
+        }
+    }
+
+    fn run(lock: &LockKey, run: &Run, end: &RunEnd) -> Self {
+        let task = run.task.as_ref();
+        let own = || TaskArn::of_holder(&run.holder).map(|arn| arn.to_string());
+        let granted = run.token.granted_at();
+        Self::Run {
+            lock: lock.to_string(),
+            holder: run.holder.to_string(),
+            token: run.token.number(),
+            since: rfc3339(granted),
+            at: rfc3339(end.at),
+            outcome: end.outcome.as_str(),
+            #[expect(clippy::cast_precision_loss, reason = "a run takes no thousand years")]
+            held_seconds: end.at.millis_since(granted) as f64 / 1000.0,
+            evidence: end.evidence.clone(),
+            run_key: run.run_key.as_ref().map(|key| key.as_str().to_owned()),
+            task_arn: task.map(|task| task.arn.clone()).or_else(own),
+            exit_code: task.and_then(|task| task.exit_code),
+            reason: task.and_then(|task| task.reason.clone()),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A holder in the response to show.
+
+use crate::domain::{EndingCause, HolderId, Lease, StalePolicy, Task, Timestamp, rfc3339};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A holder: its lease, and the state of its execution and work as the services describe it now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HolderView {
+    /// The holder.
+    pub holder: String,
+    /// The fencing token of its grant.
+    pub token: u64,
+    /// When the grant was made.
+    pub since: String,
+    /// When the lease ends unless it is renewed.
+    pub expires_at: String,
+    /// Whether the lease has ended.
+    pub expired: bool,
+    /// Seconds between heartbeats.
+    pub heartbeat_seconds: u32,
+    /// What happens when it is stale: `terminate`, `yield` or `hold`.
+    pub stale_policy: &'static str,
+    /// Its run key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_key: Option<String>,
+    /// The latest progress that it reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    /// When it is over its time (`maxRunSeconds`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_until: Option<String>,
+    /// When it counts as stalled (`noProgressSeconds`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls_at: Option<String>,
+    /// Whether the grant was handed over and its waiter has not confirmed it yet.
+    pub unconfirmed: bool,
+    /// Since when it is a suspect: silent while its execution runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspect_since: Option<String>,
+    /// The run that replaces it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<String>,
+    /// Its work is being stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<EndingView>,
+    /// Its execution, if the holder is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<ExecutionView>,
+    /// Its own task, if the holder is inside of one, and the tasks of its work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub tasks: Vec<TaskView>,
+    /// The execution that does its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<ExecutionView>,
+    /// Why the state of its task or work cannot be described.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<String>,
+}
+
+/// A holder whose work is being stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EndingView {
+    /// Since when.
+    pub since: String,
+    /// Why: `over`, its execution is over; `stopped`, its stop is committed.
+    pub cause: &'static str,
+}
+
+/// An execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutionView {
+    /// Its ARN; none for work that was not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arn: Option<String>,
+    /// Its status: `RUNNING`, `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED`, or `UNKNOWN` where
+    /// Step Functions does not know it, or `HIDDEN` where it could not be described.
+    pub status: &'static str,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<String>,
+    /// Why it could not be described.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<String>,
+}
+
+/// An ECS task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TaskView {
+    /// Its ARN.
+    pub arn: String,
+    /// Whether it has stopped.
+    pub stopped: bool,
+    /// When it stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<String>,
+    /// Why it stopped, as ECS reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl HolderView {
+    /// The holder of `lease` at `now`, without the state of its execution and work.
+    #[must_use]
+    pub fn of(holder: &HolderId, lease: &Lease, now: Timestamp) -> Self {
+        let time = |time: Option<Timestamp>| time.map(rfc3339);
+        Self {
+            holder: holder.to_string(),
+            token: lease.token.number(),
+            since: rfc3339(lease.token.granted_at()),
+            expires_at: rfc3339(lease.expires_at),
+            expired: !lease.is_live(now),
+            heartbeat_seconds: lease.heartbeat.get(),
+            stale_policy: match lease.stale {
+                StalePolicy::Terminate => "terminate",
+                StalePolicy::Yield => "yield",
+                StalePolicy::Hold => "hold",
+            },
+            run_key: lease.run_key.as_ref().map(|key| key.as_str().to_owned()),
+            progress: lease.progress.clone(),
+            run_until: time(lease.run_until),
+            stalls_at: time(lease.stalls_at),
+            unconfirmed: lease.call.is_some(),
+            suspect_since: time(lease.suspect),
+            replaced_by: lease.replaced_by.as_ref().map(ToString::to_string),
+            ending: lease.ending.map(|ending| EndingView {
+                since: rfc3339(ending.since),
+                cause: match ending.cause {
+                    EndingCause::Over => "over",
+                    EndingCause::Stopped => "stopped",
+                },
+            }),
+            execution: None,
+            tasks: Vec::new(),
+            workflow: None,
+            hidden: None,
+        }
+    }
+}
+
+impl From<&Task> for TaskView {
+    fn from(task: &Task) -> Self {
+        Self {
+            arn: task.arn.clone(),
+            stopped: task.stopped,
+            stopped_at: task.stopped_at.map(rfc3339),
+            reason: task.stopped_reason.clone(),
+        }
+    }
+}

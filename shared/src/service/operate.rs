@@ -1,0 +1,72 @@
+//! operate and view: what operators see of all locks, and do to them.
+//!
+//! Both functions run this code. view refuses acts that write, and its role cannot write.
+
+mod evict;
+mod frees;
+mod history;
+mod list;
+mod mode;
+mod show;
+
+use super::{Deps, Ports};
+use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface};
+use crate::domain::{Command, Seconds};
+use crate::error::Error;
+use crate::store::LockIndex;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Requests to the table that are under way at once.
+const AT_ONCE: usize = 16;
+
+/// Time after which a read is answered with what there is, and a `next`.
+const TIME_MAX: Seconds = Seconds::of(10);
+
+/// The same of an act that writes. The function times out after a minute.
+const ACT_TIME: Seconds = Seconds::of(20);
+
+/// Time between two reads of what an act waits for.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Checks the JSON `event`, which came to `surface`, and handles it.
+///
+/// # Errors
+/// As [`run`], and `Lockstep.InvalidRequest`.
+pub async fn handle<P: Ports>(
+    deps: &Deps<P>,
+    surface: Surface,
+    event: Value,
+) -> Result<ActResponse, Error>
+where
+    P::Store: LockIndex,
+{
+    run(deps, ActRequest::read(event, surface, deps.retention)?).await
+}
+
+/// Handles one act.
+///
+/// # Errors
+/// `Lockstep.InvalidRequest` for a lock, a holder or a waiter that does not exist; `LockHeld` for the
+/// eviction of a holder that is alive, without `force`; `Contended`, `Unavailable`, `Denied`, `Corrupt`
+/// when a request to the table failed.
+pub async fn run<P: Ports>(deps: &Deps<P>, act: CheckedAct) -> Result<ActResponse, Error>
+where
+    P::Store: LockIndex,
+{
+    Ok(match act {
+        CheckedAct::List(list) => ActResponse::List(list::run(deps, list).await?),
+        CheckedAct::Show(lock) => ActResponse::Show(show::run(deps, &lock).await?),
+        CheckedAct::History(history) => ActResponse::History(history::run(deps, history).await?),
+        CheckedAct::Pause(pause) => {
+            ActResponse::Pause(mode::run(deps, Command::Pause, pause).await?)
+        }
+        CheckedAct::Resume(resume) => {
+            ActResponse::Resume(mode::run(deps, Command::Resume, resume).await?)
+        }
+        CheckedAct::Evict(evict) => ActResponse::Evict(evict::run(deps, evict).await?),
+        CheckedAct::DropWaiter(drop) => {
+            ActResponse::DropWaiter(evict::drop_waiter(deps, drop).await?)
+        }
+    })
+}

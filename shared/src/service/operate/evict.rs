@@ -1,0 +1,219 @@
+//! Evicts holders and waiters.
+//!
+//! ```text
+//!  a waiter ─────────────────────────────▶ leaves the queue
+//!  a holder without a sign of life ──────▶ its permit is free at once
+//!  a holder that is alive, with force ───▶ its stop is committed ─▶ its work is stopped, as the
+//!                                          reaper stops stale work ─▶ its permit is free
+//! ```
+
+use super::show::{existing, live_view};
+use super::{ACT_TIME, POLL_INTERVAL};
+use crate::clock::Clock;
+use crate::contract::{
+    CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus, HolderView, InvalidRequest,
+};
+use crate::domain::{
+    Command, DropUnread, Evict, HolderId, Lease, LockKey, Outcome, RunOutcome, StopEvicted,
+    WaiterId,
+};
+use crate::error::Error;
+use crate::events::Events;
+use crate::recovery::Inspection;
+use crate::service::alerts::About;
+use crate::service::{Deps, Ports};
+use crate::store::{LockStore, StoreError};
+
+pub(super) async fn run<P: Ports>(
+    deps: &Deps<P>,
+    evict: CheckedEvict,
+) -> Result<EvictResponse, Error> {
+    let CheckedEvict { lock, holder, .. } = &evict;
+    let record = existing(deps, lock).await?;
+    let Some(lease) = record.holders.get(holder) else {
+        let waiter = WaiterId::of(holder);
+        if record.queue.contains_key(&waiter) {
+            let CheckedEvict { lock, audit, .. } = evict;
+            let drop = CheckedDropWaiter {
+                lock,
+                waiter,
+                audit,
+            };
+            return drop_waiter(deps, drop).await;
+        }
+        let rule = format!("a holder or a waiter of lock {lock}");
+        return Err(InvalidRequest::new("holder", format!("\"{holder}\""), rule).into());
+    };
+    let view = live_view(deps, lock, holder, lease, deps.now()).await;
+    match sign_of_life(&view) {
+        None => at_once(deps, &evict, lease).await,
+        Some(why) if !evict.force => Err(Error::still_alive(lock, holder, &why)),
+        Some(_) => stop(deps, &evict, lease).await,
+    }
+}
+
+/// Takes the permit of a holder of which nothing runs.
+async fn at_once<P: Ports>(
+    deps: &Deps<P>,
+    evict: &CheckedEvict,
+    lease: &Lease,
+) -> Result<EvictResponse, Error> {
+    let CheckedEvict {
+        lock,
+        holder,
+        audit,
+        ..
+    } = evict;
+    let command = Command::Evict(Evict {
+        holder: holder.clone(),
+        audit: audit.clone(),
+    });
+    if let Outcome::Freed { .. } = deps.carry_out(lock, &command).await? {
+        let about = About {
+            token: Some(lease.token),
+            ..about(lock, holder, deps.now())
+        };
+        let event = about.freed(RunOutcome::Evicted, &audit.signed());
+        deps.events.publish(vec![event]).await;
+    }
+    Ok(response(lock, holder, EvictStatus::Evicted))
+}
+
+/// Commits the stop of a holder that is alive, has its work stopped, and waits for its end. A
+/// repetition goes on with the same stop; the sweep does, if there is none.
+async fn stop<P: Ports>(
+    deps: &Deps<P>,
+    evict: &CheckedEvict,
+    lease: &Lease,
+) -> Result<EvictResponse, Error> {
+    let CheckedEvict {
+        lock,
+        holder,
+        audit,
+        ..
+    } = evict;
+    let command = Command::StopEvicted(StopEvicted {
+        holder: holder.clone(),
+        token: lease.token,
+        audit: audit.clone(),
+    });
+    deps.carry_out(lock, &command).await?;
+    let deadline = deps.now().plus(ACT_TIME);
+    let mut asked = false;
+    loop {
+        let record = deps.store().load(lock).await?;
+        let Some(lease) = record.and_then(|record| record.lease(holder, lease.token).cloned())
+        else {
+            return Ok(response(lock, holder, EvictStatus::Evicted));
+        };
+        let view = live_view(deps, lock, holder, &lease, deps.now()).await;
+        // Each check of work that runs stops it again, and raises an event.
+        if !asked || !runs(&view) {
+            asked = true;
+            let checked = deps.recovery().check(lock, holder, &lease, None).await;
+            let checked = checked.map_err(|error| Error::of_command(lock, error))?;
+            if matches!(checked, Inspection::Freed(_)) {
+                return Ok(response(lock, holder, EvictStatus::Evicted));
+            }
+        }
+        if deps.now() >= deadline {
+            return Ok(response(lock, holder, EvictStatus::Stopping));
+        }
+        deps.clock().sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Takes a waiter out of the queue, also one whose side item is missing or damaged.
+pub(super) async fn drop_waiter<P: Ports>(
+    deps: &Deps<P>,
+    drop: CheckedDropWaiter,
+) -> Result<EvictResponse, Error> {
+    let CheckedDropWaiter {
+        lock,
+        waiter,
+        audit,
+    } = drop;
+    let item = match deps.store().load_waiter(&lock, &waiter).await {
+        Err(StoreError::Corrupt { .. }) => None,
+        item => item?,
+    };
+    let holder = item.map(|item| item.terms.holder);
+    let command = match &holder {
+        Some(holder) => Command::DropWaiter(Evict {
+            holder: holder.clone(),
+            audit: audit.clone(),
+        }),
+        None => Command::DropUnread(DropUnread {
+            waiter: waiter.clone(),
+            audit: audit.clone(),
+        }),
+    };
+    if deps.carry_out(&lock, &command).await? == Outcome::Unchanged {
+        let rule = format!("a waiter of lock {lock}");
+        return Err(InvalidRequest::new("id", format!("\"{waiter}\""), rule).into());
+    }
+    let named = holder
+        .clone()
+        .or_else(|| HolderId::new(waiter.as_str()).ok());
+    if let Some(named) = &named {
+        let event = about(&lock, named, deps.now()).freed(RunOutcome::Evicted, &audit.signed());
+        deps.events.publish(vec![event]).await;
+    }
+    let name = holder.map_or_else(|| waiter.to_string(), |holder| holder.to_string());
+    Ok(EvictResponse {
+        message: format!("{name} has left the queue of lock {lock}"),
+        lock: lock.to_string(),
+        holder: name,
+        status: EvictStatus::Dropped,
+    })
+}
+
+/// Why the holder counts as alive, if it does: something of it runs, or its lease is live and
+/// nothing shows that it ended.
+fn sign_of_life(view: &HolderView) -> Option<String> {
+    if runs(view) {
+        let running = |status: &str| status == "RUNNING";
+        let execution = view.execution.as_ref().is_some_and(|of| running(of.status));
+        let what = match execution {
+            true => "its execution runs",
+            false => "its work runs",
+        };
+        return Some(what.to_owned());
+    }
+    let status = view.execution.as_ref().map(|execution| execution.status);
+    let stopped = view.execution.is_none() && !view.tasks.is_empty();
+    let unclear = matches!(status, None | Some("HIDDEN" | "UNKNOWN")) && !stopped;
+    (unclear && !view.expired).then(|| format!("its lease lasts until {}", view.expires_at))
+}
+
+/// Whether the execution, a task or the work of the holder runs.
+fn runs(view: &HolderView) -> bool {
+    let executions = view.execution.iter().chain(&view.workflow);
+    let mut running = executions.map(|execution| execution.status == "RUNNING");
+    running.any(|running| running) || view.tasks.iter().any(|task| !task.stopped)
+}
+
+fn about<'a>(lock: &'a LockKey, holder: &'a HolderId, at: crate::domain::Timestamp) -> About<'a> {
+    About {
+        lock,
+        holder,
+        token: None,
+        at,
+    }
+}
+
+fn response(lock: &LockKey, holder: &HolderId, status: EvictStatus) -> EvictResponse {
+    let message = match status {
+        EvictStatus::Evicted => format!("{holder} has no permit of lock {lock} any more"),
+        EvictStatus::Stopping => format!(
+            "{holder} is being stopped; its permit of lock {lock} is free once its work has stopped"
+        ),
+        EvictStatus::Dropped => format!("{holder} has left the queue of lock {lock}"),
+    };
+    EvictResponse {
+        lock: lock.to_string(),
+        holder: holder.to_string(),
+        status,
+        message,
+    }
+}

@@ -1,0 +1,137 @@
+//! The history of a lock, or of the locks of a prefix.
+
+use super::TIME_MAX;
+use crate::contract::{CheckedHistory, HistoryEntry, HistoryResponse, HistoryScope};
+use crate::domain::{FencingToken, LockKey, Run, RunId, Timestamp};
+use crate::error::Error;
+use crate::service::{Deps, Ports};
+use crate::store::{LOCKS_PAGE, LockIndex, LockStore};
+
+pub(super) async fn run<P: Ports>(
+    deps: &Deps<P>,
+    asked: CheckedHistory,
+) -> Result<HistoryResponse, Error>
+where
+    P::Store: LockIndex,
+{
+    let deadline = deps.now().plus(TIME_MAX);
+    let mut entries = Vec::new();
+    let mut runs_left = asked.limit;
+    let mut at = asked.after.clone();
+    loop {
+        let Some((lock, after)) = next_lock(deps, &asked.scope, at.take()).await? else {
+            return Ok(HistoryResponse {
+                entries,
+                next: None,
+            });
+        };
+        let page = page_of(deps, &asked, &lock, after, runs_left).await?;
+        runs_left = runs_left.saturating_sub(page.runs);
+        entries.extend(page.entries);
+        let is_only = matches!(asked.scope, HistoryScope::Lock(_));
+        if page.next.is_none() && is_only {
+            return Ok(HistoryResponse {
+                entries,
+                next: None,
+            });
+        }
+        if runs_left == 0 || page.next.is_some() || deps.now() >= deadline {
+            // A lock whose history is at its end is continued behind its last run: with nothing.
+            let behind = page.next.or(Some(FencingToken::NONE));
+            let next = Some(CheckedHistory::next(&lock, behind));
+            return Ok(HistoryResponse { entries, next });
+        }
+        at = Some((lock, Some(FencingToken::NONE)));
+    }
+}
+
+/// The lock to go on with, and behind which run. A lock of a prefix is at its end behind
+/// [`FencingToken::NONE`].
+async fn next_lock<P: Ports>(
+    deps: &Deps<P>,
+    scope: &HistoryScope,
+    at: Option<(LockKey, Option<FencingToken>)>,
+) -> Result<Option<(LockKey, Option<FencingToken>)>, Error>
+where
+    P::Store: LockIndex,
+{
+    let prefix = match scope {
+        HistoryScope::Lock(lock) => {
+            let after = at.and_then(|(_, after)| after);
+            return Ok(Some((lock.clone(), after)));
+        }
+        HistoryScope::Prefix(prefix) => prefix,
+    };
+    match at {
+        Some((lock, after)) if after != Some(FencingToken::NONE) => Ok(Some((lock, after))),
+        ended => {
+            let after = ended.map(|(lock, _)| lock);
+            let page = deps.store().locks(prefix, after.as_ref(), 1).await?;
+            Ok(page.locks.into_iter().next().map(|lock| (lock, None)))
+        }
+    }
+}
+
+/// Entries of one lock.
+pub(super) struct LockPage {
+    /// The entries, newest first.
+    pub(super) entries: Vec<HistoryEntry>,
+    /// All acts on the lock, oldest first.
+    pub(super) acts: Vec<Run>,
+    /// The number of runs that were read for them.
+    runs: usize,
+    /// The run behind which there are more; `None` at the end.
+    next: Option<FencingToken>,
+}
+
+/// Up to `most` runs of `lock` from behind `after`, and the acts of the time that they cover. So
+/// each act is on one page, although acts have no fencing token.
+pub(super) async fn page_of<P: Ports>(
+    deps: &Deps<P>,
+    asked: &CheckedHistory,
+    lock: &LockKey,
+    after: Option<FencingToken>,
+    most: usize,
+) -> Result<LockPage, Error>
+where
+    P::Store: LockIndex,
+{
+    let start = after.or_else(|| latest(asked.to));
+    let page = deps
+        .store()
+        .history(lock, start, most.min(LOCKS_PAGE))
+        .await?;
+    let oldest = |token: FencingToken| token.granted_at() < asked.from;
+    let next = page.next.filter(|token| !oldest(*token));
+    let low = next.map_or(asked.from, FencingToken::granted_at);
+    let high = after.map_or(Timestamp::MAX, FencingToken::granted_at);
+    let runs = page.runs.len();
+    let mut entries: Vec<(Timestamp, HistoryEntry)> = Vec::new();
+    for run in page.runs.iter().filter(|run| !oldest(run.token)) {
+        let entry = HistoryEntry::of(lock, &RunId::Token(run.token), run);
+        entries.extend(entry.map(|entry| (run.token.granted_at(), entry)));
+    }
+    let acts = deps.store().acts(lock).await?;
+    for act in &acts {
+        let at = act.end.as_ref().map(|end| end.at);
+        let covered = at.filter(|at| (low..high).contains(at) && *at <= asked.to);
+        let entry = covered.and_then(|at| Some((at, entry_of_act(lock, act)?)));
+        entries.extend(entry);
+    }
+    entries.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    Ok(LockPage {
+        acts,
+        entries: entries.into_iter().map(|(_, entry)| entry).collect(),
+        runs,
+        next,
+    })
+}
+
+fn entry_of_act(lock: &LockKey, act: &Run) -> Option<HistoryEntry> {
+    HistoryEntry::of(lock, &RunId::Act(0), act)
+}
+
+/// A token behind all grants up to `time`; `None` for the latest grant.
+fn latest(time: Timestamp) -> Option<FencingToken> {
+    (time < Timestamp::MAX).then(|| FencingToken::from_number(time.millis() + 1))
+}

@@ -1,0 +1,192 @@
+//! Pauses and resumes locks: one, those of a prefix, or all.
+
+use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL};
+use crate::clock::Clock;
+use crate::contract::{CheckedMode, EventKind, FailedLock, ModeResponse, Scope};
+use crate::domain::{AuditNote, Command, LockKey, LockRecord, Mode, Outcome, Timestamp};
+use crate::error::Error;
+use crate::events::{Event, Events};
+use crate::service::alerts::mode_changed;
+use crate::service::{Deps, Ports};
+use crate::store::{LockIndex, LockStore};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+/// Most held locks that a response names.
+const HELD_MAX: usize = 100;
+
+/// Makes the command of this act.
+type Make = fn(AuditNote) -> Command;
+
+/// What became of one lock.
+enum Changed {
+    Done,
+    Unchanged,
+    /// Left as it is.
+    Frozen,
+}
+
+/// Executes the command that `make` makes on the locks of `act`.
+///
+/// A call that ends in between has changed some of the locks; its repetition leaves these as they
+/// are.
+pub(super) async fn run<P: Ports>(
+    deps: &Deps<P>,
+    make: Make,
+    act: CheckedMode,
+) -> Result<ModeResponse, Error>
+where
+    P::Store: LockIndex,
+{
+    let deadline = deps.now().plus(ACT_TIME);
+    let command = make(act.audit.clone());
+    let (mut response, locks) = match &act.scope {
+        Scope::Lock(lock) => {
+            let response = one(deps, &command, &act.audit, lock).await?;
+            (response, vec![lock.clone()])
+        }
+        Scope::Prefix(prefix, after) => {
+            let after = after.clone();
+            several(deps, &command, &act.audit, prefix, after, deadline).await?
+        }
+    };
+    if act.drain {
+        let held = drain(deps, locks, deadline).await?;
+        response.drained = Some(held.is_empty());
+        let named = held.iter().take(HELD_MAX);
+        response.held = named.map(ToString::to_string).collect();
+    }
+    Ok(response)
+}
+
+/// The locks of a prefix, in the order of their names, and those among them that are as requested
+/// now.
+async fn several<P: Ports>(
+    deps: &Deps<P>,
+    command: &Command,
+    audit: &AuditNote,
+    prefix: &str,
+    mut after: Option<LockKey>,
+    deadline: Timestamp,
+) -> Result<(ModeResponse, Vec<LockKey>), Error>
+where
+    P::Store: LockIndex,
+{
+    let (mut response, mut as_requested) = (ModeResponse::default(), Vec::new());
+    loop {
+        let page = deps.store().locks(prefix, after.as_ref(), AT_ONCE).await?;
+        let changes = page
+            .locks
+            .iter()
+            .map(|lock| unless_frozen(deps, command, lock));
+        let changes: Vec<_> = stream::iter(changes).buffered(AT_ONCE).collect().await;
+        let mut events = Vec::new();
+        for (lock, changed) in page.locks.iter().zip(changes) {
+            count(&mut response, lock, &changed);
+            if matches!(changed, Ok(Changed::Done)) {
+                events.push(event(deps, command, audit, lock));
+            }
+            if matches!(changed, Ok(Changed::Done | Changed::Unchanged)) {
+                as_requested.push(lock.clone());
+            }
+        }
+        if !events.is_empty() {
+            deps.events.publish(events).await;
+        }
+        after = page.locks.last().cloned().or(after);
+        if !page.more || deps.now() >= deadline {
+            response.next = after.filter(|_| page.more).map(|lock| lock.to_string());
+            return Ok((response, as_requested));
+        }
+    }
+}
+
+/// Waits until nothing holds the `locks`, or `deadline`. Returns those that are held.
+async fn drain<P: Ports>(
+    deps: &Deps<P>,
+    mut locks: Vec<LockKey>,
+    deadline: Timestamp,
+) -> Result<Vec<LockKey>, Error> {
+    loop {
+        let records = locks.iter().map(|lock| deps.store().load(lock));
+        let records: Vec<_> = stream::iter(records)
+            .buffered(AT_ONCE)
+            .try_collect()
+            .await?;
+        let is_held = |record: &Option<LockRecord>| {
+            let holders = record.as_ref().map(|record| &record.holders);
+            holders.is_some_and(|holders| !holders.is_empty())
+        };
+        let held = locks
+            .into_iter()
+            .zip(&records)
+            .filter(|(_, record)| is_held(record));
+        locks = held.map(|(lock, _)| lock).collect();
+        if locks.is_empty() || deps.now() >= deadline {
+            return Ok(locks);
+        }
+        deps.clock().sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// One lock by its name: a frozen one too.
+async fn one<P: Ports>(
+    deps: &Deps<P>,
+    command: &Command,
+    audit: &AuditNote,
+    lock: &LockKey,
+) -> Result<ModeResponse, Error> {
+    let changed = carry_out(deps, command, lock).await?;
+    if matches!(changed, Changed::Done) {
+        let event = event(deps, command, audit, lock);
+        deps.events.publish(vec![event]).await;
+    }
+    let mut response = ModeResponse::default();
+    count(&mut response, lock, &Ok(changed));
+    Ok(response)
+}
+
+/// A frozen lock is left alone: the run that it froze for has to be checked, so only an act that names
+/// the lock changes it.
+async fn unless_frozen<P: Ports>(
+    deps: &Deps<P>,
+    command: &Command,
+    lock: &LockKey,
+) -> Result<Changed, Error> {
+    let record = deps.store().load(lock).await?;
+    if record.is_some_and(|record| matches!(record.mode, Mode::Frozen { .. })) {
+        return Ok(Changed::Frozen);
+    }
+    carry_out(deps, command, lock).await
+}
+
+async fn carry_out<P: Ports>(
+    deps: &Deps<P>,
+    command: &Command,
+    lock: &LockKey,
+) -> Result<Changed, Error> {
+    Ok(match deps.carry_out(lock, command).await? {
+        Outcome::Done => Changed::Done,
+        _ => Changed::Unchanged,
+    })
+}
+
+fn count(response: &mut ModeResponse, lock: &LockKey, changed: &Result<Changed, Error>) {
+    match changed {
+        Ok(Changed::Done) => response.done += 1,
+        Ok(Changed::Unchanged) => response.unchanged += 1,
+        Ok(Changed::Frozen) => response.frozen.push(lock.to_string()),
+        Err(error) => response.failed.push(FailedLock {
+            lock: lock.to_string(),
+            error: error.name().to_string(),
+            message: error.message().to_owned(),
+        }),
+    }
+}
+
+fn event<P: Ports>(deps: &Deps<P>, command: &Command, audit: &AuditNote, lock: &LockKey) -> Event {
+    let kind = match command {
+        Command::Pause(_) => EventKind::LockPaused,
+        _ => EventKind::LockResumed,
+    };
+    mode_changed(lock, kind, audit, deps.now())
+}

@@ -1,0 +1,152 @@
+//! One lock, with the live state of its holders.
+
+use super::frees::frees;
+use super::{AT_ONCE, history};
+use crate::contract::{
+    CheckedHistory, ClosedView, ExecutionView, HistoryScope, HolderView, InvalidRequest, LockState,
+    ShowResponse, TaskView, WaiterView,
+};
+use crate::domain::{
+    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, LockRecord,
+    TaskArn, Timestamp, WaiterId, rfc3339,
+};
+use crate::error::Error;
+use crate::recovery::{ExecutionObservation, TaskObservation, WorkObservation};
+use crate::service::{Deps, Ports};
+use crate::store::{LockIndex, LockStore, StoreError};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+/// Most waiters whose items are read.
+const WAITERS_MAX: usize = 100;
+
+/// The runs in `last`.
+const LAST_RUNS: usize = 5;
+
+pub(super) async fn run<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<ShowResponse, Error>
+where
+    P::Store: LockIndex,
+{
+    let record = existing(deps, lock).await?;
+    let now = deps.now();
+    let holders = record.oldest_first();
+    let live = holders
+        .iter()
+        .map(|(holder, lease)| live_view(deps, lock, holder, lease, now));
+    let live: Vec<_> = stream::iter(live).buffered(AT_ONCE).collect().await;
+    let everything = CheckedHistory {
+        scope: HistoryScope::Lock(lock.clone()),
+        from: Timestamp::default(),
+        to: Timestamp::MAX,
+        limit: LAST_RUNS,
+        after: None,
+    };
+    let last = history::page_of(deps, &everything, lock, None, LAST_RUNS).await?;
+    Ok(ShowResponse {
+        lock: lock.to_string(),
+        state: LockState::of(&record),
+        frees: frees(&record, &live, now),
+        closed: ClosedView::of(&record.mode, &last.acts),
+        permits: record.permits.get(),
+        holders: live,
+        queue_length: record.queue.len(),
+        waiters: waiters(deps, lock, &record).await?,
+        rests_until: (record.not_before > now).then(|| rfc3339(record.not_before)),
+        last: last.entries,
+    })
+}
+
+/// The record of `lock`.
+pub(super) async fn existing<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+) -> Result<LockRecord, Error> {
+    let record = deps.store().load(lock).await?;
+    Ok(record.ok_or_else(|| {
+        let rule = "the name of a lock that was acquired or paused before";
+        InvalidRequest::new("lock", format!("\"{lock}\""), rule)
+    })?)
+}
+
+async fn waiters<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    record: &LockRecord,
+) -> Result<Vec<WaiterView>, Error> {
+    let mut queue: Vec<_> = record.queue.iter().collect();
+    queue.sort_by_key(|(_, ticket)| **ticket);
+    let first = queue.into_iter().take(WAITERS_MAX).zip(1..);
+    let views = first.map(|((id, _), position)| waiter(deps, lock, position, id));
+    stream::iter(views).buffered(AT_ONCE).try_collect().await
+}
+
+async fn waiter<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    position: usize,
+    id: &WaiterId,
+) -> Result<WaiterView, Error> {
+    let item = match deps.store().load_waiter(lock, id).await {
+        Ok(item) => Ok(item),
+        Err(error @ StoreError::Corrupt { .. }) => Err(error.to_string()),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(WaiterView::of(position, id, item))
+}
+
+/// The holder with the state of its execution, task and work. A failed call is part of the view.
+pub(super) async fn live_view<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    holder: &HolderId,
+    lease: &Lease,
+    now: Timestamp,
+) -> HolderView {
+    let recovery = deps.recovery();
+    let mut view = HolderView::of(holder, lease, now);
+    if let Some(arn) = ExecutionArn::of_holder(holder) {
+        let observed = recovery.describe(&arn).await;
+        view.execution = Some(execution(Some(&arn), &observed));
+    }
+    if let Some(arn) = TaskArn::of_holder(holder) {
+        match recovery.describe_task(&arn).await {
+            TaskObservation::Seen(task) => view.tasks.push(TaskView::from(&task)),
+            TaskObservation::Hidden(why) => view.hidden = Some(why),
+            TaskObservation::Unknown | TaskObservation::NotOne => {}
+        }
+    }
+    match recovery.work(lock, holder, lease).await {
+        // States of the execution itself run as long as it does.
+        WorkObservation::NotNamed | WorkObservation::States => {}
+        WorkObservation::Tasks(tasks) => view.tasks.extend(tasks.iter().map(TaskView::from)),
+        WorkObservation::Execution(None) => {
+            view.workflow = Some(execution(None, &ExecutionObservation::Unknown));
+        }
+        WorkObservation::Execution(Some((arn, seen))) => {
+            let seen = ExecutionObservation::Seen(seen);
+            view.workflow = Some(execution(Some(&arn), &seen));
+        }
+        WorkObservation::Hidden(why) => view.hidden = Some(why),
+    }
+    view
+}
+
+fn execution(arn: Option<&ExecutionArn>, observed: &ExecutionObservation) -> ExecutionView {
+    let (status, stopped_at, hidden) = match observed {
+        ExecutionObservation::Seen(seen) => (status(seen), seen.stopped_at, None),
+        ExecutionObservation::Unknown | ExecutionObservation::NotOne => ("UNKNOWN", None, None),
+        ExecutionObservation::Hidden(why) => ("HIDDEN", None, Some(why.clone())),
+    };
+    ExecutionView {
+        arn: arn.map(ToString::to_string),
+        status,
+        stopped_at: stopped_at.map(rfc3339),
+        hidden,
+    }
+}
+
+fn status(seen: &ExecutionDescription) -> &'static str {
+    match seen.state {
+        ExecutionState::Running => "RUNNING",
+        ExecutionState::Ended(end) => end.as_str(),
+    }
+}

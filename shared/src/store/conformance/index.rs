@@ -1,0 +1,109 @@
+//! Promises about the index of all locks, and about acts.
+
+use super::Bench;
+use super::samples::{at, change, ended, held, holder, permits, token, write};
+use crate::domain::{
+    Assign, Clause, LockKey, LockRecord, Mode, Run, RunGuard, RunId, RunOutcome, Update,
+};
+use crate::store::{LockIndex, LockStore};
+
+pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench: &Bench<'_, S>) {
+    let idle = LockRecord::new(permits(1));
+    let paused = LockRecord {
+        mode: Mode::Paused { note: "x".into() },
+        ..idle.clone()
+    };
+    let records = [("held", held()), ("idle", idle), ("paused", paused)];
+    for (name, record) in &records {
+        bench
+            .given(&bench.lock(&format!("all/{name}")), record)
+            .await;
+    }
+    let mut names = listed(bench, "all/", 10).await;
+    assert_eq!(names, expected(bench, "all/", &["held", "idle", "paused"]));
+
+    // No later write takes it out of the index.
+    let lock = bench.lock("all/held");
+    for assign in [Assign::Due(None), Assign::DropLease(holder("a"))] {
+        let change = change(vec![Clause::Readable], Update::Assign(vec![assign]));
+        bench.commit(&lock, &change).await;
+    }
+    names = listed(bench, "all/", 10).await;
+    assert_eq!(names, expected(bench, "all/", &["held", "idle", "paused"]));
+}
+
+pub(super) async fn the_locks_of_a_prefix_come_page_by_page_by_name<S: LockIndex>(
+    bench: &Bench<'_, S>,
+) {
+    let names: Vec<_> = (0..23).map(|number| format!("n{number:02}")).collect();
+    for name in names.iter().rev() {
+        let lock = bench.lock(&format!("some/{name}"));
+        bench.given(&lock, &LockRecord::new(permits(1))).await;
+    }
+    bench
+        .given(&bench.lock("somewhere"), &LockRecord::new(permits(1)))
+        .await;
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+
+    for most in [1, 5, 22, 23, 24] {
+        let listed = listed(bench, "some/", most).await;
+        assert_eq!(listed, expected(bench, "some/", &names), "{most} on a page");
+    }
+    let none = listed(bench, "nothing/", 5).await;
+    assert_eq!(none, Vec::<LockKey>::new());
+}
+
+pub(super) async fn the_acts_on_a_lock_come_oldest_first<S: LockIndex>(bench: &Bench<'_, S>) {
+    let lock = bench.lock("acts");
+    let acts = [2, 10, 9].map(|version| Run {
+        holder: holder(&format!("ops-{version}")),
+        ..ended(RunOutcome::Paused, 90_000)
+    });
+    for (version, act) in [2, 10, 9].into_iter().zip(&acts) {
+        put(bench, &lock, &RunId::Act(version), act).await;
+    }
+    put(
+        bench,
+        &lock,
+        &RunId::Token(token(5)),
+        &ended(RunOutcome::Failed, 1),
+    )
+    .await;
+
+    let found = bench.store.acts(&lock).await.expect("the store works");
+
+    let [two, ten, nine] = acts;
+    assert_eq!(found, [two, nine, ten]);
+}
+
+async fn put<S: LockStore>(bench: &Bench<'_, S>, lock: &LockKey, id: &RunId, run: &Run) {
+    let mut change = change(vec![], Update::Keep);
+    change.runs = vec![(RunGuard::NotTaken(at(0)), write(id, run.clone()))];
+    bench.commit(lock, &change).await;
+}
+
+/// The locks with the prefix, from pages of `most`.
+async fn listed<S: LockIndex>(bench: &Bench<'_, S>, prefix: &str, most: usize) -> Vec<LockKey> {
+    let prefix = format!("{}-{prefix}", bench.unique);
+    let mut locks: Vec<LockKey> = Vec::new();
+    loop {
+        let page = bench.store.locks(&prefix, locks.last(), most).await;
+        let page = page.expect("the store works");
+        assert!(page.locks.len() <= most, "{} on a page", page.locks.len());
+        assert!(
+            !page.more || page.locks.len() == most,
+            "a page that has more is full"
+        );
+        locks.extend(page.locks);
+        if !page.more {
+            return locks;
+        }
+    }
+}
+
+fn expected<S: LockStore>(bench: &Bench<'_, S>, prefix: &str, names: &[&str]) -> Vec<LockKey> {
+    let locks = names
+        .iter()
+        .map(|name| bench.lock(&format!("{prefix}{name}")));
+    locks.collect()
+}

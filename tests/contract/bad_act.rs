@@ -1,0 +1,71 @@
+//! What operate and view refuse.
+
+use crate::bad_input::{NULL, assert_invalid, assert_refuses, cases};
+use crate::functions::Functions;
+use serde_json::json;
+
+#[tokio::test]
+async fn an_act_names_field_value_and_rule() {
+    let functions = Functions::new();
+    functions.granted("nightly", "a").await;
+    let list = json!({ "act": "list", "prefix": "team/" });
+    let long = "x".repeat(129);
+    let list_cases = cases! {
+        "act", NULL => "act", "missing", "one of list, show, history";
+        "act", "destroy" => "act", "\"destroy\"", "one of list, show";
+        "act", 7 => "act", "is 7", "one of list";
+        "prefix", "" => "prefix", "\"\"", "1 to 128";
+        "prefix", long => "prefix", "1 to 128";
+        "state", "busy" => "state", "busy", "frozen";
+        "limit", 0 => "limit", "is 0", "from 1 to 100";
+        "limit", 101 => "limit", "is 101", "from 1 to 100";
+        "limit", "5" => "limit", "string \"5\"";
+        "next", "other/a" => "next", "other/a", "the same request";
+        "next", "a b" => "next", "a b", "the same request";
+        "lock", "nightly" => "unknown field `lock`";
+    };
+    assert_refuses(&list, list_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+
+    let show = json!({ "act": "show", "lock": "nightly" });
+    let show_cases = cases! {
+        "lock", NULL => "missing field `lock`";
+        "lock", "a b" => "lock", "a b", "no spaces";
+        "lock", "nightl" => "lock", "\"nightl\"", "acquired or paused before";
+        "prefix", "n" => "unknown field `prefix`";
+    };
+    assert_refuses(&show, show_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+
+    let history = json!({ "act": "history", "lock": "nightly", "from": "2026-03-01T06:00:00Z" });
+    let history_cases = cases! {
+        "lock", NULL => "lock", "missing", "unless `prefix` is";
+        "prefix", "n" => "prefix", "\"n\"", "left out where `lock` is given";
+        "from", "monday" => "from", "monday", "RFC 3339";
+        "to", 5 => "to", "integer";
+        "to", "2026-02-01T06:00:00Z" => "from", "2026-03-01", "before `to`";
+        "limit", 0 => "limit", "is 0", "from 1 to 100";
+        "next", "nightly" => "next", "nightly", "the same request";
+        "next", "7@other" => "next", "7@other", "the same request";
+        "next", "x@nightly" => "next", "x@nightly", "the same request";
+        "last", 5 => "unknown field `last`";
+    };
+    assert_refuses(&history, history_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_act_that_is_no_object_is_refused() {
+    let functions = Functions::new();
+
+    for event in [json!(null), json!([]), json!("list"), json!(7)] {
+        let answer = functions.operate(event.clone()).await;
+        assert_invalid(answer, &event.to_string(), &["the request is not valid"]);
+    }
+}

@@ -1,0 +1,272 @@
+//! What operate refuses, and how it pauses and resumes.
+
+use crate::bad_input::{NULL, assert_invalid, assert_refuses, cases, with};
+use crate::faulty::Faulty;
+use crate::functions::{Functions, key};
+use crate::scene::{ask, waiting};
+use lockstep::contract::EventKind;
+use lockstep::domain::Mode;
+use serde_json::{Value, json};
+
+/// `act` with a note and an actor, and the fields of `more`.
+pub(crate) fn act(act: &str, more: Value) -> Value {
+    let mut request = json!({ "act": act, "note": "upgrade", "actor": "jo@example.com" });
+    let fields = more.as_object().expect("fields").clone();
+    request.as_object_mut().expect("an object").extend(fields);
+    request
+}
+
+async fn is_paused(functions: &Functions, lock: &str) -> bool {
+    let record = functions.record(lock).await.unwrap();
+    matches!(record.mode, Mode::Paused { .. })
+}
+
+#[tokio::test]
+async fn acts_that_write_name_field_value_and_rule() {
+    let functions = Functions::new();
+    let pause = act("pause", json!({ "lock": "nightly" }));
+    let pause_cases = cases! {
+        "lock", NULL => "lock", "missing", "unless `prefix` or `all` is";
+        "lock", "a b" => "lock", "a b", "no spaces";
+        "prefix", "n" => "prefix", "\"n\"", "left out where another";
+        "all", true => "all", "is true", "left out where another";
+        "all", false => "all", "is false", "true, or left out";
+        "next", "nightly" => "next", "nightly", "left out where `lock`";
+        "note", NULL => "missing field `note`";
+        "note", "" => "note", "\"\"", "1 to 500";
+        "note", "x".repeat(501) => "note", "1 to 500";
+        "note", "a\u{7}b" => "note", "control character";
+        "actor", NULL => "missing field `actor`";
+        "actor", "Jo Doe" => "actor", "Jo Doe", "without spaces";
+        "force", true => "unknown field `force`";
+    };
+    assert_refuses(&pause, pause_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+    let resume = act("resume", json!({ "prefix": "s/" }));
+    let resume_cases = cases! {
+        "prefix", NULL => "lock", "missing";
+        "next", "t/a" => "next", "t/a", "the same request";
+        "drain", true => "drain", "is true", "except in a pause";
+    };
+    assert_refuses(&resume, resume_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+    functions.granted("nightly", "a").await;
+    let evict = act("evict", json!({ "lock": "nightly", "holder": "a" }));
+    let evict_cases = cases! {
+        "lock", "unused" => "lock", "\"unused\"", "acquired or paused before";
+        "holder", NULL => "missing field `holder`";
+        "holder", "b" => "holder", "\"b\"", "a holder or a waiter of lock nightly";
+        "force", "yes" => "force", "string \"yes\"";
+        "note", "" => "note", "1 to 500";
+    };
+    assert_refuses(&evict, evict_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+    let drop = act("drop-waiter", json!({ "lock": "nightly", "holder": "a" }));
+    let drop_cases = cases! {
+        "holder", NULL => "holder", "missing", "unless `id` is";
+        "holder", "b" => "id", "a waiter of lock nightly";
+        "id", "ba7816bf8f01cfea" => "id", "left out where `holder`";
+    };
+    assert_refuses(&drop, drop_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+    let short = with(&with(&drop, "holder", NULL), "id", json!("ba78"));
+    assert_invalid(
+        functions.operate(short).await,
+        "id",
+        &["id", "ba78", "16 hex digits"],
+    );
+
+    assert!(!is_paused(&functions, "nightly").await);
+    assert_eq!(functions.holders("nightly").await, ["a"]);
+    assert!(functions.events.published().is_empty());
+}
+
+#[tokio::test]
+async fn view_refuses_every_act_that_writes() {
+    let functions = Functions::new();
+    functions.granted("nightly", "a").await;
+    for act in [
+        act("pause", json!({ "lock": "nightly" })),
+        act("resume", json!({ "all": true })),
+        act(
+            "evict",
+            json!({ "lock": "nightly", "holder": "a", "force": true }),
+        ),
+        act("drop-waiter", json!({ "lock": "nightly", "holder": "a" })),
+    ] {
+        let name = act["act"].as_str().unwrap().to_owned();
+        let refused = functions.view(act).await;
+        let parts = [name.as_str(), "one of list, show, history: view only reads"];
+        assert_invalid(refused, &name, &parts);
+    }
+    assert_eq!(functions.holders("nightly").await, ["a"]);
+}
+
+#[tokio::test]
+async fn a_pause_is_recorded_with_note_and_actor_and_a_resume_lets_the_first_waiter_in() {
+    let functions = Functions::new();
+    functions.start(&["b"]);
+
+    let paused = functions
+        .operate(act("pause", json!({ "lock": "nightly" })))
+        .await;
+    let again = functions
+        .operate(act("pause", json!({ "lock": "nightly" })))
+        .await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    let refused = functions.acquire(ask("c")).await.unwrap_err();
+    let resumed = functions
+        .operate(act("resume", json!({ "lock": "nightly" })))
+        .await;
+
+    assert_eq!(
+        paused.unwrap(),
+        json!({ "act": "pause", "done": 1, "unchanged": 0 })
+    );
+    assert_eq!(again.unwrap()["unchanged"], 1);
+    assert_eq!(resumed.unwrap()["done"], 1);
+    assert!(
+        refused.message().contains("upgrade (by jo@example.com)"),
+        "{refused}"
+    );
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+    for (kind, outcome) in [
+        (EventKind::LockPaused, "paused"),
+        (EventKind::LockResumed, "resumed"),
+    ] {
+        assert_eq!(functions.event(kind).reason, "upgrade (by jo@example.com)");
+        let history = json!({ "act": "history", "lock": "nightly" });
+        let history = functions.operate(history).await.unwrap();
+        let entries = history["entries"].as_array().unwrap();
+        let entry = entries.iter().find(|entry| entry["outcome"] == outcome);
+        let entry = entry.unwrap_or_else(|| panic!("{outcome}: {history}"));
+        assert_eq!(entry["actor"], "jo@example.com");
+        assert_eq!(entry["note"], "upgrade (by jo@example.com)");
+    }
+}
+
+#[tokio::test]
+async fn a_prefix_is_paused_and_resumed_lock_by_lock_but_for_frozen_ones() {
+    let functions = Functions::new();
+    for number in 0..40 {
+        functions.granted(&format!("s/{number:02}"), "a").await;
+    }
+    functions.granted("t/other", "a").await;
+    let mut frozen = functions.record("s/07").await.unwrap();
+    frozen.mode = Mode::Frozen {
+        note: "a hangs".into(),
+    };
+    functions.store.put(key("s/07"), frozen);
+
+    let paused = functions
+        .operate(act("pause", json!({ "prefix": "s/" })))
+        .await
+        .unwrap();
+    let all = functions
+        .operate(act("pause", json!({ "all": true })))
+        .await
+        .unwrap();
+    let resumed = functions
+        .operate(act("resume", json!({ "prefix": "s/" })))
+        .await
+        .unwrap();
+
+    assert_eq!(
+        (&paused["done"], &paused["frozen"]),
+        (&json!(39), &json!(["s/07"]))
+    );
+    assert_eq!((&all["done"], &all["unchanged"]), (&json!(1), &json!(39)));
+    assert_eq!(
+        (&resumed["done"], &resumed["unchanged"]),
+        (&json!(39), &json!(0))
+    );
+    assert!(is_paused(&functions, "t/other").await);
+    let record = functions.record("s/07").await.unwrap();
+    assert!(matches!(record.mode, Mode::Frozen { .. }));
+    let kinds = functions.events.kinds();
+    assert_eq!(kinds.len(), 39 + 1 + 39, "{kinds:?}");
+
+    let named = functions
+        .operate(act("resume", json!({ "lock": "s/07" })))
+        .await
+        .unwrap();
+    assert_eq!(named["done"], 1, "by its name, a frozen lock is opened");
+}
+
+#[tokio::test]
+async fn an_act_that_dies_half_way_through_a_prefix_is_repeated() {
+    let functions = Functions::new();
+    for number in 0..40 {
+        functions.granted(&format!("s/{number:02}"), "a").await;
+    }
+    let request = act("pause", json!({ "prefix": "s/" }));
+
+    let dying = Faulty::cut_off_after(&functions, 20);
+    let half = functions.operate_on(&dying, request.clone()).await.unwrap();
+    let again = functions.operate(request).await.unwrap();
+
+    assert_eq!(half["done"], 20);
+    let failed = half["failed"].as_array().unwrap();
+    assert_eq!(failed.len(), 20);
+    assert_eq!(failed[0]["error"], "Lockstep.Unavailable");
+    assert_eq!(
+        (&again["done"], &again["unchanged"]),
+        (&json!(20), &json!(20))
+    );
+}
+
+#[tokio::test]
+async fn an_act_whose_time_is_over_says_where_to_go_on() {
+    let functions = Functions::new();
+    for number in 0..40 {
+        functions.granted(&format!("s/{number:02}"), "a").await;
+    }
+    let slow = Faulty::slow(&functions, std::time::Duration::from_secs(2));
+    let mut request = act("pause", json!({ "prefix": "s/" }));
+
+    let mut done = 0;
+    for call in 1.. {
+        let response = functions.operate_on(&slow, request.clone()).await.unwrap();
+        done += response["done"].as_u64().unwrap();
+        match response.get("next") {
+            Some(next) => request["next"] = next.clone(),
+            None => {
+                assert_eq!(call, 3, "sixteen locks a call");
+                break;
+            }
+        }
+    }
+
+    assert_eq!(done, 40);
+}
+
+#[tokio::test]
+async fn a_pause_that_drains_waits_for_the_holders_and_names_those_that_are_left() {
+    let functions = Functions::new();
+    functions.granted("s/idle-soon", "a").await;
+    let grant = functions.granted("s/held", "a").await;
+    let released = functions.granted("s/released", "a").await;
+    functions.succeed(&released).await;
+    let drain = act("pause", json!({ "prefix": "s/", "drain": true }));
+
+    let began = functions.now();
+    let waited = functions.operate(drain.clone()).await.unwrap();
+    let took = functions.now().millis_since(began);
+    functions.succeed(&grant).await;
+    let one = json!({ "lock": "s/held", "drain": true });
+    let drained = functions.operate(act("pause", one)).await.unwrap();
+
+    assert_eq!(waited["drained"], false);
+    assert_eq!(waited["held"], json!(["s/held", "s/idle-soon"]));
+    assert!((20_000..22_000).contains(&took), "{took} ms");
+    assert_eq!(drained["drained"], true);
+    assert!(drained.get("held").is_none(), "{drained}");
+}

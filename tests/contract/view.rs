@@ -1,0 +1,304 @@
+//! What view answers: lists, single locks, and history.
+
+use crate::faulty::Faulty;
+use crate::functions::{Functions, task_token};
+use crate::scene::{ask, ask_with, audit_note, execution, task, waiting, work};
+use lockstep::domain::{Command, ExecutionEnd};
+use lockstep::executions::memory::ExecutionsCall;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Locks in every state: held, paused and held, waiting for the end of a rest, and idle.
+async fn locks_in_every_state(functions: &Functions) {
+    functions.start(&["w"]);
+    let rested = json!({ "lock": "s/waiting", "holder": "a", "minIntervalSeconds": 60 });
+    let grant = functions.granted_with(rested).await;
+    functions.succeed(&grant).await;
+    let wait = json!({ "lock": "s/waiting", "holder": execution("w"), "overlap": "queue" });
+    let queued = functions.acquire(wait).await.unwrap();
+    assert_eq!(queued["status"], "queued");
+    functions.granted("s/held", "b").await;
+    functions.granted("s/paused", "c").await;
+    let pause = Command::Pause(audit_note("upgrade"));
+    functions.command("s/paused", pause.clone()).await;
+    functions.command("s/unused", pause).await;
+    let grant = functions.granted("s/idle", "d").await;
+    functions.succeed(&grant).await;
+    functions.granted("t/other", "e").await;
+}
+
+fn names(list: &Value) -> Vec<(&str, &str)> {
+    let locks = list["locks"].as_array().expect("locks");
+    let named = locks.iter();
+    named
+        .map(|of| (of["lock"].as_str().unwrap(), of["state"].as_str().unwrap()))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_list_has_every_lock_of_the_prefix_whatever_its_state() {
+    let functions = Functions::new();
+    locks_in_every_state(&functions).await;
+
+    let all = functions
+        .view(json!({ "act": "list", "prefix": "s/" }))
+        .await;
+    let all = all.unwrap();
+
+    let expected = [
+        ("s/held", "held"),
+        ("s/idle", "idle"),
+        ("s/paused", "paused"),
+        ("s/unused", "paused"),
+        ("s/waiting", "waiting"),
+    ];
+    assert_eq!(names(&all), expected);
+    assert!(all.get("next").is_none(), "{all}");
+    assert_eq!(all["locks"][0]["holders"], json!(["b"]));
+    assert_eq!(all["locks"][2]["note"], "upgrade (by ops@example.com)");
+    assert_eq!(all["locks"][4]["queueLength"], 1);
+    assert!(all["locks"][3].get("grantedAt").is_none(), "never granted");
+}
+
+#[tokio::test]
+async fn a_list_comes_in_pages_and_by_state() {
+    let functions = Functions::new();
+    locks_in_every_state(&functions).await;
+
+    for limit in [1, 2, 5, 6, 100] {
+        let mut request = json!({ "act": "list", "limit": limit });
+        let mut found = Vec::new();
+        loop {
+            let page = functions.view(request.clone()).await.unwrap();
+            let locks = page["locks"].as_array().unwrap();
+            assert!(locks.len() <= limit, "{page}");
+            found.extend(locks.iter().map(|of| of["lock"].clone()));
+            match page.get("next") {
+                Some(next) => request["next"] = next.clone(),
+                None => break,
+            }
+        }
+        let expected = [
+            "s/held",
+            "s/idle",
+            "s/paused",
+            "s/unused",
+            "s/waiting",
+            "t/other",
+        ];
+        assert_eq!(found, expected, "{limit}");
+    }
+    for (state, expected) in [
+        ("paused", vec!["s/paused", "s/unused"]),
+        ("held", vec!["s/held", "t/other"]),
+        ("frozen", vec![]),
+    ] {
+        let one = json!({ "act": "list", "state": state });
+        let list = functions.view(one).await.unwrap();
+        let found: Vec<_> = names(&list).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(found, expected, "{state}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_record_hides_no_other_lock() {
+    let functions = Functions::new();
+    for lock in ["a", "b", "c"] {
+        functions.granted(lock, "x").await;
+    }
+    let damaged = Faulty::corrupt(&functions, "b");
+
+    let list = functions
+        .operate_on(&damaged, json!({ "act": "list" }))
+        .await;
+
+    let list = list.unwrap();
+    let expected = [("a", "held"), ("b", "unreadable"), ("c", "held")];
+    assert_eq!(names(&list), expected);
+    let note = list["locks"][1]["note"].as_str().unwrap();
+    assert!(note.contains("holders is no map"), "{note}");
+}
+
+#[tokio::test]
+async fn a_slow_table_gets_a_page_and_the_rest_later() {
+    let functions = Functions::new();
+    for number in 0..5 {
+        functions.granted(&format!("lock-{number}"), "x").await;
+    }
+    let slow = Faulty::slow(&functions, Duration::from_secs(4));
+
+    // The state makes each request read its whole page; its time ends within the first one.
+    let list = json!({ "act": "list", "state": "frozen", "limit": 1 });
+    let page = functions.operate_on(&slow, list).await.unwrap();
+
+    assert_eq!(page["locks"], json!([]));
+    assert!(page.get("next").is_none(), "one page has all five: {page}");
+}
+
+#[tokio::test]
+async fn a_shown_lock_has_its_holder_with_live_state_its_queue_and_its_past() {
+    let functions = Functions::new();
+    functions.executions.seal_tokens();
+    functions.start(&["z", "a", "b"]);
+    let before = functions.granted_with(ask("z")).await;
+    functions.succeed(&before).await;
+    functions.wait(5);
+    let with_work = json!({ "runKey": "tick-1", "work": { "cluster": work().cluster } });
+    let grant = functions.granted_with(ask_with("a", with_work)).await;
+    functions.put_task("a", task("running", 1, false));
+    let beat = json!({ "grant": grant, "taskToken": "SECRET", "progress": "row 7" });
+    functions.heartbeat(beat).await.unwrap();
+    functions.acquire(waiting("b", "SECRET-b")).await.unwrap();
+
+    let shown = functions
+        .view(json!({ "act": "show", "lock": "nightly" }))
+        .await;
+
+    let shown = shown.unwrap();
+    let holder = &shown["holders"][0];
+    assert_eq!(shown["state"], "held");
+    assert_eq!(holder["token"], grant["token"]);
+    assert_eq!(holder["progress"], "row 7");
+    assert_eq!(holder["runKey"], "tick-1");
+    assert_eq!(holder["execution"]["status"], "RUNNING");
+    assert_eq!(holder["tasks"][0]["stopped"], false);
+    assert_eq!(shown["waiters"][0]["holder"], execution("b"));
+    assert_eq!(shown["waiters"][0]["position"], 1);
+    assert_eq!(shown["last"][0]["outcome"], "succeeded");
+    assert_eq!(shown["last"][0]["heldSeconds"], 0.0);
+    assert!(
+        shown["frees"].as_str().unwrap().contains("which runs"),
+        "{shown}"
+    );
+    assert!(!shown.to_string().contains("SECRET"), "{shown}");
+    assert_eq!(functions.executions.output(&task_token("SECRET-b")), None);
+}
+
+#[tokio::test]
+async fn a_shown_lock_says_why_it_is_closed_and_what_cannot_be_described() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    functions.granted_with(ask("a")).await;
+    let since = functions.now();
+    functions
+        .command("nightly", Command::Pause(audit_note("upgrade")))
+        .await;
+    functions.wait(90);
+    functions.lose_every(ExecutionsCall::Describe);
+
+    let shown = functions
+        .view(json!({ "act": "show", "lock": "nightly" }))
+        .await;
+
+    let shown = shown.unwrap();
+    assert_eq!(shown["closed"]["note"], "upgrade (by ops@example.com)");
+    assert_eq!(shown["closed"]["actor"], "ops@example.com");
+    assert_eq!(shown["closed"]["since"], lockstep::domain::rfc3339(since));
+    assert_eq!(shown["holders"][0]["execution"]["status"], "HIDDEN");
+    assert_eq!(shown["holders"][0]["expired"], true);
+}
+
+#[tokio::test]
+async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
+    let functions = Functions::new();
+    functions.start(&["dead"]);
+    let mut expected = Vec::new();
+    for number in 0..4 {
+        let grant = functions.granted("nightly", &format!("run-{number}")).await;
+        functions.wait(3);
+        functions.succeed(&grant).await;
+        expected.push(json!(format!("run-{number}")));
+        functions.wait(3);
+        let pause = Command::Pause(audit_note(&format!("act {number}")));
+        functions.command("nightly", pause).await;
+        expected.push(json!(format!("act {number} (by ops@example.com)")));
+        functions.wait(3);
+        functions
+            .command("nightly", Command::Resume(audit_note("on")))
+            .await;
+        expected.push(json!("on (by ops@example.com)"));
+        functions.wait(3);
+    }
+    expected.reverse();
+
+    for limit in [1, 2, 3, 4, 100] {
+        let request = json!({ "act": "history", "lock": "nightly", "limit": limit });
+        assert_eq!(entries(&functions, request).await, expected, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn the_history_of_a_prefix_goes_lock_by_lock_and_keeps_to_its_times() {
+    let functions = Functions::new();
+    let mut middle = String::new();
+    for round in 0..3 {
+        if round == 1 {
+            middle = functions.time_in(0);
+        }
+        for lock in ["t/b", "t/a", "u/c"] {
+            let grant = functions.granted(lock, &format!("{lock}-{round}")).await;
+            functions.succeed(&grant).await;
+        }
+        functions.wait(60);
+    }
+    let all = ["t/a-2", "t/a-1", "t/a-0", "t/b-2", "t/b-1", "t/b-0"];
+    for limit in [1, 2, 3, 100] {
+        let request = json!({ "act": "history", "prefix": "t/", "limit": limit });
+        assert_eq!(entries(&functions, request).await, all, "{limit}");
+        for (field, expected) in [
+            ("from", ["t/a-2", "t/a-1", "t/b-2", "t/b-1"]),
+            ("to", ["t/a-1", "t/a-0", "t/b-1", "t/b-0"]),
+        ] {
+            let request =
+                json!({ "act": "history", "prefix": "t/", "limit": limit, field: middle });
+            assert_eq!(
+                entries(&functions, request).await,
+                expected,
+                "{field} {limit}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_history_says_on_what_evidence_a_run_was_recovered() {
+    let functions = Functions::new();
+    functions.start(&["dead"]);
+    functions.granted_with(ask("dead")).await;
+    functions.end("dead", ExecutionEnd::Failed);
+    functions.wait(90);
+    functions.sweep().await;
+
+    let history = json!({ "act": "history", "lock": "nightly" });
+    let history = functions.view(history).await.unwrap();
+
+    let entry = &history["entries"][0];
+    assert_eq!(entry["kind"], "run");
+    assert_eq!(entry["outcome"], "recovered");
+    assert!(
+        entry["evidence"].as_str().unwrap().contains("FAILED"),
+        "{entry}"
+    );
+}
+
+/// The entries in all pages of a history: the holder of a run, the note of an act.
+async fn entries(functions: &Functions, mut request: Value) -> Vec<Value> {
+    let mut found = Vec::new();
+    loop {
+        let page = functions.view(request.clone()).await.unwrap();
+        let page_entries = page["entries"].as_array().unwrap();
+        found.extend(
+            page_entries
+                .iter()
+                .map(|entry| match entry["kind"].as_str() {
+                    Some("run") => entry["holder"].clone(),
+                    _ => entry["note"].clone(),
+                }),
+        );
+        match page.get("next") {
+            Some(next) => request["next"] = next.clone(),
+            None => return found,
+        }
+        assert!(found.len() < 100, "the pages have no end");
+    }
+}

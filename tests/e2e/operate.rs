@@ -1,0 +1,221 @@
+//! Operators on the deployed stack: many locks at once, an eviction, and calls that die.
+
+use crate::stack;
+use crate::support::{at_work, in_queue, ran_alone, runs_after};
+use lockstep_tests::stack::{FunctionError, Stack, now, unique, until};
+use serde_json::{Value, json};
+
+/// Invokes operate with `act`, a note, an actor and the fields of `more`.
+pub(crate) async fn operate(stack: &Stack, act: &str, more: Value) -> Result<Value, FunctionError> {
+    let mut request = json!({ "act": act, "note": "e2e", "actor": "jo@example.com" });
+    let fields = more.as_object().expect("fields").clone();
+    request.as_object_mut().expect("an object").extend(fields);
+    stack
+        .invoke(stack.output("OperateFunctionArn"), &request)
+        .await
+}
+
+/// Invokes view with `request`.
+pub(crate) async fn view(stack: &Stack, request: Value) -> Value {
+    let answer = stack
+        .invoke(stack.output("ViewFunctionArn"), &request)
+        .await;
+    answer.unwrap_or_else(|error| panic!("{request}: {error:?}"))
+}
+
+/// Makes `count` locks with the prefix `name`, which were granted once and are idle.
+async fn idle_locks(stack: &Stack, name: &str, count: usize) {
+    let locks: Vec<_> = (0..count)
+        .map(|number| format!("{name}/{number:03}"))
+        .collect();
+    for some in locks.chunks(20) {
+        let use_once = some.iter().map(async |lock| {
+            let acquire = json!({ "lock": lock, "holder": "once" });
+            let acquire = stack
+                .invoke(stack.output("AcquireLockFunctionArn"), &acquire)
+                .await;
+            let grant = acquire.expect("a grant")["grant"].clone();
+            let release = json!({ "grant": grant, "outcome": "succeeded" });
+            let release = stack
+                .invoke(stack.output("ReleaseLockFunctionArn"), &release)
+                .await;
+            release.expect("a release");
+        });
+        futures_util::future::join_all(use_once).await;
+    }
+    until("the index", 15, async || {
+        listed(stack, name, None).await.len() == count
+    })
+    .await;
+}
+
+/// The locks with the prefix in all pages of the list, in this state or any.
+async fn listed(stack: &Stack, prefix: &str, state: Option<&str>) -> Vec<String> {
+    let mut request = json!({ "act": "list", "prefix": prefix, "limit": 100 });
+    if let Some(state) = state {
+        request["state"] = json!(state);
+    }
+    let mut locks = Vec::new();
+    loop {
+        let page = view(stack, request.clone()).await;
+        let page_locks = page["locks"].as_array().expect("locks").iter();
+        locks.extend(page_locks.map(|of| of["lock"].as_str().expect("a name").to_owned()));
+        match page.get("next") {
+            Some(next) => request["next"] = next.clone(),
+            None => return locks,
+        }
+    }
+}
+
+/// Sends the act with each `next` until all locks of the prefix are done. Counts those that it
+/// changed.
+async fn to_the_end(stack: &Stack, act: &str, prefix: &str) -> u64 {
+    let (mut fields, mut done) = (json!({ "prefix": prefix }), 0);
+    loop {
+        let answer = operate(stack, act, fields.clone())
+            .await
+            .expect("an answer");
+        assert_eq!(answer.get("failed"), None, "{answer}");
+        done += answer["done"].as_u64().expect("a count");
+        match answer.get("next") {
+            Some(next) => fields["next"] = next.clone(),
+            None => return done,
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_hundred_locks_are_paused_by_prefix_and_resumed() {
+    let (stack, name) = (stack().await, unique("many"));
+    idle_locks(&stack, &name, 200).await;
+    let began = now();
+
+    let paused = to_the_end(&stack, "pause", &name).await;
+    let took = now() - began;
+    let all = listed(&stack, &name, Some("paused")).await;
+    let resumed = to_the_end(&stack, "resume", &name).await;
+
+    eprintln!("figure: 200 locks paused in {took} ms");
+    assert_eq!((paused, all.len(), resumed), (200, 200, 200));
+    assert!(all.is_sorted());
+    assert_eq!(listed(&stack, &name, Some("idle")).await.len(), 200);
+}
+
+#[tokio::test]
+async fn two_operators_at_once_pause_each_lock_once() {
+    let (stack, name) = (stack().await, unique("two"));
+    idle_locks(&stack, &name, 30).await;
+
+    let one = to_the_end(&stack, "pause", &name);
+    let other = to_the_end(&stack, "pause", &name);
+    let (one, other) = tokio::join!(one, other);
+
+    assert_eq!(one + other, 30, "{one} and {other}");
+    assert_eq!(listed(&stack, &name, Some("paused")).await.len(), 30);
+}
+
+#[tokio::test]
+async fn an_act_that_dies_half_way_through_a_prefix_is_repeated() {
+    let (stack, name) = (stack().await, unique("dies"));
+    idle_locks(&stack, &name, 40).await;
+    let middle = format!("{name}/020");
+    let operator = stack.output("OperateFunctionArn");
+    stack.kill_after(operator, "write", &middle).await;
+
+    let died = operate(&stack, "pause", json!({ "prefix": name })).await;
+    let half = listed(&stack, &name, Some("paused")).await.len();
+    let rest = to_the_end(&stack, "pause", &name).await;
+
+    assert_eq!(died.expect_err("it died").error_type, "Runtime.ExitError");
+    assert!((1..40).contains(&half), "{half} were paused");
+    assert_eq!(half as u64 + rest, 40);
+}
+
+#[tokio::test]
+async fn an_eviction_stops_a_living_run_and_the_next_one_starts() {
+    let (stack, lock) = (stack().await, unique("evicted"));
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let first = at_work(&stack, &input.clone().seconds(60.0)).await;
+    stack.wait_task(&first.task, "RUNNING", 15).await;
+    let next = in_queue(&stack, &input, 1).await;
+    let evict = json!({ "lock": lock, "holder": first.arn });
+
+    let refused = operate(&stack, "evict", evict.clone()).await;
+    let shown = view(&stack, json!({ "act": "show", "lock": lock })).await;
+    let began = now();
+    let mut force = evict;
+    force["force"] = json!(true);
+    let evicted = operate(&stack, "evict", force).await.expect("an answer");
+
+    assert_eq!(
+        refused.expect_err("it is alive").error_type,
+        "Lockstep.LockHeld"
+    );
+    assert_eq!(
+        shown["holders"][0]["execution"]["status"], "RUNNING",
+        "{shown}"
+    );
+    assert_eq!(shown["holders"][0]["tasks"][0]["stopped"], false, "{shown}");
+    assert_eq!(shown["waiters"][0]["holder"], next);
+    assert_eq!(evicted["status"], "evicted", "{evicted}");
+    eprintln!(
+        "figure: an eviction of a living run took {} ms",
+        now() - began
+    );
+    assert_eq!(stack.wait(&first.arn, 10).await.status, "ABORTED");
+    runs_after(&stack, "an eviction", &lock, &next, began).await;
+    ran_alone(&stack, &lock, 2).await;
+    let history = view(&stack, json!({ "act": "history", "lock": lock })).await;
+    let entries = history["entries"].as_array().expect("entries");
+    let entry = entries.iter().find(|entry| entry["outcome"] == "evicted");
+    let entry = entry.unwrap_or_else(|| panic!("no eviction in {history}"));
+    let evidence = entry["evidence"].as_str().unwrap_or_default();
+    assert!(evidence.contains("e2e (by jo@example.com)"), "{entry}");
+}
+
+#[tokio::test]
+async fn a_lock_that_hold_has_frozen_is_freed_by_an_operator() {
+    let (stack, lock) = (stack().await, unique("frozen"));
+    let hangs = stack.batch_input(&lock).seconds(60.0);
+    let hangs = hangs.with("stalePolicy", "hold").with("maxRunSeconds", 5);
+    let first = at_work(&stack, &hangs.short_lease()).await;
+    until("freeze", 30, async || {
+        !listed(&stack, &lock, Some("frozen")).await.is_empty()
+    })
+    .await;
+    let shown = view(&stack, json!({ "act": "show", "lock": lock })).await;
+    let frees = shown["frees"].as_str().unwrap_or_default();
+    assert!(frees.contains(&first.arn), "{shown}");
+    assert!(
+        shown["closed"]["note"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("maxRunSeconds")
+    );
+
+    let all = operate(&stack, "resume", json!({ "prefix": lock }))
+        .await
+        .expect("an answer");
+    let evict = json!({ "lock": lock, "holder": first.arn, "force": true });
+    let evicted = operate(&stack, "evict", evict).await.expect("an answer");
+    let named = operate(&stack, "resume", json!({ "lock": lock }))
+        .await
+        .expect("an answer");
+
+    assert_eq!(all["frozen"], json!([lock]), "a prefix leaves it frozen");
+    assert_eq!(evicted["status"], "evicted", "{evicted}");
+    assert_eq!(named["done"], 1);
+    let input = stack.batch_input(&lock).seconds(0.3);
+    assert!(stack.run(&input, 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
+}
+
+#[tokio::test]
+async fn view_refuses_to_write() {
+    let stack = stack().await;
+    let pause = json!({ "act": "pause", "all": true, "note": "e2e", "actor": "jo" });
+    let refused = stack.invoke(stack.output("ViewFunctionArn"), &pause).await;
+    let refused = refused.expect_err("a refusal");
+    assert_eq!(refused.error_type, "Lockstep.InvalidRequest");
+    assert!(refused.message.contains("view only reads"), "{refused:?}");
+}
