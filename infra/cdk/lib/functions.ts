@@ -9,8 +9,10 @@ import { badProp } from './checks';
 import { Statements } from './statements';
 
 export interface FunctionOptions {
-  /** The function's folder below `functionsPath`, and the end of the name of its log group. */
+  /** End of the name of its log group. */
   readonly name: string;
+  /** Folder below `functionsPath`; that of the name, if it is left out. */
+  readonly folder?: string;
   /** Start of the ids of its log group, role and function. */
   readonly id: string;
   readonly description: string;
@@ -59,7 +61,7 @@ export function addFunction(scope: Construct, common: CommonFunctionOptions, own
   });
   return new lambda.Function(scope, `${own.id}Function`, {
     description: own.description,
-    code: code(scope, common.functionsPath, own.name),
+    code: code(scope, common.functionsPath, own.folder ?? own.name),
     runtime: lambda.Runtime.PROVIDED_AL2023,
     handler: 'bootstrap',
     architecture: common.architecture,

@@ -1,4 +1,4 @@
-import { CfnOutput, Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Stack, Token } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
@@ -10,13 +10,14 @@ import { Construct } from 'constructs';
 import { checkLockName } from './checks';
 import { addExclusiveRun, grantNestedRun, LockFunctions } from './exclusive-run-machine';
 import { addFunction, CommonFunctionOptions } from './functions';
+import { addLockTable } from './lock-table';
 import { checkProps, LockstepProps, LogLevel } from './lockstep-props';
 import { LockMetrics } from './metrics';
 import { addReaperTriggers } from './reaper-triggers';
 import { Statements } from './statements';
 
 /**
- * Lockstep: the lock table, the five functions, what triggers the reaper, and an exclusive-run for the work that the
+ * Lockstep: the lock table, the seven functions, what triggers the reaper, and an exclusive-run for the work that the
  * props name. A stack holds one.
  *
  * It makes the same resources with the same permissions as infra/template.yaml.
@@ -34,6 +35,10 @@ export class Lockstep extends Construct {
   public readonly checkRunningExecutionsFunction: lambda.Function;
   /** Frees the permits of dead holders, and stops stale ones. */
   public readonly reaperFunction: lambda.Function;
+  /** Pauses, resumes and shows locks, and evicts holders and waiters. */
+  public readonly operateFunction: lambda.Function;
+  /** The same code as operate, with the acts that read and a role that cannot write. */
+  public readonly viewFunction: lambda.Function;
   /** Events that could not be delivered to the reaper. */
   public readonly recoveryDeadLetters: sqs.Queue;
   /** Runs a task or a workflow that the props name under a lock. */
@@ -44,6 +49,10 @@ export class Lockstep extends Construct {
   public readonly jobsPolicy: iam.ManagedPolicy;
   /** For task roles of ECS services whose tasks work under a lock. */
   public readonly taskProtectionPolicy: iam.ManagedPolicy;
+  /** For roles and users that may pause, resume and evict. */
+  public readonly operatorPolicy: iam.ManagedPolicy;
+  /** For roles and users that may see all locks and their history. */
+  public readonly viewerPolicy: iam.ManagedPolicy;
   /** The event bus that receives the events of source `lockstep`. */
   public readonly eventBus: events.IEventBus;
   /** The metrics of all locks. */
@@ -64,7 +73,7 @@ export class Lockstep extends Construct {
     this.metricsPerLock = props.metricsPerLock ?? false;
     this.statements = new Statements(Stack.of(this), props.clusterArns ?? []);
     this.eventBus = props.eventBus ?? events.EventBus.fromEventBusName(this, 'EventBus', 'default');
-    this.table = this.addTable();
+    this.table = addLockTable(this);
 
     const items = this.statements.items(this.table);
     const lockFunction = this.functionAdder(this.lockEnvironment());
@@ -73,6 +82,10 @@ export class Lockstep extends Construct {
     this.releaseLockFunction = lockFunction('ReleaseLock', 'release-lock', 'Releases a permit and records how the run ended', [items]);
     this.reaperFunction = lockFunction('Reaper', 'reaper', 'Frees the permits of dead holders, and stops stale ones',
       [items, this.statements.readDue(this.table)], Duration.seconds(60));
+    this.operateFunction = lockFunction('Operate', 'operate', 'Pauses, resumes and shows locks, and evicts holders and waiters',
+      this.statements.operate(this.table), Duration.seconds(60));
+    this.viewFunction = this.functionAdder({ ...this.lockEnvironment(), LOCKSTEP_READ_ONLY: 'true' })('View', 'view',
+      'Lists and shows locks and their history', this.statements.view(this.table), Duration.seconds(30), 'operate');
     this.checkRunningExecutionsFunction = this.functionAdder({})('CheckRunningExecutions', 'check-running-executions',
       'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])]);
 
@@ -81,7 +94,9 @@ export class Lockstep extends Construct {
     this.addFunctionPolicies();
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
     this.jobsPolicy = this.managed('JobsPolicy', this.statements.jobs(this.table));
-    this.taskProtectionPolicy = this.managed('TaskProtectionPolicy', [this.protection()]);
+    this.operatorPolicy = this.managed('OperatorPolicy', [this.statements.invoke(this.operateFunction, this.viewFunction)]);
+    this.viewerPolicy = this.managed('ViewerPolicy', [this.statements.invoke(this.viewFunction)]);
+    this.taskProtectionPolicy = this.managed('TaskProtectionPolicy', [this.statements.protection()]);
     this.addOutputs();
   }
 
@@ -100,22 +115,22 @@ export class Lockstep extends Construct {
 
   /** Grants the call of acquire-lock. The grantee may name any lock: IAM sees no payload. */
   public grantAcquire(grantee: iam.IGrantable): iam.Grant {
-    return this.grantInvoke(this.acquireLockFunction, grantee);
+    return this.grantInvoke(grantee, this.acquireLockFunction);
   }
 
   /** Grants the call of heartbeat. */
   public grantHeartbeat(grantee: iam.IGrantable): iam.Grant {
-    return this.grantInvoke(this.heartbeatFunction, grantee);
+    return this.grantInvoke(grantee, this.heartbeatFunction);
   }
 
   /** Grants the call of release-lock. */
   public grantRelease(grantee: iam.IGrantable): iam.Grant {
-    return this.grantInvoke(this.releaseLockFunction, grantee);
+    return this.grantInvoke(grantee, this.releaseLockFunction);
   }
 
   /** Grants the call of check-running-executions. */
   public grantCheckRunningExecutions(grantee: iam.IGrantable): iam.Grant {
-    return this.grantInvoke(this.checkRunningExecutionsFunction, grantee);
+    return this.grantInvoke(grantee, this.checkRunningExecutionsFunction);
   }
 
   /**
@@ -136,7 +151,17 @@ export class Lockstep extends Construct {
 
   /** Grants what the tasks of an ECS service need to protect themselves from scale-in while they hold a lock. */
   public grantTaskProtection(grantee: iam.IGrantable): void {
-    this.grantAll(grantee, [this.protection()]);
+    this.grantAll(grantee, [this.statements.protection()]);
+  }
+
+  /** Grants all acts of operators: the calls of operate and view. */
+  public grantOperate(grantee: iam.IGrantable): iam.Grant {
+    return this.grantInvoke(grantee, this.operateFunction, this.viewFunction);
+  }
+
+  /** Grants the acts that read: the call of view. */
+  public grantView(grantee: iam.IGrantable): iam.Grant {
+    return this.grantInvoke(grantee, this.viewFunction);
   }
 
   /** @internal */
@@ -149,9 +174,9 @@ export class Lockstep extends Construct {
     return this.props.logRetention ?? logs.RetentionDays.ONE_MONTH;
   }
 
-  /** As IFunction.grantInvoke, without the function's versions and aliases. */
-  private grantInvoke(target: lambda.IFunction, grantee: iam.IGrantable): iam.Grant {
-    return iam.Grant.addToPrincipal({ grantee, actions: ['lambda:InvokeFunction'], resourceArns: [target.functionArn] });
+  /** As IFunction.grantInvoke, without the versions and aliases of the functions. */
+  private grantInvoke(grantee: iam.IGrantable, ...targets: lambda.IFunction[]): iam.Grant {
+    return iam.Grant.addToPrincipal({ grantee, actions: ['lambda:InvokeFunction'], resourceArns: targets.map((one) => one.functionArn) });
   }
 
   private grantAll(grantee: iam.IGrantable, statements: iam.PolicyStatement[]): void {
@@ -168,26 +193,6 @@ export class Lockstep extends Construct {
     if (first) {
       throw new Error(`${this.node.path}: the stack already has a Lockstep, ${first.node.path}, but must have one at most`);
     }
-  }
-
-  /** The table holds the fencing tokens: without it, tokens would start over. So it outlives the stack. */
-  private addTable(): dynamodb.Table {
-    const table = new dynamodb.Table(this, 'LockTable', {
-      partitionKey: { name: 'pk', type: dynamodb.AttributeType.STRING },
-      sortKey: { name: 'sk', type: dynamodb.AttributeType.STRING },
-      billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
-      deletionProtection: true,
-      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
-      timeToLiveAttribute: 'ttl',
-      removalPolicy: RemovalPolicy.RETAIN,
-    });
-    table.addGlobalSecondaryIndex({
-      indexName: 'due',
-      partitionKey: { name: 'shard', type: dynamodb.AttributeType.STRING },
-      sortKey: { name: 'dueAt', type: dynamodb.AttributeType.NUMBER },
-      projectionType: dynamodb.ProjectionType.KEYS_ONLY,
-    });
-    return table;
   }
 
   private lockEnvironment(): { [name: string]: string } {
@@ -208,8 +213,8 @@ export class Lockstep extends Construct {
       stackName: this.prefix,
       statements: this.statements,
     };
-    return (id: string, name: string, description: string, statements: iam.PolicyStatement[], timeout?: Duration) =>
-      addFunction(this, common, { id, name, description, statements, timeout, environment });
+    return (id: string, name: string, description: string, statements: iam.PolicyStatement[], timeout?: Duration, folder?: string) =>
+      addFunction(this, common, { id, name, description, statements, timeout, folder, environment });
   }
 
   private addSharedRun(): sfn.StateMachine {
@@ -239,10 +244,11 @@ export class Lockstep extends Construct {
   /** Separate from the roles: a role that names the state machine, which names the functions, is a circular dependency. */
   private addFunctionPolicies(): void {
     const roles = (...functions: lambda.Function[]) => functions.map((one) => one.role!);
-    const { acquireLockFunction: acquire, heartbeatFunction: heartbeat, releaseLockFunction: release, reaperFunction: reaper } = this;
-    this.attach('HandOverPolicy', roles(acquire, heartbeat, release, reaper), this.statements.handOver(this.eventBus));
+    const { acquireLockFunction: acquire, heartbeatFunction: heartbeat, releaseLockFunction: release } = this;
+    const recovering = [acquire, this.reaperFunction, this.operateFunction];
+    this.attach('HandOverPolicy', roles(heartbeat, release, ...recovering), this.statements.handOver(this.eventBus));
     const stoppable = [this.statements.executions(`${this.stoppablePrefix}*`), ...this.holders()];
-    this.attach('RecoveryPolicy', roles(acquire, reaper), this.statements.recovery(stoppable));
+    this.attach('RecoveryPolicy', roles(...recovering), this.statements.recovery(stoppable));
     this.attach('ProtectionPolicy', roles(heartbeat, release), [this.statements.ofTasks('ecs:UpdateTaskProtection')]);
   }
 
@@ -258,10 +264,6 @@ export class Lockstep extends Construct {
 
   private containerStatements(lockPrefix?: string): iam.PolicyStatement[] {
     return this.statements.container(this.table, this.eventBus, this.holders(), lockPrefix);
-  }
-
-  private protection(): iam.PolicyStatement {
-    return this.statements.ofTasks('ecs:GetTaskProtection', 'ecs:UpdateTaskProtection');
   }
 
   private attach(id: string, roles: iam.IRole[], statements: iam.PolicyStatement[]): void {
@@ -281,11 +283,15 @@ export class Lockstep extends Construct {
       ReleaseLockFunctionArn: this.releaseLockFunction.functionArn,
       CheckRunningExecutionsFunctionArn: this.checkRunningExecutionsFunction.functionArn,
       ReaperFunctionArn: this.reaperFunction.functionArn,
+      OperateFunctionArn: this.operateFunction.functionArn,
+      ViewFunctionArn: this.viewFunction.functionArn,
       RecoveryDeadLettersUrl: this.recoveryDeadLetters.queueUrl,
       ExclusiveRunStateMachineArn: this.exclusiveRun.stateMachineArn,
       TaskProtectionPolicyArn: this.taskProtectionPolicy.managedPolicyArn,
       TaskLockPolicyArn: this.taskLockPolicy.managedPolicyArn,
       JobsPolicyArn: this.jobsPolicy.managedPolicyArn,
+      OperatorPolicyArn: this.operatorPolicy.managedPolicyArn,
+      ViewerPolicyArn: this.viewerPolicy.managedPolicyArn,
     };
     for (const [name, value] of Object.entries(exported)) {
       new CfnOutput(this, `${name}Output`, { value, exportName: `${this.prefix}-${name}` });

@@ -2,7 +2,9 @@ import { ArnFormat, Stack, Token } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
 
+const READ_ACTIONS = ['dynamodb:GetItem', 'dynamodb:Query'];
 const ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem'];
 
 /** The partition of the key that seals task tokens. */
@@ -69,13 +71,42 @@ export class Statements {
     return allow(['dynamodb:Query'], [`${table.tableArn}/index/due`]);
   }
 
+  private readLocks(table: dynamodb.ITable): iam.PolicyStatement {
+    return allow(['dynamodb:Query'], [`${table.tableArn}/index/locks`]);
+  }
+
+  /** operate: the items and the history of all locks. What it may stop and wake is in policies that it shares. */
+  operate(table: dynamodb.ITable): iam.PolicyStatement[] {
+    return [allow([...ITEM_ACTIONS, 'dynamodb:Query'], [table.tableArn]), this.readLocks(table)];
+  }
+
+  /** view: what operate reads, without the key of task tokens. */
+  view(table: dynamodb.ITable): iam.PolicyStatement[] {
+    return [
+      ...this.readAll(table),
+      this.readLocks(table),
+      this.describeExecutions(),
+      this.listTasks(),
+      this.ofTasks('ecs:DescribeTasks'),
+    ];
+  }
+
+  invoke(...functions: lambda.IFunction[]): iam.PolicyStatement {
+    return allow(['lambda:InvokeFunction'], functions.map((one) => one.functionArn));
+  }
+
   /** Hand-over: AWS defines no resource type for SendTaskSuccess. The task token limits it to one state. */
   handOver(bus: events.IEventBus): iam.PolicyStatement[] {
     return [
       allow(['states:SendTaskSuccess'], ['*']),
-      allow(['states:DescribeExecution'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]),
+      this.describeExecutions(),
       this.putEvents(bus),
     ];
+  }
+
+  /** Any workflow may hold a lock: decision 0017. */
+  private describeExecutions(): iam.PolicyStatement {
+    return allow(['states:DescribeExecution'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]);
   }
 
   putEvents(bus: events.IEventBus): iam.PolicyStatement {
@@ -101,6 +132,11 @@ export class Statements {
     return allow(actions, [this.arn('ecs', 'task', '*')], this.inClusters);
   }
 
+  /** A task of a service protects itself from scale-in. */
+  protection(): iam.PolicyStatement {
+    return this.ofTasks('ecs:GetTaskProtection', 'ecs:UpdateTaskProtection');
+  }
+
   /** A holder in a container: its items, and evidence whether a holder in its way is dead. */
   container(table: dynamodb.ITable, bus: events.IEventBus, executions: string[], prefix?: string): iam.PolicyStatement[] {
     const items = prefix === undefined
@@ -117,8 +153,11 @@ export class Statements {
 
   /** `lockstep jobs`: reads all locks and the history, and writes nothing. */
   jobs(table: dynamodb.ITable): iam.PolicyStatement[] {
-    const actions = ['dynamodb:GetItem', 'dynamodb:Query'];
-    return [allow(actions, [table.tableArn]), this.denyTokenKey(actions, table), this.readDue(table), this.ofTasks('ecs:DescribeTasks')];
+    return [...this.readAll(table), this.readDue(table), this.ofTasks('ecs:DescribeTasks')];
+  }
+
+  private readAll(table: dynamodb.ITable): iam.PolicyStatement[] {
+    return [allow(READ_ACTIONS, [table.tableArn]), this.denyTokenKey(READ_ACTIONS, table)];
   }
 
   private denyTokenKey(actions: string[], table: dynamodb.ITable): iam.PolicyStatement {

@@ -36,7 +36,7 @@ export function everythingStack(): Stack {
       .next(etl.startTask(stack, 'Load', { queryLanguage: sfn.QueryLanguage.JSONATA, runKey: '{% $states.input.date %}' }))),
   });
   const role = new iam.Role(stack, 'Role', { assumedBy: new iam.ServicePrincipal('ecs-tasks.amazonaws.com') });
-  for (const grant of ['grantRun', 'grantAcquire', 'grantHeartbeat', 'grantRelease', 'grantCheckRunningExecutions'] as const) {
+  for (const grant of ['grantRun', 'grantAcquire', 'grantHeartbeat', 'grantRelease', 'grantCheckRunningExecutions', 'grantOperate', 'grantView'] as const) {
     lockstep[grant](role);
   }
   etl.grantRun(role);

@@ -5,7 +5,7 @@ import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Lockstep, LockstepProps } from 'lockstep-cdk';
 
-const FUNCTIONS = ['acquire-lock', 'heartbeat', 'release-lock', 'check-running-executions', 'reaper'];
+const FUNCTIONS = ['acquire-lock', 'heartbeat', 'release-lock', 'check-running-executions', 'reaper', 'operate'];
 
 /** A folder as cargo lambda build leaves it. Synthesis hashes the files and does not run them. */
 export const FUNCTIONS_PATH = fs.mkdtempSync(path.join(os.tmpdir(), 'lockstep-cdk-'));

@@ -1,0 +1,31 @@
+import { RemovalPolicy } from 'aws-cdk-lib';
+import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import { Construct } from 'constructs';
+
+/** Adds the lock table. It holds the fencing tokens: without it, tokens would start over. So it outlives the stack. */
+export function addLockTable(scope: Construct): dynamodb.Table {
+  const table = new dynamodb.Table(scope, 'LockTable', {
+    partitionKey: { name: 'pk', type: dynamodb.AttributeType.STRING },
+    sortKey: { name: 'sk', type: dynamodb.AttributeType.STRING },
+    billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
+    deletionProtection: true,
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    timeToLiveAttribute: 'ttl',
+    removalPolicy: RemovalPolicy.RETAIN,
+  });
+  // For the sweep: only locks with holders or waiters are in it.
+  table.addGlobalSecondaryIndex({
+    indexName: 'due',
+    partitionKey: { name: 'shard', type: dynamodb.AttributeType.STRING },
+    sortKey: { name: 'dueAt', type: dynamodb.AttributeType.NUMBER },
+    projectionType: dynamodb.ProjectionType.KEYS_ONLY,
+  });
+  // For operators: all locks.
+  table.addGlobalSecondaryIndex({
+    indexName: 'locks',
+    partitionKey: { name: 'lockShard', type: dynamodb.AttributeType.STRING },
+    sortKey: { name: 'pk', type: dynamodb.AttributeType.STRING },
+    projectionType: dynamodb.ProjectionType.KEYS_ONLY,
+  });
+  return table;
+}
