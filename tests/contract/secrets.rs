@@ -3,12 +3,14 @@
 use crate::bad_input::with;
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
-use crate::scene::{ask, ask_with, audit_note, execution, task, waiting};
+use crate::operate::act;
+use crate::scene::{ask, ask_with, audit_note, execution, task, waiting, work};
 use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io;
+use std::sync::Once;
 use tracing_subscriber::filter::LevelFilter;
 
 thread_local! {
@@ -32,8 +34,11 @@ impl io::Write for ThreadLog {
 /// Keeps every line, of every level. For all threads: what one thread has no ear for, `tracing`
 /// takes for unheard on all.
 fn keep_log() {
-    let lines = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
-    lines.json().with_writer(|| ThreadLog).init();
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let lines = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
+        lines.json().with_writer(|| ThreadLog).init();
+    });
 }
 
 /// Waits, is woken, is not woken, beats, and is sent away, with secrets everywhere. All errors.
@@ -82,6 +87,53 @@ async fn everything(functions: &Functions) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
+/// Each act on a lock whose holder and waiters have secrets: the responses and the errors, as text.
+async fn every_act(functions: &Functions) -> Vec<String> {
+    functions.start(&["a", "b", "c", "d"]);
+    let on_cluster = json!({ "work": { "cluster": work().cluster } });
+    let grant = functions.granted_with(ask_with("a", on_cluster)).await;
+    functions.put_task("a", task("busy", 1, false));
+    functions.beat(&grant, "SECRET-beat-a").await;
+    for name in ["b", "c", "d"] {
+        let token = format!("SECRET-{name}");
+        functions.acquire(waiting(name, &token)).await.unwrap();
+    }
+    let one = |name: &str| json!({ "lock": "nightly", "holder": execution(name) });
+    let force = json!({ "lock": "nightly", "holder": execution("a"), "force": true });
+    let show = json!({ "act": "show", "lock": "nightly" });
+    let mut texts = Vec::new();
+    for request in [
+        show.clone(),
+        act("pause", json!({ "lock": "nightly" })),
+        act("resume", json!({ "all": true })),
+        act("drop-waiter", one("b")),
+        act("evict", one("c")),
+        act("evict", one("a")),
+        act("evict", force.clone()),
+        act("evict", one("SECRET-unknown")),
+    ] {
+        texts.push(text_of(functions.operate(request).await));
+    }
+    // The waiter that is left is granted the permit, with the task token of its waiting state.
+    functions.put_task("a", task("busy", 2, true));
+    functions.lose_every(ExecutionsCall::EndState);
+    texts.push(text_of(functions.operate(act("evict", force)).await));
+    let damaged = Faulty::corrupt(functions, "nightly");
+    let list = json!({ "act": "list" });
+    let history = json!({ "act": "history", "lock": "nightly" });
+    for request in [show.clone(), list.clone(), history] {
+        texts.push(text_of(functions.view(request).await));
+    }
+    for request in [show, list] {
+        texts.push(text_of(functions.operate_on(&damaged, request).await));
+    }
+    texts
+}
+
+fn text_of(answer: Result<Value, lockstep::error::Error>) -> String {
+    answer.map_or_else(|error| error.to_string(), |value| value.to_string())
+}
+
 async fn beat(functions: &Functions, grant: &Value, token: &str) -> Option<lockstep::error::Error> {
     let beat = json!({ "grant": grant, "taskToken": token });
     functions.heartbeat(beat).await.err()
@@ -119,6 +171,38 @@ async fn no_task_token_shows_in_a_log_line_an_event_or_an_error() {
         errors.iter().all(|error| !error.contains("SECRET")),
         "{errors:?}"
     );
+}
+
+#[tokio::test]
+async fn no_task_token_shows_in_what_operators_see_or_in_their_log() {
+    let functions = Functions::new();
+    keep_log();
+
+    let texts = every_act(&functions).await;
+
+    let record = functions.record("nightly").await.unwrap();
+    let called = record.holders.values().next().unwrap().call.clone();
+    let token = called.unwrap().task_token.unwrap();
+    assert_eq!(token.reveal(), "SECRET-d", "the holder has a secret");
+    for part in [
+        "\"done\":1",
+        "\"status\":\"dropped\"",
+        "force: true",
+        "\"status\":\"stopping\"",
+        "\"status\":\"evicted\"",
+        "\"waiters\"",
+        "unreadable",
+        "\"outcome\":\"evicted\"",
+    ] {
+        assert!(texts.iter().any(|text| text.contains(part)), "no {part}");
+    }
+    let log = LOG.with_borrow(|log| String::from_utf8(log.clone()).unwrap());
+    assert!(log.contains("state_end_failed"), "{log}");
+    let metrics = format!("{:?}", functions.metrics.all());
+    for text in texts.iter().chain([&log, &metrics]) {
+        let text = text.replace("SECRET-unknown", "");
+        assert!(!text.contains("SECRET"), "a task token shows: {text}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! What the functions log.
 
+use crate::operate::{operate, view};
 use crate::stack;
+use crate::support::{at_work, in_queue};
 use lockstep_tests::stack::{Stack, unique};
 use serde_json::{Value, json};
 
@@ -48,4 +50,55 @@ async fn functions_log_lock_holder_and_token_and_metrics_but_never_a_task_token(
     }
     let text = serde_json::to_string(&all).unwrap();
     assert!(!text.contains("taskToken"), "{text}");
+}
+
+#[tokio::test]
+async fn operators_see_and_their_functions_log_no_task_token_and_no_environment() {
+    let (stack, lock) = (stack().await, unique("shown"));
+    let secret = unique("hunter2");
+    let input = stack.batch_input(&lock).env("PASSWORD", &secret);
+    let first = at_work(&stack, &input.clone().seconds(60.0).short_lease()).await;
+    let waits = in_queue(&stack, &input.clone().seconds(0.2), 1).await;
+    let items = format!("{:?}", stack.items(&lock).await);
+    let one = json!({ "lock": lock, "holder": first.arn });
+    let force = json!({ "lock": lock, "holder": first.arn, "force": true });
+
+    let mut shown = Vec::new();
+    for act in ["list", "show", "history"] {
+        let scope = if act == "list" { "prefix" } else { "lock" };
+        shown.push(view(&stack, json!({ "act": act, scope: lock })).await);
+    }
+    let refused = operate(&stack, "evict", one)
+        .await
+        .expect_err("it is alive");
+    shown.push(json!(refused.message));
+    for (act, fields) in [
+        ("pause", json!({ "lock": lock })),
+        ("evict", force),
+        ("drop-waiter", json!({ "lock": lock, "holder": waits })),
+        ("resume", json!({ "lock": lock })),
+    ] {
+        shown.push(operate(&stack, act, fields).await.expect("an answer"));
+    }
+    shown.push(view(&stack, json!({ "act": "history", "lock": lock })).await);
+
+    // What must not show is there to be shown.
+    assert_eq!(items.matches("sealed:").count(), 2, "{items}");
+    let events = stack.history(&first.arn).await;
+    let started = events[0].execution_started_event_details();
+    let input = started
+        .and_then(|details| details.input())
+        .expect("an input");
+    assert!(input.contains(&secret), "{input}");
+    let logs = [
+        stack.log_events("/aws/lambda/lockstep-operate").await,
+        stack.log_events("/aws/lambda/lockstep-view").await,
+    ];
+    let logs = serde_json::to_string(&logs).unwrap();
+    assert!(logs.contains("REPORT"), "{logs}");
+    for text in [serde_json::to_string(&shown).unwrap(), logs] {
+        for part in ["sealed:", "taskToken", secret.as_str()] {
+            assert!(!text.contains(part), "{part} shows: {text}");
+        }
+    }
 }
