@@ -28,11 +28,14 @@ pub use acquired::{
     Skipped,
 };
 pub use act::{
-    ActRequest, CheckedAct, CheckedDropWaiter, CheckedEvict, CheckedHistory, CheckedList,
-    CheckedMode, DropWaiterRequest, EvictRequest, HistoryRequest, HistoryScope, ListRequest,
-    ModeRequest, Scope, ShowRequest, Surface,
+    ActRequest, CheckedAct, CheckedClearRest, CheckedDropWaiter, CheckedEvict, CheckedForget,
+    CheckedHistory, CheckedList, CheckedMode, ClearRestRequest, DropWaiterRequest, EvictRequest,
+    ForgetRequest, HistoryRequest, HistoryScope, ListRequest, ModeRequest, Scope, ShowRequest,
+    Surface,
 };
-pub use acted::{ActResponse, EvictResponse, EvictStatus, FailedLock, ModeResponse};
+pub use acted::{
+    ActResponse, ClearResponse, ClearStatus, EvictResponse, EvictStatus, FailedLock, ModeResponse,
+};
 pub use answer::held_by;
 pub use error_name::ErrorName;
 pub use event_kind::{EventKind, SOURCE};

@@ -41,7 +41,7 @@ mod tests;
 
 pub use child::{child_arn, child_name, child_stem, parse_child};
 pub use command::{
-    Acquire, AuditNote, Command, DropUnread, Evict, Freeze, MarkEnding, NoteTask, Recover,
+    Acquire, AuditNote, Command, DropUnread, Evict, Forget, Freeze, MarkEnding, NoteTask, Recover,
     RecoveryBasis, Release, Renew, Settle, Stop, StopEvicted, StopReason, Suspect, WhenFull,
 };
 pub use decide::{decide, refused_by_run};

@@ -2,7 +2,7 @@
 
 use crate::clock::OutOfTime;
 use crate::contract::{ErrorName, InvalidRequest, held_by};
-use crate::domain::{HolderId, LockKey, Refusal, rfc3339};
+use crate::domain::{HolderId, LockKey, Refusal, RunKey, rfc3339};
 use crate::executions::ExecutionsError;
 use crate::protocol::ProtocolError;
 use crate::store::StoreError;
@@ -75,6 +75,14 @@ impl Error {
         let text = format!(
             "lock {lock}: {holder} is alive: {why}; send force: true to stop its work and take its permit"
         );
+        Self::new(ErrorName::LockHeld, text)
+    }
+
+    /// `Lockstep.LockHeld` for a run key that is not forgotten, because `waiter` has it.
+    #[must_use]
+    pub fn run_key_waits(lock: &LockKey, key: &RunKey, waiter: &HolderId) -> Self {
+        let key = key.as_str();
+        let text = format!("lock {lock}: {waiter} waits with run key {key}; drop the waiter first");
         Self::new(ErrorName::LockHeld, text)
     }
 

@@ -9,6 +9,7 @@ mod bad_input;
 mod bad_policy;
 mod bad_waiting;
 mod call_time;
+mod clear;
 mod closed;
 mod cut_off;
 mod duplicates;

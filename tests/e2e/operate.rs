@@ -211,6 +211,32 @@ async fn a_lock_that_hold_has_frozen_is_freed_by_an_operator() {
 }
 
 #[tokio::test]
+async fn a_tick_that_is_forgotten_runs_once_more_although_its_lock_rests() {
+    let (stack, lock) = (stack().await, unique("forgotten"));
+    let input = stack.batch_input(&lock).seconds(0.3);
+    let input = input
+        .with("runKey", "tick-1")
+        .with("minIntervalSeconds", 600);
+    assert!(stack.run(&input, 30).await.ran());
+    let duplicate = stack.run(&input, 30).await;
+
+    let forget = json!({ "lock": lock, "runKey": "tick-1" });
+    let forgotten = operate(&stack, "forget", forget).await.expect("an answer");
+    let rests = stack.run(&input, 30).await;
+    let clear = json!({ "lock": lock });
+    let cleared = operate(&stack, "clear-rest", clear)
+        .await
+        .expect("an answer");
+
+    assert_eq!(duplicate.answer(), "duplicate", "{duplicate:?}");
+    assert_eq!(forgotten["status"], "forgotten");
+    assert_eq!(rests.answer(), "skipped", "{rests:?}");
+    assert_eq!(cleared["status"], "cleared");
+    assert!(stack.run(&input, 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
+}
+
+#[tokio::test]
 async fn view_refuses_to_write() {
     let stack = stack().await;
     let pause = json!({ "act": "pause", "all": true, "note": "e2e", "actor": "jo" });

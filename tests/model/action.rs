@@ -49,6 +49,10 @@ pub(crate) enum Action {
     Evict(Who),
     /// The operator has a holder stopped, to take its permit then.
     StopEvicted(Who),
+    /// The operator ends the rest after the last grant.
+    ClearRest,
+    /// The operator has the run key of a run that succeeded forgotten.
+    Forget,
     /// An execution that died at work goes on, so many seconds later.
     Redrive(Who, u64),
     /// A second later it asks again whether the work of its last attempt has ended.

@@ -3,7 +3,7 @@
 use crate::state::Who;
 use crate::world::{Plan, World, at};
 use lockstep::domain::{
-    Acquire, AuditNote, Command, Evict, FencingToken, Lease, MarkEnding, Permits, Recover,
+    Acquire, AuditNote, Command, Evict, FencingToken, Forget, Lease, MarkEnding, Permits, Recover,
     RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, StateMachineArn, StopEvicted,
     TaskSet, TaskToken, Terms, WhenFull, Work,
 };
@@ -92,6 +92,15 @@ impl World {
     pub(crate) fn evict(&self, who: Who) -> Command {
         let (holder, audit) = (self.holder(who).clone(), self.audit_note());
         Command::Evict(Evict { holder, audit })
+    }
+
+    /// The run key of this world is to be forgotten.
+    pub(crate) fn forget(&self) -> Command {
+        let mut keys = (0..self.plans.len()).filter_map(|who| self.run_key(who));
+        Command::Forget(Forget {
+            run_key: keys.next().expect("a world with a run key"),
+            audit: self.audit_note(),
+        })
     }
 
     /// The stop of a holder under its grant with `token`.

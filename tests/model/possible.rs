@@ -4,6 +4,7 @@ use crate::action::Action;
 use crate::inspect::Doing;
 use crate::services::{News, Sighting, describes};
 use crate::state::{End, Execution, LATE, Phase, Slot, Stage, State, Who, Work};
+use crate::watch::successes;
 use crate::watch_queue::queued;
 use crate::world::{World, at};
 use lockstep::domain::{Lease, LockRecord, Mode, Timestamp};
@@ -192,6 +193,15 @@ impl World {
             actions.push(Action::Resume);
         }
         if state.left.orders == 0 {
+            return;
+        }
+        if self.clears {
+            if record.not_before > at(state.tick) {
+                actions.push(Action::ClearRest);
+            }
+            if successes(&state.table) > 0 {
+                actions.push(Action::Forget);
+            }
             return;
         }
         actions.push(Action::Pause);

@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::state::{End, Execution, Phase, State, Taken};
-use crate::watch::Rule;
+use crate::watch::{Rule, forgotten};
 use crate::world::{Plan, World, at};
 use lockstep::domain::{CLOCK_SKEW, LockRecord};
 use stateright::{Model, Property};
@@ -46,7 +46,8 @@ impl Model for World {
             Property::always(WORK_ONCE, |world: &World, state: &State| {
                 let all = world.plans.iter().zip(&state.executions);
                 let keyed = all.filter(|(plan, _)| plan.run_key.is_some());
-                keyed.map(|(_, execution)| execution.done).sum::<u8>() <= 1
+                let done: u8 = keyed.map(|(_, execution)| execution.done).sum();
+                usize::from(done) <= 1 + forgotten(&state.table)
             }),
             Property::always(AT_WORK, |_, state| kept(state, Rule::FreedAtWork)),
             Property::always(PASSED_ON, |_, state| kept(state, Rule::PassedOnAtWork)),

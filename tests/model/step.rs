@@ -69,9 +69,12 @@ impl World {
                 state.left.idle_sweeps -= 1;
                 Self::make(state, Slot::Sweep(0), Command::Reschedule);
             }
-            Action::Pause | Action::Resume | Action::Evict(_) | Action::StopEvicted(_) => {
-                self.give_order(state, action);
-            }
+            Action::Pause
+            | Action::Resume
+            | Action::Evict(_)
+            | Action::StopEvicted(_)
+            | Action::ClearRest
+            | Action::Forget => self.give_order(state, action),
             Action::Redrive(who, later) => self.redrive(state, who, later),
             Action::GoOn(who) => {
                 state.tick += 1;
@@ -87,6 +90,8 @@ impl World {
             Action::Pause => Command::Pause(self.audit_note()),
             Action::Evict(who) => self.evict(who),
             Action::StopEvicted(who) => self.stop_evicted(who, token_of(state, self.holder(who))),
+            Action::ClearRest => Command::ClearRest(self.audit_note()),
+            Action::Forget => self.forget(),
             _ => Command::Resume(self.audit_note()),
         };
         Self::make(state, Slot::Operator, command);

@@ -99,11 +99,19 @@ fn watch_grant(state: &mut State, command: &Command, holder: &HolderId, token: F
     state.last_grant = grant;
 }
 
-/// How many runs of a run key have succeeded. One configuration has one run key.
+/// How many runs of a run key have succeeded that were not forgotten. One configuration has one run key.
 pub(crate) fn successes(table: &LockItems) -> usize {
     let runs = table.runs.iter();
     let of_key = runs.filter(|(id, run)| matches!(id, RunId::Token(_)) && run.run_key.is_some());
-    of_key
+    let all = of_key
         .filter(|(_, run)| run.outcome() == Some(RunOutcome::Succeeded))
+        .count();
+    all - forgotten(table)
+}
+
+/// How often an operator has had the run key forgotten.
+pub(crate) fn forgotten(table: &LockItems) -> usize {
+    let acts = table.runs.values();
+    acts.filter(|act| act.outcome() == Some(RunOutcome::Forgotten))
         .count()
 }

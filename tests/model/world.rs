@@ -51,6 +51,8 @@ pub(crate) struct World {
     pub(crate) own_ends: bool,
     /// Whether the operator has holders stopped, instead of taking their permits at once.
     pub(crate) stops_evicted: bool,
+    /// Whether the operator ends rests and has run keys forgotten, and does nothing else.
+    pub(crate) clears: bool,
     pub(crate) budget: Budget,
     pub(crate) mutant: Mutant,
     pub(crate) names: Vec<(HolderId, WaiterId)>,
@@ -115,6 +117,7 @@ impl World {
             quick_checks: false,
             own_ends: false,
             stops_evicted: false,
+            clears: false,
             budget,
             mutant: Mutant::None,
             names: names.collect(),

@@ -164,6 +164,10 @@ impl Onlooker {
             (Command::StopEvicted(evict), Ok(done)) if done.outcome == Outcome::Done => {
                 self.stopped.insert((evict.holder.clone(), evict.token));
             }
+            // The next run of the key may succeed too.
+            (Command::Forget(forget), Ok(done)) if done.outcome == Outcome::Done => {
+                self.succeeded.remove(&forget.run_key);
+            }
             (Command::Renew(renew), Err(_)) => {
                 self.beliefs.remove(&(renew.holder.clone(), renew.token));
             }

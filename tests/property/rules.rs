@@ -3,8 +3,8 @@
 
 use crate::case::{Case, cases};
 use lockstep::domain::{
-    Assign, Change, Command, Effect, FencingToken, Mode, Outcome, RunOutcome, Transition, Update,
-    WaiterId, decide, fast_path,
+    Assign, Change, Command, Effect, FencingToken, Mode, Outcome, RunId, RunOutcome, Transition,
+    Update, WaiterId, decide, fast_path,
 };
 use lockstep_tests::seeds::check;
 use proptest::prelude::prop_assert;
@@ -139,4 +139,24 @@ fn token_of(change: &Change) -> Option<FencingToken> {
         Assign::LastToken(token) => Some(*token),
         _ => None,
     })
+}
+
+#[test]
+fn no_run_key_is_forgotten_whose_run_is_under_way() {
+    holds(
+        |case, decided| {
+            let Command::Forget(forget) = &case.command else {
+                return None;
+            };
+            let next = decided.next.as_ref()?;
+            let marker = case
+                .seen()
+                .runs
+                .get(&RunId::Key(forget.run_key.clone()))?
+                .clone();
+            let under_way = next.holder_of_run(&forget.run_key).is_some() || marker.end.is_none();
+            Some(!under_way && decided.runs.len() == 2)
+        },
+        10,
+    );
 }

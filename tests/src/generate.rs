@@ -3,7 +3,7 @@
 mod commands;
 mod items;
 
-pub use commands::{Act, acquire, act, audit_note, command};
+pub use commands::{Act, acquire, act, audit_note, command, forget};
 pub use items::{items, record};
 
 use lockstep::domain::{HolderId, RunKey, Seconds, StalePolicy, TaskToken, Timestamp};

@@ -1,6 +1,6 @@
 //! Random histories of a lock.
 
-use crate::generate::{Act, HOLDERS, KEYS, acquire, act, audit_note, holder, run_key};
+use crate::generate::{Act, HOLDERS, KEYS, acquire, act, audit_note, forget, holder, run_key};
 use lockstep::domain::{
     Acquire, Command, FencingToken, HolderId, Lease, LockRecord, RunId, RunKey,
 };
@@ -45,6 +45,8 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
         1 => Just(Command::Pause(audit_note())),
         3 => Just(Command::Resume(audit_note())),
         1 => Just(Command::Reschedule),
+        1 => Just(Command::ClearRest(audit_note())),
+        1 => forget(),
     ];
     let step = prop_oneof![
         5 => acquire().prop_map(Step::Acquire),

@@ -1,10 +1,12 @@
 //! Requests of operate and view: one act each.
 
+mod clear;
 mod evict;
 mod history;
 mod list;
 mod scope;
 
+pub use clear::{CheckedClearRest, CheckedForget, ClearRestRequest, ForgetRequest};
 pub use evict::{CheckedDropWaiter, CheckedEvict, DropWaiterRequest, EvictRequest};
 pub use history::{CheckedHistory, HistoryRequest, HistoryScope};
 pub use list::{CheckedList, ListRequest, ShowRequest};
@@ -36,6 +38,10 @@ pub enum ActRequest {
     Evict(EvictRequest),
     /// Takes a waiter out of the queue.
     DropWaiter(DropWaiterRequest),
+    /// Ends the rest after the last grant.
+    ClearRest(ClearRestRequest),
+    /// Makes the run key of a run that has succeeded free.
+    Forget(ForgetRequest),
 }
 
 /// A checked [`ActRequest`].
@@ -55,6 +61,10 @@ pub enum CheckedAct {
     Evict(CheckedEvict),
     /// Takes a waiter out of the queue.
     DropWaiter(CheckedDropWaiter),
+    /// Ends the rest after the last grant.
+    ClearRest(CheckedClearRest),
+    /// Makes the run key of a run that has succeeded free.
+    Forget(CheckedForget),
 }
 
 /// Which of the two functions handles a request.
@@ -109,6 +119,12 @@ impl ActRequest {
             Some("drop-waiter") => parse::<DropWaiterRequest>(rest)?
                 .check(retention)
                 .map(CheckedAct::DropWaiter),
+            Some("clear-rest") => parse::<ClearRestRequest>(rest)?
+                .check(retention)
+                .map(CheckedAct::ClearRest),
+            Some("forget") => parse::<ForgetRequest>(rest)?
+                .check(retention)
+                .map(CheckedAct::Forget),
             _ => Err(unknown(&act, surface)),
         }
     }
@@ -128,6 +144,8 @@ impl Surface {
                 "resume",
                 "evict",
                 "drop-waiter",
+                "clear-rest",
+                "forget",
             ],
         }
     }

@@ -76,6 +76,32 @@ pub enum EvictStatus {
     Dropped,
 }
 
+/// What came of ending a rest, or of having a run key forgotten.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClearResponse {
+    /// The lock.
+    pub lock: String,
+    /// What became of it.
+    pub status: ClearStatus,
+    /// The same for people.
+    pub message: String,
+}
+
+/// What became of a rest or of a run key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ClearStatus {
+    /// The rest has ended.
+    Cleared,
+    /// The lock did not rest.
+    Unchanged,
+    /// The run key is free.
+    Forgotten,
+}
+
 /// The response to an act.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -95,4 +121,8 @@ pub enum ActResponse {
     Evict(EvictResponse),
     /// A waiter was taken out of the queue.
     DropWaiter(EvictResponse),
+    /// The rest after the last grant was ended.
+    ClearRest(ClearResponse),
+    /// A run key was forgotten.
+    Forget(ClearResponse),
 }

@@ -1,5 +1,9 @@
 //! Commands to a lock.
 
+mod operator;
+
+pub use operator::{AuditNote, DropUnread, Evict, Forget, StopEvicted};
+
 use super::holder::{HolderId, TaskToken};
 use super::lease::LeaseVersion;
 use super::record::LockRecord;
@@ -37,6 +41,10 @@ pub enum Command {
     Pause(AuditNote),
     /// Grants permits again.
     Resume(AuditNote),
+    /// Ends the rest after the last grant.
+    ClearRest(AuditNote),
+    /// Makes the run key of a run that has succeeded free.
+    Forget(Forget),
     /// Takes a permit or a place in the queue away.
     Evict(Evict),
     /// Commits the stop of a holder that an operator evicts.
@@ -216,48 +224,6 @@ pub struct Freeze {
     pub retention: Seconds,
 }
 
-/// The actor and the reason of a change of a lock from outside of a run: by an operator or by recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct AuditNote {
-    /// The operator, or the service that acts for one.
-    pub actor: HolderId,
-    /// Why.
-    pub note: String,
-    /// How long the history keeps the entry.
-    pub retention: Seconds,
-}
-
-/// Takes a permit or a place in the queue away.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Evict {
-    /// The holder or waiter.
-    pub holder: HolderId,
-    /// The actor and the reason.
-    pub audit: AuditNote,
-}
-
-/// Commits the stop of a holder that an operator evicts: heartbeats are refused from then on, and the
-/// permit is free once the work has been confirmed to have stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct StopEvicted {
-    /// The holder.
-    pub holder: HolderId,
-    /// The token of its grant.
-    pub token: FencingToken,
-    /// Who evicts, and why.
-    pub audit: AuditNote,
-}
-
-/// Takes a place in the queue away and deletes its side item unread. The waiting state is not ended:
-/// its holder and its task token are unknown.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct DropUnread {
-    /// The short name of the waiter.
-    pub waiter: WaiterId,
-    /// Who drops it, and why.
-    pub audit: AuditNote,
-}
-
 /// Notes the task that a run ended with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NoteTask {
@@ -265,14 +231,6 @@ pub struct NoteTask {
     pub token: FencingToken,
     /// Its task.
     pub task: TaskEnd,
-}
-
-impl AuditNote {
-    /// The note with the name of the actor.
-    #[must_use]
-    pub fn signed(&self) -> String {
-        format!("{} (by {})", self.note, self.actor)
-    }
 }
 
 impl Acquire {
@@ -323,6 +281,7 @@ impl Command {
             }
             Self::NoteTask(note) => Some(RunId::Token(note.token)),
             Self::Settle(settle) => Some(RunId::Key(settle.run_key.clone())),
+            Self::Forget(forget) => Some(RunId::Key(forget.run_key.clone())),
             _ => None,
         }
     }
@@ -342,6 +301,7 @@ impl Command {
             | Self::MarkEnding(_)
             | Self::StopEvicted(_)
             | Self::DropUnread(_)
+            | Self::Forget(_)
             | Self::Settle(_)
             | Self::Reschedule => None,
             Self::DropWaiter(evict) => {

@@ -46,6 +46,8 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::Freeze(freeze) => Ok(recover::freeze(seen, freeze, now)),
         Command::Pause(audit) => Ok(operator::pause(seen, audit, now)),
         Command::Resume(audit) => Ok(operator::resume(seen, audit, now)),
+        Command::ClearRest(audit) => Ok(operator::clear_rest(seen, audit, now)),
+        Command::Forget(forget) => operator::forget(seen, forget, now),
         Command::Evict(evict) => Ok(operator::evict(seen, evict, now)),
         Command::StopEvicted(evict) => Ok(stop::evicted(seen, evict, now)),
         Command::DropUnread(drop) => Ok(operator::drop_unread(seen, drop, now)),

@@ -55,7 +55,7 @@ pub enum RunOutcome {
     Lost,
     /// The run was found dead and its permit freed.
     Recovered,
-    /// An operator evicted the holder or the waiter.
+    /// An operator evicted the holder or the waiter, or, of the marker of a run key, had it forgotten.
     Evicted,
     /// Another run replaced this one.
     Replaced,
@@ -65,11 +65,15 @@ pub enum RunOutcome {
     Resumed,
     /// Not a run: the lock was frozen.
     Frozen,
+    /// Not a run: the rest after the last grant was ended.
+    RestCleared,
+    /// Not a run: a run key was forgotten.
+    Forgotten,
 }
 
 impl RunOutcome {
     /// All outcomes.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Succeeded,
         Self::Failed,
         Self::Lost,
@@ -79,6 +83,8 @@ impl RunOutcome {
         Self::Paused,
         Self::Resumed,
         Self::Frozen,
+        Self::RestCleared,
+        Self::Forgotten,
     ];
 
     /// The outcome as the history and the responses spell it.
@@ -94,6 +100,8 @@ impl RunOutcome {
             Self::Paused => "paused",
             Self::Resumed => "resumed",
             Self::Frozen => "frozen",
+            Self::RestCleared => "restCleared",
+            Self::Forgotten => "forgotten",
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Both functions run this code. view refuses acts that write, and its role cannot write.
 
+mod clear;
 mod evict;
 mod frees;
 mod history;
@@ -47,8 +48,9 @@ where
 /// Handles one act.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest` for a lock, a holder or a waiter that does not exist; `LockHeld` for the
-/// eviction of a holder that is alive, without `force`; `Contended`, `Unavailable`, `Denied`, `Corrupt`
+/// `Lockstep.InvalidRequest` for a lock, a holder, a waiter or a run key that does not exist; `LockHeld`
+/// for the eviction of a holder that is alive, without `force`, and for a run key that a holder or a
+/// waiter has; `Contended`, `Unavailable`, `Denied`, `Corrupt`
 /// when a request to the table failed.
 pub async fn run<P: Ports>(deps: &Deps<P>, act: CheckedAct) -> Result<ActResponse, Error>
 where
@@ -68,5 +70,7 @@ where
         CheckedAct::DropWaiter(drop) => {
             ActResponse::DropWaiter(evict::drop_waiter(deps, drop).await?)
         }
+        CheckedAct::ClearRest(rest) => ActResponse::ClearRest(clear::rest(deps, rest).await?),
+        CheckedAct::Forget(forget) => ActResponse::Forget(clear::forget(deps, forget).await?),
     })
 }

@@ -1,6 +1,12 @@
 //! An operator's commands meet everything else.
 
-use super::{QUEUE, REFUSE, worlds};
+use super::{QUEUE, REFUSE, TICK, worlds};
+use crate::world::Plan;
+
+const SPACED: Plan = Plan {
+    min_interval: Some(2),
+    ..QUEUE
+};
 
 worlds! {
     fn an_operator_and_a_dying_holder_leave_the_lock_free:
@@ -24,4 +30,15 @@ worlds! {
         2, [REFUSE, QUEUE, QUEUE], may { orders: 1 } => 65014,
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: hand over, then: wake";
+
+    fn a_rest_that_is_ended_lets_the_next_waiter_in:
+        1, [SPACED, SPACED], may { orders: 1, losses: 1 }, with { clears: true, ticks: 1 } => 10476,
+        "AlreadyHeld, Done, Granted, Queued, Released, Released already, Unchanged, then: wake",
+        "then: wake again";
+
+    fn a_tick_that_is_forgotten_may_succeed_once_more:
+        1, [TICK, TICK, TICK], may { orders: 1, losses: 1, copies: 1 },
+        with { clears: true } => 12383,
+        "AlreadyHeld, Done, Freed, Granted, Released, Released already, refused: Duplicate",
+        "refused: Held";
 }

@@ -124,7 +124,11 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
             // A waiter that is gone is sent away too, even if its turn has just come.
             audit.evictions.contains(holder) || is_over(write, holder, lease)
         }
-        RunOutcome::Paused | RunOutcome::Resumed | RunOutcome::Frozen => false,
+        RunOutcome::Paused
+        | RunOutcome::Resumed
+        | RunOutcome::Frozen
+        | RunOutcome::RestCleared
+        | RunOutcome::Forgotten => false,
     }
 }
 

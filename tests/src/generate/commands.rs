@@ -4,9 +4,9 @@ use super::{
     HOLDERS, KEYS, RETENTION, coin, holder, key, length, run_key, stale, task_token, time,
 };
 use lockstep::domain::{
-    Acquire, AuditNote, Command, DropUnread, Evict, FencingToken, Freeze, HolderId, LeaseVersion,
-    LockRecord, MarkEnding, Permits, Recover, RecoveryBasis, Release, Renew, RunKey, RunOutcome,
-    Seconds, Settle, Stop, StopEvicted, StopReason, Suspect, Terms, WaiterId, WhenFull,
+    Acquire, AuditNote, Command, DropUnread, Evict, FencingToken, Forget, Freeze, HolderId,
+    LeaseVersion, LockRecord, MarkEnding, Permits, Recover, RecoveryBasis, Release, Renew, RunKey,
+    RunOutcome, Seconds, Settle, Stop, StopEvicted, StopReason, Suspect, Terms, WaiterId, WhenFull,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -207,6 +207,16 @@ pub fn audit_note() -> AuditNote {
     }
 }
 
+/// A run key is to be forgotten.
+pub fn forget() -> impl Strategy<Value = Command> {
+    (0..KEYS).prop_map(|number| {
+        Command::Forget(Forget {
+            run_key: run_key(number),
+            audit: audit_note(),
+        })
+    })
+}
+
 /// Any command. An acquire mostly expects the capacity that is there, and what is said under a
 /// grant is mostly said under one that is in the record.
 pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
@@ -241,6 +251,8 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
         Just(Command::Pause(audit_note())),
         Just(Command::Resume(audit_note())),
         Just(Command::Reschedule),
+        Just(Command::ClearRest(audit_note())),
+        forget(),
     ];
     prop_oneof![4 => taking, 4 => speaking, 1 => other]
 }

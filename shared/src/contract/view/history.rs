@@ -64,7 +64,8 @@ pub enum HistoryEntry {
         actor: String,
         /// When.
         at: String,
-        /// What became of the lock or of the waiter: `paused`, `resumed`, `frozen` or `evicted`.
+        /// What became of the lock or of the waiter: `paused`, `resumed`, `frozen`, `evicted`, `restCleared`
+        /// or `forgotten`.
         outcome: &'static str,
         /// Why, and the actor.
         #[serde(skip_serializing_if = "Option::is_none")]

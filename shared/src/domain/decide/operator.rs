@@ -1,11 +1,11 @@
-//! An operator's orders: pause, resume, evict. Each leaves an entry in the history.
+//! An operator's orders: pause, resume, evict, clear a rest, forget a run key. Each leaves an entry in the history.
 
 use super::builder::TransitionBuilder;
 use super::ended;
 use crate::domain::{
-    AuditNote, Dismissal, DropUnread, Effect, Evict, HolderId, LockRecord, Mode, Outcome, Permits,
-    Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, Timestamp,
-    Transition, WaiterId,
+    AuditNote, Dismissal, DropUnread, Effect, Evict, Forget, HolderId, LockRecord, Mode, Outcome,
+    Permits, Refusal, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy,
+    Timestamp, Transition, WaiterId,
 };
 
 /// The history entry of an act that writes `next`, under the version of `next`.
@@ -48,11 +48,84 @@ pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Tran
             *lease = lease.excused(now);
         }
     }
+    opened(builder, seen, audit, RunOutcome::Resumed, now)
+}
+
+/// Ends the rest after the last grant, and hands a free permit over to the first waiter at once.
+pub(super) fn clear_rest(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
+    let resting = seen.record.as_ref().filter(|r| r.not_before > now);
+    let Some(record) = resting else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let mut builder = TransitionBuilder::of(record);
+    builder.next.not_before = now;
+    opened(builder, seen, audit, RunOutcome::RestCleared, now)
+}
+
+/// Lets the first waiter of a lock in that grants permits again, and notes the act as `outcome`.
+fn opened(
+    mut builder: TransitionBuilder<'_>,
+    seen: &Snapshot,
+    audit: &AuditNote,
+    outcome: RunOutcome,
+    now: Timestamp,
+) -> Transition {
     builder.let_in(seen, now);
     let mut transition = builder.finish(Outcome::Done, now);
-    let entry = entry(&transition, audit, RunOutcome::Resumed, now);
+    let entry = entry(&transition, audit, outcome, now);
     transition.runs.extend(entry);
     transition
+}
+
+/// Makes the run key of a run that has succeeded free. The marker of the key stays, with an end that
+/// is no success.
+///
+/// # Errors
+/// [`Refusal::Duplicate`] while a run with the key is under way, with or without its permit.
+pub(super) fn forget(
+    seen: &Snapshot,
+    forget: &Forget,
+    now: Timestamp,
+) -> Result<Transition, Refusal> {
+    let Forget { run_key, audit } = forget;
+    let Some(record) = &seen.record else {
+        return Ok(Transition::unchanged(Outcome::Unchanged));
+    };
+    let id = RunId::Key(run_key.clone());
+    let marker = seen.runs.get(&id);
+    let held = record.holder_of_run(run_key);
+    let held = held.map(|(holder, lease)| Run::started(holder.clone(), lease.token, None));
+    let runs_on = marker.filter(|run| run.runs_on(audit.retention, now));
+    if let Some(run) = held.or_else(|| runs_on.cloned()) {
+        return Err(Refusal::Duplicate {
+            run_key: run_key.clone(),
+            run: Box::new(run),
+        });
+    }
+    let success = marker.filter(|run| run.is_success(now));
+    let Some((run, end)) = success.and_then(|run| Some((run, run.end.as_ref()?))) else {
+        return Ok(Transition::unchanged(Outcome::Unchanged));
+    };
+    let audit = AuditNote {
+        note: format!("run key {}: {}", run_key.as_str(), audit.note),
+        ..audit.clone()
+    };
+    // Every version reads this outcome of a marker, and each one that is no success leaves the key free.
+    let ended = ended(
+        RunOutcome::Evicted,
+        Some(audit.signed()),
+        audit.retention,
+        now,
+    );
+    let freed = Run {
+        end: Some(ended),
+        ..run.clone()
+    };
+    let mut transition = Transition::to(record.clone(), Outcome::Done);
+    transition.runs = entry(&transition, &audit, RunOutcome::Forgotten, now);
+    let guard = RunGuard::EndedAt(run.token, end.at);
+    transition.runs.push((guard, RunWrite { id, run: freed }));
+    Ok(transition)
 }
 
 /// Takes the permit, or the place in the queue, at once. The holder's next heartbeat is refused:

@@ -1,6 +1,7 @@
 //! The rules of the protocol, one by one.
 
 mod admission;
+mod clear;
 mod grants;
 mod guards;
 mod keys;

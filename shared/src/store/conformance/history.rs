@@ -70,12 +70,7 @@ pub(super) async fn a_noted_task_outlives_writes_that_have_none<S: LockStore>(
 pub(super) async fn a_run_comes_back_with_every_attribute<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("full-run");
     bench.given(&lock, &held()).await;
-    use RunOutcome::{
-        Evicted, Failed, Frozen, Lost, Paused, Recovered, Replaced, Resumed, Succeeded,
-    };
-    let ends = [Succeeded, Failed, Lost, Recovered, Evicted, Replaced];
-
-    for (number, outcome) in (1..).zip(ends.into_iter().chain([Paused, Resumed, Frozen])) {
+    for (number, outcome) in (1..).zip(RunOutcome::ALL) {
         let mut run = ended(outcome, NOW);
         run.holder = holder("b");
         run.run_key = Some(run_key("tick"));

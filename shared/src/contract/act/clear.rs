@@ -1,0 +1,90 @@
+//! The requests to end the rest of a lock, and to have a run key forgotten.
+
+use super::{InvalidRequest, audit};
+use crate::contract::parse::text;
+use crate::domain::{AuditNote, Forget, LockKey, RunKey, Seconds};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Ends the rest after the last grant, such as that of a wrong `minIntervalSeconds`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ClearRestRequest {
+    /// The name of the lock.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub lock: String,
+    /// Why, for the history: 1 to 500 characters.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 500)))]
+    pub note: String,
+    /// Who: 1 to 512 visible ASCII characters without spaces, such as a user's ARN or mail address.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub actor: String,
+}
+
+/// Makes the run key of a run that has succeeded free for another run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ForgetRequest {
+    /// The name of the lock.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub lock: String,
+    /// The run key.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub run_key: String,
+    /// Why, for the history: 1 to 500 characters.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 500)))]
+    pub note: String,
+    /// Who: 1 to 512 visible ASCII characters without spaces, such as a user's ARN or mail address.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub actor: String,
+}
+
+/// A checked [`ClearRestRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedClearRest {
+    /// The lock.
+    pub lock: LockKey,
+    /// Who, and why.
+    pub audit: AuditNote,
+}
+
+/// A checked [`ForgetRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedForget {
+    /// The lock.
+    pub lock: LockKey,
+    /// The run key; who has it forgotten, and why.
+    pub forget: Forget,
+}
+
+impl ClearRestRequest {
+    /// Checks every field. The history keeps the act for `retention`.
+    ///
+    /// # Errors
+    /// The first field that breaks its rule.
+    pub fn check(self, retention: Seconds) -> Result<CheckedClearRest, InvalidRequest> {
+        Ok(CheckedClearRest {
+            lock: text("lock", &self.lock, LockKey::new)?,
+            audit: audit(&self.actor, &self.note, retention)?,
+        })
+    }
+}
+
+impl ForgetRequest {
+    /// Checks every field. The history keeps the act for `retention`.
+    ///
+    /// # Errors
+    /// The first field that breaks its rule.
+    pub fn check(self, retention: Seconds) -> Result<CheckedForget, InvalidRequest> {
+        Ok(CheckedForget {
+            lock: text("lock", &self.lock, LockKey::new)?,
+            forget: Forget {
+                run_key: text("runKey", &self.run_key, RunKey::new)?,
+                audit: audit(&self.actor, &self.note, retention)?,
+            },
+        })
+    }
+}

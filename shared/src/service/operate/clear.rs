@@ -1,0 +1,74 @@
+//! Ends the rest of a lock, and has a run key forgotten.
+
+use super::AT_ONCE;
+use super::show::existing;
+use crate::contract::{
+    CheckedClearRest, CheckedForget, ClearResponse, ClearStatus, InvalidRequest,
+};
+use crate::domain::{Command, HolderId, LockKey, LockRecord, Outcome, RunKey};
+use crate::error::Error;
+use crate::service::{Deps, Ports};
+use crate::store::LockStore;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+pub(super) async fn rest<P: Ports>(
+    deps: &Deps<P>,
+    clear: CheckedClearRest,
+) -> Result<ClearResponse, Error> {
+    let CheckedClearRest { lock, audit } = clear;
+    existing(deps, &lock).await?;
+    let status = match deps.carry_out(&lock, &Command::ClearRest(audit)).await? {
+        Outcome::Done => ClearStatus::Cleared,
+        _ => ClearStatus::Unchanged,
+    };
+    let message = match status {
+        ClearStatus::Unchanged => format!("lock {lock} does not rest"),
+        _ => format!("the rest of lock {lock} has ended"),
+    };
+    Ok(ClearResponse {
+        lock: lock.to_string(),
+        status,
+        message,
+    })
+}
+
+/// Refused while a holder or a waiter has the key. A waiter that comes in between gets its permit
+/// under the key, as if it had come later.
+pub(super) async fn forget<P: Ports>(
+    deps: &Deps<P>,
+    request: CheckedForget,
+) -> Result<ClearResponse, Error> {
+    let CheckedForget { lock, forget } = request;
+    let key = forget.run_key.clone();
+    let record = existing(deps, &lock).await?;
+    if let Some(waiter) = waiter_of_run(deps, &lock, &record, &key).await? {
+        return Err(Error::run_key_waits(&lock, &key, &waiter));
+    }
+    let key = key.as_str();
+    if deps.carry_out(&lock, &Command::Forget(forget)).await? == Outcome::Unchanged {
+        let rule = format!(
+            "the run key of a run of lock {lock} that has succeeded within RunRetentionDays"
+        );
+        return Err(InvalidRequest::new("runKey", format!("\"{key}\""), rule).into());
+    }
+    Ok(ClearResponse {
+        message: format!("run key {key} is free: a run of lock {lock} may have it again"),
+        lock: lock.to_string(),
+        status: ClearStatus::Forgotten,
+    })
+}
+
+/// The waiter with the run key `key`. The queue has only names, so each waiter is read.
+async fn waiter_of_run<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    record: &LockRecord,
+    key: &RunKey,
+) -> Result<Option<HolderId>, Error> {
+    let store = deps.store();
+    let items = record.queue.keys().map(|id| store.load_waiter(lock, id));
+    let items: Vec<_> = stream::iter(items).buffered(AT_ONCE).try_collect().await?;
+    let mut terms = items.into_iter().flatten().map(|waiter| waiter.terms);
+    let waits = terms.find(|terms| terms.run_key.as_ref() == Some(key));
+    Ok(waits.map(|terms| terms.holder))
+}

@@ -1,0 +1,137 @@
+//! How operate ends a rest, and has a run key forgotten.
+
+use crate::bad_input::{NULL, assert_invalid, assert_refuses, cases};
+use crate::faulty::Faulty;
+use crate::functions::Functions;
+use crate::operate::act;
+use crate::scene::{ask_with, execution, waiting};
+use serde_json::{Value, json};
+
+fn tick(name: &str) -> Value {
+    ask_with(name, json!({ "runKey": "tick-1" }))
+}
+
+fn forget() -> Value {
+    act("forget", json!({ "lock": "nightly", "runKey": "tick-1" }))
+}
+
+/// The outcomes of the acts in the history of the lock.
+async fn acts(functions: &Functions) -> Vec<Value> {
+    let history = json!({ "act": "history", "lock": "nightly" });
+    let history = functions.view(history).await.unwrap();
+    let entries = history["entries"].as_array().unwrap().iter();
+    let acts = entries.filter(|entry| entry["kind"] == "act");
+    acts.map(|entry| json!([entry["outcome"], entry["note"]]))
+        .collect()
+}
+
+#[tokio::test]
+async fn bad_requests_name_field_value_and_rule() {
+    let functions = Functions::new();
+    functions.granted("nightly", "a").await;
+    let clear = act("clear-rest", json!({ "lock": "nightly" }));
+    let clear_cases = cases! {
+        "lock", "unused" => "lock", "\"unused\"", "acquired or paused before";
+        "lock", NULL => "missing field `lock`";
+        "note", "" => "note", "1 to 500";
+        "actor", "Jo Doe" => "actor", "Jo Doe", "without spaces";
+        "prefix", "n" => "unknown field `prefix`";
+    };
+    assert_refuses(&clear, clear_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+    let forget_cases = cases! {
+        "lock", "unused" => "lock", "\"unused\"", "acquired or paused before";
+        "runKey", NULL => "missing field `runKey`";
+        "runKey", "a b" => "runKey", "a b", "visible ASCII";
+        "runKey", "tick-2" => "runKey", "\"tick-2\"", "has succeeded within RunRetentionDays";
+    };
+    assert_refuses(&forget(), forget_cases, async |event| {
+        functions.operate(event).await
+    })
+    .await;
+    let refused = functions.view(forget()).await;
+    assert_invalid(refused, "forget", &["forget", "view only reads"]);
+}
+
+#[tokio::test]
+async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let rests = json!({ "minIntervalSeconds": 86_400 });
+    let grant = functions.granted_with(ask_with("a", rests)).await;
+    functions.succeed(&grant).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    assert_eq!(functions.output("token-b"), None);
+    let clear = act("clear-rest", json!({ "lock": "nightly" }));
+
+    let cleared = functions.operate(clear.clone()).await.unwrap();
+    let again = functions.operate(clear).await.unwrap();
+
+    assert_eq!(
+        (&cleared["status"], &again["status"]),
+        (&json!("cleared"), &json!("unchanged"))
+    );
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+    let expected = json!(["restCleared", "upgrade (by jo@example.com)"]);
+    assert_eq!(acts(&functions).await, [expected]);
+}
+
+#[tokio::test]
+async fn a_run_key_that_is_forgotten_is_free_for_one_more_success() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c"]);
+    let grant = functions.granted_with(tick("a")).await;
+    functions.succeed(&grant).await;
+    let before = functions.acquire(tick("b")).await.unwrap();
+
+    let forgotten = functions.operate(forget()).await.unwrap();
+    let grant = functions.granted_with(tick("b")).await;
+    functions.succeed(&grant).await;
+    let after = functions.acquire(tick("c")).await.unwrap();
+
+    assert_eq!(forgotten["status"], "forgotten");
+    assert_eq!(
+        (&before["status"], &after["status"]),
+        (&json!("duplicate"), &json!("duplicate"))
+    );
+    let expected = json!(["forgotten", "run key tick-1: upgrade (by jo@example.com)"]);
+    assert_eq!(acts(&functions).await, [expected]);
+}
+
+#[tokio::test]
+async fn a_run_key_is_not_forgotten_while_a_holder_or_a_waiter_has_it() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "w"]);
+    let grant = functions.granted_with(tick("a")).await;
+
+    let held = functions.operate(forget()).await.unwrap_err();
+    functions.succeed(&grant).await;
+    functions.granted_with(ask_with("b", json!({}))).await;
+    let mut waits = waiting("w", "token-w");
+    waits["runKey"] = json!("tick-2");
+    functions.acquire(waits).await.unwrap();
+    let other = act("forget", json!({ "lock": "nightly", "runKey": "tick-2" }));
+    let waited = functions.operate(other).await.unwrap_err();
+
+    for (refused, who) in [(held, "a"), (waited, "w")] {
+        assert_eq!(refused.name().as_str(), "Lockstep.LockHeld");
+        assert!(refused.message().contains(&execution(who)), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_forget_whose_answer_is_lost_is_repeated() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let grant = functions.granted_with(tick("a")).await;
+    functions.succeed(&grant).await;
+
+    let lost = Faulty::cut_off_after(&functions, 0);
+    let failed = functions.operate_on(&lost, forget()).await.unwrap_err();
+    let done = functions.operate(forget()).await.unwrap();
+
+    assert_eq!(failed.name().as_str(), "Lockstep.Unavailable");
+    assert_eq!(done["status"], "forgotten");
+}
