@@ -128,8 +128,10 @@ impl Error {
                 );
                 (ErrorName::PermitsMismatch, text)
             }
-            Refusal::Paused { note } => {
-                let text = format!("paused: {note}; an operator can resume it");
+            Refusal::Paused { note, until } => {
+                let until =
+                    until.map_or_else(String::new, |end| format!(" until {}", rfc3339(end)));
+                let text = format!("paused{until}: {note}; an operator can resume it");
                 (ErrorName::LockPaused, text)
             }
             Refusal::Frozen { note } => {

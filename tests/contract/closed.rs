@@ -10,7 +10,7 @@ async fn a_paused_lock_lets_runs_wait_and_a_resumed_one_lets_the_first_in() {
     let functions = Functions::new();
     functions.start(&["b"]);
     functions
-        .command("nightly", Command::Pause(audit_note("deploy")))
+        .command("nightly", Command::Pause(audit_note("deploy"), None))
         .await;
 
     let skip = functions.acquire(ask("a")).await.unwrap_err();

@@ -23,6 +23,7 @@ mod leases;
 mod lost_task;
 mod operate;
 mod ownership;
+mod pause_end;
 mod progress;
 mod protection;
 mod queue;

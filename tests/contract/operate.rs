@@ -16,7 +16,8 @@ pub(crate) fn act(act: &str, more: Value) -> Value {
     request
 }
 
-async fn is_paused(functions: &Functions, lock: &str) -> bool {
+/// Whether an operator has paused the lock.
+pub(crate) async fn is_paused(functions: &Functions, lock: &str) -> bool {
     let record = functions.record(lock).await.unwrap();
     matches!(record.mode, Mode::Paused { .. })
 }
@@ -39,6 +40,9 @@ async fn acts_that_write_name_field_value_and_rule() {
         "actor", NULL => "missing field `actor`";
         "actor", "Jo Doe" => "actor", "Jo Doe", "without spaces";
         "force", true => "unknown field `force`";
+        "until", "tonight" => "until", "tonight", "RFC 3339";
+        "until", "2026-03-01T06:00:00Z" => "until", "2026-03-01T06:00:00Z", "in the future";
+        "until", "2027-03-02T06:00:00Z" => "until", "at most 365 days";
     };
     assert_refuses(&pause, pause_cases, async |event| {
         functions.operate(event).await
@@ -49,6 +53,7 @@ async fn acts_that_write_name_field_value_and_rule() {
         "prefix", NULL => "lock", "missing";
         "next", "t/a" => "next", "t/a", "the same request";
         "drain", true => "drain", "is true", "except in a pause";
+        "until", "2026-03-02T06:00:00Z" => "until", "2026-03-02", "except in a pause";
     };
     assert_refuses(&resume, resume_cases, async |event| {
         functions.operate(event).await

@@ -19,7 +19,7 @@ async fn locks_in_every_state(functions: &Functions) {
     assert_eq!(queued["status"], "queued");
     functions.granted("s/held", "b").await;
     functions.granted("s/paused", "c").await;
-    let pause = Command::Pause(audit_note("upgrade"));
+    let pause = Command::Pause(audit_note("upgrade"), None);
     functions.command("s/paused", pause.clone()).await;
     functions.command("s/unused", pause).await;
     let grant = functions.granted("s/idle", "d").await;
@@ -181,7 +181,7 @@ async fn a_shown_lock_says_why_it_is_closed_and_what_cannot_be_described() {
     functions.granted_with(ask("a")).await;
     let since = functions.now();
     functions
-        .command("nightly", Command::Pause(audit_note("upgrade")))
+        .command("nightly", Command::Pause(audit_note("upgrade"), None))
         .await;
     functions.wait(90);
     functions.lose_every(ExecutionsCall::Describe);
@@ -209,7 +209,7 @@ async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
         functions.succeed(&grant).await;
         expected.push(json!(format!("run-{number}")));
         functions.wait(3);
-        let pause = Command::Pause(audit_note(&format!("act {number}")));
+        let pause = Command::Pause(audit_note(&format!("act {number}")), None);
         functions.command("nightly", pause).await;
         expected.push(json!(format!("act {number} (by ops@example.com)")));
         functions.wait(3);

@@ -2,7 +2,8 @@
 
 use crate::stack;
 use crate::support::{at_work, in_queue, ran_alone, runs_after};
-use lockstep_tests::stack::{FunctionError, Stack, now, unique, until};
+use lockstep::domain::{Timestamp, rfc3339};
+use lockstep_tests::stack::{FunctionError, Stack, now, overlaps, pause, runs, unique, until};
 use serde_json::{Value, json};
 
 /// Invokes operate with `act`, a note, an actor and the fields of `more`.
@@ -69,8 +70,8 @@ async fn listed(stack: &Stack, prefix: &str, state: Option<&str>) -> Vec<String>
 
 /// Sends the act with each `next` until all locks of the prefix are done. Counts those that it
 /// changed.
-async fn to_the_end(stack: &Stack, act: &str, prefix: &str) -> u64 {
-    let (mut fields, mut done) = (json!({ "prefix": prefix }), 0);
+async fn to_the_end(stack: &Stack, act: &str, mut fields: Value) -> u64 {
+    let mut done = 0;
     loop {
         let answer = operate(stack, act, fields.clone())
             .await
@@ -90,10 +91,10 @@ async fn two_hundred_locks_are_paused_by_prefix_and_resumed() {
     idle_locks(&stack, &name, 200).await;
     let began = now();
 
-    let paused = to_the_end(&stack, "pause", &name).await;
+    let paused = to_the_end(&stack, "pause", json!({ "prefix": name })).await;
     let took = now() - began;
     let all = listed(&stack, &name, Some("paused")).await;
-    let resumed = to_the_end(&stack, "resume", &name).await;
+    let resumed = to_the_end(&stack, "resume", json!({ "prefix": name })).await;
 
     eprintln!("figure: 200 locks paused in {took} ms");
     assert_eq!((paused, all.len(), resumed), (200, 200, 200));
@@ -102,12 +103,60 @@ async fn two_hundred_locks_are_paused_by_prefix_and_resumed() {
 }
 
 #[tokio::test]
+async fn two_hundred_locks_are_paused_by_prefix_until_a_time_and_resumed_by_it() {
+    let (stack, name) = (stack().await, unique("until"));
+    idle_locks(&stack, &name, 200).await;
+    let end = now() + 30_000;
+    let until = rfc3339(Timestamp::from_millis(end));
+
+    let paused = to_the_end(&stack, "pause", json!({ "prefix": name, "until": until })).await;
+    let refused = json!({ "lock": format!("{name}/000"), "holder": "early" });
+    let acquire = stack.output("AcquireLockFunctionArn");
+    let refused = stack.invoke(acquire, &refused).await;
+    pause(end.saturating_sub(now())).await;
+    let lock = format!("{name}/199");
+    let granted = json!({ "lock": lock, "holder": "after" });
+    let granted = stack.invoke(acquire, &granted).await.expect("an answer");
+    until_resumed(&stack, &name).await;
+
+    assert_eq!(paused, 200);
+    let refused = refused.expect_err("it is paused");
+    assert_eq!(refused.error_type, "Lockstep.LockPaused");
+    assert!(refused.message.contains(&until), "{refused:?}");
+    assert_eq!(granted["status"], "granted");
+    eprintln!(
+        "figure: 200 locks resumed {} ms after the end of their pause",
+        now() - end
+    );
+}
+
+/// Waits until the history of each of the 200 locks has the end of its pause.
+async fn until_resumed(stack: &Stack, prefix: &str) {
+    until("resumption", 150, async || {
+        let mut request = json!({ "act": "history", "prefix": prefix, "limit": 100 });
+        let mut resumed = 0;
+        loop {
+            let page = view(stack, request.clone()).await;
+            let entries = page["entries"].as_array().expect("entries").iter();
+            resumed += entries
+                .filter(|entry| entry["outcome"] == "resumed")
+                .count();
+            match page.get("next") {
+                Some(next) => request["next"] = next.clone(),
+                None => return resumed == 200,
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn two_operators_at_once_pause_each_lock_once() {
     let (stack, name) = (stack().await, unique("two"));
     idle_locks(&stack, &name, 30).await;
 
-    let one = to_the_end(&stack, "pause", &name);
-    let other = to_the_end(&stack, "pause", &name);
+    let one = to_the_end(&stack, "pause", json!({ "prefix": name }));
+    let other = to_the_end(&stack, "pause", json!({ "prefix": name }));
     let (one, other) = tokio::join!(one, other);
 
     assert_eq!(one + other, 30, "{one} and {other}");
@@ -124,7 +173,7 @@ async fn an_act_that_dies_half_way_through_a_prefix_is_repeated() {
 
     let died = operate(&stack, "pause", json!({ "prefix": name })).await;
     let half = listed(&stack, &name, Some("paused")).await.len();
-    let rest = to_the_end(&stack, "pause", &name).await;
+    let rest = to_the_end(&stack, "pause", json!({ "prefix": name })).await;
 
     assert_eq!(died.expect_err("it died").error_type, "Runtime.ExitError");
     assert!((1..40).contains(&half), "{half} were paused");
@@ -233,7 +282,9 @@ async fn a_tick_that_is_forgotten_runs_once_more_although_its_lock_rests() {
     assert_eq!(rests.answer(), "skipped", "{rests:?}");
     assert_eq!(cleared["status"], "cleared");
     assert!(stack.run(&input, 30).await.ran());
-    ran_alone(&stack, &lock, 2).await;
+    // The judge of the other tests allows one success for each run key.
+    let records = stack.records(&lock).await;
+    assert_eq!((runs(&records).len(), overlaps(&records, 1)), (2, 0));
 }
 
 #[tokio::test]

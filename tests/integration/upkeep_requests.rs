@@ -9,7 +9,9 @@ use std::time::Duration;
 async fn a_pause_is_two_requests_and_a_resume_that_lets_a_waiter_in_is_three() {
     let fixture = Fixture::used("pause").await;
 
-    fixture.done(Command::Pause(audit_note("upgrade"))).await;
+    fixture
+        .done(Command::Pause(audit_note("upgrade"), None))
+        .await;
     assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
     fixture.queued(&["b"]).await;
     fixture.settle();

@@ -46,6 +46,8 @@ pub(crate) enum Action {
     LookAgain,
     Pause,
     Resume,
+    /// The sweep resumes a lock whose pause is over.
+    EndPause,
     Evict(Who),
     /// The operator has a holder stopped, to take its permit then.
     StopEvicted(Who),

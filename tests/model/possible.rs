@@ -176,7 +176,9 @@ impl World {
         if record.due.is_none_or(|due| due > now) || state.calls.contains_key(&Slot::Sweep(0)) {
             return;
         }
-        if record.can_grant(now) && !record.queue.is_empty() {
+        if record.mode.pause_end().is_some_and(|end| end <= now) {
+            actions.push(Action::EndPause);
+        } else if record.can_grant(now) && !record.queue.is_empty() {
             actions.push(Action::Sweep);
         } else if state.left.idle_sweeps > 0 {
             actions.push(Action::LookAgain);
@@ -187,8 +189,8 @@ impl World {
         if state.calls.contains_key(&Slot::Operator) {
             return;
         }
-        // A closed lock is opened at last.
-        let closed = record.mode != Mode::Open;
+        // A closed lock is opened at last, by the sweep if its pause has an end.
+        let closed = record.mode != Mode::Open && self.pauses_until.is_none();
         if closed && (state.left.orders > 0 || state.calls.is_empty()) {
             actions.push(Action::Resume);
         }
@@ -220,7 +222,7 @@ impl World {
 
     /// When something can happen by itself, if the lock is not at rest.
     fn next_time(&self, state: &State) -> Option<u64> {
-        let record = state.record().filter(|record| !record.is_idle())?;
+        let record = state.record().filter(|record| !is_done(record))?;
         let dead = |lease: &Lease| {
             let end = lease.expires_at.millis();
             let mut later = (0..).map(|seconds| end + seconds * 1000);
@@ -242,10 +244,16 @@ impl World {
             .chain(listed)
             .chain([record.not_before.millis()])
             .chain(record.due.map(|due| due.millis()))
+            .chain(record.mode.pause_end().map(|end| end.millis()))
             .chain(waits.map(|until| at(until).millis()));
         let ticks = times.map(|millis| millis.saturating_sub(at(0).millis()).div_ceil(1000));
         ticks.filter(|tick| *tick > state.tick).min()
     }
+}
+
+/// Whether the sweep has nothing to come back for.
+fn is_done(record: &LockRecord) -> bool {
+    record.is_idle() && record.mode.pause_end().is_none()
 }
 
 fn has_room(state: &State, who: Who) -> bool {

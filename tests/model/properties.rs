@@ -4,7 +4,7 @@ use crate::action::Action;
 use crate::state::{End, Execution, Phase, State, Taken};
 use crate::watch::{Rule, forgotten};
 use crate::world::{Plan, World, at};
-use lockstep::domain::{CLOCK_SKEW, LockRecord};
+use lockstep::domain::{CLOCK_SKEW, Mode};
 use stateright::{Model, Property};
 
 impl Model for World {
@@ -57,7 +57,9 @@ impl Model for World {
                 !world.strands(state)
             }),
             Property::always(FREE, |world: &World, state: &State| {
-                let idle = state.record().is_some_and(LockRecord::is_idle);
+                let record = state.record();
+                let idle =
+                    record.is_some_and(|record| record.is_idle() && record.mode == Mode::Open);
                 !world.at_rest(state) || (state.is_over() && idle)
             }),
             Property::always(SERVED, |world: &World, state: &State| {

@@ -64,11 +64,7 @@ impl World {
             | Action::CheckOn(..)
             | Action::CheckDimly(..)
             | Action::CheckDies(_) => return self.act_as_reaper(state, action),
-            Action::Sweep => Self::make(state, Slot::Sweep(0), Command::HandOver),
-            Action::LookAgain => {
-                state.left.idle_sweeps -= 1;
-                Self::make(state, Slot::Sweep(0), Command::Reschedule);
-            }
+            Action::Sweep | Action::EndPause | Action::LookAgain => self.sweep(state, action),
             Action::Pause
             | Action::Resume
             | Action::Evict(_)
@@ -84,10 +80,22 @@ impl World {
         true
     }
 
+    fn sweep(&self, state: &mut State, action: Action) {
+        let command = match action {
+            Action::EndPause => Command::EndPause(self.audit_note()),
+            Action::LookAgain => {
+                state.left.idle_sweeps -= 1;
+                Command::Reschedule
+            }
+            _ => Command::HandOver,
+        };
+        Self::make(state, Slot::Sweep(0), command);
+    }
+
     fn give_order(&self, state: &mut State, action: Action) {
         state.left.orders = state.left.orders.saturating_sub(1);
         let command = match action {
-            Action::Pause => Command::Pause(self.audit_note()),
+            Action::Pause => Command::Pause(self.audit_note(), self.pauses_until.map(at)),
             Action::Evict(who) => self.evict(who),
             Action::StopEvicted(who) => self.stop_evicted(who, token_of(state, self.holder(who))),
             Action::ClearRest => Command::ClearRest(self.audit_note()),

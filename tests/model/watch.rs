@@ -76,7 +76,8 @@ impl World {
             .due
             .zip(first_end)
             .is_some_and(|(due, end)| due > end.plus(CLOCK_SKEW) && !is_swept_idle);
-        if new.is_idle() != new.due.is_none() || late {
+        let done = new.is_idle() && new.mode.pause_end().is_none();
+        if done != new.due.is_none() || late {
             state.broken.insert(Rule::NotDue);
         }
         if successes(&state.table) > successes(before) && successes(before) > 0 {

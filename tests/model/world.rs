@@ -51,6 +51,8 @@ pub(crate) struct World {
     pub(crate) own_ends: bool,
     /// Whether the operator has holders stopped, instead of taking their permits at once.
     pub(crate) stops_evicted: bool,
+    /// When a pause is over by itself, in seconds from the start; `None` until the operator resumes the lock.
+    pub(crate) pauses_until: Option<u64>,
     /// Whether the operator ends rests and has run keys forgotten, and does nothing else.
     pub(crate) clears: bool,
     pub(crate) budget: Budget,
@@ -117,6 +119,7 @@ impl World {
             quick_checks: false,
             own_ends: false,
             stops_evicted: false,
+            pauses_until: None,
             clears: false,
             budget,
             mutant: Mutant::None,

@@ -25,7 +25,12 @@ pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
                 carry_out(&world, &lock, Command::Resume(audit_note("go on"))).await
             }
             Mode::Open if world.fault(60) => {
-                carry_out(&world, &lock, Command::Pause(audit_note("maintenance"))).await;
+                carry_out(
+                    &world,
+                    &lock,
+                    Command::Pause(audit_note("maintenance"), None),
+                )
+                .await;
             }
             Mode::Open if world.fault(60) => evict_one(&world, &lock, &record).await,
             Mode::Open => {}
@@ -84,7 +89,7 @@ async fn carry_out(world: &Arc<World>, lock: &LockKey, command: Command) {
     let deps = deps(world, false);
     let done = deps.protocol.execute(lock, &command).await;
     let what = match &command {
-        Command::Pause(_) => "pauses",
+        Command::Pause(..) => "pauses",
         Command::Resume(_) => "resumes",
         _ => "evicts somebody from",
     };

@@ -1,8 +1,10 @@
 //! Random histories of a lock.
 
-use crate::generate::{Act, HOLDERS, KEYS, acquire, act, audit_note, forget, holder, run_key};
+use crate::generate::{
+    Act, BASE, HOLDERS, KEYS, acquire, act, audit_note, forget, holder, run_key,
+};
 use lockstep::domain::{
-    Acquire, Command, FencingToken, HolderId, Lease, LockRecord, RunId, RunKey,
+    Acquire, Command, FencingToken, HolderId, Lease, LockRecord, RunId, RunKey, Timestamp,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy};
@@ -42,7 +44,12 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
         });
     let lock = prop_oneof![
         4 => Just(Command::HandOver),
-        1 => Just(Command::Pause(audit_note())),
+        1 => Just(Command::Pause(audit_note(), None)),
+        1 => (0..60_000_u64).prop_map(|millis| {
+            let until = Timestamp::from_millis(BASE + millis);
+            Command::Pause(audit_note(), Some(until))
+        }),
+        1 => Just(Command::EndPause(audit_note())),
         3 => Just(Command::Resume(audit_note())),
         1 => Just(Command::Reschedule),
         1 => Just(Command::ClearRest(audit_note())),

@@ -13,7 +13,7 @@ pub use list::{CheckedList, ListRequest, ShowRequest};
 pub use scope::{CheckedMode, ModeRequest, Scope};
 
 use super::parse::{InvalidRequest, parse, quoted, text};
-use crate::domain::{AuditNote, HolderId, Invalid, LockKey, Seconds};
+use crate::domain::{AuditNote, HolderId, Invalid, LockKey, Seconds, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ pub(super) const LIMIT_MAX: i64 = 100;
 const LIMIT_DEFAULT: i64 = 50;
 
 impl ActRequest {
-    /// Reads and checks a request to `surface`. The history keeps an act for `retention`.
+    /// Reads and checks a request to `surface` at `now`. The history keeps an act for `retention`.
     ///
     /// # Errors
     /// [`InvalidRequest`] for a missing, unknown or wrongly typed field, for the first field that
@@ -92,6 +92,7 @@ impl ActRequest {
         json: Value,
         surface: Surface,
         retention: Seconds,
+        now: Timestamp,
     ) -> Result<CheckedAct, InvalidRequest> {
         let mut fields: Map<String, Value> = parse(json)?;
         let act = fields.remove("act").unwrap_or_default();
@@ -108,7 +109,7 @@ impl ActRequest {
                 .check()
                 .map(CheckedAct::History),
             Some("pause") => parse::<ModeRequest>(rest)?
-                .check_pause(retention)
+                .check_pause(retention, now)
                 .map(CheckedAct::Pause),
             Some("resume") => parse::<ModeRequest>(rest)?
                 .check_resume(retention)

@@ -114,6 +114,9 @@ pub struct ClosedView {
     /// Since when; none if the history does not go back so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// When the pause is over; none if that takes a `resume`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 /// A waiter.
@@ -143,33 +146,33 @@ pub struct WaiterView {
 }
 
 impl LockState {
-    /// The state of `record`.
+    /// The state of `record` at `now`.
     #[must_use]
-    pub fn of(record: &LockRecord) -> Self {
+    pub fn of(record: &LockRecord, now: Timestamp) -> Self {
         match record.mode {
             Mode::Frozen { .. } => Self::Frozen,
-            Mode::Paused { .. } => Self::Paused,
-            Mode::Open if !record.holders.is_empty() => Self::Held,
-            Mode::Open if !record.queue.is_empty() => Self::Waiting,
-            Mode::Open => Self::Idle,
+            Mode::Paused { .. } if !record.mode.is_open(now) => Self::Paused,
+            _ if !record.holders.is_empty() => Self::Held,
+            _ if !record.queue.is_empty() => Self::Waiting,
+            _ => Self::Idle,
         }
     }
 }
 
 impl LockSummary {
-    /// The summary of `record`.
+    /// The summary of `record` at `now`.
     #[must_use]
-    pub fn of(lock: &LockKey, record: &LockRecord) -> Self {
+    pub fn of(lock: &LockKey, record: &LockRecord, now: Timestamp) -> Self {
         let holders = record.oldest_first().into_iter();
         let granted = record.last_token.granted_at();
         Self {
             lock: lock.to_string(),
-            state: LockState::of(record),
+            state: LockState::of(record, now),
             permits: Some(record.permits.get()),
             holders: holders.map(|(holder, _)| holder.to_string()).collect(),
             queue_length: Some(record.queue.len()),
             granted_at: (granted != Timestamp::default()).then(|| rfc3339(granted)),
-            note: note(&record.mode).map(str::to_owned),
+            note: note(&record.mode, now).map(str::to_owned),
         }
     }
 
@@ -188,20 +191,21 @@ impl LockSummary {
     }
 }
 
-/// The note of a lock that is closed.
-fn note(mode: &Mode) -> Option<&str> {
+/// The note of a lock that is closed at `now`.
+fn note(mode: &Mode, now: Timestamp) -> Option<&str> {
     match mode {
+        mode if mode.is_open(now) => None,
         Mode::Open => None,
-        Mode::Paused { note } | Mode::Frozen { note } => Some(note),
+        Mode::Paused { note, .. } | Mode::Frozen { note } => Some(note),
     }
 }
 
 impl ClosedView {
-    /// Why `mode` grants no permits; `acts` are the acts on the lock, oldest first. `None` for an
+    /// Why `mode` grants no permits at `now`; `acts` are the acts on the lock, oldest first. `None` for an
     /// open lock.
     #[must_use]
-    pub fn of(mode: &Mode, acts: &[Run]) -> Option<Self> {
-        let note = note(mode)?.to_owned();
+    pub fn of(mode: &Mode, acts: &[Run], now: Timestamp) -> Option<Self> {
+        let note = note(mode, now)?.to_owned();
         let closing = match mode {
             Mode::Frozen { .. } => RunOutcome::Frozen,
             _ => RunOutcome::Paused,
@@ -214,6 +218,7 @@ impl ClosedView {
             note,
             actor: act.map(|(act, _)| act.holder.to_string()),
             since: act.map(|(_, end)| rfc3339(end.at)),
+            until: mode.pause_end().map(rfc3339),
         })
     }
 }

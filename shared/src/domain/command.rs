@@ -37,10 +37,12 @@ pub enum Command {
     Settle(Settle),
     /// Freezes the lock because of a stale holder.
     Freeze(Freeze),
-    /// Grants no permit until [`Command::Resume`].
-    Pause(AuditNote),
+    /// Grants no permit until [`Command::Resume`], or until the time, if there is one.
+    Pause(AuditNote, Option<Timestamp>),
     /// Grants permits again.
     Resume(AuditNote),
+    /// Resumes a lock whose pause is over.
+    EndPause(AuditNote),
     /// Ends the rest after the last grant.
     ClearRest(AuditNote),
     /// Makes the run key of a run that has succeeded free.
@@ -294,7 +296,7 @@ impl Command {
         match self {
             Self::Acquire(_)
             | Self::Freeze(_)
-            | Self::Pause(_)
+            | Self::Pause(..)
             | Self::NoteTask(_)
             | Self::Suspect(_)
             | Self::Stop(_)

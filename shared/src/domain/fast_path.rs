@@ -213,6 +213,7 @@ fn fast_release(release: &Release, now: Timestamp) -> FastPath {
             Clause::NoBeat(holder.clone()),
             Clause::OnlyHolder,
             Clause::QueueEmpty,
+            Clause::NoPauseEnd,
         ]),
         update: Update::Assign(vec![Assign::DropLease(holder.clone()), Assign::Due(None)]),
         runs: end_run(&run, false),

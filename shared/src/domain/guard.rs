@@ -22,6 +22,8 @@ pub enum Clause {
     Open,
     /// The lock is not frozen.
     NotFrozen,
+    /// The lock has no pause with an end, which the sweep has to find.
+    NoPauseEnd,
     /// The lock has the capacity that the caller expects.
     PermitsAre(Permits),
     /// Fewer holders than permits, dead ones counted.
@@ -129,6 +131,7 @@ impl Clause {
             Self::Readable => true,
             Self::Open => record.mode == Mode::Open,
             Self::NotFrozen => !matches!(record.mode, Mode::Frozen { .. }),
+            Self::NoPauseEnd => record.mode.pause_end().is_none(),
             Self::PermitsAre(permits) => record.permits == *permits,
             Self::BelowCapacity => record.has_room(),
             Self::NotHeldBy(holder) => !record.holders.contains_key(holder),

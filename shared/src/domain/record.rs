@@ -22,6 +22,8 @@ pub enum Mode {
     Paused {
         /// The operator's note and name.
         note: String,
+        /// When the pause is over. From then on the lock grants permits, and the sweep resumes it.
+        until: Option<Timestamp>,
     },
     /// The lock is frozen until an operator resumes it: a stale holder holds it, or evidence is
     /// missing.
@@ -29,6 +31,23 @@ pub enum Mode {
         /// Why.
         note: String,
     },
+}
+
+impl Mode {
+    /// Whether permits are granted at `now`.
+    #[must_use]
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        *self == Self::Open || self.pause_end().is_some_and(|end| end <= now)
+    }
+
+    /// When the pause is over, if that is known.
+    #[must_use]
+    pub fn pause_end(&self) -> Option<Timestamp> {
+        match self {
+            Self::Paused { until, .. } => *until,
+            Self::Open | Self::Frozen { .. } => None,
+        }
+    }
 }
 
 /// The whole state of one lock: one item, read and written as one.
@@ -53,7 +72,7 @@ pub struct LockRecord {
     pub not_before: Timestamp,
     /// Whether permits are granted.
     pub mode: Mode,
-    /// When the lock is due for the sweep; `None` without holders and waiters.
+    /// When the lock is due for the sweep; `None` without holders, waiters and the end of a pause.
     ///
     /// Heartbeats do not change it, so it may be earlier than the end of any lease. The sweep then
     /// finds nothing to do.
@@ -130,7 +149,7 @@ impl LockRecord {
     /// Whether a permit is free and may be granted at `now`.
     #[must_use]
     pub fn can_grant(&self, now: Timestamp) -> bool {
-        self.mode == Mode::Open && self.has_room() && self.not_before <= now
+        self.mode.is_open(now) && self.has_room() && self.not_before <= now
     }
 
     /// Whether a permit is free.
@@ -145,19 +164,28 @@ impl LockRecord {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
-    /// When the sweep has something to do: the first check of a holder, or the first time at which
-    /// a waiter may be granted a free permit.
+    /// When the sweep has something to do: the first check of a holder, the first time at which a
+    /// waiter may be granted a free permit, or the end of a pause.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let first_check = self.holders.values().map(Lease::next_check).min();
         let waits = !self.queue.is_empty() && self.has_room();
         let next_grant = waits.then_some(self.not_before);
-        [first_check, next_grant].into_iter().flatten().min()
+        let times = [first_check, next_grant, self.mode.pause_end()];
+        times.into_iter().flatten().min()
     }
 
     /// Sets [`Self::due`] to `at` if that is earlier.
     pub(crate) fn due_by(&mut self, at: Timestamp) {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    /// Sets [`Self::due`] of a lock without holders and waiters: only the end of a pause is left for
+    /// the sweep.
+    pub(crate) fn due_if_idle(&mut self) {
+        if self.is_idle() {
+            self.due = self.mode.pause_end();
+        }
     }
 
     /// Sets [`Self::due`] to when the sweep may grant a free permit to a waiter, if that is

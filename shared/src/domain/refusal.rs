@@ -54,6 +54,8 @@ pub enum Refusal {
     Paused {
         /// The operator's note and name.
         note: String,
+        /// When the pause is over, if that is known.
+        until: Option<Timestamp>,
     },
     /// A stale holder froze the lock.
     Frozen {

@@ -42,7 +42,8 @@ pub async fn handle<P: Ports>(
 where
     P::Store: LockIndex,
 {
-    run(deps, ActRequest::read(event, surface, deps.retention)?).await
+    let act = ActRequest::read(event, surface, deps.retention, deps.now())?;
+    run(deps, act).await
 }
 
 /// Handles one act.
@@ -61,10 +62,12 @@ where
         CheckedAct::Show(lock) => ActResponse::Show(show::run(deps, &lock).await?),
         CheckedAct::History(history) => ActResponse::History(history::run(deps, history).await?),
         CheckedAct::Pause(pause) => {
-            ActResponse::Pause(mode::run(deps, Command::Pause, pause).await?)
+            let command = Command::Pause(pause.audit.clone(), pause.until);
+            ActResponse::Pause(mode::run(deps, &command, pause).await?)
         }
         CheckedAct::Resume(resume) => {
-            ActResponse::Resume(mode::run(deps, Command::Resume, resume).await?)
+            let command = Command::Resume(resume.audit.clone());
+            ActResponse::Resume(mode::run(deps, &command, resume).await?)
         }
         CheckedAct::Evict(evict) => ActResponse::Evict(evict::run(deps, evict).await?),
         CheckedAct::DropWaiter(drop) => {

@@ -61,7 +61,7 @@ impl Scene {
             release_tick("a", token).ask(),
             recover("a", token),
             evict("a"),
-            Command::Pause(audit_note("upgrade")),
+            Command::Pause(audit_note("upgrade"), None),
         ]
     }
 

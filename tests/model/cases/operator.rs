@@ -31,6 +31,13 @@ worlds! {
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: hand over, then: wake";
 
+    /// Whatever becomes of the holder, of a call and of the sweep.
+    fn a_pause_with_an_end_is_over_by_itself_and_leaves_the_lock_free:
+        1, [QUEUE, QUEUE], may { orders: 1, losses: 1, crashes: 1 },
+        with { pauses_until: Some(2), quick_checks: true } => 47766,
+        "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
+        "then: dismiss who is sent away, then: wake, then: wake again";
+
     fn a_rest_that_is_ended_lets_the_next_waiter_in:
         1, [SPACED, SPACED], may { orders: 1, losses: 1 }, with { clears: true, ticks: 1 } => 10476,
         "AlreadyHeld, Done, Granted, Queued, Released, Released already, Unchanged, then: wake",

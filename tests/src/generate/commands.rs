@@ -248,7 +248,8 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
     });
     let other = prop_oneof![
         Just(Command::HandOver),
-        Just(Command::Pause(audit_note())),
+        option::of(time()).prop_map(|until| Command::Pause(audit_note(), until)),
+        Just(Command::EndPause(audit_note())),
         Just(Command::Resume(audit_note())),
         Just(Command::Reschedule),
         Just(Command::ClearRest(audit_note())),

@@ -76,7 +76,10 @@ fn permits() -> impl Strategy<Value = Permits> {
 fn mode() -> impl Strategy<Value = Mode> {
     prop_oneof![
         6 => Just(Mode::Open),
-        1 => Just(Mode::Paused { note: "by hand".into() }),
+        1 => option::of(time()).prop_map(|until| Mode::Paused {
+            note: "by hand".into(),
+            until,
+        }),
         1 => Just(Mode::Frozen { note: String::new() }),
     ]
 }

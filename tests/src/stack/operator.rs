@@ -35,7 +35,7 @@ impl Stack {
 
     /// Holders finish; no new run starts.
     pub async fn pause_lock(&self, lock: &str, note: &str) {
-        let done = self.command(lock, Command::Pause(signed(note))).await;
+        let done = self.command(lock, Command::Pause(signed(note), None)).await;
         assert_eq!(done, Outcome::Done, "a pause of {lock}");
     }
 

@@ -1,8 +1,8 @@
 //! The requests to pause and to resume: a lock, the locks of a prefix, or all.
 
 use super::{InvalidRequest, audit, next_lock, prefix};
-use crate::contract::parse::{quoted, text};
-use crate::domain::{AuditNote, LockKey, Seconds};
+use crate::contract::parse::{parse_time, quoted, text};
+use crate::domain::{AuditNote, LockKey, Seconds, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ pub struct ModeRequest {
     /// then. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<bool>,
+    /// Of a pause: when it is over, in RFC 3339, at most a year from now. Default: until a `resume`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     /// The `next` of the response before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -48,6 +51,8 @@ pub struct CheckedMode {
     pub audit: AuditNote,
     /// Whether to wait until nothing holds the locks.
     pub drain: bool,
+    /// When the pause is over, if that is known.
+    pub until: Option<Timestamp>,
 }
 
 /// The locks of an act.
@@ -60,12 +65,18 @@ pub enum Scope {
 }
 
 impl ModeRequest {
-    /// Checks every field of a pause. The history keeps the act for `retention`.
+    /// Checks every field of a pause at `now`. The history keeps the act for `retention`.
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check_pause(self, retention: Seconds) -> Result<CheckedMode, InvalidRequest> {
+    pub fn check_pause(
+        self,
+        retention: Seconds,
+        now: Timestamp,
+    ) -> Result<CheckedMode, InvalidRequest> {
+        let until = self.until.as_ref().map(|until| pause_end(until, now));
         Ok(CheckedMode {
+            until: until.transpose()?,
             drain: self.drain.unwrap_or_default(),
             scope: self.scope()?,
             audit: audit(&self.actor, &self.note, retention)?,
@@ -77,11 +88,14 @@ impl ModeRequest {
     /// # Errors
     /// The first field that breaks its rule.
     pub fn check_resume(self, retention: Seconds) -> Result<CheckedMode, InvalidRequest> {
+        let rule = "left out, except in a pause";
         if let Some(drain) = self.drain {
-            let rule = "left out, except in a pause";
             return Err(InvalidRequest::new("drain", drain, rule));
         }
-        self.check_pause(retention)
+        if let Some(until) = &self.until {
+            return Err(InvalidRequest::new("until", quoted(until), rule));
+        }
+        self.check_pause(retention, Timestamp::default())
     }
 
     fn scope(&self) -> Result<Scope, InvalidRequest> {
@@ -110,4 +124,16 @@ impl ModeRequest {
             (_, None, _) => Err(InvalidRequest::new("all", true, several)),
         }
     }
+}
+
+/// Longest pause with an end.
+const PAUSE_MAX: Seconds = Seconds::of(365 * 86_400);
+
+fn pause_end(until: &str, now: Timestamp) -> Result<Timestamp, InvalidRequest> {
+    let end: Timestamp = parse_time("until", until)?;
+    if end <= now || end > now.plus(PAUSE_MAX) {
+        let rule = "a time in the future, at most 365 days from now";
+        return Err(InvalidRequest::new("until", quoted(until), rule));
+    }
+    Ok(end)
 }

@@ -29,7 +29,7 @@ pub(super) fn decide(
     let id = WaiterId::of(&terms.holder);
     let waits = record.queue.contains_key(&id);
     if !waits {
-        refuse_closed(&record, acquire.when_full)?;
+        refuse_closed(&record, acquire.when_full, now)?;
     }
     let has = record.permits;
     if record.is_idle() {
@@ -244,11 +244,15 @@ fn queue_full(record: &LockRecord, most: usize) -> Refusal {
 
 /// Refuses a run at a closed lock. A paused lock still accepts waiters under the overlap policy
 /// `queue`; a frozen one does not, because the wait may be in vain.
-fn refuse_closed(record: &LockRecord, when_full: WhenFull) -> Result<(), Refusal> {
+fn refuse_closed(record: &LockRecord, when_full: WhenFull, now: Timestamp) -> Result<(), Refusal> {
     match &record.mode {
+        mode if mode.is_open(now) => Ok(()),
         Mode::Open => Ok(()),
         Mode::Paused { .. } if matches!(when_full, WhenFull::Queue { .. }) => Ok(()),
-        Mode::Paused { note } => Err(Refusal::Paused { note: note.clone() }),
+        Mode::Paused { note, until } => Err(Refusal::Paused {
+            note: note.clone(),
+            until: *until,
+        }),
         Mode::Frozen { note } => Err(Refusal::Frozen { note: note.clone() }),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{end_run, start_run};
 use crate::domain::{
-    Clause, Dismissal, Effect, FencingToken, Guard, HolderId, Lease, LockRecord, Outcome, Permits,
-    Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot, StalePolicy, Terms,
-    Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
+    Clause, Dismissal, Effect, FencingToken, Guard, HolderId, Lease, LockRecord, Mode, Outcome,
+    Permits, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot, StalePolicy,
+    Terms, Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
 };
 
 /// A transition under construction.
@@ -46,9 +46,7 @@ impl<'a> TransitionBuilder<'a> {
             ..Run::started(holder.clone(), lease.token, lease.run_key.clone())
         };
         self.runs.extend(end_run(&run, runs_on));
-        if self.next.is_idle() {
-            self.next.due = None;
-        }
+        self.next.due_if_idle();
     }
 
     /// Grants a permit to `terms` under `lease`.
@@ -96,9 +94,7 @@ impl<'a> TransitionBuilder<'a> {
             id: id.clone(),
             task_token: seen.map(|waiter| waiter.task_token.clone()),
         });
-        if self.next.is_idle() {
-            self.next.due = None;
-        }
+        self.next.due_if_idle();
     }
 
     /// Withdraws the replacement of a holder by a run that waits no longer, unless the stop is
@@ -233,11 +229,13 @@ impl<'a> TransitionBuilder<'a> {
     fn narrow_guard(&self, now: Timestamp) -> Option<Guard> {
         let same_due = self.next.due == self.before.due;
         let one_for_one = self.admitted && self.next.holders.len() == self.before.holders.len();
-        // With a permit left, an acquire written in between would be granted as well.
+        // With a permit left, an acquire written in between would be granted as well. Whether a pause is
+        // over is no clause.
         if !same_due
             || !one_for_one
             || self.next.has_room()
             || self.next.permits != self.before.permits
+            || self.before.mode != Mode::Open
         {
             return None;
         }

@@ -21,14 +21,24 @@ pub(super) fn act(next: &LockRecord, actor: &HolderId, end: RunEnd) -> (RunGuard
 
 /// Pauses the lock: holders finish, and no permit is granted. A lock may be paused before its first
 /// run.
-pub(super) fn pause(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
+pub(super) fn pause(
+    seen: &Snapshot,
+    audit: &AuditNote,
+    until: Option<Timestamp>,
+    now: Timestamp,
+) -> Transition {
     let record = seen.record.clone();
     let mut next = record.unwrap_or_else(|| LockRecord::new(Permits::ONE));
     let note = audit.signed();
-    if next.mode == (Mode::Paused { note: note.clone() }) {
+    let mode = Mode::Paused { note, until };
+    if next.mode == mode {
         return Transition::unchanged(Outcome::Unchanged);
     }
-    next.mode = Mode::Paused { note };
+    next.mode = mode;
+    next.due_if_idle();
+    if let Some(end) = until {
+        next.due_by(end);
+    }
     let mut transition = Transition::to(next, Outcome::Done);
     transition.runs = entry(&transition, audit, RunOutcome::Paused, now);
     transition
@@ -51,6 +61,17 @@ pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Tran
     opened(builder, seen, audit, RunOutcome::Resumed, now)
 }
 
+/// Resumes a lock whose pause is over. Until then the lock grants permits as one that is open does.
+pub(super) fn end_pause(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
+    let over = |record: &&LockRecord| record.mode.pause_end().is_some_and(|end| end <= now);
+    let Some(record) = seen.record.as_ref().filter(over) else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let mut builder = TransitionBuilder::of(record);
+    builder.next.mode = Mode::Open;
+    opened(builder, seen, audit, RunOutcome::Resumed, now)
+}
+
 /// Ends the rest after the last grant, and hands a free permit over to the first waiter at once.
 pub(super) fn clear_rest(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
     let resting = seen.record.as_ref().filter(|r| r.not_before > now);
@@ -70,6 +91,7 @@ fn opened(
     outcome: RunOutcome,
     now: Timestamp,
 ) -> Transition {
+    builder.next.due_if_idle();
     builder.let_in(seen, now);
     let mut transition = builder.finish(Outcome::Done, now);
     let entry = entry(&transition, audit, outcome, now);

@@ -1,7 +1,7 @@
 //! Reinstates the grant of a redriven execution.
 
 use crate::domain::{
-    Lease, LockRecord, Mode, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
+    Lease, LockRecord, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
     Timestamp, Transition,
 };
 
@@ -35,7 +35,7 @@ pub(super) fn reinstate(
     if now < settled && !redriven {
         return None;
     }
-    let free = record.mode == Mode::Open && record.has_room() && record.queue.is_empty();
+    let free = record.mode.is_open(now) && record.has_room() && record.queue.is_empty();
     if !free || record.last_token != renew.token || record.holders.contains_key(&renew.holder) {
         return None;
     }

@@ -6,6 +6,7 @@ mod grants;
 mod guards;
 mod keys;
 mod operator;
+mod pause_end;
 mod queue;
 mod recovery;
 mod redrive;

@@ -63,7 +63,7 @@ fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
     let cases = [
         (&plain, Command::HandOver, Some("first")),
         (&plain, Command::Resume(audit_note()), Some("first")),
-        (&plain, Command::Pause(audit_note()), None),
+        (&plain, Command::Pause(audit_note(), None), None),
         (&plain, Command::Reschedule, None),
         (&plain, acquire, None),
         (&plain, Command::Evict(evict("a")), Some("first")),

@@ -158,7 +158,8 @@ fn the_time_of_the_sweep_moves_forward_and_never_back() {
 #[test]
 fn an_update_assigns_what_differs_and_nothing_else() {
     let note = String::from("upgrade");
-    let mode = Mode::Paused { note };
+    let until = None;
+    let mode = Mode::Paused { note, until };
     let changes: [(Change, Assign); 7] = [
         (
             |r| r.permits = Permits::new(3).unwrap(),
@@ -173,6 +174,7 @@ fn an_update_assigns_what_differs_and_nothing_else() {
             |r| {
                 r.mode = Mode::Paused {
                     note: "upgrade".into(),
+                    until: None,
                 }
             },
             Assign::Mode(mode),

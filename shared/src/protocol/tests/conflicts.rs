@@ -5,7 +5,7 @@ use crate::domain::{Command, FencingToken, Outcome, RunOutcome};
 use crate::protocol::Request;
 
 fn pause() -> Command {
-    Command::Pause(audit_note("upgrade"))
+    Command::Pause(audit_note("upgrade"), None)
 }
 
 fn resume() -> Command {

@@ -35,7 +35,7 @@ fn held() -> Bench {
 
 fn paused() -> Bench {
     let mut bench = Bench::default();
-    bench.done(Command::Pause(audit_note("upgrade")), 90);
+    bench.done(Command::Pause(audit_note("upgrade"), None), 90);
     bench
 }
 

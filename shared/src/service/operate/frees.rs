@@ -6,10 +6,25 @@ use crate::domain::{LockRecord, Mode, Timestamp, rfc3339};
 /// The sentence for `record` at `now`; `holders` are its holders, oldest grant first.
 pub(super) fn frees(record: &LockRecord, holders: &[HolderView], now: Timestamp) -> String {
     let held = holders.first().map(of_holder);
-    match (&record.mode, held) {
-        (Mode::Paused { .. }, None) => "Resume the lock.".to_owned(),
-        (Mode::Paused { .. }, Some(_)) => {
-            "Resume the lock; its holders keep their permits until then or their end.".to_owned()
+    // A pause that is over is as none.
+    let open = Mode::Open;
+    let mode = match record.mode.is_open(now) {
+        true => &open,
+        false => &record.mode,
+    };
+    let until = mode.pause_end().map(rfc3339);
+    match (mode, held) {
+        (Mode::Paused { .. }, held) => {
+            let how = match until {
+                Some(end) => format!("Wait until {end}, or resume the lock"),
+                None => "Resume the lock".to_owned(),
+            };
+            match held {
+                Some(_) => {
+                    format!("{how}; its holders keep their permits until then or their end.")
+                }
+                None => format!("{how}."),
+            }
         }
         (Mode::Frozen { .. }, None) => {
             "Resume the lock, once nothing of the run that it froze for is at work.".to_owned()
@@ -145,7 +160,10 @@ mod tests {
             ..open.clone()
         };
         let paused = LockRecord {
-            mode: Mode::Paused { note: "x".into() },
+            mode: Mode::Paused {
+                note: "x".into(),
+                until: None,
+            },
             ..open.clone()
         };
         assert_eq!(frees(&open, &[], NOW), "A permit is free.");

@@ -55,7 +55,7 @@ where
 /// The summary of `lock`; `None` if it has no record any more.
 async fn summary<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<Option<LockSummary>, Error> {
     match deps.store().load(lock).await {
-        Ok(record) => Ok(record.map(|record| LockSummary::of(lock, &record))),
+        Ok(record) => Ok(record.map(|record| LockSummary::of(lock, &record, deps.now()))),
         // One damaged record must not hide all others.
         Err(error @ StoreError::Corrupt { .. }) => {
             Ok(Some(LockSummary::unreadable(lock, error.to_string())))

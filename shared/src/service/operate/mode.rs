@@ -14,9 +14,6 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 /// Most held locks that a response names.
 const HELD_MAX: usize = 100;
 
-/// Makes the command of this act.
-type Make = fn(AuditNote) -> Command;
-
 /// What became of one lock.
 enum Changed {
     Done,
@@ -25,28 +22,27 @@ enum Changed {
     Frozen,
 }
 
-/// Executes the command that `make` makes on the locks of `act`.
+/// Executes `command` on the locks of `act`.
 ///
 /// A call that ends in between has changed some of the locks; its repetition leaves these as they
 /// are.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
-    make: Make,
+    command: &Command,
     act: CheckedMode,
 ) -> Result<ModeResponse, Error>
 where
     P::Store: LockIndex,
 {
     let deadline = deps.now().plus(ACT_TIME);
-    let command = make(act.audit.clone());
     let (mut response, locks) = match &act.scope {
         Scope::Lock(lock) => {
-            let response = one(deps, &command, &act.audit, lock).await?;
+            let response = one(deps, command, &act.audit, lock).await?;
             (response, vec![lock.clone()])
         }
         Scope::Prefix(prefix, after) => {
             let after = after.clone();
-            several(deps, &command, &act.audit, prefix, after, deadline).await?
+            several(deps, command, &act.audit, prefix, after, deadline).await?
         }
     };
     if act.drain {
@@ -185,7 +181,7 @@ fn count(response: &mut ModeResponse, lock: &LockKey, changed: &Result<Changed, 
 
 fn event<P: Ports>(deps: &Deps<P>, command: &Command, audit: &AuditNote, lock: &LockKey) -> Event {
     let kind = match command {
-        Command::Pause(_) => EventKind::LockPaused,
+        Command::Pause(..) => EventKind::LockPaused,
         _ => EventKind::LockResumed,
     };
     mode_changed(lock, kind, audit, deps.now())

@@ -43,9 +43,9 @@ where
     let last = history::page_of(deps, &everything, lock, None, LAST_RUNS).await?;
     Ok(ShowResponse {
         lock: lock.to_string(),
-        state: LockState::of(&record),
+        state: LockState::of(&record, now),
         frees: frees(&record, &live, now),
-        closed: ClosedView::of(&record.mode, &last.acts),
+        closed: ClosedView::of(&record.mode, &last.acts, now),
         permits: record.permits.get(),
         holders: live,
         queue_length: record.queue.len(),

@@ -2,15 +2,17 @@
 
 use super::{AT_ONCE, ExecutionEnded, Pending, ReapReport, ignored};
 use crate::clock::Clock;
-use crate::contract::{AcquireResponse, Duplicate, GaveUp};
+use crate::contract::{AcquireResponse, Duplicate, EventKind, GaveUp};
 use crate::domain::{
     AuditNote, CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionEnd, ExecutionState,
-    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, RunId, RunKey, Task, TaskToken,
-    WaiterId,
+    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Outcome, RunId, RunKey, Task,
+    TaskToken, WaiterId, rfc3339,
 };
 use crate::error::Error;
+use crate::events::Events;
 use crate::executions::Executions;
 use crate::recovery::{Hint, Inspection};
+use crate::service::alerts::mode_changed;
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
 use crate::telemetry::Metric;
@@ -135,6 +137,7 @@ impl<P: Ports> LockReaper<'_, P> {
         let Some(record) = self.load().await? else {
             return Ok(ReapReport::default());
         };
+        self.end_pause(&record).await?;
         self.deps
             .carry_out(&self.lock, &Command::Reschedule)
             .await?;
@@ -157,6 +160,25 @@ impl<P: Ports> LockReaper<'_, P> {
             self.deps.carry_out(&self.lock, &Command::HandOver).await?;
         }
         Ok(report)
+    }
+
+    /// Resumes the lock if its pause is over.
+    async fn end_pause(&self, record: &LockRecord) -> Result<(), Error> {
+        let now = self.deps.now();
+        let Some(end) = record.mode.pause_end().filter(|end| *end <= now) else {
+            return Ok(());
+        };
+        let audit = AuditNote {
+            actor: HolderId::new("reaper").expect("a valid actor"),
+            note: format!("the pause was until {}", rfc3339(end)),
+            retention: self.deps.retention,
+        };
+        let command = Command::EndPause(audit.clone());
+        if self.deps.carry_out(&self.lock, &command).await? == Outcome::Done {
+            let event = mode_changed(&self.lock, EventKind::LockResumed, &audit, now);
+            self.deps.events.publish(vec![event]).await;
+        }
+        Ok(())
     }
 
     /// Checks these holders, and once more when their evidence is settled: DescribeExecution may lag

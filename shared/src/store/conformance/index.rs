@@ -10,7 +10,10 @@ use crate::store::{LockIndex, LockStore};
 pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench: &Bench<'_, S>) {
     let idle = LockRecord::new(permits(1));
     let paused = LockRecord {
-        mode: Mode::Paused { note: "x".into() },
+        mode: Mode::Paused {
+            note: "x".into(),
+            until: None,
+        },
         ..idle.clone()
     };
     let records = [("held", held()), ("idle", idle), ("paused", paused)];

@@ -13,7 +13,7 @@ pub(super) fn records() -> Vec<LockRecord> {
     let mut full = held();
     full.holders.insert(holder("b"), full_lease(999));
     let note = "upgrade".into();
-    full.mode = Mode::Paused { note };
+    full.mode = Mode::Paused { note, until: None };
     let mut frozen = waited();
     frozen.mode = Mode::Frozen { note: "".into() };
     frozen.not_before = at(80_000);
@@ -23,7 +23,20 @@ pub(super) fn records() -> Vec<LockRecord> {
     called.holders.insert(holder("a"), lease);
     called.due = None;
     let new = LockRecord::new(permits(1));
-    vec![new, held(), full, waited(), frozen, called]
+    // Over at the time of most clauses, and not over.
+    let paused = [at(1), at(90_000_000)].map(|end| {
+        let mut paused = held();
+        let until = Some(end);
+        paused.mode = Mode::Paused {
+            note: "".into(),
+            until,
+        };
+        paused.permits = permits(2);
+        paused
+    });
+    let mut records = vec![new, held(), full, waited(), frozen, called];
+    records.extend(paused);
+    records
 }
 
 /// Every clause but `Absent` and `Readable`, which have cases of their own.
@@ -33,6 +46,7 @@ pub(super) fn clauses() -> Vec<Clause> {
         Clause::VersionIs(7),
         Clause::Open,
         Clause::NotFrozen,
+        Clause::NoPauseEnd,
         Clause::PermitsAre(permits(1)),
         Clause::PermitsAre(permits(2)),
         Clause::BelowCapacity,
@@ -144,7 +158,11 @@ pub(super) fn assigns() -> Vec<Assign> {
     let note = "by hand".into();
     let mut assigns = together();
     assigns.extend([
-        Assign::Mode(Mode::Paused { note }),
+        Assign::Mode(Mode::Paused { note, until: None }),
+        Assign::Mode(Mode::Paused {
+            note: "".into(),
+            until: Some(at(5000)),
+        }),
         Assign::Mode(Mode::Frozen { note: "".into() }),
         Assign::PutLease(holder("a"), full_lease(900)),
         Assign::ExtendLease(holder("a"), at(3000), None),

@@ -4,7 +4,8 @@
 //! version may add some under the same schema number.
 
 use super::item::{
-    Attributes, ENDINGS, FROZEN, OPEN, PAUSED, RECORD, SCHEMA, STALE, STATES, run_name, waiter_name,
+    Attributes, ENDINGS, FROZEN, OPEN, PAUSED, PAUSED_UNTIL, RECORD, SCHEMA, STALE, STATES,
+    run_name, waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
@@ -183,9 +184,10 @@ fn redrives(reader: &Reader<'_>) -> Result<u32, StoreError> {
 fn mode(reader: &Reader<'_>) -> Result<Mode, StoreError> {
     // An operator may set the mode by hand and leave the note out.
     let note = reader.text_if_any("note")?.unwrap_or_default().to_owned();
+    let until = reader.time_if_any(PAUSED_UNTIL)?;
     match reader.text("mode")? {
         OPEN => Ok(Mode::Open),
-        PAUSED => Ok(Mode::Paused { note }),
+        PAUSED => Ok(Mode::Paused { note, until }),
         FROZEN => Ok(Mode::Frozen { note }),
         _ => Err(reader.corrupt("mode", "is not one of open, paused, frozen")),
     }

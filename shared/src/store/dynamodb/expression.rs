@@ -195,6 +195,10 @@ impl Parts<'_> {
             }
             None => self.remove.push(e.path(&["note"])),
         }
+        match mode.pause_end() {
+            Some(end) => self.number(e, item::PAUSED_UNTIL, end.millis()),
+            None => self.remove.push(e.path(&[item::PAUSED_UNTIL])),
+        }
     }
 
     fn number(&mut self, e: &mut Expression, attribute: &str, number: u64) {

@@ -2,7 +2,7 @@
 //! and is returned with the conflict, and the reader names its fault.
 
 use super::expression::Expression;
-use super::item::{FROZEN, OPEN, PAUSED, SCHEMA};
+use super::item::{FROZEN, OPEN, PAUSED, PAUSED_UNTIL, SCHEMA};
 use crate::domain::{Clause, Guard, Timestamp, WaiterDrop};
 use term::{all, integer_is, is_type, missing, missing_or, number_is, text_is, text_is_not};
 
@@ -46,6 +46,7 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
         Clause::Absent => missing(e, &["pk"]),
         Clause::Readable => readable(e),
         Clause::Open => text_is(e, &["mode"], OPEN),
+        Clause::NoPauseEnd => missing(e, &[PAUSED_UNTIL]),
         Clause::NotFrozen => text_is_not(e, &["mode"], FROZEN),
         Clause::PermitsAre(permits) => number_is(e, &["permits"], permits.get().into()),
         Clause::BelowCapacity => {
@@ -111,6 +112,7 @@ fn readable(e: &mut Expression) -> String {
         format!("{} IN ({modes})", e.path(&["mode"])),
         missing_or(e, &["note"], "S"),
         missing_or(e, &["dueAt"], "N"),
+        missing_or(e, &[PAUSED_UNTIL], "N"),
     ];
     let numbers = [
         "version",
@@ -133,7 +135,12 @@ fn must_wait(now: Timestamp, e: &mut Expression) -> String {
     let (holders, permits) = (e.path(&["holders"]), e.path(&["permits"]));
     let (queue, zero) = (e.path(&["queue"]), e.number(0));
     let (not_before, now) = (e.path(&["notBefore"]), e.number(now.millis()));
-    let closed = text_is_not(e, &["mode"], OPEN);
+    let (open, paused) = (
+        text_is_not(e, &["mode"], OPEN),
+        text_is_not(e, &["mode"], PAUSED),
+    );
+    let (endless, until) = (missing(e, &[PAUSED_UNTIL]), e.path(&[PAUSED_UNTIL]));
+    let closed = format!("({open} AND ({paused} OR {endless} OR {until} > {now}))");
     format!(
         "({closed} OR size({holders}) >= {permits} OR size({queue}) > {zero} OR {not_before} > {now})"
     )

@@ -20,6 +20,8 @@ pub(super) const LOCKS_INDEX: &str = "locks";
 /// The partition key of [`LOCKS_INDEX`], which only records have: the lock's shard. It is set with
 /// every write and never changes, so only the first write of a record writes to the index.
 pub(super) const LOCK_SHARD: &str = "lockShard";
+/// When a pause is over, in milliseconds; only of a paused lock.
+pub(super) const PAUSED_UNTIL: &str = "pausedUntil";
 pub(super) const OPEN: &str = "open";
 pub(super) const PAUSED: &str = "paused";
 pub(super) const FROZEN: &str = "frozen";
@@ -77,6 +79,7 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     let tickets = record.queue.iter();
     let queue = tickets.map(|(id, ticket)| (id.to_string(), integer(ticket.number())));
     let (mode, note) = mode_words(&record.mode);
+    let until = record.mode.pause_end().map(|end| number(end.millis()));
     let due = record.due.map(|due| number(due.millis()));
     let of_shard = shard_value(shard(lock));
     let shard = record.due.map(|_| of_shard.clone());
@@ -96,6 +99,7 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     ]));
     item.extend(given([
         ("note", note.map(text)),
+        (PAUSED_UNTIL, until),
         ("dueAt", due),
         ("shard", shard),
     ]));
@@ -207,7 +211,7 @@ fn redrives(count: u32) -> Option<AttributeValue> {
 pub(super) fn mode_words(mode: &Mode) -> (&'static str, Option<&str>) {
     match mode {
         Mode::Open => (OPEN, None),
-        Mode::Paused { note } => (PAUSED, Some(note)),
+        Mode::Paused { note, .. } => (PAUSED, Some(note)),
         Mode::Frozen { note } => (FROZEN, Some(note)),
     }
 }

@@ -50,7 +50,10 @@ fn fast_guard(command: &Command) -> Guard {
 }
 
 fn pause(record: &mut LockRecord) {
-    record.mode = Mode::Paused { note: "x".into() };
+    record.mode = Mode::Paused {
+        note: "x".into(),
+        until: None,
+    };
 }
 
 fn freeze(record: &mut LockRecord) {
@@ -171,6 +174,12 @@ fn a_release_without_a_look_needs_nothing_to_end_but_the_lease() {
             }),
             ("another holder", |record| hold(record, "c")),
             ("a waiter", |record| enter(record, "c")),
+            ("a pause with an end", |record| {
+                record.mode = Mode::Paused {
+                    note: "x".into(),
+                    until: Some(at(NOW)),
+                };
+            }),
         ],
     );
 }
@@ -215,7 +224,7 @@ fn a_place_without_a_look_is_one_in_the_queue_of_a_full_lock() {
 fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
     let mut scene = Scene::held_by(2, &[("a", 50)]);
     scene
-        .carry_out(&Command::Pause(audit_note("x")), 60)
+        .carry_out(&Command::Pause(audit_note("x"), None), 60)
         .unwrap();
     let mut record = scene.record().clone();
     record.due = Some(at(NOW));

@@ -11,7 +11,7 @@ use crate::domain::{
 fn a_paused_lock_lets_holders_finish_and_no_run_start() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     scene
-        .carry_out(&Command::Pause(audit_note("upgrade")), 1)
+        .carry_out(&Command::Pause(audit_note("upgrade"), None), 1)
         .unwrap();
 
     let new = scene.acquire("b", WhenFull::Refuse, 2);
@@ -20,7 +20,7 @@ fn a_paused_lock_lets_holders_finish_and_no_run_start() {
 
     assert!(matches!(new, Err(Refusal::Paused { .. })), "{new:?}");
     assert!(own.is_ok());
-    let Err(Refusal::Paused { note }) = after else {
+    let Err(Refusal::Paused { note, until: None }) = after else {
         panic!("{after:?}")
     };
     assert_eq!(note, "upgrade (by arn:aws:iam::1:user/op)");
@@ -30,7 +30,7 @@ fn a_paused_lock_lets_holders_finish_and_no_run_start() {
 fn a_lock_can_be_paused_before_its_first_run() {
     let mut scene = Scene::new(3);
     scene
-        .carry_out(&Command::Pause(audit_note("not yet")), 0)
+        .carry_out(&Command::Pause(audit_note("not yet"), None), 0)
         .unwrap();
     scene
         .carry_out(&Command::Resume(audit_note("now")), 1)
@@ -47,7 +47,7 @@ fn a_release_of_a_paused_lock_grants_no_permit() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     scene.queue("b", 1).unwrap();
     scene
-        .carry_out(&Command::Pause(audit_note("upgrade")), 2)
+        .carry_out(&Command::Pause(audit_note("upgrade"), None), 2)
         .unwrap();
 
     scene.release("a", RunOutcome::Succeeded, 3).unwrap();
@@ -60,7 +60,7 @@ fn a_release_of_a_paused_lock_grants_no_permit() {
 fn every_act_of_an_operator_is_in_the_history_with_actor_and_note() {
     let mut scene = Scene::new(1);
     scene
-        .carry_out(&Command::Pause(audit_note("upgrade")), 0)
+        .carry_out(&Command::Pause(audit_note("upgrade"), None), 0)
         .unwrap();
     scene
         .carry_out(&Command::Resume(audit_note("done")), 1)
@@ -198,7 +198,7 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
         terms.stale = stale;
         terms.lease = Seconds::of(300);
         scene.ask(terms, WhenFull::Refuse, 0).unwrap();
-        let pause = Command::Pause(audit_note("upgrade"));
+        let pause = Command::Pause(audit_note("upgrade"), None);
         scene.carry_out(&pause, 1).unwrap();
         let before = scene.record().holders[&holder("a")].clone();
 

@@ -246,7 +246,7 @@ fn a_lock_that_rests_keeps_its_waiters_until_the_interval_is_over() {
 fn a_paused_lock_takes_waiters_and_lets_them_in_when_it_is_resumed() {
     let mut scene = Scene::new(1);
     scene
-        .carry_out(&Command::Pause(audit_note("upgrade")), 0)
+        .carry_out(&Command::Pause(audit_note("upgrade"), None), 0)
         .unwrap();
     scene.queue("a", 1).unwrap();
     scene.queue("b", 2).unwrap();

@@ -82,7 +82,7 @@ fn a_redriven_run_that_was_overtaken_has_lost_its_lease() {
 #[test]
 fn a_redriven_run_does_not_get_past_a_pause() {
     let (mut scene, token) = dead();
-    let pause = crate::domain::Command::Pause(super::scene::audit_note("upgrade"));
+    let pause = crate::domain::Command::Pause(super::scene::audit_note("upgrade"), None);
     scene.carry_out(&pause, 50).unwrap();
 
     let beat = scene.renew("a", token, 60);

@@ -128,7 +128,8 @@ impl Scene {
         }
         if let Some(record) = &self.items.record {
             assert_eq!(record.check_invariants(), Ok(()));
-            assert_eq!(record.due.is_none(), record.is_idle(), "{record:?}");
+            let rests = record.is_idle() && record.mode.pause_end().is_none();
+            assert_eq!(record.due.is_none(), rests, "{record:?}");
         }
         Ok(decided)
     }

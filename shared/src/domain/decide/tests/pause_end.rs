@@ -1,0 +1,103 @@
+//! A pause that is over by itself.
+
+use super::scene::{Decision, Scene, at, audit_note};
+use crate::domain::{Command, FencingToken, Mode, Outcome, Refusal, RunOutcome, WhenFull};
+
+/// Pauses the lock until second 100.
+fn pause(scene: &mut Scene, second: u64) {
+    let pause = Command::Pause(audit_note("upgrade"), Some(at(100)));
+    scene.carry_out(&pause, second).unwrap();
+}
+
+fn end_pause(scene: &mut Scene, second: u64) -> Decision {
+    scene.carry_out(&Command::EndPause(audit_note("it is over")), second)
+}
+
+#[test]
+fn an_acquire_sees_an_open_lock_from_the_end_of_the_pause_on() {
+    let mut scene = Scene::new(1);
+    pause(&mut scene, 0);
+
+    let before = scene.acquire("a", WhenFull::Refuse, 99);
+    let after = scene.acquire("a", WhenFull::Refuse, 100).unwrap();
+
+    let Err(Refusal::Paused { until, .. }) = before else {
+        panic!("{before:?}")
+    };
+    assert_eq!(until, Some(at(100)));
+    assert!(matches!(after.outcome, Outcome::Granted { .. }));
+}
+
+#[test]
+fn a_lock_that_is_paused_until_a_time_is_due_then_whatever_its_holders_do() {
+    let mut idle = Scene::new(1);
+    pause(&mut idle, 0);
+    let mut released = Scene::held_by(1, &[("a", 0)]);
+    pause(&mut released, 1);
+    released.release("a", RunOutcome::Succeeded, 2).unwrap();
+    let mut evicted = Scene::held_by(1, &[("a", 0)]);
+    evicted.queue("b", 1).unwrap();
+    pause(&mut evicted, 1);
+    evicted.evict("a", 2).unwrap();
+    evicted.evict("b", 2).unwrap();
+
+    for mut scene in [idle, released, evicted] {
+        assert_eq!(scene.record().due, Some(at(100)));
+        scene.carry_out(&Command::Reschedule, 3).unwrap();
+        assert_eq!(scene.record().due, Some(at(100)));
+    }
+}
+
+#[test]
+fn the_sweep_resumes_a_lock_whose_pause_is_over_and_lets_the_first_waiter_in() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    pause(&mut scene, 1);
+    scene.queue("b", 2).unwrap();
+    scene.release("a", RunOutcome::Succeeded, 3).unwrap();
+    assert!(scene.holders().is_empty());
+
+    let early = end_pause(&mut scene, 99).unwrap();
+    let ended = end_pause(&mut scene, 100).unwrap();
+    let again = end_pause(&mut scene, 101).unwrap();
+
+    assert_eq!(early.outcome, Outcome::Unchanged);
+    assert_eq!(ended.outcome, Outcome::Done);
+    assert_eq!(again.outcome, Outcome::Unchanged);
+    assert_eq!(scene.record().mode, Mode::Open);
+    assert_eq!(scene.holders(), ["b"]);
+    let acts = scene.items.runs.values();
+    let resumed = acts.filter(|act| act.outcome() == Some(RunOutcome::Resumed));
+    assert_eq!(resumed.count(), 1);
+}
+
+#[test]
+fn the_end_of_a_pause_undoes_no_other_pause() {
+    for until in [None, Some(at(200))] {
+        let mut scene = Scene::new(1);
+        pause(&mut scene, 0);
+        let longer = Command::Pause(audit_note("longer"), until);
+        scene.carry_out(&longer, 50).unwrap();
+
+        let ended = end_pause(&mut scene, 100).unwrap();
+
+        assert_eq!(ended.outcome, Outcome::Unchanged, "{until:?}");
+        assert_eq!(scene.record().mode.pause_end(), until);
+        assert_eq!(scene.record().due, until);
+    }
+}
+
+#[test]
+fn a_grant_before_the_sweep_keeps_the_lock_in_order_until_the_pause_is_ended() {
+    let mut scene = Scene::new(1);
+    pause(&mut scene, 0);
+    scene.acquire("a", WhenFull::Refuse, 100).unwrap();
+    scene.queue("b", 101).unwrap();
+
+    let released = scene.release("a", RunOutcome::Succeeded, 102).unwrap();
+
+    assert_eq!(released.narrow_guard, None, "a pause is no clause");
+    assert_eq!(scene.holders(), ["b"]);
+    assert!(scene.record().last_token > FencingToken::NONE);
+    end_pause(&mut scene, 103).unwrap();
+    assert_eq!(scene.holders(), ["b"]);
+}
