@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod jobs;
+pub(crate) mod operate;
 pub(crate) mod parse;
 pub(crate) mod run;
 pub(crate) mod shared;
@@ -9,8 +10,10 @@ pub(crate) mod weave;
 pub(crate) mod worker;
 
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+use std::path::PathBuf;
 
-/// Exclusive runs from inside a container.
+/// Exclusive runs from inside a container, and the operators' commands.
 #[derive(Debug, Parser)]
 #[command(
     name = "lockstep",
@@ -39,10 +42,44 @@ pub(crate) enum Command {
     Agent(Box<agent::AgentArgs>),
     /// List the holders of all locks, the lost jobs among them, or the history of a lock
     Jobs(jobs::JobsArgs),
+    /// List all locks, the idle, paused and frozen ones too
+    Locks(operate::LocksArgs),
+    /// Show one lock: its holders, its waiters, its last runs, and what would free it
+    Show(operate::ShowArgs),
+    /// List the runs of locks that have ended, and what operators did
+    History(operate::HistoryArgs),
+    /// Print the list of locks again and again
+    Watch(operate::WatchArgs),
+    /// Check that a stack can do its work
+    Doctor(operate::DoctorArgs),
+    /// Close locks: holders finish, and no permit is granted
+    Pause(operate::PauseArgs),
+    /// Open locks that were paused
+    Resume(operate::ResumeArgs),
+    /// Take the permit of a holder and stop its work
+    Evict(operate::EvictArgs),
+    /// Take a waiter out of the queue
+    DropWaiter(operate::DropWaiterArgs),
+    /// End the rest of a lock after its last grant
+    ClearRest(operate::ClearRestArgs),
+    /// Make the run key of a run that has succeeded free
+    Forget(operate::ForgetArgs),
     /// Weave the lock into a state machine definition of Step Functions
     Weave(Box<weave::WeaveArgs>),
     /// Take the lock out of a definition that `lockstep weave` wrote
     Unweave(weave::UnweaveArgs),
+    /// Print the completions for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write the manual pages: lockstep.1, and one for each subcommand
+    Man {
+        /// The folder
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
     /// Kills commands whose lease ends.
     #[command(hide = true)]
     Watchdog,
@@ -62,4 +99,15 @@ pub(crate) fn in_one_line(error: &clap::Error) -> String {
     let line = lines.map(str::trim).collect::<Vec<_>>().join(" ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).to_owned();
     format!("{line} (see `lockstep --help`)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn no_subcommand_has_two_flags_of_one_name() {
+        Cli::command().debug_assert();
+    }
 }

@@ -4,7 +4,6 @@
 mod held;
 mod history;
 mod loss;
-mod table;
 
 use crate::args::jobs::JobsArgs;
 use crate::exit::Exit;

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`run`], [`exec`] (a command: supervision, its processes, its watchdog), [`lease`]
 //! (its lock: acquire, renew, release), [`protect`] (task protection), [`worker`] (a queue), [`agent`]
-//! (jobs of one program), [`weave`] (definitions of workflows). [`platform`] is the operating system below them.
+//! (jobs of one program), [`operate`] (what operators see and do), [`weave`] (definitions of workflows). [`platform`] is the operating system below them.
 
 #![deny(clippy::print_stderr)]
 
@@ -13,11 +13,14 @@ mod exit;
 mod jobs;
 mod lease;
 mod log;
+mod manual;
 mod once_key;
+mod operate;
 mod platform;
 mod protect;
 mod retry;
 mod run;
+mod table;
 mod weave;
 mod worker;
 
@@ -49,11 +52,24 @@ fn dispatch(command: Command) -> Exit {
     match command {
         Command::Watchdog => exec::watchdog::watch(),
         Command::Become { parent, command } => exec::start_command(parent, &command),
+        Command::ClearRest(args) => with_runtime(operate::clear_rest(args)),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Doctor(args) => with_runtime(operate::doctor(args)),
+        Command::DropWaiter(args) => with_runtime(operate::drop_waiter(args)),
+        Command::Evict(args) => with_runtime(operate::evict(args)),
+        Command::Forget(args) => with_runtime(operate::forget(args)),
+        Command::History(args) => with_runtime(operate::history(args)),
+        Command::Locks(args) => with_runtime(operate::locks(args)),
+        Command::Man { folder } => manual::man(&folder),
+        Command::Pause(args) => with_runtime(operate::pause(args)),
         Command::Progress { value } => exec::progress::report(&value),
         Command::Agent(args) => with_runtime(agent::agent(*args)),
         Command::Jobs(args) => with_runtime(jobs::jobs(args)),
+        Command::Resume(args) => with_runtime(operate::resume(args)),
         Command::Run(args) => with_runtime(run::run(*args)),
+        Command::Show(args) => with_runtime(operate::show(args)),
         Command::Unweave(args) => weave::unweave(&args),
+        Command::Watch(args) => with_runtime(operate::watch(args)),
         Command::Weave(args) => weave::weave(&args),
         Command::Worker(args) => with_runtime(worker::run(*args)),
     }

@@ -72,6 +72,11 @@ def calls(outputs, fixture):
         "put another event": ["events", "put_events", event("aws.imitation")],
         "invoke view": ["lambda", "invoke", {"FunctionName": outputs["ViewFunctionArn"], "Payload": "{}"}],
         "invoke operate": ["lambda", "invoke", {"FunctionName": outputs["OperateFunctionArn"], "Payload": "{}"}],
+        "describe the stack": ["cloudformation", "describe_stacks", {"StackName": "lockstep"}],
+        "describe another stack": ["cloudformation", "describe_stacks", {"StackName": "lockstep-fixture"}],
+        "describe a function": ["lambda", "get_function_configuration", {"FunctionName": outputs["ReaperFunctionArn"]}],
+        "count dead letters": ["sqs", "get_queue_attributes", {"QueueUrl": outputs["RecoveryDeadLettersUrl"],
+                                                              "AttributeNames": ["ApproximateNumberOfMessages"]}],
         "invoke acquire-lock": ["lambda", "invoke", {"FunctionName": unique()}],
         "assume a role": ["sts", "assume_role", {"RoleArn": arn("iam", "role/none"), "RoleSessionName": "iam"}],
         "list functions": ["lambda", "list_functions", {}],
@@ -83,6 +88,8 @@ ITEMS = {"get", "put", "update", "delete"}
 FUNCTION = ITEMS | {"get the token key", "end a state", "describe a run", "describe another", "describe a child",
                     "put an own event"}
 RECOVERY = {"read a definition", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
+
+DOCTOR = {"describe the stack", "describe a function", "count dead letters"}
 
 # What each role may do. Everything else that is tried has to be denied.
 MAY = {
@@ -98,8 +105,8 @@ MAY = {
                       "describe a task", "stop a task"},
     "a container": ITEMS | {"describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
     "a reader of jobs": {"get", "query", "query the index", "describe a task"},
-    "a viewer": {"invoke view"},
-    "an operator": {"invoke view", "invoke operate"},
+    "a viewer": {"invoke view"} | DOCTOR,
+    "an operator": {"invoke view", "invoke operate"} | DOCTOR,
 }
 FUNCTIONS = {"acquire-lock": "AcquireLockFunctionArn", "heartbeat": "HeartbeatFunctionArn",
              "release-lock": "ReleaseLockFunctionArn", "reaper": "ReaperFunctionArn",

@@ -2,6 +2,8 @@
 
 use crate::lease::timing::LeaseTiming;
 use lockstep::domain::{LockKey, RunKey};
+use serde::de::DeserializeOwned;
+use serde_json::json;
 use std::time::Duration;
 
 /// A duration in whole seconds, such as 90s, 15m, 2h or 1h30m.
@@ -69,6 +71,11 @@ pub(crate) fn lock(text: &str) -> Result<String, String> {
 pub(crate) fn run_key(text: &str) -> Result<String, String> {
     RunKey::new(text).map_err(|_| RunKey::RULE.to_owned())?;
     Ok(text.to_owned())
+}
+
+/// A word of the JSON contract.
+pub(crate) fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(json!(text)).map_err(|error| error.to_string())
 }
 
 /// A name and its value, as in NAME=VALUE.

@@ -4,8 +4,6 @@ use super::parse;
 use clap::{Args, ValueHint};
 use lockstep::contract::{Overlap, Stale};
 use lockstep_weave::{OnSkip, Options};
-use serde::de::DeserializeOwned;
-use serde_json::json;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
@@ -44,10 +42,10 @@ pub(crate) struct WeaveArgs {
     #[arg(long, value_name = "STATE")]
     pub(crate) to: Option<String>,
     /// What to do when the lock is held: skip, fail, queue or replace [default: skip]
-    #[arg(long, value_name = "POLICY", value_parser = word::<Overlap>)]
+    #[arg(long, value_name = "POLICY", value_parser = parse::word::<Overlap>)]
     pub(crate) overlap: Option<Overlap>,
     /// What becomes of an execution that is skipped: succeed or fail [default: succeed, of a section fail]
-    #[arg(long, value_name = "END", value_parser = word::<OnSkip>)]
+    #[arg(long, value_name = "END", value_parser = parse::word::<OnSkip>)]
     pub(crate) on_skip: Option<OnSkip>,
     /// Idempotency key of the trigger: a text, or a JSONata expression as of --lock
     #[arg(long, value_name = "KEY")]
@@ -65,7 +63,7 @@ pub(crate) struct WeaveArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_run_seconds: Option<i64>,
     /// What happens to a run that stops renewing or overruns: terminate, yield or hold [default: terminate]
-    #[arg(long, value_name = "POLICY", value_parser = word::<Stale>)]
+    #[arg(long, value_name = "POLICY", value_parser = parse::word::<Stale>)]
     pub(crate) stale_policy: Option<Stale>,
     /// No other run of this lock begins within this time
     #[arg(long, value_name = "N")]
@@ -127,9 +125,4 @@ impl WeaveArgs {
             set: self.set.iter().cloned().collect(),
         }
     }
-}
-
-/// A word of the JSON contract.
-fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_json::from_value(json!(text)).map_err(|error| error.to_string())
 }

@@ -1,7 +1,7 @@
 //! The holders of all locks.
 
 use super::loss::Loss;
-use super::table::{self, cell, last_part, short};
+use crate::table::{self, cell, last_part, short};
 use lockstep::domain::{HolderId, Lease, LockKey, TaskArn, Timestamp, rfc3339};
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::store::{DueLock, LockStore, SHARDS, StoreError};

@@ -1,7 +1,7 @@
 //! The history of a lock.
 
 use super::held::{holder_name, job_of};
-use super::table::{self, cell, short};
+use crate::table::{self, cell, short};
 use lockstep::domain::{LockKey, Run, RunOutcome, TaskArn, rfc3339};
 use lockstep::store::{LockStore, StoreError};
 use serde::Serialize;

@@ -94,8 +94,8 @@ export class Lockstep extends Construct {
     this.addFunctionPolicies();
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
     this.jobsPolicy = this.managed('JobsPolicy', this.statements.jobs(this.table));
-    this.operatorPolicy = this.managed('OperatorPolicy', [this.statements.invoke(this.operateFunction, this.viewFunction)]);
-    this.viewerPolicy = this.managed('ViewerPolicy', [this.statements.invoke(this.viewFunction)]);
+    this.operatorPolicy = this.managed('OperatorPolicy', this.operatorStatements(this.operateFunction, this.viewFunction));
+    this.viewerPolicy = this.managed('ViewerPolicy', this.operatorStatements(this.viewFunction));
     this.taskProtectionPolicy = this.managed('TaskProtectionPolicy', [this.statements.protection()]);
     this.addOutputs();
   }
@@ -154,14 +154,14 @@ export class Lockstep extends Construct {
     this.grantAll(grantee, [this.statements.protection()]);
   }
 
-  /** Grants all acts of operators: the calls of operate and view. */
-  public grantOperate(grantee: iam.IGrantable): iam.Grant {
-    return this.grantInvoke(grantee, this.operateFunction, this.viewFunction);
+  /** Grants all acts of operators: the calls of operate and view, and what `lockstep doctor` checks. */
+  public grantOperate(grantee: iam.IGrantable): void {
+    this.grantAll(grantee, this.operatorStatements(this.operateFunction, this.viewFunction));
   }
 
-  /** Grants the acts that read: the call of view. */
-  public grantView(grantee: iam.IGrantable): iam.Grant {
-    return this.grantInvoke(grantee, this.viewFunction);
+  /** Grants the acts that read: the call of view, and what `lockstep doctor` checks. */
+  public grantView(grantee: iam.IGrantable): void {
+    this.grantAll(grantee, this.operatorStatements(this.viewFunction));
   }
 
   /** @internal */
@@ -175,6 +175,12 @@ export class Lockstep extends Construct {
   }
 
   /** As IFunction.grantInvoke, without the versions and aliases of the functions. */
+  private operatorStatements(...invoked: lambda.IFunction[]): iam.PolicyStatement[] {
+    const all = [this.acquireLockFunction, this.heartbeatFunction, this.releaseLockFunction, this.checkRunningExecutionsFunction,
+      this.reaperFunction, this.operateFunction, this.viewFunction];
+    return [this.statements.invoke(...invoked), ...this.statements.diagnose(all, this.recoveryDeadLetters)];
+  }
+
   private grantInvoke(grantee: iam.IGrantable, ...targets: lambda.IFunction[]): iam.Grant {
     return iam.Grant.addToPrincipal({ grantee, actions: ['lambda:InvokeFunction'], resourceArns: targets.map((one) => one.functionArn) });
   }

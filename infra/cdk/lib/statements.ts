@@ -3,6 +3,7 @@ import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as sqs from 'aws-cdk-lib/aws-sqs';
 
 const READ_ACTIONS = ['dynamodb:GetItem', 'dynamodb:Query'];
 const ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem'];
@@ -93,6 +94,15 @@ export class Statements {
 
   invoke(...functions: lambda.IFunction[]): iam.PolicyStatement {
     return allow(['lambda:InvokeFunction'], functions.map((one) => one.functionArn));
+  }
+
+  /** How `lockstep` finds the functions, and what `lockstep doctor` checks. */
+  diagnose(functions: lambda.IFunction[], deadLetters: sqs.IQueue): iam.PolicyStatement[] {
+    return [
+      allow(['cloudformation:DescribeStacks'], [this.arn('cloudformation', 'stack', `${this.stack.stackName}/*`)]),
+      allow(['lambda:GetFunctionConfiguration'], functions.map((one) => one.functionArn)),
+      allow(['sqs:GetQueueAttributes'], [deadLetters.queueArn]),
+    ];
   }
 
   /** Hand-over: AWS defines no resource type for SendTaskSuccess. The task token limits it to one state. */

@@ -1,0 +1,298 @@
+//! The flags of the operators' commands.
+
+use super::parse;
+use clap::{Args, ValueEnum};
+use lockstep::contract::LockState;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    some locks could not be changed, or the function failed
+  64   a flag is wrong, or there is no such stack, lock, holder or waiter
+  69   the function could not be invoked, or could not use the lock table
+  75   the holder is alive (evict without --force)";
+
+/// The function to invoke.
+#[derive(Debug, Args)]
+pub(crate) struct StackArgs {
+    /// Name of the CloudFormation stack of Lockstep
+    #[arg(
+        long,
+        env = "LOCKSTEP_STACK",
+        value_name = "NAME",
+        default_value = "lockstep",
+        hide_env_values = true
+    )]
+    pub(crate) stack: String,
+    /// Name or ARN of the function operate or view, in place of the one in the outputs of the stack
+    #[arg(long, value_name = "NAME")]
+    pub(crate) function: Option<String>,
+}
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowFormat {
+    /// Columns for people
+    #[default]
+    Table,
+    /// One JSON object, as the function returns it
+    Json,
+    /// Comma-separated values with a header (RFC 4180)
+    Csv,
+}
+
+/// How one thing is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Lines for people
+    #[default]
+    Table,
+    /// One JSON object, as the function returns it
+    Json,
+}
+
+/// List all locks, the idle, paused and frozen ones too
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct LocksArgs {
+    /// Only locks whose name begins so
+    #[arg(value_name = "PREFIX", value_parser = parse::lock)]
+    pub(crate) prefix: Option<String>,
+    /// Only locks in this state: frozen, paused, held, waiting, idle or unreadable
+    #[arg(long, value_parser = parse::word::<LockState>)]
+    pub(crate) state: Option<LockState>,
+    /// How to print them
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "table"
+    )]
+    pub(crate) output: RowFormat,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+}
+
+/// Show one lock: its holders and their work, its waiters, its last runs, and what would free it
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ShowArgs {
+    /// The lock
+    #[arg(value_name = "LOCK", value_parser = parse::lock)]
+    pub(crate) lock: String,
+    /// How to print it
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "table"
+    )]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+}
+
+/// List the runs of locks that have ended, and what operators did, the newest first
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct HistoryArgs {
+    /// The lock
+    #[arg(
+        value_name = "LOCK",
+        required_unless_present = "prefix",
+        value_parser = parse::lock
+    )]
+    pub(crate) lock: Option<String>,
+    /// All locks whose name begins so
+    #[arg(long, conflicts_with = "lock", value_parser = parse::lock)]
+    pub(crate) prefix: Option<String>,
+    /// The earliest time, such as 2026-03-01T00:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// The latest time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<String>,
+    /// Maximum number of entries
+    #[arg(long, value_name = "N", default_value_t = 20,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) last: u32,
+    /// How to print them
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "table"
+    )]
+    pub(crate) output: RowFormat,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+}
+
+/// Print the list of locks again and again
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Only locks whose name begins so
+    #[arg(value_name = "PREFIX", value_parser = parse::lock)]
+    pub(crate) prefix: Option<String>,
+    /// Time between two lists
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse::limit)]
+    pub(crate) every: std::time::Duration,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+}
+
+/// Why an act is done, by whom, and where.
+#[derive(Debug, Args)]
+pub(crate) struct ActArgs {
+    /// Why: it is in the history, in the event and, for a pause, in the error of each run
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: String,
+    /// Who
+    #[arg(
+        long,
+        env = "LOCKSTEP_ACTOR",
+        value_name = "NAME",
+        hide_env_values = true
+    )]
+    pub(crate) actor: Option<String>,
+    /// How to print the result
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "table"
+    )]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+}
+
+/// The locks of an act.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ScopeArgs {
+    /// The lock
+    #[arg(value_name = "LOCK", value_parser = parse::lock)]
+    pub(crate) lock: Option<String>,
+    /// All locks whose name begins so
+    #[arg(long, value_parser = parse::lock)]
+    pub(crate) prefix: Option<String>,
+    /// All locks
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// Close locks: holders finish, and no permit is granted
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    #[command(flatten)]
+    pub(crate) act: ActArgs,
+    /// When the pause is over, such as 2026-03-01T06:00:00Z; default: when the locks are resumed
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Return when nothing holds the locks any more
+    #[arg(long)]
+    pub(crate) drain: bool,
+}
+
+/// Open locks that were paused; a frozen one by its name
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    #[command(flatten)]
+    pub(crate) act: ActArgs,
+}
+
+/// Take the permit of a holder and stop its work, or take a waiter out of the queue
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct EvictArgs {
+    /// The lock
+    #[arg(value_name = "LOCK", value_parser = parse::lock)]
+    pub(crate) lock: String,
+    /// The holder or waiter, as `lockstep show` names it
+    #[arg(value_name = "HOLDER")]
+    pub(crate) holder: String,
+    /// Also a holder that is alive
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) act: ActArgs,
+}
+
+/// Take a waiter out of the queue, also one whose item is missing or damaged
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct DropWaiterArgs {
+    /// The lock
+    #[arg(value_name = "LOCK", value_parser = parse::lock)]
+    pub(crate) lock: String,
+    /// The waiter, as `lockstep show` names it
+    #[arg(value_name = "HOLDER", required_unless_present = "id")]
+    pub(crate) holder: Option<String>,
+    /// The short name of a waiter whose item is missing or damaged
+    #[arg(long, conflicts_with = "holder")]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) act: ActArgs,
+}
+
+/// End the rest of a lock after its last grant, such as that of a wrong minIntervalSeconds
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ClearRestArgs {
+    /// The lock
+    #[arg(value_name = "LOCK", value_parser = parse::lock)]
+    pub(crate) lock: String,
+    #[command(flatten)]
+    pub(crate) act: ActArgs,
+}
+
+/// Make the run key of a run that has succeeded free, so that it may run again
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ForgetArgs {
+    /// The lock
+    #[arg(value_name = "LOCK", value_parser = parse::lock)]
+    pub(crate) lock: String,
+    /// The run key, as `lockstep history --output json` names it
+    #[arg(value_name = "RUN_KEY", value_parser = parse::run_key)]
+    pub(crate) run_key: String,
+    #[command(flatten)]
+    pub(crate) act: ActArgs,
+}
+
+/// Check that a stack can do its work: the stack, its functions, the clock, dead letters, frozen locks
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 if all checks pass, 1 otherwise, 64 if there is no such stack."
+)]
+pub(crate) struct DoctorArgs {
+    /// Name of the CloudFormation stack of Lockstep
+    #[arg(
+        long,
+        env = "LOCKSTEP_STACK",
+        value_name = "NAME",
+        default_value = "lockstep",
+        hide_env_values = true
+    )]
+    pub(crate) stack: String,
+    /// How to print the checks
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "table"
+    )]
+    pub(crate) output: Format,
+}

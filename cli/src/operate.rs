@@ -1,0 +1,158 @@
+//! The operators' commands: each invokes the function operate or view of a stack, and prints what it
+//! returns.
+
+mod change;
+mod doctor;
+mod function;
+mod rows;
+mod show;
+
+use crate::args::operate::{HistoryArgs, LocksArgs, RowFormat, WatchArgs};
+use crate::exit::Exit;
+pub(crate) use change::{clear_rest, drop_waiter, evict, forget, pause, resume};
+pub(crate) use doctor::doctor;
+use function::{ActError, Function, Surface};
+use lockstep::clock::{Clock, SystemClock};
+use rows::Column;
+use serde_json::{Map, Value, json};
+pub(crate) use show::show;
+use std::io::{IsTerminal, Write, stdout};
+
+/// Most entries of one page.
+const PAGE: u32 = 100;
+
+/// Moves the cursor to the top and clears the screen
+/// (<https://en.wikipedia.org/wiki/ANSI_escape_code#Control_Sequence_Introducer_commands>).
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+const LOCKS: [Column; 6] = [
+    ("LOCK", &["lock"]),
+    ("STATE", &["state"]),
+    ("HOLDERS", &["holders"]),
+    ("QUEUE", &["queueLength"]),
+    ("GRANTED", &["grantedAt"]),
+    ("NOTE", &["note"]),
+];
+
+const HISTORY: [Column; 6] = [
+    ("AT", &["at"]),
+    ("LOCK", &["lock"]),
+    ("OUTCOME", &["outcome"]),
+    ("SECONDS", &["heldSeconds"]),
+    ("WHO", &["holder", "actor"]),
+    ("WHY", &["evidence", "note", "reason"]),
+];
+
+/// Prints all locks, or those that `args` select.
+pub(crate) async fn locks(args: LocksArgs) -> Exit {
+    finish(list(&args).await)
+}
+
+async fn list(args: &LocksArgs) -> Result<Exit, ActError> {
+    let view = Function::open(&args.stack, Surface::View).await?;
+    let request = json!({ "act": "list", "prefix": args.prefix, "state": args.state });
+    let locks = all(&view, request, "locks", u32::MAX).await?;
+    print_rows(args.output, "locks", LOCKS, &locks, "no lock");
+    Ok(Exit::OK)
+}
+
+/// Prints the history of a lock, or of all locks of a prefix.
+pub(crate) async fn history(args: HistoryArgs) -> Exit {
+    finish(entries(&args).await)
+}
+
+async fn entries(args: &HistoryArgs) -> Result<Exit, ActError> {
+    let view = Function::open(&args.stack, Surface::View).await?;
+    let request = json!({
+        "act": "history", "lock": args.lock, "prefix": args.prefix, "from": args.from, "to": args.to,
+    });
+    let entries = all(&view, request, "entries", args.last).await?;
+    print_rows(args.output, "entries", HISTORY, &entries, "no entry");
+    Ok(Exit::OK)
+}
+
+/// Prints the list of locks again and again, until the command is interrupted.
+pub(crate) async fn watch(args: WatchArgs) -> Exit {
+    finish(repeat(&args).await)
+}
+
+async fn repeat(args: &WatchArgs) -> Result<Exit, ActError> {
+    let view = Function::open(&args.stack, Surface::View).await?;
+    let request = json!({ "act": "list", "prefix": args.prefix });
+    let mut last = String::new();
+    loop {
+        let locks = all(&view, request.clone(), "locks", u32::MAX).await?;
+        let table = rows::as_table(LOCKS, &locks, "no lock");
+        if stdout().is_terminal() {
+            print(&format!("{CLEAR}{table}"));
+        } else if table != last {
+            print(&format!("{table}\n"));
+        }
+        last = table;
+        SystemClock.sleep(args.every).await;
+    }
+}
+
+/// The rows of all pages, `most` at most.
+async fn all(
+    view: &Function,
+    request: Value,
+    field: &str,
+    most: u32,
+) -> Result<Vec<Value>, ActError> {
+    let mut request = without_null(request);
+    let mut found = Vec::new();
+    loop {
+        let left = most - u32::try_from(found.len()).unwrap_or(most).min(most);
+        request["limit"] = json!(left.clamp(1, PAGE));
+        let mut page = view.act(&request).await?;
+        if let Value::Array(rows) = page[field].take() {
+            found.extend(rows);
+        }
+        found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        let next = page["next"].take();
+        if next.is_null() || found.len() as u64 >= u64::from(most) {
+            return Ok(found);
+        }
+        request["next"] = next;
+    }
+}
+
+/// `request` without the fields that have no value.
+fn without_null(request: Value) -> Value {
+    let Value::Object(fields) = request else {
+        return request;
+    };
+    let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(given.collect::<Map<_, _>>())
+}
+
+fn print_rows<const N: usize>(
+    output: RowFormat,
+    field: &str,
+    columns: [Column; N],
+    found: &[Value],
+    none: &str,
+) {
+    match output {
+        RowFormat::Table => print(&rows::as_table(columns, found, none)),
+        RowFormat::Csv => print(&rows::as_csv(columns, found)),
+        RowFormat::Json => print(&format!("{}\n", json!({ field: found }))),
+    }
+}
+
+/// Writes to stdout. A reader that has gone, such as `head`, is no error.
+fn print(text: &str) {
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .ok();
+}
+
+/// The exit code, after one line on stderr for an error.
+fn finish(result: Result<Exit, ActError>) -> Exit {
+    result.unwrap_or_else(|ActError { exit, text }| {
+        crate::log::print_line(text);
+        exit
+    })
+}

@@ -1,0 +1,215 @@
+//! The acts that write.
+
+use super::function::{ActError, Function, Surface};
+use super::{finish, print, without_null};
+use crate::args::operate::{
+    ActArgs, ClearRestArgs, DropWaiterArgs, EvictArgs, ForgetArgs, Format, PauseArgs, ResumeArgs,
+    ScopeArgs,
+};
+use crate::exit::Exit;
+use crate::log;
+use crate::platform::env::filled;
+use serde_json::{Value, json};
+
+/// The counts of a response to pause or resume.
+const COUNTS: [&str; 2] = ["done", "unchanged"];
+
+/// The lists of such a response.
+const LISTS: [&str; 2] = ["frozen", "failed"];
+
+/// Most locks that a line on stderr names.
+const NAMED_MAX: usize = 5;
+
+/// Closes locks, and waits until nothing holds them if the flag asks for it.
+pub(crate) async fn pause(args: PauseArgs) -> Exit {
+    let mut request = mode_request("pause", &args.scope);
+    request["drain"] = json!(args.drain.then_some(true));
+    request["until"] = json!(args.until);
+    finish(change_mode(request, &args.act).await)
+}
+
+/// Opens locks.
+pub(crate) async fn resume(args: ResumeArgs) -> Exit {
+    let request = mode_request("resume", &args.scope);
+    finish(change_mode(request, &args.act).await)
+}
+
+/// Evicts a holder or a waiter.
+pub(crate) async fn evict(args: EvictArgs) -> Exit {
+    let request = json!({
+        "act": "evict", "lock": args.lock, "holder": args.holder, "force": args.force,
+    });
+    finish(change(request, &args.act).await)
+}
+
+/// Takes a waiter out of the queue.
+pub(crate) async fn drop_waiter(args: DropWaiterArgs) -> Exit {
+    let request = json!({
+        "act": "drop-waiter", "lock": args.lock, "holder": args.holder, "id": args.id,
+    });
+    finish(change(request, &args.act).await)
+}
+
+/// Ends the rest of a lock.
+pub(crate) async fn clear_rest(args: ClearRestArgs) -> Exit {
+    let request = json!({ "act": "clear-rest", "lock": args.lock });
+    finish(change(request, &args.act).await)
+}
+
+/// Makes a run key free.
+pub(crate) async fn forget(args: ForgetArgs) -> Exit {
+    let request = json!({ "act": "forget", "lock": args.lock, "runKey": args.run_key });
+    finish(change(request, &args.act).await)
+}
+
+fn mode_request(act: &str, scope: &ScopeArgs) -> Value {
+    let ScopeArgs { lock, prefix, all } = scope;
+    let all = all.then_some(true);
+    json!({ "act": act, "lock": lock, "prefix": prefix, "all": all })
+}
+
+/// One call: the message of its response.
+async fn change(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
+    let request = audited(request, args)?;
+    let operate = Function::open(&args.stack, Surface::Operate).await?;
+    let response = operate.act(&request).await?;
+    match args.output {
+        Format::Json => print(&format!("{response}\n")),
+        Format::Table => {
+            let message = response["message"].as_str().unwrap_or_default();
+            print(&format!("{message}\n"));
+        }
+    }
+    Ok(Exit::OK)
+}
+
+/// As many calls as it takes to change all locks of the scope and, with `drain`, until nothing holds
+/// them.
+async fn change_mode(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
+    let mut request = audited(request, args)?;
+    let operate = Function::open(&args.stack, Surface::Operate).await?;
+    let mut total = json!({ "done": 0, "unchanged": 0, "frozen": [], "failed": [] });
+    // Locks that an earlier call with the same request has changed: the next one counts them as unchanged.
+    let mut changed_before = 0;
+    loop {
+        let mut response = operate.act(&request).await?;
+        let [done, unchanged] = COUNTS.map(|count| response[count].as_u64().unwrap_or_default());
+        if response["drained"] == false {
+            let held = response["held"].as_array().map(Vec::as_slice);
+            log::print_line(waits_for(held.unwrap_or_default()));
+            changed_before += done;
+            continue;
+        }
+        total["done"] = add(&total["done"], done + changed_before);
+        total["unchanged"] = add(
+            &total["unchanged"],
+            unchanged.saturating_sub(changed_before),
+        );
+        changed_before = 0;
+        for list in LISTS {
+            if let (Value::Array(all), Value::Array(more)) =
+                (&mut total[list], response[list].take())
+            {
+                all.extend(more);
+            }
+        }
+        let next = response["next"].take();
+        if next.is_null() {
+            break;
+        }
+        request["next"] = next;
+    }
+    let failed = total["failed"].as_array().map_or(0, Vec::len);
+    match args.output {
+        Format::Json => print(&format!("{total}\n")),
+        Format::Table => print(&summary(&request, &total)),
+    }
+    Ok(if failed == 0 { Exit::OK } else { Exit::FAILED })
+}
+
+fn add(count: &Value, more: u64) -> Value {
+    json!(count.as_u64().unwrap_or_default() + more)
+}
+
+/// `request` with the note and the actor.
+fn audited(mut request: Value, args: &ActArgs) -> Result<Value, ActError> {
+    let actor = args.actor.clone().or_else(|| filled("USER"));
+    let Some(actor) = actor else {
+        return Err(ActError {
+            exit: Exit::CONFIGURATION,
+            text: "--actor is missing (or LOCKSTEP_ACTOR, or USER)".into(),
+        });
+    };
+    request["note"] = json!(args.note);
+    request["actor"] = json!(actor);
+    Ok(without_null(request))
+}
+
+fn waits_for(held: &[Value]) -> String {
+    let names: Vec<_> = held.iter().filter_map(Value::as_str).collect();
+    let rest = match names.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = names[..names.len().min(NAMED_MAX)].join(", ");
+    format!("waits for the holders of {named}{rest}")
+}
+
+/// The result of pausing or resuming, for people.
+fn summary(request: &Value, total: &Value) -> String {
+    let what = if request["act"] == "pause" {
+        "paused"
+    } else {
+        "resumed"
+    };
+    let mut text = format!(
+        "{what}: {}, unchanged: {}\n",
+        total["done"], total["unchanged"]
+    );
+    let frozen = total["frozen"].as_array().into_iter().flatten();
+    for lock in frozen.filter_map(Value::as_str) {
+        text.push_str(&format!(
+            "{lock} is frozen and stays so: check its run, then resume it by its name\n"
+        ));
+    }
+    let failed = total["failed"].as_array().into_iter().flatten();
+    for one in failed {
+        let [lock, error, message] =
+            ["lock", "error", "message"].map(|field| super::rows::shown(&one[field]));
+        text.push_str(&format!("{lock} is unchanged: {error}: {message}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_names_the_locks_that_were_not_changed() {
+        let total = json!({
+            "done": 3, "unchanged": 1, "frozen": ["a"],
+            "failed": [{ "lock": "b", "error": "Lockstep.Unavailable", "message": "no answer" }],
+        });
+
+        let text = summary(&json!({ "act": "pause" }), &total);
+
+        assert_eq!(
+            text,
+            "paused: 3, unchanged: 1\n\
+             a is frozen and stays so: check its run, then resume it by its name\n\
+             b is unchanged: Lockstep.Unavailable: no answer\n"
+        );
+    }
+
+    #[test]
+    fn of_many_held_locks_a_line_names_five() {
+        let held: Vec<_> = ["a", "b", "c", "d", "e", "f", "g"].map(Value::from).into();
+
+        assert_eq!(waits_for(&held[..2]), "waits for the holders of a, b");
+        assert_eq!(
+            waits_for(&held),
+            "waits for the holders of a, b, c, d, e and 2 more"
+        );
+    }
+}

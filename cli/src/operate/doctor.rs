@@ -1,0 +1,266 @@
+//! `lockstep doctor`: checks that a deployed stack can do its work.
+
+use super::function::{ActError, Function, Surface, describe_stack, error_text, output_of};
+use super::{all, finish, print};
+use crate::args::operate::{DoctorArgs, Format};
+use crate::exit::Exit;
+use aws_config::SdkConfig;
+use aws_sdk_cloudformation::types::Stack;
+use aws_sdk_sqs::types::QueueAttributeName;
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::domain::{CLOCK_SKEW, Timestamp};
+use serde::Serialize;
+use serde_json::json;
+
+/// The result of one check.
+#[derive(Debug, Serialize)]
+struct Check {
+    /// What was checked.
+    name: String,
+    status: Status,
+    /// What was found.
+    found: String,
+    /// What to do, unless the check passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Status {
+    Ok,
+    /// The check itself could not be made.
+    Unknown,
+    Failed,
+}
+
+impl Check {
+    fn new(name: &str, passed: bool, found: String, advice: &'static str) -> Self {
+        let status = if passed { Status::Ok } else { Status::Failed };
+        Self {
+            name: name.into(),
+            status,
+            found,
+            advice: (!passed).then_some(advice),
+        }
+    }
+
+    fn unknown(name: &str, error: String) -> Self {
+        Self {
+            name: name.into(),
+            status: Status::Unknown,
+            found: error,
+            advice: Some("the caller's role, or the connection to AWS"),
+        }
+    }
+}
+
+/// Prints the checks of a stack, and what to do about those that failed.
+pub(crate) async fn doctor(args: DoctorArgs) -> Exit {
+    finish(attempt(&args).await)
+}
+
+async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
+    let sdk = Function::sdk().await?;
+    let described = describe_stack(&sdk, &args.stack).await?;
+    let stack = &described.stack;
+    let mut checks = vec![of_stack(stack), of_clock(described.date)];
+    for (name, arn) in functions(stack) {
+        checks.push(of_function(&sdk, name, arn).await);
+    }
+    checks.push(of_dead_letters(&sdk, stack).await);
+    checks.push(of_locks(&sdk, stack).await);
+    match args.output {
+        Format::Json => print(&format!("{}\n", json!({ "checks": checks }))),
+        Format::Table => checks.iter().for_each(|check| print(&line(check))),
+    }
+    let passed = checks.iter().all(|check| check.status == Status::Ok);
+    Ok(if passed { Exit::OK } else { Exit::FAILED })
+}
+
+fn line(check: &Check) -> String {
+    let Check { name, found, .. } = check;
+    let status = match check.status {
+        Status::Ok => "ok",
+        Status::Unknown => "UNKNOWN",
+        Status::Failed => "FAILED",
+    };
+    let advice = check.advice.map(|advice| format!("\n        -> {advice}"));
+    format!("{status:7} {name}: {found}{}\n", advice.unwrap_or_default())
+}
+
+/// A stack that is being changed, or whose change failed, may have functions of two versions
+/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html>).
+fn of_stack(stack: &Stack) -> Check {
+    let status = stack
+        .stack_status()
+        .map_or("unknown", |status| status.as_str());
+    let settled = ["CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"];
+    Check::new(
+        "stack",
+        settled.contains(&status),
+        status.into(),
+        "the events of the stack in CloudFormation say what failed; deploy again",
+    )
+}
+
+/// `lockstep run` on this machine compares its clock with the leases of others.
+fn of_clock(date: Option<Timestamp>) -> Check {
+    let Some(date) = date else {
+        return Check::unknown("clock", "the response of CloudFormation has no date".into());
+    };
+    let now = SystemClock.now();
+    // The header has whole seconds, and the response took some time.
+    let apart = now
+        .millis_since(date)
+        .saturating_sub(1000)
+        .max(date.millis_since(now));
+    Check::new(
+        "clock",
+        apart <= CLOCK_SKEW.millis(),
+        format!("{apart} ms or more from the clock of AWS"),
+        "synchronize the clock of this machine, such as by chrony with 169.254.169.123",
+    )
+}
+
+/// The outputs that are ARNs of functions.
+fn functions(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
+    stack.outputs().iter().filter_map(|output| {
+        let name = output.output_key()?.strip_suffix("FunctionArn")?;
+        Some((name, output.output_value()?))
+    })
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/functions-states.html>
+async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
+    let name = format!("function {name}");
+    let client = aws_sdk_lambda::Client::new(sdk);
+    let found = client
+        .get_function_configuration()
+        .function_name(arn)
+        .send()
+        .await;
+    let found = match found {
+        Ok(found) => found,
+        Err(failure) => return Check::unknown(&name, error_text(&failure)),
+    };
+    let state = found.state().map_or("Active", |state| state.as_str());
+    let update = found
+        .last_update_status()
+        .map_or("Successful", |update| update.as_str());
+    let reason = found.state_reason().or(found.last_update_status_reason());
+    let modified = found.last_modified().unwrap_or("an unknown time");
+    let reason = reason
+        .map(|reason| format!(", {reason}"))
+        .unwrap_or_default();
+    Check::new(
+        &name,
+        ["Active", "Inactive"].contains(&state) && update == "Successful",
+        format!("{state}, last changed at {modified}{reason}"),
+        "deploy the stack again, or see the reason in the Lambda console",
+    )
+}
+
+/// Events that the reaper did not get: the sweep makes up for them, a minute later.
+async fn of_dead_letters(sdk: &SdkConfig, stack: &Stack) -> Check {
+    let name = "dead letters of the reaper";
+    let Some(url) = output_of(stack, "RecoveryDeadLettersUrl") else {
+        return Check::unknown(
+            name,
+            "the stack has no output RecoveryDeadLettersUrl".into(),
+        );
+    };
+    let client = aws_sdk_sqs::Client::new(sdk);
+    let attribute = QueueAttributeName::ApproximateNumberOfMessages;
+    let call = client.get_queue_attributes().queue_url(url);
+    let found = match call.attribute_names(attribute.clone()).send().await {
+        Ok(found) => found,
+        Err(failure) => return Check::unknown(name, error_text(&failure)),
+    };
+    let count = found.attributes().and_then(|of| of.get(&attribute));
+    let count = count.map_or("0", String::as_str);
+    Check::new(
+        name,
+        count == "0",
+        format!("{count} messages"),
+        "read the messages and the log of the reaper; purge the queue when the cause is gone",
+    )
+}
+
+/// Locks that need a person, as view lists them. So view works, and can read the table.
+async fn of_locks(sdk: &SdkConfig, stack: &Stack) -> Check {
+    let name = "locks";
+    let view = match Function::of_stack(sdk, stack, Surface::View) {
+        Ok(view) => view,
+        Err(error) => return Check::unknown(name, error.text),
+    };
+    let mut wrong = Vec::new();
+    for state in ["frozen", "unreadable"] {
+        let request = json!({ "act": "list", "state": state });
+        match all(&view, request, "locks", u32::MAX).await {
+            Ok(locks) => wrong.extend(locks),
+            Err(error) => return Check::unknown(name, error.text),
+        }
+    }
+    let names = wrong.iter().filter_map(|lock| lock["lock"].as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let found = match wrong.len() {
+        0 => "none is frozen or unreadable".to_owned(),
+        count => format!("{count} frozen or unreadable: {names}"),
+    };
+    let advice = "lockstep show LOCK says why; check its run, then lockstep resume LOCK";
+    Check::new(name, wrong.is_empty(), found, advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_may_be_as_far_off_as_the_protocol_allows() {
+        let now = SystemClock.now();
+        let far = 5_000;
+        for (date, status) in [
+            (Some(now), Status::Ok),
+            (
+                Some(Timestamp::from_millis(now.millis() - far)),
+                Status::Failed,
+            ),
+            (
+                Some(Timestamp::from_millis(now.millis() + far)),
+                Status::Failed,
+            ),
+            (None, Status::Unknown),
+        ] {
+            assert_eq!(of_clock(date).status, status, "{date:?}");
+        }
+    }
+
+    #[test]
+    fn a_stack_whose_update_failed_is_not_in_order() {
+        for (status, expected) in [
+            ("UPDATE_COMPLETE", Status::Ok),
+            ("UPDATE_ROLLBACK_COMPLETE", Status::Failed),
+            ("UPDATE_IN_PROGRESS", Status::Failed),
+        ] {
+            let stack = Stack::builder()
+                .stack_status(status.into())
+                .stack_name("lockstep");
+            let stack = stack
+                .creation_time(aws_smithy_types::DateTime::from_secs(0))
+                .build();
+
+            assert_eq!(of_stack(&stack).status, expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_check_that_failed_says_what_to_do() {
+        let check = Check::new("stack", false, "ROLLBACK_COMPLETE".into(), "deploy again");
+
+        assert_eq!(
+            line(&check),
+            "FAILED  stack: ROLLBACK_COMPLETE\n        -> deploy again\n"
+        );
+    }
+}

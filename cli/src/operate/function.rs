@@ -1,0 +1,310 @@
+//! The function operate or view of a stack.
+
+use crate::args::operate::StackArgs;
+use crate::exit::Exit;
+use crate::platform::env::filled;
+use crate::platform::tls;
+use aws_config::SdkConfig;
+use aws_sdk_cloudformation::config::interceptors::BeforeDeserializationInterceptorContextRef;
+use aws_sdk_cloudformation::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_cloudformation::error::{
+    BoxError, DisplayErrorContext, ProvideErrorMetadata, SdkError,
+};
+use aws_sdk_cloudformation::types::Stack;
+use aws_sdk_lambda::primitives::Blob;
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use aws_smithy_types::timeout::TimeoutConfig;
+use lockstep::contract::ErrorName;
+use lockstep::domain::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Longest time for one act. The functions time out after a minute (`Timeout` in the template).
+const ACT_TIME: Duration = Duration::from_secs(65);
+
+/// The functions of operators, by what they may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Surface {
+    /// Reads only.
+    View,
+    /// All acts.
+    Operate,
+}
+
+/// A deployed function.
+#[derive(Debug)]
+pub(super) struct Function {
+    client: aws_sdk_lambda::Client,
+    name: String,
+}
+
+/// An act that failed.
+#[derive(Debug)]
+pub(super) struct ActError {
+    /// The exit code for it.
+    pub(super) exit: Exit,
+    /// What happened, in one line.
+    pub(super) text: String,
+}
+
+/// The payload of a function that failed
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-sync.html>).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FunctionError {
+    #[serde(default)]
+    error_type: String,
+    #[serde(default)]
+    error_message: String,
+}
+
+/// A stack, and the time of AWS when it was described, in whole seconds.
+pub(super) struct DescribedStack {
+    pub(super) stack: Stack,
+    pub(super) date: Option<Timestamp>,
+}
+
+impl Function {
+    /// The function of the stack, or the one that a flag names.
+    ///
+    /// # Errors
+    /// [`ActError`] if there are no credentials, no region, no such stack, or no function in it.
+    pub(super) async fn open(args: &StackArgs, surface: Surface) -> Result<Self, ActError> {
+        let sdk = Self::sdk().await?;
+        match &args.function {
+            Some(name) => Ok(Self::named(&sdk, name)),
+            None => {
+                let described = describe_stack(&sdk, &args.stack).await?;
+                Self::of_stack(&sdk, &described.stack, surface)
+            }
+        }
+    }
+
+    /// The configuration that all clients share.
+    ///
+    /// # Errors
+    /// [`ActError`] if there are no credentials or no region.
+    pub(super) async fn sdk() -> Result<SdkConfig, ActError> {
+        if filled("AWS_REGION").is_none() {
+            return Err(configuration(
+                "AWS_REGION is missing: the region of the stack",
+            ));
+        }
+        let sdk = tls::sdk_config().await;
+        sdk.map_err(|(exit, text)| ActError { exit, text })
+    }
+
+    /// The function in the outputs of `stack`.
+    ///
+    /// # Errors
+    /// [`ActError`] if there is none.
+    pub(super) fn of_stack(
+        sdk: &SdkConfig,
+        stack: &Stack,
+        surface: Surface,
+    ) -> Result<Self, ActError> {
+        let key = match surface {
+            Surface::View => "ViewFunctionArn",
+            Surface::Operate => "OperateFunctionArn",
+        };
+        match output_of(stack, key) {
+            Some(arn) => Ok(Self::named(sdk, arn)),
+            None => {
+                let name = stack.stack_name().unwrap_or_default();
+                Err(configuration(&format!(
+                    "the stack {name} has no output {key}: is it a stack of Lockstep? (--stack, --function)"
+                )))
+            }
+        }
+    }
+
+    fn named(sdk: &SdkConfig, name: &str) -> Self {
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .operation_attempt_timeout(ACT_TIME)
+            .operation_timeout(2 * ACT_TIME);
+        let config = aws_sdk_lambda::config::Builder::from(sdk).timeout_config(timeouts.build());
+        Self {
+            client: aws_sdk_lambda::Client::from_conf(config.build()),
+            name: name.into(),
+        }
+    }
+
+    /// Invokes the function with the act `request`. A retry of an act is harmless, so the client's
+    /// retries are on.
+    ///
+    /// # Errors
+    /// [`ActError`] if the function cannot be invoked, or returns an error.
+    pub(super) async fn act(&self, request: &Value) -> Result<Value, ActError> {
+        let call = self.client.invoke().function_name(&self.name);
+        let call = call.payload(Blob::new(request.to_string())).send();
+        let response = call.await.map_err(|failure| {
+            let text = error_text(&failure);
+            unavailable(&format!("Lambda Invoke of {}: {text}", self.name))
+        })?;
+        let payload = response.payload().map(AsRef::as_ref).unwrap_or_default();
+        if response.function_error().is_some() {
+            return Err(function_error(payload));
+        }
+        serde_json::from_slice(payload)
+            .map_err(|error| unavailable(&format!("the response of {}: {error}", self.name)))
+    }
+}
+
+/// Describes the stack with this name.
+///
+/// # Errors
+/// [`ActError`] if there is no such stack, or it cannot be described.
+pub(super) async fn describe_stack(
+    sdk: &SdkConfig,
+    name: &str,
+) -> Result<DescribedStack, ActError> {
+    let (client, date) = (
+        aws_sdk_cloudformation::Client::new(sdk),
+        ResponseDate::default(),
+    );
+    let call = client.describe_stacks().stack_name(name).customize();
+    let described = call.interceptor(date.clone()).send().await;
+    let described = described.map_err(|failure| {
+        let error = error_text(&failure);
+        let text =
+            format!("CloudFormation DescribeStacks of {name}: {error} (--stack, --function)");
+        match failure.code() {
+            Some("ValidationError") => configuration(&text),
+            _ => unavailable(&text),
+        }
+    })?;
+    let stack = described.stacks.unwrap_or_default().into_iter().next();
+    let stack =
+        stack.ok_or_else(|| configuration(&format!("there is no stack {name} (--stack)")))?;
+    let date = date.get();
+    Ok(DescribedStack { stack, date })
+}
+
+/// The value of an output of `stack`.
+pub(super) fn output_of<'a>(stack: &'a Stack, key: &str) -> Option<&'a str> {
+    let mut outputs = stack.outputs().iter();
+    let output = outputs.find(|output| output.output_key() == Some(key));
+    output?.output_value()
+}
+
+/// Code and message of the service; without a code, the error of the client.
+pub(super) fn error_text<E>(failure: &SdkError<E>) -> String
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    match (failure.code(), failure.message()) {
+        (Some(code), message) => format!("{code}: {}", message.unwrap_or_default()),
+        (None, _) => DisplayErrorContext(failure).to_string(),
+    }
+}
+
+/// The header `Date` of the last response.
+#[derive(Clone, Debug, Default)]
+struct ResponseDate(Arc<AtomicU64>);
+
+impl ResponseDate {
+    /// The date; `None` without a response that has one.
+    fn get(&self) -> Option<Timestamp> {
+        let millis = self.0.load(Ordering::SeqCst);
+        (millis > 0).then(|| Timestamp::from_millis(millis))
+    }
+}
+
+impl Intercept for ResponseDate {
+    fn name(&self) -> &'static str {
+        "ResponseDate"
+    }
+
+    fn read_before_deserialization(
+        &self,
+        context: &BeforeDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let date = context.response().headers().get("date");
+        let date = date.and_then(|date| DateTime::from_str(date, Format::HttpDate).ok());
+        let millis = date.and_then(|date| u64::try_from(date.to_millis().ok()?).ok());
+        self.0.store(millis.unwrap_or_default(), Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// The error that a function returned, by its name from the closed list.
+fn function_error(payload: &[u8]) -> ActError {
+    let Ok(error) = serde_json::from_slice::<FunctionError>(payload) else {
+        let text = String::from_utf8_lossy(payload).into_owned();
+        return ActError {
+            exit: Exit::FAILED,
+            text,
+        };
+    };
+    let is = |name: ErrorName| error.error_type == name.as_str();
+    let exit = match () {
+        () if is(ErrorName::InvalidRequest) => Exit::CONFIGURATION,
+        () if is(ErrorName::LockHeld) => Exit::NOT_ACQUIRED,
+        () if [
+            ErrorName::Unavailable,
+            ErrorName::Contended,
+            ErrorName::Denied,
+        ]
+        .into_iter()
+        .any(is) =>
+        {
+            Exit::UNAVAILABLE
+        }
+        () => Exit::FAILED,
+    };
+    let text = format!("{}: {}", error.error_type, error.error_message);
+    ActError { exit, text }
+}
+
+fn configuration(text: &str) -> ActError {
+    ActError {
+        exit: Exit::CONFIGURATION,
+        text: text.into(),
+    }
+}
+
+fn unavailable(text: &str) -> ActError {
+    ActError {
+        exit: Exit::UNAVAILABLE,
+        text: text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_function_has_the_exit_code_of_its_name() {
+        for (name, exit) in [
+            ("Lockstep.InvalidRequest", Exit::CONFIGURATION),
+            ("Lockstep.LockHeld", Exit::NOT_ACQUIRED),
+            ("Lockstep.Unavailable", Exit::UNAVAILABLE),
+            ("Lockstep.Contended", Exit::UNAVAILABLE),
+            ("Lockstep.Denied", Exit::UNAVAILABLE),
+            ("Lockstep.Corrupt", Exit::FAILED),
+            ("Sandbox.Timedout", Exit::FAILED),
+        ] {
+            let payload = format!(r#"{{"errorType":"{name}","errorMessage":"what happened"}}"#);
+
+            let error = function_error(payload.as_bytes());
+
+            assert_eq!(error.exit, exit, "{name}");
+            assert_eq!(error.text, format!("{name}: what happened"));
+        }
+    }
+
+    #[test]
+    fn a_payload_that_is_no_error_of_a_runtime_is_shown_as_it_is() {
+        let error = function_error(b"no JSON");
+
+        assert_eq!((error.exit, error.text.as_str()), (Exit::FAILED, "no JSON"));
+    }
+}

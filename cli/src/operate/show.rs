@@ -1,0 +1,140 @@
+//! `lockstep show`: one lock, with the live state of its holders.
+
+use super::function::{ActError, Function, Surface};
+use super::rows::{Column, as_table, shown};
+use super::{HISTORY, finish, print};
+use crate::args::operate::{Format, ShowArgs};
+use crate::exit::Exit;
+use serde_json::{Value, json};
+
+const HOLDERS: [Column; 6] = [
+    ("HOLDER", &["holder"]),
+    ("SINCE", &["since"]),
+    ("LEASE UNTIL", &["expiresAt"]),
+    ("EXECUTION", &["execution"]),
+    ("WORK", &["work"]),
+    ("PROGRESS", &["progress"]),
+];
+
+const WAITERS: [Column; 5] = [
+    ("POSITION", &["position"]),
+    ("WAITER", &["holder", "id"]),
+    ("SINCE", &["since"]),
+    ("WAITS UNTIL", &["waitUntil"]),
+    ("PROBLEM", &["problem"]),
+];
+
+/// Prints one lock.
+pub(crate) async fn show(args: ShowArgs) -> Exit {
+    finish(attempt(&args).await)
+}
+
+async fn attempt(args: &ShowArgs) -> Result<Exit, ActError> {
+    let view = Function::open(&args.stack, Surface::View).await?;
+    let lock = view
+        .act(&json!({ "act": "show", "lock": args.lock }))
+        .await?;
+    match args.output {
+        Format::Json => print(&format!("{lock}\n")),
+        Format::Table => print(&text(&lock)),
+    }
+    Ok(Exit::OK)
+}
+
+/// The lock for people.
+fn text(lock: &Value) -> String {
+    let mut text = format!("{}: {}\n", shown(&lock["lock"]), shown(&lock["state"]));
+    text.push_str(&format!("{}\n", shown(&lock["frees"])));
+    let closed = &lock["closed"];
+    if !closed.is_null() {
+        let [note, actor, since] = ["note", "actor", "since"].map(|field| shown(&closed[field]));
+        text.push_str(&format!("closed since {since} by {actor}: {note}\n"));
+    }
+    if !lock["restsUntil"].is_null() {
+        text.push_str(&format!("rests until {}\n", shown(&lock["restsUntil"])));
+    }
+    text.push_str(&format!(
+        "permits: {}, waiters: {}\n",
+        lock["permits"], lock["queueLength"]
+    ));
+    let holders: Vec<_> = rows(lock, "holders").iter().map(with_work).collect();
+    let parts = [
+        (!holders.is_empty()).then(|| as_table(HOLDERS, &holders, "")),
+        part(WAITERS, rows(lock, "waiters")),
+        part(HISTORY, rows(lock, "last")),
+    ];
+    for table in parts.into_iter().flatten() {
+        text.push_str(&format!("\n{table}"));
+    }
+    text
+}
+
+fn part<const N: usize>(columns: [Column; N], rows: &[Value]) -> Option<String> {
+    (!rows.is_empty()).then(|| as_table(columns, rows, ""))
+}
+
+fn rows<'a>(lock: &'a Value, field: &str) -> &'a [Value] {
+    lock[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The row of a holder: the status of its execution, and of its work in one cell.
+fn with_work(holder: &Value) -> Value {
+    let mut row = holder.clone();
+    row["execution"] = status(&holder["execution"]);
+    let tasks = rows(holder, "tasks").iter().map(|task| {
+        let arn = task["arn"].as_str().unwrap_or_default();
+        let state = if task["stopped"] == true {
+            "stopped"
+        } else {
+            "runs"
+        };
+        Value::from(format!("{} {state}", crate::table::last_part(arn)))
+    });
+    let workflow = status(&holder["workflow"]);
+    let workflow = (!workflow.is_null()).then_some(workflow);
+    row["work"] = tasks.chain(workflow).collect();
+    row
+}
+
+/// The status of an execution, or why it is hidden.
+fn status(execution: &Value) -> Value {
+    match &execution["hidden"] {
+        Value::Null => execution["status"].clone(),
+        reason => json!(format!("hidden: {}", shown(reason))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_shown_with_the_state_of_its_work() {
+        let lock = json!({
+            "lock": "nightly", "state": "paused", "permits": 1, "queueLength": 1,
+            "frees": "The release of its holder.",
+            "closed": { "note": "upgrade", "actor": "jo", "since": "2026-03-01T06:00:00Z" },
+            "holders": [{
+                "holder": "x", "since": "2026-03-01T05:00:00.5Z", "expiresAt": "2026-03-01T06:01:00Z",
+                "execution": { "status": "running" },
+                "tasks": [{ "arn": "arn:aws:ecs:eu-west-1:1:task/batch/4f", "stopped": false }],
+            }],
+            "waiters": [{ "position": 1, "id": "0123456789abcdef", "problem": "its item is missing" }],
+            "last": [],
+        });
+
+        assert_eq!(
+            text(&lock),
+            "nightly: paused\n\
+             The release of its holder.\n\
+             closed since 2026-03-01T06:00:00Z by jo: upgrade\n\
+             permits: 1, waiters: 1\n\
+             \n\
+             HOLDER  SINCE                 LEASE UNTIL           EXECUTION  WORK     PROGRESS\n\
+             x       2026-03-01T05:00:00Z  2026-03-01T06:01:00Z  running    4f runs  -\n\
+             \n\
+             POSITION  WAITER            SINCE  WAITS UNTIL  PROBLEM\n\
+             1         0123456789abcdef  -      -            its item is missing\n"
+        );
+    }
+}
