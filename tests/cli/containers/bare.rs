@@ -14,7 +14,7 @@ async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
         "echo \"{{\\\"event\\\":\\\"pipe\\\",\\\"env\\\":{{\\\"is\\\":\\\"$LOCKSTEP_PROGRESS\\\"}}}}\"; \
          {LOCKSTEP} progress 'file 3 of 9' && sleep 60"
     );
-    let work = Work::guarded(&lock, &["--lease", "5s"]).script(&script);
+    let work = Work::guarded(&lock, &["--lease", "10s"]).script(&script);
     let work = change(work.with("readonlyRootFilesystem", true));
 
     let task = fleet.start(&work).await;
