@@ -3,7 +3,7 @@
 use crate::bad_input::with;
 use crate::faulty::Faulty;
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, task, waiting};
+use crate::scene::{ask, ask_with, execution, task, waiting};
 use futures_util::FutureExt;
 use lockstep::domain::ExecutionEnd;
 use serde_json::{Value, json};
@@ -23,6 +23,43 @@ async fn the_checks_of_one_call_end_after_five_seconds() {
 
     assert_eq!(answer["status"], "skipped");
     assert_eq!(functions.now().millis_since(start), 5_000);
+}
+
+/// A skip would end the caller's retry without a run.
+#[tokio::test]
+async fn only_a_retry_fails_where_the_attempt_before_it_cannot_be_checked() {
+    let parent = json!({ "parent": execution("caller"), "waitForEnding": true });
+    for (more, is_retry) in [(parent, true), (json!({ "waitForEnding": true }), false)] {
+        for silent in [true, false] {
+            let functions = Functions::new();
+            functions.start(&["a", "b"]);
+            functions.granted_with(ask_with("a", more.clone())).await;
+            functions.end("a", ExecutionEnd::Aborted);
+            functions.wait(62);
+            // The decision on the request takes one write. The check has no response, or an error.
+            let table = match silent {
+                true => Faulty::silent_after(&functions, 1),
+                false => Faulty::cut_off_after(&functions, 1),
+            };
+
+            let answer = functions
+                .acquire_on(&table, ask_with("b", more.clone()))
+                .await;
+
+            let case = format!("retry: {is_retry}, silent: {silent}");
+            match answer {
+                Ok(answer) => assert_eq!(
+                    (&answer["status"], is_retry),
+                    (&json!("skipped"), false),
+                    "{case}"
+                ),
+                Err(error) => {
+                    assert!(is_retry, "{case}: {error}");
+                    assert_eq!(error.name().as_str(), "Lockstep.Unavailable", "{case}");
+                }
+            }
+        }
+    }
 }
 
 /// Lambda ends a call after ten seconds. On the clock of these tests, time passes only in pauses and

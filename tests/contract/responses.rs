@@ -1,6 +1,7 @@
 //! Responses, word for word.
 
 use crate::functions::Functions;
+use lockstep::contract::EventKind;
 use serde_json::json;
 use std::time::Duration;
 
@@ -101,11 +102,13 @@ async fn a_rest_between_grants_skips_with_the_time_it_ends() {
     let next = json!({ "lock": "nightly", "holder": "run-2" });
 
     let early = functions.acquire(next.clone()).await.unwrap();
+    let skipped = functions.event(EventKind::RunSkipped).reason;
     functions.clock.advance(Duration::from_secs(600));
     let later = functions.acquire(next).await.unwrap();
 
     assert_eq!(early["status"], "skipped");
     assert_eq!(early["notBefore"], "2026-03-01T06:10:00Z");
+    assert!(skipped.contains("2026-03-01T06:10:00Z"), "{skipped}");
     assert_eq!(later["status"], "granted");
 }
 

@@ -132,6 +132,16 @@ mod tests {
 
             assert!(made.len() <= LENGTH_MAX, "{made}");
         }
+        // 80 without the prefix, a token, a thousand redrives and the hyphens.
+        for (length, is_read) in [(49, true), (50, false)] {
+            let lock = lock(&"x".repeat(length));
+
+            assert_eq!(
+                parse_child(&arn(&lock, 7, 0)).is_some(),
+                is_read,
+                "{length}"
+            );
+        }
     }
 
     #[test]

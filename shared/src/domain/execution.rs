@@ -96,7 +96,7 @@ mod tests {
             let state = ExecutionState::of_status(status);
 
             assert!(
-                matches!(state, Some(ExecutionState::Ended(end)) if end.as_str() == status),
+                matches!(state, Some(ExecutionState::Ended(end)) if end.to_string() == status),
                 "{status}: {state:?}"
             );
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_nobody_knows_is_no_state() {
+    fn an_unknown_status_is_no_state() {
         for status in ["", "running", "PAUSED"] {
             assert_eq!(ExecutionState::of_status(status), None, "{status}");
         }

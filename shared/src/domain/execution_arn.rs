@@ -91,6 +91,15 @@ mod tests {
     }
 
     #[test]
+    fn an_arn_has_up_to_512_characters() {
+        for (length, fits) in [(512, true), (513, false)] {
+            let arn = format!("{ARN}{}", "x".repeat(length - ARN.len()));
+
+            assert_eq!(ExecutionArn::new(arn).is_ok(), fits, "{length}");
+        }
+    }
+
+    #[test]
     fn an_execution_knows_its_state_machine() {
         let machine = ExecutionArn::new(ARN.into()).unwrap().state_machine();
 

@@ -73,6 +73,13 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_an_arn_is_the_arn() {
+        let machine = StateMachineArn::new(ARN).unwrap();
+
+        assert_eq!((machine.as_str(), machine.to_string().as_str()), (ARN, ARN));
+    }
+
+    #[test]
     fn what_is_no_state_machine_is_refused() {
         let long = format!("{ARN}{}", "x".repeat(StateMachineArn::LENGTH_MAX));
         for arn in [
