@@ -51,7 +51,7 @@ audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names 
 
 ##@ Test (times on 2 cores, after a build)
 
-test: checked test-unit test-contract test-model test-sim beside deployed ## [31 min cold] all levels
+test: checked test-unit test-contract test-model test-sim beside deployed ## [33 min cold] all levels
 	@echo "all levels passed"
 
 # The validators use one core while the last crates of a build use the other.
