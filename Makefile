@@ -13,14 +13,17 @@ WAITING   := -- --test-threads=6
 # library, and a linker for it; flags for one target only keep build scripts out of it.
 ARCH      := $(shell uname -m)
 TARGET    := $(ARCH)-unknown-linux-gnu
-STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-static" \
-             cargo build --quiet -p lockstep-cli --target $(TARGET)
+STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-static"
+# The local stack runs functions and command from one build: what they share, the SDKs above all, is built once. So
+# its functions are static too, where `make build` leaves the linker to cargo-lambda.
+LOCAL     := $(STATIC) cargo lambda build --quiet --compiler cargo --lambda-dir target/lambda --profile local \
+             $(addprefix -p ,$(FUNCTIONS))
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
-        binary local-binary test-cli test-cdk storm soak mutants verify-aws
+        binary test-cli test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -51,7 +54,7 @@ audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names 
 
 ##@ Test (times on 2 cores, after a build)
 
-test: checked test-unit test-contract test-model test-sim beside deployed ## [33 min cold] all levels
+test: checked test-unit test-contract test-model test-sim beside deployed ## [30 min cold] all levels
 	@echo "all levels passed"
 
 # The validators use one core while the last crates of a build use the other.
@@ -65,8 +68,6 @@ built: check
 # These levels wait most of the time: what the next ones need is built beside them.
 beside:
 	@$(MAKE) --no-print-directory -j3 test-integration test-stack test-cdk
-
-deployable: functions local-binary
 
 # The two levels wait for leases and containers most of the time. Each has a stack of its own.
 deployed:
@@ -90,10 +91,10 @@ test-sim: ## [25 s] seeded simulations of all functions under faults; LOCKSTEP_S
 test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
 
-test-e2e: functions ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
+test-e2e: deployable ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
 	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/teams/prove && tests/cdk/prove'
 
-test-cli: functions local-binary ## [6.5 min] the `lockstep` command: real processes, signals, containers, queues
+test-cli: deployable ## [6.5 min] the `lockstep` command: real processes, signals, containers, queues
 	tests/checks/with-stack --deploy $(AGAIN) --test cli $(WAITING)
 
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
@@ -108,7 +109,10 @@ tools: ## install the pinned tools of the local stack
 	@$(STACK) install
 
 functions: tools ## build the functions for the local stack
-	cargo lambda build --quiet --profile local $(addprefix -p ,$(FUNCTIONS))
+	$(LOCAL)
+
+deployable: tools ## build the functions and the `lockstep` command for the tests
+	$(LOCAL) -p lockstep-cli
 
 build: tools ## build the functions as they are deployed
 	cargo lambda build --release $(addprefix -p ,$(FUNCTIONS))
@@ -117,11 +121,8 @@ package: build ## one zip for each function under target/lambda, with its size
 	@ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip)
 
 binary: ## the static `lockstep` command as it is shipped, with its size
-	$(STATIC) --release
+	$(STATIC) cargo build --quiet -p lockstep-cli --target $(TARGET) --release
 	@ls -l target/static/$(TARGET)/release/lockstep
-
-local-binary: ## the same, quick to build, for the tests
-	$(STATIC) --profile local
 
 schemas: ## write the JSON Schemas from the types
 	cargo run --quiet -p lockstep-tests --example schemas

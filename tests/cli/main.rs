@@ -2,7 +2,7 @@
 //! Local and the deployed stack.
 //!
 //! Needs a stack of `lockstack up` and `lockstack deploy`, whose folder `LOCKSTEP_STATE` names, and
-//! the static binary, which `LOCKSTEP_BINARY` names (default: where `make local-binary` puts it).
+//! the static binary, which `LOCKSTEP_BINARY` names (default: where `make deployable` puts it).
 //! Every test has a lock of its own, so they run beside each other.
 
 mod adopted;

@@ -158,7 +158,7 @@ pub(crate) fn binary() -> PathBuf {
     let binary = variable("LOCKSTEP_BINARY").map_or_else(built, PathBuf::from);
     assert!(
         binary.is_file(),
-        "{} is not there: run `make local-binary`",
+        "{} is not there: run `make deployable`",
         binary.display()
     );
     binary
