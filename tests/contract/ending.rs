@@ -1,6 +1,7 @@
 //! A holder that is ending is waited for, and a redriven run waits for its last attempt.
 
 use crate::functions::Functions;
+use crate::operate::act;
 use crate::scene::{CLUSTER, ask_with, execution, task, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{CLOCK_SKEW, Container, ExecutionEnd, RunOutcome, Task};
@@ -337,4 +338,52 @@ async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
         let counted = metrics.iter().any(|line| line["Skipped"] == 1.0);
         assert_eq!(counted, skipped, "ending: {ending}, waits: {waits}");
     }
+}
+
+#[tokio::test]
+async fn an_evicted_run_is_waited_for_where_its_work_may_still_be_stopping() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let states = json!({ "work": { "states": true } });
+    functions.granted_with(ask_with("a", states)).await;
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.end("a", ExecutionEnd::Aborted);
+    let evict = act(
+        "evict",
+        json!({ "lock": "nightly", "holder": execution("a") }),
+    );
+
+    let stopping = functions.operate(evict.clone()).await.unwrap();
+    assert_eq!(stopping["status"], "stopping");
+    assert_eq!(functions.output("token-b"), None);
+    let evicted = functions.operate(evict).await.unwrap();
+
+    assert_eq!(evicted["status"], "evicted");
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+}
+
+#[tokio::test]
+async fn a_run_key_stays_taken_when_the_run_whose_work_succeeded_is_evicted() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let grant = functions
+        .granted_with(run_of("a", json!({ "runKey": "monday" })))
+        .await;
+    functions.put_task("a", exited(0));
+    functions.end("a", ExecutionEnd::Failed);
+    functions.wait(90);
+    let evict = act(
+        "evict",
+        json!({ "lock": "nightly", "holder": execution("a") }),
+    );
+
+    let evicted = functions.operate(evict).await.unwrap();
+
+    assert_eq!(evicted["status"], "evicted");
+    let end = functions.run_of(&grant).unwrap().end.unwrap();
+    assert_eq!(end.outcome, RunOutcome::Succeeded);
+    let again = functions
+        .acquire(run_of("b", json!({ "runKey": "monday" })))
+        .await;
+    assert_eq!(again.unwrap()["status"], "duplicate");
 }

@@ -52,7 +52,8 @@ async fn a_dead_holder_is_evicted_at_once_with_note_and_actor() {
     assert_eq!(evicted["status"], "evicted");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     let event = functions.event(EventKind::RunEvicted);
-    assert_eq!(event.reason, "upgrade (by jo@example.com)");
+    let reason = "upgrade (by jo@example.com); the execution is FAILED";
+    assert_eq!(event.reason, reason);
 }
 
 #[tokio::test]

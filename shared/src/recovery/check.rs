@@ -338,6 +338,10 @@ impl Check {
         let Some(outcome) = outcome else {
             return self.finish(Inspection::Held, note);
         };
+        let evidence = match (outcome, &self.lease.evicted) {
+            (RunOutcome::Evicted, Some(by)) => format!("{by}; {evidence}"),
+            _ => evidence,
+        };
         let alert = Request::Raise(Alert::Freed(outcome, evidence));
         self.finish(
             Inspection::Freed(outcome),

@@ -15,6 +15,7 @@ use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface};
 use crate::domain::{Command, Seconds};
 use crate::error::Error;
 use crate::store::LockIndex;
+use futures_util::stream::{self, Buffered, StreamExt};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -29,6 +30,15 @@ const ACT_TIME: Seconds = Seconds::of(20);
 
 /// Time between two reads of what an act waits for.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The answers of `calls` in their order, of which up to [`AT_ONCE`] are under way.
+fn concurrently<F: Future>(
+    calls: impl IntoIterator<Item = F>,
+) -> Buffered<stream::Iter<std::vec::IntoIter<F>>> {
+    // A list of them: with a closure over borrowed locks inside, the whole use case would not be `Send`.
+    let calls: Vec<_> = calls.into_iter().collect();
+    stream::iter(calls).buffered(AT_ONCE)
+}
 
 /// Checks the JSON `event`, which came to `surface`, and handles it.
 ///

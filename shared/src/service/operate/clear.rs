@@ -1,6 +1,6 @@
 //! Ends the rest of a lock, and has a run key forgotten.
 
-use super::AT_ONCE;
+use super::concurrently;
 use super::show::existing;
 use crate::contract::{
     CheckedClearRest, CheckedForget, ClearResponse, ClearStatus, InvalidRequest,
@@ -9,7 +9,7 @@ use crate::domain::{Command, HolderId, LockKey, LockRecord, Outcome, RunKey};
 use crate::error::Error;
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::TryStreamExt;
 
 pub(super) async fn rest<P: Ports>(
     deps: &Deps<P>,
@@ -67,7 +67,7 @@ async fn waiter_of_run<P: Ports>(
 ) -> Result<Option<HolderId>, Error> {
     let store = deps.store();
     let items = record.queue.keys().map(|id| store.load_waiter(lock, id));
-    let items: Vec<_> = stream::iter(items).buffered(AT_ONCE).try_collect().await?;
+    let items: Vec<_> = concurrently(items).try_collect().await?;
     let mut terms = items.into_iter().flatten().map(|waiter| waiter.terms);
     let waits = terms.find(|terms| terms.run_key.as_ref() == Some(key));
     Ok(waits.map(|terms| terms.holder))

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!  a waiter ─────────────────────────────▶ leaves the queue
-//!  a holder without a sign of life ──────▶ its permit is free at once
-//!  a holder that is alive, with force ───▶ its stop is committed ─▶ its work is stopped, as the
+//!  a holder that has ended, or is alive,
+//!  with force ───────────────────────────▶ its stop is committed ─▶ its work is stopped, as the
 //!                                          reaper stops stale work ─▶ its permit is free
+//!  a holder of which nothing can be read,
+//!  and whose lease is over ──────────────▶ its permit is free at once
 //! ```
 
 use super::show::{existing, live_view};
@@ -45,14 +47,49 @@ pub(super) async fn run<P: Ports>(
         return Err(InvalidRequest::new("holder", format!("\"{holder}\""), rule).into());
     };
     let view = live_view(deps, lock, holder, lease, deps.now()).await;
-    match sign_of_life(&view) {
-        None => at_once(deps, &evict, lease).await,
-        Some(why) if !evict.force => Err(Error::still_alive(lock, holder, &why)),
-        Some(_) => stop(deps, &evict, lease).await,
+    match Life::of(&view, lease.is_dead(deps.now())) {
+        Life::Alive(why) if !evict.force => Err(Error::still_alive(lock, holder, &why)),
+        Life::Unreadable => at_once(deps, &evict, lease).await,
+        // The end of a dead holder is judged as the reaper judges it: work that has succeeded keeps its
+        // run key, and work that still stops is waited for.
+        Life::Alive(_) | Life::Ended => stop(deps, &evict, lease).await,
     }
 }
 
-/// Takes the permit of a holder of which nothing runs.
+/// What evidence shows of a holder.
+enum Life {
+    /// Something of it runs, or its lease is live and nothing shows that it ended. Why.
+    Alive(String),
+    /// It has ended, and nothing of it runs.
+    Ended,
+    /// No service shows it, and its lease is over.
+    Unreadable,
+}
+
+impl Life {
+    /// By the live state of the holder, and whether its lease may be judged dead.
+    fn of(view: &HolderView, is_dead: bool) -> Self {
+        if runs(view) {
+            let running = |status: &str| status == "RUNNING";
+            let execution = view.execution.as_ref().is_some_and(|of| running(of.status));
+            let what = match execution {
+                true => "its execution runs",
+                false => "its work runs",
+            };
+            return Self::Alive(what.to_owned());
+        }
+        let status = view.execution.as_ref().map(|execution| execution.status);
+        let stopped = view.execution.is_none() && !view.tasks.is_empty();
+        let ended = !matches!(status, None | Some("HIDDEN" | "UNKNOWN")) || stopped;
+        match (ended && view.hidden.is_none(), is_dead) {
+            (true, _) => Self::Ended,
+            (false, true) => Self::Unreadable,
+            (false, false) => Self::Alive(format!("its lease lasts until {}", view.expires_at)),
+        }
+    }
+}
+
+/// Takes the permit of a holder of which nothing can be read.
 async fn at_once<P: Ports>(
     deps: &Deps<P>,
     evict: &CheckedEvict,
@@ -79,7 +116,7 @@ async fn at_once<P: Ports>(
     Ok(response(lock, holder, EvictStatus::Evicted))
 }
 
-/// Commits the stop of a holder that is alive, has its work stopped, and waits for its end. A
+/// Commits the stop of a holder, has what runs of it stopped, and waits for its end. A
 /// repetition goes on with the same stop; the sweep does, if there is none.
 async fn stop<P: Ports>(
     deps: &Deps<P>,
@@ -166,24 +203,6 @@ pub(super) async fn drop_waiter<P: Ports>(
         holder: name,
         status: EvictStatus::Dropped,
     })
-}
-
-/// Why the holder counts as alive, if it does: something of it runs, or its lease is live and
-/// nothing shows that it ended.
-fn sign_of_life(view: &HolderView) -> Option<String> {
-    if runs(view) {
-        let running = |status: &str| status == "RUNNING";
-        let execution = view.execution.as_ref().is_some_and(|of| running(of.status));
-        let what = match execution {
-            true => "its execution runs",
-            false => "its work runs",
-        };
-        return Some(what.to_owned());
-    }
-    let status = view.execution.as_ref().map(|execution| execution.status);
-    let stopped = view.execution.is_none() && !view.tasks.is_empty();
-    let unclear = matches!(status, None | Some("HIDDEN" | "UNKNOWN")) && !stopped;
-    (unclear && !view.expired).then(|| format!("its lease lasts until {}", view.expires_at))
 }
 
 /// Whether the execution, a task or the work of the holder runs.

@@ -1,12 +1,12 @@
 //! The list of all locks.
 
-use super::{AT_ONCE, TIME_MAX};
+use super::{TIME_MAX, concurrently};
 use crate::contract::{CheckedList, ListResponse, LockSummary};
 use crate::domain::LockKey;
 use crate::error::Error;
 use crate::service::{Deps, Ports};
 use crate::store::{LOCKS_PAGE, LockIndex, LockStore, StoreError};
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::StreamExt;
 
 pub(super) async fn run<P: Ports>(deps: &Deps<P>, list: CheckedList) -> Result<ListResponse, Error>
 where
@@ -23,7 +23,7 @@ where
             .locks(&list.prefix, after.as_ref(), page_size)
             .await?;
         let summaries = page.locks.iter().map(|lock| summary(deps, lock));
-        let mut summaries = stream::iter(summaries).buffered(AT_ONCE);
+        let mut summaries = concurrently(summaries);
         let mut read = 0;
         while found.len() < list.limit
             && let Some(summary) = summaries.next().await

@@ -1,6 +1,6 @@
 //! Pauses and resumes locks: one, those of a prefix, or all.
 
-use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL};
+use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL, concurrently};
 use crate::clock::Clock;
 use crate::contract::{CheckedMode, EventKind, FailedLock, ModeResponse, Scope};
 use crate::domain::{AuditNote, Command, LockKey, LockRecord, Mode, Outcome, Timestamp};
@@ -9,7 +9,7 @@ use crate::events::{Event, Events};
 use crate::service::alerts::mode_changed;
 use crate::service::{Deps, Ports};
 use crate::store::{LockIndex, LockStore};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{StreamExt, TryStreamExt};
 
 /// Most held locks that a response names.
 const HELD_MAX: usize = 100;
@@ -74,7 +74,7 @@ where
             .locks
             .iter()
             .map(|lock| unless_frozen(deps, command, lock));
-        let changes: Vec<_> = stream::iter(changes).buffered(AT_ONCE).collect().await;
+        let changes: Vec<_> = concurrently(changes).collect().await;
         let mut events = Vec::new();
         for (lock, changed) in page.locks.iter().zip(changes) {
             count(&mut response, lock, &changed);
@@ -104,10 +104,7 @@ async fn drain<P: Ports>(
 ) -> Result<Vec<LockKey>, Error> {
     loop {
         let records = locks.iter().map(|lock| deps.store().load(lock));
-        let records: Vec<_> = stream::iter(records)
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await?;
+        let records: Vec<_> = concurrently(records).try_collect().await?;
         let is_held = |record: &Option<LockRecord>| {
             let holders = record.as_ref().map(|record| &record.holders);
             holders.is_some_and(|holders| !holders.is_empty())

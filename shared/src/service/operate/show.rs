@@ -1,7 +1,7 @@
 //! One lock, with the live state of its holders.
 
 use super::frees::frees;
-use super::{AT_ONCE, history};
+use super::{concurrently, history};
 use crate::contract::{
     CheckedHistory, ClosedView, ExecutionView, HistoryScope, HolderView, InvalidRequest, LockState,
     ShowResponse, TaskView, WaiterView,
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::recovery::{ExecutionObservation, TaskObservation, WorkObservation};
 use crate::service::{Deps, Ports};
 use crate::store::{LockIndex, LockStore, StoreError};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{StreamExt, TryStreamExt};
 
 /// Most waiters whose items are read.
 const WAITERS_MAX: usize = 100;
@@ -32,7 +32,7 @@ where
     let live = holders
         .iter()
         .map(|(holder, lease)| live_view(deps, lock, holder, lease, now));
-    let live: Vec<_> = stream::iter(live).buffered(AT_ONCE).collect().await;
+    let live: Vec<_> = concurrently(live).collect().await;
     let everything = CheckedHistory {
         scope: HistoryScope::Lock(lock.clone()),
         from: Timestamp::default(),
@@ -76,7 +76,7 @@ async fn waiters<P: Ports>(
     queue.sort_by_key(|(_, ticket)| **ticket);
     let first = queue.into_iter().take(WAITERS_MAX).zip(1..);
     let views = first.map(|((id, _), position)| waiter(deps, lock, position, id));
-    stream::iter(views).buffered(AT_ONCE).try_collect().await
+    concurrently(views).try_collect().await
 }
 
 async fn waiter<P: Ports>(
