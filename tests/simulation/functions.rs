@@ -6,11 +6,11 @@ use crate::invoke::Failure;
 use crate::resource;
 use crate::store::SimStore;
 use crate::world::World;
-use lockstep::contract::EventKind;
+use lockstep::contract::{EventKind, Surface};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, Seconds};
 use lockstep::events::{Event, Events};
 use lockstep::protocol::Protocol;
-use lockstep::service::{Deps, acquire, heartbeat, reap, release};
+use lockstep::service::{Deps, acquire, heartbeat, operate, reap, release};
 use lockstep::telemetry::{MetricSink, Metrics};
 use serde_json::{Value, to_value};
 use std::sync::Arc;
@@ -18,23 +18,25 @@ use std::sync::Arc;
 /// How long an ended run is remembered: longer than any simulation.
 pub(crate) const RETENTION: Seconds = Seconds::of(14 * 86_400);
 
-/// The functions that a workflow here can call, and the reaper.
+/// The functions that a workflow here can call, the reaper and operate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Acquire,
     Heartbeat,
     Release,
     Reaper,
+    Operate,
     /// One step of the work of a user's own workflow.
     Work,
 }
 
 impl Function {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Acquire,
         Self::Heartbeat,
         Self::Release,
         Self::Reaper,
+        Self::Operate,
         Self::Work,
     ];
 
@@ -45,6 +47,7 @@ impl Function {
             Self::Heartbeat => "HeartbeatFunction",
             Self::Release => "ReleaseLockFunction",
             Self::Reaper => "ReaperFunction",
+            Self::Operate => "OperateFunction",
             Self::Work => "WorkFunction",
         }
     }
@@ -62,7 +65,7 @@ impl Function {
     pub(crate) const fn timeout(self) -> u64 {
         match self {
             Self::Acquire | Self::Heartbeat | Self::Release => 10_000,
-            Self::Reaper | Self::Work => 60_000,
+            Self::Reaper | Self::Operate | Self::Work => 60_000,
         }
     }
 }
@@ -88,6 +91,9 @@ pub(crate) async fn call(
         Function::Heartbeat => heartbeat::handle(&deps, event).await.map(to_value),
         Function::Release => release::handle(&deps, event).await.map(to_value),
         Function::Reaper => reap::handle(&deps, event).await.map(to_value),
+        Function::Operate => operate::handle(&deps, Surface::Operate, event)
+            .await
+            .map(to_value),
         Function::Work => return work(world, &event),
     };
     let answer = answer

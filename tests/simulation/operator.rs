@@ -1,12 +1,11 @@
-//! An operator: pauses and resumes a lock, sends somebody away, clears a frozen lock.
+//! An operator: sends requests to operate, which may be lost, run twice or be cut off like all others.
 
-use crate::cloud;
 use crate::engine::locked;
-use crate::functions::{RETENTION, deps};
+use crate::functions::Function;
+use crate::invoke::invoke;
 use crate::world::World;
-use lockstep::domain::{
-    AuditNote, Command, Evict, ExecutionArn, ExecutionEnd, HolderId, LockKey, LockRecord, Mode,
-};
+use lockstep::domain::{HolderId, LockKey, LockRecord, Mode, RunId, RunKey, Timestamp, rfc3339};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Time between two checks by the operator, in milliseconds.
@@ -21,24 +20,18 @@ pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
         };
         match &record.mode {
             Mode::Frozen { .. } => clear(&world, &lock, &record).await,
-            Mode::Paused { .. } => {
-                carry_out(&world, &lock, Command::Resume(audit_note("go on"))).await
-            }
-            Mode::Open if world.fault(60) => {
-                carry_out(
-                    &world,
-                    &lock,
-                    Command::Pause(audit_note("maintenance"), None),
-                )
-                .await;
-            }
+            // A pause that ends by itself may be cut short too.
+            Mode::Paused { .. } => resume(&world, &lock).await,
+            Mode::Open if world.fault(60) => pause(&world, &lock).await,
             Mode::Open if world.fault(60) => evict_one(&world, &lock, &record).await,
+            Mode::Open if world.fault(30) => clear_rest(&world, &lock).await,
+            Mode::Open if world.fault(60) => forget(&world, &lock).await,
             Mode::Open => {}
         }
     }
 }
 
-/// A frozen lock has a stale holder: it is stopped and sent away before the lock goes on.
+/// A frozen lock has a stale holder: it is stopped and evicted before the lock goes on.
 async fn clear(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     let now = world.timestamp();
     let stale = record
@@ -46,15 +39,35 @@ async fn clear(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
         .iter()
         .filter(|(_, lease)| lease.staleness(now).is_some());
     for (holder, _) in stale {
-        if let Some(arn) = ExecutionArn::of_holder(holder) {
-            cloud::abort(world, &arn, ExecutionEnd::Aborted);
-        }
-        evict(world, lock, holder).await;
+        evict(world, lock, holder, true).await;
     }
-    carry_out(world, lock, Command::Resume(audit_note("checked"))).await;
+    act(world, lock, "resume", json!({ "lock": lock.as_str() })).await;
 }
 
-/// Anybody who holds the lock, or who waits.
+/// A frozen lock is not resumed by a prefix, which makes no difference to a paused one.
+async fn resume(world: &Arc<World>, lock: &LockKey) {
+    let scope = if world.chance(500) {
+        json!({ "lock": lock.as_str() })
+    } else {
+        json!({ "prefix": lock.as_str() })
+    };
+    act(world, lock, "resume", scope).await;
+}
+
+/// For some time, until it is resumed, or until the runs that hold it have ended.
+async fn pause(world: &Arc<World>, lock: &LockKey) {
+    let mut request = json!({ "lock": lock.as_str() });
+    if world.chance(500) {
+        let end = world.now() + world.number(10_000..=180_000);
+        request["until"] = json!(rfc3339(Timestamp::from_millis(end)));
+    }
+    if world.chance(300) {
+        request["drain"] = json!(true);
+    }
+    act(world, lock, "pause", request).await;
+}
+
+/// One that holds the lock, or waits for it.
 async fn evict_one(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     let items = world.store.items(lock);
     let waiters = items
@@ -64,43 +77,52 @@ async fn evict_one(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     let all: Vec<_> = record.holders.keys().cloned().chain(waiters).collect();
     if !all.is_empty() {
         let holder = world.pick(&all);
-        evict(world, lock, &holder).await;
+        let force = world.chance(600);
+        evict(world, lock, &holder, force).await;
     }
 }
 
-async fn evict(world: &Arc<World>, lock: &LockKey, holder: &HolderId) {
-    locked(&world.audit).evictions.insert(holder.clone());
-    let evict = Evict {
-        holder: holder.clone(),
-        audit: audit_note("not needed"),
-    };
-    carry_out(world, lock, Command::Evict(evict)).await;
+/// Without `force`, no promise to the holder may be broken: operate has to see that it is dead.
+async fn evict(world: &Arc<World>, lock: &LockKey, holder: &HolderId, force: bool) {
+    if force {
+        locked(&world.audit).evictions.insert(holder.clone());
+    }
+    let request = json!({ "lock": lock.as_str(), "holder": holder.as_str(), "force": force });
+    act(world, lock, "evict", request).await;
 }
 
-fn audit_note(note: &str) -> AuditNote {
-    AuditNote {
-        actor: HolderId::new("operator").expect("a valid holder"),
-        note: note.to_owned(),
-        retention: RETENTION,
-    }
+async fn clear_rest(world: &Arc<World>, lock: &LockKey) {
+    let ordered = (lock.clone(), world.now());
+    locked(&world.audit).cleared_rests.extend([ordered]);
+    act(world, lock, "clear-rest", json!({ "lock": lock.as_str() })).await;
 }
 
-async fn carry_out(world: &Arc<World>, lock: &LockKey, command: Command) {
-    let deps = deps(world, false);
-    let done = deps.protocol.execute(lock, &command).await;
-    let what = match &command {
-        Command::Pause(..) => "pauses",
-        Command::Resume(_) => "resumes",
-        _ => "evicts somebody from",
-    };
-    let how = if done.is_ok() {
-        ""
-    } else {
-        ", but hears nothing"
-    };
-    world.note("operator", format_args!("{what} {lock}{how}"));
-    world.count("orders");
-    if let Ok(done) = done {
-        deps.effects().perform(lock, done.effects).await;
+/// The run key of one run that has succeeded.
+async fn forget(world: &Arc<World>, lock: &LockKey) {
+    let runs = world.store.items(lock).runs;
+    let keys = runs.into_keys().filter_map(|id| match id {
+        RunId::Key(key) => Some(key),
+        _ => None,
+    });
+    let keys: Vec<RunKey> = keys.collect();
+    if keys.is_empty() {
+        return;
     }
+    let key = world.pick(&keys);
+    let forgotten = (lock.clone(), key.clone());
+    locked(&world.audit).forgotten.insert(forgotten);
+    let request = json!({ "lock": lock.as_str(), "runKey": key.as_str() });
+    act(world, lock, "forget", request).await;
+}
+
+/// Sends `request` as `name`, once: the next check is the repetition.
+async fn act(world: &Arc<World>, lock: &LockKey, name: &'static str, mut request: Value) {
+    request["act"] = json!(name);
+    request["actor"] = json!("operator");
+    request["note"] = json!("simulated");
+    let answer = invoke(world, Function::Operate, request).await;
+    let how = answer.map_or_else(|failure| failure.error, |answer| answer.to_string());
+    world.note("operator", format_args!("{name} {lock}: {how}"));
+    world.count("acts");
+    world.count(name);
 }

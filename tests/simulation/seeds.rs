@@ -16,7 +16,7 @@ const SEEDS: u64 = 1000;
 const SHOWN: usize = 3;
 
 /// How many of each there must be in a thousand worlds, or the worlds test too little.
-const AT_LEAST: [(&str, u64); 39] = [
+const AT_LEAST: [(&str, u64); 42] = [
     ("grants", 8000),
     ("hand-overs", 2500),
     ("woken", 2000),
@@ -30,14 +30,17 @@ const AT_LEAST: [(&str, u64); 39] = [
     ("redriven", 700),
     ("ended while releasing", 300),
     ("lost", 350),
-    ("evicted", 250),
+    ("evicted", 180),
+    ("clear-rest", 350),
+    ("forget", 550),
+    ("run keys free again", 120),
     ("duplicates", 800),
     ("gave up", 120),
     ("leases lost", 400),
     ("successes of run keys", 1200),
     ("processes paused", 300),
     ("processes gone", 100),
-    ("zombies refused", 400),
+    ("zombies refused", 250),
     ("stops: replaced", 250),
     ("stops: the execution has ended", 1000),
     ("queues checked", 2000),
@@ -59,9 +62,10 @@ const AT_LEAST: [(&str, u64); 39] = [
 ];
 
 /// How many runs may be excused in a thousand worlds, by reason.
-const AT_MOST: [(Excuse, u64); 8] = [
+const AT_MOST: [(Excuse, u64); 9] = [
     (Excuse::LateRegistration, 400),
-    (Excuse::Evicted, 450),
+    (Excuse::Evicted, 60),
+    (Excuse::Forgotten, 80),
     (Excuse::Yielded, 250),
     (Excuse::Redriven, 20),
     (Excuse::RedrivenMeanwhile, 5),

@@ -8,7 +8,9 @@ use crate::world::World;
 use lockstep::domain::{
     Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
-use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
+use lockstep::store::{
+    Commit, DueLock, DuePage, HistoryPage, LockIndex, LockStore, LocksPage, StoreError,
+};
 use std::sync::Arc;
 
 /// The table in memory, behind faults.
@@ -129,6 +131,25 @@ impl LockStore for SimStore {
         let mut page = self.0.store.due(shard, until, after).await?;
         page.locks.retain(|_| !self.0.fault(100));
         self.come_back(page).await
+    }
+}
+
+impl LockIndex for SimStore {
+    async fn locks(
+        &self,
+        prefix: &str,
+        after: Option<&LockKey>,
+        most: usize,
+    ) -> Result<LocksPage, StoreError> {
+        self.reach().await?;
+        let page = self.0.store.locks(prefix, after, most).await?;
+        self.come_back(page).await
+    }
+
+    async fn acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
+        self.reach().await?;
+        let acts = self.0.store.acts(lock).await?;
+        self.come_back(acts).await
     }
 }
 

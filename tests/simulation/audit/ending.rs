@@ -121,8 +121,10 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
         }
         RunOutcome::Evicted => {
             world.count("evicted");
-            // A waiter that is gone is sent away too, even if its turn has just come.
-            audit.evictions.contains(holder) || is_over(write, holder, lease)
+            // Without force only the dead are evicted. A waiter that is gone is, too, even if its turn has
+            // just come.
+            let forced = audit.evictions.contains(holder);
+            forced || is_over(write, holder, lease) || is_silent(world, cloud, holder, lease)
         }
         RunOutcome::Paused
         | RunOutcome::Resumed
@@ -170,8 +172,17 @@ fn is_cut_off(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
 
 /// Silence alone frees a permit only where the policy allows it, or where no service can be asked.
 fn may_be_lost(world: &World, cloud: &Cloud, holder: &HolderId, lease: &Lease) -> bool {
-    let now = world.timestamp();
-    let allowed = lease.stale == StalePolicy::Yield || cloud.runs(holder).is_none();
-    let expired = now >= lease.expires_at.plus(CLOCK_SKEW);
-    allowed && (expired || lease.is_spent(now).is_some())
+    let yields = lease.stale == StalePolicy::Yield || cloud.runs(holder).is_none();
+    let spent = lease.is_spent(world.timestamp()).is_some();
+    is_silent(world, cloud, holder, lease) || yields && (spent || is_expired(world, lease))
+}
+
+/// The holder is a process, which no service shows, and its lease is over.
+fn is_silent(world: &World, cloud: &Cloud, holder: &HolderId, lease: &Lease) -> bool {
+    cloud.runs(holder).is_none() && is_expired(world, lease)
+}
+
+/// By the true time: no clock shows the lease as good.
+fn is_expired(world: &World, lease: &Lease) -> bool {
+    world.timestamp() >= lease.expires_at.plus(CLOCK_SKEW)
 }

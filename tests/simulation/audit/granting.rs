@@ -112,10 +112,11 @@ fn may_be_granted(write: &Write<'_>, lease: &Lease) -> Verdict {
 
 /// The last grant may have asked for a distance. One that comes back has kept it already.
 fn keeps_distance(write: &Write<'_>, lease: &Lease) -> Verdict {
-    let rests = write
-        .before
-        .is_some_and(|record| record.not_before > write.world.timestamp());
-    if rests {
+    let record = write.before;
+    let rests = record.is_some_and(|record| record.not_before > write.world.timestamp());
+    let cleared = write.audit.rest_is_cleared(write.lock, write.world.now());
+    (rests && cleared).then(|| write.world.count("rests cleared"));
+    if rests && !cleared {
         return Err(format!(
             "token {} was granted too soon after the last one",
             lease.token
@@ -142,7 +143,10 @@ fn one_run_per_key(write: &Write<'_>, book: &Book, holder: &HolderId, lease: &Le
     let Some(key) = &lease.run_key else {
         return Ok(());
     };
-    if let Some(token) = book.successes.get(key) {
+    let forgotten = (write.lock.clone(), key.clone());
+    if write.audit.forgotten.contains(&forgotten) {
+        write.world.count("run keys free again");
+    } else if let Some(token) = book.successes.get(key) {
         return Err(format!(
             "{key:?} runs again after its success under {token}"
         ));

@@ -7,8 +7,10 @@ use lockstep::domain::HolderId;
 /// A reason that the project states in its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Excuse {
-    /// An operator evicted the run, which works on until its next heartbeat.
+    /// An operator evicted the run by force, which works on until its next heartbeat.
     Evicted,
+    /// An operator had the run key forgotten: another run had its success.
+    Forgotten,
     /// The run's policy is `yield`: it lost its permit and runs on.
     Yielded,
     /// An operator's redrive: it repeated work that had succeeded, or its first heartbeat has not
@@ -32,6 +34,7 @@ impl Excuse {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Evicted => "excuse: evicted",
+            Self::Forgotten => "excuse: forgotten",
             Self::Yielded => "excuse: yielded",
             Self::Redriven => "excuse: redriven",
             Self::RedrivenMeanwhile => "excuse: redriven meanwhile",

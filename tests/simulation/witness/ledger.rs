@@ -181,7 +181,7 @@ fn holder_in(function: Function, event: &Value) -> Option<HolderId> {
     let holder = match function {
         Function::Acquire => &event["holder"],
         Function::Heartbeat | Function::Release => &event["grant"]["holder"],
-        Function::Reaper | Function::Work => return None,
+        Function::Reaper | Function::Operate | Function::Work => return None,
     };
     HolderId::new(holder.as_str()?).ok()
 }

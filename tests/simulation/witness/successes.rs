@@ -86,7 +86,10 @@ pub(crate) fn succeeded(world: &World, holder: &HolderId) {
     world.count("successes of run keys");
     let Some(earlier) = earlier else { return };
     let earlier_evicted = locked(&world.audit).evictions.contains(&earlier);
-    if earlier == *holder {
+    let forgotten = locked(&world.audit).has_forgotten(&key);
+    if forgotten {
+        Excuse::Forgotten.count(world, holder);
+    } else if earlier == *holder {
         Excuse::Redriven.count(world, holder);
     } else if evicted || earlier_evicted {
         Excuse::Evicted.count(world, holder);
