@@ -73,6 +73,7 @@ async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
         (&cleared["status"], &again["status"]),
         (&json!("cleared"), &json!("unchanged"))
     );
+    assert_eq!(again["message"], "lock nightly does not rest");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     let expected = json!(["restCleared", "upgrade (by jo@example.com)"]);
     assert_eq!(acts(&functions).await, [expected]);

@@ -5,7 +5,10 @@ use crate::functions::{Functions, key};
 use crate::operate::act;
 use crate::scene::{ask, ask_with, execution, task, waiting, work};
 use lockstep::contract::EventKind;
-use lockstep::domain::{ExecutionEnd, HolderId, RunId, WaiterId};
+use lockstep::domain::{
+    CLOCK_SKEW, DEAD_AFTER, ExecutionEnd, FencingToken, HolderId, RunId, WaiterId,
+};
+use lockstep::executions::memory::ExecutionsCall;
 use lockstep::store::LockStore;
 use serde_json::json;
 
@@ -57,6 +60,28 @@ async fn a_dead_holder_is_evicted_at_once_with_note_and_actor() {
 }
 
 #[tokio::test]
+async fn a_holder_that_no_service_shows_is_evicted_when_its_lease_may_be_judged_dead() {
+    for holder in ["in-a-process".to_owned(), execution("hidden")] {
+        let functions = Functions::new();
+        functions.start(&["hidden"]);
+        let grant = functions.granted("nightly", &holder).await;
+        functions.lose_every(ExecutionsCall::Describe);
+        let evict = act("evict", json!({ "lock": "nightly", "holder": holder }));
+        functions.wait(60 + u64::from(CLOCK_SKEW.get()));
+        let early = functions.operate(evict.clone()).await.unwrap_err();
+        assert_eq!(early.name().as_str(), "Lockstep.LockHeld", "{holder}");
+        functions.wait(u64::from(DEAD_AFTER.get() - CLOCK_SKEW.get()));
+
+        let evicted = functions.operate(evict).await.unwrap();
+
+        assert_eq!(evicted["status"], "evicted", "{holder}");
+        let event = functions.event(EventKind::RunEvicted);
+        let token = event.token.map(FencingToken::number);
+        assert_eq!(token, grant["token"].as_u64(), "{holder}");
+    }
+}
+
+#[tokio::test]
 async fn an_evicted_run_is_stopped_before_its_permit_is_free() {
     let functions = Functions::new();
     functions.start(&["a", "b"]);
@@ -66,12 +91,14 @@ async fn an_evicted_run_is_stopped_before_its_permit_is_free() {
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     let force = json!({ "lock": "nightly", "holder": execution("a"), "force": true });
 
+    let began = functions.now();
     let stopping = functions
         .operate(act("evict", force.clone()))
         .await
         .unwrap();
 
     assert_eq!(stopping["status"], "stopping");
+    assert_eq!(functions.now().millis_since(began), 20_000);
     assert_eq!(functions.executions.stops().len(), 1, "one stop in 20 s");
     assert_eq!(functions.tasks.stops().len(), 1);
     assert_eq!(functions.output("token-b"), None, "its task still runs");

@@ -143,11 +143,13 @@ async fn a_pause_is_recorded_with_note_and_actor_and_a_resume_lets_the_first_wai
         "{refused}"
     );
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
-    for (kind, outcome) in [
-        (EventKind::LockPaused, "paused"),
-        (EventKind::LockResumed, "resumed"),
+    for (kind, outcome, advice) in [
+        (EventKind::LockPaused, "paused", "resume the lock"),
+        (EventKind::LockResumed, "resumed", "nothing"),
     ] {
-        assert_eq!(functions.event(kind).reason, "upgrade (by jo@example.com)");
+        let event = functions.event(kind);
+        assert_eq!(event.reason, "upgrade (by jo@example.com)");
+        assert!(event.advice.contains(advice), "{}", event.advice);
         let history = json!({ "act": "history", "lock": "nightly" });
         let history = functions.operate(history).await.unwrap();
         let entries = history["entries"].as_array().unwrap();

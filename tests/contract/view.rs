@@ -3,7 +3,8 @@
 use crate::faulty::Faulty;
 use crate::functions::{Functions, task_token};
 use crate::scene::{ask, ask_with, audit_note, execution, task, waiting, work};
-use lockstep::domain::{Command, ExecutionEnd};
+use crate::workflow_work::held;
+use lockstep::domain::{Command, ExecutionEnd, ExecutionState, Seconds, rfc3339};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -93,10 +94,79 @@ async fn a_list_comes_in_pages_and_by_state() {
         ("held", vec!["s/held", "t/other"]),
         ("frozen", vec![]),
     ] {
-        let one = json!({ "act": "list", "state": state });
-        let list = functions.view(one).await.unwrap();
-        let found: Vec<_> = names(&list).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(found, expected, "{state}");
+        for limit in [1, 100] {
+            let mut request = json!({ "act": "list", "state": state, "limit": limit });
+            let mut found = Vec::new();
+            loop {
+                let page = functions.view(request.clone()).await.unwrap();
+                let of_page = names(&page);
+                assert!(of_page.len() <= limit, "{page}");
+                found.extend(of_page.iter().map(|(name, _)| (*name).to_owned()));
+                match page.get("next") {
+                    Some(next) => request["next"] = next.clone(),
+                    None => break,
+                }
+            }
+            assert_eq!(found, expected, "{state}, {limit}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lock_with_room_is_free_and_one_that_rests_says_until_when() {
+    let functions = Functions::new();
+    let two = json!({ "lock": "two", "holder": "a", "permits": 2, "minIntervalSeconds": 60 });
+    functions.granted_with(two).await;
+    let rests_until = rfc3339(functions.now().plus(Seconds::of(60)));
+    let show = json!({ "act": "show", "lock": "two" });
+
+    let resting = functions.view(show.clone()).await.unwrap();
+    functions.wait(60);
+    let rested = functions.view(show).await.unwrap();
+
+    let rests = format!("A permit is free, and the lock rests until {rests_until}.");
+    assert_eq!(resting["restsUntil"], rests_until);
+    assert_eq!(resting["frees"], rests);
+    assert_eq!(rested.get("restsUntil"), None);
+    assert_eq!(rested["frees"], "A permit is free.");
+}
+
+#[tokio::test]
+async fn waiters_are_shown_in_the_order_of_their_turns() {
+    let functions = Functions::new();
+    functions.granted_with(ask("a")).await;
+    let names = ["b", "c", "d", "e", "f", "g"];
+    functions.start(&names);
+    for name in names {
+        functions.acquire(waiting(name, name)).await.unwrap();
+    }
+
+    let show = json!({ "act": "show", "lock": "nightly" });
+    let shown = functions.view(show).await.unwrap();
+
+    let waiters = shown["waiters"].as_array().unwrap();
+    let shown: Vec<_> = waiters.iter().map(|of| of["holder"].clone()).collect();
+    assert_eq!(shown, names.map(execution));
+}
+
+#[tokio::test]
+async fn a_shown_holder_has_the_state_of_the_workflow_that_is_its_work() {
+    for (state, expected) in [
+        (None, "UNKNOWN"),
+        (Some(ExecutionState::Running), "RUNNING"),
+        (Some(ExecutionState::Ended(ExecutionEnd::Failed)), "FAILED"),
+    ] {
+        let functions = Functions::new();
+        let (_, work) = held(&functions, 0).await;
+        if let Some(state) = state {
+            functions.executions.set(&work, state);
+        }
+
+        let show = json!({ "act": "show", "lock": "nightly" });
+        let shown = functions.view(show).await.unwrap();
+
+        let workflow = &shown["holders"][0]["workflow"];
+        assert_eq!(workflow["status"], expected, "{shown}");
     }
 }
 
@@ -133,6 +203,24 @@ async fn a_slow_table_gets_a_page_and_the_rest_later() {
 
     assert_eq!(page["locks"], json!([]));
     assert!(page.get("next").is_none(), "one page has all five: {page}");
+}
+
+#[tokio::test]
+async fn a_slow_list_or_history_ends_with_what_there_is_and_is_continued() {
+    let functions = Functions::new();
+    for number in 0..120 {
+        functions.granted(&format!("lock-{number:03}"), "x").await;
+    }
+    let slow = Faulty::slow(&functions, Duration::from_secs(4));
+    let list = json!({ "act": "list", "state": "frozen" });
+    let history = json!({ "act": "history", "prefix": "lock-" });
+
+    let list = functions.operate_on(&slow, list).await.unwrap();
+    let page = functions.operate_on(&slow, history).await.unwrap();
+
+    assert_eq!(list["next"], "lock-099", "a page of a hundred was read");
+    let next = page["next"].as_str().unwrap();
+    assert_eq!(next, "0@lock-002", "four seconds a lock, and ten in all");
 }
 
 #[tokio::test]
@@ -228,6 +316,37 @@ async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
 }
 
 #[tokio::test]
+async fn a_history_ends_with_the_page_that_has_its_last_entry() {
+    let functions = Functions::new();
+    let mut from = String::new();
+    for lock in ["t/a", "t/b"] {
+        for round in 0..3 {
+            from = functions.time_in(0);
+            let grant = functions.granted(lock, &format!("{lock}-{round}")).await;
+            functions.succeed(&grant).await;
+            functions.wait(60);
+        }
+    }
+    for (request, pages) in [
+        (json!({ "prefix": "t/" }), 1),
+        (json!({ "lock": "t/b" }), 1),
+        (json!({ "lock": "t/b", "limit": 2 }), 2),
+        // The run that is older than `from` is read, and is the last one.
+        (json!({ "lock": "t/b", "limit": 1, "from": from }), 2),
+    ] {
+        let mut request = request;
+        request["act"] = json!("history");
+        let mut read = 1;
+        while let Some(next) = functions.view(request.clone()).await.unwrap().get("next") {
+            request["next"] = next.clone();
+            read += 1;
+            assert!(read < 10, "the pages have no end");
+        }
+        assert_eq!(read, pages, "{request}");
+    }
+}
+
+#[tokio::test]
 async fn the_history_of_a_prefix_goes_lock_by_lock_and_keeps_to_its_times() {
     let functions = Functions::new();
     let mut middle = String::new();
@@ -287,6 +406,9 @@ async fn entries(functions: &Functions, mut request: Value) -> Vec<Value> {
     loop {
         let page = functions.view(request.clone()).await.unwrap();
         let page_entries = page["entries"].as_array().unwrap();
+        let runs = page_entries.iter().filter(|entry| entry["kind"] == "run");
+        let limit = request["limit"].as_u64().unwrap_or(50);
+        assert!(runs.count() as u64 <= limit, "{page}");
         found.extend(
             page_entries
                 .iter()

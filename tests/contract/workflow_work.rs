@@ -15,7 +15,7 @@ fn ask(name: &str, mut more: Value) -> Value {
 
 /// `a` holds the lock. Its grant, and the ARN that its execution gets in the attempt after
 /// `redrives` redrives.
-async fn held(functions: &Functions, redrives: u32) -> (Value, ExecutionArn) {
+pub(crate) async fn held(functions: &Functions, redrives: u32) -> (Value, ExecutionArn) {
     functions.start(&["a", "b"]);
     let answer = functions.acquire(ask("a", json!({}))).await.unwrap();
     let arn = answer["executionArn"].as_str().unwrap();

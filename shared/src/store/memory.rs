@@ -237,6 +237,19 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_all_locks_has_more_only_if_there_are_more() {
+        let store = MemoryStore::default();
+        for name in ["a", "b", "c"] {
+            store.put(lock(name), held());
+        }
+
+        for (most, more) in [(2, true), (3, false), (4, false)] {
+            let page = now(store.locks("", None, most)).expect("a page");
+            assert_eq!((page.locks.len(), page.more), (most.min(3), more), "{most}");
+        }
+    }
+
+    #[test]
     fn a_page_of_the_locks_that_are_due_has_a_next_only_if_there_are_more() {
         let due = Timestamp::from_millis(5);
         let locks = (0..).map(|number| lock(&format!("lock-{number}")));

@@ -70,8 +70,8 @@ fn of_holder(view: &HolderView) -> String {
     }
 }
 
-#[cfg(test)]
 #[cfg(feature = "test-util")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::contract::{EndingView, ExecutionView, TaskView};

@@ -2,9 +2,9 @@
 
 use super::scene::{Scene, at, audit_note, holder};
 use crate::domain::{
-    Command, Dismissal, DropUnread, Effect, Evict, FencingToken, Mode, Outcome, RecoveryBasis,
-    Refusal, RunId, RunOutcome, Seconds, Snapshot, StalePolicy, StopEvicted, WaiterId, WhenFull,
-    decide,
+    Command, Dismissal, DropUnread, Effect, Ending, EndingCause, Evict, FencingToken, Lease, Mode,
+    Outcome, RecoveryBasis, Refusal, RunId, RunOutcome, Seconds, Snapshot, StalePolicy,
+    StopEvicted, WaiterId, WhenFull, decide,
 };
 
 #[test]
@@ -281,4 +281,70 @@ fn a_waiter_whose_item_cannot_be_read_leaves_and_the_next_one_gets_its_turn() {
     let act = &scene.items.runs[&RunId::Act(scene.record().version)];
     let note = act.end.clone().unwrap().evidence.unwrap();
     assert_eq!(note, format!("waiter {id}: damaged (by {})", act.holder));
+}
+
+#[test]
+fn an_eviction_of_a_holder_that_is_being_stopped_is_noted_too() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    let lease = scene.record().holders[&holder("a")].clone();
+    let ending = Ending {
+        since: at(1),
+        cause: EndingCause::Stopped,
+    };
+    let stopped = Lease {
+        ending: Some(ending),
+        ..lease
+    };
+    let record = scene.items.record.as_mut().unwrap();
+    record.holders.insert(holder("a"), stopped);
+
+    scene.carry_out(&stop_evicted("a", token), 2).unwrap();
+
+    let lease = &scene.record().holders[&holder("a")];
+    assert_eq!(
+        lease.evicted.as_deref(),
+        Some("hangs (by arn:aws:iam::1:user/op)")
+    );
+    assert_eq!(
+        lease.redriven(1, at(3)).evicted,
+        None,
+        "a redrive is a new life"
+    );
+}
+
+#[test]
+fn a_lock_is_due_at_the_end_of_its_pause_and_idle_again_after_it() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let pause = |until| Command::Pause(audit_note("upgrade"), Some(at(until)));
+
+    scene.carry_out(&pause(5), 1).unwrap();
+    assert_eq!(scene.record().due, Some(at(5)), "before its lease is");
+    scene.release("a", RunOutcome::Succeeded, 2).unwrap();
+    assert_eq!(scene.record().due, Some(at(5)));
+    scene
+        .carry_out(&Command::Resume(audit_note("done")), 3)
+        .unwrap();
+    assert_eq!(scene.record().due, None, "nothing is left for the sweep");
+}
+
+#[test]
+fn a_waiter_that_cannot_be_read_hands_nothing_over_where_no_permit_or_no_other_waiter_is() {
+    for (waiters, held) in [(&["b", "c"][..], true), (&["b"][..], false)] {
+        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        for waiter in waiters {
+            scene.queue(waiter, 1).unwrap();
+        }
+        if !held {
+            scene.items.record.as_mut().unwrap().holders.clear();
+        }
+        let drop = Command::DropUnread(DropUnread {
+            waiter: WaiterId::of(&holder("b")),
+            audit: audit_note("damaged"),
+        });
+
+        let done = scene.carry_out(&drop, 2).unwrap();
+
+        assert_eq!(done.effects, [], "{waiters:?}");
+    }
 }
