@@ -92,10 +92,11 @@ test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
 
 test-e2e: deployable ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/teams/prove && tests/cdk/prove'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate'
 
-test-cli: deployable ## [6.5 min] the `lockstep` command: real processes, signals, containers, queues
-	tests/checks/with-stack --deploy $(AGAIN) --test cli $(WAITING)
+# The proofs are here because this level is done before the other one on a stack.
+test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals, containers, queues; teams, CDK
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove'
 
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
 	LOCKSTEP=target/static/$(TARGET)/local/lockstep infra/cdk/check
