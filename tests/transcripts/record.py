@@ -1,0 +1,87 @@
+"""Questions of a bad night, each answered by one command. The page has what the commands printed."""
+import sys
+import textwrap
+import time
+
+import situations
+from situations import ROOT, holder, lockstep
+
+PAGE = ROOT / "docs" / "transcripts.md"
+HEAD = """# Transcripts
+
+Questions of a bad night, each with the command that answers it and what it printed. `tests/transcripts/record` makes each
+situation on the local stack, runs the command and compares the answer; `--write` writes this page. What the columns mean:
+[operators.md](operators.md).
+"""
+NOTE = ["--note", "database upgrade"]
+
+
+def questions():
+    """The question, what happens before it, the command, its exit code, and what the answer has to have in it."""
+    day = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime())
+    yield ("Why does nothing run: is a lock stuck?", lambda: situations.stuck("invoices"),
+           lambda: ["locks", "--state", "frozen"], 0, ["invoices", "frozen", "maxRunSeconds"])
+    yield ("It is frozen. What has to be done?", None,
+           lambda: ["show", "invoices"], 0, ["frozen", "Check whether", "then resume the lock"])
+    yield ("It was checked. How is the run ended, and the lock freed?", None,
+           lambda: ["evict", "invoices", holder("invoices"), "--force", "--note", "hangs since 3:00"], 0, ["invoices"])
+    yield ("And the lock opened again?", None,
+           lambda: ["resume", "invoices", "--note", "checked, nothing is at work"], 0, ["resumed: 1"])
+    yield ("The report was skipped three times. Who holds its lock?", lambda: situations.skipped("report"),
+           lambda: ["show", "report"], 0, ["held", "RUNNING", "The release by"])
+    yield ("The queue grows. Who waits, and what for?", lambda: situations.queued("orders"),
+           lambda: ["show", "orders"], 0, ["held", "WAITER"])
+    yield ("A run says Lockstep.LeaseLost. What happened to its permit?", lambda: situations.lost("backup"),
+           lambda: ["history", "backup"], 0, ["lost", "maxRunSeconds"])
+    yield ("How did the runs of the last weeks end?", lambda: situations.ran("export"),
+           lambda: ["history", "export", "--from", "2026-01-01T00:00:00Z", "--output", "csv"], 0, ["succeeded", "export"])
+    yield ("The database goes down tonight. How is everything stopped, and waited for?",
+           lambda: (situations.idle("nightly/a"), situations.at_work("nightly/b", seconds=15),
+                    situations.listed("nightly/a", "nightly/b")),
+           lambda: ["pause", "--prefix", "nightly/", "--drain", *NOTE], 0, ["paused: 2"])
+    yield ("Who has paused these locks, and why?", None,
+           lambda: ["locks", "nightly/"], 0, ["paused", "database upgrade (by jo@example.com)"])
+    yield ("What did operators do today?", None,
+           lambda: ["history", "--prefix", "nightly/", "--from", day], 0, ["paused", "jo@example.com"])
+    yield ("The maintenance is over.", None,
+           lambda: ["resume", "--prefix", "nightly/", "--note", "upgrade done"], 0, ["resumed: 2"])
+    yield ("Can the stack do its work?", None, lambda: ["doctor"], 0, ["ok"])
+
+
+def answer(question, prepare, command, code, expected):
+    """The section of the page, and what is wrong with the answer."""
+    if prepare:
+        prepare()
+    words = command()
+    asked = lockstep(*words)
+    printed = asked.stdout + asked.stderr
+    lacks = [word for word in expected if word not in printed]
+    shown = " ".join(f'"{word}"' if " " in word else word for word in words)
+    print(f"transcripts: lockstep {shown}: {asked.returncode}", flush=True)
+    body = textwrap.indent(f"$ lockstep {shown}\n{printed.rstrip()}", "    ")
+    wrong = []
+    if asked.returncode != code:
+        wrong.append(f"lockstep {shown} ends with {asked.returncode}, not {code}: {printed}")
+    if lacks:
+        wrong.append(f"lockstep {shown} lacks {lacks}: {printed}")
+    return f"\n## {question}\n\n{body}\n", wrong
+
+
+def main():
+    begin = time.monotonic()
+    answers = [answer(*question) for question in questions()]
+    wrong = [line for _, lines in answers for line in lines]
+    page = HEAD + "".join(section for section, _ in answers)
+    headings = [line for line in page.splitlines() if line.startswith("## ")]
+    if "--write" in sys.argv[1:] and not wrong:
+        PAGE.write_text("\n".join(line.rstrip() for line in page.splitlines()) + "\n")
+    elif headings != [line for line in PAGE.read_text().splitlines() if line.startswith("## ")]:
+        wrong.append("docs/transcripts.md has other questions: run tests/transcripts/record --write")
+    for line in wrong:
+        print(f"transcripts: WRONG: {line}")
+    print(f"transcripts: {len(headings)} questions, {len(wrong)} wrong, in {time.monotonic() - begin:.0f} s")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""What has gone wrong on the stack before each question is asked: made to happen, not made up."""
+import json
+import os
+import subprocess
+import time
+import urllib.request
+
+from evaluate import stack_outputs
+from probes.support import ended, start, wait_for
+from stackctl.settings import ROOT, architecture
+
+STACK, FIXTURE = stack_outputs("lockstep"), stack_outputs("lockstep-fixture")
+COMMAND = ROOT / "target" / "static" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/local/lockstep"
+ENVIRONMENT = {**os.environ, "LOCKSTEP_ACTOR": "jo@example.com", "AWS_REGION": "us-east-1"}
+
+
+def batch(lock, seconds, **fields):
+    own = {"Name": "batch", "Environment": [{"Name": "BATCH_SECONDS", "Value": str(seconds)}]}
+    network = {"AwsvpcConfiguration": {"Subnets": ["subnet-1"]}}
+    return {"lock": lock, **fields, "work": {"container": "batch", "runTask": {
+        "LaunchType": "FARGATE", "Cluster": FIXTURE["ClusterArn"], "TaskDefinition": FIXTURE["BatchTaskDefinitionArn"],
+        "NetworkConfiguration": network, "Overrides": {"ContainerOverrides": [own]}}}}
+
+
+def begin(lock, seconds=120, **fields):
+    """A run of exclusive-run, whose container works for so many seconds."""
+    return start(STACK["ExclusiveRunStateMachineArn"], batch(lock, seconds, **fields))
+
+
+def holder(lock):
+    """The holder of the lock, once there is one."""
+    return wait_for(lambda: next(iter(show(lock)["holders"]), None), f"a holder of {lock}", 40)["holder"]
+
+
+def show(lock):
+    shown = lockstep("show", lock, "--output", "json")
+    return json.loads(shown.stdout) if shown.returncode == 0 else {"holders": [], "waiters": []}
+
+
+def lockstep(*words):
+    return subprocess.run([COMMAND, *words], env=ENVIRONMENT, capture_output=True, text=True, timeout=90)
+
+
+def order(**fault):
+    """A fault of the local stack, see tests/stack/README.md."""
+    request = urllib.request.Request(f"{os.environ['AWS_ENDPOINT_URL']}/_lockstack/faults",
+                                     data=json.dumps(fault).encode(), method="POST")
+    urllib.request.urlopen(request, timeout=10).read()
+
+
+def at_work(lock, **fields):
+    begin(lock, **fields)
+    holder(lock)
+    wait_for(lambda: [task for task in show(lock)["holders"][0].get("tasks", []) if not task["stopped"]],
+             f"a task of {lock}", 40)
+
+
+def stuck(lock):
+    """Its policy is hold, and it works for longer than it may: the lock is frozen until somebody has looked."""
+    at_work(lock, stalePolicy="hold", maxRunSeconds=10, leaseSeconds=6, heartbeatSeconds=2)
+    time.sleep(12)
+    wait_for(lambda: ask_once(lock) and show(lock).get("state") == "frozen", f"the freeze of {lock}", 90)
+
+
+def ask_once(lock):
+    """One more run that asks for the lock, as the next tick would."""
+    ended(begin(lock, 0.2), 60)
+    return True
+
+
+def skipped(lock):
+    at_work(lock)
+    for _ in range(3):
+        ask_once(lock)
+
+
+def queued(lock):
+    at_work(lock)
+    for number in range(3):
+        begin(lock, 0.2, overlap="queue")
+        wait_for(lambda: len(show(lock)["waiters"]) == number + 1, f"{number + 1} waiters of {lock}", 40)
+
+
+def lost(lock):
+    """A run that lets others in after ten seconds, and works on."""
+    at_work(lock, stalePolicy="yield", maxRunSeconds=10, leaseSeconds=6, heartbeatSeconds=2)
+    time.sleep(12)
+    ask_once(lock)
+
+
+def ran(lock):
+    for code in ("0.2", "0.2"):
+        ended(begin(lock, code), 60)
+
+
+def idle(lock):
+    """A lock of the same prefix that nothing holds."""
+    ended(begin(lock, 0.2), 60)
+
+
+def listed(*locks):
+    """The index of all locks is eventually consistent."""
+    def all_there():
+        shown = json.loads(lockstep("locks", "--output", "json").stdout)["locks"]
+        return set(locks) <= {lock["lock"] for lock in shown}
+    wait_for(all_there, "the index", 30)
