@@ -22,7 +22,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e up down demo build package bench bench-hand-over validate schemas clean tools functions \
+        test-integration test-stack test-e2e test-page up down demo build package bench bench-hand-over validate schemas clean tools functions \
         binary test-cli test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
@@ -92,7 +92,7 @@ test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
 
 test-e2e: deployable ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/browser/prove'
 
 # The proofs are here because this level is done before the other one on a stack.
 test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals, containers, queues; teams, CDK
@@ -100,6 +100,9 @@ test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals,
 
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
 	LOCKSTEP=target/static/$(TARGET)/local/lockstep infra/cdk/check
+
+test-page: functions ## [45 s] the page in headless Chromium, on the deployed stack; installs Chromium
+	tests/checks/with-stack --deploy tests/browser/prove
 
 test-stack: tools ## the emulator against the AWS behaviour that the other levels count on, and the account probes on it
 	tests/checks/with-stack sh -c '$(STACK) probe && tests/aws/against-stack'

@@ -17,18 +17,22 @@ pub enum Key {
     EventBus,
     /// `true` refuses acts that write; default `false`. Set for view.
     ReadOnly,
+    /// ARN of operate, which the buttons of pages call. Set for view; without it, its pages have no buttons
+    /// that change anything.
+    OperateFunction,
     /// Lowest log level: error, warn, info, debug or trace; default info.
     Log,
 }
 
 impl Key {
     /// All keys.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Table,
         Self::RunRetentionDays,
         Self::MetricsPerLock,
         Self::EventBus,
         Self::ReadOnly,
+        Self::OperateFunction,
         Self::Log,
     ];
 
@@ -41,6 +45,7 @@ impl Key {
             Self::MetricsPerLock => "LOCKSTEP_METRICS_PER_LOCK",
             Self::EventBus => "LOCKSTEP_EVENT_BUS",
             Self::ReadOnly => "LOCKSTEP_READ_ONLY",
+            Self::OperateFunction => "LOCKSTEP_OPERATE_FUNCTION",
             Self::Log => "LOCKSTEP_LOG",
         }
     }
@@ -59,6 +64,8 @@ pub struct Config {
     pub event_bus: String,
     /// Whether acts that write are refused.
     pub read_only: bool,
+    /// ARN of operate, for the pages of view.
+    pub operate_function: Option<String>,
 }
 
 /// The faults of the environment.
@@ -108,7 +115,8 @@ impl Config {
         };
         let metrics_per_lock = switch(Key::MetricsPerLock);
         let read_only = switch(Key::ReadOnly);
-        let event_bus = lookup(Key::EventBus.name()).filter(|name| !name.is_empty());
+        let text = |key: Key| lookup(key.name()).filter(|value| !value.is_empty());
+        let event_bus = text(Key::EventBus);
         match table {
             Some(table) if faults.is_empty() => Ok(Self {
                 table,
@@ -116,6 +124,7 @@ impl Config {
                 metrics_per_lock,
                 event_bus: event_bus.unwrap_or_else(|| "default".into()),
                 read_only,
+                operate_function: text(Key::OperateFunction),
             }),
             _ => Err(ConfigError(faults)),
         }

@@ -22,11 +22,25 @@ where
     R: Future<Output = Result<T, Error>>,
     T: Serialize,
 {
+    serve_as(|event, _| handle(event)).await
+}
+
+/// As [`serve`]; `handle` also gets the ARN by which the function was invoked.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_as<F, R, T>(handle: F) -> Result<(), RuntimeError>
+where
+    F: Fn(Value, String) -> R,
+    R: Future<Output = Result<T, Error>>,
+    T: Serialize,
+{
     let handle = &handle;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| async move {
+        let (event, context) = event.into_parts();
         // Boxed: inside the runtime's futures, its type would be too deep to lay out.
         let answer: Pin<Box<dyn Future<Output = Result<T, Error>> + '_>> =
-            Box::pin(handle(event.payload));
+            Box::pin(handle(event, context.invoked_function_arn));
         answer.await.map_err(|error| {
             let name = error.name();
             if name.is_retryable() {

@@ -28,3 +28,4 @@ pub mod tasks;
 pub mod telemetry;
 #[cfg(any(test, feature = "test-util"))]
 pub mod testing;
+pub mod widget;

@@ -17,6 +17,7 @@ mod protection;
 pub mod reap;
 mod recover;
 pub mod release;
+pub mod widget;
 
 pub use effects::EffectRunner;
 pub use ports::Ports;

@@ -3,8 +3,8 @@
 use lockstep::aws::{deps, sdk_config};
 use lockstep::config::Config;
 use lockstep::contract::Surface;
-use lockstep::lambda::{RuntimeError, serve};
-use lockstep::service::operate;
+use lockstep::lambda::{RuntimeError, serve_as};
+use lockstep::service::widget::{self, Endpoints};
 use lockstep::telemetry::init_log;
 
 #[tokio::main(flavor = "current_thread")]
@@ -16,5 +16,14 @@ async fn main() -> Result<(), RuntimeError> {
         true => Surface::View,
         false => Surface::Operate,
     };
-    serve(|event| operate::handle(&deps, surface, event)).await
+    let (deps, configured) = (&deps, config.operate_function.as_deref());
+    serve_as(|event, own: String| async move {
+        let operate = match surface {
+            Surface::View => configured,
+            Surface::Operate => Some(own.as_str()),
+        };
+        let endpoints = Endpoints { own: &own, operate };
+        widget::handle(deps, surface, endpoints, event).await
+    })
+    .await
 }

@@ -1,4 +1,5 @@
 import { CfnOutput, Duration, Stack, Token } from 'aws-cdk-lib';
+import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
@@ -9,6 +10,7 @@ import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
 import { checkLockName } from './checks';
 import { addExclusiveRun, grantNestedRun, LockFunctions } from './exclusive-run-machine';
+import { addDashboard } from './dashboard';
 import { addFunction, CommonFunctionOptions } from './functions';
 import { addLockTable } from './lock-table';
 import { checkProps, LockstepProps, LogLevel } from './lockstep-props';
@@ -39,6 +41,8 @@ export class Lockstep extends Construct {
   public readonly operateFunction: lambda.Function;
   /** The same code as operate, with the acts that read and a role that cannot write. */
   public readonly viewFunction: lambda.Function;
+  /** The dashboard with the page of all locks. */
+  public readonly dashboard: cloudwatch.CfnDashboard;
   /** Events that could not be delivered to the reaper. */
   public readonly recoveryDeadLetters: sqs.Queue;
   /** Runs a task or a workflow that the props name under a lock. */
@@ -84,8 +88,10 @@ export class Lockstep extends Construct {
       [items, this.statements.readDue(this.table)], Duration.seconds(60));
     this.operateFunction = lockFunction('Operate', 'operate', 'Pauses, resumes and shows locks, and evicts holders and waiters',
       this.statements.operate(this.table), Duration.seconds(60));
-    this.viewFunction = this.functionAdder({ ...this.lockEnvironment(), LOCKSTEP_READ_ONLY: 'true' })('View', 'view',
+    const pages = { LOCKSTEP_READ_ONLY: 'true', LOCKSTEP_OPERATE_FUNCTION: this.operateFunction.functionArn };
+    this.viewFunction = this.functionAdder({ ...this.lockEnvironment(), ...pages })('View', 'view',
       'Lists and shows locks and their history', this.statements.view(this.table), Duration.seconds(30), 'operate');
+    this.dashboard = addDashboard(this, this.viewFunction);
     this.checkRunningExecutionsFunction = this.functionAdder({})('CheckRunningExecutions', 'check-running-executions',
       'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])]);
 
@@ -178,7 +184,7 @@ export class Lockstep extends Construct {
   private operatorStatements(...invoked: lambda.IFunction[]): iam.PolicyStatement[] {
     const all = [this.acquireLockFunction, this.heartbeatFunction, this.releaseLockFunction, this.checkRunningExecutionsFunction,
       this.reaperFunction, this.operateFunction, this.viewFunction];
-    return [this.statements.invoke(...invoked), ...this.statements.diagnose(all, this.recoveryDeadLetters)];
+    return [this.statements.invoke(...invoked), ...this.statements.diagnose(all, this.recoveryDeadLetters, this.dashboard.ref)];
   }
 
   private grantInvoke(grantee: iam.IGrantable, ...targets: lambda.IFunction[]): iam.Grant {
@@ -291,6 +297,7 @@ export class Lockstep extends Construct {
       ReaperFunctionArn: this.reaperFunction.functionArn,
       OperateFunctionArn: this.operateFunction.functionArn,
       ViewFunctionArn: this.viewFunction.functionArn,
+      DashboardName: this.dashboard.ref,
       RecoveryDeadLettersUrl: this.recoveryDeadLetters.queueUrl,
       ExclusiveRunStateMachineArn: this.exclusiveRun.stateMachineArn,
       TaskProtectionPolicyArn: this.taskProtectionPolicy.managedPolicyArn,

@@ -96,12 +96,13 @@ export class Statements {
     return allow(['lambda:InvokeFunction'], functions.map((one) => one.functionArn));
   }
 
-  /** How `lockstep` finds the functions, and what `lockstep doctor` checks. */
-  diagnose(functions: lambda.IFunction[], deadLetters: sqs.IQueue): iam.PolicyStatement[] {
+  /** How `lockstep` finds the functions, what `lockstep doctor` checks, and the dashboard. */
+  diagnose(functions: lambda.IFunction[], deadLetters: sqs.IQueue, dashboardName: string): iam.PolicyStatement[] {
     return [
       allow(['cloudformation:DescribeStacks'], [this.arn('cloudformation', 'stack', `${this.stack.stackName}/*`)]),
       allow(['lambda:GetFunctionConfiguration'], functions.map((one) => one.functionArn)),
       allow(['sqs:GetQueueAttributes'], [deadLetters.queueArn]),
+      allow(['cloudwatch:GetDashboard'], [this.stack.formatArn({ service: 'cloudwatch', region: '', resource: 'dashboard', resourceName: dashboardName })]),
     ];
   }
 

@@ -41,10 +41,12 @@ function ordered(value: Json): Json {
 
 /** `outdir` is where the CDK copies assets to; those of the tests hold the function's name. */
 function functionFacts(properties: Json, globals: Json, outdir: string): Json {
-  const { CodeUri, Code, ...own } = { ...globals, ...properties };
+  const { CodeUri, Code, Tags, ...own } = { ...globals, ...properties };
+  // SAM has a map, CloudFormation a list.
+  const tags = Array.isArray(Tags) ? Object.fromEntries(Tags.map((tag: Json) => [tag.Key, tag.Value])) : Tags ?? {};
   const variables = { ...globals.Environment?.Variables, ...properties.Environment?.Variables };
   const built = CodeUri ? /([a-z-]+)\/bootstrap\.zip$/.exec(CodeUri)![1] : fs.readFileSync(path.join(outdir, `asset.${Code.S3Key}`), 'utf8');
-  return { ...own, Environment: { Variables: variables }, built };
+  return { ...own, Environment: { Variables: variables }, tags, built };
 }
 
 function machineFacts(properties: Json, outdir: string): Json {
@@ -105,6 +107,8 @@ export function facts(resources: { [name: string]: Json }, globals: Json = {}, o
         put('queuePolicies', Properties.Queues[0], permissions(Properties.PolicyDocument.Statement)); break;
       case 'AWS::Lambda::Permission': put('permissions', Properties.SourceArn, permissionFacts(Properties)); grants++; break;
       case 'AWS::Events::Rule': put('rules', name, ruleFacts(Properties)); break;
+      case 'AWS::CloudWatch::Dashboard':
+        put('dashboards', name, { ...Properties, DashboardBody: JSON.parse(Properties.DashboardBody) }); break;
       default: put(Type, name, { ...Properties, DeletionPolicy });
     }
   }

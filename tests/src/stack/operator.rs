@@ -21,6 +21,7 @@ impl Stack {
             metrics_per_lock: false,
             event_bus: "default".into(),
             read_only: false,
+            operate_function: None,
         };
         lockstep::aws::deps(&sdk, &config)
     }

@@ -1,0 +1,165 @@
+//! view and operate as the functions behind a CloudWatch custom widget: pages in place of JSON.
+//!
+//! view shows pages and changes nothing. A button of a page calls operate with the permission of the viewer;
+//! operate shows the lock after the act, and the pages behind it, until the widget is refreshed.
+
+use super::operate;
+use super::{Deps, Ports};
+use crate::contract::{
+    ActResponse, CheckedAct, CheckedHistory, CheckedPage, HistoryEntry, HistoryScope, PageRequest,
+    ShowResponse, Surface,
+};
+use crate::domain::{LockKey, Timestamp};
+use crate::error::Error;
+use crate::store::LockIndex;
+use crate::widget::{self, DESCRIPTION, Frame, LockPage, Notice};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The runs of a lock that its page shows.
+const PAGE_RUNS: usize = 30;
+
+/// The functions that pages call, by their ARNs.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoints<'a> {
+    /// The function that handles this event, which shows further pages too.
+    pub own: &'a str,
+    /// operate; without it, pages have no buttons that change anything.
+    pub operate: Option<&'a str>,
+}
+
+/// What view and operate return.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Reply {
+    /// HTML, or Markdown of the description.
+    Page(String),
+    /// The response to an act.
+    Act(Box<ActResponse>),
+}
+
+/// Handles the JSON `event`, which came to `surface`: a request of a custom widget with a page, another as
+/// [`operate::handle`]. A page also shows why its own request was refused.
+///
+/// # Errors
+/// As [`operate::handle`], for an event that is not of a widget.
+pub async fn handle<P: Ports>(
+    deps: &Deps<P>,
+    surface: Surface,
+    endpoints: Endpoints<'_>,
+    event: Value,
+) -> Result<Reply, Error>
+where
+    P::Store: LockIndex,
+{
+    if PageRequest::describes(&event) {
+        return Ok(Reply::Page(DESCRIPTION.to_owned()));
+    }
+    let Some(request) = PageRequest::of(&event) else {
+        let response = operate::handle(deps, surface, event).await?;
+        return Ok(Reply::Act(Box::new(response)));
+    };
+    let pages = Pages {
+        deps,
+        surface,
+        request: &request,
+        frame: Frame {
+            theme: request.theme(),
+            pages: Some(endpoints.own),
+            operate: endpoints.operate,
+            now: deps.now(),
+        },
+    };
+    Ok(Reply::Page(pages.answer().await))
+}
+
+/// One request of a widget.
+struct Pages<'a, P: Ports> {
+    deps: &'a Deps<P>,
+    surface: Surface,
+    request: &'a PageRequest,
+    frame: Frame<'a>,
+}
+
+impl<P: Ports> Pages<'_, P>
+where
+    P::Store: LockIndex,
+{
+    /// The page, or the page of the lock with the error, or the error alone.
+    async fn answer(&self) -> String {
+        let error = match self.requested().await {
+            Ok(page) => return page,
+            Err(error) => error,
+        };
+        let (name, message) = (error.name(), error.message());
+        tracing::warn!(event = "page_failed", error = %name, message);
+        let notices = [Notice::Problem {
+            name: name.to_string(),
+            message: message.to_owned(),
+        }];
+        // The page of a lock shows an error above the fields that it came from, to be corrected.
+        if let (true, Some(lock)) = (self.request.is_act(), self.request.lock())
+            && let Ok(page) = self.lock(&lock, &notices).await
+        {
+            return page;
+        }
+        widget::message(&self.frame, &notices)
+    }
+
+    async fn requested(&self) -> Result<String, Error> {
+        let now = self.frame.now;
+        match self.request.check(self.surface, self.deps.retention, now)? {
+            CheckedPage::List(list) => {
+                let listed = operate::run(self.deps, CheckedAct::List(list.clone())).await?;
+                Ok(match listed {
+                    ActResponse::List(found) => widget::list(&self.frame, &list, &found, &[]),
+                    _ => widget::message(&self.frame, &[]),
+                })
+            }
+            CheckedPage::Lock(lock) => self.lock(&lock, &[]).await,
+            CheckedPage::Act(lock, act) => {
+                let response = operate::run(self.deps, act).await?;
+                let done = Notice::Done(widget::done(&lock, &response));
+                let notices = [done];
+                // What was done stays done, although the lock cannot be shown now.
+                let page = self.lock(&lock, &notices).await;
+                Ok(page.unwrap_or_else(|_| widget::message(&self.frame, &notices)))
+            }
+        }
+    }
+
+    async fn lock(&self, lock: &LockKey, notices: &[Notice]) -> Result<String, Error> {
+        let shown = operate::run(self.deps, CheckedAct::Show(lock.clone())).await?;
+        let ActResponse::Show(shown) = shown else {
+            return Ok(widget::message(&self.frame, notices));
+        };
+        let last = self.history(lock, &shown).await?;
+        let page = LockPage {
+            lock: &shown,
+            last: &last,
+            notices,
+            actor: self.request.form("actor"),
+            note: self.request.form("note"),
+        };
+        Ok(widget::lock(&self.frame, &page))
+    }
+
+    async fn history(
+        &self,
+        lock: &LockKey,
+        shown: &ShowResponse,
+    ) -> Result<Vec<HistoryEntry>, Error> {
+        let history = CheckedHistory {
+            scope: HistoryScope::Lock(lock.clone()),
+            from: Timestamp::default(),
+            to: Timestamp::MAX,
+            limit: PAGE_RUNS,
+            after: None,
+        };
+        let history = operate::run(self.deps, CheckedAct::History(history)).await?;
+        Ok(match history {
+            ActResponse::History(history) => history.entries,
+            _ => shown.last.clone(),
+        })
+    }
+}

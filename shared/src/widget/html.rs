@@ -1,0 +1,165 @@
+//! Writes HTML. Text and values of attributes are escaped; names of elements and attributes are part of the
+//! program.
+
+use serde_json::Value;
+
+/// HTML in the making.
+#[derive(Debug, Default)]
+pub(super) struct Html {
+    body: String,
+    style: String,
+}
+
+/// Names and values of attributes.
+pub(super) type Attributes<'a> = &'a [(&'static str, &'a str)];
+
+/// A link or a button that calls a function and shows what it returns in place of the page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Action<'a> {
+    /// Its text.
+    pub(super) label: &'a str,
+    /// Its class: `link`, or one of the console's buttons.
+    pub(super) class: &'a str,
+    /// ARN of the function.
+    pub(super) endpoint: &'a str,
+    /// The event, to which CloudWatch adds `widgetContext`.
+    pub(super) body: &'a Value,
+    /// The question that the console asks before the call.
+    pub(super) confirmation: Option<&'a str>,
+}
+
+impl Html {
+    /// Adds rules to the page's only style element.
+    pub(super) fn style(&mut self, rules: &'static str) {
+        self.style.push_str(rules);
+    }
+
+    /// The finished page.
+    pub(super) fn finish(self) -> String {
+        format!("<style>{}</style>{}", self.style, self.body)
+    }
+
+    /// Adds text.
+    pub(super) fn text(&mut self, text: &str) {
+        escape(text, &mut self.body);
+    }
+
+    /// Adds an element that has no end tag, or no content.
+    pub(super) fn void(&mut self, tag: &'static str, attributes: Attributes<'_>) {
+        self.body.push('<');
+        self.body.push_str(tag);
+        for (name, value) in attributes {
+            self.body.push(' ');
+            self.body.push_str(name);
+            self.body.push_str("=\"");
+            escape(value, &mut self.body);
+            self.body.push('"');
+        }
+        self.body.push('>');
+    }
+
+    /// Adds an element with what `content` writes.
+    pub(super) fn element(
+        &mut self,
+        tag: &'static str,
+        attributes: Attributes<'_>,
+        content: impl FnOnce(&mut Self),
+    ) {
+        self.void(tag, attributes);
+        content(self);
+        self.body.push_str("</");
+        self.body.push_str(tag);
+        self.body.push('>');
+    }
+
+    /// Adds an element with text.
+    pub(super) fn line(&mut self, tag: &'static str, attributes: Attributes<'_>, text: &str) {
+        self.element(tag, attributes, |html| html.text(text));
+    }
+
+    /// Adds a link or a button, and the `cwdb-action` that belongs to the element before it.
+    pub(super) fn action(&mut self, action: &Action<'_>) {
+        self.line("a", &[("class", action.class)], action.label);
+        let mut attributes = vec![
+            ("action", "call"),
+            ("display", "widget"),
+            ("endpoint", action.endpoint),
+        ];
+        attributes.extend(action.confirmation.map(|text| ("confirmation", text)));
+        self.element("cwdb-action", &attributes, |html| html.json(action.body));
+    }
+
+    /// Adds JSON. What HTML would read as markup is escaped as JSON does it, so that the text is the same
+    /// whether the console reads the element as text or as markup.
+    fn json(&mut self, value: &Value) {
+        for character in value.to_string().chars() {
+            match character {
+                '<' => self.body.push_str("\\u003c"),
+                '>' => self.body.push_str("\\u003e"),
+                '&' => self.body.push_str("\\u0026"),
+                other => self.body.push(other),
+            }
+        }
+    }
+}
+
+/// Escapes text for elements and for attributes in double quotes
+/// (<https://html.spec.whatwg.org/multipage/parsing.html>). Control characters become U+FFFD, as a parser
+/// would make of some of them.
+fn escape(text: &str, out: &mut String) {
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            control if control.is_control() => out.push(char::REPLACEMENT_CHARACTER),
+            other => out.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_text_becomes_markup() {
+        let hostile = r#"<script>alert("1")</script>&amp;' onclick=x"#;
+        let mut html = Html::default();
+
+        html.line("td", &[("title", hostile)], hostile);
+
+        let escaped = "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;amp;&#39; onclick=x";
+        let expected = format!(r#"<style></style><td title="{escaped}">{escaped}</td>"#);
+        assert_eq!(html.finish(), expected);
+    }
+
+    #[test]
+    fn the_body_of_an_action_is_json_without_markup() {
+        let body = json!({ "holder": "a</cwdb-action><script>&quot;" });
+        let mut html = Html::default();
+
+        html.action(&Action {
+            label: "Evict",
+            class: "btn",
+            endpoint: "arn",
+            body: &body,
+            confirmation: Some("Evict \"a\"?"),
+        });
+
+        let html = html.finish();
+        assert_eq!(html.matches("</cwdb-action>").count(), 1, "{html}");
+        assert!(
+            html.contains("confirmation=\"Evict &quot;a&quot;?\""),
+            "{html}"
+        );
+        let (_, rest) = html.split_once("?\">").unwrap();
+        let text = rest.strip_suffix("</cwdb-action>").unwrap();
+        assert!(!text.contains(['<', '>', '&']), "{text}");
+        let read: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(read, body);
+    }
+}

@@ -1,0 +1,68 @@
+//! The table of the latest runs and acts of a lock.
+
+use super::html::Html;
+use super::lock::headings;
+use super::text::{length, short, time};
+use crate::contract::HistoryEntry;
+
+pub(super) fn show(html: &mut Html, last: &[HistoryEntry]) {
+    if last.is_empty() {
+        return;
+    }
+    html.line("h3", &[], "Latest runs and acts");
+    html.element("table", &[], |html| {
+        let titles = ["Outcome", "Who", "From (UTC)", "To (UTC)", "Took", "Why"];
+        headings(html, &titles);
+        for entry in last {
+            html.element("tr", &[], |html| row(html, entry));
+        }
+    });
+}
+
+fn row(html: &mut Html, entry: &HistoryEntry) {
+    let (outcome, who, from, to, took, why) = match entry {
+        HistoryEntry::Run {
+            holder,
+            since,
+            at,
+            outcome,
+            held_seconds,
+            evidence,
+            exit_code,
+            reason,
+            ..
+        } => {
+            let exit = exit_code.map(|code| format!("exit code {code}"));
+            let parts = [exit, reason.clone(), evidence.clone()];
+            let why: Vec<_> = parts.into_iter().flatten().collect();
+            let took = length(*held_seconds);
+            (
+                *outcome,
+                holder,
+                time(since),
+                time(at),
+                took,
+                why.join(", "),
+            )
+        }
+        HistoryEntry::Act {
+            actor,
+            at,
+            outcome,
+            note,
+            ..
+        } => {
+            let why = note.clone().unwrap_or_default();
+            (*outcome, actor, String::new(), time(at), String::new(), why)
+        }
+    };
+    html.element("td", &[], |html| {
+        let class = format!("state {outcome}");
+        html.line("span", &[("class", &class)], outcome);
+    });
+    html.line("td", &[("title", who)], short(who));
+    html.line("td", &[("class", "fixed")], &from);
+    html.line("td", &[("class", "fixed")], &to);
+    html.line("td", &[("class", "fixed")], &took);
+    html.line("td", &[], &why);
+}

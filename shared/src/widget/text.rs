@@ -1,0 +1,125 @@
+//! Words of the pages.
+
+use crate::contract::{ActResponse, LockState, ModeResponse};
+use crate::domain::LockKey;
+
+/// What the console shows about the widget, in Markdown. The first YAML block fills its parameters:
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/add_custom_widget_dashboard_about.html>
+pub const DESCRIPTION: &str = "\
+## Locks of Lockstep
+
+Shows all locks: state, holders, queue, and the history of each lock. Shows nothing of task tokens or of the
+input of executions. Nothing here changes a lock, except the buttons *Pause*, *Resume* and *Evict*: they call the
+function operate, which the viewer must be allowed to invoke.
+
+### Parameters
+
+``` yaml
+page: list        # or lock, with the field lock
+prefix: ''        # only locks whose name begins so
+state: ''         # idle, held, waiting, paused, frozen or unreadable
+limit: 100        # locks on a page, 1 to 500
+```
+";
+
+/// The states of locks, each with its word.
+pub(super) const STATES: [(LockState, &str); 6] = [
+    (LockState::Held, "held"),
+    (LockState::Waiting, "waiting"),
+    (LockState::Paused, "paused"),
+    (LockState::Frozen, "frozen"),
+    (LockState::Idle, "idle"),
+    (LockState::Unreadable, "unreadable"),
+];
+
+/// The word for a state.
+pub(super) fn state(state: LockState) -> &'static str {
+    let found = STATES.iter().find(|(one, _)| *one == state);
+    found.map_or("unknown", |(_, word)| word)
+}
+
+/// One sentence on what an act has done to `lock`.
+#[must_use]
+pub fn done(lock: &LockKey, response: &ActResponse) -> String {
+    match response {
+        ActResponse::Pause(mode) if changed(mode) => {
+            format!("Lock {lock} is paused. It grants no permit until it is resumed.")
+        }
+        ActResponse::Pause(_) => format!("Lock {lock} was paused already."),
+        ActResponse::Resume(mode) if changed(mode) => format!("Lock {lock} is open."),
+        ActResponse::Resume(_) => format!("Lock {lock} was open already."),
+        ActResponse::Evict(evict) | ActResponse::DropWaiter(evict) => evict.message.clone(),
+        ActResponse::ClearRest(clear) | ActResponse::Forget(clear) => clear.message.clone(),
+        ActResponse::List(_) | ActResponse::Show(_) | ActResponse::History(_) => String::new(),
+    }
+}
+
+fn changed(mode: &ModeResponse) -> bool {
+    mode.done > 0
+}
+
+/// An RFC 3339 time without its fraction and zone, which is always UTC.
+pub(super) fn time(rfc3339: &str) -> String {
+    let seconds = rfc3339.get(..19).unwrap_or(rfc3339);
+    seconds.replacen('T', " ", 1)
+}
+
+/// The part of a holder that tells it from others: an ARN without partition, service, region and account.
+pub(super) fn short(holder: &str) -> &str {
+    if !holder.starts_with("arn:") {
+        return holder;
+    }
+    let resource = holder.splitn(6, ':').nth(5).unwrap_or(holder);
+    let parts = ["execution:", "task/"];
+    let named = parts.iter().find_map(|part| resource.strip_prefix(part));
+    named.unwrap_or(resource)
+}
+
+/// A length of time in the two largest units that it has.
+pub(super) fn length(seconds: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a run takes no thousand years"
+    )]
+    let whole = seconds.max(0.0) as u64;
+    match whole {
+        0..60 => format!("{seconds:.1} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        3600..86_400 => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_short_and_a_time_has_seconds() {
+        let execution = "arn:aws:states:eu-west-1:123456789012:execution:report:a";
+        let task = "arn:aws:ecs:eu-west-1:123456789012:task/batch/0a1b#0a1b-4711/job";
+        for (holder, expected) in [
+            (execution, "report:a"),
+            (task, "batch/0a1b#0a1b-4711/job"),
+            ("a", "a"),
+            ("arn:x", "arn:x"),
+        ] {
+            assert_eq!(short(holder), expected);
+        }
+        assert_eq!(time("2026-03-01T06:00:00.123Z"), "2026-03-01 06:00:00");
+        assert_eq!(time("2026"), "2026");
+    }
+
+    #[test]
+    fn a_length_has_its_two_largest_units() {
+        for (seconds, expected) in [
+            (0.25, "0.2 s"),
+            (61.0, "1 min 1 s"),
+            (7260.0, "2 h 1 min"),
+            (90_000.0, "1 d 1 h"),
+        ] {
+            assert_eq!(length(seconds), expected);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! view behind a CloudWatch custom widget: its pages, and what a page may contain.
+
+use crate::functions::{Functions, key};
+use crate::markup::{Element, assert_harmless, parsed};
+use crate::operate::act;
+use crate::scene::{ask, audit_note, execution, waiting};
+use lockstep::contract::Surface;
+use lockstep::domain::{Command, Mode};
+use lockstep::service::widget::{self, Endpoints, Reply};
+use serde_json::{Value, json};
+
+pub(crate) const VIEW: &str = "arn:aws:lambda:eu-west-1:123456789012:function:lockstep-view";
+pub(crate) const OPERATE: &str = "arn:aws:lambda:eu-west-1:123456789012:function:lockstep-operate";
+
+/// A note that is a script in a page that forgets to escape it.
+pub(crate) const SCRIPT: &str =
+    "<script>alert('1')</script><img src=x onerror=alert(1)>\"><iframe>";
+
+/// The event of a widget: `body`, the fields of the page's forms, and a context as CloudWatch sends it.
+pub(crate) fn event(body: &Value, form: Value) -> Value {
+    let mut event = body.clone();
+    event["widgetContext"] = json!({
+        "dashboardName": "lockstep-eu-west-1",
+        "widgetId": "widget-1",
+        "accountId": "123456789012",
+        "locale": "en",
+        "timezone": { "label": "UTC", "offsetISO": "+00:00", "offsetInMinutes": 0 },
+        "period": 300,
+        "isAutoPeriod": true,
+        "timeRange": { "mode": "relative", "start": 1, "end": 2, "relativeStart": 1 },
+        "theme": "light",
+        "linkCharts": true,
+        "title": "Locks",
+        "forms": { "all": form },
+        "params": {},
+        "width": 588,
+        "height": 369,
+    });
+    event
+}
+
+impl Functions {
+    pub(crate) async fn page_with(
+        &self,
+        surface: Surface,
+        operate: Option<&str>,
+        event: Value,
+    ) -> String {
+        let own = match surface {
+            Surface::View => VIEW,
+            Surface::Operate => OPERATE,
+        };
+        let endpoints = Endpoints { own, operate };
+        let deps = self.deps_on(&self.store);
+        let reply = widget::handle(&deps, surface, endpoints, event).await;
+        let Ok(Reply::Page(page)) = reply else {
+            panic!("no page: {reply:?}")
+        };
+        assert_harmless(&page);
+        page
+    }
+
+    /// What view shows.
+    pub(crate) async fn page(&self, body: Value) -> String {
+        let event = event(&body, json!({}));
+        self.page_with(Surface::View, Some(OPERATE), event).await
+    }
+
+    /// What operate shows after a button was clicked, with the fields of the form.
+    pub(crate) async fn click(&self, body: &Value, form: Value) -> String {
+        let event = event(body, form);
+        self.page_with(Surface::Operate, Some(OPERATE), event).await
+    }
+}
+
+/// What an operator types into the form.
+pub(crate) fn signed(note: &str) -> Value {
+    json!({ "actor": "jo@example.com", "note": note })
+}
+
+/// The body of each action of a page, by the text of the element before it.
+fn actions(page: &str) -> Vec<(String, String, Value)> {
+    let elements = parsed(page);
+    let pairs = elements.windows(2);
+    let actions = pairs.filter(|pair| pair[1].name == "cwdb-action");
+    let found = actions.map(|pair| {
+        let endpoint = pair[1].attribute("endpoint").expect("an endpoint");
+        let body = serde_json::from_str(&pair[1].text).expect("a body is JSON");
+        (pair[0].text.clone(), endpoint.to_owned(), body)
+    });
+    found.collect()
+}
+
+/// The body of the button called so.
+pub(crate) fn button(page: &str, label: &str) -> Value {
+    let found = actions(page).into_iter().find(|(text, ..)| text == label);
+    found.unwrap_or_else(|| panic!("no {label} in {page}")).2
+}
+
+pub(crate) fn texts(page: &str) -> Vec<String> {
+    let elements = parsed(page).into_iter();
+    elements.map(|Element { text, .. }| text).collect()
+}
+
+/// The one problem that a page shows.
+#[track_caller]
+pub(crate) fn problem(page: &str) -> String {
+    let elements = parsed(page).into_iter();
+    let mut problems = elements.filter(|one| one.attribute("class") == Some("notice problem"));
+    let problem = problems.next().expect("a problem");
+    assert!(problems.next().is_none(), "more than one: {page}");
+    problem.text
+}
+
+/// A lock that is held, with a queue, runs of before, and `note` as the note of a pause.
+async fn busy_lock(functions: &Functions, note: &str) {
+    functions.start(&["a", "b", "c"]);
+    let first = functions.granted_with(ask("a")).await;
+    functions.wait(30);
+    functions.succeed(&first).await;
+    functions.granted_with(ask("b")).await;
+    functions.acquire(waiting("c", "SECRET-c")).await.unwrap();
+    let pause = Command::Pause(audit_note(note), None);
+    functions.command("nightly", pause).await;
+    functions.wait(5);
+}
+
+#[tokio::test]
+async fn the_list_shows_locks_and_leads_to_each() {
+    let functions = Functions::new();
+    busy_lock(&functions, "upgrade").await;
+    functions.granted("s/held", "b").await;
+
+    let page = functions.page(json!({})).await;
+
+    let texts = texts(&page);
+    for text in [
+        "nightly",
+        "paused",
+        "upgrade (by ops@example.com)",
+        "report:b",
+        "s/held",
+        "held",
+    ] {
+        assert!(texts.iter().any(|one| one == text), "{text}: {texts:?}");
+    }
+    assert_eq!(
+        button(&page, "s/held"),
+        json!({ "page": "lock", "lock": "s/held" })
+    );
+    let calls = actions(&page);
+    assert!(
+        calls.iter().all(|(_, endpoint, _)| endpoint == VIEW),
+        "{calls:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_list_is_filtered_by_the_form_and_goes_on_behind_a_page() {
+    let functions = Functions::new();
+    for number in 0..7 {
+        functions.granted(&format!("s/{number}"), "a").await;
+    }
+    functions.granted("t/other", "a").await;
+    let shown = |page: &str| {
+        let names = actions(page).into_iter().map(|(text, ..)| text);
+        names.filter(|name| name.contains('/')).collect::<Vec<_>>()
+    };
+
+    let form = json!({ "namePrefix": " s/ ", "state": "held", "limit": "5" });
+    let first = event(&json!({ "page": "list" }), form);
+    let first = functions.page_with(Surface::View, None, first).await;
+    let next = event(&button(&first, "Next"), json!({ "namePrefix": "t/" }));
+    let second = functions.page_with(Surface::View, None, next).await;
+
+    assert_eq!(shown(&first), ["s/0", "s/1", "s/2", "s/3", "s/4"]);
+    assert_eq!(shown(&second), ["s/5", "s/6"]);
+    assert!(!second.contains(">Next<"), "{second}");
+    let prefix = parsed(&first)
+        .into_iter()
+        .find(|one| one.attribute("name") == Some("namePrefix"));
+    assert_eq!(prefix.unwrap().attribute("value"), Some("s/"));
+}
+
+#[tokio::test]
+async fn the_page_of_a_lock_shows_holders_waiters_runs_and_a_timeline() {
+    let functions = Functions::new();
+    busy_lock(&functions, "upgrade").await;
+
+    let page = functions
+        .page(json!({ "page": "lock", "lock": "nightly" }))
+        .await;
+
+    let shown = functions
+        .view(json!({ "act": "show", "lock": "nightly" }))
+        .await
+        .unwrap();
+    let texts = texts(&page);
+    let frees = shown["frees"].as_str().unwrap();
+    for text in [
+        frees,
+        "report:b",
+        "execution RUNNING",
+        "report:c",
+        "succeeded",
+        "30.0 s",
+        "paused",
+    ] {
+        assert!(texts.iter().any(|one| one == text), "{text}: {texts:?}");
+    }
+    let bars = parsed(&page).into_iter().filter(|one| one.name == "rect");
+    let bars: Vec<_> = bars
+        .filter_map(|one| one.attribute("class").map(str::to_owned))
+        .collect();
+    assert_eq!(bars, ["ground", "succeeded", "held"]);
+    let body = json!({ "act": "evict", "lock": "nightly", "holder": execution("b") });
+    assert_eq!(button(&page, "Evict"), body);
+    for (label, endpoint, _) in actions(&page) {
+        let expected = if label == "All locks" { VIEW } else { OPERATE };
+        assert_eq!(endpoint, expected, "{label}");
+    }
+    assert!(!page.contains("SECRET"), "{page}");
+}
+
+#[tokio::test]
+async fn without_the_arn_of_operate_pages_have_no_buttons_that_write() {
+    let functions = Functions::new();
+    busy_lock(&functions, "upgrade").await;
+    let event = event(&json!({ "page": "lock", "lock": "nightly" }), json!({}));
+
+    let page = functions.page_with(Surface::View, None, event).await;
+
+    let labels: Vec<_> = actions(&page).into_iter().map(|(text, ..)| text).collect();
+    assert_eq!(labels, ["All locks"]);
+}
+
+#[tokio::test]
+async fn hostile_text_shows_as_text_on_every_page_in_both_themes() {
+    let functions = Functions::new();
+    busy_lock(&functions, SCRIPT).await;
+    let mut record = functions.record("nightly").await.unwrap();
+    for lease in record.holders.values_mut() {
+        lease.progress = Some(SCRIPT.into());
+    }
+    functions.store.put(key("nightly"), record);
+    functions
+        .granted("s/frozen", "<b>onclick=x</b>&quot;")
+        .await;
+    let mut frozen = functions.record("s/frozen").await.unwrap();
+    frozen.mode = Mode::Frozen {
+        note: SCRIPT.into(),
+    };
+    functions.store.put(key("s/frozen"), frozen);
+
+    for theme in ["light", "dark", "<style>"] {
+        for body in [
+            json!({}),
+            json!({ "page": "lock", "lock": "nightly" }),
+            json!({ "page": "lock", "lock": "s/frozen" }),
+        ] {
+            let mut event = event(&body, json!({}));
+            event["widgetContext"]["theme"] = json!(theme);
+            let page = functions
+                .page_with(Surface::View, Some(OPERATE), event)
+                .await;
+            let shown = texts(&page).iter().any(|text| text.contains(SCRIPT));
+            assert!(shown, "{theme} {body}: {page}");
+            let dark = page.contains("#0f1b2a");
+            assert_eq!(dark, theme == "dark");
+        }
+    }
+}
+
+#[tokio::test]
+async fn describe_returns_markdown_and_json_requests_get_json() {
+    let functions = Functions::new();
+    let deps = functions.deps_on(&functions.store);
+    let endpoints = Endpoints {
+        own: VIEW,
+        operate: None,
+    };
+    for (request, is_page) in [
+        (json!({ "describe": true }), true),
+        (json!({ "act": "list" }), false),
+        (act("pause", json!({ "lock": "nightly" })), false),
+    ] {
+        let reply = widget::handle(&deps, Surface::Operate, endpoints, request)
+            .await
+            .unwrap();
+        let reply = serde_json::to_value(reply).unwrap();
+        assert_eq!(reply.is_string(), is_page, "{reply}");
+        let described = reply.as_str().is_none_or(|text| text.contains("``` yaml"));
+        assert!(described, "{reply}");
+    }
+}

@@ -1,0 +1,201 @@
+//! The buttons of the pages: what a click does, and what a bad request shows.
+
+use crate::faulty::Faulty;
+use crate::functions::{Functions, key};
+use crate::markup::{assert_harmless, parsed};
+use crate::operate::is_paused;
+use crate::widget::{OPERATE, SCRIPT, button, event, problem, signed, texts};
+use lockstep::contract::{EventKind, Surface};
+use lockstep::service::widget::{self, Endpoints, Reply};
+use lockstep::store::memory::LockItems;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn a_click_pauses_resumes_and_evicts_with_name_and_note_of_the_form() {
+    let functions = Functions::new();
+    functions.granted("nightly", "a").await;
+    let page = functions
+        .page(json!({ "page": "lock", "lock": "nightly" }))
+        .await;
+
+    let paused = functions
+        .click(&button(&page, "Pause"), signed("upgrade"))
+        .await;
+    let resumed = functions
+        .click(&button(&paused, "Resume"), signed("done"))
+        .await;
+    let refused = functions
+        .click(&button(&resumed, "Evict"), signed("hangs"))
+        .await;
+    let forced = functions
+        .click(&button(&refused, "Stop and evict"), signed("hangs"))
+        .await;
+
+    assert!(
+        texts(&paused)
+            .iter()
+            .any(|text| text.contains("Lock nightly is paused"))
+    );
+    assert!(
+        texts(&resumed)
+            .iter()
+            .any(|text| text == "Lock nightly is open.")
+    );
+    let alive = problem(&refused);
+    assert!(alive.starts_with("Lockstep.LockHeld"), "{alive}");
+    assert!(
+        !parsed(&forced)
+            .iter()
+            .any(|one| one.attribute("class") == Some("notice problem"))
+    );
+    assert_eq!(
+        functions.event(EventKind::LockPaused).reason,
+        "upgrade (by jo@example.com)"
+    );
+    assert_eq!(
+        functions.event(EventKind::LockResumed).reason,
+        "done (by jo@example.com)"
+    );
+    let record = functions.record("nightly").await.unwrap();
+    let evicted = record.holders.values().all(|lease| lease.ending.is_some());
+    assert!(evicted, "{record:?}");
+}
+
+#[tokio::test]
+async fn view_changes_nothing_whatever_a_page_asks_for() {
+    let functions = Functions::new();
+    functions.granted("nightly", "a").await;
+    for body in [
+        json!({ "act": "pause", "lock": "nightly" }),
+        json!({ "act": "evict", "lock": "nightly", "holder": "a", "force": true }),
+    ] {
+        let event = event(&body, signed("upgrade"));
+        let page = functions
+            .page_with(Surface::View, Some(OPERATE), event)
+            .await;
+        let problem = problem(&page);
+        assert!(problem.contains("view only reads"), "{problem}");
+    }
+    assert!(!is_paused(&functions, "nightly").await);
+    assert_eq!(functions.holders("nightly").await, ["a"]);
+}
+
+/// A bad request: its body, the fields of the form, and what its error has to say.
+type Bad<'a> = (Value, Value, &'a str);
+
+/// Checks that each of `cases` shows one error, and leaves no trace in the table.
+async fn assert_refused(cases: Vec<Bad<'_>>) {
+    let functions = Functions::new();
+    functions.granted("nightly", "a").await;
+    let before = functions.store.items(&key("nightly"));
+    for (body, form, expected) in cases {
+        let page = functions.click(&body, form).await;
+        let problem = problem(&page);
+        assert!(problem.starts_with("Lockstep.InvalidRequest"), "{problem}");
+        assert!(problem.contains(expected), "{expected}: {problem}");
+    }
+    assert_eq!(functions.store.items(&key("nightly")), before);
+    assert_eq!(functions.store.items(&key("unused")), LockItems::default());
+}
+
+#[tokio::test]
+async fn a_bad_request_for_a_page_shows_one_error_with_field_value_and_rule() {
+    let page = |lock: &str| json!({ "page": "lock", "lock": lock });
+    let more = json!({ "page": "lock", "lock": "nightly", "more": 1 });
+    let cases = vec![
+        (
+            json!({ "page": "settings" }),
+            json!({}),
+            "page is \"settings\", but must be one of list, lock",
+        ),
+        (json!({ "page": 7 }), json!({}), "page is 7"),
+        (json!({ "page": "lock" }), json!({}), "lock is missing"),
+        (page("a b"), json!({}), "lock is \"a b\""),
+        (page(SCRIPT), json!({}), "lock is \"<script>"),
+        (page("unused"), json!({}), "acquired or paused before"),
+        (more, json!({}), "more is 1, but must be left out"),
+        (json!({}), json!({ "state": "busy" }), "state is \"busy\""),
+        (
+            json!({}),
+            json!({ "namePrefix": "a b" }),
+            "prefix is \"a b\"",
+        ),
+        (json!({}), json!({ "limit": "501" }), "limit is \"501\""),
+        (json!({ "next": "a b" }), json!({}), "next is \"a b\""),
+    ];
+    assert_refused(cases).await;
+}
+
+#[tokio::test]
+async fn a_bad_click_shows_one_error_and_writes_nothing() {
+    let pause = json!({ "act": "pause", "lock": "nightly" });
+    let evict = json!({ "act": "evict", "lock": "nightly", "holder": "b" });
+    let forget = json!({ "act": "forget", "lock": "nightly", "runKey": "k" });
+    let long = "x".repeat(501);
+    let unnamed = json!({ "actor": "Jo Doe", "note": "n" });
+    let cases = vec![
+        (pause.clone(), json!({}), "actor is \"\""),
+        (pause.clone(), signed(""), "note is \"\""),
+        (pause.clone(), signed(&long), "1 to 500 characters"),
+        (pause, unnamed, "actor is \"Jo Doe\""),
+        (
+            json!({ "act": "pause", "lock": "a b" }),
+            signed("n"),
+            "lock is \"a b\"",
+        ),
+        (
+            json!({ "act": "pause", "all": true }),
+            signed("n"),
+            "lock is missing",
+        ),
+        (forget, signed("n"), "one of pause, resume, evict"),
+        (evict, signed("n"), "a holder or a waiter"),
+    ];
+    assert_refused(cases).await;
+}
+
+#[tokio::test]
+async fn an_error_of_a_button_keeps_what_was_typed() {
+    let functions = Functions::new();
+    functions.granted("nightly", "a").await;
+    let form = json!({ "actor": "Jo \"<b>", "note": SCRIPT });
+
+    let page = functions
+        .click(&json!({ "act": "pause", "lock": "nightly" }), form)
+        .await;
+
+    let elements = parsed(&page);
+    let field = |name: &str| {
+        let field = elements
+            .iter()
+            .find(|one| one.attribute("name") == Some(name));
+        field
+            .and_then(|field| field.attribute("value"))
+            .map(str::to_owned)
+    };
+    assert_eq!(field("actor").as_deref(), Some("Jo \"<b>"));
+    assert_eq!(field("note").as_deref(), Some(SCRIPT));
+}
+
+#[tokio::test]
+async fn an_act_that_the_table_did_not_answer_says_so_above_the_lock() {
+    let functions = Functions::new();
+    functions.granted("nightly", "a").await;
+    let cut_off = Faulty::cut_off_after(&functions, 0);
+    let deps = functions.deps_on(&cut_off);
+    let endpoints = Endpoints {
+        own: OPERATE,
+        operate: Some(OPERATE),
+    };
+    let pause = json!({ "act": "pause", "lock": "nightly" });
+    let event = event(&pause, signed("upgrade"));
+
+    let reply = widget::handle(&deps, Surface::Operate, endpoints, event).await;
+
+    let Ok(Reply::Page(page)) = reply else {
+        panic!("{reply:?}")
+    };
+    assert_harmless(&page);
+    assert!(problem(&page).starts_with("Lockstep.Unavailable"), "{page}");
+    assert_eq!(button(&page, "Pause"), pause);
+}
