@@ -16,5 +16,8 @@ async fn main() -> Result<(), RuntimeError> {
         true => Surface::View,
         false => Surface::Operate,
     };
-    serve(|event| operate::handle(&deps, surface, event)).await
+    serve(Some(&deps.table), |event| {
+        operate::handle(&deps, surface, event)
+    })
+    .await
 }
