@@ -4,9 +4,11 @@ import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
+import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
+import { addAlarms, addAlarmTopic, addEventLog, AlarmOptions } from './alarms';
 import { checkLockName } from './checks';
 import { addExclusiveRun, grantNestedRun, LockFunctions } from './exclusive-run-machine';
 import { addFunction, CommonFunctionOptions } from './functions';
@@ -39,7 +41,11 @@ export class Lockstep extends Construct {
   public readonly operateFunction: lambda.Function;
   /** The same code as operate, with the acts that read and a role that cannot write. */
   public readonly viewFunction: lambda.Function;
-  /** Events that could not be delivered to the reaper. */
+  /** Receives the alarms, and the events that call for action. */
+  public readonly alarmTopic: sns.Topic;
+  /** All events of source `lockstep`. */
+  public readonly eventLogGroup: logs.LogGroup;
+  /** Events that could not be delivered to the reaper, and those that it failed on. */
   public readonly recoveryDeadLetters: sqs.Queue;
   /** Runs a task or a workflow that the props name under a lock. */
   public readonly exclusiveRun: sfn.StateMachine;
@@ -90,6 +96,12 @@ export class Lockstep extends Construct {
       'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])]);
 
     this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props.eventBus);
+    const alarmOptions = this.alarmOptions();
+    this.eventLogGroup = addEventLog(this, alarmOptions);
+    this.alarmTopic = addAlarmTopic(this, alarmOptions);
+    if (alarmOptions.alarms) {
+      addAlarms(this, alarmOptions, this.alarmTopic, this.eventLogGroup);
+    }
     this.exclusiveRun = this.addSharedRun();
     this.addFunctionPolicies();
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
@@ -172,6 +184,22 @@ export class Lockstep extends Construct {
   /** @internal */
   public get _logRetention(): logs.RetentionDays {
     return this.props.logRetention ?? logs.RetentionDays.ONE_MONTH;
+  }
+
+  private alarmOptions(): AlarmOptions {
+    const { alarms = true, alarmEmail, alarmKey, eventRetention = logs.RetentionDays.THREE_MONTHS } = this.props;
+    return {
+      stackName: this.prefix,
+      eventBus: this.props.eventBus,
+      eventRetention,
+      alarms,
+      email: alarmEmail,
+      key: alarmKey,
+      table: this.table,
+      reaper: this.reaperFunction,
+      deadLetters: this.recoveryDeadLetters,
+      lockFunctions: { AcquireLock: this.acquireLockFunction, Heartbeat: this.heartbeatFunction, ReleaseLock: this.releaseLockFunction },
+    };
   }
 
   /** As IFunction.grantInvoke, without the versions and aliases of the functions. */
@@ -298,6 +326,8 @@ export class Lockstep extends Construct {
       JobsPolicyArn: this.jobsPolicy.managedPolicyArn,
       OperatorPolicyArn: this.operatorPolicy.managedPolicyArn,
       ViewerPolicyArn: this.viewerPolicy.managedPolicyArn,
+      AlarmTopicArn: this.alarmTopic.topicArn,
+      EventLogGroupName: this.eventLogGroup.logGroupName,
     };
     for (const [name, value] of Object.entries(exported)) {
       new CfnOutput(this, `${name}Output`, { value, exportName: `${this.prefix}-${name}` });
