@@ -92,7 +92,7 @@ test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
 
 test-e2e: deployable ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/teams/prove && tests/cdk/prove'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/teams/prove && tests/cdk/prove && tests/alarms/prove'
 
 test-cli: deployable ## [6.5 min] the `lockstep` command: real processes, signals, containers, queues
 	tests/checks/with-stack --deploy $(AGAIN) --test cli $(WAITING)

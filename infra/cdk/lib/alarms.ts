@@ -3,22 +3,18 @@ import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
-import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { addEventMessages } from './alerts';
+import { LockstepProps } from './lockstep-props';
 
 /** What the alarms watch, and who receives them. */
 export interface AlarmOptions {
   readonly stackName: string;
-  readonly eventBus?: events.IEventBus;
-  readonly eventRetention: logs.RetentionDays;
-  readonly alarms: boolean;
-  readonly email?: string;
-  readonly key?: kms.IKey;
+  readonly props: LockstepProps;
   readonly table: dynamodb.Table;
   readonly reaper: lambda.Function;
   readonly deadLetters: sqs.Queue;
@@ -50,12 +46,24 @@ const EVENT_ALARMS: { [kind: string]: [string, string, string] } = {
   'Lockstep Queue Full': ['QueueFull', 'queue-full', 'A run could not wait because the queue of its lock was full.'],
 };
 
+/** Adds the log group of all events and the topic, and the alarms if the props have them. */
+export function addAlarms(scope: Construct, options: AlarmOptions): { topic: sns.Topic; eventLog: logs.LogGroup } {
+  const eventLog = addEventLog(scope, options);
+  const topic = addTopic(scope, options.props);
+  if (options.props.alarms ?? true) {
+    addEventMessages(scope, 'EventMessages', topic, options.props.eventBus);
+    addCounts(scope, options, eventLog);
+    addAlarmsTo(scope, options, topic);
+  }
+  return { topic, eventLog };
+}
+
 /** Adds the log group of all events. EventBridge needs a policy of the account for it, and takes no role. */
-export function addEventLog(scope: Construct, options: AlarmOptions): logs.LogGroup {
+function addEventLog(scope: Construct, options: AlarmOptions): logs.LogGroup {
   const stack = Stack.of(scope);
   const logGroup = new logs.LogGroup(scope, 'EventLogGroup', {
     logGroupName: `/aws/events/${options.stackName}`,
-    retention: options.eventRetention,
+    retention: options.props.eventRetention ?? logs.RetentionDays.THREE_MONTHS,
     removalPolicy: RemovalPolicy.DESTROY,
   });
   // Not targets.CloudWatchLogGroup: it makes the policy by a function of its own.
@@ -64,7 +72,7 @@ export function addEventLog(scope: Construct, options: AlarmOptions): logs.LogGr
   });
   const rule = new events.Rule(scope, 'EventLog', {
     description: 'Keeps every event of Lockstep in a log group',
-    eventBus: options.eventBus,
+    eventBus: options.props.eventBus,
     eventPattern: { source: ['lockstep'] },
     targets: [{ bind: () => ({ arn }) }],
   });
@@ -84,40 +92,42 @@ export function addEventLog(scope: Construct, options: AlarmOptions): logs.LogGr
 }
 
 /** Adds the topic of the alarms. It is there without alarms too, because its ARN is exported. */
-export function addAlarmTopic(scope: Construct, options: AlarmOptions): sns.Topic {
-  const topic = new sns.Topic(scope, 'AlarmTopic', { displayName: 'Lockstep', masterKey: options.key });
+function addTopic(scope: Construct, { alarmEmail, alarmKey }: LockstepProps): sns.Topic {
+  const topic = new sns.Topic(scope, 'AlarmTopic', { displayName: 'Lockstep', masterKey: alarmKey });
   const publish = (service: string, conditions?: { [operator: string]: object }) => topic.addToResourcePolicy(new iam.PolicyStatement({
     principals: [new iam.ServicePrincipal(service)], actions: ['sns:Publish'], resources: [topic.topicArn], conditions,
   }));
   // No condition: EventBridge publishes to no topic whose policy has one.
   publish('events.amazonaws.com');
   publish('cloudwatch.amazonaws.com', { StringEquals: { 'aws:SourceAccount': Stack.of(scope).account } });
-  if (options.email) {
-    new sns.CfnSubscription(scope, 'AlarmMails', { topicArn: topic.topicArn, protocol: 'email', endpoint: options.email });
+  if (alarmEmail) {
+    new sns.CfnSubscription(scope, 'AlarmMails', { topicArn: topic.topicArn, protocol: 'email', endpoint: alarmEmail });
   }
   return topic;
 }
 
-/** Adds what counts events and crashes, and the alarms. */
-export function addAlarms(scope: Construct, options: AlarmOptions, topic: sns.ITopic, eventLog: logs.ILogGroup): void {
-  addEventMessages(scope, 'EventMessages', topic, options.eventBus);
-  const namespace = `Lockstep/${options.stackName}`;
+/** Adds the metric filters that count events and crashes. */
+function addCounts(scope: Construct, { stackName, lockFunctions }: AlarmOptions, eventLog: logs.ILogGroup): void {
+  const metricNamespace = namespaceOf(stackName);
   const kinds = Object.keys(EVENT_ALARMS).map((kind) => `($.detail-type = "${kind}")`);
   new logs.CfnMetricFilter(scope, 'EventCounts', {
     logGroupName: eventLog.logGroupName,
     filterPattern: `{ ${kinds.join(' || ')} }`,
     metricTransformations: [
-      { metricNamespace: namespace, metricName: 'Events', metricValue: '1', dimensions: [{ key: 'kind', value: '$.detail-type' }] },
+      { metricNamespace, metricName: 'Events', metricValue: '1', dimensions: [{ key: 'kind', value: '$.detail-type' }] },
     ],
   });
-  for (const [id, one] of Object.entries(options.lockFunctions)) {
+  for (const [id, one] of Object.entries(lockFunctions)) {
     new logs.CfnMetricFilter(scope, `${id}CrashCounts`, {
       logGroupName: one.logGroup.logGroupName,
       filterPattern: '?"Task timed out after" ?"Runtime.ExitError" ?"panicked at"',
-      metricTransformations: [{ metricNamespace: namespace, metricName: 'Crashes', metricValue: '1' }],
+      metricTransformations: [{ metricNamespace, metricName: 'Crashes', metricValue: '1' }],
     });
   }
-  for (const { id, section, description, dimensions = {}, ...own } of watched(options, namespace)) {
+}
+
+function addAlarmsTo(scope: Construct, options: AlarmOptions, topic: sns.ITopic): void {
+  for (const { id, section, description, dimensions = {}, ...own } of watched(options)) {
     new cloudwatch.CfnAlarm(scope, id, {
       alarmDescription: `${description} docs/runbook.md#${section}`,
       dimensions: Object.keys(dimensions).length ? Object.entries(dimensions).map(([name, value]) => ({ name, value })) : undefined,
@@ -133,7 +143,13 @@ export function addAlarms(scope: Construct, options: AlarmOptions, topic: sns.IT
   }
 }
 
-function watched(options: AlarmOptions, namespace: string): Watched[] {
+/** Metrics of metric filters are in a namespace of the stack, as those of two stacks would otherwise be one. */
+function namespaceOf(stackName: string): string {
+  return `Lockstep/${stackName}`;
+}
+
+function watched(options: AlarmOptions): Watched[] {
+  const namespace = namespaceOf(options.stackName);
   const reaper = { namespace: 'AWS/Lambda', dimensions: { FunctionName: options.reaper.functionName } };
   const ofTable = { namespace: 'Lockstep', dimensions: { table: options.table.tableName } };
   const dynamo = { namespace: 'AWS/DynamoDB', section: 'table-throttled', threshold: 10 };

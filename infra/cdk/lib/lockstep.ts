@@ -8,7 +8,7 @@ import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
-import { addAlarms, addAlarmTopic, addEventLog, AlarmOptions } from './alarms';
+import { addAlarms } from './alarms';
 import { checkLockName } from './checks';
 import { addExclusiveRun, grantNestedRun, LockFunctions } from './exclusive-run-machine';
 import { addFunction, CommonFunctionOptions } from './functions';
@@ -96,12 +96,12 @@ export class Lockstep extends Construct {
       'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])]);
 
     this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props.eventBus);
-    const alarmOptions = this.alarmOptions();
-    this.eventLogGroup = addEventLog(this, alarmOptions);
-    this.alarmTopic = addAlarmTopic(this, alarmOptions);
-    if (alarmOptions.alarms) {
-      addAlarms(this, alarmOptions, this.alarmTopic, this.eventLogGroup);
-    }
+    const { topic, eventLog } = addAlarms(this, {
+      stackName: this.prefix, props, table: this.table, reaper: this.reaperFunction, deadLetters: this.recoveryDeadLetters,
+      lockFunctions: { AcquireLock: this.acquireLockFunction, Heartbeat: this.heartbeatFunction, ReleaseLock: this.releaseLockFunction },
+    });
+    this.alarmTopic = topic;
+    this.eventLogGroup = eventLog;
     this.exclusiveRun = this.addSharedRun();
     this.addFunctionPolicies();
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
@@ -184,22 +184,6 @@ export class Lockstep extends Construct {
   /** @internal */
   public get _logRetention(): logs.RetentionDays {
     return this.props.logRetention ?? logs.RetentionDays.ONE_MONTH;
-  }
-
-  private alarmOptions(): AlarmOptions {
-    const { alarms = true, alarmEmail, alarmKey, eventRetention = logs.RetentionDays.THREE_MONTHS } = this.props;
-    return {
-      stackName: this.prefix,
-      eventBus: this.props.eventBus,
-      eventRetention,
-      alarms,
-      email: alarmEmail,
-      key: alarmKey,
-      table: this.table,
-      reaper: this.reaperFunction,
-      deadLetters: this.recoveryDeadLetters,
-      lockFunctions: { AcquireLock: this.acquireLockFunction, Heartbeat: this.heartbeatFunction, ReleaseLock: this.releaseLockFunction },
-    };
   }
 
   /** As IFunction.grantInvoke, without the versions and aliases of the functions. */
