@@ -1,6 +1,8 @@
 //! The entry point of every Lambda function.
 
+use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
+use crate::telemetry::{Metrics, StackMetric, StdoutSink};
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,24 +14,25 @@ pub use lambda_runtime::Error as RuntimeError;
 /// Serves events with `handle` until Lambda stops the process.
 ///
 /// A failure reaches Step Functions under its name from the closed list, and the log with its
-/// message; a response is sent as it is.
+/// message; a response is sent as it is. AWS/Lambda's metric `Errors` counts every failure, also an answer
+/// such as `Lockstep.LockHeld`; [`StackMetric::Faults`] of `table` counts only those that an operator has to remove.
 ///
 /// # Errors
 /// When the Lambda runtime API cannot be used.
-pub async fn serve<F, R, T>(handle: F) -> Result<(), RuntimeError>
+pub async fn serve<F, R, T>(table: Option<&str>, handle: F) -> Result<(), RuntimeError>
 where
     F: Fn(Value) -> R,
     R: Future<Output = Result<T, Error>>,
     T: Serialize,
 {
-    serve_as(|event, _| handle(event)).await
+    serve_as(table, |event, _| handle(event)).await
 }
 
 /// As [`serve`]; `handle` also gets the ARN by which the function was invoked.
 ///
 /// # Errors
 /// As [`serve`].
-pub async fn serve_as<F, R, T>(handle: F) -> Result<(), RuntimeError>
+pub async fn serve_as<F, R, T>(table: Option<&str>, handle: F) -> Result<(), RuntimeError>
 where
     F: Fn(Value, String) -> R,
     R: Future<Output = Result<T, Error>>,
@@ -47,6 +50,10 @@ where
                 tracing::warn!(event = "invocation_failed", error = %name, message = error.message());
             } else {
                 tracing::error!(event = "invocation_failed", error = %name, message = error.message());
+            }
+            if let Some(table) = table.filter(|_| name.is_fault()) {
+                let metrics = Metrics::new(StdoutSink, false);
+                metrics.report_stack(table, SystemClock.now(), &[(StackMetric::Faults, 1.0)]);
             }
             Diagnostic::from(error)
         })

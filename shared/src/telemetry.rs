@@ -3,10 +3,12 @@
 mod emf;
 mod level;
 mod metric;
+mod stack_metric;
 
 pub use emf::{MetricSink, Metrics, StdoutSink, metric_line};
 pub use level::{log_level, report_unknown_level};
 pub use metric::{Metric, NAMESPACE};
+pub use stack_metric::StackMetric;
 
 #[cfg(feature = "lambda")]
 pub use log::{init_log, targets};

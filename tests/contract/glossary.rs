@@ -1,7 +1,7 @@
 //! The glossary names what the code has, and the table of log events the events that are logged.
 
 use lockstep::contract::EventKind;
-use lockstep::telemetry::Metric;
+use lockstep::telemetry::{Metric, StackMetric};
 use lockstep_tests::repository;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -33,8 +33,9 @@ fn fields(schema: &Value) -> BTreeSet<String> {
 fn the_glossary_has_every_metric_and_every_event() {
     let glossary = document("glossary.md");
     let names = quoted(&glossary);
-    for metric in Metric::ALL {
-        assert!(names.contains(metric.name()), "{}", metric.name());
+    let of_stack = StackMetric::ALL.map(StackMetric::name);
+    for metric in Metric::ALL.map(Metric::name).into_iter().chain(of_stack) {
+        assert!(names.contains(metric), "{metric}");
     }
     for kind in EventKind::ALL {
         let name = kind.detail_type().trim_start_matches("Lockstep ");

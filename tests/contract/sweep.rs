@@ -20,7 +20,15 @@ async fn a_holder_whose_end_no_event_told_is_recovered() {
     assert_eq!(report, expected);
     let outcome = functions.run_of(&grant).unwrap().outcome();
     assert_eq!(outcome, Some(RunOutcome::Recovered));
-    assert_eq!(functions.metrics.all().last().unwrap()["Recovered"], 1.0);
+    let metrics = functions.metrics.all();
+    let [.., recovered, sweep] = metrics.as_slice() else {
+        panic!("{metrics:?}");
+    };
+    assert_eq!(recovered["Recovered"], 1.0);
+    assert_eq!(
+        (&sweep["SweepFinished"], &sweep["LocksUnchecked"]),
+        (&json!(1.0), &json!(0.0))
+    );
 }
 
 #[tokio::test]

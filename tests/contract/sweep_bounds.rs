@@ -51,6 +51,8 @@ async fn entries_of_the_index_that_cannot_be_read_are_counted() {
         (&report["failed"], &report["freed"]),
         (&json!(3), &json!(2))
     );
+    let unchecked = functions.metrics.all().last().unwrap()["LocksUnchecked"].clone();
+    assert_eq!(unchecked, 3.0);
 }
 
 #[tokio::test]
@@ -73,6 +75,7 @@ async fn a_sweep_ends_in_time_and_the_next_one_goes_on() {
 
     let sweep = async || functions.sweep_on(&table).await;
     let first = sweep().await;
+    let finished = functions.metrics.all().last().unwrap()["SweepFinished"].clone();
     let took = functions.now().millis_since(start);
     let mut freed = first["freed"].as_u64().unwrap();
     for _ in 0..10 {
@@ -80,6 +83,7 @@ async fn a_sweep_ends_in_time_and_the_next_one_goes_on() {
     }
 
     assert_eq!(first["more"], true);
+    assert_eq!(finished, 0.0);
     assert!(took < 55_000, "{took} ms: the function has a minute");
     assert_eq!(freed, 30);
 }

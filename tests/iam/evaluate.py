@@ -77,6 +77,8 @@ def calls(outputs, fixture):
         "describe a function": ["lambda", "get_function_configuration", {"FunctionName": outputs["ReaperFunctionArn"]}],
         "count dead letters": ["sqs", "get_queue_attributes", {"QueueUrl": outputs["RecoveryDeadLettersUrl"],
                                                               "AttributeNames": ["ApproximateNumberOfMessages"]}],
+        # Without a body, so that nothing is in the queue after it.
+        "send a dead letter": ["sqs", "send_message", {"QueueUrl": outputs["RecoveryDeadLettersUrl"], "MessageBody": ""}],
         "invoke acquire-lock": ["lambda", "invoke", {"FunctionName": unique()}],
         "assume a role": ["sts", "assume_role", {"RoleArn": arn("iam", "role/none"), "RoleSessionName": "iam"}],
         "list functions": ["lambda", "list_functions", {}],
@@ -96,7 +98,7 @@ MAY = {
     "acquire-lock": FUNCTION | RECOVERY,
     "heartbeat": FUNCTION | {"protect a task"},
     "release-lock": FUNCTION | {"protect a task"},
-    "reaper": FUNCTION | RECOVERY | {"query the index"},
+    "reaper": FUNCTION | RECOVERY | {"query the index", "send a dead letter"},
     "check-running-executions": {"list runs", "list others"},
     "operate": FUNCTION | RECOVERY | {"query", "query all locks"},
     "view": {"get", "query", "query all locks", "describe a run", "describe another", "describe a child",

@@ -137,7 +137,7 @@ def _full(kind, length):
 def create(name, body, **parameters):
     api = client("cloudformation")
     given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
-    api.create_stack(StackName=name, TemplateBody=body, Parameters=given, Capabilities=CAPABILITIES)
+    api.create_stack(StackName=name, **template_of(name, body), Parameters=given, Capabilities=CAPABILITIES)
 
     def settled():
         stack = api.describe_stacks(StackName=name)["Stacks"][0]
@@ -146,6 +146,19 @@ def create(name, body, **parameters):
     if stack["StackStatus"] != "CREATE_COMPLETE":
         raise SystemExit(f"teams: {name} is {stack['StackStatus']}: {stack.get('StackStatusReason')}")
     return name
+
+
+def template_of(name, body):
+    """A template as CloudFormation takes it: one that is too long for a request comes from a bucket.
+
+    https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+    """
+    if len(body.encode()) <= 51_200:
+        return {"TemplateBody": body}
+    bucket = "lockstep-templates"
+    client("s3").create_bucket(Bucket=bucket)
+    client("s3").put_object(Bucket=bucket, Key=name, Body=body.encode())
+    return {"TemplateURL": f"https://s3.amazonaws.com/{bucket}/{name}"}
 
 
 def body_of(stack):

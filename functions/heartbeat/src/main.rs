@@ -11,5 +11,5 @@ async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
     let deps = deps(&sdk_config().await, &config);
-    serve(|event| heartbeat::handle(&deps, event)).await
+    serve(Some(&deps.table), |event| heartbeat::handle(&deps, event)).await
 }

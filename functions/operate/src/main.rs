@@ -17,7 +17,7 @@ async fn main() -> Result<(), RuntimeError> {
         false => Surface::Operate,
     };
     let (deps, configured) = (&deps, config.operate_function.as_deref());
-    serve_as(|event, own: String| async move {
+    serve_as(Some(&deps.table), |event, own: String| async move {
         let operate = match surface {
             Surface::View => configured,
             Surface::Operate => Some(own.as_str()),

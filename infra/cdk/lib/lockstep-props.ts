@@ -1,5 +1,6 @@
 import { Duration, Token } from 'aws-cdk-lib';
 import * as events from 'aws-cdk-lib/aws-events';
+import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { IConstruct } from 'constructs';
@@ -69,6 +70,35 @@ export interface LockstepProps {
    * @default logs.RetentionDays.ONE_MONTH
    */
   readonly logRetention?: logs.RetentionDays;
+
+  /**
+   * How long CloudWatch keeps the events, skipped runs and duplicates among them.
+   *
+   * @default logs.RetentionDays.THREE_MONTHS
+   */
+  readonly eventRetention?: logs.RetentionDays;
+
+  /**
+   * Whether there are alarms, and the events that call for action go to the topic of the alarms.
+   *
+   * @default true
+   */
+  readonly alarms?: boolean;
+
+  /**
+   * Address that receives the alarms, after it has confirmed a first mail.
+   *
+   * @default - none
+   */
+  readonly alarmEmail?: string;
+
+  /**
+   * Key that encrypts the messages of the topic. Its policy has to allow cloudwatch.amazonaws.com and
+   * events.amazonaws.com `kms:Decrypt` and `kms:GenerateDataKey*`.
+   *
+   * @default - no encryption
+   */
+  readonly alarmKey?: kms.IKey;
 
   /**
    * Clusters in which tasks may be started, described, stopped and protected. A `*` stands for any characters. Up to

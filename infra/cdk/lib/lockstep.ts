@@ -5,9 +5,11 @@ import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
+import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
+import { addAlarms } from './alarms';
 import { checkLockName } from './checks';
 import { addExclusiveRun, grantNestedRun, LockFunctions } from './exclusive-run-machine';
 import { addDashboard } from './dashboard';
@@ -43,7 +45,11 @@ export class Lockstep extends Construct {
   public readonly viewFunction: lambda.Function;
   /** The dashboard with the page of all locks. */
   public readonly dashboard: cloudwatch.CfnDashboard;
-  /** Events that could not be delivered to the reaper. */
+  /** Receives the alarms, and the events that call for action. */
+  public readonly alarmTopic: sns.Topic;
+  /** All events of source `lockstep`. */
+  public readonly eventLogGroup: logs.LogGroup;
+  /** Events that could not be delivered to the reaper, and those that it failed on. */
   public readonly recoveryDeadLetters: sqs.Queue;
   /** Runs a task or a workflow that the props name under a lock. */
   public readonly exclusiveRun: sfn.StateMachine;
@@ -96,6 +102,12 @@ export class Lockstep extends Construct {
       'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])]);
 
     this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props.eventBus);
+    const { topic, eventLog } = addAlarms(this, {
+      stackName: this.prefix, props, table: this.table, reaper: this.reaperFunction, deadLetters: this.recoveryDeadLetters,
+      lockFunctions: { AcquireLock: this.acquireLockFunction, Heartbeat: this.heartbeatFunction, ReleaseLock: this.releaseLockFunction },
+    });
+    this.alarmTopic = topic;
+    this.eventLogGroup = eventLog;
     this.exclusiveRun = this.addSharedRun();
     this.addFunctionPolicies();
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
@@ -305,6 +317,8 @@ export class Lockstep extends Construct {
       JobsPolicyArn: this.jobsPolicy.managedPolicyArn,
       OperatorPolicyArn: this.operatorPolicy.managedPolicyArn,
       ViewerPolicyArn: this.viewerPolicy.managedPolicyArn,
+      AlarmTopicArn: this.alarmTopic.topicArn,
+      EventLogGroupName: this.eventLogGroup.logGroupName,
     };
     for (const [name, value] of Object.entries(exported)) {
       new CfnOutput(this, `${name}Output`, { value, exportName: `${this.prefix}-${name}` });

@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as targets from 'aws-cdk-lib/aws-events-targets';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
@@ -45,5 +46,19 @@ export function addReaperTriggers(scope: Construct, reaper: lambda.Function, eve
     schedule: events.Schedule.rate(Duration.minutes(1)),
     targets: invoke(Duration.minutes(1), 2),
   });
+  // Lambda discards an event after the last attempt, unless there is a destination.
+  const policy = new iam.Policy(scope, 'ReaperDestinationPolicy', {
+    roles: [reaper.role!],
+    statements: [new iam.PolicyStatement({ actions: ['sqs:SendMessage'], resources: [deadLetterQueue.queueArn] })],
+  });
+  const config = new lambda.CfnEventInvokeConfig(scope, 'ReaperDestination', {
+    functionName: reaper.functionName,
+    qualifier: '$LATEST',
+    maximumEventAgeInSeconds: 3600,
+    maximumRetryAttempts: 2,
+    destinationConfig: { onFailure: { destination: deadLetterQueue.queueArn } },
+  });
+  // Lambda refuses a destination that the function may not send to.
+  config.node.addDependency(policy);
   return deadLetterQueue;
 }

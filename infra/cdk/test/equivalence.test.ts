@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { App, Duration, Stack } from 'aws-cdk-lib';
 import * as events from 'aws-cdk-lib/aws-events';
+import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { LockstepProps, LogLevel } from 'lockstep-cdk';
@@ -15,6 +16,7 @@ const CLUSTERS = ['arn:aws:ecs:eu-west-1:111122223333:cluster/batch-*', 'arn:aws
 const WORKFLOWS = ['arn:aws:states:eu-west-1:111122223333:stateMachine:etl-*', 'arn:aws:states:eu-west-1:111122223333:stateMachine:report'];
 const TASKS = ['arn:aws:ecs:eu-west-1:111122223333:task-definition/report:*'];
 const ROLES = ['arn:aws:iam::111122223333:role/batches/*'];
+const KEY = 'arn:aws:kms:eu-west-1:111122223333:key/11112222-3333-4444-5555-666677778888';
 const GUARDED = ['arn:aws:states:eu-west-1:111122223333:stateMachine:nightly-*'];
 
 /** Each parameter with a value that is not its default, and the same as props. */
@@ -30,6 +32,10 @@ const PARAMETERS: { [name: string]: [string, (stack: Stack) => Partial<LockstepP
   EventBusName: ['batches', (stack) => ({ eventBus: events.EventBus.fromEventBusName(stack, 'Bus', 'batches') })],
   RunRetentionDays: ['365', () => ({ runRetention: Duration.days(365) })],
   LogRetentionDays: ['90', () => ({ logRetention: logs.RetentionDays.THREE_MONTHS })],
+  EventRetentionDays: ['7', () => ({ eventRetention: logs.RetentionDays.ONE_WEEK })],
+  Alarms: ['false', () => ({ alarms: false })],
+  AlarmEmail: ['oncall@example.com', () => ({ alarmEmail: 'oncall@example.com' })],
+  AlarmKmsKeyArn: [KEY, (stack) => ({ alarmKey: kms.Key.fromKeyArn(stack, 'Key', KEY) })],
 };
 
 /** `Lockstep` followed by the id and eight digits: construct ids are the logical ids of the SAM template. */

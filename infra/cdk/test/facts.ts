@@ -58,9 +58,18 @@ function machineFacts(properties: Json, outdir: string): Json {
   return { definition, type: Type ?? StateMachineType, role: Role ?? RoleArn, logging: { ...logging, Destinations: destinations }, DefinitionSubstitutions };
 }
 
+/** The text of a message, with the paths of what is filled in: the CDK names its placeholders by itself. */
+export function message({ InputPathsMap, InputTemplate }: Json): string {
+  return InputTemplate.replace(/<([^>]+)>/g, (_: string, name: string) => `<${InputPathsMap[name]}>`);
+}
+
+function targetFacts({ Id: _id, InputTransformer, ...target }: Json): Json {
+  return InputTransformer ? { ...target, message: message(InputTransformer) } : target;
+}
+
 function ruleFacts({ State: _state, Targets, EventBusName, ...properties }: Json): Json {
   const bus = EventBusName === 'default' ? undefined : EventBusName;
-  return { ...properties, EventBusName: bus, Targets: Targets.map(({ Id: _id, ...target }: Json) => target) };
+  return { ...properties, EventBusName: bus, Targets: Targets.map(targetFacts) };
 }
 
 /** Permissions of the rules to invoke a function, by the function: a Ref of a function is its name, GetAtt its ARN. */
@@ -105,6 +114,10 @@ export function facts(resources: { [name: string]: Json }, globals: Json = {}, o
         put('managed', name, permissions(Properties.PolicyDocument.Statement)); break;
       case 'AWS::SQS::QueuePolicy':
         put('queuePolicies', Properties.Queues[0], permissions(Properties.PolicyDocument.Statement)); break;
+      case 'AWS::SNS::TopicPolicy':
+        put('topicPolicies', Properties.Topics[0], permissions(Properties.PolicyDocument.Statement)); break;
+      case 'AWS::Logs::ResourcePolicy':
+        put('logPolicies', Properties.PolicyName, permissions(JSON.parse(Properties.PolicyDocument).Statement)); break;
       case 'AWS::Lambda::Permission': put('permissions', Properties.SourceArn, permissionFacts(Properties)); grants++; break;
       case 'AWS::Events::Rule': put('rules', name, ruleFacts(Properties)); break;
       case 'AWS::CloudWatch::Dashboard':

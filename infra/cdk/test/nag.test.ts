@@ -14,6 +14,7 @@ const REASONS: [RegExp, string][] = [
   [/^SF2$/, 'Each log line of a function names the lock and the holder, the execution. A trace would be billed for each heartbeat.'],
   [/^SQS3$/, 'The queue is itself the dead-letter queue.'],
   [/^SQS4$/, 'EventBridge and Scheduler are the only senders, and they use TLS.'],
+  [/^SNS3$/, 'CloudWatch and EventBridge are the only senders, and they use TLS.'],
   [/^IAM5\[Resource::\*\]$/, 'Log delivery, SendTaskSuccess and DescribeTaskDefinition have no resource type; ListTasks has the condition ecs:cluster.'],
   [/^IAM5\[.*:execution:\*\]$/, 'Any workflow may hold a lock, and a dead one has to free it: decision 0017. Descriptions only.'],
   [/^IAM5\[.*:execution:Test-team-\*:\*\]$/, 'State machines that take the name of this stack: decision 0022.'],

@@ -1,7 +1,19 @@
+# The bucket of `sam package`.
+data "aws_s3_bucket" "artifacts" {
+  bucket = var.bucket
+}
+
+# The key changes with the template, so that CloudFormation sees a new one.
+resource "aws_s3_object" "template" {
+  bucket = data.aws_s3_bucket.artifacts.id
+  key    = "lockstep/template-${filemd5("${path.module}/packaged.yaml")}.yaml"
+  source = "${path.module}/packaged.yaml"
+}
+
 resource "aws_cloudformation_stack" "lockstep" {
-  name          = "lockstep"
-  template_body = file("${path.module}/packaged.yaml")
-  capabilities  = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
+  name         = "lockstep"
+  template_url = "https://${data.aws_s3_bucket.artifacts.bucket_regional_domain_name}/${aws_s3_object.template.key}"
+  capabilities = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
 
   parameters = {
     Architecture        = "arm64"
@@ -9,6 +21,10 @@ resource "aws_cloudformation_stack" "lockstep" {
     TaskRoleArns        = join(",", var.task_role_arns)
     GuardedWorkflowArns = join(",", var.workflow_arns)
   }
+}
+
+variable "bucket" {
+  type = string
 }
 
 variable "task_definition_arns" {

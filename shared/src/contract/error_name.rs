@@ -76,6 +76,13 @@ impl ErrorName {
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Contended | Self::Unavailable)
     }
+
+    /// Returns whether an operator has to act: no retry and no other request removes the cause. All other
+    /// names are answers to the caller, or go away with a retry.
+    #[must_use]
+    pub const fn is_fault(self) -> bool {
+        matches!(self, Self::Denied | Self::Corrupt)
+    }
 }
 
 impl fmt::Display for ErrorName {

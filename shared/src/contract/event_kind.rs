@@ -81,6 +81,31 @@ impl EventKind {
             Self::WaiterSentAway => "Lockstep Waiter Sent Away",
         }
     }
+
+    /// Returns whether an operator has to act. The topic of the alarms receives such an event, and
+    /// docs/runbook.md has a section on it. The others are the normal effect of a lock, or of an operator.
+    #[must_use]
+    pub const fn calls_for_action(self) -> bool {
+        matches!(
+            self,
+            Self::QueueFull
+                | Self::WaitGivenUp
+                | Self::LeaseLost
+                | Self::RunRecovered
+                | Self::RunStopped
+                | Self::LockFrozen
+                | Self::EvidenceMissing
+        )
+    }
+
+    /// Returns the section of the runbook on this kind, if it calls for action.
+    #[must_use]
+    pub fn section(self) -> Option<String> {
+        let name = self.detail_type().trim_start_matches("Lockstep ");
+        let anchor = name.to_lowercase().replace(' ', "-");
+        self.calls_for_action()
+            .then(|| format!("docs/runbook.md#{anchor}"))
+    }
 }
 
 impl fmt::Display for EventKind {
@@ -101,5 +126,12 @@ mod tests {
             assert_eq!(joined, format!("Lockstep{kind:?}"));
             assert!(kind.detail_type().len() <= 128, "{kind:?} is too long");
         }
+    }
+
+    #[test]
+    fn a_kind_that_calls_for_action_names_its_section_of_the_runbook() {
+        let section = Some("docs/runbook.md#evidence-missing".into());
+        assert_eq!(EventKind::EvidenceMissing.section(), section);
+        assert_eq!(EventKind::RunSkipped.section(), None);
     }
 }

@@ -139,13 +139,14 @@ impl About<'_> {
     }
 
     fn event(&self, kind: EventKind, reason: impl Into<String>, advice: &str) -> Event {
+        let section = kind.section().map(|section| format!(": {section}"));
         Event {
             kind,
             lock: self.lock.clone(),
             holder: Some(self.holder.clone()),
             token: self.token,
             reason: reason.into(),
-            advice: advice.into(),
+            advice: format!("{advice}{}", section.unwrap_or_default()),
             at: self.at,
             state: None,
         }

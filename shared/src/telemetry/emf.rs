@@ -9,6 +9,7 @@
 //! is always a plain field of the line: CloudWatch Logs Insights can still count by lock.
 
 use super::metric::{Metric, NAMESPACE};
+use super::stack_metric::StackMetric;
 use crate::domain::{LockKey, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -39,6 +40,16 @@ impl<K: MetricSink> Metrics<K> {
     /// Creates metrics that are written to `sink`; `per_lock` adds the lock as a dimension.
     pub fn new(sink: K, per_lock: bool) -> Self {
         Self { sink, per_lock }
+    }
+
+    /// Reports `values` of the stack whose lock table is `table` at `now`.
+    pub fn report_stack(&self, table: &str, now: Timestamp, values: &[(StackMetric, f64)]) {
+        let values: Vec<_> = values
+            .iter()
+            .map(|(metric, value)| (metric.name(), "Count", *value))
+            .collect();
+        let line = metric_line(("table", table), &[&["table"]], now, &values);
+        self.sink.write(&line.to_string());
     }
 
     /// Reports `values` of `lock` at `now`, if there are any.
@@ -109,6 +120,27 @@ mod tests {
         assert_eq!(line["HeldSeconds"], 2.5);
         assert_eq!(line["lock"], "nightly");
         assert_eq!(line["_aws"]["Timestamp"], 7);
+    }
+
+    #[test]
+    fn the_table_is_the_dimension_of_the_metrics_of_a_stack() {
+        struct Lines(std::sync::Mutex<Vec<String>>);
+        impl MetricSink for Lines {
+            fn write(&self, line: &str) {
+                self.0.lock().unwrap().push(line.to_owned());
+            }
+        }
+        let metrics = Metrics::new(Lines(std::sync::Mutex::default()), true);
+
+        let values = [(StackMetric::SweepFinished, 1.0)];
+        metrics.report_stack("locks", Timestamp::from_millis(7), &values);
+
+        let lines = metrics.sink.0.into_inner().unwrap();
+        let line: Value = serde_json::from_str(&lines[0]).unwrap();
+        let directive = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(directive["Dimensions"], json!([["table"]]));
+        assert_eq!(line["table"], "locks");
+        assert_eq!(line["SweepFinished"], 1.0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""rules.py, and the ways of events that are right as shipped."""
+"""rules.py, event_logs.py, and the ways of events that are right as shipped."""
 import json
 
 from .functions import calls_as, function_arn, recorded, recorder, role_that_may
@@ -6,6 +6,7 @@ from .support import Probe, client, queue, queue_arn, receive, rule_to, unique, 
 
 FAILS = """    raise RuntimeError("on purpose")
 """
+LOGS = "arn:aws:logs:us-east-1:000000000000:log-group"
 BUS = "arn:aws:events:us-east-1:000000000000:event-bus"
 
 
@@ -54,3 +55,35 @@ class Rules(Probe):
                                               "Detail": json.dumps({"mark": mark})}])
         wait_for(lambda: len(recorded(name)) == 3, "three calls", 25)
         self.assertEqual(1, len({event["id"] for event in recorded(name)}))
+
+    def test_event_that_failed_reaches_the_destination(self):
+        name, mark, letters = recorder(FAILS), unique(), queue()
+        client("lambda").put_function_event_invoke_config(
+            FunctionName=name, MaximumRetryAttempts=2, DestinationConfig={"OnFailure": {"Destination": queue_arn(letters)}})
+        rule_to(function_arn(name), {"source": ["probe"], "detail": {"mark": [mark]}})
+        client("events").put_events(Entries=[{"Source": "probe", "DetailType": "Probe",
+                                              "Detail": json.dumps({"mark": mark})}])
+        letter = receive(letters, 30)
+        self.assertEqual(mark, letter["requestPayload"]["detail"]["mark"])
+        self.assertEqual("RetriesExhausted", letter["requestContext"]["condition"])
+
+
+class Logs(Probe):
+    def test_own_event_reaches_a_log_group_that_a_policy_opens(self):
+        groups, mark = [f"/aws/events/{unique()}" for _ in range(2)], unique()
+        allow = {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"},
+                 "Action": ["logs:CreateLogStream", "logs:PutLogEvents"], "Resource": f"{LOGS}:{groups[0]}:*"}
+        policy = {"Version": "2012-10-17", "Statement": [allow]}
+        client("logs").put_resource_policy(policyName=unique(), policyDocument=json.dumps(policy))
+        for group in groups:
+            client("logs").create_log_group(logGroupName=group)
+            rule_to(f"{LOGS}:{group}", {"source": ["lockstep"], "detail": {"mark": [mark]}})
+        client("events").put_events(Entries=[{"Source": "lockstep", "DetailType": "Probe",
+                                              "Detail": json.dumps({"mark": mark})}])
+
+        def written(group):
+            return client("logs").filter_log_events(logGroupName=group)["events"]
+        [line] = wait_for(lambda: written(groups[0]), "the event in its log group", 10)
+        event = json.loads(line["message"])
+        self.assertEqual(("lockstep", "Probe", mark), (event["source"], event["detail-type"], event["detail"]["mark"]))
+        self.assertEqual([], written(groups[1]))

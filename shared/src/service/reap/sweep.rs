@@ -10,6 +10,7 @@ use crate::domain::{DEAD_AFTER, LockKey, Seconds, Timestamp};
 use crate::error::Error;
 use crate::service::{Deps, Ports};
 use crate::store::{DueLock, LockStore, SHARDS};
+use crate::telemetry::StackMetric;
 use futures_util::stream::{self, StreamExt};
 use std::time::Duration;
 
@@ -31,6 +32,13 @@ pub(super) async fn run<P: Ports>(deps: &Deps<P>) -> Result<ReapReport, Error> {
             break;
         }
     }
+    let finished = if report.more { 0.0 } else { 1.0 };
+    let unchecked = u32::try_from(report.failed).map_or(f64::MAX, f64::from);
+    let values = [
+        (StackMetric::SweepFinished, finished),
+        (StackMetric::LocksUnchecked, unchecked),
+    ];
+    deps.metrics.report_stack(&deps.table, deps.now(), &values);
     Ok(report)
 }
 

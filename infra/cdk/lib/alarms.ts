@@ -1,0 +1,183 @@
+import { ArnFormat, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
+import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import * as sns from 'aws-cdk-lib/aws-sns';
+import * as sqs from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { addEventMessages } from './alerts';
+import { LockstepProps } from './lockstep-props';
+
+/** What the alarms watch, and who receives them. */
+export interface AlarmOptions {
+  readonly stackName: string;
+  readonly props: LockstepProps;
+  readonly table: dynamodb.Table;
+  readonly reaper: lambda.Function;
+  readonly deadLetters: sqs.Queue;
+  /** The functions that each run calls, by the start of the id of their log group. */
+  readonly lockFunctions: { [id: string]: lambda.Function };
+}
+
+/** A metric and what is too much of it, by the id of the alarm and the section of docs/runbook.md. */
+interface Watched {
+  readonly id: string;
+  readonly section: string;
+  readonly description: string;
+  readonly namespace: string;
+  readonly metricName: string;
+  readonly dimensions?: { [name: string]: string };
+  readonly statistic?: string;
+  readonly period?: number;
+  readonly evaluationPeriods?: number;
+  readonly threshold: number;
+  readonly comparisonOperator?: string;
+  readonly treatMissingData?: string;
+}
+
+/** Kinds of events that have an alarm, each with the alarm's id, its section and its description. */
+const EVENT_ALARMS: { [kind: string]: [string, string, string] } = {
+  'Lockstep Evidence Missing': ['EvidenceMissing', 'evidence-missing', 'Whether the holder of a lock is dead cannot be determined.'],
+  'Lockstep Lock Frozen': ['LockFrozen', 'lock-frozen', 'A lock froze and grants no permit until an operator resumes it.'],
+  'Lockstep Lease Lost': ['LeaseLost', 'lease-lost', 'A run lost its lease during its work.'],
+  'Lockstep Queue Full': ['QueueFull', 'queue-full', 'A run could not wait because the queue of its lock was full.'],
+};
+
+/** Adds the log group of all events and the topic, and the alarms if the props have them. */
+export function addAlarms(scope: Construct, options: AlarmOptions): { topic: sns.Topic; eventLog: logs.LogGroup } {
+  const eventLog = addEventLog(scope, options);
+  const topic = addTopic(scope, options.props);
+  if (options.props.alarms ?? true) {
+    addEventMessages(scope, 'EventMessages', topic, options.props.eventBus);
+    addCounts(scope, options, eventLog);
+    addAlarmsTo(scope, options, topic);
+  }
+  return { topic, eventLog };
+}
+
+/** Adds the log group of all events. EventBridge needs a policy of the account for it, and takes no role. */
+function addEventLog(scope: Construct, options: AlarmOptions): logs.LogGroup {
+  const stack = Stack.of(scope);
+  const logGroup = new logs.LogGroup(scope, 'EventLogGroup', {
+    logGroupName: `/aws/events/${options.stackName}`,
+    retention: options.props.eventRetention ?? logs.RetentionDays.THREE_MONTHS,
+    removalPolicy: RemovalPolicy.DESTROY,
+  });
+  // Not targets.CloudWatchLogGroup: it makes the policy by a function of its own.
+  const arn = stack.formatArn({
+    service: 'logs', resource: 'log-group', resourceName: logGroup.logGroupName, arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+  });
+  const rule = new events.Rule(scope, 'EventLog', {
+    description: 'Keeps every event of Lockstep in a log group',
+    eventBus: options.props.eventBus,
+    eventPattern: { source: ['lockstep'] },
+    targets: [{ bind: () => ({ arn }) }],
+  });
+  const services = { Service: ['events.amazonaws.com', 'delivery.logs.amazonaws.com'] };
+  const allow = { Effect: 'Allow', Principal: services, Resource: logGroup.logGroupArn };
+  new logs.CfnResourcePolicy(scope, 'EventLogPolicy', {
+    policyName: `${options.stackName}-events`,
+    policyDocument: stack.toJsonString({
+      Version: '2012-10-17',
+      Statement: [
+        { ...allow, Action: 'logs:CreateLogStream' },
+        { ...allow, Action: 'logs:PutLogEvents', Condition: { ArnEquals: { 'aws:SourceArn': rule.ruleArn } } },
+      ],
+    }),
+  });
+  return logGroup;
+}
+
+/** Adds the topic of the alarms. It is there without alarms too, because its ARN is exported. */
+function addTopic(scope: Construct, { alarmEmail, alarmKey }: LockstepProps): sns.Topic {
+  const topic = new sns.Topic(scope, 'AlarmTopic', { displayName: 'Lockstep', masterKey: alarmKey });
+  const publish = (service: string, conditions?: { [operator: string]: object }) => topic.addToResourcePolicy(new iam.PolicyStatement({
+    principals: [new iam.ServicePrincipal(service)], actions: ['sns:Publish'], resources: [topic.topicArn], conditions,
+  }));
+  // No condition: EventBridge publishes to no topic whose policy has one.
+  publish('events.amazonaws.com');
+  publish('cloudwatch.amazonaws.com', { StringEquals: { 'aws:SourceAccount': Stack.of(scope).account } });
+  if (alarmEmail) {
+    new sns.CfnSubscription(scope, 'AlarmMails', { topicArn: topic.topicArn, protocol: 'email', endpoint: alarmEmail });
+  }
+  return topic;
+}
+
+/** Adds the metric filters that count events and crashes. */
+function addCounts(scope: Construct, { stackName, lockFunctions }: AlarmOptions, eventLog: logs.ILogGroup): void {
+  const metricNamespace = namespaceOf(stackName);
+  const kinds = Object.keys(EVENT_ALARMS).map((kind) => `($.detail-type = "${kind}")`);
+  new logs.CfnMetricFilter(scope, 'EventCounts', {
+    logGroupName: eventLog.logGroupName,
+    filterPattern: `{ ${kinds.join(' || ')} }`,
+    metricTransformations: [
+      { metricNamespace, metricName: 'Events', metricValue: '1', dimensions: [{ key: 'kind', value: '$.detail-type' }] },
+    ],
+  });
+  for (const [id, one] of Object.entries(lockFunctions)) {
+    new logs.CfnMetricFilter(scope, `${id}CrashCounts`, {
+      logGroupName: one.logGroup.logGroupName,
+      filterPattern: '?"Task timed out after" ?"Runtime.ExitError" ?"panicked at"',
+      metricTransformations: [{ metricNamespace, metricName: 'Crashes', metricValue: '1' }],
+    });
+  }
+}
+
+function addAlarmsTo(scope: Construct, options: AlarmOptions, topic: sns.ITopic): void {
+  for (const { id, section, description, dimensions = {}, ...own } of watched(options)) {
+    new cloudwatch.CfnAlarm(scope, id, {
+      alarmDescription: `${description} docs/runbook.md#${section}`,
+      dimensions: Object.keys(dimensions).length ? Object.entries(dimensions).map(([name, value]) => ({ name, value })) : undefined,
+      statistic: 'Sum',
+      period: 300,
+      evaluationPeriods: 1,
+      comparisonOperator: 'GreaterThanOrEqualToThreshold',
+      treatMissingData: 'notBreaching',
+      alarmActions: [topic.topicArn],
+      okActions: [topic.topicArn],
+      ...own,
+    });
+  }
+}
+
+/** Metrics of metric filters are in a namespace of the stack, as those of two stacks would otherwise be one. */
+function namespaceOf(stackName: string): string {
+  return `Lockstep/${stackName}`;
+}
+
+function watched(options: AlarmOptions): Watched[] {
+  const namespace = namespaceOf(options.stackName);
+  const reaper = { namespace: 'AWS/Lambda', dimensions: { FunctionName: options.reaper.functionName } };
+  const ofTable = { namespace: 'Lockstep', dimensions: { table: options.table.tableName } };
+  const dynamo = { namespace: 'AWS/DynamoDB', section: 'table-throttled', threshold: 10 };
+  const TableName = options.table.tableName;
+  return [
+    { ...reaper, id: 'ReaperErrors', section: 'reaper-errors', metricName: 'Errors', period: 600, threshold: 3,
+      description: 'The reaper failed three times within ten minutes.' },
+    { ...reaper, id: 'ReaperThrottles', section: 'reaper-throttles', metricName: 'Throttles', evaluationPeriods: 2, threshold: 1,
+      description: 'Lambda throttled the reaper for more than five minutes.' },
+    // No data is the fault that it is for.
+    { ...ofTable, id: 'SweepMissing', section: 'sweep-missing', metricName: 'SweepFinished', threshold: 1,
+      comparisonOperator: 'LessThanThreshold', treatMissingData: 'breaching', description: 'No sweep finished within five minutes.' },
+    { ...ofTable, id: 'LocksUnchecked', section: 'locks-unchecked', metricName: 'LocksUnchecked', threshold: 3,
+      description: 'The sweep cannot check a lock.' },
+    { id: 'DeadLetters', section: 'dead-letters', namespace: 'AWS/SQS', metricName: 'ApproximateNumberOfMessagesVisible',
+      dimensions: { QueueName: options.deadLetters.queueName }, statistic: 'Maximum', threshold: 1,
+      description: 'Events for the reaper are in the dead-letter queue.' },
+    { ...ofTable, id: 'FunctionFaults', section: 'function-faults', metricName: 'Faults', threshold: 1,
+      description: 'A function was denied access, or met an item that it cannot read.' },
+    { id: 'FunctionCrashes', section: 'function-crashes', namespace, metricName: 'Crashes', threshold: 3,
+      description: 'A lock function crashed or timed out three times within five minutes.' },
+    ...Object.entries(EVENT_ALARMS).map(([kind, [id, section, description]]) =>
+      ({ id, section, description, namespace, metricName: 'Events', dimensions: { kind }, threshold: 1 })),
+    { ...dynamo, id: 'TableReadsThrottled', metricName: 'ReadThrottleEvents', dimensions: { TableName },
+      description: 'DynamoDB throttles reads of the lock table.' },
+    { ...dynamo, id: 'TableWritesThrottled', metricName: 'WriteThrottleEvents', dimensions: { TableName },
+      description: 'DynamoDB throttles writes of the lock table.' },
+    { ...dynamo, id: 'IndexWritesThrottled', metricName: 'WriteThrottleEvents',
+      dimensions: { TableName, GlobalSecondaryIndexName: 'due' }, description: 'DynamoDB throttles writes of the index of due locks.' },
+  ];
+}

@@ -1,0 +1,253 @@
+"""Each alarm of the deployed stack is raised by the fault that it is for, and not by what happens on a quiet day.
+
+The alarms are those that CloudWatch has. A fault leads to lines in log groups or, where AWS itself counts, to a mock of
+the figure that says so; the data are held to the alarm's namespace, name, dimensions, statistic and threshold. An alarm
+without a fault here is an error. The deliveries are checked too: each event in the log group, the messages in the topic.
+"""
+import json
+import os
+import sys
+import time
+import urllib.request
+
+import metrics
+from probes.support import client, queue, queue_arn, unique, wait_for
+
+STACK = "lockstep"
+
+
+def stack_resources():
+    """The names of the resources of the stack by their logical ids, and the types."""
+    found = client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
+    return {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in found}
+
+
+NAMES = stack_resources()
+
+
+def order(request):
+    url = f"{os.environ['AWS_ENDPOINT_URL']}/_lockstack/faults"
+    method = "POST" if request else "DELETE"
+    made = urllib.request.Request(url, data=json.dumps(request).encode(), method=method)
+    return json.loads(urllib.request.urlopen(made).read())
+
+
+def invoke(function, request):
+    """The response of a function, or its error."""
+    answer = client("lambda").invoke(FunctionName=NAMES[function], Payload=json.dumps(request))
+    return json.loads(answer["Payload"].read())
+
+
+def holder(name, account="000000000000"):
+    return f"arn:aws:states:us-east-1:{account}:execution:none:{name}"
+
+
+def acquire(lock, name="a", account="000000000000", **fields):
+    return invoke("AcquireLockFunction", {"lock": lock, "holder": holder(name, account), **fields})
+
+
+def refused(answer, name):
+    assert answer.get("errorType") == name, f"{name} is not the answer: {answer}"
+
+
+def sweep():
+    order({"fire": NAMES["ReaperFunction"]})
+
+
+def reaper_lines(since, text):
+    return [line for line in metrics.lines("/aws/lambda/lockstep-reaper", since) if text in line]
+
+
+class Faults:
+    """The faults. Each is produced once, and tells what AWS would count by itself."""
+
+    def __init__(self):
+        self.aws, self.log_lines = [], {}
+
+    def count(self, namespace, name, dimensions, value, origin):
+        self.aws.append(metrics.aws(namespace, name, dimensions, value, origin))
+
+    def table_away(self):
+        """The reaper cannot read the table: the sweep fails, three attempts each, and is a dead letter then."""
+        since = int(time.time() * 1000)
+        reaper = {"FunctionName": NAMES["ReaperFunction"]}
+        order({"habit": "table-away", "with": "fail", "seconds": 40, "function": NAMES["ReaperFunction"]})
+        sweep()
+        failed = wait_for(lambda: enough(reaper_lines(since, '"invocation_failed"'), 3), "three failed attempts", 30)
+        letters = wait_for(self.dead_letters, "a dead letter of the reaper", 20)
+        order({"habit": "table-away", "off": True})
+        assert not [one for one in metrics.embedded(since) if one.name == "SweepFinished"], "a sweep finished all the same"
+        for _ in failed:
+            self.count("AWS/Lambda", "Errors", reaper, 1, "a failed invocation in the log of the reaper")
+        self.count("AWS/SQS", "ApproximateNumberOfMessagesVisible", {"QueueName": NAMES["RecoveryDeadLetters"].rpartition("/")[2]},
+                   letters, "the attribute of the queue")
+
+    def dead_letters(self):
+        name = "ApproximateNumberOfMessages"
+        found = client("sqs").get_queue_attributes(QueueUrl=NAMES["RecoveryDeadLetters"], AttributeNames=[name])
+        return int(found["Attributes"][name])
+
+    def throttled(self):
+        """Lambda refuses the reaper, DynamoDB the functions."""
+        order({"fail": NAMES["ReaperFunction"], "with": "throttle", "times": 1})
+        sweep()
+        wait_for(lambda: [one for one in order_status() if one["fault"] == "fail"], "a refused call of the reaper", 20)
+        self.count("AWS/Lambda", "Throttles", {"FunctionName": NAMES["ReaperFunction"]}, 1, "an invocation was refused on order")
+        order({"habit": "table-away", "with": "throttle", "seconds": 20, "function": NAMES["AcquireLockFunction"]})
+        refused(acquire(unique("throttled")), "Lockstep.Unavailable")
+        order({"habit": "table-away", "off": True})
+        fired = [one for one in order_status() if one["fault"] == "table-away"]
+        assert fired, "no request to the table was throttled"
+        # The emulator says that requests were throttled. On AWS as many as the alarm asks for are within its period.
+        table = {"TableName": NAMES["LockTable"]}
+        for name in ("ReadThrottleEvents", "WriteThrottleEvents"):
+            self.count("AWS/DynamoDB", name, table, 10, f"{len(fired)} throttled requests on order")
+        self.count("AWS/DynamoDB", "WriteThrottleEvents", {**table, "GlobalSecondaryIndexName": "due"}, 10,
+                   "throttled requests on order")
+
+    def unreadable(self):
+        """An item that no version wrote: the sweep cannot check its lock, and acquire-lock fails for good."""
+        lock, table = unique("corrupt"), client("dynamodb")
+        refused_before = acquire(lock)
+        assert refused_before["status"] == "granted", refused_before
+        key = {"pk": {"S": lock}, "sk": {"S": "lock"}}
+        table.update_item(TableName=NAMES["LockTable"], Key=key, UpdateExpression="SET #mode = :bad, dueAt = :past",
+                          ExpressionAttributeNames={"#mode": "mode"},
+                          ExpressionAttributeValues={":bad": {"N": "7"}, ":past": {"N": "1"}})
+        refused(acquire(lock, "b"), "Lockstep.Corrupt")
+        for _ in range(3):
+            before = int(time.time() * 1000)
+            sweep()
+            wait_for(lambda: reaper_lines(before, '"SweepFinished"'), "the end of a sweep", 20)
+        table.delete_item(TableName=NAMES["LockTable"], Key=key)
+
+    def crashed(self):
+        """The process of acquire-lock is killed three times. The emulator writes no line of Lambda's about it."""
+        for _ in range(3):
+            lock = unique("crash")
+            order({"kill": NAMES["AcquireLockFunction"], "after": "write", "mentioning": lock})
+            refused(acquire(lock), "Runtime.ExitError")
+        # https://docs.aws.amazon.com/lambda/latest/dg/troubleshooting-invocation.html
+        line = "RequestId: 1 Error: Runtime exited with error: signal: killed\nRuntime.ExitError"
+        self.log_lines["/aws/lambda/lockstep-acquire-lock"] = [line] * 3
+
+    def events(self):
+        """One event of each kind that has an alarm, by calls of the functions."""
+        full, frozen, missing = unique("full"), unique("frozen"), unique("missing")
+        acquire(missing, account="111111111111", leaseSeconds=3, heartbeatSeconds=1)
+        grant = acquire(frozen, maxRunSeconds=1, stalePolicy="hold")["grant"]
+        acquire(full)
+        acquire(full, "b", overlap="queue", maxQueue=1)
+        refused(acquire(full, "c", overlap="queue", maxQueue=1), "Lockstep.QueueFull")
+        lost = {"lock": full, "holder": holder("z"), "token": 5}
+        refused(invoke("HeartbeatFunction", {"grant": lost}), "Lockstep.LeaseLost")
+        time.sleep(6)  # the lease of three seconds, and the time after which a silent holder is dead
+        acquire(missing, "b")
+        invoke("HeartbeatFunction", {"grant": grant})
+        refused(acquire(frozen, "b"), "Lockstep.LockFrozen")
+
+
+def enough(found, least):
+    return found if len(found) >= least else None
+
+
+def order_status():
+    url = f"{os.environ['AWS_ENDPOINT_URL']}/_lockstack/faults"
+    return json.loads(urllib.request.urlopen(url).read())["fired"]
+
+
+def quiet_day():
+    """The lock of a run, an answer that Lambda counts as an error, and a sweep: what must raise no alarm."""
+    lock = unique("quiet")
+    grant = acquire(lock)["grant"]
+    refused(acquire(lock, "b", overlap="fail"), "Lockstep.LockHeld")
+    invoke("HeartbeatFunction", {"grant": grant})
+    invoke("ReleaseLockFunction", {"grant": grant, "outcome": "succeeded"})
+    since = int(time.time() * 1000)
+    sweep()
+    wait_for(lambda: reaper_lines(since, '"SweepFinished"'), "the end of a sweep", 20)
+    return lock
+
+
+# The fault of each alarm, by its logical id.
+FAULTS = {
+    "ReaperErrors": "table_away", "SweepMissing": "table_away", "DeadLetters": "table_away",
+    "ReaperThrottles": "throttled", "TableReadsThrottled": "throttled", "TableWritesThrottled": "throttled",
+    "IndexWritesThrottled": "throttled",
+    "LocksUnchecked": "unreadable", "FunctionFaults": "unreadable",
+    "FunctionCrashes": "crashed",
+    "EvidenceMissing": "events", "LockFrozen": "events", "LeaseLost": "events", "QueueFull": "events",
+}
+
+
+def subscriber(topic):
+    """A queue that receives what the topic gets."""
+    url = queue()
+    allow = {"Version": "2012-10-17", "Statement": [{
+        "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
+        "Resource": queue_arn(url)}]}
+    client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(allow)})
+    client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(url))
+    return url
+
+
+def messages(url):
+    found = []
+    while got := client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+        found += [json.loads(one["Body"])["Message"] for one in got]
+    return found
+
+
+def judged(identity, alarm, quiet, data):
+    """What is wrong with an alarm, and the line to print of it."""
+    seen = metrics.of(alarm, data)
+    origin = seen[0].origin if seen else "no data"
+    line = f"{identity}: {alarm['Namespace']} {alarm['MetricName']}: {len(seen)} data ({origin})"
+    if metrics.raised(alarm, quiet):
+        yield f"{line}: it is raised on a quiet day"
+    elif not metrics.raised(alarm, data):
+        yield f"{line}: its fault does not raise it"
+    elif [alarm["AlarmActions"], alarm["OKActions"]] != [[NAMES["AlarmTopic"]]] * 2:
+        yield f"{line}: it does not go to the topic: {alarm['AlarmActions']}, {alarm['OKActions']}"
+    else:
+        print(f"alarms: {line}", flush=True)
+
+
+def wrong_deliveries(box, since):
+    """The log group has all events, those that call for no action too; the topic has the messages."""
+    kinds = {metrics.parsed(line).get("detail-type") for line in metrics.lines(NAMES["EventLogGroup"], since)}
+    for kind in ("Lockstep Queue Full", "Lockstep Run Skipped"):
+        if kind not in kinds:
+            yield f"the log group of events has no {kind}: {kinds}"
+    if "Lockstep Queue Full" not in "\n".join(messages(box)):
+        yield "the topic has got no message about a full queue"
+
+
+def main():
+    begin = time.monotonic()
+    deployed = client("cloudwatch").describe_alarms()["MetricAlarms"]
+    identities = {name: identity for identity, name in NAMES.items()}
+    alarms = {identities[one["AlarmName"]]: one for one in deployed if one["AlarmName"] in identities}
+    wrong = [f"{identity} has no fault in FAULTS" for identity in sorted(set(alarms) - set(FAULTS))]
+    wrong += [f"{identity} is no alarm of the stack" for identity in sorted(set(FAULTS) - set(alarms))]
+    order(None)
+    box, since = subscriber(NAMES["AlarmTopic"]), int(time.time() * 1000)
+    lock = quiet_day()
+    # Other tests may have left locks behind that the sweep finds.
+    quiet = [*metrics.embedded(since), *metrics.filtered(since, mentioning=lock)]
+    for fault in dict.fromkeys(FAULTS.values()):
+        faults, began = Faults(), int(time.time() * 1000)
+        getattr(faults, fault)()
+        data = [*faults.aws, *metrics.embedded(began), *metrics.filtered(began, faults.log_lines)]
+        for identity in (name for name, own in FAULTS.items() if own == fault and name in alarms):
+            wrong += judged(identity, alarms[identity], quiet, data)
+    wrong += wrong_deliveries(box, since)
+    order(None)
+    for line in wrong:
+        print(f"alarms: WRONG: {line}")
+    print(f"alarms: {len(alarms)} alarms, {len(wrong)} wrong, in {time.monotonic() - begin:.0f} s")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
