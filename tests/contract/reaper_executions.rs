@@ -228,3 +228,17 @@ async fn an_execution_that_ended_without_a_task_is_checked_once_more_on_its_even
     assert_eq!(report["freed"], 1, "{report}");
     assert!(functions.holders("nightly").await.is_empty());
 }
+
+#[tokio::test]
+async fn an_event_counts_where_the_description_of_the_end_lags_behind_it() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    functions.granted_with(ask("a")).await;
+    functions.wait(5);
+    let mut event = execution_event("a", "FAILED", json!("{\"lock\":\"nightly\"}"));
+    event["detail"]["stopDate"] = json!(functions.now().millis());
+
+    let report = functions.reap(event).await.unwrap();
+
+    assert_eq!(report["freed"], 1, "it is described as RUNNING: {report}");
+}

@@ -168,3 +168,21 @@ async fn a_redrive_goes_on_once_the_execution_of_its_last_attempt_has_ended() {
         );
     }
 }
+
+#[tokio::test]
+async fn work_that_an_event_reports_as_aborted_settles_although_its_description_lags_behind() {
+    let functions = Functions::new();
+    let (_, work) = held(&functions, 0).await;
+    functions.executions.set(&work, ExecutionState::Running);
+    functions.end("a", ExecutionEnd::Failed);
+    functions.wait(5);
+    let ended = functions.now();
+    let mut event = end_of(&work, "ABORTED");
+    event["detail"]["stopDate"] = json!(ended.millis());
+
+    let report = functions.reap(event).await.unwrap();
+
+    let waited = functions.now().millis_since(ended);
+    let freed = report["freed"].as_u64() > Some(0);
+    assert!(!freed || waited >= 30_000, "{waited} ms: {report}");
+}
