@@ -12,7 +12,6 @@ import logging
 from ministack.core.responses import new_uuid
 from ministack.services import cloudwatch_logs, eventbridge
 
-_stock_invoke_target = eventbridge._invoke_target
 _log = logging.getLogger("lockstack.event_logs")
 _ACTIONS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
@@ -34,10 +33,7 @@ def _allowed(group):
     return _ACTIONS <= found
 
 
-def _invoke_target(target, event, rule, view=None):
-    service, _, group = target.get("Arn", "").partition(":log-group:")
-    if not group or not service.split(":")[2] == "logs":
-        return _stock_invoke_target(target, event, rule, view)
+def _write(group, event, view):
     if not _allowed(group):
         _log.warning("no resource policy lets EventBridge write to %s", group)
         return None
@@ -47,5 +43,15 @@ def _invoke_target(target, event, rule, view=None):
     return cloudwatch_logs._put_log_events({**stream, "logEvents": [{"message": json.dumps(view.event_with_detail())}]})
 
 
+def _with_log_groups(invoke):
+    def invoke_target(target, event, rule, view=None):
+        service, _, group = target.get("Arn", "").partition(":log-group:")
+        if group and service.split(":")[2] == "logs":
+            return _write(group, event, view)
+        return invoke(target, event, rule, view)
+    return invoke_target
+
+
 def apply():
-    eventbridge._invoke_target = _invoke_target
+    # At its time, not at import: schedules.py takes the place of the same function.
+    eventbridge._invoke_target = _with_log_groups(eventbridge._invoke_target)
