@@ -25,12 +25,14 @@ const PAGE: u32 = 100;
 /// (<https://en.wikipedia.org/wiki/ANSI_escape_code#Control_Sequence_Introducer_commands>).
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
-const LOCKS: [Column; 6] = [
+const LOCKS: [Column; 8] = [
     ("LOCK", &["lock"]),
     ("STATE", &["state"]),
     ("HOLDERS", &["holders"]),
     ("QUEUE", &["queueLength"]),
     ("GRANTED", &["grantedAt"]),
+    ("SUCCEEDED", &["lastSuccessAt"]),
+    ("MISSING SINCE", &["missingSince"]),
     ("NOTE", &["note"]),
 ];
 

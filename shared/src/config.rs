@@ -11,7 +11,7 @@ pub enum Key {
     /// Days for which the history keeps an ended run: 1 to 365, default 14.
     RunRetentionDays,
     /// `true` adds the lock as a dimension to every metric; default `false`. Each lock then costs
-    /// up to eleven custom metrics a month.
+    /// up to three custom metrics a month.
     MetricsPerLock,
     /// Name or ARN of the event bus that receives the events; default `default`.
     EventBus,

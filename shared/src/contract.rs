@@ -51,6 +51,6 @@ pub use running::{Ahead, CheckRunningRequest, CheckRunningResponse, CheckedRunni
 pub use trigger::Trigger;
 pub use view::{
     ClosedView, EndingView, ExecutionView, HistoryEntry, HistoryResponse, HolderView, ListResponse,
-    LockState, LockSummary, ShowResponse, TaskView, WaiterView,
+    LockState, LockSummary, OutcomesView, ShowResponse, TaskView, WaiterView,
 };
 pub use work::WorkPlace;

@@ -12,6 +12,7 @@ mod command;
 mod decide;
 mod execution;
 mod execution_arn;
+mod expectation;
 mod fast_path;
 mod guard;
 mod holder;
@@ -47,6 +48,7 @@ pub use command::{
 pub use decide::{decide, refused_by_run};
 pub use execution::{ExecutionDescription, ExecutionEnd, ExecutionState};
 pub use execution_arn::ExecutionArn;
+pub use expectation::Expectation;
 pub use fast_path::{FastPath, fast_path};
 pub use guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 pub use holder::{HolderId, TaskToken};

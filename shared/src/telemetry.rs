@@ -5,7 +5,7 @@ mod level;
 mod metric;
 mod stack_metric;
 
-pub use emf::{MetricSink, Metrics, StdoutSink, metric_line};
+pub use emf::{MetricSink, MetricValue, Metrics, StdoutSink, directive, metric_line};
 pub use level::{log_level, report_unknown_level};
 pub use metric::{Metric, NAMESPACE};
 pub use stack_metric::StackMetric;

@@ -37,6 +37,7 @@ pub fn terms(holder: HolderId) -> Terms {
         no_progress: None,
         stale: StalePolicy::Terminate,
         min_interval: None,
+        expect_every: None,
         run_key: None,
         work: None,
         retention: RETENTION,
@@ -72,6 +73,7 @@ pub fn release(holder: HolderId, token: FencingToken) -> Release {
         token,
         run_key: None,
         outcome: RunOutcome::Succeeded,
+        expect_every: None,
         retention: RETENTION,
     }
 }

@@ -141,10 +141,30 @@ class Faults:
         refused(acquire(full, "c", overlap="queue", maxQueue=1), "Lockstep.QueueFull")
         lost = {"lock": full, "holder": holder("z"), "token": 5}
         refused(invoke("HeartbeatFunction", {"grant": lost}), "Lockstep.LeaseLost")
+        self.missing()
         time.sleep(6)  # the lease of three seconds, and the time after which a silent holder is dead
         acquire(missing, "b")
         invoke("HeartbeatFunction", {"grant": grant})
         refused(acquire(frozen, "b"), "Lockstep.LockFrozen")
+
+
+    def missing(self):
+        """A success was expected within a minute. The record is made ten minutes older than it is."""
+        lock = unique("nightly")
+        grant = acquire(lock, expectEverySeconds=60)["grant"]
+        invoke("ReleaseLockFunction", {"grant": grant, "outcome": "succeeded"})
+        past = {"N": str(int((time.time() - 600) * 1000))}
+        client("dynamodb").update_item(
+            TableName=NAMES["LockTable"], Key={"pk": {"S": lock}, "sk": {"S": "lock"}},
+            UpdateExpression="SET expectFrom = :past, dueAt = :past", ExpressionAttributeValues={":past": past})
+        since = int(time.time() * 1000)
+        for _ in range(2):
+            before = int(time.time() * 1000)
+            sweep()
+            wait_for(lambda: reaper_lines(before, '"SweepFinished"'), "the end of a sweep", 20)
+        lines = [metrics.parsed(line) for line in metrics.lines(NAMES["EventLogGroup"], since)]
+        found = [line for line in lines if line.get("detail", {}).get("lock") == lock]
+        assert [line["detail-type"] for line in found] == ["Lockstep Run Missing"], found
 
 
 def enough(found, least):
@@ -176,7 +196,7 @@ FAULTS = {
     "IndexWritesThrottled": "throttled",
     "LocksUnchecked": "unreadable", "FunctionFaults": "unreadable",
     "FunctionCrashes": "crashed",
-    "EvidenceMissing": "events", "LockFrozen": "events", "LeaseLost": "events", "QueueFull": "events",
+    "EvidenceMissing": "events", "LockFrozen": "events", "LeaseLost": "events", "QueueFull": "events", "RunMissing": "events",
 }
 
 

@@ -226,7 +226,12 @@ impl Drop for Functions {
         for event in self.events.published() {
             let detail = serde_json::to_value(EventDetail::from(&event)).unwrap();
             assert_keeps_schema("event.detail.json", &detail);
-            let of_lock = [EventKind::LockPaused, EventKind::LockResumed].contains(&event.kind);
+            let of_lock = [
+                EventKind::LockPaused,
+                EventKind::LockResumed,
+                EventKind::RunMissing,
+            ];
+            let of_lock = of_lock.contains(&event.kind);
             assert!(event.holder.is_some() || of_lock, "{detail}");
             assert!(
                 !event.reason.is_empty() && !event.advice.is_empty(),

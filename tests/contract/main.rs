@@ -15,6 +15,7 @@ mod cut_off;
 mod duplicates;
 mod ending;
 mod evict;
+mod expectation;
 mod faulty;
 mod functions;
 mod glossary;

@@ -124,7 +124,7 @@ fn a_decision_keeps_the_rules_of_the_record_and_grows_its_numbers() {
         let new: Vec<_> = new.filter(|token| !known.contains(token)).collect();
         prop_assert_eq!(next.check_invariants(), Ok(()));
         prop_assert_eq!(next.version, version + 1);
-        let is_done = next.is_idle() && next.mode.pause_end().is_none();
+        let is_done = next.is_idle() && next.next_due().is_none();
         prop_assert_eq!(next.due.is_none(), is_done);
         if !matches!(decided.outcome, Outcome::Reinstated { .. }) {
             prop_assert!(new.len() <= 1, "one grant at a time");

@@ -52,6 +52,11 @@ fn key() -> impl Strategy<Value = Option<RunKey>> {
     option::of((0..KEYS).prop_map(run_key))
 }
 
+/// How often a success is expected: one of two, so that a release often expects what its lock does.
+fn expected() -> impl Strategy<Value = Seconds> {
+    prop_oneof![Just(Seconds::of(10)), Just(Seconds::of(20))]
+}
+
 fn length() -> impl Strategy<Value = Seconds> {
     (1..40_u32).prop_map(Seconds::of)
 }

@@ -52,6 +52,7 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
         1 => Just(Command::EndPause(audit_note())),
         3 => Just(Command::Resume(audit_note())),
         1 => Just(Command::Reschedule),
+        1 => Just(Command::NoteMissing),
         1 => Just(Command::ClearRest(audit_note())),
         1 => forget(),
     ];

@@ -82,6 +82,13 @@ pub struct Options {
         skip_serializing_if = "Option::is_none"
     )]
     pub min_interval_seconds: Option<i64>,
+    /// A run of the lock is expected to succeed this often, in seconds, 60 to 31,536,000.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub expect_every_seconds: Option<i64>,
     /// Most waiters in the queue, 1 to 500.
     #[serde(
         default,
@@ -160,6 +167,10 @@ impl Options {
             (
                 "minIntervalSeconds",
                 self.min_interval_seconds.map(Value::from),
+            ),
+            (
+                "expectEverySeconds",
+                self.expect_every_seconds.map(Value::from),
             ),
         ];
         let given = fields.into_iter();

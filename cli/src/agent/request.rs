@@ -25,6 +25,7 @@ pub(super) struct BeginRequest {
     permits: Option<i64>,
     run_key: Option<String>,
     min_interval_seconds: Option<i64>,
+    expect_every_seconds: Option<i64>,
     max_run_seconds: Option<i64>,
     no_progress_seconds: Option<i64>,
 }
@@ -105,6 +106,7 @@ impl BeginRequest {
             // The agent enforces it on time; the lock table would refuse only the next renewal.
             max_run_seconds: None,
             min_interval_seconds: self.min_interval_seconds,
+            expect_every_seconds: self.expect_every_seconds,
             run_key: self.run_key.clone(),
             overlap: match self.overlap {
                 WhenHeld::Skip => Overlap::Skip,

@@ -70,6 +70,9 @@ pub(crate) struct RunArgs {
     /// No other run of this lock begins within this time
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) min_interval: Option<Duration>,
+    /// A run of this lock is expected to succeed this often; else Run Missing is published
+    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    pub(crate) expect_every: Option<Duration>,
     /// Stop the command after this time
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) max_run: Option<Duration>,
@@ -119,6 +122,7 @@ impl RunArgs {
             max_run_seconds: None,
             no_progress_seconds: None,
             min_interval_seconds: self.min_interval.map(seconds),
+            expect_every_seconds: self.expect_every.map(seconds),
             run_key: self.run_key.clone(),
             overlap: match self.overlap {
                 OverlapArg::Skip => Overlap::Skip,

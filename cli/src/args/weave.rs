@@ -68,6 +68,9 @@ pub(crate) struct WeaveArgs {
     /// No other run of this lock begins within this time
     #[arg(long, value_name = "N")]
     pub(crate) min_interval_seconds: Option<i64>,
+    /// A run of this lock is expected to succeed this often; else Run Missing is published
+    #[arg(long, value_name = "N")]
+    pub(crate) expect_every_seconds: Option<i64>,
     /// Maximum number of waiters, with --overlap queue [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) max_queue: Option<i64>,
@@ -118,6 +121,7 @@ impl WeaveArgs {
             stale_policy: self.stale_policy,
             run_key: self.run_key.clone(),
             min_interval_seconds: self.min_interval_seconds,
+            expect_every_seconds: self.expect_every_seconds,
             max_queue: self.max_queue,
             wait_seconds: self.wait_seconds,
             wait_interval_seconds: self.wait_interval_seconds,

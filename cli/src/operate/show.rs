@@ -53,6 +53,7 @@ fn text(lock: &Value) -> String {
     if !lock["restsUntil"].is_null() {
         text.push_str(&format!("rests until {}\n", shown(&lock["restsUntil"])));
     }
+    text.push_str(&outcomes(lock));
     text.push_str(&format!(
         "permits: {}, waiters: {}\n",
         lock["permits"], lock["queueLength"]
@@ -67,6 +68,20 @@ fn text(lock: &Value) -> String {
         text.push_str(&format!("\n{table}"));
     }
     text
+}
+
+/// How the latest runs ended, one line each.
+fn outcomes(lock: &Value) -> String {
+    let lines = [
+        ("last success", "lastSuccessAt"),
+        ("last failure", "lastFailureAt"),
+        ("success expected by", "expectedBy"),
+        ("success missing since", "missingSince"),
+    ];
+    let given = lines.iter().filter(|(_, field)| !lock[field].is_null());
+    given
+        .map(|(words, field)| format!("{words} {}\n", shown(&lock[field])))
+        .collect()
 }
 
 fn part<const N: usize>(columns: [Column; N], rows: &[Value]) -> Option<String> {

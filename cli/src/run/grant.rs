@@ -165,6 +165,8 @@ fn grant_from_env(wanted: Option<&str>) -> Result<Option<Grant>, String> {
         lock,
         holder,
         run_key: filled("LOCKSTEP_RUN_KEY"),
+        // The workflow releases it.
+        expect_every_seconds: None,
     }))
 }
 

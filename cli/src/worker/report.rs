@@ -3,7 +3,7 @@
 use super::decide::Kind;
 use crate::log::StderrSink;
 use lockstep::clock::{Clock, SystemClock};
-use lockstep::telemetry::{MetricSink, metric_line};
+use lockstep::telemetry::{MetricSink, directive, metric_line};
 use std::time::Duration;
 
 impl Kind {
@@ -58,7 +58,8 @@ impl MessageMetrics {
         let one = (kind.metric(), "Count", 1.0);
         let values: Vec<_> = [one].into_iter().chain(took).collect();
         let subject = ("queue", self.queue.as_str());
-        metric_line(subject, &[&["queue"]], SystemClock.now(), &values).to_string()
+        let directives = [directive(&["queue"], &values)];
+        metric_line(subject, &directives, SystemClock.now(), &values).to_string()
     }
 }
 

@@ -44,6 +44,7 @@ const EVENT_ALARMS: { [kind: string]: [string, string, string] } = {
   'Lockstep Lock Frozen': ['LockFrozen', 'lock-frozen', 'A lock froze and grants no permit until an operator resumes it.'],
   'Lockstep Lease Lost': ['LeaseLost', 'lease-lost', 'A run lost its lease during its work.'],
   'Lockstep Queue Full': ['QueueFull', 'queue-full', 'A run could not wait because the queue of its lock was full.'],
+  'Lockstep Run Missing': ['RunMissing', 'run-missing', 'No run of a lock has succeeded in the time in which one is expected to.'],
 };
 
 /** Adds the log group of all events and the topic, and the alarms if the props have them. */

@@ -6,7 +6,7 @@ import { Lockstep } from './lockstep';
 
 /** The events that call for action: without skipped and duplicate runs, which are the normal effect of a lock. */
 const DETAIL_TYPES = ['Lockstep Queue Full', 'Lockstep Wait Given Up', 'Lockstep Lease Lost', 'Lockstep Run Recovered',
-  'Lockstep Run Stopped', 'Lockstep Lock Frozen', 'Lockstep Evidence Missing'];
+  'Lockstep Run Stopped', 'Lockstep Lock Frozen', 'Lockstep Evidence Missing', 'Lockstep Run Missing'];
 
 /** Props of `LockstepAlerts`. */
 export interface LockstepAlertsProps {

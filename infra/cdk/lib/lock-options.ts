@@ -68,6 +68,14 @@ export interface LockOptions {
   readonly minInterval?: Duration;
 
   /**
+   * A run of the lock is expected to succeed this often, from a minute to a year. If none does, the
+   * sweep publishes the event Lockstep Run Missing once, until the next success.
+   *
+   * @default - none is expected
+   */
+  readonly expectEvery?: Duration;
+
+  /**
    * What a run does at a lock without a free permit.
    *
    * @default OverlapPolicy.SKIP
@@ -126,6 +134,7 @@ const FIELD_RANGES: { [field: string]: [number, number] } = {
   leaseSeconds: [3, 86_400],
   heartbeatSeconds: [1, 86_398],
   minIntervalSeconds: [1, 2_678_400],
+  expectEverySeconds: [60, YEAR],
   maxQueue: [1, 500],
   maxRunSeconds: [1, YEAR],
   noProgressSeconds: [1, YEAR],
@@ -154,6 +163,7 @@ export function lockFields(scope: IConstruct, props: LockOptions): { [field: str
     leaseSeconds: time('lease', props.lease),
     heartbeatSeconds: time('heartbeat', props.heartbeat),
     minIntervalSeconds: time('minInterval', props.minInterval),
+    expectEverySeconds: time('expectEvery', props.expectEvery),
     overlap: props.overlap,
     maxQueue: whole('maxQueue', props.maxQueue),
     waitSeconds: time('maxWait', props.maxWait),

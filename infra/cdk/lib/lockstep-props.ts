@@ -43,7 +43,7 @@ export interface LockstepProps {
   readonly logLevel?: LogLevel;
 
   /**
-   * Whether metrics also carry the lock's name as a dimension. Each lock then adds up to eleven custom metrics.
+   * Whether metrics also carry the lock's name as a dimension. Each lock then adds up to three custom metrics.
    *
    * @default false
    */

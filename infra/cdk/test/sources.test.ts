@@ -39,6 +39,7 @@ const PROPS: { [field: string]: (value: number) => Partial<LockOptions> } = {
   leaseSeconds: (value) => ({ lease: Duration.seconds(value) }),
   heartbeatSeconds: (value) => ({ heartbeat: Duration.seconds(value), lease: Duration.days(1) }),
   minIntervalSeconds: (value) => ({ minInterval: Duration.seconds(value) }),
+  expectEverySeconds: (value) => ({ expectEvery: Duration.seconds(value) }),
   maxQueue: (maxQueue) => ({ maxQueue }),
   maxRunSeconds: (value) => ({ maxRun: Duration.seconds(value) }),
   noProgressSeconds: (value) => ({ noProgress: Duration.seconds(value) }),

@@ -1,6 +1,6 @@
 //! The request of acquire-lock.
 
-use super::grant::Grant;
+use super::grant::{Grant, expect_every};
 use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, seconds, text};
 use super::policy::{Overlap, Stale};
 use super::work::WorkPlace;
@@ -60,6 +60,11 @@ pub struct AcquireRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_678_400)))]
     pub min_interval_seconds: Option<i64>,
+    /// A run of the lock is expected to succeed this often: if none does, the sweep publishes *Run
+    /// Missing* once, until the next success. It stays with the lock until a request has another value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 60, max = 31_536_000)))]
+    pub expect_every_seconds: Option<i64>,
     /// Idempotency key of the trigger: one success per key within the retention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
@@ -208,6 +213,7 @@ impl AcquireRequest {
                 .min_interval_seconds
                 .map(|value| seconds("minIntervalSeconds", value, 1, REST_MAX))
                 .transpose()?,
+            expect_every: expect_every("expectEverySeconds", self.expect_every_seconds)?,
             run_key: run_key
                 .map(|key| text("runKey", key, RunKey::new))
                 .transpose()?,

@@ -110,7 +110,7 @@ pub enum ActResponse {
     /// One page of locks.
     List(ListResponse),
     /// One lock.
-    Show(ShowResponse),
+    Show(Box<ShowResponse>),
     /// One page of history.
     History(HistoryResponse),
     /// Locks were closed.

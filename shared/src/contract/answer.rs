@@ -30,7 +30,7 @@ impl Granted {
             })
         });
         Self {
-            grant: Grant::of(lock, holder, lease.token, lease.run_key.as_ref()),
+            grant: Grant::of(lock, holder, lease),
             expires_at: rfc3339(lease.expires_at),
             heartbeat_seconds: lease.heartbeat.get(),
             task_group: task_group(lock, holder),

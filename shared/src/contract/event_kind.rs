@@ -34,6 +34,8 @@ pub enum EventKind {
     LockResumed,
     /// The evidence does not show whether a run is dead.
     EvidenceMissing,
+    /// No run succeeded in the time in which one is expected to.
+    RunMissing,
     /// A container handed a permit over to a workflow that waits for it.
     PermitHandedOver,
     /// A container removed a waiting workflow from the queue, without a permit for it.
@@ -42,7 +44,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// All kinds.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::RunSkipped,
         Self::RunDuplicate,
         Self::QueueFull,
@@ -56,6 +58,7 @@ impl EventKind {
         Self::LockPaused,
         Self::LockResumed,
         Self::EvidenceMissing,
+        Self::RunMissing,
         Self::PermitHandedOver,
         Self::WaiterSentAway,
     ];
@@ -77,6 +80,7 @@ impl EventKind {
             Self::LockPaused => "Lockstep Lock Paused",
             Self::LockResumed => "Lockstep Lock Resumed",
             Self::EvidenceMissing => "Lockstep Evidence Missing",
+            Self::RunMissing => "Lockstep Run Missing",
             Self::PermitHandedOver => "Lockstep Permit Handed Over",
             Self::WaiterSentAway => "Lockstep Waiter Sent Away",
         }
@@ -95,6 +99,7 @@ impl EventKind {
                 | Self::RunStopped
                 | Self::LockFrozen
                 | Self::EvidenceMissing
+                | Self::RunMissing
         )
     }
 

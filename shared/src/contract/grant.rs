@@ -1,7 +1,7 @@
 //! The grant, as requests and responses carry it.
 
 use super::parse::{self, InvalidRequest};
-use crate::domain::{FencingToken, HolderId, LockKey, RunKey};
+use crate::domain::{FencingToken, HolderId, Lease, LockKey, RunKey, Seconds};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,10 @@ pub struct Grant {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub run_key: Option<String>,
+    /// The expectation that the request came with: `expectEverySeconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 60, max = 31_536_000)))]
+    pub expect_every_seconds: Option<i64>,
 }
 
 /// A checked [`Grant`].
@@ -35,22 +39,19 @@ pub(crate) struct CheckedGrant {
     pub(crate) holder: HolderId,
     pub(crate) token: FencingToken,
     pub(crate) run_key: Option<RunKey>,
+    pub(crate) expect_every: Option<Seconds>,
 }
 
 impl Grant {
-    /// Returns the grant of `holder`.
+    /// Returns the grant of `holder` with `lease`.
     #[must_use]
-    pub fn of(
-        lock: &LockKey,
-        holder: &HolderId,
-        token: FencingToken,
-        run_key: Option<&RunKey>,
-    ) -> Self {
+    pub fn of(lock: &LockKey, holder: &HolderId, lease: &Lease) -> Self {
         Self {
             lock: lock.as_str().into(),
             holder: holder.as_str().into(),
-            token: i64::try_from(token.number()).unwrap_or(i64::MAX),
-            run_key: run_key.map(|key| key.as_str().into()),
+            token: i64::try_from(lease.token.number()).unwrap_or(i64::MAX),
+            run_key: lease.run_key.as_ref().map(|key| key.as_str().into()),
+            expect_every_seconds: lease.expect_every.map(|every| every.get().into()),
         }
     }
 
@@ -70,6 +71,18 @@ impl Grant {
                 .run_key
                 .map(|key| parse::text("grant.runKey", &key, RunKey::new))
                 .transpose()?,
+            expect_every: expect_every("grant.expectEverySeconds", self.expect_every_seconds)?,
         })
     }
+}
+
+/// Checks an `expectEverySeconds`. The sweep comes once a minute, and a year is the longest Standard
+/// execution (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
+pub(super) fn expect_every(
+    field: &'static str,
+    value: Option<i64>,
+) -> Result<Option<Seconds>, InvalidRequest> {
+    value
+        .map(|value| parse::seconds(field, value, 60, 31_536_000))
+        .transpose()
 }

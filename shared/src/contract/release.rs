@@ -116,6 +116,7 @@ impl ReleaseRequest {
             holder: holder.clone(),
             token,
             run_key: grant.run_key,
+            expect_every: grant.expect_every,
             outcome,
             retention,
         };

@@ -2,9 +2,11 @@
 
 mod history;
 mod holder;
+mod outcomes;
 
 pub use history::{HistoryEntry, HistoryResponse};
 pub use holder::{EndingView, ExecutionView, HolderView, TaskView};
+pub use outcomes::OutcomesView;
 
 use crate::domain::{
     LockKey, LockRecord, Mode, Run, RunOutcome, Timestamp, Waiter, WaiterId, rfc3339,
@@ -67,6 +69,9 @@ pub struct LockSummary {
     /// When the latest grant was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granted_at: Option<String>,
+    /// How its latest runs ended.
+    #[serde(flatten)]
+    pub outcomes: OutcomesView,
     /// Why it is paused or frozen, or why its record cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -97,6 +102,9 @@ pub struct ShowResponse {
     /// No grant is made before this time (`minIntervalSeconds`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rests_until: Option<String>,
+    /// How its latest runs ended.
+    #[serde(flatten)]
+    pub outcomes: OutcomesView,
     /// The latest runs that have ended, and the acts between them, newest first.
     pub last: Vec<HistoryEntry>,
 }
@@ -172,6 +180,7 @@ impl LockSummary {
             holders: holders.map(|(holder, _)| holder.to_string()).collect(),
             queue_length: Some(record.queue.len()),
             granted_at: (granted != Timestamp::default()).then(|| rfc3339(granted)),
+            outcomes: OutcomesView::of(record, now),
             note: note(&record.mode, now).map(str::to_owned),
         }
     }
@@ -186,6 +195,7 @@ impl LockSummary {
             holders: Vec::new(),
             queue_length: None,
             granted_at: None,
+            outcomes: OutcomesView::default(),
             note: Some(problem),
         }
     }

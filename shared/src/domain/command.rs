@@ -59,6 +59,8 @@ pub enum Command {
     NoteTask(NoteTask),
     /// Sets the time at which the lock is due for the sweep.
     Reschedule,
+    /// Notes that no success came in the time in which one is expected.
+    NoteMissing,
 }
 
 /// What an acquire does when all permits are held.
@@ -117,6 +119,8 @@ pub struct Release {
     pub run_key: Option<RunKey>,
     /// How the work ended: succeeded or failed.
     pub outcome: RunOutcome,
+    /// The expectation that the grant came with, as its receipt has it. A wrong one costs a read.
+    pub expect_every: Option<Seconds>,
     /// How long the history keeps the run.
     pub retention: Seconds,
 }
@@ -305,7 +309,8 @@ impl Command {
             | Self::DropUnread(_)
             | Self::Forget(_)
             | Self::Settle(_)
-            | Self::Reschedule => None,
+            | Self::Reschedule
+            | Self::NoteMissing => None,
             Self::DropWaiter(evict) => {
                 let id = WaiterId::of(&evict.holder);
                 record.queue.contains_key(&id).then_some(id)

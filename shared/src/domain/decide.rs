@@ -15,7 +15,9 @@ mod tests;
 
 use self::builder::TransitionBuilder;
 use super::command::Command;
+use super::expectation::Expectation;
 use super::guard::RunGuard;
+use super::record::LockRecord;
 use super::refusal::Refusal;
 use super::run::{Run, RunEnd, RunId, RunOutcome, RunWrite};
 use super::terms::Terms;
@@ -55,6 +57,7 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::DropWaiter(evict) => Ok(operator::drop_waiter(seen, evict, now)),
         Command::NoteTask(note) => Ok(recover::note_task(seen, note)),
         Command::Reschedule => Ok(reschedule(seen, now)),
+        Command::NoteMissing => Ok(note_missing(seen, now)),
     }
 }
 
@@ -89,6 +92,21 @@ fn reschedule(seen: &Snapshot, now: Timestamp) -> Transition {
     }
     let mut next = record.clone();
     next.due = due;
+    Transition::to(next, Outcome::Done)
+}
+
+/// Notes that no success came in time, so that it is reported once.
+fn note_missing(seen: &Snapshot, now: Timestamp) -> Transition {
+    let due = |record: &&LockRecord| record.success_due().is_some_and(|due| due <= now);
+    let Some(record) = seen.record.as_ref().filter(due) else {
+        return Transition::unchanged(Outcome::Unchanged);
+    };
+    let mut next = record.clone();
+    next.expectation = record.expectation.map(|expected| Expectation {
+        missed_at: Some(now),
+        ..expected
+    });
+    next.due_if_idle();
     Transition::to(next, Outcome::Done)
 }
 

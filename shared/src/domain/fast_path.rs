@@ -2,11 +2,13 @@
 
 use super::command::{Acquire, Command, Release, Renew, WhenFull};
 use super::decide::{end_run, ended, start_run};
+use super::expectation::Expectation;
 use super::guard::{Change, Clause, Guard, RunGuard};
 use super::holder::HolderId;
 use super::lease::Lease;
+use super::permits::Permits;
 use super::record::{LockRecord, QUEUE_MAX};
-use super::run::Run;
+use super::run::{Run, RunOutcome};
 use super::ticket::WaiterId;
 use super::time::Timestamp;
 use super::token::FencingToken;
@@ -74,7 +76,7 @@ pub fn fast_path(command: &Command, now: Timestamp) -> Option<FastPath> {
         },
         Command::Acquire(acquire) => Some(fast_acquire(acquire, now)),
         Command::Renew(renew) if renew.progress.is_none() => Some(fast_renew(renew, now)),
-        Command::Release(release) => Some(fast_release(release, now)),
+        Command::Release(release) => fast_release(release, now),
         _ => None,
     }
 }
@@ -85,10 +87,11 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
     let terms = &acquire.terms;
     let token = FencingToken::next(FencingToken::NONE, now);
     let lease: Lease = terms.lease(token, now);
+    let (due, due_clause) = due_of_grant(terms.permits, lease.expires_at);
     let mut assigns = vec![
         Assign::LastToken(token),
         Assign::PutLease(terms.holder.clone(), lease.clone()),
-        Assign::DueUnlessSet(lease.expires_at),
+        due,
     ];
     assigns.extend(
         terms
@@ -96,18 +99,26 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
             .map(|gap| Assign::NotBefore(now.plus(gap))),
     );
     let marker = start_run(terms, token);
+    let expected = terms
+        .expect_every
+        .map(|every| Clause::ExpectedEvery(Some(every)));
     let change = Change {
-        guard: Guard(vec![
-            Clause::Readable,
-            Clause::Open,
-            Clause::PermitsAre(terms.permits),
-            Clause::BelowCapacity,
-            Clause::NotHeldBy(terms.holder.clone()),
-            Clause::QueueEmpty,
-            Clause::SpacingPassed(now),
-            Clause::TokenNewer(token),
-            Clause::DueNotAfter(lease.expires_at),
-        ]),
+        guard: Guard(
+            vec![
+                Clause::Readable,
+                Clause::Open,
+                Clause::PermitsAre(terms.permits),
+                Clause::BelowCapacity,
+                Clause::NotHeldBy(terms.holder.clone()),
+                Clause::QueueEmpty,
+                Clause::SpacingPassed(now),
+                Clause::TokenNewer(token),
+            ]
+            .into_iter()
+            .chain(due_clause)
+            .chain(expected)
+            .collect(),
+        ),
         update: Update::Assign(assigns),
         runs: marker
             .map(|write| (RunGuard::NotTaken(now), write))
@@ -119,6 +130,20 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
     FastPath {
         change,
         promise: Promise::Known(Outcome::Granted { lease }),
+    }
+}
+
+/// How a grant brings the time of the sweep forward, and the clause that it needs.
+///
+/// A lock with one permit is idle before its grant, so only a missing success can be due, which is found
+/// with the holder. With more permits another holder may be due earlier.
+fn due_of_grant(permits: Permits, lease_end: Timestamp) -> (Assign, Option<Clause>) {
+    match permits {
+        Permits::ONE => (Assign::Due(Some(lease_end)), None),
+        _ => (
+            Assign::DueUnlessSet(lease_end),
+            Some(Clause::DueNotAfter(lease_end)),
+        ),
     }
 }
 
@@ -141,7 +166,11 @@ pub(super) fn enqueue(
     }
     let next_grant = record.not_before.max(now);
     record.due.filter(|due| *due <= next_grant)?;
-    let clauses = vec![Clause::MustWait(now), Clause::DueNotAfter(next_grant)];
+    let clauses = vec![
+        Clause::MustWait(now),
+        Clause::RestIs(record.not_before),
+        Clause::DueNotAfter(next_grant),
+    ];
     Some(append(acquire, most, now, clauses))
 }
 
@@ -199,23 +228,49 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
 
 /// A release that has a heartbeat state to end cannot be fast: a transaction returns nothing, and
 /// the task token is in the record. Its guard fails, and the conflict returns the record.
-fn fast_release(release: &Release, now: Timestamp) -> FastPath {
+///
+/// A failure leaves the time of an expectation as it is, which only the record has, so such a release is
+/// not fast either.
+fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
     let holder = &release.holder;
+    let succeeded = release.outcome == RunOutcome::Succeeded;
+    let expected = release.expect_every;
+    if expected.is_some() && !succeeded {
+        return None;
+    }
+    let expectation = expected.map(|every| Expectation::starting(every, now));
+    let mut assigns = vec![
+        Assign::DropLease(holder.clone()),
+        Assign::Due(expectation.map(|expectation| expectation.deadline())),
+        match succeeded {
+            true => Assign::LastSuccess(Some(now)),
+            false => Assign::LastFailure(Some(now)),
+        },
+    ];
+    assigns.extend(expectation.map(|known| Assign::Expectation(Some(known))));
+    // A paused lock is expected to have no success.
+    let open = expectation.map(|_| Clause::Open);
     let run = Run {
         end: Some(ended(release.outcome, None, release.retention, now)),
         ..Run::started(holder.clone(), release.token, release.run_key.clone())
     };
     let change = Change {
-        guard: Guard(vec![
-            Clause::Readable,
-            Clause::LeaseIs(holder.clone(), release.token),
-            Clause::RunKeyIs(holder.clone(), release.run_key.clone()),
-            Clause::NoBeat(holder.clone()),
-            Clause::OnlyHolder,
-            Clause::QueueEmpty,
-            Clause::NoPauseEnd,
-        ]),
-        update: Update::Assign(vec![Assign::DropLease(holder.clone()), Assign::Due(None)]),
+        guard: Guard(
+            vec![
+                Clause::Readable,
+                Clause::LeaseIs(holder.clone(), release.token),
+                Clause::RunKeyIs(holder.clone(), release.run_key.clone()),
+                Clause::NoBeat(holder.clone()),
+                Clause::OnlyHolder,
+                Clause::QueueEmpty,
+                Clause::NoPauseEnd,
+                Clause::ExpectedEvery(expected),
+            ]
+            .into_iter()
+            .chain(open)
+            .collect(),
+        ),
+        update: Update::Assign(assigns),
         runs: end_run(&run, false),
         waiter: None,
         read_back: false,
@@ -225,8 +280,8 @@ fn fast_release(release: &Release, now: Timestamp) -> FastPath {
         at: now,
         already: false,
     };
-    FastPath {
+    Some(FastPath {
         change,
         promise: Promise::Known(outcome),
-    }
+    })
 }

@@ -7,7 +7,7 @@ use super::record::{LockRecord, Mode};
 use super::run::{Run, RunKey, RunOutcome, RunWrite};
 use super::terms::Waiter;
 use super::ticket::{Ticket, WaiterId};
-use super::time::Timestamp;
+use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::update::Update;
 
@@ -43,6 +43,8 @@ pub enum Clause {
     /// No grant can be made at this time: all permits are held, others wait, or the lock rests or
     /// is closed.
     MustWait(Timestamp),
+    /// The next grant may be made from exactly this time on.
+    RestIs(Timestamp),
     /// All permits are held.
     AtCapacity,
     /// The next grant may be made at this time.
@@ -69,6 +71,8 @@ pub enum Clause {
     DueNotAfter(Timestamp),
     /// The lock is due for the sweep at exactly this time.
     DueIs(Option<Timestamp>),
+    /// A success is expected this often, or not at all.
+    ExpectedEvery(Option<Seconds>),
     /// The record has not been written since it was read.
     VersionIs(u64),
 }
@@ -141,6 +145,7 @@ impl Clause {
             Self::TicketIs(id, ticket) => record.queue.get(id) == Some(ticket),
             Self::FrontIs(ticket) => record.front_ticket == *ticket,
             Self::MustWait(now) => !record.can_grant(*now) || !record.queue.is_empty(),
+            Self::RestIs(time) => record.not_before == *time,
             Self::SpacingPassed(now) => record.not_before <= *now,
             Self::TokenNewer(token) => record.last_token < *token,
             Self::LeaseIs(holder, token) => record.lease(holder, *token).is_some(),
@@ -156,6 +161,7 @@ impl Clause {
             Self::LeaseSame(holder, seen) => lease(holder) == Some(&**seen),
             Self::DueIs(due) => record.due == *due,
             Self::DueNotAfter(time) => record.due.is_none_or(|due| due <= *time),
+            Self::ExpectedEvery(every) => record.expectation.map(|e| e.every) == *every,
             Self::VersionIs(version) => record.version == *version,
         }
     }

@@ -43,6 +43,9 @@ pub struct Lease {
     pub progress: Option<String>,
     /// What happens to the holder when it is stale.
     pub stale: StalePolicy,
+    /// The expectation that the grant came with (`expectEverySeconds`). It is here for the receipt: with
+    /// it a release needs no read.
+    pub expect_every: Option<Seconds>,
     /// The run key, if the run has one.
     pub run_key: Option<RunKey>,
     /// Where the run's ECS tasks are found.

@@ -1,9 +1,10 @@
 //! The whole state of one lock.
 
+use super::expectation::Expectation;
 use super::holder::HolderId;
 use super::lease::Lease;
 use super::permits::Permits;
-use super::run::RunKey;
+use super::run::{RunEnd, RunKey, RunOutcome};
 use super::terms::Terms;
 use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;
@@ -72,7 +73,14 @@ pub struct LockRecord {
     pub not_before: Timestamp,
     /// Whether permits are granted.
     pub mode: Mode,
-    /// When the lock is due for the sweep; `None` without holders, waiters and the end of a pause.
+    /// When a run last succeeded.
+    pub last_success: Option<Timestamp>,
+    /// When a run last failed, was found dead, or was lost.
+    pub last_failure: Option<Timestamp>,
+    /// How often a run is expected to succeed, if it is.
+    pub expectation: Option<Expectation>,
+    /// When the lock is due for the sweep; `None` without holders, waiters, the end of a pause and an
+    /// expectation.
     ///
     /// Heartbeats do not change it, so it may be earlier than the end of any lease. The sweep then
     /// finds nothing to do.
@@ -103,6 +111,9 @@ impl LockRecord {
             queue: BTreeMap::new(),
             not_before: Timestamp::from_millis(0),
             mode: Mode::Open,
+            last_success: None,
+            last_failure: None,
+            expectation: None,
             due: None,
         }
     }
@@ -164,14 +175,25 @@ impl LockRecord {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
+    /// From when on a success is missing; `None` where none is expected, and where the sweep has noted
+    /// that it is missing. A paused lock is expected to have none.
+    #[must_use]
+    pub fn success_due(&self) -> Option<Timestamp> {
+        let expected = self.expectation.filter(|e| e.missed_at.is_none())?;
+        let paused = matches!(self.mode, Mode::Paused { .. });
+        (!paused).then(|| expected.deadline())
+    }
+
     /// When the sweep has something to do: the first check of a holder, the first time at which a
-    /// waiter may be granted a free permit, or the end of a pause.
+    /// waiter may be granted a free permit, the end of a pause, or, of an idle lock, a missing success.
+    /// A lock with holders is checked for that together with them.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let first_check = self.holders.values().map(Lease::next_check).min();
         let waits = !self.queue.is_empty() && self.has_room();
         let next_grant = waits.then_some(self.not_before);
-        let times = [first_check, next_grant, self.mode.pause_end()];
+        let success = self.success_due().filter(|_| self.is_idle());
+        let times = [first_check, next_grant, self.mode.pause_end(), success];
         times.into_iter().flatten().min()
     }
 
@@ -180,12 +202,33 @@ impl LockRecord {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
-    /// Sets [`Self::due`] of a lock without holders and waiters: only the end of a pause is left for
-    /// the sweep.
+    /// Sets [`Self::due`] of a lock without holders and waiters: only the end of a pause and a missing
+    /// success are left for the sweep.
     pub(crate) fn due_if_idle(&mut self) {
         if self.is_idle() {
-            self.due = self.mode.pause_end();
+            self.due = self.next_due();
         }
+    }
+
+    /// Notes the end of a run: a success meets the expectation.
+    pub(crate) fn note_end(&mut self, end: &RunEnd) {
+        match end.outcome {
+            RunOutcome::Succeeded => {
+                self.last_success = Some(end.at);
+                self.expect_from(end.at);
+            }
+            RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost => {
+                self.last_failure = Some(end.at);
+            }
+            // Another run or an operator ended it, which says nothing about its work.
+            _ => {}
+        }
+    }
+
+    /// Starts the time of the expectation again at `time`: a run succeeded, or a pause is over.
+    pub(crate) fn expect_from(&mut self, time: Timestamp) {
+        let every = self.expectation.map(|expected| expected.every);
+        self.expectation = every.map(|every| Expectation::starting(every, time));
     }
 
     /// Sets [`Self::due`] to when the sweep may grant a free permit to a waiter, if that is

@@ -30,6 +30,9 @@ pub struct Terms {
     pub stale: StalePolicy,
     /// Shortest time between this grant and the next one of the lock.
     pub min_interval: Option<Seconds>,
+    /// Longest time between two successes of the lock (`expectEverySeconds`). `None` leaves the
+    /// expectation that the lock has.
+    pub expect_every: Option<Seconds>,
     /// Run key of the run, if it has one.
     pub run_key: Option<RunKey>,
     /// Where the run's ECS tasks are found.
@@ -56,6 +59,7 @@ impl Terms {
             stalls_at: self.no_progress.map(|most| now.plus(most)),
             progress: None,
             stale: self.stale,
+            expect_every: self.expect_every,
             run_key: self.run_key.clone(),
             work: self.work.clone(),
             beat: None,

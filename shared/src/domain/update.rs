@@ -1,5 +1,6 @@
 //! The update of a record, as plain data.
 
+use super::expectation::Expectation;
 use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;
 use super::permits::Permits;
@@ -23,6 +24,12 @@ pub enum Assign {
     NotBefore(Timestamp),
     /// Whether permits are granted.
     Mode(Mode),
+    /// When a run last succeeded.
+    LastSuccess(Option<Timestamp>),
+    /// When a run last failed.
+    LastFailure(Option<Timestamp>),
+    /// How often a run is expected to succeed.
+    Expectation(Option<Expectation>),
     /// The holder's lease, new or replaced.
     PutLease(HolderId, Lease),
     /// The holder's lease ends its own length after this time; a new task token replaces that of
@@ -74,6 +81,15 @@ impl Update {
         }
         if old.mode != new.mode {
             assigns.push(Assign::Mode(new.mode.clone()));
+        }
+        if old.last_success != new.last_success {
+            assigns.push(Assign::LastSuccess(new.last_success));
+        }
+        if old.last_failure != new.last_failure {
+            assigns.push(Assign::LastFailure(new.last_failure));
+        }
+        if old.expectation != new.expectation {
+            assigns.push(Assign::Expectation(new.expectation));
         }
         if old.last_ticket != new.last_ticket {
             assigns.push(Assign::LastTicket(new.last_ticket));
@@ -130,6 +146,9 @@ impl Assign {
             Self::LastToken(token) => record.last_token = *token,
             Self::NotBefore(time) => record.not_before = *time,
             Self::Mode(mode) => record.mode = mode.clone(),
+            Self::LastSuccess(time) => record.last_success = *time,
+            Self::LastFailure(time) => record.last_failure = *time,
+            Self::Expectation(expectation) => record.expectation = *expectation,
             Self::PutLease(holder, lease) => {
                 record.holders.insert(holder.clone(), lease.clone());
             }

@@ -2,7 +2,8 @@
 
 use crate::contract::{EventKind, Skipped, held_by};
 use crate::domain::{
-    AuditNote, FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp, rfc3339,
+    AuditNote, Expectation, FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp,
+    rfc3339,
 };
 use crate::error::Error;
 use crate::events::{Event, WaitingState};
@@ -139,18 +140,35 @@ impl About<'_> {
     }
 
     fn event(&self, kind: EventKind, reason: impl Into<String>, advice: &str) -> Event {
-        let section = kind.section().map(|section| format!(": {section}"));
         Event {
             kind,
             lock: self.lock.clone(),
             holder: Some(self.holder.clone()),
             token: self.token,
             reason: reason.into(),
-            advice: format!("{advice}{}", section.unwrap_or_default()),
+            advice: with_section(kind, advice),
             at: self.at,
             state: None,
         }
     }
+}
+
+/// No run of `lock` has succeeded in the time in which one is expected to.
+#[must_use]
+pub fn run_missing(
+    lock: &LockKey,
+    expected: &Expectation,
+    last_success: Option<Timestamp>,
+    at: Timestamp,
+) -> Event {
+    let last = last_success.map_or_else(
+        || "no run has succeeded yet".to_owned(),
+        |last| format!("the last success was at {}", rfc3339(last)),
+    );
+    let every = expected.every.get();
+    let reason = format!("a success is expected every {every} s, and {last}");
+    let advice = "check why no run was started, or why the runs fail";
+    of_lock(lock, EventKind::RunMissing, reason, advice, at)
 }
 
 /// An operator paused or resumed a lock.
@@ -162,14 +180,25 @@ pub fn mode_changed(lock: &LockKey, kind: EventKind, audit: &AuditNote, at: Time
         }
         _ => "nothing: the lock grants permits again",
     };
+    of_lock(lock, kind, audit.signed(), advice, at)
+}
+
+/// An event of a lock, of no holder.
+fn of_lock(lock: &LockKey, kind: EventKind, reason: String, advice: &str, at: Timestamp) -> Event {
     Event {
         kind,
         lock: lock.clone(),
         holder: None,
         token: None,
-        reason: audit.signed(),
-        advice: advice.into(),
+        reason,
+        advice: with_section(kind, advice),
         at,
         state: None,
     }
+}
+
+/// The advice, with the section of the runbook on this kind.
+fn with_section(kind: EventKind, advice: &str) -> String {
+    let section = kind.section().map(|section| format!(": {section}"));
+    format!("{advice}{}", section.unwrap_or_default())
 }

@@ -69,7 +69,7 @@ where
 {
     Ok(match act {
         CheckedAct::List(list) => ActResponse::List(list::run(deps, list).await?),
-        CheckedAct::Show(lock) => ActResponse::Show(show::run(deps, &lock).await?),
+        CheckedAct::Show(lock) => ActResponse::Show(show::run(deps, &lock).await?.into()),
         CheckedAct::History(history) => ActResponse::History(history::run(deps, history).await?),
         CheckedAct::Pause(pause) => {
             let command = Command::Pause(pause.audit.clone(), pause.until);

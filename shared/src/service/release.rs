@@ -4,7 +4,7 @@
 use super::{Deps, Ports};
 use crate::clock::CallTime;
 use crate::contract::{CheckedRelease, ReleaseRequest, ReleaseResponse};
-use crate::domain::Outcome;
+use crate::domain::{Command, Outcome, RunOutcome};
 use crate::error::Error;
 use crate::telemetry::Metric;
 use serde_json::Value;
@@ -37,6 +37,8 @@ pub async fn run<P: Ports>(
         protect,
     } = request;
     let time = CallTime::start(deps.clock());
+    let succeeded =
+        matches!(&command, Command::Release(release) if release.outcome == RunOutcome::Succeeded);
     let outcome = deps.execute_in_call(&time, &lock, &command).await?;
     let outcome = outcome.map_err(|error| Error::of_command(&lock, error))?;
     // Also for a run that had lost its permit: its work has ended.
@@ -48,7 +50,11 @@ pub async fn run<P: Ports>(
         Outcome::Released { since, at, already } => {
             let held_seconds = Duration::from_millis(at.millis_since(since)).as_secs_f64();
             if !already {
-                let values = [(Metric::Released, 1.0), (Metric::HeldSeconds, held_seconds)];
+                let mut values = vec![(Metric::Released, 1.0), (Metric::HeldSeconds, held_seconds)];
+                values.extend(match succeeded {
+                    true => vec![(Metric::Succeeded, 1.0), (Metric::RunSeconds, held_seconds)],
+                    false => vec![(Metric::Failed, 1.0)],
+                });
                 deps.metrics.report(&lock, at, &values);
             }
             tracing::info!(event = "released", %lock, %holder, %token, held_seconds, already, "released");

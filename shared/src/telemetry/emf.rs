@@ -4,9 +4,10 @@
 //!
 //! **Dimensions and their cost.** CloudWatch bills every combination of metric name and dimension
 //! values as one custom metric, each month it gets data. Without a dimension, all locks together
-//! are at most eleven metrics. With the lock as a dimension, each lock is up to eleven more; a
-//! hundred locks are eleven hundred metrics. So the dimension is off by default, and the lock
-//! is always a plain field of the line: CloudWatch Logs Insights can still count by lock.
+//! are at most fifteen metrics. With the lock as a dimension, each lock is up to three more, those that
+//! an alarm on one lock needs; a hundred locks are three hundred metrics. So the dimension is off by
+//! default, and the lock is always a plain field of the line: CloudWatch Logs Insights can still count by
+//! lock.
 
 use super::metric::{Metric, NAMESPACE};
 use super::stack_metric::StackMetric;
@@ -48,7 +49,8 @@ impl<K: MetricSink> Metrics<K> {
             .iter()
             .map(|(metric, value)| (metric.name(), "Count", *value))
             .collect();
-        let line = metric_line(("table", table), &[&["table"]], now, &values);
+        let directive = directive(&["table"], &values);
+        let line = metric_line(("table", table), &[directive], now, &values);
         self.sink.write(&line.to_string());
     }
 
@@ -61,35 +63,48 @@ impl<K: MetricSink> Metrics<K> {
     }
 
     fn line(&self, lock: &LockKey, now: Timestamp, values: &[(Metric, f64)]) -> Value {
-        let dimensions: &[&[&str]] = if self.per_lock {
-            &[&[], &["lock"]]
-        } else {
-            &[&[]]
-        };
-        let values: Vec<_> = values
+        let per_lock = values
             .iter()
-            .map(|(metric, value)| (metric.name(), metric.unit(), *value))
-            .collect();
-        metric_line(("lock", lock.as_str()), dimensions, now, &values)
+            .filter(|(metric, _)| self.per_lock && metric.is_per_lock());
+        let per_lock = named(per_lock);
+        let values = named(values.iter());
+        let mut directives = vec![directive(&[], &values)];
+        if !per_lock.is_empty() {
+            directives.push(directive(&["lock"], &per_lock));
+        }
+        metric_line(("lock", lock.as_str()), &directives, now, &values)
     }
 }
 
-/// Returns one line with `values`: name, unit and value. `subject` is a field of the line, and
-/// `dimensions` may name it.
+/// A value of a metric: name, unit and value.
+pub type MetricValue<'a> = (&'a str, &'a str, f64);
+
+fn named<'a>(values: impl Iterator<Item = &'a (Metric, f64)>) -> Vec<MetricValue<'static>> {
+    let named = values.map(|(metric, value)| (metric.name(), metric.unit(), *value));
+    named.collect()
+}
+
+/// Returns the directive that makes metrics of `values`, with the fields of the line in `dimensions` as
+/// their dimensions.
 #[must_use]
-pub fn metric_line(
-    subject: (&str, &str),
-    dimensions: &[&[&str]],
-    now: Timestamp,
-    values: &[(&str, &str, f64)],
-) -> Value {
+pub fn directive(dimensions: &[&str], values: &[MetricValue<'_>]) -> Value {
     let list: Vec<_> = values
         .iter()
         .map(|(name, unit, _)| json!({ "Name": name, "Unit": unit }))
         .collect();
-    let directive = json!({ "Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": list });
+    json!({ "Namespace": NAMESPACE, "Dimensions": [dimensions], "Metrics": list })
+}
+
+/// Returns one line with `values`. `subject` is a field of the line, and `directives` may name it.
+#[must_use]
+pub fn metric_line(
+    subject: (&str, &str),
+    directives: &[Value],
+    now: Timestamp,
+    values: &[MetricValue<'_>],
+) -> Value {
     let mut line = Map::new();
-    let meta = json!({ "Timestamp": now.millis(), "CloudWatchMetrics": [directive] });
+    let meta = json!({ "Timestamp": now.millis(), "CloudWatchMetrics": directives });
     line.insert("_aws".into(), meta);
     line.insert(subject.0.into(), subject.1.into());
     let values = values
@@ -105,7 +120,7 @@ mod tests {
 
     fn line(per_lock: bool) -> Value {
         let lock = LockKey::new("nightly").unwrap();
-        let values = [(Metric::Released, 1.0), (Metric::HeldSeconds, 2.5)];
+        let values = [(Metric::Failed, 1.0), (Metric::HeldSeconds, 2.5)];
         Metrics::new(StdoutSink, per_lock).line(&lock, Timestamp::from_millis(7), &values)
     }
 
@@ -144,11 +159,17 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_is_a_dimension_only_when_asked_for() {
-        let dimensions =
-            |per_lock| line(per_lock)["_aws"]["CloudWatchMetrics"][0]["Dimensions"].clone();
+    fn the_lock_is_a_dimension_only_when_asked_for_and_only_of_what_an_alarm_on_it_needs() {
+        let directives = |per_lock| line(per_lock)["_aws"]["CloudWatchMetrics"].clone();
+        let failed = json!({ "Name": "Failed", "Unit": "Count" });
 
-        assert_eq!(dimensions(false), json!([[]]));
-        assert_eq!(dimensions(true), json!([[], ["lock"]]));
+        assert_eq!(directives(false).as_array().unwrap().len(), 1);
+        assert_eq!(directives(true)[0]["Dimensions"], json!([[]]));
+        assert_eq!(directives(true)[1]["Dimensions"], json!([["lock"]]));
+        assert_eq!(directives(true)[1]["Metrics"], json!([failed]));
+        let needed = Metric::ALL
+            .into_iter()
+            .filter(|metric| metric.is_per_lock());
+        assert_eq!(needed.count(), 3);
     }
 }

@@ -28,11 +28,19 @@ pub enum Metric {
     QueueFull,
     /// Time from grant to release, in seconds.
     HeldSeconds,
+    /// Runs that succeeded.
+    Succeeded,
+    /// Runs that failed, were found dead, or were lost.
+    Failed,
+    /// Time from the grant of a run to its success, in seconds.
+    RunSeconds,
+    /// Waiters of a lock, as often as one joins and as the sweep checks the lock.
+    QueueLength,
 }
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Acquired,
         Self::Skipped,
         Self::Duplicate,
@@ -44,6 +52,10 @@ impl Metric {
         Self::GaveUp,
         Self::QueueFull,
         Self::HeldSeconds,
+        Self::Succeeded,
+        Self::Failed,
+        Self::RunSeconds,
+        Self::QueueLength,
     ];
 
     /// Returns the name in CloudWatch.
@@ -61,14 +73,25 @@ impl Metric {
             Self::GaveUp => "GaveUp",
             Self::QueueFull => "QueueFull",
             Self::HeldSeconds => "HeldSeconds",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+            Self::RunSeconds => "RunSeconds",
+            Self::QueueLength => "QueueLength",
         }
+    }
+
+    /// Returns whether the metric has the lock as a dimension, if those are asked for: the three that an
+    /// alarm on one lock needs.
+    #[must_use]
+    pub const fn is_per_lock(self) -> bool {
+        matches!(self, Self::Failed | Self::Skipped | Self::QueueLength)
     }
 
     /// Returns the unit in CloudWatch.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::HeldSeconds => "Seconds",
+            Self::HeldSeconds | Self::RunSeconds => "Seconds",
             _ => "Count",
         }
     }

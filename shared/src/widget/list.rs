@@ -13,10 +13,11 @@ type Cell = (String, Option<String>);
 type Column = (&'static str, &'static str, fn(&LockSummary) -> Cell);
 
 /// The columns behind name and state.
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     ("Holder", "", holder),
     ("Permits", "fixed", permits),
     ("Latest grant (UTC)", "fixed", granted),
+    ("Last success (UTC)", "fixed", succeeded),
     ("Waiting", "fixed", waiting),
     ("Note", "", note),
 ];
@@ -183,6 +184,17 @@ fn permits(lock: &LockSummary) -> Cell {
 fn granted(lock: &LockSummary) -> Cell {
     let text = lock.granted_at.as_deref().map(time);
     (text.unwrap_or_default(), None)
+}
+
+fn succeeded(lock: &LockSummary) -> Cell {
+    let outcomes = &lock.outcomes;
+    let last = outcomes.last_success_at.as_deref().map(time);
+    let Some(since) = outcomes.missing_since.as_deref().map(time) else {
+        return (last.unwrap_or_default(), None);
+    };
+    let more = format!("A success is missing since {since} UTC.");
+    let last = last.unwrap_or_else(|| "never".to_owned());
+    (format!("{last}, missing"), Some(more))
 }
 
 fn waiting(lock: &LockSummary) -> Cell {

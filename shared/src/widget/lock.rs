@@ -38,6 +38,7 @@ pub fn lock(frame: &Frame<'_>, shown: &LockPage<'_>) -> String {
         });
         html.line("p", &[], &lock.frees);
         closed(html, lock);
+        outcomes(html, lock);
         controls(html, frame, shown);
         holders(html, frame, lock);
         waiters(html, lock);
@@ -68,6 +69,38 @@ fn closed(html: &mut Html, lock: &ShowResponse) {
     if let Some(until) = &lock.rests_until {
         let text = format!("No grant is made before {} UTC.", time(until));
         html.line("p", &[], &text);
+    }
+}
+
+/// How the latest runs ended, and whether a success is missing.
+fn outcomes(html: &mut Html, lock: &ShowResponse) {
+    let outcomes = &lock.outcomes;
+    let every = outcomes.expect_every_seconds.map(|every| every.to_string());
+    let parts = [
+        (
+            "Last success ",
+            outcomes.last_success_at.as_deref().map(time),
+        ),
+        (
+            "Last failure ",
+            outcomes.last_failure_at.as_deref().map(time),
+        ),
+        (
+            "A success is expected every ",
+            every.map(|every| format!("{every} s")),
+        ),
+        ("Expected by ", outcomes.expected_by.as_deref().map(time)),
+        (
+            "Missing since ",
+            outcomes.missing_since.as_deref().map(time),
+        ),
+    ];
+    let given = parts.into_iter();
+    let sentences: Vec<_> = given
+        .filter_map(|(word, part)| Some(format!("{word}{}.", part?)))
+        .collect();
+    if !sentences.is_empty() {
+        html.line("p", &[], &sentences.join(" "));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random commands.
 
 use super::{
-    HOLDERS, KEYS, RETENTION, coin, holder, key, length, run_key, stale, task_token, time,
+    HOLDERS, KEYS, RETENTION, coin, expected, holder, key, length, run_key, stale, task_token, time,
 };
 use lockstep::domain::{
     Acquire, AuditNote, Command, DropUnread, Evict, FencingToken, Forget, Freeze, HolderId,
@@ -18,9 +18,17 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
         option::weighted(0.2, length()),
         option::weighted(0.2, length()),
         option::weighted(0.2, length()),
+        option::weighted(0.1, expected()),
     );
     let terms = (0..HOLDERS, 1..=3_i64, length(), limits, key(), stale()).prop_map(
-        |(who, permits, lease, (max_run, no_progress, min_interval), run_key, stale)| Terms {
+        |(
+            who,
+            permits,
+            lease,
+            (max_run, no_progress, min_interval, expect_every),
+            run_key,
+            stale,
+        )| Terms {
             parent: None,
             redrives: 0,
             holder: holder(who),
@@ -31,6 +39,7 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
             no_progress,
             stale,
             min_interval,
+            expect_every,
             run_key,
             work: None,
             retention: RETENTION,
@@ -58,8 +67,8 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
 pub enum Act {
     /// A heartbeat: its state, its progress, and how often the execution was redriven.
     Renew(Option<u8>, Option<u8>, Option<u32>),
-    /// The end of the run.
-    Release(RunOutcome),
+    /// The end of the run, and how often its receipt says that a success is expected.
+    Release(RunOutcome, Option<Seconds>),
     /// The run was found dead, and whether its work had succeeded.
     Recover(RecoveryBasis, bool),
     /// The run is silent.
@@ -100,7 +109,8 @@ impl Act {
                 progress: progress.map(|row| format!("row {row}")),
                 retention: RETENTION,
             }),
-            Self::Release(outcome) => Command::Release(Release {
+            Self::Release(outcome, expect_every) => Command::Release(Release {
+                expect_every,
                 holder,
                 token,
                 run_key: key,
@@ -184,7 +194,8 @@ pub fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => (option::of(0..3_u8), progress, redrives)
             .prop_map(|(beat, row, count)| Act::Renew(beat, row, count)),
-        4 => outcome.prop_map(Act::Release),
+        4 => (outcome, option::weighted(0.1, expected()))
+            .prop_map(|(outcome, expected)| Act::Release(outcome, expected)),
         3 => (basis, coin()).prop_map(|(basis, succeeded)| Act::Recover(basis, succeeded)),
         1 => Just(Act::Suspect),
         1 => reason.prop_map(Act::Stop),
@@ -252,6 +263,7 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
         Just(Command::EndPause(audit_note())),
         Just(Command::Resume(audit_note())),
         Just(Command::Reschedule),
+        Just(Command::NoteMissing),
         Just(Command::ClearRest(audit_note())),
         forget(),
     ];

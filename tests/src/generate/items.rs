@@ -1,9 +1,9 @@
 //! Random locks: records that keep all rules, with the runs and waiters that go with them.
 
-use super::{HOLDERS, KEYS, at, holder, key, length, run_key, stale, task_token, time};
+use super::{HOLDERS, KEYS, at, expected, holder, key, length, run_key, stale, task_token, time};
 use lockstep::domain::{
-    Call, Ending, EndingCause, FencingToken, HolderId, Lease, LockRecord, Mode, Permits, Run,
-    RunEnd, RunId, RunOutcome, Terms, Ticket, Timestamp, Waiter, WaiterId,
+    Call, Ending, EndingCause, Expectation, FencingToken, HolderId, Lease, LockRecord, Mode,
+    Permits, Run, RunEnd, RunId, RunOutcome, Terms, Ticket, Timestamp, Waiter, WaiterId,
 };
 use lockstep::store::memory::LockItems;
 use proptest::collection::vec;
@@ -30,13 +30,14 @@ pub fn items() -> impl Strategy<Value = LockItems> {
     );
     let numbers = (0..1000_u64, 0..90_000_u64, 0..4_i64);
     let lock = (permits(), time(), mode(), option::weighted(0.9, Just(())));
-    (lock, numbers, leases, waiters, olds()).prop_map(
+    let ends = (option::of(time()), option::of(time()), expectation());
+    (lock, numbers, leases, waiters, (olds(), ends)).prop_map(
         |(
             (permits, not_before, mode, known),
             (version, granted, rushed),
             leases,
             waiters,
-            olds,
+            (olds, (last_success, last_failure, expectation)),
         )| {
             let mut items = LockItems::default();
             if known.is_none() {
@@ -46,6 +47,9 @@ pub fn items() -> impl Strategy<Value = LockItems> {
             record.version = version;
             record.not_before = not_before;
             record.mode = mode;
+            record.last_success = last_success;
+            record.last_failure = last_failure;
+            record.expectation = expectation;
             record.front_ticket = Ticket::from_number(1 - rushed);
             let first = at(granted).millis();
             for (number, (index, lease)) in (0..).zip(leases) {
@@ -58,14 +62,24 @@ pub fn items() -> impl Strategy<Value = LockItems> {
                 let ticket = Ticket::from_number(number - rushed);
                 add_waiter(&mut items, &mut record, waiter(terms, token, until), ticket);
             }
-            record.due = record
-                .next_due()
-                .or(Some(not_before))
-                .filter(|_| !record.is_idle());
+            let busy = !record.is_idle();
+            record.due = record.next_due().or(busy.then_some(not_before));
             items.runs = runs(&record, olds);
             items.record = Some(record);
             items
         },
+    )
+}
+
+fn expectation() -> impl Strategy<Value = Option<Expectation>> {
+    let noted = (expected(), time(), option::weighted(0.3, time()));
+    option::weighted(
+        0.15,
+        noted.prop_map(|(every, from, missed_at)| Expectation {
+            every,
+            from,
+            missed_at,
+        }),
     )
 }
 
@@ -120,6 +134,7 @@ fn lease() -> impl Strategy<Value = Lease> {
             stalls_at: progress.map(|(_, end)| end),
             progress: progress.map(|_| "row 7".into()),
             stale,
+            expect_every: None,
             run_key,
             work: None,
             beat: beat.map(task_token),

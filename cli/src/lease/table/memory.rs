@@ -98,6 +98,7 @@ impl Inside {
             holder,
             token: self.last_token,
             run_key: request.run_key.clone(),
+            expect_every_seconds: request.expect_every_seconds,
         };
         self.held.insert(lock, grant.clone());
         AcquireResponse::Granted(permit(grant))

@@ -27,6 +27,7 @@ fn granted() -> Granted {
             holder: "h".into(),
             token: 5,
             run_key: None,
+            expect_every_seconds: None,
         },
         expires_at: "2026-03-01T06:01:00Z".into(),
         heartbeat_seconds: 20,

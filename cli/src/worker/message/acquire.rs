@@ -29,6 +29,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             max_run_seconds: None,
             no_progress_seconds: None,
             min_interval_seconds: None,
+            expect_every_seconds: None,
             run_key: Some(once_key),
             overlap: Overlap::Skip,
             // A message that finds its lock full is received again later.

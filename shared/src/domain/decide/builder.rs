@@ -2,9 +2,9 @@
 
 use super::{end_run, start_run};
 use crate::domain::{
-    Clause, Dismissal, Effect, FencingToken, Guard, HolderId, Lease, LockRecord, Mode, Outcome,
-    Permits, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot, StalePolicy,
-    Terms, Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
+    Clause, Dismissal, Effect, Expectation, FencingToken, Guard, HolderId, Lease, LockRecord, Mode,
+    Outcome, Permits, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot,
+    StalePolicy, Terms, Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
 };
 
 /// A transition under construction.
@@ -40,6 +40,7 @@ impl<'a> TransitionBuilder<'a> {
         // without.
         let redrivable = lease.beat.is_some() && end.outcome != RunOutcome::Succeeded;
         let runs_on = lease.stale == StalePolicy::Yield && end.outcome == RunOutcome::Lost;
+        self.next.note_end(&end);
         let run = Run {
             lease: (redrivable || runs_on).then(|| Box::new(lease.without_secrets())),
             end: Some(end),
@@ -52,6 +53,15 @@ impl<'a> TransitionBuilder<'a> {
     /// Grants a permit to `terms` under `lease`.
     pub(super) fn grant(&mut self, seen: &Snapshot, terms: &Terms, lease: Lease, now: Timestamp) {
         let next = &mut self.next;
+        if next.is_idle() && terms.permits == Permits::ONE {
+            // Only a missing success was due, which is found with the holder from now on.
+            next.due = next.mode.pause_end();
+        }
+        if let Some(every) = terms.expect_every
+            && next.expectation.is_none_or(|known| known.every != every)
+        {
+            next.expectation = Some(Expectation::starting(every, now));
+        }
         next.permits = terms.permits;
         next.last_token = lease.token;
         if let Some(gap) = terms.min_interval {

@@ -52,6 +52,9 @@ pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Tran
     };
     let mut builder = TransitionBuilder::of(record);
     builder.next.mode = Mode::Open;
+    if matches!(record.mode, Mode::Paused { .. }) {
+        builder.next.expect_from(now);
+    }
     // The operator has decided that the holder may continue: its time limits start again.
     for lease in builder.next.holders.values_mut() {
         if lease.stale == StalePolicy::Hold && lease.staleness(now).is_some() {
@@ -69,6 +72,7 @@ pub(super) fn end_pause(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> T
     };
     let mut builder = TransitionBuilder::of(record);
     builder.next.mode = Mode::Open;
+    builder.next.expect_from(now);
     opened(builder, seen, audit, RunOutcome::Resumed, now)
 }
 

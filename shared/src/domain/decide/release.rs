@@ -70,7 +70,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     }
     let end = ended(release.outcome, None, release.retention, now);
     let run = Run {
-        end: Some(end),
+        end: Some(end.clone()),
         lease: None,
         ..run.clone()
     };
@@ -85,17 +85,20 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     let newest = record.filter(|record| record.last_token == release.token && lease.is_some());
     Some(match newest.filter(|_| !runs_on) {
         // The new version makes the write of a heartbeat fail that would reinstate the grant.
-        Some(record) => Transition {
-            runs,
-            ..Transition::to(
-                record.clone(),
-                Outcome::Released {
-                    since: release.token.granted_at(),
-                    at: now,
-                    already: false,
-                },
-            )
-        },
+        Some(record) => {
+            let mut next = record.clone();
+            next.note_end(&end);
+            next.due_if_idle();
+            let released = Outcome::Released {
+                since: release.token.granted_at(),
+                at: now,
+                already: false,
+            };
+            Transition {
+                runs,
+                ..Transition::to(next, released)
+            }
+        }
         None => Transition {
             runs,
             ..Transition::unchanged(Outcome::Lost {

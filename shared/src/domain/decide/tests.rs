@@ -2,6 +2,7 @@
 
 mod admission;
 mod clear;
+mod expectation;
 mod grants;
 mod guards;
 mod keys;

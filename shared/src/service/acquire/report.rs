@@ -74,7 +74,10 @@ fn metrics(response: &AcquireResponse) -> Vec<(Metric, f64)> {
         AcquireResponse::AlreadyHeld(_) | AcquireResponse::Finished(_) => vec![],
         AcquireResponse::Skipped(_) => one(Metric::Skipped),
         AcquireResponse::Duplicate(_) => one(Metric::Duplicate),
-        AcquireResponse::Queued(_) => one(Metric::Queued),
+        AcquireResponse::Queued(queued) => {
+            let length = u32::try_from(queued.queue_length).map_or(f64::MAX, f64::from);
+            vec![(Metric::Queued, 1.0), (Metric::QueueLength, length)]
+        }
         AcquireResponse::GaveUp(_) => one(Metric::GaveUp),
     }
 }

@@ -37,6 +37,7 @@ pub(super) async fn run<P: Ports>(
             token: renew.token,
             run_key: lease.run_key.clone(),
             outcome: RunOutcome::Succeeded,
+            expect_every: lease.expect_every,
             retention: renew.retention,
         };
         deps.carry_out(lock, &release.into()).await?;

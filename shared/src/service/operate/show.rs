@@ -4,7 +4,7 @@ use super::frees::frees;
 use super::{concurrently, history};
 use crate::contract::{
     CheckedHistory, ClosedView, ExecutionView, HistoryScope, HolderView, InvalidRequest, LockState,
-    ShowResponse, TaskView, WaiterView,
+    OutcomesView, ShowResponse, TaskView, WaiterView,
 };
 use crate::domain::{
     ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, LockRecord,
@@ -50,6 +50,7 @@ where
         holders: live,
         queue_length: record.queue.len(),
         waiters: waiters(deps, lock, &record).await?,
+        outcomes: OutcomesView::of(&record, now),
         rests_until: (record.not_before > now).then(|| rfc3339(record.not_before)),
         last: last.entries,
     })

@@ -5,14 +5,14 @@ use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, EventKind, GaveUp};
 use crate::domain::{
     AuditNote, CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionEnd, ExecutionState,
-    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Outcome, RunId, RunKey, Task,
-    TaskToken, WaiterId, rfc3339,
+    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Outcome, RunId, RunKey,
+    RunOutcome, Task, TaskToken, WaiterId, rfc3339,
 };
 use crate::error::Error;
 use crate::events::Events;
 use crate::executions::Executions;
 use crate::recovery::{Hint, Inspection};
-use crate::service::alerts::mode_changed;
+use crate::service::alerts::{mode_changed, run_missing};
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
 use crate::telemetry::Metric;
@@ -138,6 +138,7 @@ impl<P: Ports> LockReaper<'_, P> {
             return Ok(ReapReport::default());
         };
         self.end_pause(&record).await?;
+        self.note_missing(&record).await?;
         self.deps
             .carry_out(&self.lock, &Command::Reschedule)
             .await?;
@@ -157,6 +158,9 @@ impl<P: Ports> LockReaper<'_, P> {
         }
         let report = sum(checks).await?;
         if !record.queue.is_empty() {
+            let length = u32::try_from(record.queue.len()).map_or(f64::MAX, f64::from);
+            let values = [(Metric::QueueLength, length)];
+            self.deps.metrics.report(&self.lock, now, &values);
             self.deps.carry_out(&self.lock, &Command::HandOver).await?;
         }
         Ok(report)
@@ -178,6 +182,22 @@ impl<P: Ports> LockReaper<'_, P> {
             let event = mode_changed(&self.lock, EventKind::LockResumed, &audit, now);
             self.deps.events.publish(vec![event]).await;
         }
+        Ok(())
+    }
+
+    /// Publishes that no run has succeeded in time. Two events are better than none, so it is noted
+    /// after that.
+    async fn note_missing(&self, record: &LockRecord) -> Result<(), Error> {
+        let now = self.deps.now();
+        let missing = record.success_due().is_some_and(|due| due <= now);
+        let Some(expected) = record.expectation.filter(|_| missing) else {
+            return Ok(());
+        };
+        let event = run_missing(&self.lock, &expected, record.last_success, now);
+        self.deps.events.publish(vec![event]).await;
+        self.deps
+            .carry_out(&self.lock, &Command::NoteMissing)
+            .await?;
         Ok(())
     }
 
@@ -225,9 +245,14 @@ impl<P: Ports> LockReaper<'_, P> {
         let checked = self.deps.recovery().check(lock, holder, lease, hint).await;
         let checked = checked.map_err(|error| Error::of_command(lock, error))?;
         let freed = matches!(checked, Inspection::Freed(_));
-        if freed {
-            let recovered = [(Metric::Recovered, 1.0)];
-            self.deps.metrics.report(lock, self.deps.now(), &recovered);
+        if let Inspection::Freed(outcome) = checked {
+            let mut values = vec![(Metric::Recovered, 1.0)];
+            values.extend(match outcome {
+                RunOutcome::Succeeded => Some((Metric::Succeeded, 1.0)),
+                RunOutcome::Recovered | RunOutcome::Lost => Some((Metric::Failed, 1.0)),
+                _ => None,
+            });
+            self.deps.metrics.report(lock, self.deps.now(), &values);
         }
         Ok(ReapReport {
             holders: 1,

@@ -4,14 +4,14 @@
 //! version may add some under the same schema number.
 
 use super::item::{
-    Attributes, ENDINGS, FROZEN, OPEN, PAUSED, PAUSED_UNTIL, RECORD, SCHEMA, STALE, STATES,
-    run_name, waiter_name,
+    Attributes, ENDINGS, EXPECT_EVERY, EXPECT_FROM, FROZEN, LAST_FAILURE, LAST_SUCCESS, MISSED_AT,
+    OPEN, PAUSED, PAUSED_UNTIL, RECORD, SCHEMA, STALE, STATES, run_name, waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
-    Call, Ending, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode, Permits, Run,
-    RunEnd, RunId, RunKey, RunOutcome, StalePolicy, StateMachineArn, TaskEnd, TaskSet, TaskToken,
-    Terms, Ticket, Waiter, WaiterId, Work,
+    Call, Ending, Expectation, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode,
+    Permits, Run, RunEnd, RunId, RunKey, RunOutcome, StalePolicy, StateMachineArn, TaskEnd,
+    TaskSet, TaskToken, Terms, Ticket, Waiter, WaiterId, Work,
 };
 use crate::store::StoreError;
 
@@ -28,6 +28,9 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
     record.not_before = reader.time("notBefore")?;
     record.due = reader.time_if_any("dueAt")?;
     record.mode = mode(&reader)?;
+    record.last_success = reader.time_if_any(LAST_SUCCESS)?;
+    record.last_failure = reader.time_if_any(LAST_FAILURE)?;
+    record.expectation = expectation(&reader)?;
     let holders = reader.map("holders")?;
     for name in holders.names() {
         let holder = keep_rule(&holders, name, HolderId::new(name))?;
@@ -44,6 +47,17 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
         .check_invariants()
         .map_err(|broken| reader.corrupt(broken.attribute, format!("breaks a rule: {broken}")))?;
     Ok(record)
+}
+
+fn expectation(reader: &Reader<'_>) -> Result<Option<Expectation>, StoreError> {
+    let Some(every) = reader.length_if_any(EXPECT_EVERY)? else {
+        return Ok(None);
+    };
+    Ok(Some(Expectation {
+        every,
+        from: reader.time(EXPECT_FROM)?,
+        missed_at: reader.time_if_any(MISSED_AT)?,
+    }))
 }
 
 /// The run of an item.
@@ -80,6 +94,7 @@ pub(super) fn waiter(
         no_progress: reader.length_if_any("noProgressMs")?,
         stale: stale(&reader)?,
         min_interval: reader.length_if_any("minIntervalMs")?,
+        expect_every: reader.length_if_any(EXPECT_EVERY)?,
         run_key: key(&reader)?,
         work: work(&reader)?,
         retention: reader.length("retentionMs")?,
@@ -145,6 +160,7 @@ fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
         run_until: reader.time_if_any("runUntil")?,
         no_progress: reader.length_if_any("noProgressMs")?,
         stalls_at: reader.time_if_any("stallsAt")?,
+        expect_every: reader.length_if_any(EXPECT_EVERY)?,
         progress: reader.text_if_any("progress")?.map(str::to_owned),
         stale: stale(reader)?,
         run_key: key(reader)?,

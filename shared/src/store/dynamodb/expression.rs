@@ -1,7 +1,7 @@
 //! Placeholders, and the rendering of assignments.
 
 use super::item;
-use crate::domain::{Assign, LockKey, Mode, Run, Ticket};
+use crate::domain::{Assign, LockKey, Mode, Run, Ticket, Timestamp};
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
@@ -124,6 +124,13 @@ impl Parts<'_> {
             Assign::LastToken(token) => self.number(e, "lastToken", token.number()),
             Assign::NotBefore(time) => self.number(e, "notBefore", time.millis()),
             Assign::Mode(mode) => self.mode(e, mode),
+            Assign::LastSuccess(time) => self.time(e, item::LAST_SUCCESS, *time),
+            Assign::LastFailure(time) => self.time(e, item::LAST_FAILURE, *time),
+            Assign::Expectation(expectation) => {
+                for (name, value) in item::expectation_values(expectation.as_ref()) {
+                    self.value(e, name, value);
+                }
+            }
             Assign::PutLease(holder, lease) => {
                 let value = e.value(item::lease_value(lease));
                 self.put(e, &["holders", holder.as_str()], &value);
@@ -198,6 +205,18 @@ impl Parts<'_> {
         match mode.pause_end() {
             Some(end) => self.number(e, item::PAUSED_UNTIL, end.millis()),
             None => self.remove.push(e.path(&[item::PAUSED_UNTIL])),
+        }
+    }
+
+    fn time(&mut self, e: &mut Expression, attribute: &str, time: Option<Timestamp>) {
+        self.value(e, attribute, time.map(|time| item::number(time.millis())));
+    }
+
+    /// Sets the attribute to `value`, or removes it.
+    fn value(&mut self, e: &mut Expression, attribute: &str, value: Option<AttributeValue>) {
+        match value.map(|value| e.value(value)) {
+            Some(value) => self.put(e, &[attribute], &value),
+            None => self.remove.push(e.path(&[attribute])),
         }
     }
 

@@ -2,7 +2,10 @@
 //! and is returned with the conflict, and the reader names its fault.
 
 use super::expression::Expression;
-use super::item::{FROZEN, OPEN, PAUSED, PAUSED_UNTIL, SCHEMA};
+use super::item::{
+    EXPECT_EVERY, EXPECT_FROM, FROZEN, LAST_FAILURE, LAST_SUCCESS, MISSED_AT, OPEN, PAUSED,
+    PAUSED_UNTIL, SCHEMA,
+};
 use crate::domain::{Clause, Guard, Timestamp, WaiterDrop};
 use term::{all, integer_is, is_type, missing, missing_or, number_is, text_is, text_is_not};
 
@@ -86,6 +89,7 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
             let (not_before, now) = (e.path(&["notBefore"]), e.number(now.millis()));
             format!("{not_before} <= {now}")
         }
+        Clause::RestIs(time) => number_is(e, &["notBefore"], time.millis()),
         Clause::TokenNewer(token) => {
             let (last, token) = (e.path(&["lastToken"]), e.number(token.number()));
             format!("{last} < {token}")
@@ -101,6 +105,8 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
             u64::from(*count),
         ),
         Clause::NotSpent(holder, now) => lease::not_spent(holder, *now, e),
+        Clause::ExpectedEvery(Some(every)) => number_is(e, &[EXPECT_EVERY], every.millis()),
+        Clause::ExpectedEvery(None) => missing(e, &[EXPECT_EVERY]),
         Clause::VersionIs(version) => number_is(e, &["version"], *version),
     }
 }
@@ -113,6 +119,11 @@ fn readable(e: &mut Expression) -> String {
         missing_or(e, &["note"], "S"),
         missing_or(e, &["dueAt"], "N"),
         missing_or(e, &[PAUSED_UNTIL], "N"),
+        missing_or(e, &[LAST_SUCCESS], "N"),
+        missing_or(e, &[LAST_FAILURE], "N"),
+        missing_or(e, &[EXPECT_EVERY], "N"),
+        missing_or(e, &[EXPECT_FROM], "N"),
+        missing_or(e, &[MISSED_AT], "N"),
     ];
     let numbers = [
         "version",

@@ -1,8 +1,8 @@
 //! Records, runs and waiters as items: names, keys, values.
 
 use crate::domain::{
-    EndingCause, Lease, LockKey, LockRecord, Mode, Run, RunId, Seconds, StalePolicy, Timestamp,
-    Waiter, WaiterId, Work,
+    EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Run, RunId, Seconds, StalePolicy,
+    Timestamp, Waiter, WaiterId, Work,
 };
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -22,6 +22,14 @@ pub(super) const LOCKS_INDEX: &str = "locks";
 pub(super) const LOCK_SHARD: &str = "lockShard";
 /// When a pause is over, in milliseconds; only of a paused lock.
 pub(super) const PAUSED_UNTIL: &str = "pausedUntil";
+/// When a run last succeeded, and when one last failed, in milliseconds.
+pub(super) const LAST_SUCCESS: &str = "lastSuccessAt";
+pub(super) const LAST_FAILURE: &str = "lastFailureAt";
+/// How often a run is expected to succeed, in milliseconds; of a record, a lease and a waiter.
+pub(super) const EXPECT_EVERY: &str = "expectMs";
+/// When that time began, and when a success was found missing, in milliseconds.
+pub(super) const EXPECT_FROM: &str = "expectFrom";
+pub(super) const MISSED_AT: &str = "missedAt";
 pub(super) const OPEN: &str = "open";
 pub(super) const PAUSED: &str = "paused";
 pub(super) const FROZEN: &str = "frozen";
@@ -102,8 +110,27 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
         (PAUSED_UNTIL, until),
         ("dueAt", due),
         ("shard", shard),
+        (LAST_SUCCESS, millis(record.last_success)),
+        (LAST_FAILURE, millis(record.last_failure)),
     ]));
+    item.extend(given(expectation_values(record.expectation.as_ref())));
     item
+}
+
+/// The attributes of an expectation, with `None` for those that a record lacks.
+pub(super) fn expectation_values(
+    expectation: Option<&Expectation>,
+) -> [(&'static str, Option<AttributeValue>); 3] {
+    let missed_at = expectation.and_then(|known| known.missed_at);
+    [
+        (EXPECT_EVERY, expectation.map(|known| length(known.every))),
+        (EXPECT_FROM, millis(expectation.map(|known| known.from))),
+        (MISSED_AT, millis(missed_at)),
+    ]
+}
+
+fn millis(time: Option<Timestamp>) -> Option<AttributeValue> {
+    time.map(|time| number(time.millis()))
 }
 
 pub(super) fn integer(number: i64) -> AttributeValue {
@@ -118,8 +145,7 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 /// The attributes of a lease, with `None` for those that it lacks. Lengths are in milliseconds
 /// because DynamoDB adds numbers but does not multiply them: a renewal is
 /// `expiresAt = now + leaseMs`.
-pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 24] {
-    let millis = |time: Option<Timestamp>| time.map(|time| number(time.millis()));
+pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 25] {
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
         // A lease from before this attribute existed stays without it.
@@ -141,6 +167,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         ("stallsAt", millis(lease.stalls_at)),
         ("progress", lease.progress.as_deref().map(text)),
         ("stale", stale_word(lease.stale).map(text)),
+        (EXPECT_EVERY, lease.expect_every.map(length)),
         ("runKey", run_key),
         ("taskToken", beat),
         ("call", call),
@@ -179,6 +206,7 @@ pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
         ("maxRunMs", terms.max_run.map(length)),
         ("noProgressMs", terms.no_progress.map(length)),
         ("minIntervalMs", terms.min_interval.map(length)),
+        (EXPECT_EVERY, terms.expect_every.map(length)),
         ("stale", stale_word(terms.stale).map(text)),
         (
             "runKey",

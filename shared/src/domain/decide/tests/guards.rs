@@ -6,9 +6,9 @@ mod narrow;
 use super::scene::{Scene, at, audit_note, holder};
 use crate::domain::fast_path::enqueue;
 use crate::domain::{
-    Acquire, Clause, Command, Ending, EndingCause, FencingToken, Guard, Lease, LockRecord, Mode,
-    Permits, Renew, RunGuard, RunKey, RunOutcome, RunWrite, Seconds, Snapshot, TaskToken, WaiterId,
-    WhenFull, decide, fast_path,
+    Acquire, Clause, Command, Ending, EndingCause, Expectation, FencingToken, Guard, Lease,
+    LockRecord, Mode, Permits, Renew, RunGuard, RunKey, RunOutcome, RunWrite, Seconds, Snapshot,
+    TaskToken, WaiterId, WhenFull, decide, fast_path,
 };
 use crate::testing;
 
@@ -47,6 +47,10 @@ fn acquire(scene: &Scene, name: &str, when_full: WhenFull) -> Acquire {
 
 fn fast_guard(command: &Command) -> Guard {
     fast_path(command, at(NOW)).unwrap().change.guard
+}
+
+fn expect(record: &mut LockRecord, seconds: u32) {
+    record.expectation = Some(Expectation::starting(Seconds::of(seconds), at(0)));
 }
 
 fn pause(record: &mut LockRecord) {
@@ -180,8 +184,55 @@ fn a_release_without_a_look_needs_nothing_to_end_but_the_lease() {
                     until: Some(at(NOW)),
                 };
             }),
+            ("an expectation", |record| expect(record, 600)),
         ],
     );
+}
+
+#[test]
+fn a_release_of_a_lock_with_an_expectation_needs_the_same_one_and_no_pause() {
+    let mut scene = Scene::held_by(1, &[("a", 50)]);
+    expect(scene.items.record.as_mut().unwrap(), 600);
+    let guard = fast_guard(&Command::Release(crate::domain::Release {
+        expect_every: Some(Seconds::of(600)),
+        ..testing::release(holder("a"), scene.token("a"))
+    }));
+    for clause in [Clause::ExpectedEvery(Some(Seconds::of(600))), Clause::Open] {
+        assert!(guard.0.contains(&clause), "{guard:?}");
+    }
+
+    for (case, change) in [
+        (
+            "another",
+            (|record| expect(record, 60)) as fn(&mut LockRecord),
+        ),
+        ("none", |record| record.expectation = None),
+        ("a pause", pause),
+    ] {
+        let mut changed = scene.record().clone();
+        change(&mut changed);
+        assert!(!guard.holds(Some(&changed)), "{case}");
+    }
+    assert!(guard.holds(Some(scene.record())));
+}
+
+#[test]
+fn a_grant_with_an_expectation_needs_the_same_one_and_one_without_needs_none() {
+    let scene = Scene::new(1);
+    let mut given = acquire(&scene, "a", WhenFull::Refuse);
+    given.terms.expect_every = Some(Seconds::of(600));
+    let with = fast_guard(&Command::Acquire(given));
+    let without = fast_guard(&Command::Acquire(acquire(&scene, "a", WhenFull::Refuse)));
+    let mut record = LockRecord::new(Permits::ONE);
+    assert!(without.holds(Some(&record)));
+    assert!(!with.holds(Some(&record)), "the first grant sets it");
+
+    expect(&mut record, 600);
+    // Due later than the lease of the grant ends.
+    record.due = Some(at(NOW + 10_000));
+    assert!(with.holds(Some(&record)) && without.holds(Some(&record)));
+    expect(&mut record, 60);
+    assert!(!with.holds(Some(&record)), "another one is set first");
 }
 
 #[test]

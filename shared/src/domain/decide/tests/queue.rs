@@ -292,6 +292,7 @@ fn a_waiter_that_registered_anew_does_not_lose_its_new_state() {
 fn a_release_that_comes_twice_wakes_the_waiter_again_that_has_not_shown_up() {
     let mut scene = line(&["b"]);
     let release = Command::Release(crate::domain::Release {
+        expect_every: None,
         holder: holder("a"),
         token: scene.token("a"),
         run_key: None,

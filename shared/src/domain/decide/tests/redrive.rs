@@ -124,6 +124,7 @@ fn a_redriven_run_has_its_whole_time_once_more() {
 fn a_redriven_run_that_is_done_before_its_first_heartbeat_leaves_nothing_to_put_back() {
     let (mut scene, token) = dead();
     let release = crate::domain::Command::Release(crate::domain::Release {
+        expect_every: None,
         holder: super::scene::holder("a"),
         token,
         run_key: crate::domain::RunKey::new("tick").ok(),

@@ -128,7 +128,7 @@ impl Scene {
         }
         if let Some(record) = &self.items.record {
             assert_eq!(record.check_invariants(), Ok(()));
-            let rests = record.is_idle() && record.mode.pause_end().is_none();
+            let rests = record.is_idle() && record.next_due().is_none();
             assert_eq!(record.due.is_none(), rests, "{record:?}");
         }
         Ok(decided)

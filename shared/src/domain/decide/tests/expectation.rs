@@ -1,0 +1,183 @@
+//! A lock on which a run is expected to succeed every ten minutes.
+
+use super::scene::{Decision, Scene, at, audit_note, with_key};
+use crate::domain::{
+    Command, Expectation, FencingToken, Outcome, RecoveryBasis, RunOutcome, Seconds, Timestamp,
+    WhenFull, fast_path,
+};
+use crate::testing;
+
+const EVERY: Seconds = Seconds::of(600);
+
+fn start(scene: &mut Scene, every: Option<Seconds>, second: u64) -> Decision {
+    let mut terms = scene.terms("a");
+    terms.expect_every = every;
+    scene.ask(terms, WhenFull::Refuse, second)
+}
+
+/// A run that was granted at second 0 and has ended at second 10.
+fn ended(outcome: RunOutcome) -> Scene {
+    let mut scene = Scene::new(1);
+    start(&mut scene, Some(EVERY), 0).unwrap();
+    scene.release("a", outcome, 10).unwrap();
+    scene
+}
+
+fn note_missing(scene: &mut Scene, second: u64) -> Outcome {
+    let noted = scene.carry_out(&Command::NoteMissing, second);
+    noted.unwrap().outcome
+}
+
+fn expected_from(scene: &Scene) -> Option<Timestamp> {
+    scene.record().expectation.map(|expected| expected.from)
+}
+
+#[test]
+fn a_missing_success_is_noted_once_until_the_next_success() {
+    let mut scene = ended(RunOutcome::Succeeded);
+    assert_eq!(scene.record().due, Some(at(610)), "due for the sweep");
+
+    let outcomes = [609, 610, 670].map(|second| note_missing(&mut scene, second));
+
+    let once = [Outcome::Unchanged, Outcome::Done, Outcome::Unchanged];
+    assert_eq!(outcomes, once);
+    assert_eq!(scene.record().due, None, "noted, so nothing is due");
+    start(&mut scene, Some(EVERY), 700).unwrap();
+    assert_eq!(scene.record().success_due(), None, "it has not succeeded");
+    scene.release("a", RunOutcome::Succeeded, 710).unwrap();
+    assert_eq!(scene.record().due, Some(at(1310)));
+    assert_eq!(note_missing(&mut scene, 1310), Outcome::Done);
+}
+
+#[test]
+fn only_a_success_meets_the_expectation() {
+    let succeeded = ended(RunOutcome::Succeeded);
+    let failed = ended(RunOutcome::Failed);
+    let mut dead = Scene::new(1);
+    start(&mut dead, Some(EVERY), 0).unwrap();
+    dead.recover("a", RecoveryBasis::Seen, 10).unwrap();
+    let mut evicted = Scene::new(1);
+    start(&mut evicted, Some(EVERY), 0).unwrap();
+    evicted.evict("a", 10).unwrap();
+
+    for (case, scene, from, success, failure) in [
+        ("succeeded", succeeded, 10, Some(at(10)), None),
+        ("failed", failed, 0, None, Some(at(10))),
+        ("found dead", dead, 0, None, Some(at(10))),
+        ("evicted", evicted, 0, None, None),
+    ] {
+        let record = scene.record();
+        assert_eq!(expected_from(&scene), Some(at(from)), "{case}");
+        assert_eq!(record.due, Some(at(from + 600)), "{case}");
+        let ends = (record.last_success, record.last_failure);
+        assert_eq!(ends, (success, failure), "{case}");
+    }
+}
+
+#[test]
+fn a_late_success_of_the_newest_run_meets_the_expectation() {
+    let mut scene = Scene::new(1);
+    let mut terms = with_key(scene.terms("a"), "tick");
+    terms.expect_every = Some(EVERY);
+    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+    let token = scene.token("a");
+    scene.renew("a", token, 1).unwrap();
+    scene.recover("a", RecoveryBasis::Seen, 100).unwrap();
+
+    let release = crate::domain::Release {
+        run_key: crate::domain::RunKey::new("tick").ok(),
+        ..testing::release(super::scene::holder("a"), token)
+    };
+    scene.carry_out(&Command::Release(release), 120).unwrap();
+
+    assert_eq!(scene.record().last_success, Some(at(120)));
+    assert_eq!(scene.record().due, Some(at(720)));
+}
+
+#[test]
+fn the_time_begins_with_the_first_grant_and_anew_with_another_expectation() {
+    let mut scene = ended(RunOutcome::Failed);
+    for (case, every, from, expected) in [
+        ("the same", Some(EVERY), 0, EVERY),
+        ("none given", None, 0, EVERY),
+        ("another", Some(Seconds::of(60)), 120, Seconds::of(60)),
+    ] {
+        start(&mut scene, every, 120).unwrap();
+        scene.release("a", RunOutcome::Failed, 120).unwrap();
+
+        let is = Expectation::starting(expected, at(from));
+        assert_eq!(scene.record().expectation, Some(is), "{case}");
+    }
+}
+
+#[test]
+fn a_paused_lock_misses_nothing_and_its_time_begins_anew_when_it_is_resumed() {
+    for (case, pause, resume) in [
+        (
+            "resumed",
+            Command::Pause(audit_note("upgrade"), None),
+            Command::Resume(audit_note("done")),
+        ),
+        (
+            "over",
+            Command::Pause(audit_note("upgrade"), Some(at(5000))),
+            Command::EndPause(audit_note("over")),
+        ),
+    ] {
+        let mut scene = ended(RunOutcome::Succeeded);
+        scene.carry_out(&pause, 20).unwrap();
+        assert_eq!(note_missing(&mut scene, 4000), Outcome::Unchanged, "{case}");
+
+        scene.carry_out(&resume, 5000).unwrap();
+
+        assert_eq!(scene.record().due, Some(at(5600)), "{case}");
+        assert_eq!(note_missing(&mut scene, 5599), Outcome::Unchanged, "{case}");
+        assert_eq!(note_missing(&mut scene, 5600), Outcome::Done, "{case}");
+    }
+}
+
+#[test]
+fn a_success_that_comes_while_the_lock_is_paused_leaves_nothing_due() {
+    let mut scene = Scene::new(1);
+    start(&mut scene, Some(EVERY), 0).unwrap();
+    let pause = Command::Pause(audit_note("upgrade"), None);
+    scene.carry_out(&pause, 5).unwrap();
+
+    scene.release("a", RunOutcome::Succeeded, 10).unwrap();
+
+    assert_eq!(scene.record().due, None);
+    assert_eq!(scene.record().last_success, Some(at(10)));
+}
+
+#[test]
+fn a_held_lock_is_checked_for_a_missing_success_with_its_holder() {
+    let mut scene = ended(RunOutcome::Succeeded);
+
+    start(&mut scene, Some(EVERY), 605).unwrap();
+
+    let lease_end = scene.record().oldest_first()[0].1.expires_at;
+    assert_eq!(scene.record().due, Some(lease_end));
+    assert_eq!(note_missing(&mut scene, 660), Outcome::Done);
+    assert_eq!(scene.record().due, Some(lease_end), "its holder is due");
+}
+
+#[test]
+fn a_release_with_the_expectation_of_its_lock_needs_no_read_unless_it_failed() {
+    let release = |outcome, expect_every| {
+        Command::Release(crate::domain::Release {
+            outcome,
+            expect_every,
+            ..testing::release(super::scene::holder("a"), FencingToken::from_number(5))
+        })
+    };
+    let (done, failed) = (RunOutcome::Succeeded, RunOutcome::Failed);
+    for (case, outcome, expected, is_fast) in [
+        ("success", done, Some(EVERY), true),
+        ("success without one", done, None, true),
+        ("failure", failed, Some(EVERY), false),
+        ("failure without one", failed, None, true),
+    ] {
+        let fast = fast_path(&release(outcome, expected), at(1));
+        assert_eq!(fast.is_some(), is_fast, "{case}");
+    }
+}

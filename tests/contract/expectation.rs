@@ -1,0 +1,203 @@
+//! A batch that is expected to succeed every night, minute by minute as its sweeps come.
+
+use crate::functions::Functions;
+use crate::operate::act;
+use crate::scene::ask_with;
+use lockstep::contract::EventKind;
+use lockstep::domain::Seconds;
+use serde_json::{Value, json};
+
+/// A day and an hour for the change of the clocks and an hour for a slow run.
+const EVERY: u64 = 26 * 3600;
+
+/// The batch of one night.
+enum Night {
+    Succeeds,
+    /// It succeeds after so many hours.
+    Slow(u64),
+    Fails,
+    /// Nothing starts it.
+    NotStarted,
+}
+
+async fn start(functions: &Functions, name: &str) -> Value {
+    let fields = json!({ "expectEverySeconds": EVERY, "leaseSeconds": 86_400 });
+    functions.granted_with(ask_with(name, fields)).await
+}
+
+/// Waits for so many hours, with a sweep each ten minutes.
+async fn hours(functions: &Functions, hours: u64) {
+    for _ in 0..hours * 6 {
+        functions.wait(600);
+        functions.sweep().await;
+    }
+}
+
+/// One night and the day after it, which has so many hours.
+async fn night(functions: &Functions, name: &str, night: Night, length: u64) {
+    let mut left = length;
+    match night {
+        Night::Succeeds => {
+            let grant = start(functions, name).await;
+            functions.succeed(&grant).await;
+        }
+        Night::Slow(took) => {
+            let grant = start(functions, name).await;
+            hours(functions, took).await;
+            left -= took;
+            functions.succeed(&grant).await;
+        }
+        Night::Fails => {
+            let grant = start(functions, name).await;
+            let failed = json!({ "grant": grant, "outcome": "failed" });
+            functions.release(failed).await.unwrap();
+        }
+        Night::NotStarted => {}
+    }
+    hours(functions, left).await;
+}
+
+fn missing(functions: &Functions) -> usize {
+    let kinds = functions.events.kinds();
+    let missing = kinds.iter().filter(|kind| **kind == EventKind::RunMissing);
+    missing.count()
+}
+
+async fn shown(functions: &Functions) -> Value {
+    let show = json!({ "act": "show", "lock": "nightly" });
+    functions.view(show).await.unwrap()
+}
+
+#[tokio::test]
+async fn nights_that_succeed_are_not_missing_over_a_change_of_the_clocks_and_a_slow_run() {
+    let functions = Functions::new();
+
+    for (number, (batch, length)) in [
+        (Night::Succeeds, 24),
+        (Night::Succeeds, 25),
+        (Night::Slow(1), 24),
+        (Night::Succeeds, 23),
+        (Night::Succeeds, 24),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        night(&functions, &format!("run-{number}"), batch, length).await;
+        assert_eq!(missing(&functions), 0, "night {number}");
+    }
+}
+
+#[tokio::test]
+async fn a_night_that_fails_or_is_not_started_is_missing_once_until_the_next_success() {
+    for (case, batch) in [("fails", Night::Fails), ("not started", Night::NotStarted)] {
+        let functions = Functions::new();
+        night(&functions, "run-1", Night::Succeeds, 24).await;
+        night(&functions, "run-2", batch, 24).await;
+        assert_eq!(missing(&functions), 1, "{case}");
+
+        night(&functions, "run-3", Night::NotStarted, 24).await;
+        let late = shown(&functions).await;
+        night(&functions, "run-4", Night::Succeeds, 24).await;
+        let again = shown(&functions).await;
+
+        assert_eq!(missing(&functions), 1, "{case}: once");
+        assert_eq!(late["lastSuccessAt"], "2026-03-01T06:00:00Z", "{case}");
+        assert_eq!(late["missingSince"], "2026-03-02T08:00:00Z", "{case}");
+        assert!(late.get("expectedBy").is_none(), "{case}: {late}");
+        assert!(again.get("missingSince").is_none(), "{case}: {again}");
+        assert_eq!(again["expectedBy"], "2026-03-05T08:00:00Z", "{case}");
+        night(&functions, "run-5", Night::NotStarted, 24).await;
+        assert_eq!(missing(&functions), 2, "{case}: missing again");
+    }
+}
+
+#[tokio::test]
+async fn the_event_names_the_expectation_the_last_success_and_the_runbook() {
+    let functions = Functions::new();
+    let grant = start(&functions, "run-1").await;
+    functions.succeed(&grant).await;
+
+    functions.wait(EVERY + 60);
+    functions.sweep().await;
+
+    let event = functions.event(EventKind::RunMissing);
+    let reason =
+        "a success is expected every 93600 s, and the last success was at 2026-03-01T06:00:00Z";
+    assert_eq!(event.reason, reason);
+    let advice = event.advice;
+    assert!(advice.ends_with("docs/runbook.md#run-missing"), "{advice}");
+    assert_eq!(event.holder, None);
+}
+
+#[tokio::test]
+async fn a_first_run_that_dies_is_missing_too() {
+    let functions = Functions::new();
+    start(&functions, "run-1").await;
+
+    functions.wait(2 * EVERY);
+    functions.sweep().await;
+    functions.sweep().await;
+
+    let reason = functions.event(EventKind::RunMissing).reason;
+    assert!(reason.ends_with("no run has succeeded yet"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_paused_night_is_not_missing_and_the_time_begins_anew_with_the_resume() {
+    let functions = Functions::new();
+    night(&functions, "run-1", Night::Succeeds, 24).await;
+    let pause = act("pause", json!({ "lock": "nightly" }));
+    functions.operate(pause).await.unwrap();
+
+    hours(&functions, 72).await;
+    let paused = shown(&functions).await;
+    let resume = act("resume", json!({ "lock": "nightly" }));
+    functions.operate(resume).await.unwrap();
+    hours(&functions, 25).await;
+    let early = missing(&functions);
+    hours(&functions, 2).await;
+
+    assert!(paused.get("missingSince").is_none(), "{paused}");
+    assert!(paused.get("expectedBy").is_none(), "{paused}");
+    assert_eq!((early, missing(&functions)), (0, 1));
+}
+
+#[tokio::test]
+async fn the_receipt_names_the_expectation_and_one_that_lies_costs_a_read() {
+    let functions = Functions::new();
+    let grant = start(&functions, "run-1").await;
+    assert_eq!(grant["expectEverySeconds"], EVERY);
+    let mut lie = grant.clone();
+    lie["expectEverySeconds"] = json!(60);
+
+    functions.succeed(&lie).await;
+
+    let record = functions.record("nightly").await.unwrap();
+    let every = u32::try_from(EVERY).unwrap();
+    let due = functions.now().plus(Seconds::of(every));
+    assert_eq!(record.due, Some(due));
+}
+
+#[tokio::test]
+async fn runs_are_counted_by_how_they_ended_and_queues_by_their_length() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let grant = start(&functions, "a").await;
+    let waits = crate::scene::waiting("b", "token-b");
+    functions.acquire(waits).await.unwrap();
+    functions.wait(60);
+    functions.succeed(&grant).await;
+    let grant = functions.output("token-b").unwrap()["grant"].clone();
+    let failed = json!({ "grant": grant, "outcome": "failed" });
+    functions.release(failed).await.unwrap();
+
+    let lines = functions.metrics.all();
+    let values = |name: &str| -> Vec<_> {
+        let values = lines.iter().filter_map(|line| line.get(name));
+        values.filter_map(Value::as_f64).collect()
+    };
+    assert_eq!(values("Succeeded"), [1.0]);
+    assert_eq!(values("RunSeconds"), [60.0]);
+    assert_eq!(values("Failed"), [1.0]);
+    assert_eq!(values("QueueLength"), [1.0]);
+}
