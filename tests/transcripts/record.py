@@ -36,6 +36,8 @@ def questions():
            lambda: ["show", "orders"], 0, ["held", "WAITER"])
     yield ("A run says Lockstep.LeaseLost. What happened to its permit?", lambda: situations.lost("backup"),
            lambda: ["history", "backup"], 0, ["lost", "maxRunSeconds"])
+    yield ("A mail says Lockstep Run Missing. When did the batch last succeed?", lambda: situations.missing("accounts"),
+           lambda: ["show", "accounts"], 0, ["last success", "success missing since", "succeeded"])
     yield ("How did the runs of the last weeks end?", lambda: situations.ran("export"),
            lambda: ["history", "export", "--from", "2026-01-01T00:00:00Z", "--output", "csv"], 0, ["succeeded", "export"])
     yield ("The database goes down tonight. How is everything stopped, and waited for?",

@@ -6,7 +6,7 @@ import time
 import urllib.request
 
 from evaluate import stack_outputs
-from probes.support import ended, start, wait_for
+from probes.support import client, ended, start, wait_for
 from stackctl.settings import ROOT, architecture
 
 STACK, FIXTURE = stack_outputs("lockstep"), stack_outputs("lockstep-fixture")
@@ -91,6 +91,21 @@ def lost(lock):
 def ran(lock):
     for code in ("0.2", "0.2"):
         ended(begin(lock, code), 60)
+
+
+def missing(lock):
+    """It has succeeded, and then not for 26 hours: its record is made that much older than it is."""
+    ended(begin(lock, 0.2, expectEverySeconds=86400), 60)
+    past = {"N": str(int((time.time() - 26 * 3600) * 1000))}
+    client("dynamodb").update_item(
+        TableName=STACK["LockTableName"], Key={"pk": {"S": lock}, "sk": {"S": "lock"}},
+        UpdateExpression="SET lastSuccessAt = :past, expectFrom = :past, dueAt = :past",
+        ExpressionAttributeValues={":past": past})
+    reaper = client("cloudformation").describe_stack_resource(StackName="lockstep", LogicalResourceId="ReaperFunction")
+    order(fire=reaper["StackResourceDetail"]["PhysicalResourceId"])
+    events = f"/aws/events/lockstep"
+    events = lambda: client("logs").filter_log_events(logGroupName=STACK["EventLogGroupName"], filterPattern=f'"{lock}"')["events"]
+    wait_for(lambda: [one for one in events() if "Run Missing" in one["message"]], f"the event about {lock}", 30)
 
 
 def idle(lock):

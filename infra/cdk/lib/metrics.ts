@@ -4,12 +4,16 @@ import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 /** Namespace of all metrics of Lockstep: shared/src/telemetry/metric.rs. */
 const NAMESPACE = 'Lockstep';
 
+/** The metrics that have the lock as a dimension, as `Metric::is_per_lock` in the same file has them. */
+const PER_LOCK = ['Failed', 'QueueLength', 'Skipped'];
+
 /** The metrics of Lockstep, of all locks or of one. */
 export class LockMetrics {
   private readonly lockName?: string;
 
   /**
-   * @param lockName Counts this lock alone, which needs the prop `metricsPerLock` of the Lockstep construct.
+   * @param lockName Counts this lock alone, which needs the prop `metricsPerLock` of the Lockstep construct. Only
+   * `Failed`, `QueueLength` and `Skipped` are counted for each lock; the others throw then.
    */
   constructor(lockName?: string) {
     this.lockName = lockName;
@@ -65,9 +69,29 @@ export class LockMetrics {
     return this.count('QueueFull', props);
   }
 
+  /** Runs that succeeded. */
+  public metricSucceeded(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Succeeded', props);
+  }
+
+  /** Runs that failed, were found dead, or were lost. */
+  public metricFailed(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.count('Failed', props);
+  }
+
+  /** Waiters of a lock, by default the most of each period. */
+  public metricQueueLength(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.metric('QueueLength', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.COUNT, ...props });
+  }
+
   /** Time from grant to release in seconds, by default the longest of each period. */
   public metricHeldSeconds(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.metric('HeldSeconds', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.SECONDS, ...props });
+  }
+
+  /** Time from the grant of a run to its success in seconds, by default the longest of each period. */
+  public metricRunSeconds(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.metric('RunSeconds', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.SECONDS, ...props });
   }
 
   private count(metricName: string, props?: cloudwatch.MetricOptions): cloudwatch.Metric {
@@ -75,6 +99,9 @@ export class LockMetrics {
   }
 
   private metric(metricName: string, props: cloudwatch.MetricOptions): cloudwatch.Metric {
+    if (this.lockName !== undefined && !PER_LOCK.includes(metricName)) {
+      throw new Error(`${metricName} is not counted for each lock: only ${PER_LOCK.join(', ')} are.`);
+    }
     return new cloudwatch.Metric({
       namespace: NAMESPACE,
       metricName,

@@ -66,16 +66,30 @@ test('metrics have the names, the namespace and the units of telemetry', () => {
     const { namespace, metricName, unit } = metrics[`metric${name}`]();
     assert.equal(metricName, name);
     assert.equal(namespace, /NAMESPACE: &str = "(\w+)"/.exec(source)![1]);
-    assert.equal(unit, name === 'HeldSeconds' ? 'Seconds' : 'Count');
+    assert.equal(unit, name.endsWith('Seconds') ? 'Seconds' : 'Count');
   }
 });
 
 test('a lock has metrics of its own only if Lockstep has them', () => {
-  const dimension = /&\[&\[\], &\["(\w+)"\]\]/.exec(text('shared/src/telemetry/emf.rs'))![1];
+  const dimension = /directive\(&\["(\w+)"\], &per_lock\)/.exec(text('shared/src/telemetry/emf.rs'))![1];
   for (const [metricsPerLock, expected] of [[true, { [dimension]: 'nightly-report' }], [false, undefined]] as const) {
     const { stack, lockstep, stateMachine } = scene({ metricsPerLock });
     const run = new ExclusiveRun(stack, 'Run', { lockstep, stateMachine, lockName: 'nightly-report' });
     assert.deepEqual(run.metrics.metricSkipped().dimensions, expected);
+  }
+});
+
+test('the metrics of a lock are those that telemetry has for each lock', () => {
+  const body = /fn is_per_lock.*?matches!\(self, (.*?)\)/s.exec(text('shared/src/telemetry/metric.rs'))![1];
+  const expected = [...body.matchAll(/Self::(\w+)/g)].map(([, name]) => name);
+  const metrics: Json = new LockMetrics('nightly');
+  const methods = Object.getOwnPropertyNames(LockMetrics.prototype).filter((name) => /^metric[A-Z]/.test(name));
+  for (const name of methods.map((method) => method.slice('metric'.length))) {
+    if (expected.includes(name)) {
+      assert.deepEqual(metrics[`metric${name}`]().dimensions, { lock: 'nightly' });
+    } else {
+      assert.throws(metrics[`metric${name}`].bind(metrics), new RegExp(`^Error: ${name} is not counted for each lock: only Failed, `));
+    }
   }
 });
 
