@@ -5,6 +5,7 @@ use crate::cloud::{SimExecutions, SimTasks};
 use crate::invoke::Failure;
 use crate::resource;
 use crate::store::SimStore;
+use crate::witness::missing;
 use crate::world::World;
 use lockstep::contract::{EventKind, Surface};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, Seconds};
@@ -159,6 +160,10 @@ impl Events for SimEvents {
             let count = match event.kind {
                 EventKind::PermitHandedOver => "hand-overs by a process",
                 EventKind::WaiterSentAway => "sent away by a process",
+                EventKind::RunMissing => {
+                    missing::reported(&self.0, &event.lock);
+                    continue;
+                }
                 _ => continue,
             };
             self.0.count(count);

@@ -3,6 +3,7 @@
 mod requests;
 
 use crate::cloud;
+use crate::engine::locked;
 use crate::process;
 use crate::witness;
 use crate::workflow::{self, Order};
@@ -20,6 +21,8 @@ struct Guarded {
     lock: LockKey,
     permits: u64,
     min_interval: Option<u64>,
+    /// How often a run is expected to succeed, in seconds.
+    expect_every: Option<u64>,
 }
 
 /// Fills a world. Returns its locks.
@@ -49,6 +52,11 @@ pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
         });
     }
     world.spawn(reaper::sweep(Arc::clone(world)));
+    let expected = locks.iter().filter_map(|guarded| {
+        let seconds = guarded.expect_every?;
+        Some((guarded.lock.clone(), seconds * 1000))
+    });
+    locked(&world.witness).expected = expected.collect();
     let locks: Vec<_> = locks.into_iter().map(|guarded| guarded.lock).collect();
     world.spawn(witness::watch(Arc::clone(world), locks.clone()));
     for lock in &locks {
@@ -63,6 +71,7 @@ fn guarded(world: &World, number: u64) -> Guarded {
         lock: LockKey::new(format!("lock-{number}")).expect("a valid lock"),
         permits,
         min_interval: world.chance(200).then(|| world.number(2..=40)),
+        expect_every: world.chance(300).then(|| world.number(60..=300)),
     }
 }
 

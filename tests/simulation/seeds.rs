@@ -16,7 +16,7 @@ const SEEDS: u64 = 1000;
 const SHOWN: usize = 3;
 
 /// How many of each there must be in a thousand worlds, or the worlds test too little.
-const AT_LEAST: [(&str, u64); 42] = [
+const AT_LEAST: [(&str, u64); 43] = [
     ("grants", 8000),
     ("hand-overs", 2500),
     ("woken", 2000),
@@ -31,6 +31,7 @@ const AT_LEAST: [(&str, u64); 42] = [
     ("ended while releasing", 300),
     ("lost", 350),
     ("evicted", 180),
+    ("successes reported as missing", 100),
     ("clear-rest", 350),
     ("forget", 550),
     ("run keys free again", 120),

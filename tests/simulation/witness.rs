@@ -8,6 +8,7 @@ mod copies;
 mod excuse;
 mod lapses;
 mod ledger;
+pub(crate) mod missing;
 mod rest;
 mod stops;
 mod successes;

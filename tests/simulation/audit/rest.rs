@@ -19,7 +19,10 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
         ),
         (record.queue.is_empty(), "somebody waits for ever"),
         (record.mode == Mode::Open, "the lock stays closed"),
-        (record.due.is_none(), "an idle lock stays due for the sweep"),
+        (
+            record.due == record.success_due(),
+            "an idle lock is due for something else than a missing success",
+        ),
     ];
     if let Some((_, rule)) = rules.into_iter().find(|(kept, _)| !kept) {
         return Err(format!("{rule}: {record:?}"));

@@ -134,6 +134,10 @@ fn terms(world: &World, guarded: &Guarded) -> Value {
     if let Some(gap) = guarded.min_interval {
         ask["minIntervalSeconds"] = gap.into();
     }
+    // A run that is started by hand does not say it.
+    if let Some(every) = guarded.expect_every.filter(|_| world.chance(700)) {
+        ask["expectEverySeconds"] = every.into();
+    }
     if world.chance(400) {
         ask["runKey"] = format!("{}-tick-{}", guarded.lock, world.number(0..=2)).into();
     }

@@ -1,5 +1,6 @@
 //! What was asked and what was answered.
 
+use super::missing::{self, Success};
 use super::stops::refuses;
 use super::successes::released;
 use crate::cloud::holder_of;
@@ -22,6 +23,10 @@ pub(crate) struct Witness {
     pub(super) idle_since: BTreeMap<LockKey, u64>,
     /// When the rest of each lock after its last grant is over, in epoch milliseconds.
     pub(super) rested_at: BTreeMap<LockKey, u64>,
+    /// How often a success of each lock is expected, in milliseconds.
+    pub(crate) expected: BTreeMap<LockKey, u64>,
+    /// The successes of each lock that were released.
+    pub(super) met: BTreeMap<LockKey, Vec<Success>>,
     /// Grants of runs that were stopped for one that waited to replace them.
     pub(super) replaced: BTreeSet<(HolderId, FencingToken)>,
 }
@@ -204,6 +209,10 @@ pub(crate) fn answered(
     }
     if function == Function::Release && answer.is_ok() && event["outcome"] == "succeeded" {
         released(world, &holder, called);
+        if let (Some(lock), Ok(answer)) = (event["grant"]["lock"].as_str(), answer) {
+            let lock = LockKey::new(lock).expect("a valid lock");
+            missing::answered(world, &lock, called, answer);
+        }
     }
     let cloud = locked(&world.cloud);
     let redriven = cloud.execution_of(&holder).and_then(|row| row.redriven);

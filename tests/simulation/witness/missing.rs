@@ -1,0 +1,49 @@
+//! No success is reported as missing that came in time.
+
+use crate::engine::locked;
+use crate::world::World;
+use lockstep::domain::{CLOCK_SKEW, LockKey};
+use serde_json::Value;
+
+/// How old the record may be that the reaper reports from, in milliseconds: the check of one lock takes no
+/// longer.
+const READ_MAX: u64 = 15_000;
+
+/// A success that was released at once, by a call between two times.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Success {
+    called: u64,
+    answered: u64,
+}
+
+/// A release with a success, called at `called`, is answered. One that was repeated may have taken effect
+/// long before.
+pub(super) fn answered(world: &World, lock: &LockKey, called: u64, answer: &Value) {
+    if answer["status"] == "released" && answer["alreadyReleased"] == false {
+        let success = Success {
+            called,
+            answered: world.now(),
+        };
+        let mut witness = locked(&world.witness);
+        let of_lock = witness.met.entry(lock.clone()).or_default();
+        of_lock.push(success);
+    }
+}
+
+/// The reaper reports that no run of `lock` has succeeded in time.
+pub(crate) fn reported(world: &World, lock: &LockKey) {
+    let now = world.now();
+    world.count("successes reported as missing");
+    let witness = locked(&world.witness);
+    let every = witness.expected.get(lock).copied().unwrap_or_default();
+    let since = now.saturating_sub(every) + 2 * CLOCK_SKEW.millis();
+    let of_lock = witness.met.get(lock).map(Vec::as_slice).unwrap_or_default();
+    let in_time = |success: &&Success| success.called > since && success.answered + READ_MAX < now;
+    let in_time = of_lock.iter().find(in_time).copied();
+    drop(witness);
+    if let Some(success) = in_time {
+        world.break_promise(format!(
+            "{lock}: a success is reported as missing after {success:?}, and one is expected every {every} ms"
+        ));
+    }
+}
