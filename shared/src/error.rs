@@ -78,6 +78,16 @@ impl Error {
         Self::new(ErrorName::LockHeld, text)
     }
 
+    /// `Lockstep.LockHeld` for a holder that is not evicted without force, because whether it is alive
+    /// cannot be read.
+    #[must_use]
+    pub fn not_seen(lock: &LockKey, holder: &HolderId, why: &str) -> Self {
+        let text = format!(
+            "lock {lock}: whether {holder} is alive cannot be read: {why}; send force: true to take its permit"
+        );
+        Self::new(ErrorName::LockHeld, text)
+    }
+
     /// `Lockstep.LockHeld` for a run key that is not forgotten, because `waiter` has it.
     #[must_use]
     pub fn run_key_waits(lock: &LockKey, key: &RunKey, waiter: &HolderId) -> Self {

@@ -10,6 +10,8 @@ use lockstep::domain::{
 };
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::store::LockStore;
+use lockstep::tasks::TasksError;
+use lockstep::tasks::memory::TasksCall;
 use serde_json::json;
 
 #[tokio::test]
@@ -60,25 +62,74 @@ async fn a_dead_holder_is_evicted_at_once_with_note_and_actor() {
 }
 
 #[tokio::test]
-async fn a_holder_that_no_service_shows_is_evicted_when_its_lease_may_be_judged_dead() {
-    for holder in ["in-a-process".to_owned(), execution("hidden")] {
+async fn a_holder_that_was_redriven_a_moment_ago_is_not_evicted_by_its_old_end() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let grant = functions.granted_with(ask("a")).await;
+    functions.end("a", ExecutionEnd::Failed);
+    functions.wait(20);
+    let beat = json!({ "grant": grant });
+    functions.heartbeat(beat).await.unwrap();
+    let evict = act(
+        "evict",
+        json!({ "lock": "nightly", "holder": execution("a") }),
+    );
+
+    let refused = functions.operate(evict).await.unwrap_err();
+
+    assert_eq!(refused.name().as_str(), "Lockstep.LockHeld");
+    let message = refused.message();
+    assert!(message.contains("may have been redriven"), "{message}");
+    assert_eq!(functions.holders("nightly").await, [execution("a")]);
+    let record = functions.record("nightly").await.unwrap();
+    assert!(record.holders.values().all(|lease| lease.ending.is_none()));
+}
+
+#[tokio::test]
+async fn a_dead_holder_that_cannot_be_read_is_evicted_only_by_force() {
+    for case in ["its execution", "its work"] {
         let functions = Functions::new();
-        functions.start(&["hidden"]);
-        let grant = functions.granted("nightly", &holder).await;
-        functions.lose_every(ExecutionsCall::Describe);
-        let evict = act("evict", json!({ "lock": "nightly", "holder": holder }));
-        functions.wait(60 + u64::from(CLOCK_SKEW.get()));
-        let early = functions.operate(evict.clone()).await.unwrap_err();
-        assert_eq!(early.name().as_str(), "Lockstep.LockHeld", "{holder}");
-        functions.wait(u64::from(DEAD_AFTER.get() - CLOCK_SKEW.get()));
+        functions.start(&["a"]);
+        let with_work = json!({ "work": { "cluster": work().cluster } });
+        functions.granted_with(ask_with("a", with_work)).await;
+        if case == "its execution" {
+            functions.lose_every(ExecutionsCall::Describe);
+        } else {
+            functions.end("a", ExecutionEnd::Failed);
+            let denied = TasksError::Denied("no permission".into());
+            functions.tasks.fail_every(TasksCall::OfGroup, denied);
+        }
+        functions.wait(100);
+        let request = json!({ "lock": "nightly", "holder": execution("a") });
 
-        let evicted = functions.operate(evict).await.unwrap();
+        let refused = functions.operate(act("evict", request)).await.unwrap_err();
+        let force = json!({ "lock": "nightly", "holder": execution("a"), "force": true });
+        let evicted = functions.operate(act("evict", force)).await.unwrap();
 
-        assert_eq!(evicted["status"], "evicted", "{holder}");
-        let event = functions.event(EventKind::RunEvicted);
-        let token = event.token.map(FencingToken::number);
-        assert_eq!(token, grant["token"].as_u64(), "{holder}");
+        assert_eq!(refused.name().as_str(), "Lockstep.LockHeld", "{case}");
+        let message = refused.message();
+        assert!(message.contains("is alive cannot be read"), "{message}");
+        assert_eq!(evicted["status"], "evicted", "{case}");
     }
+}
+
+#[tokio::test]
+async fn a_holder_with_nothing_but_its_lease_is_evicted_when_that_may_be_judged_dead() {
+    let holder = "in-a-process";
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", holder).await;
+    let evict = act("evict", json!({ "lock": "nightly", "holder": holder }));
+    functions.wait(60 + u64::from(CLOCK_SKEW.get()));
+    let early = functions.operate(evict.clone()).await.unwrap_err();
+    assert_eq!(early.name().as_str(), "Lockstep.LockHeld", "{holder}");
+    functions.wait(u64::from(DEAD_AFTER.get() - CLOCK_SKEW.get()));
+
+    let evicted = functions.operate(evict).await.unwrap();
+
+    assert_eq!(evicted["status"], "evicted", "{holder}");
+    let event = functions.event(EventKind::RunEvicted);
+    let token = event.token.map(FencingToken::number);
+    assert_eq!(token, grant["token"].as_u64(), "{holder}");
 }
 
 #[tokio::test]

@@ -108,6 +108,7 @@ impl World {
         Command::StopEvicted(StopEvicted {
             holder: self.holder(who).clone(),
             token,
+            seen: None,
             audit: self.audit_note(),
         })
     }

@@ -63,7 +63,7 @@ const AT_LEAST: [(&str, u64); 43] = [
 ];
 
 /// How many runs may be excused in a thousand worlds, by reason.
-const AT_MOST: [(Excuse, u64); 9] = [
+const AT_MOST: [(Excuse, u64); 10] = [
     (Excuse::LateRegistration, 400),
     (Excuse::Evicted, 60),
     (Excuse::Forgotten, 80),
@@ -73,6 +73,7 @@ const AT_MOST: [(Excuse, u64); 9] = [
     (Excuse::ReplacerJustEnded, 5),
     (Excuse::Process, 500),
     (Excuse::LastStep, 5),
+    (Excuse::BehindRunKey, 5),
 ];
 
 #[test]

@@ -25,6 +25,9 @@ pub(crate) enum Excuse {
     Process,
     /// The last step of an execution's states was under way when the execution ended.
     LastStep,
+    /// The first in the queue waits for the end of a holder with its run key, which only its lease can show:
+    /// those behind it wait too.
+    BehindRunKey,
     /// The registration of a waiting state arrived after its end, or broke off before its place in
     /// the queue: its side item stays until its TTL.
     LateRegistration,
@@ -41,6 +44,7 @@ impl Excuse {
             Self::ReplacerJustEnded => "excuse: replacer just ended",
             Self::Process => "excuse: process",
             Self::LastStep => "excuse: last step",
+            Self::BehindRunKey => "excuse: behind run key",
             Self::LateRegistration => "excuse: late registration",
         }
     }

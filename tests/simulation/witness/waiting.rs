@@ -1,5 +1,6 @@
 //! No run waits while a permit is free, and no lease lapses by itself.
 
+use super::excuse::Excuse;
 use super::lapses::lapsed;
 use super::ledger::{RunFacts, Witness};
 use crate::cloud::{Cloud, TaskStatus};
@@ -30,6 +31,9 @@ struct Claims {
     permits: usize,
     /// When the rest of the lock after its last grant is over, in epoch milliseconds.
     rested_at: u64,
+    /// A waiter whose run key a process holds. Whether it leaves the key free is not known before its lease
+    /// is over.
+    of_held_key: Option<HolderId>,
 }
 
 /// Checks the locks as long as the world lasts.
@@ -74,6 +78,11 @@ fn check(world: &World, lock: &LockKey) {
         witness.idle_since.remove(lock);
         return;
     }
+    if let Some(holder) = &found.of_held_key {
+        Excuse::BehindRunKey.count(world, holder);
+        witness.idle_since.remove(lock);
+        return;
+    }
     let since = *witness.idle_since.entry(lock.clone()).or_insert(now);
     drop(witness);
     // A grant between two checks has let one in, and the next had to wait for the rest after it.
@@ -102,11 +111,26 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
     };
     let waiters: Vec<_> = runs().filter(waits).collect();
     let users = runs().filter(|(holder, run)| uses(cloud, holder, run, now, last_fault));
+    let users: Vec<_> = users.collect();
+    let processes = users
+        .iter()
+        .filter(|(holder, _)| cloud.execution_of(holder).is_none());
+    let held: Vec<_> = processes
+        .filter_map(|(_, run)| run.terms.run_key.as_ref())
+        .collect();
+    let is_held = |run: &RunFacts| {
+        run.terms
+            .run_key
+            .as_ref()
+            .is_some_and(|key| held.contains(&key))
+    };
+    let of_held_key = waiters.iter().find(|(_, run)| is_held(run));
     let asked = waiters.iter().map(|(_, run)| run.terms.permits);
     let name = |(holder, _): (&HolderId, _)| holder.clone();
     Claims {
         permits: asked.min().unwrap_or_default(),
-        users: users.map(name).collect(),
+        of_held_key: of_held_key.map(|(holder, _)| (*holder).clone()),
+        users: users.into_iter().map(name).collect(),
         waiters: waiters.into_iter().map(name).collect(),
         rested_at: witness.rested_at.get(lock).copied().unwrap_or_default(),
     }

@@ -168,6 +168,7 @@ impl Act {
             Self::StopEvicted => Command::StopEvicted(StopEvicted {
                 holder,
                 token,
+                seen: None,
                 audit,
             }),
             Self::DropWaiter => Command::DropWaiter(Evict { holder, audit }),

@@ -1,6 +1,6 @@
 //! What operators command, and the note that goes with it.
 
-use crate::domain::{FencingToken, HolderId, RunKey, Seconds, WaiterId};
+use crate::domain::{FencingToken, HolderId, LeaseVersion, RunKey, Seconds, WaiterId};
 
 /// The actor and the reason of a change of a lock from outside of a run: by an operator or by recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,9 @@ pub struct StopEvicted {
     pub holder: HolderId,
     /// The token of its grant.
     pub token: FencingToken,
+    /// The version of the lease that the holder was seen to have ended with; `None` stops it whatever it
+    /// did since.
+    pub seen: Option<LeaseVersion>,
     /// Who evicts, and why.
     pub audit: AuditNote,
 }

@@ -58,11 +58,24 @@ pub(super) fn evicted(seen: &Snapshot, evict: &StopEvicted, now: Timestamp) -> T
     if lease.is_stopped() && lease.evicted.is_some() {
         return Transition::unchanged(Outcome::Done);
     }
+    if evict.seen.is_some_and(|seen| is_void(seen, lease)) {
+        return Transition::unchanged(Outcome::Unchanged);
+    }
     let stopped = Lease {
         evicted: Some(evict.audit.signed()),
         ..ending(lease, EndingCause::Stopped, now)
     };
     changed(record, &evict.holder, stopped)
+}
+
+/// Whether a heartbeat since `seen` voids the evidence that was gathered then: the execution was redriven.
+/// A mark that another check has set since does not.
+fn is_void(seen: LeaseVersion, lease: &Lease) -> bool {
+    let now_marked = LeaseVersion {
+        ending: lease.ending.is_some(),
+        ..seen
+    };
+    now_marked != lease.version()
 }
 
 /// Marks a holder as ending: its work is being stopped.
@@ -72,16 +85,7 @@ pub(super) fn mark_ending(seen: &Snapshot, mark: &MarkEnding, now: Timestamp) ->
         let holders = record.map(LockRecord::oldest_first).unwrap_or_default();
         return Transition::unchanged(Outcome::Lost { holders });
     };
-    // A heartbeat since the evidence was gathered voids it: the execution was redriven. The same
-    // mark, set by another check, does not.
-    let now_marked = |seen| LeaseVersion {
-        ending: lease.ending.is_some(),
-        ..seen
-    };
-    if mark
-        .seen
-        .is_some_and(|seen| now_marked(seen) != lease.version())
-    {
+    if mark.seen.is_some_and(|seen| is_void(seen, lease)) {
         return Transition::unchanged(Outcome::Unchanged);
     }
     if lease.ending.is_some() {

@@ -5,8 +5,10 @@
 //!  a holder that has ended, or is alive,
 //!  with force ───────────────────────────▶ its stop is committed ─▶ its work is stopped, as the
 //!                                          reaper stops stale work ─▶ its permit is free
-//!  a holder of which nothing can be read,
-//!  and whose lease is over ──────────────▶ its permit is free at once
+//!  a holder with nothing but its lease,
+//!  which is over ────────────────────────▶ its permit is free at once
+//!  a holder that cannot be read, with
+//!  force, once its lease is over ────────▶ its permit is free at once
 //! ```
 
 use super::show::{existing, live_view};
@@ -16,12 +18,13 @@ use crate::contract::{
     CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus, HolderView, InvalidRequest,
 };
 use crate::domain::{
-    Command, DropUnread, Evict, HolderId, Lease, LockKey, Outcome, RunOutcome, StopEvicted,
-    WaiterId,
+    Command, DropUnread, Evict, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
+    RunOutcome, StopEvicted, WaiterId,
 };
 use crate::error::Error;
 use crate::events::Events;
-use crate::recovery::Inspection;
+use crate::executions::Executions;
+use crate::recovery::{Inspection, lags_behind};
 use crate::service::alerts::About;
 use crate::service::{Deps, Ports};
 use crate::store::{LockStore, StoreError};
@@ -49,7 +52,12 @@ pub(super) async fn run<P: Ports>(
     let view = live_view(deps, lock, holder, lease, deps.now()).await;
     match Life::of(&view, lease.is_dead(deps.now())) {
         Life::Alive(why) if !evict.force => Err(Error::still_alive(lock, holder, &why)),
-        Life::Unreadable => at_once(deps, &evict, lease).await,
+        Life::Hidden(why) if !evict.force => Err(Error::not_seen(lock, holder, &why)),
+        Life::Ended if !evict.force && may_be_redriven(deps, holder, lease).await => {
+            let why = "its execution may have been redriven a moment ago";
+            Err(Error::still_alive(lock, holder, why))
+        }
+        Life::Silent | Life::Hidden(_) => at_once(deps, &evict, lease).await,
         // The end of a dead holder is judged as the reaper judges it: work that has succeeded keeps its
         // run key, and work that still stops is waited for.
         Life::Alive(_) | Life::Ended => stop(deps, &evict, lease).await,
@@ -62,8 +70,10 @@ enum Life {
     Alive(String),
     /// It has ended, and nothing of it runs.
     Ended,
-    /// No service shows it, and its lease is over.
-    Unreadable,
+    /// It has no evidence but its lease, which is over.
+    Silent,
+    /// Its lease is over, and whether it runs cannot be read. Why.
+    Hidden(String),
 }
 
 impl Life {
@@ -81,15 +91,32 @@ impl Life {
         let status = view.execution.as_ref().map(|execution| execution.status);
         let stopped = view.execution.is_none() && !view.tasks.is_empty();
         let ended = !matches!(status, None | Some("HIDDEN" | "UNKNOWN")) || stopped;
-        match (ended && view.hidden.is_none(), is_dead) {
-            (true, _) => Self::Ended,
-            (false, true) => Self::Unreadable,
-            (false, false) => Self::Alive(format!("its lease lasts until {}", view.expires_at)),
+        let executions = view.execution.iter().chain(&view.workflow);
+        let hidden = executions.filter_map(|execution| execution.hidden.as_ref());
+        let hidden = hidden.chain(&view.hidden).next();
+        match (hidden, is_dead) {
+            (None, _) if ended => Self::Ended,
+            (None, true) => Self::Silent,
+            (Some(why), true) => Self::Hidden(why.clone()),
+            (_, false) => Self::Alive(format!("its lease lasts until {}", view.expires_at)),
         }
     }
 }
 
-/// Takes the permit of a holder of which nothing can be read.
+/// Whether the end of the execution may be older than a redrive that its description does not show yet.
+async fn may_be_redriven<P: Ports>(deps: &Deps<P>, holder: &HolderId, lease: &Lease) -> bool {
+    let Some(arn) = ExecutionArn::of_holder(holder) else {
+        return false;
+    };
+    match deps.executions.describe(&arn).await {
+        Ok(Some(seen)) => {
+            seen.state == ExecutionState::Running || lags_behind(&seen, lease, deps.now())
+        }
+        Ok(None) | Err(_) => true,
+    }
+}
+
+/// Takes the permit of a holder whose lease is over, and which nothing else shows.
 async fn at_once<P: Ports>(
     deps: &Deps<P>,
     evict: &CheckedEvict,
@@ -132,6 +159,8 @@ async fn stop<P: Ports>(
     let command = Command::StopEvicted(StopEvicted {
         holder: holder.clone(),
         token: lease.token,
+        // Without force, a sign of life since then voids what was seen of the holder.
+        seen: (!evict.force).then(|| lease.version()),
         audit: audit.clone(),
     });
     deps.carry_out(lock, &command).await?;
@@ -143,6 +172,10 @@ async fn stop<P: Ports>(
         else {
             return Ok(response(lock, holder, EvictStatus::Evicted));
         };
+        if lease.evicted.is_none() {
+            let why = "it has renewed its lease meanwhile";
+            return Err(Error::still_alive(lock, holder, why));
+        }
         let view = live_view(deps, lock, holder, &lease, deps.now()).await;
         // Each check of work that runs stops it again, and raises an event.
         if !asked || !runs(&view) {

@@ -214,6 +214,7 @@ fn stop_evicted(name: &str, token: FencingToken) -> Command {
     Command::StopEvicted(StopEvicted {
         holder: holder(name),
         token,
+        seen: None,
         audit: audit_note("hangs"),
     })
 }
@@ -244,6 +245,29 @@ fn a_holder_that_is_evicted_alive_keeps_its_permit_until_it_is_seen_to_have_stop
         let said = "hangs (by arn:aws:iam::1:user/op); the execution is ABORTED";
         assert_eq!(evidence, said);
     }
+}
+
+#[test]
+fn a_heartbeat_since_a_holder_was_seen_to_have_ended_keeps_it_from_being_evicted_for_that() {
+    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    let token = scene.token("a");
+    let seen = Some(scene.seen("a"));
+    let evict = Command::StopEvicted(StopEvicted {
+        holder: holder("a"),
+        token,
+        seen,
+        audit: audit_note("is dead"),
+    });
+    let mut silent = scene.clone();
+    scene.renew("a", token, 2).unwrap();
+
+    let renewed = scene.carry_out(&evict, 3).unwrap();
+    let dead = silent.carry_out(&evict, 3).unwrap();
+
+    assert_eq!(
+        (renewed.outcome, dead.outcome),
+        (Outcome::Unchanged, Outcome::Done)
+    );
 }
 
 #[test]
