@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 fn where_the_guard_holds_the_fast_write_is_what_decide_says() {
     let held: [Cell<u32>; 4] = Default::default();
 
-    check(30_000, &cases(), |case| {
+    check(60_000, &cases(), |case| {
         let Some(fast) = fast_path(&case.command, case.now) else {
             return Ok(());
         };

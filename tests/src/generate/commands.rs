@@ -240,6 +240,14 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
     let speaking = (0..HOLDERS, act(), 0..10_u8).prop_map(move |(who, act, dice)| {
         let leases = record.iter().flat_map(|record| &record.holders);
         let own = leases.cycle().nth(who).filter(|_| dice > 0);
+        let expected = record.as_ref().and_then(|record| record.expectation);
+        let act = match act {
+            // Most receipts have the expectation of the lock.
+            Act::Release(outcome, _) if dice > 2 => {
+                Act::Release(outcome, expected.map(|expected| expected.every))
+            }
+            other => other,
+        };
         match own {
             Some((holder, lease)) => {
                 // A caller may have mixed up its receipts.
