@@ -7,7 +7,7 @@ use lockstep::contract::EventKind;
 use lockstep::domain::{CLOCK_SKEW, Container, ExecutionEnd, RunOutcome, Task};
 use serde_json::{Value, json};
 
-fn run_of(name: &str, more: Value) -> Value {
+pub(crate) fn run_of(name: &str, more: Value) -> Value {
     let mut ask = ask_with(
         name,
         json!({ "work": { "cluster": CLUSTER, "container": "app" } }),
@@ -18,7 +18,7 @@ fn run_of(name: &str, more: Value) -> Value {
 }
 
 /// The task of a run whose container exited with `code` by itself.
-fn exited(code: i64) -> Task {
+pub(crate) fn exited(code: i64) -> Task {
     Task {
         ended_by_itself: true,
         containers: vec![Container {

@@ -251,6 +251,7 @@ async fn a_waiter_is_dropped_by_its_holder_or_its_id_and_its_execution_ends() {
         assert_eq!(output["status"], "gaveUp", "{name}");
     }
     assert!(functions.record("nightly").await.unwrap().queue.is_empty());
+    assert_eq!(functions.events.kinds(), [EventKind::RunEvicted; 3]);
     let items = functions.store.items(&key("nightly"));
     let mut acts = items
         .runs

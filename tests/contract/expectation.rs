@@ -1,10 +1,11 @@
 //! A batch that is expected to succeed every night, minute by minute as its sweeps come.
 
+use crate::ending::{exited, run_of};
 use crate::functions::Functions;
 use crate::operate::act;
 use crate::scene::ask_with;
 use lockstep::contract::EventKind;
-use lockstep::domain::Seconds;
+use lockstep::domain::{ExecutionEnd, Seconds};
 use serde_json::{Value, json};
 
 /// A day and an hour for the change of the clocks and an hour for a slow run.
@@ -199,5 +200,60 @@ async fn runs_are_counted_by_how_they_ended_and_queues_by_their_length() {
     assert_eq!(values("Succeeded"), [1.0]);
     assert_eq!(values("RunSeconds"), [60.0]);
     assert_eq!(values("Failed"), [1.0]);
+    assert_eq!(values("Queued"), [1.0]);
     assert_eq!(values("QueueLength"), [1.0]);
+}
+
+#[tokio::test]
+async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
+    for (case, end, expected) in [
+        ("dead", Some(ExecutionEnd::Failed), ["Recovered", "Failed"]),
+        ("silent", None, ["Recovered", "Failed"]),
+        (
+            "done",
+            Some(ExecutionEnd::Failed),
+            ["Recovered", "Succeeded"],
+        ),
+    ] {
+        let functions = Functions::new();
+        functions.start(&["a", "b", "c"]);
+        let policy = json!({ "stalePolicy": "yield" });
+        functions.granted_with(run_of("a", policy)).await;
+        if case == "done" {
+            functions.put_task("a", exited(0));
+        }
+        for name in ["b", "c"] {
+            let waits = crate::scene::waiting(name, &format!("token-{name}"));
+            functions.acquire(waits).await.unwrap();
+        }
+        if let Some(end) = end {
+            functions.end("a", end);
+        }
+        functions.silent_for_long(60).await;
+        functions.sweep().await;
+
+        let lines = functions.metrics.all();
+        let has = |name: &str| lines.iter().any(|line| line[name] == 1.0);
+        assert!(expected.into_iter().all(has), "{case}: {lines:?}");
+        assert!(!has("Succeeded") || !has("Failed"), "{case}: {lines:?}");
+        let length = |line: &&Value| line["QueueLength"] == 2.0 && line.get("Queued").is_none();
+        assert!(lines.iter().any(|line| length(&line)), "{case}: {lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_held_lock_that_the_sweep_checks_is_not_missing_before_its_time() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let fields = json!({ "expectEverySeconds": EVERY });
+    let grant = functions.granted_with(ask_with("a", fields)).await;
+    functions.wait(50);
+    let beat = json!({ "grant": grant });
+    functions.heartbeat(beat).await.unwrap();
+
+    functions.wait(30);
+    let report = functions.sweep().await;
+
+    assert_eq!(report["locks"], 1, "it was checked");
+    assert_eq!(missing(&functions), 0);
 }

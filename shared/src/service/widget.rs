@@ -7,7 +7,7 @@ use super::operate;
 use super::{Deps, Ports};
 use crate::contract::{
     ActResponse, CheckedAct, CheckedHistory, CheckedPage, HistoryEntry, HistoryScope, PageRequest,
-    ShowResponse, Surface,
+    Surface,
 };
 use crate::domain::{LockKey, Timestamp};
 use crate::error::Error;
@@ -133,7 +133,7 @@ where
         let ActResponse::Show(shown) = shown else {
             return Ok(widget::message(&self.frame, notices));
         };
-        let last = self.history(lock, &shown).await?;
+        let last = self.history(lock).await?;
         let page = LockPage {
             lock: &shown,
             last: &last,
@@ -144,11 +144,7 @@ where
         Ok(widget::lock(&self.frame, &page))
     }
 
-    async fn history(
-        &self,
-        lock: &LockKey,
-        shown: &ShowResponse,
-    ) -> Result<Vec<HistoryEntry>, Error> {
+    async fn history(&self, lock: &LockKey) -> Result<Vec<HistoryEntry>, Error> {
         let history = CheckedHistory {
             scope: HistoryScope::Lock(lock.clone()),
             from: Timestamp::default(),
@@ -156,10 +152,9 @@ where
             limit: PAGE_RUNS,
             after: None,
         };
-        let history = operate::run(self.deps, CheckedAct::History(history)).await?;
-        Ok(match history {
-            ActResponse::History(history) => history.entries,
-            _ => shown.last.clone(),
-        })
+        match operate::run(self.deps, CheckedAct::History(history)).await? {
+            ActResponse::History(history) => Ok(history.entries),
+            other => unreachable!("the response to a history is {other:?}"),
+        }
     }
 }

@@ -157,6 +157,11 @@ fn a_held_lock_is_checked_for_a_missing_success_with_its_holder() {
 
     let lease_end = scene.record().oldest_first()[0].1.expires_at;
     assert_eq!(scene.record().due, Some(lease_end));
+    let first_check = scene.record().next_due();
+    assert!(
+        first_check >= Some(lease_end),
+        "the holder, not the success"
+    );
     assert_eq!(note_missing(&mut scene, 660), Outcome::Done);
     assert_eq!(scene.record().due, Some(lease_end), "its holder is due");
 }
