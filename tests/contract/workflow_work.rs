@@ -186,3 +186,26 @@ async fn work_that_an_event_reports_as_aborted_settles_although_its_description_
     let freed = report["freed"].as_u64() > Some(0);
     assert!(!freed || waited >= 30_000, "{waited} ms: {report}");
 }
+
+#[tokio::test]
+async fn a_lock_shows_the_execution_of_the_latest_attempt_that_was_started() {
+    for (started, expected) in [(false, "FAILED"), (true, "RUNNING")] {
+        let functions = Functions::new();
+        let (grant, first) = held(&functions, 0).await;
+        let failed = ExecutionState::Ended(ExecutionEnd::Failed);
+        functions.executions.set(&first, failed);
+        let redrive = json!({ "redrive": { "grant": grant, "count": 1 } });
+        functions.acquire(ask("a", redrive)).await.unwrap();
+        if started {
+            let stem = first.as_str().trim_end_matches('0');
+            let second = ExecutionArn::new(format!("{stem}1")).unwrap();
+            functions.executions.set(&second, ExecutionState::Running);
+        }
+
+        let show = json!({ "act": "show", "lock": "nightly" });
+        let shown = functions.view(show).await.unwrap();
+
+        let status = &shown["holders"][0]["workflow"]["status"];
+        assert_eq!(*status, expected, "{shown}");
+    }
+}

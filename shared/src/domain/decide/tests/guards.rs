@@ -291,6 +291,10 @@ fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
         ("a sweep that is late", |record| {
             record.due = Some(at(NOW + 1))
         }),
+        // The sweep that was in time for the end of a rest may be late for a permit that is free now.
+        ("a rest that was ended", |record| {
+            record.not_before = at(NOW - 1)
+        }),
     ] {
         let mut changed = record.clone();
         change(&mut changed);
