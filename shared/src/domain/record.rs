@@ -220,7 +220,7 @@ impl LockRecord {
             RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost => {
                 self.last_failure = Some(end.at);
             }
-            // Another run or an operator ended it, which says nothing about its work.
+            // Replaced or evicted: how its work would have ended is not known.
             _ => {}
         }
     }
