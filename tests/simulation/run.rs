@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 /// How long a calm world may take to come to rest, in milliseconds.
 ///
-/// A dead run whose events were lost is found after its lease, which may be an hour. That a free
-/// permit is not left unused is bounded elsewhere, by the witness.
-const CALM: u64 = 150 * 60_000;
+/// A dead run whose events were lost is found after its lease, which may be an hour, and several may
+/// hold the lock one after the other. That a free permit is not left unused is bounded elsewhere, by
+/// the witness.
+const CALM: u64 = 360 * 60_000;
 
 /// Time between two checks of a world, in milliseconds.
 const STEP: u64 = 60_000;

@@ -16,7 +16,9 @@ mod waiting;
 
 pub(crate) use copies::{granted, task_begins};
 pub(crate) use excuse::Excuse;
-pub(crate) use ledger::{RunFacts, Terms, Witness, answered, asked, execution_ended, woken};
+pub(crate) use ledger::{
+    RunFacts, Terms, Witness, answered, asked, entered, execution_ended, woken,
+};
 pub(crate) use rest::at_rest;
 pub(crate) use stops::{commits, stops_execution, stops_task, workflow_stops_task};
 pub(crate) use successes::{ends_as, releases, succeeded};

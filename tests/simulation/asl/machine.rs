@@ -8,6 +8,7 @@ use super::scope::{Facts, Frame, Place, Run, Scope};
 use super::template::Template;
 use crate::engine::locked;
 use crate::invoke::Failure;
+use crate::witness;
 use futures_util::future::try_join_all;
 use lockstep::contract::parse_time;
 use serde_json::Value;
@@ -57,6 +58,10 @@ impl Scope<'_> {
                     .unwrap_or_else(|| panic!("the definition has no state {name}"));
                 self.run.world.linger(5..=30).await;
                 self.run.note(&format!("enters {name}"));
+                if self.outer.is_none() {
+                    let is_parallel = matches!(state, State::Parallel(_));
+                    witness::entered(&self.run.world, &self.run.arn, is_parallel);
+                }
                 match self.enter(&name, state, &input).await? {
                     Step::Next(next, output) => {
                         let mut frame = locked(&self.place);

@@ -4,7 +4,8 @@ use super::play::{Play, ask, exited, failure, granted};
 use crate::asl::Call;
 use serde_json::{Value, json};
 
-const RESUMES: &str = "ASKS > BEGINS > Run Exclusively > Run Batch > Is Redriven > Resume Run";
+const RESUMES: &str =
+    "ASKS > BEGINS > Run Exclusively > Run Batch > Is Redriven > Let Start Show > Resume Run";
 
 /// An execution that was interrupted at work, with this answer to its question for the grant.
 fn redriven(status: &str) -> Play {
@@ -58,7 +59,7 @@ fn a_redrive_before_the_work_began_resumes_the_grant_too() {
         .redriven_in("Run Exclusively")
         .play();
 
-    let path = "ASKS > Run Exclusively > BEGINS > Is Redriven > Resume Run > Is Work Done > Run Batch > RELEASES";
+    let path = "ASKS > Run Exclusively > BEGINS > Is Redriven > Let Start Show > Resume Run > Is Work Done > Run Batch > RELEASES";
     played.takes(path, &Ok(exited()));
     let begun = played.calls_of("Run Batch").len();
     assert_eq!(begun, 1, "no task before the grant is resumed");

@@ -31,6 +31,10 @@ impl Scene {
 
     /// An execution that has just started, with `terms` in its input.
     fn run(&self, name: &str, terms: Value) -> HolderId {
+        self.run_of(Machine::exclusive_run(), name, terms)
+    }
+
+    fn run_of(&self, machine: &'static Machine, name: &str, terms: Value) -> HolderId {
         let arn = format!("arn:aws:states:eu-west-1:1:execution:report:{name}");
         let mut input = json!({ "lock": self.lock.as_str() });
         let fields = input.as_object_mut().unwrap();
@@ -38,7 +42,7 @@ impl Scene {
         let order = Order {
             arn: ExecutionArn::new(arn.clone()).unwrap(),
             lock: self.lock.clone(),
-            machine: Machine::exclusive_run(),
+            machine,
             input,
             dies_releasing: false,
         };
@@ -198,6 +202,22 @@ fn a_permit_that_goes_on_while_its_work_runs_is_noticed() {
 
     let what = verdict.unwrap_err();
     assert!(what.contains("still runs"), "{what}");
+}
+
+#[test]
+fn a_permit_that_goes_on_while_the_states_of_its_workflow_run_is_noticed() {
+    for (case, is_parallel, noticed) in [("at work", true, true), ("asks again", false, false)] {
+        let scene = Scene::new();
+        let a = scene.run_of(Machine::own_workflow(), "a", json!({ "batch": {} }));
+        let b = scene.run("b", json!({}));
+        scene.grant(&a, 5);
+        witness::entered(&scene.world, &arn(&a), is_parallel);
+        let cloud = locked(&scene.world.cloud);
+
+        let verdict = witness::granted(&scene.world, &cloud, &BTreeSet::new(), &scene.lock, &b);
+
+        assert_eq!(verdict.is_err(), noticed, "{case}: {verdict:?}");
+    }
 }
 
 #[test]

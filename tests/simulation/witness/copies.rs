@@ -132,7 +132,7 @@ fn at_work(cloud: &Cloud, witness: &Witness, lock: &LockKey) -> Vec<Work> {
     let states = witness.runs.iter().filter_map(|(holder, run)| {
         let row = cloud.execution_of(holder)?;
         let at_work = row.ended.is_none() && row.story.is_own() && run.terms.lock == *lock;
-        let at_work = at_work && run.grant.is_some() && !run.gone && !run.done;
+        let at_work = at_work && run.in_parallel && run.grant.is_some() && !run.gone && !run.done;
         at_work.then(|| Work {
             holder: holder.clone(),
             name: format!("the states of {holder}"),

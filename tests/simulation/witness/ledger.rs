@@ -65,6 +65,8 @@ pub(crate) struct RunFacts {
     pub(crate) queued: Option<u64>,
     /// When it was last answered whether it has its lease.
     pub(crate) answered: u64,
+    /// The state that its execution is in is a Parallel, which has the states of its work.
+    pub(crate) in_parallel: bool,
     /// Its own release was answered, or it was answered that its lease is lost.
     pub(crate) gone: bool,
     /// It has asked to release its grant.
@@ -115,6 +117,7 @@ impl RunFacts {
             asks: false,
             queued: None,
             answered: 0,
+            in_parallel: false,
             gone: false,
             releasing: false,
             released: false,
@@ -263,6 +266,14 @@ pub(crate) fn woken(world: &World, execution: &ExecutionArn, output: &Value) {
         && let Some("granted" | "alreadyHeld") = output["status"].as_str()
     {
         run.granted(output, world.now());
+    }
+}
+
+/// An execution enters a state: a Parallel or another.
+pub(crate) fn entered(world: &World, execution: &ExecutionArn, is_parallel: bool) {
+    let mut witness = locked(&world.witness);
+    if let Some(run) = witness.runs.get_mut(&holder_of(execution)) {
+        run.in_parallel = is_parallel;
     }
 }
 
