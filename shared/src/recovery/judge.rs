@@ -45,6 +45,7 @@ const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 ///             unknown    expired                  recover
 ///             runs       expired                  recover: it has stopped its work by then
 ///             hidden     expired                  recover
+///  neither               stopped, and not confirmed: recover
 ///  neither               expired                  recover
 ///
 ///  anything else                                   leave it
@@ -72,8 +73,23 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
             ended(lease, &evidence.work, words, now)
         }
         ExecutionObservation::Hidden(why) => hidden(lease, why, now),
+        ExecutionObservation::NotOne if never_began(lease) => Action::Recover {
+            basis: RecoveryBasis::Unconfirmed,
+            succeeded: false,
+            evidence: "its stop was committed before it asked for its turn again".into(),
+        },
         ExecutionObservation::NotOne => not_an_execution(&evidence.task, lease.is_dead(now)),
     }
+}
+
+/// Whether the stop of a waiter that polls was committed before it learned of its grant. It asks again, and
+/// would wait at the head of the queue for the end of its own lease, with the others behind it.
+fn never_began(lease: &Lease) -> bool {
+    let polls = lease
+        .call
+        .as_ref()
+        .is_some_and(|call| call.task_token.is_none());
+    polls && lease.is_stopped()
 }
 
 /// A holder inside a container kills its own work before its lease ends. So the end of the lease is

@@ -17,7 +17,7 @@ use super::{
 use crate::domain::{
     Call, Container, Ending, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState,
     FencingToken, HolderId, Lease, RecoveryBasis, Seconds, StalePolicy, StopReason, Task, TaskSet,
-    Terms, Timestamp, Work,
+    TaskToken, Terms, Timestamp, Work,
 };
 use crate::testing::{self, task, work};
 

@@ -101,3 +101,44 @@ fn a_turn_handed_to_a_task_that_has_stopped_goes_to_the_next_at_once() {
 
     assert_eq!(left, Action::Leave);
 }
+
+#[test]
+fn a_waiter_that_polls_and_is_stopped_before_it_learns_of_its_grant_keeps_no_permit() {
+    let call = |task_token| {
+        Some(Call {
+            task_token,
+            since: after(0),
+        })
+    };
+    let woken = TaskToken::new("wakes").ok();
+    let stopped = Some(EndingCause::Stopped);
+    for (case, call, cause, is_freed) in [
+        ("polls", call(None), stopped, true),
+        ("is woken, and may work", call(woken), stopped, false),
+        ("has asked for its turn", None, stopped, false),
+        ("may ask for its turn", call(None), None, false),
+        (
+            "may be redriven",
+            call(None),
+            Some(EndingCause::Over),
+            false,
+        ),
+    ] {
+        let ending = cause.map(|cause| Ending {
+            since: after(1),
+            cause,
+        });
+        let lease = Lease {
+            call,
+            ending,
+            ..lease()
+        };
+
+        let action = judge(&lease, &task_evidence(TaskObservation::NotOne), after(2));
+
+        match is_freed {
+            true => drop(recovered(action, RecoveryBasis::Unconfirmed)),
+            false => assert_eq!(action, Action::Leave, "{case}"),
+        }
+    }
+}
