@@ -37,14 +37,14 @@ pub use act::{
 pub use acted::{
     ActResponse, ClearResponse, ClearStatus, EvictResponse, EvictStatus, FailedLock, ModeResponse,
 };
-pub use answer::held_by;
+pub use answer::{held_by, paused_by};
 pub use error_name::ErrorName;
 pub use event_kind::{EventKind, SOURCE};
 pub use grant::Grant;
 pub use heartbeat::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
 pub use page::{CheckedPage, PAGE_DEFAULT, PAGE_MAX, PREFIX_FIELD, PageRequest, Theme};
 pub use parse::{InvalidRequest, parse, parse_time};
-pub use policy::{Overlap, Stale};
+pub use policy::{CatchUp, OnPaused, Overlap, Stale};
 pub use protect::{Protection, ServiceTask};
 pub use release::{CheckedRelease, ReleaseOutcome, ReleaseRequest, ReleaseResponse};
 pub use running::{Ahead, CheckRunningRequest, CheckRunningResponse, CheckedRunning};

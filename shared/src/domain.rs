@@ -44,6 +44,7 @@ pub use child::{child_arn, child_name, child_stem, parse_child};
 pub use command::{
     Acquire, AuditNote, Command, DropUnread, Evict, Forget, Freeze, MarkEnding, NoteTask, Recover,
     RecoveryBasis, Release, Renew, Settle, Stop, StopEvicted, StopReason, Suspect, WhenFull,
+    WhenPaused,
 };
 pub use decide::{decide, refused_by_run};
 pub use execution::{ExecutionDescription, ExecutionEnd, ExecutionState};

@@ -1,7 +1,7 @@
 //! The error of a function, with a name from a closed list.
 
 use crate::clock::OutOfTime;
-use crate::contract::{ErrorName, InvalidRequest, held_by};
+use crate::contract::{ErrorName, InvalidRequest, held_by, paused_by};
 use crate::domain::{HolderId, LockKey, Refusal, RunKey, rfc3339};
 use crate::executions::ExecutionsError;
 use crate::protocol::ProtocolError;
@@ -138,12 +138,7 @@ impl Error {
                 );
                 (ErrorName::PermitsMismatch, text)
             }
-            Refusal::Paused { note, until } => {
-                let until =
-                    until.map_or_else(String::new, |end| format!(" until {}", rfc3339(end)));
-                let text = format!("paused{until}: {note}; an operator can resume it");
-                (ErrorName::LockPaused, text)
-            }
+            Refusal::Paused { note, until, .. } => (ErrorName::LockPaused, paused_by(&note, until)),
             Refusal::Frozen { note } => {
                 let text = format!(
                     "frozen: {note}; check whether that run is still at work, stop or evict it, then \

@@ -3,7 +3,7 @@
 use crate::domain::{
     Acquire, AuditNote, FencingToken, HolderId, LeaseVersion, Permits, Recover, RecoveryBasis,
     Release, Renew, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskSet, TaskToken, Terms,
-    WhenFull,
+    WhenFull, WhenPaused,
 };
 
 /// How long the commands below keep the history of a run.
@@ -49,8 +49,17 @@ pub fn acquire(terms: Terms) -> Acquire {
     Acquire {
         terms,
         when_full: WhenFull::Refuse,
+        when_paused: WhenPaused::Refuse,
         task_token: None,
         wait_until: None,
+    }
+}
+
+/// What a request does at a paused lock by default: it waits there if it waits at a full one.
+pub fn when_paused(when_full: WhenFull) -> WhenPaused {
+    match when_full {
+        WhenFull::Queue { most } => WhenPaused::Queue { most },
+        WhenFull::Refuse | WhenFull::Replace => WhenPaused::Refuse,
     }
 }
 

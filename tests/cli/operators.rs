@@ -88,9 +88,14 @@ async fn a_pause_by_prefix_returns_when_the_last_holder_has_finished() {
     let (code, out, stderr) = act(&inside, &["pause", "--prefix", &prefix, "--drain"]).await;
     let took = now() - begin;
     let held = inside.held(&busy).await;
-    let (refused, _, why) = output(inside.run(&idle, &[], &["true"])).await;
+    let fails = inside.run(&idle, &["--on-paused", "fail"], &["true"]);
+    let (refused, _, why) = output(fails).await;
+    let skips = inside.run(&idle, &["--skip-code", "9"], &["true"]);
+    let (skipped, _, _) = output(skips).await;
+    let mut catches_up = Started::of(inside.run(&idle, &["--catch-up", "once"], &["true"]));
+    until("a waiter", 15, async || inside.waiting(&idle).await == 1).await;
     let (_, resumed, _) = act(&inside, &["resume", "--prefix", &prefix]).await;
-    let (open, _, _) = output(inside.run(&idle, &[], &["true"])).await;
+    let (open, _, _) = output(inside.run(&idle, &["--overlap", "queue"], &["true"])).await;
     drop(run);
 
     assert_eq!(
@@ -103,7 +108,8 @@ async fn a_pause_by_prefix_returns_when_the_last_holder_has_finished() {
         "{stderr}"
     );
     assert!(took > 15_000 && held == 0, "{took} ms, {held} holder");
-    assert_eq!(refused, 75, "{why}");
+    assert_eq!((refused, skipped), (75, 9), "{why}");
+    assert_eq!(catches_up.code().await, 0);
     assert!(why.contains("database upgrade"), "{why}");
     assert_eq!((resumed.as_str(), open), ("resumed: 2, unchanged: 0\n", 0));
     let history = printed(&inside, &["history", &idle, "--last", "9"]).await;

@@ -17,6 +17,25 @@ async fn a_stale_policy_is_one_of_three() {
 }
 
 #[tokio::test]
+async fn a_policy_for_a_paused_lock_is_one_of_three_and_fits_its_catch_up() {
+    let cases = cases! {
+        "onPaused", "queue" => "onPaused", "queue", "skip", "wait", "fail";
+        "onPaused", 1 => "onPaused";
+        "catchUp", "all" => "catchUp", "all", "none", "once";
+        "catchUp", true => "catchUp";
+    };
+    assert_acquire_refuses(&base("skip"), cases).await;
+
+    let rule = "given only with onPaused skip or wait";
+    let mut fails = base("queue");
+    fails["onPaused"] = json!("fail");
+    for base in [fails, base("fail"), base("replace")] {
+        let cases = cases! { "catchUp", "once" => "catchUp", "\"once\"", rule; };
+        assert_acquire_refuses(&base, cases).await;
+    }
+}
+
+#[tokio::test]
 async fn a_workflow_as_work_is_named_by_its_arn_alone() {
     let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
     let mut base = base("skip");

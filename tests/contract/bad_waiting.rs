@@ -6,7 +6,8 @@ use lockstep::store::memory::LockItems;
 use serde_json::{Value, json};
 
 const QUEUE_ONLY: &str = "given only with overlap queue";
-const WAITING_ONLY: &str = "given only with overlap queue or replace";
+const WAITING_ONLY: &str =
+    "given only with overlap queue or replace, onPaused wait or catchUp once";
 
 pub(crate) fn base(overlap: &str) -> Value {
     json!({ "lock": "nightly", "holder": ARN, "overlap": overlap, "work": { "cluster": "batch" } })

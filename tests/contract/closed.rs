@@ -2,8 +2,9 @@
 
 use crate::functions::{Functions, RETENTION};
 use crate::scene::{ask, ask_with, audit_note, execution, waiting};
+use lockstep::contract::EventKind;
 use lockstep::domain::{Command, FencingToken, Freeze, HolderId, Mode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_paused_lock_lets_runs_wait_and_a_resumed_one_lets_the_first_in() {
@@ -13,21 +14,172 @@ async fn a_paused_lock_lets_runs_wait_and_a_resumed_one_lets_the_first_in() {
         .command("nightly", Command::Pause(audit_note("deploy"), None))
         .await;
 
-    let skip = functions.acquire(ask("a")).await.unwrap_err();
+    let failed = functions
+        .acquire(ask_with("a", json!({ "overlap": "fail" })))
+        .await
+        .unwrap_err();
     let queued = functions.acquire(waiting("b", "token-b")).await.unwrap();
     let early = functions.output("token-b");
     functions
         .command("nightly", Command::Resume(audit_note("done")))
         .await;
 
-    assert_eq!(skip.name().as_str(), "Lockstep.LockPaused");
+    assert_eq!(failed.name().as_str(), "Lockstep.LockPaused");
     assert!(
-        skip.message().contains("deploy (by ops@example.com)"),
-        "{skip}"
+        failed.message().contains("deploy (by ops@example.com)"),
+        "{failed}"
     );
     assert_eq!(queued["status"], "queued");
     assert_eq!(early, None);
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+}
+
+/// Pauses the lock.
+async fn pause(functions: &Functions) {
+    let pause = Command::Pause(audit_note("deploy"), None);
+    functions.command("nightly", pause).await;
+}
+
+#[tokio::test]
+async fn a_paused_lock_answers_a_run_as_its_policy_says() {
+    for (policy, first, second) in [
+        (json!({}), "skipped", "skipped"),
+        (json!({ "overlap": "fail" }), "LockPaused", "LockPaused"),
+        (json!({ "overlap": "replace" }), "LockPaused", "LockPaused"),
+        (json!({ "overlap": "queue" }), "queued", "queued"),
+        (json!({ "mayWait": true }), "LockPaused", "LockPaused"),
+        (
+            json!({ "mayWait": true, "onPaused": "skip" }),
+            "skipped",
+            "skipped",
+        ),
+        (
+            json!({ "overlap": "queue", "onPaused": "skip" }),
+            "skipped",
+            "skipped",
+        ),
+        (
+            json!({ "overlap": "queue", "onPaused": "fail" }),
+            "LockPaused",
+            "LockPaused",
+        ),
+        (
+            json!({ "overlap": "replace", "onPaused": "wait" }),
+            "queued",
+            "queued",
+        ),
+        (json!({ "onPaused": "wait" }), "queued", "queued"),
+        (json!({ "onPaused": "fail" }), "LockPaused", "LockPaused"),
+        (json!({ "catchUp": "once" }), "queued", "skipped"),
+        (
+            json!({ "catchUp": "once", "onPaused": "wait" }),
+            "queued",
+            "queued",
+        ),
+        (
+            json!({ "overlap": "queue", "catchUp": "once" }),
+            "queued",
+            "queued",
+        ),
+        (
+            json!({ "overlap": "queue", "maxQueue": 1 }),
+            "queued",
+            "QueueFull",
+        ),
+    ] {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        pause(&functions).await;
+
+        for (name, expected) in [("a", first), ("b", second)] {
+            let answer = functions.acquire(ask_with(name, policy.clone())).await;
+
+            let (status, paused) = match &answer {
+                Ok(answer) => (answer["status"].as_str().unwrap(), &answer["paused"]),
+                Err(error) => (error.name().as_str(), &Value::Null),
+            };
+            assert!(
+                status.ends_with(expected),
+                "{name} with {policy}: {answer:?}"
+            );
+            let is_skipped = expected == "skipped";
+            assert_eq!(
+                paused.as_bool(),
+                is_skipped.then_some(true),
+                "{name} with {policy}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_skip_at_a_paused_lock_is_counted_and_says_why() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let grant = functions.granted("nightly", &execution("b")).await;
+    pause(&functions).await;
+
+    let skipped = functions.acquire(ask("a")).await.unwrap();
+
+    let event = functions.event(EventKind::RunSkipped);
+    let why = "lock nightly is paused: deploy (by ops@example.com); an operator can resume it";
+    assert_eq!(skipped["message"], why);
+    assert_eq!(event.reason, why);
+    assert_eq!(skipped["holder"], grant["holder"]);
+    assert_eq!(
+        (&skipped["held"], &skipped["queueLength"]),
+        (&json!(1), &json!(0))
+    );
+    let metrics = functions.metrics.all();
+    assert_eq!(metrics.last().unwrap()["Skipped"], 1.0);
+}
+
+#[tokio::test]
+async fn a_retry_beside_an_attempt_that_may_hold_a_permit_is_not_skipped_at_a_paused_lock() {
+    for more in [
+        json!({ "parent": execution("caller") }),
+        json!({ "runKey": "tick" }),
+    ] {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        functions.granted_with(ask_with("a", more.clone())).await;
+        pause(&functions).await;
+
+        let retry = functions.acquire(ask_with("b", more.clone())).await;
+        let other = functions.acquire(ask("b")).await.unwrap();
+
+        assert_eq!(
+            retry.unwrap_err().name().as_str(),
+            "Lockstep.LockPaused",
+            "{more}"
+        );
+        assert_eq!(other["status"], "skipped", "{more}");
+    }
+}
+
+#[tokio::test]
+async fn one_run_of_those_that_a_pause_skips_runs_after_the_resume() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c"]);
+    pause(&functions).await;
+    let catch_up = |name: &str| {
+        let token = format!("token-{name}");
+        ask_with(name, json!({ "catchUp": "once", "taskToken": token }))
+    };
+
+    for (name, expected) in [("a", "queued"), ("b", "skipped"), ("c", "skipped")] {
+        let answer = functions.acquire(catch_up(name)).await.unwrap();
+        assert_eq!(answer["status"], expected, "{name}");
+    }
+    let early = functions.output("token-a");
+    functions
+        .command("nightly", Command::Resume(audit_note("done")))
+        .await;
+
+    assert_eq!(early, None);
+    assert_eq!(functions.output("token-a").unwrap()["status"], "granted");
+    let record = functions.record("nightly").await.unwrap();
+    assert_eq!((record.holders.len(), record.queue.len()), (1, 0));
 }
 
 #[tokio::test]

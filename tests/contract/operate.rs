@@ -3,7 +3,7 @@
 use crate::bad_input::{NULL, assert_invalid, assert_refuses, cases, with};
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
-use crate::scene::{ask, waiting};
+use crate::scene::{ask_with, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::Mode;
 use serde_json::{Value, json};
@@ -127,7 +127,8 @@ async fn a_pause_is_recorded_with_note_and_actor_and_a_resume_lets_the_first_wai
         .operate(act("pause", json!({ "lock": "nightly" })))
         .await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
-    let refused = functions.acquire(ask("c")).await.unwrap_err();
+    let fails = ask_with("c", json!({ "overlap": "fail" }));
+    let refused = functions.acquire(fails).await.unwrap_err();
     let resumed = functions
         .operate(act("resume", json!({ "lock": "nightly" })))
         .await;

@@ -2,7 +2,7 @@
 
 use crate::functions::Functions;
 use crate::operate::{act, is_paused};
-use crate::scene::{ask, waiting};
+use crate::scene::{ask_with, waiting};
 use lockstep::contract::EventKind;
 use serde_json::json;
 
@@ -16,7 +16,8 @@ async fn a_pause_with_an_end_is_over_by_itself_and_the_sweep_resumes_the_lock() 
 
     let paused = functions.operate(act("pause", pause)).await.unwrap();
     functions.acquire(waiting("b", "token-b")).await.unwrap();
-    let refused = functions.acquire(ask("c")).await.unwrap_err();
+    let fails = ask_with("c", json!({ "overlap": "fail" }));
+    let refused = functions.acquire(fails).await.unwrap_err();
     let show = json!({ "act": "show", "lock": "nightly" });
     let shown = functions.view(show.clone()).await.unwrap();
     functions.wait(3500);

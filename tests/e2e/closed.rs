@@ -15,7 +15,10 @@ async fn a_paused_lock_lets_its_holder_finish_and_waiters_in_once_it_is_resumed(
     assert_eq!(stack.held(&lock).await, 0, "no run is granted a permit");
     assert_eq!(stack.waiting(&lock).await, 1);
 
-    let refused = stack.run(&input, 20).await;
+    let skipped = stack.run(&input, 20).await;
+    assert_eq!(skipped.answer(), "skipped", "{skipped:?}");
+    assert_eq!(skipped.output["paused"], true, "{skipped:?}");
+    let refused = stack.run(&input.clone().with("onPaused", "fail"), 20).await;
     assert_eq!(refused.status, "FAILED", "{refused:?}");
     assert_eq!(refused.error, "Lockstep.LockPaused", "{refused:?}");
     let note = "the database is moved (by operator)";
@@ -32,6 +35,26 @@ async fn a_paused_lock_lets_its_holder_finish_and_waiters_in_once_it_is_resumed(
             "{word} in {outcomes:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn of_the_runs_that_a_pause_skips_one_runs_after_the_resume() {
+    let (stack, lock) = (stack().await, unique("catch-up"));
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let input = input.with("catchUp", "once");
+    stack.pause_lock(&lock, "the database is moved").await;
+    let waits = stack.start(&input).await;
+    stack.wait_waiting(&lock, 1, 20).await;
+    for _ in 0..3 {
+        let skipped = stack.run(&input, 20).await;
+        assert_eq!(skipped.answer(), "skipped", "{skipped:?}");
+    }
+    assert_eq!(stack.waiting(&lock).await, 1);
+
+    let resumed = now();
+    stack.resume_lock(&lock, "the database is back").await;
+    runs_after(&stack, "a resumption", &lock, &waits, resumed).await;
+    ran_alone(&stack, &lock, 1).await;
 }
 
 #[tokio::test]

@@ -30,6 +30,7 @@ impl World {
         Command::Acquire(Acquire {
             terms,
             when_full,
+            when_paused: testing::when_paused(when_full),
             task_token: state.map(|attempt| waiting_state(who, attempt)),
             wait_until: plan.waits_until.map(at),
         })

@@ -102,8 +102,7 @@ pub(crate) async fn invoke(
 /// anywhere.
 fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Value, Failure>> {
     let answer = Slot::new();
-    let queues = matches!(event["overlap"].as_str(), Some("queue" | "replace"));
-    let waits = event.get("holder").filter(|_| queues);
+    let waits = event.get("holder").filter(|_| witness::waits(&event));
     let event_holder = waits.and_then(Value::as_str).map(str::to_owned);
     let waits = event_holder.clone();
     let (machine, inner) = (Arc::clone(world), answer.clone());

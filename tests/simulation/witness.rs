@@ -17,7 +17,7 @@ mod waiting;
 pub(crate) use copies::{granted, task_begins};
 pub(crate) use excuse::Excuse;
 pub(crate) use ledger::{
-    RunFacts, Terms, Witness, answered, asked, entered, execution_ended, woken,
+    RunFacts, Terms, Witness, answered, asked, entered, execution_ended, waits, woken,
 };
 pub(crate) use rest::at_rest;
 pub(crate) use stops::{commits, stops_execution, stops_task, workflow_stops_task};

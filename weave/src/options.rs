@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::document::Document;
-use lockstep::contract::{AcquireRequest, InvalidRequest, Overlap, Stale};
+use lockstep::contract::{AcquireRequest, CatchUp, InvalidRequest, OnPaused, Overlap, Stale};
 use lockstep::domain::Seconds;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
@@ -48,6 +48,12 @@ pub struct Options {
     /// What an execution does at a lock without a free permit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
+    /// What an execution does at a paused lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_paused: Option<OnPaused>,
+    /// What becomes of the executions that are skipped while the lock is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catch_up: Option<CatchUp>,
     /// Length of the lease, 3 to 86,400 seconds.
     #[serde(
         default,
@@ -145,6 +151,11 @@ impl Options {
         matches!(self.overlap, Some(Overlap::Queue | Overlap::Replace))
     }
 
+    /// Whether a run waits for the resume of a paused lock.
+    pub(crate) fn waits_paused(&self) -> bool {
+        self.on_paused == Some(OnPaused::Wait) || self.catch_up == Some(CatchUp::Once)
+    }
+
     pub(crate) fn on_skip(&self) -> OnSkip {
         let default = match self.is_section() {
             true => OnSkip::Fail,
@@ -160,6 +171,8 @@ impl Options {
             ("runKey", self.run_key.as_ref().map(|key| json!(key))),
             ("permits", self.permits.map(Value::from)),
             ("overlap", self.overlap.map(|overlap| json!(overlap))),
+            ("onPaused", self.on_paused.map(|policy| json!(policy))),
+            ("catchUp", self.catch_up.map(|policy| json!(policy))),
             ("leaseSeconds", self.lease_seconds.map(Value::from)),
             ("heartbeatSeconds", self.heartbeat_seconds.map(Value::from)),
             ("maxRunSeconds", self.max_run_seconds.map(Value::from)),
@@ -203,8 +216,8 @@ impl Options {
         ];
         for (flag, value, (least, most)) in waits {
             let Some(value) = value else { continue };
-            if !self.may_wait() {
-                let rule = "given only with --overlap queue or replace";
+            if !self.may_wait() && !self.waits_paused() {
+                let rule = "given only with --overlap queue or replace, --on-paused wait or --catch-up once";
                 return Err(Error::Option(format!(
                     "{flag} is {value}, but must be {rule}"
                 )));

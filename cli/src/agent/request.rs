@@ -1,7 +1,7 @@
 //! The requests of the agent's API.
 
 use crate::lease::timing::LeaseTiming;
-use lockstep::contract::{AcquireRequest, InvalidRequest, Overlap, ReleaseOutcome, Stale};
+use lockstep::contract::{AcquireRequest, CatchUp, InvalidRequest, Overlap, ReleaseOutcome, Stale};
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -114,6 +114,8 @@ impl BeginRequest {
             },
             may_wait: false,
             wait_for_ending: false,
+            on_paused: None,
+            catch_up: CatchUp::None,
             max_queue: None,
             task_token: None,
             wait_until: None,

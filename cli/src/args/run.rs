@@ -3,7 +3,7 @@
 use super::parse;
 use super::shared::{ProtectArg, TableArg};
 use clap::{Args, ValueEnum};
-use lockstep::contract::{AcquireRequest, Overlap, Stale};
+use lockstep::contract::{AcquireRequest, CatchUp, OnPaused, Overlap, Stale};
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
@@ -40,6 +40,26 @@ pub(crate) enum OverlapArg {
     Queue,
 }
 
+/// What to do when the lock is paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnPausedArg {
+    /// Start nothing and exit with 0 (or --skip-code)
+    Skip,
+    /// Wait in the queue until the lock is resumed
+    Wait,
+    /// Start nothing and exit with 75
+    Fail,
+}
+
+/// What becomes of the runs that a paused lock skips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CatchUpArg {
+    /// They are left out
+    None,
+    /// The first of them runs once the lock is resumed
+    Once,
+}
+
 /// Run a command under a lock
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -55,7 +75,13 @@ pub(crate) struct RunArgs {
     /// What to do when the lock is held
     #[arg(long, value_enum, default_value_t = OverlapArg::Skip)]
     pub(crate) overlap: OverlapArg,
-    /// Wait at most this long, with --overlap queue
+    /// What to do when the lock is paused [default: skip with --overlap skip, wait with queue, fail with fail]
+    #[arg(long, value_enum)]
+    pub(crate) on_paused: Option<OnPausedArg>,
+    /// With once, the first run that a paused lock skips waits for the resume
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = CatchUpArg::None)]
+    pub(crate) catch_up: CatchUpArg,
+    /// Wait at most this long, with --overlap queue, --on-paused wait or --catch-up once
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) max_wait: Option<Duration>,
     /// Maximum number of waiters, with --overlap queue [default: 100]
@@ -99,8 +125,19 @@ impl RunArgs {
     /// A sentence with the name of the flag.
     pub(crate) fn check(&self) -> Result<(), String> {
         let waits = self.overlap == OverlapArg::Queue;
-        if self.max_wait.is_some() && !waits {
-            return Err("--max-wait needs --overlap queue".into());
+        let catches_up = self.catch_up == CatchUpArg::Once;
+        let waits_paused = catches_up || self.on_paused == Some(OnPausedArg::Wait);
+        if self.max_wait.is_some() && !waits && !waits_paused {
+            return Err(
+                "--max-wait needs --overlap queue, --on-paused wait or --catch-up once".into(),
+            );
+        }
+        let fails = match self.on_paused {
+            Some(policy) => policy == OnPausedArg::Fail,
+            None => self.overlap == OverlapArg::Fail,
+        };
+        if catches_up && fails {
+            return Err("--catch-up once needs --on-paused skip or wait".into());
         }
         if self.max_queue.is_some() && !waits {
             return Err("--max-queue needs --overlap queue".into());
@@ -131,6 +168,15 @@ impl RunArgs {
             },
             may_wait: false,
             wait_for_ending: false,
+            on_paused: self.on_paused.map(|policy| match policy {
+                OnPausedArg::Skip => OnPaused::Skip,
+                OnPausedArg::Wait => OnPaused::Wait,
+                OnPausedArg::Fail => OnPaused::Fail,
+            }),
+            catch_up: match self.catch_up {
+                CatchUpArg::None => CatchUp::None,
+                CatchUpArg::Once => CatchUp::Once,
+            },
             max_queue: self.max_queue.map(i64::from),
             task_token: None,
             wait_until: None,

@@ -2,7 +2,7 @@
 
 use super::parse;
 use clap::{Args, ValueHint};
-use lockstep::contract::{Overlap, Stale};
+use lockstep::contract::{CatchUp, OnPaused, Overlap, Stale};
 use lockstep_weave::{OnSkip, Options};
 use std::path::PathBuf;
 
@@ -44,6 +44,13 @@ pub(crate) struct WeaveArgs {
     /// What to do when the lock is held: skip, fail, queue or replace [default: skip]
     #[arg(long, value_name = "POLICY", value_parser = parse::word::<Overlap>)]
     pub(crate) overlap: Option<Overlap>,
+    /// What to do when the lock is paused: skip, wait or fail [default: skip with --overlap skip, wait with
+    /// queue, fail with fail and replace]
+    #[arg(long, value_name = "POLICY", value_parser = parse::word::<OnPaused>)]
+    pub(crate) on_paused: Option<OnPaused>,
+    /// With once, the first run that a paused lock skips waits for the resume: once or none [default: none]
+    #[arg(long, value_name = "WHICH", value_parser = parse::word::<CatchUp>)]
+    pub(crate) catch_up: Option<CatchUp>,
     /// What becomes of an execution that is skipped: succeed or fail [default: succeed, of a section fail]
     #[arg(long, value_name = "END", value_parser = parse::word::<OnSkip>)]
     pub(crate) on_skip: Option<OnSkip>,
@@ -74,7 +81,7 @@ pub(crate) struct WeaveArgs {
     /// Maximum number of waiters, with --overlap queue [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) max_queue: Option<i64>,
-    /// Wait at most this long, with --overlap queue or replace
+    /// Wait at most this long, with --overlap queue or replace, --on-paused wait or --catch-up once
     #[arg(long, value_name = "N")]
     pub(crate) wait_seconds: Option<i64>,
     /// Time after which a waiting execution registers again, 5 to 3600 [default: 300]
@@ -115,6 +122,8 @@ impl WeaveArgs {
             to: self.to.clone(),
             permits: self.permits,
             overlap: self.overlap,
+            on_paused: self.on_paused,
+            catch_up: self.catch_up,
             lease_seconds: self.lease_seconds,
             heartbeat_seconds: self.heartbeat_seconds,
             max_run_seconds: self.max_run_seconds,

@@ -4,7 +4,7 @@ import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
 import { badProp } from './checks';
 import { invokeLockFunctions, substitutions } from './exclusive-run-machine';
-import { isExpression, lockFields, LockOptions, OverlapPolicy, SkipOutcome } from './lock-options';
+import { isExpression, lockFields, LockOptions, OverlapPolicy, SkipOutcome, waitsPaused } from './lock-options';
 import { Lockstep } from './lockstep';
 import { LockMetrics } from './metrics';
 
@@ -44,6 +44,7 @@ interface Request {
   readonly onSkip?: SkipOutcome;
   readonly waitSeconds?: number;
   readonly mayWait: boolean;
+  readonly waitsPaused: boolean;
 }
 
 /**
@@ -90,6 +91,7 @@ export class ExclusiveStates extends sfn.Parallel {
       onSkip,
       waitSeconds,
       mayWait: props.overlap === OverlapPolicy.QUEUE || props.overlap === OverlapPolicy.REPLACE,
+      waitsPaused: waitsPaused(props),
     };
     this.branch(props.states);
   }
@@ -119,7 +121,7 @@ export class ExclusiveStates extends sfn.Parallel {
 
   /** The variables of the guard's first state, with this request. */
   private filled(assigned: { [name: string]: any }, variable: string): { [name: string]: any } {
-    const { ask, turn, onSkip, waitSeconds, mayWait } = this.request;
+    const { ask, turn, onSkip, waitSeconds, mayWait, waitsPaused } = this.request;
     const ends = this._next === undefined;
     return {
       ...assigned,
@@ -127,6 +129,7 @@ export class ExclusiveStates extends sfn.Parallel {
       [`${variable}Request`]: { onSkip: onSkip ?? (ends ? SkipOutcome.SUCCEED : SkipOutcome.FAIL) },
       [`${variable}Turn`]: turn,
       [`${variable}MayWait`]: mayWait,
+      [`${variable}WaitsPaused`]: waitsPaused,
       ...(waitSeconds !== undefined && { [`${variable}WaitSeconds`]: waitSeconds }),
     };
   }

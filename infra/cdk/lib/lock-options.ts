@@ -14,6 +14,24 @@ export enum OverlapPolicy {
   REPLACE = 'replace',
 }
 
+/** What a run does at a paused lock. */
+export enum PausedPolicy {
+  /** The run does not start its work and succeeds with the status `skipped`. */
+  SKIP = 'skip',
+  /** The run waits until the lock is resumed and its turn comes. */
+  WAIT = 'wait',
+  /** The run fails with `Lockstep.LockPaused`. */
+  FAIL = 'fail',
+}
+
+/** What becomes of the runs that a paused lock skips. */
+export enum CatchUp {
+  /** They are left out. */
+  NONE = 'none',
+  /** The first of them waits for the resume and runs then. */
+  ONCE = 'once',
+}
+
 /** What becomes of a run over its time, without progress, or silent. */
 export enum StalePolicy {
   /** Its work is stopped. */
@@ -83,6 +101,20 @@ export interface LockOptions {
   readonly overlap?: OverlapPolicy;
 
   /**
+   * What a run does at a paused lock.
+   *
+   * @default - SKIP with OverlapPolicy.SKIP, WAIT with QUEUE, FAIL with FAIL and REPLACE
+   */
+  readonly onPaused?: PausedPolicy;
+
+  /**
+   * What becomes of the runs that a paused lock skips.
+   *
+   * @default CatchUp.NONE
+   */
+  readonly catchUp?: CatchUp;
+
+  /**
    * Most waiters, 1 to 500, with `OverlapPolicy.QUEUE` only. The next run fails with `Lockstep.QueueFull`.
    *
    * @default 100
@@ -90,7 +122,8 @@ export interface LockOptions {
   readonly maxQueue?: number;
 
   /**
-   * Longest wait for a turn, up to a year, with `OverlapPolicy.QUEUE` or `REPLACE` only. Then the run gives up.
+   * Longest wait for a turn, up to a year, with `OverlapPolicy.QUEUE` or `REPLACE`, `PausedPolicy.WAIT` or
+   * `CatchUp.ONCE` only. Then the run gives up.
    *
    * @default - no limit
    */
@@ -145,6 +178,11 @@ export function isExpression(text: string): boolean {
   return text.startsWith('{%') && text.endsWith('%}');
 }
 
+/** Whether a run waits for the resume of a paused lock. */
+export function waitsPaused(props: LockOptions): boolean {
+  return props.onPaused === PausedPolicy.WAIT || props.catchUp === CatchUp.ONCE;
+}
+
 /** Returns the fields of a request for the props, without those that are left out. */
 export function lockFields(scope: IConstruct, props: LockOptions): { [field: string]: any } {
   checkLockName(scope, 'lockName', props.lockName);
@@ -165,6 +203,8 @@ export function lockFields(scope: IConstruct, props: LockOptions): { [field: str
     minIntervalSeconds: time('minInterval', props.minInterval),
     expectEverySeconds: time('expectEvery', props.expectEvery),
     overlap: props.overlap,
+    onPaused: props.onPaused,
+    catchUp: props.catchUp,
     maxQueue: whole('maxQueue', props.maxQueue),
     waitSeconds: time('maxWait', props.maxWait),
     maxRunSeconds: time('maxRun', props.maxRun),
@@ -184,7 +224,13 @@ function checkWaiting(scope: IConstruct, props: LockOptions): void {
   if (props.maxQueue !== undefined && !queues) {
     throw badProp(scope, 'maxQueue', props.maxQueue, 'be left out without OverlapPolicy.QUEUE');
   }
-  if (props.maxWait !== undefined && !queues && props.overlap !== OverlapPolicy.REPLACE) {
-    throw badProp(scope, 'maxWait', props.maxWait, 'be left out without OverlapPolicy.QUEUE or REPLACE');
+  if (props.maxWait !== undefined && !queues && props.overlap !== OverlapPolicy.REPLACE && !waitsPaused(props)) {
+    throw badProp(scope, 'maxWait', props.maxWait,
+      'be left out without OverlapPolicy.QUEUE or REPLACE, PausedPolicy.WAIT or CatchUp.ONCE');
+  }
+  const failing = [OverlapPolicy.FAIL, OverlapPolicy.REPLACE];
+  const fails = props.onPaused === undefined ? failing.includes(props.overlap ?? OverlapPolicy.SKIP) : props.onPaused === PausedPolicy.FAIL;
+  if (props.catchUp === CatchUp.ONCE && fails) {
+    throw badProp(scope, 'catchUp', props.catchUp, 'be left out without PausedPolicy.SKIP or WAIT');
   }
 }

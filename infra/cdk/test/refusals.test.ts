@@ -6,7 +6,7 @@ import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as ecs from 'aws-cdk-lib/aws-ecs';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
-import { ExclusiveRun, ExclusiveRunProps, Lockstep, LockstepProps, OverlapPolicy } from 'lockstep-cdk';
+import { CatchUp, ExclusiveRun, ExclusiveRunProps, Lockstep, LockstepProps, OverlapPolicy } from 'lockstep-cdk';
 import { Scene, scene } from './scene';
 import { lockstepIn, newStack } from './stacks';
 
@@ -36,7 +36,8 @@ const RUN: [(scene: Scene) => Partial<ExclusiveRunProps>, string][] = [
   [() => ({ lease: Duration.millis(3500) }), 'prop lease is 3 seconds 500 millis, but must be whole seconds from 3 to 86400'],
   [() => ({ heartbeat: Duration.seconds(59) }), 'prop heartbeat is 59 seconds, but must be at most 58 seconds, two below the lease'],
   [() => ({ maxQueue: 5 }), 'prop maxQueue is 5, but must be left out without OverlapPolicy.QUEUE'],
-  [() => ({ maxWait: Duration.hours(1), overlap: OverlapPolicy.FAIL }), 'prop maxWait is 1 hour, but must be left out without OverlapPolicy.QUEUE or REPLACE'],
+  [() => ({ maxWait: Duration.hours(1), overlap: OverlapPolicy.FAIL }), 'prop maxWait is 1 hour, but must be left out without OverlapPolicy.QUEUE or REPLACE, PausedPolicy.WAIT or CatchUp.ONCE'],
+  [() => ({ catchUp: CatchUp.ONCE, overlap: OverlapPolicy.REPLACE }), 'prop catchUp is once, but must be left out without PausedPolicy.SKIP or WAIT'],
   [() => ({ stateMachine: undefined }), 'prop taskDefinition is missing, but must be given, or stateMachine'],
   [({ taskDefinition }) => ({ taskDefinition }), 'prop taskDefinition is given, but must be left out with stateMachine'],
   [({ cluster }) => ({ cluster }), 'prop cluster is given, but must be left out with stateMachine'],

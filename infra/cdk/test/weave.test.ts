@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { App, Duration, Stack } from 'aws-cdk-lib';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
-import { ExclusiveStates, ExclusiveStatesProps, ExclusiveWorkflow, OverlapPolicy, SkipOutcome, StalePolicy } from 'lockstep-cdk';
+import { CatchUp, ExclusiveStates, ExclusiveStatesProps, ExclusiveWorkflow, OverlapPolicy, PausedPolicy, SkipOutcome, StalePolicy } from 'lockstep-cdk';
 import { Evaluator, Json, ROOT } from './cloudformation';
 import { permissions } from './facts';
 import { Scene, scene } from './scene';
@@ -47,6 +47,8 @@ const CASES: [string, Partial<ExclusiveStatesProps>, string[]][] = [
   }, ['--overlap', 'queue', '--permits', '3', '--lease-seconds', '90', '--heartbeat-seconds', '20', '--max-run-seconds', '7200',
     '--stale-policy', 'yield', '--min-interval-seconds', '600', '--max-queue', '12', '--wait-seconds', '600', '--on-skip', 'fail']],
   ['replace', { overlap: OverlapPolicy.REPLACE, runKey: '{% $states.input.day %}' }, ['--overlap', 'replace', '--run-key', '{% $states.input.day %}']],
+  ['a wait for the resume', { onPaused: PausedPolicy.WAIT, maxWait: Duration.hours(1) }, ['--on-paused', 'wait', '--wait-seconds', '3600']],
+  ['one run that catches up', { catchUp: CatchUp.ONCE }, ['--catch-up', 'once']],
   ['a lock by the input', { lockName: '{% $states.input.region %}' }, ['--lock', '{% $states.input.region %}']],
 ];
 

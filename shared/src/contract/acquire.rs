@@ -2,11 +2,11 @@
 
 use super::grant::{Grant, expect_every};
 use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, seconds, text};
-use super::policy::{Overlap, Stale};
+use super::policy::{CatchUp, OnPaused, Overlap, Stale};
 use super::work::WorkPlace;
 use crate::domain::{
     Acquire, Command, ExecutionArn, HolderId, LockKey, Permits, QUEUE_MAX, Renew, RunKey, Seconds,
-    TaskToken, Terms, Timestamp, WhenFull,
+    TaskToken, Terms, Timestamp, WhenFull, WhenPaused,
 };
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -72,6 +72,13 @@ pub struct AcquireRequest {
     /// What to do when the lock is full. Default `skip`.
     #[serde(default)]
     pub overlap: Overlap,
+    /// What to do when the lock is paused. Default `skip` with `overlap` `skip`, `wait` with `queue`, and
+    /// `fail` with `fail`, `replace` or `mayWait`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_paused: Option<OnPaused>,
+    /// What becomes of the runs that are skipped while the lock is paused. Default `none`.
+    #[serde(default)]
+    pub catch_up: CatchUp,
     /// With `overlap` `skip`: the caller goes on to wait when the answer is `skipped`, so it is not
     /// counted and reported as a run that was skipped. Default false.
     #[serde(default)]
@@ -84,12 +91,13 @@ pub struct AcquireRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 500)))]
     pub max_queue: Option<i64>,
-    /// The task token of the state that waits for the turn, with `overlap` `queue` or `replace`.
+    /// The task token of the state that waits for the turn, with `overlap` `queue` or `replace`, `onPaused`
+    /// `wait` or `catchUp` `once`.
     /// The state ends with the answer that this request would get when the turn comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 2048)))]
     pub task_token: Option<String>,
-    /// Until when to wait, with `overlap` `queue` or `replace`: a time as in 2026-03-01T06:00:00Z.
+    /// Until when to wait, where `taskToken` may be given: a time as in 2026-03-01T06:00:00Z.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_until: Option<String>,
     /// What happens to the run when it stops renewing, overruns or hangs. Default `terminate`.
@@ -139,6 +147,8 @@ pub struct CheckedAcquire {
     pub acquire: Acquire,
     /// The overlap policy.
     pub overlap: Overlap,
+    /// Whether the answer at a paused lock is `skipped`.
+    pub skips_paused: bool,
     /// Whether the caller waits when the answer is `skipped`.
     pub may_wait: bool,
     /// Whether the caller waits when the answer is `skipped` with `ending`.
@@ -161,7 +171,8 @@ impl AcquireRequest {
     /// # Errors
     /// The first field that breaks its rule.
     pub fn check(self, retention: Seconds) -> Result<CheckedAcquire, InvalidRequest> {
-        let when_full = self.when_full()?;
+        let most = self.max_queue()?;
+        let when_paused = self.when_paused(most)?;
         self.check_waiting()?;
         let lock = text("lock", &self.lock, LockKey::new)?;
         let terms = self.terms(retention)?;
@@ -173,12 +184,18 @@ impl AcquireRequest {
         Ok(CheckedAcquire {
             lock,
             overlap: self.overlap,
+            skips_paused: self.on_paused() == OnPaused::Skip,
             may_wait: self.may_wait,
             wait_for_ending: self.wait_for_ending,
             resume: resume.transpose()?,
             acquire: Acquire {
                 terms,
-                when_full,
+                when_full: match self.overlap {
+                    Overlap::Skip | Overlap::Fail => WhenFull::Refuse,
+                    Overlap::Queue => WhenFull::Queue { most },
+                    Overlap::Replace => WhenFull::Replace,
+                },
+                when_paused,
                 wait_until: self.wait_until()?,
                 task_token: self
                     .task_token
@@ -242,7 +259,8 @@ impl AcquireRequest {
         Ok(holder)
     }
 
-    fn when_full(&self) -> Result<WhenFull, InvalidRequest> {
+    /// The bound of the queue.
+    fn max_queue(&self) -> Result<usize, InvalidRequest> {
         let most = match (self.max_queue, self.overlap) {
             (Some(given), Overlap::Skip | Overlap::Fail | Overlap::Replace) => {
                 let rule = "given only with overlap queue";
@@ -254,20 +272,39 @@ impl AcquireRequest {
             .ok()
             .filter(|most| (1..=QUEUE_MAX).contains(most));
         let rule = format!("a whole number from 1 to {QUEUE_MAX}");
-        let most = in_range.ok_or_else(|| InvalidRequest::new("maxQueue", most, rule))?;
-        Ok(match self.overlap {
-            Overlap::Skip | Overlap::Fail => WhenFull::Refuse,
-            Overlap::Queue => WhenFull::Queue { most },
-            Overlap::Replace => WhenFull::Replace,
-        })
+        in_range.ok_or_else(|| InvalidRequest::new("maxQueue", most, rule))
+    }
+
+    fn on_paused(&self) -> OnPaused {
+        let default = match self.overlap {
+            // The caller requests the lock again, by its own policy.
+            _ if self.may_wait => OnPaused::Fail,
+            Overlap::Skip => OnPaused::Skip,
+            Overlap::Queue => OnPaused::Wait,
+            Overlap::Fail | Overlap::Replace => OnPaused::Fail,
+        };
+        self.on_paused.unwrap_or(default)
+    }
+
+    fn when_paused(&self, most: usize) -> Result<WhenPaused, InvalidRequest> {
+        match (self.on_paused(), self.catch_up) {
+            (OnPaused::Wait, _) => Ok(WhenPaused::Queue { most }),
+            (OnPaused::Skip, CatchUp::Once) => Ok(WhenPaused::CatchUp),
+            (OnPaused::Fail, CatchUp::Once) => {
+                let rule = "given only with onPaused skip or wait";
+                Err(InvalidRequest::new("catchUp", quoted("once"), rule))
+            }
+            (OnPaused::Skip | OnPaused::Fail, CatchUp::None) => Ok(WhenPaused::Refuse),
+        }
     }
 
     /// Rejects fields that only a run that waits may have.
     fn check_waiting(&self) -> Result<(), InvalidRequest> {
-        if matches!(self.overlap, Overlap::Queue | Overlap::Replace) {
+        let waits_if_full = matches!(self.overlap, Overlap::Queue | Overlap::Replace);
+        if waits_if_full || self.on_paused() == OnPaused::Wait || self.catch_up == CatchUp::Once {
             return Ok(());
         }
-        let rule = "given only with overlap queue or replace";
+        let rule = "given only with overlap queue or replace, onPaused wait or catchUp once";
         if self.task_token.is_some() {
             return Err(InvalidRequest::new("taskToken", "(hidden)", rule));
         }

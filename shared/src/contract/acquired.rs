@@ -98,6 +98,10 @@ pub struct Skipped {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub ending: bool,
+    /// Whether an operator has paused the lock.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub paused: bool,
     /// Earliest time of the next grant, when the lock is free but rests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<String>,

@@ -145,8 +145,30 @@ impl Skipped {
             held: holders.len(),
             queue_length,
             ending: ending > queue_length,
+            paused: false,
             not_before: None,
             message: format!("lock {lock} is {}{clear}", held_by(holders)),
+        }
+    }
+
+    /// Returns the response to a caller while the lock is paused, `until` a time if that is known.
+    #[must_use]
+    pub fn paused(
+        lock: &LockKey,
+        queue_length: usize,
+        holders: &[(HolderId, Lease)],
+        note: &str,
+        until: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            lock: lock.to_string(),
+            oldest: Oldest::of(holders),
+            held: holders.len(),
+            queue_length,
+            ending: false,
+            paused: true,
+            not_before: None,
+            message: format!("lock {lock} is {}", paused_by(note, until)),
         }
     }
 
@@ -160,6 +182,7 @@ impl Skipped {
             held: 0,
             queue_length: 0,
             ending: false,
+            paused: false,
             message: format!(
                 "lock {lock} is free, but rests until {at}: its last grant set \
                  minIntervalSeconds"
@@ -223,6 +246,13 @@ pub fn held_by(holders: &[(HolderId, Lease)]) -> String {
         n => format!(" and {n} more"),
     };
     format!("held by {holder}{others} since {since}, lease until {until}")
+}
+
+/// A pause in a few words: until when, why, and how it ends.
+#[must_use]
+pub fn paused_by(note: &str, until: Option<Timestamp>) -> String {
+    let until = until.map_or_else(String::new, |end| format!(" until {}", rfc3339(end)));
+    format!("paused{until}: {note}; an operator can resume it")
 }
 
 impl Oldest {

@@ -21,6 +21,31 @@ pub enum Overlap {
     Replace,
 }
 
+/// What a run does when it finds the lock paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum OnPaused {
+    /// Answer `skipped` with `paused`.
+    Skip,
+    /// Wait at the end of the queue until the lock is resumed and the turn comes.
+    Wait,
+    /// Fail with `Lockstep.LockPaused`.
+    Fail,
+}
+
+/// What becomes of the runs that are skipped while the lock is paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum CatchUp {
+    /// They are left out.
+    #[default]
+    None,
+    /// One of them, the first, waits for the resume and runs then; the others are left out.
+    Once,
+}
+
 /// What happens to a run that stops renewing, overruns or hangs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

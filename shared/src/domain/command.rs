@@ -78,6 +78,21 @@ pub enum WhenFull {
     Replace,
 }
 
+/// What an acquire does at a paused lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WhenPaused {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It waits at the end of the queue, if that has fewer waiters than `most`.
+    Queue {
+        /// Bound of the queue.
+        most: usize,
+    },
+    /// It waits if no other run does, so that one run catches up on all that were missed.
+    CatchUp,
+}
+
 /// Takes a permit, or a place in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
@@ -85,6 +100,8 @@ pub struct Acquire {
     pub terms: Terms,
     /// What an acquire does when all permits are held.
     pub when_full: WhenFull,
+    /// What an acquire does at a paused lock. One that waits there keeps its place after the resume.
+    pub when_paused: WhenPaused,
     /// Task token of the waiting state; `None` for a caller that polls.
     pub task_token: Option<TaskToken>,
     /// When the wait is given up; `None` waits without limit.
@@ -255,6 +272,12 @@ impl Acquire {
     #[must_use]
     pub fn has_given_up(&self, now: Timestamp) -> bool {
         self.wait_until.is_some_and(|end| now >= end)
+    }
+
+    /// Whether it takes a place among `most` at a paused lock as it does at an open one.
+    #[must_use]
+    pub fn waits_paused(&self, most: usize) -> bool {
+        self.when_paused == WhenPaused::Queue { most }
     }
 }
 

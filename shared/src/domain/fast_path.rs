@@ -177,9 +177,13 @@ pub(super) fn enqueue(
 fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> FastPath {
     let terms = &acquire.terms;
     let id = WaiterId::of(&terms.holder);
+    let closed = match acquire.waits_paused(most) {
+        true => Clause::NotFrozen,
+        false => Clause::Open,
+    };
     let mut guard = vec![
         Clause::Readable,
-        Clause::NotFrozen,
+        closed,
         Clause::PermitsAre(terms.permits),
         Clause::NotHeldBy(terms.holder.clone()),
         Clause::NotQueued(id.clone()),

@@ -56,6 +56,10 @@ pub enum Refusal {
         note: String,
         /// When the pause is over, if that is known.
         until: Option<Timestamp>,
+        /// Number of waiters.
+        waiting: usize,
+        /// The holders, oldest grant first.
+        holders: Vec<(HolderId, Lease)>,
     },
     /// A stale holder froze the lock.
     Frozen {

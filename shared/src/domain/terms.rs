@@ -46,6 +46,14 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// Whether the caller may be a later attempt at the run of `lease`.
+    #[must_use]
+    pub fn may_repeat(&self, lease: &Lease) -> bool {
+        let same_parent = self.parent.is_some() && self.parent == lease.parent;
+        let same_run = self.run_key.is_some() && self.run_key == lease.run_key;
+        same_parent || same_run
+    }
+
     /// The lease of a grant made at `now`.
     #[must_use]
     pub fn lease(&self, token: FencingToken, now: Timestamp) -> Lease {

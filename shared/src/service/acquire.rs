@@ -163,7 +163,7 @@ impl<P: Ports> Call<'_, P> {
             })
             .take(CHECKS_MAX)
             .collect();
-        let retried = |lease| self.request.wait_for_ending && is_attempt_before(lease, terms);
+        let retried = |lease| self.request.wait_for_ending && terms.may_repeat(lease);
         let before = suspects.iter().find(|(_, lease)| retried(lease));
         checked.unsettled = before.map(|(holder, _)| holder.clone());
         for check in 0..=RECHECKS {
@@ -262,14 +262,7 @@ impl<P: Ports> Call<'_, P> {
 /// Whether a holder in the way may be dead: it is silent, its work is being stopped, or the caller
 /// is a later attempt at the same run.
 fn is_worth_a_check(lease: &Lease, terms: &Terms, now: Timestamp) -> bool {
-    lease.is_overdue(now) || lease.ending.is_some() || is_attempt_before(lease, terms)
-}
-
-/// Whether the caller may be a later attempt at the run of `lease`.
-fn is_attempt_before(lease: &Lease, terms: &Terms) -> bool {
-    let same_parent = terms.parent.is_some() && terms.parent == lease.parent;
-    let same_run = terms.run_key.is_some() && terms.run_key == lease.run_key;
-    same_parent || same_run
+    lease.is_overdue(now) || lease.ending.is_some() || terms.may_repeat(lease)
 }
 
 fn split(effects: Vec<Effect>) -> (Vec<(HolderId, Lease)>, Vec<Effect>) {
@@ -312,9 +305,23 @@ fn held(
     }
 }
 
+/// Whether the refusal of a paused lock is answered with `skipped`. While an earlier attempt at the same run
+/// may hold a permit, it is not: a caller's retry would end without a run.
+fn is_skipped_paused(request: &CheckedAcquire, refusal: &Refusal) -> bool {
+    let Refusal::Paused { holders, .. } = refusal else {
+        return false;
+    };
+    let terms = &request.acquire.terms;
+    let mut holders = holders.iter();
+    let is_retry =
+        holders.any(|(holder, lease)| *holder == terms.holder || terms.may_repeat(lease));
+    request.skips_paused && !is_retry
+}
+
 /// The response to a caller that is refused: data or an error, according to the overlap policy.
 fn refused(request: &CheckedAcquire, refusal: Refusal) -> Result<AcquireResponse, Error> {
     let lock = &request.lock;
+    let is_skipped = is_skipped_paused(request, &refusal);
     match (refusal, request.overlap) {
         (Refusal::Duplicate { run_key, run }, _) => Ok(AcquireResponse::Duplicate(Duplicate::of(
             lock, &run_key, &run,
@@ -326,6 +333,17 @@ fn refused(request: &CheckedAcquire, refusal: Refusal) -> Result<AcquireResponse
             Overlap::Skip,
         ) => Ok(AcquireResponse::Skipped(Skipped::full(
             lock, waiting, &holders,
+        ))),
+        (
+            Refusal::Paused {
+                note,
+                until,
+                waiting,
+                holders,
+            },
+            _,
+        ) if is_skipped => Ok(AcquireResponse::Skipped(Skipped::paused(
+            lock, waiting, &holders, &note, until,
         ))),
         (Refusal::TooSoon { not_before }, Overlap::Skip) => {
             Ok(AcquireResponse::Skipped(Skipped::resting(lock, not_before)))

@@ -1,6 +1,6 @@
 //! The text of events: what happened, why, and what an operator can do.
 
-use crate::contract::{EventKind, Skipped, held_by};
+use crate::contract::{EventKind, Skipped, held_by, paused_by};
 use crate::domain::{
     AuditNote, Expectation, FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp,
     rfc3339,
@@ -37,6 +37,12 @@ impl About<'_> {
                 EventKind::RunSkipped,
                 Skipped::resting(lock, *not_before).message,
                 "nothing, if the interval is intended",
+            ),
+            Refusal::Paused { note, until, .. } => self.event(
+                EventKind::RunSkipped,
+                format!("lock {lock} is {}", paused_by(note, *until)),
+                "nothing, if runs may be left out during the pause; else let them wait (onPaused \
+                 wait), or one of them (catchUp once)",
             ),
             Refusal::Duplicate { run_key, run } => self.event(
                 EventKind::RunDuplicate,

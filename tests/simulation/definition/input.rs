@@ -249,7 +249,7 @@ fn on_skip_is_one_of_two_words() {
 #[test]
 fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits() {
     let queue = r#"overlap "queue""#;
-    let both = r#"overlap "queue" or "replace""#;
+    let both = r#"overlap "queue" or "replace", onPaused "wait" or catchUp "once""#;
     for (field, least, most, needs) in [
         ("maxQueue", 1, 500, queue),
         ("waitSeconds", 1, 31_536_000, both),
@@ -267,6 +267,8 @@ fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits(
             }
             if needs == both {
                 takes(json!({ "overlap": "replace", field: value }));
+                takes(json!({ "onPaused": "wait", field: value }));
+                takes(json!({ "catchUp": "once", field: value }));
             } else {
                 refused(json!("replace"), json!(value), &value.to_string());
             }

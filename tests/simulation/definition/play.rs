@@ -111,6 +111,7 @@ pub(super) fn said(word: &str) -> Value {
     match word {
         "granted" | "alreadyHeld" => merged(granted(), json!({ "status": word })),
         "ending" => merged(answer("skipped"), json!({ "ending": true })),
+        "paused" => merged(answer("skipped"), json!({ "paused": true })),
         "notEnding" => merged(answer("skipped"), json!({ "ending": false })),
         "done" => exited(),
         "ok" => json!({}),

@@ -91,6 +91,30 @@ fn a_run_that_may_wait_asks_first_without_and_leaves_its_place_to_the_second_que
 }
 
 #[test]
+fn a_run_that_waits_for_a_resume_asks_first_without() {
+    for (fields, more) in [
+        (json!({ "onPaused": "wait" }), json!({})),
+        (json!({ "catchUp": "once" }), json!({})),
+        (
+            json!({ "onPaused": "wait", "overlap": "queue" }),
+            json!({ "overlap": "skip", "mayWait": true }),
+        ),
+    ] {
+        let played = Play::of(fields.clone())
+            .answers("Acquire Lock", "Lockstep.LockPaused")
+            .answers("Wait For Turn", "gaveUp")
+            .play();
+
+        let first = merged(more, json!({ "onPaused": "fail", "catchUp": "none" }));
+        let asked = played.payload_of("Acquire Lock").clone();
+        assert_eq!(asked, ask(merged(fields.clone(), first)));
+        let waits = plain(played.payload_of("Wait For Turn").clone());
+        let token = json!({ "taskToken": "TOKEN" });
+        assert_eq!(waits, ask(merged(fields, token)));
+    }
+}
+
+#[test]
 fn a_run_that_waits_for_an_end_queues_for_three_minutes() {
     let call = gives_up(json!({ "overlap": "skip" }), "ending");
 

@@ -111,10 +111,29 @@ fn a_run_that_meets_one_that_is_being_stopped_waits_for_its_end_whatever_its_pol
 fn a_closed_lock_fails_a_run_that_does_not_wait_and_keeps_one_that_does() {
     lead(
         r#"
-        {}                   | Lockstep.LockPaused | | | ASKS > Rethrow | Lockstep.LockPaused
+        {"onPaused": "fail"} | Lockstep.LockPaused | | | ASKS > Rethrow | Lockstep.LockPaused
         {"overlap": "queue"} | Lockstep.LockPaused | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
         {}                   | Lockstep.LockFrozen | | | ASKS > Rethrow | Lockstep.LockFrozen
         {"overlap": "queue"} | Lockstep.LockFrozen | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        "#,
+    );
+}
+
+#[test]
+fn a_run_at_a_paused_lock_waits_or_ends_as_its_input_says() {
+    lead(
+        r#"
+        {}                                        | paused | | | ASKS > Report Skip | paused
+        {"onSkip": "fail"}                        | paused | | | ASKS > Fail On Skip | held
+        {"overlap": "queue", "onPaused": "skip"}  | paused | | | ASKS > Report Skip | paused
+        {"onPaused": "wait"}  | Lockstep.LockPaused | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {"onPaused": "wait"}  | skipped | | | ASKS > Report Skip | skipped
+        {"onPaused": "wait", "overlap": "queue"} | skipped | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {"catchUp": "once"}   | Lockstep.LockPaused | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
+        {"catchUp": "once"}   | Lockstep.LockPaused | paused  | | ASKS > TURN > Lock Is Ours > Report Skip | paused
+        {"catchUp": "once"}   | Lockstep.LockPaused | skipped | | ASKS > TURN > Lock Is Ours > Report Skip | skipped
+        {"catchUp": "none"}   | Lockstep.LockFrozen | | | ASKS > Rethrow | Lockstep.LockFrozen
+        {"onPaused": "wait"}  | Lockstep.LockFrozen | Lockstep.LockFrozen | | ASKS > Wait For Turn | Lockstep.LockFrozen
         "#,
     );
 }

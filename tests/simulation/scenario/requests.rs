@@ -85,6 +85,11 @@ fn options(world: &World, input: &mut Value) {
     if world.chance(100) {
         input["onSkip"] = "fail".into();
     }
+    if world.chance(150) {
+        input["onPaused"] = world.pick(&["skip", "wait", "fail"]).into();
+    } else if matches!(input["overlap"].as_str(), Some("skip" | "queue")) && world.chance(200) {
+        input["catchUp"] = "once".into();
+    }
     if world.chance(30) {
         let start = world.now() + world.number(0..=TROUBLE);
         input["notBefore"] = rfc3339(Timestamp::from_millis(start)).into();

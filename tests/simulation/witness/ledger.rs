@@ -287,9 +287,9 @@ pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
     }
 }
 
-/// Whether acquire-lock is asked for a place in the queue.
-fn waits(event: &Value) -> bool {
-    matches!(event["overlap"].as_str(), Some("queue" | "replace"))
+/// Whether acquire-lock is asked for a place in the queue: at a full lock, or at a paused one.
+pub(crate) fn waits(event: &Value) -> bool {
+    matches!(event["overlap"].as_str(), Some("queue" | "replace")) || event["taskToken"].is_string()
 }
 
 fn end_claim(run: &mut RunFacts, now: u64) {

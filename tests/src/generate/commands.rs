@@ -7,6 +7,7 @@ use lockstep::domain::{
     Acquire, AuditNote, Command, DropUnread, Evict, FencingToken, Forget, Freeze, HolderId,
     LeaseVersion, LockRecord, MarkEnding, Permits, Recover, RecoveryBasis, Release, Renew, RunKey,
     RunOutcome, Seconds, Settle, Stop, StopEvicted, StopReason, Suspect, Terms, WaiterId, WhenFull,
+    WhenPaused,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -50,12 +51,19 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
         3 => (1..4_usize).prop_map(|most| WhenFull::Queue { most }),
         1 => Just(WhenFull::Replace),
     ];
+    let when_paused = prop_oneof![
+        2 => Just(WhenPaused::Refuse),
+        2 => (1..4_usize).prop_map(|most| WhenPaused::Queue { most }),
+        1 => Just(WhenPaused::CatchUp),
+    ];
     let waiting = (option::of(0..4_u8), option::weighted(0.2, time()));
-    (terms, when_full, waiting).prop_map(|(terms, when_full, (token, until))| {
-        let waits = when_full != WhenFull::Refuse;
+    (terms, when_full, when_paused, waiting).prop_map(|(terms, when_full, when_paused, waiting)| {
+        let (token, until) = waiting;
+        let waits = when_full != WhenFull::Refuse || when_paused != WhenPaused::Refuse;
         Acquire {
             terms,
             when_full,
+            when_paused,
             task_token: token.filter(|_| waits).map(task_token),
             wait_until: until.filter(|_| waits),
         }

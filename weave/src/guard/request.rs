@@ -36,6 +36,10 @@ pub(super) fn variables(options: &Options) -> Vec<(&'static str, Value)> {
         ("ask", ask(options)),
         ("turn", Value::from_fields(turn)),
         ("mayWait", Value::Literal(options.may_wait().to_string())),
+        (
+            "waitsPaused",
+            Value::Literal(options.waits_paused().to_string()),
+        ),
         ("awaitsEnding", Value::Literal("false".into())),
         ("waitSeconds", wait),
         ("waitInterval", number(interval)),

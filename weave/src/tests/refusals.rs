@@ -94,7 +94,8 @@ fn an_option_that_breaks_its_rule_is_refused_by_the_name_of_its_flag() {
         "{seconds} 1 to 58: two below leaseSeconds, because a heartbeat is retried a second after its timeout"
     );
     let set = "name one of AcquireLockFunctionArn, HeartbeatFunctionArn, Partition, ReleaseLockFunctionArn";
-    let wait_rule = "given only with --overlap queue or replace";
+    let wait_rule =
+        "given only with --overlap queue or replace, --on-paused wait or --catch-up once";
     let cases: [Bad; 9] = [
         (
             |o| o.lock = "a b".into(),

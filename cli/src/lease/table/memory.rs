@@ -208,6 +208,7 @@ fn skipped(by: &Grant) -> AcquireResponse {
         held: 1,
         queue_length: 0,
         ending: false,
+        paused: false,
         not_before: None,
         message: format!("held by {}", by.holder),
     })

@@ -74,6 +74,7 @@ fn a_full_lock_hides_the_message() {
         held: 100,
         queue_length: 0,
         ending: false,
+        paused: false,
         not_before: None,
         message: "full".into(),
     });

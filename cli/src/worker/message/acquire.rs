@@ -6,7 +6,7 @@ use crate::platform::clock::Instant;
 use crate::retry::retry_unless;
 use crate::worker::queue::Queue;
 use crate::worker::shutdown::ShutdownWatch;
-use lockstep::contract::{AcquireRequest, AcquireResponse, Overlap, Stale};
+use lockstep::contract::{AcquireRequest, AcquireResponse, CatchUp, Overlap, Stale};
 use lockstep::error::Error;
 
 /// Permits of each lock: messages in flight under it, in all workers together.
@@ -35,6 +35,8 @@ impl<Q: Queue> MessageProcessor<Q> {
             // A message that finds its lock full is received again later.
             may_wait: true,
             wait_for_ending: false,
+            on_paused: None,
+            catch_up: CatchUp::None,
             max_queue: None,
             task_token: None,
             wait_until: None,

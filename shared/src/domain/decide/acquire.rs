@@ -4,7 +4,7 @@ use super::builder::TransitionBuilder;
 use crate::domain::fast_path::enqueue;
 use crate::domain::{
     Acquire, Effect, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome, QUEUE_MAX, Refusal,
-    Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull,
+    Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull, WhenPaused,
 };
 
 pub(super) fn decide(
@@ -28,9 +28,10 @@ pub(super) fn decide(
     }
     let id = WaiterId::of(&terms.holder);
     let waits = record.queue.contains_key(&id);
-    if !waits {
-        refuse_closed(&record, acquire.when_full, now)?;
-    }
+    let when_full = match waits {
+        true => acquire.when_full,
+        false => when_full(&record, acquire, now)?,
+    };
     let has = record.permits;
     if record.is_idle() {
         // An idle lock takes another capacity: no holder or waiter relies on the old one.
@@ -49,7 +50,7 @@ pub(super) fn decide(
         refuse_running(&record, seen, terms, now)?;
         return Ok(granted(&record, seen, acquire, None, now));
     }
-    match acquire.when_full {
+    match when_full {
         WhenFull::Refuse => Err(no_permit(&record, now)),
         WhenFull::Queue { .. } | WhenFull::Replace if acquire.has_given_up(now) => {
             Ok(Transition::unchanged(gave_up(&record)))
@@ -60,8 +61,11 @@ pub(super) fn decide(
         WhenFull::Queue { most } => {
             let mut transition = join(&record, &id, now);
             // A write that creates the record or changes the capacity depends on the record's
-            // version.
-            let plain = seen.record.is_some() && has == terms.permits && is_free;
+            // version, and so does a place at a paused lock that the caller would not take at an
+            // open one.
+            let alike = acquire.when_full == when_full;
+            let alike = alike && (record.mode == Mode::Open || acquire.waits_paused(most));
+            let plain = seen.record.is_some() && has == terms.permits && is_free && alike;
             transition.fast_path = enqueue(acquire, most, &record, now).filter(|_| plain);
             Ok(transition)
         }
@@ -242,18 +246,24 @@ fn queue_full(record: &LockRecord, most: usize) -> Refusal {
     }
 }
 
-/// Refuses a run at a closed lock. A paused lock still accepts waiters under the overlap policy
-/// `queue`; a frozen one does not, because the wait may be in vain.
-fn refuse_closed(record: &LockRecord, when_full: WhenFull, now: Timestamp) -> Result<(), Refusal> {
-    match &record.mode {
-        mode if mode.is_open(now) => Ok(()),
-        Mode::Open => Ok(()),
-        Mode::Paused { .. } if matches!(when_full, WhenFull::Queue { .. }) => Ok(()),
-        Mode::Paused { note, until } => Err(Refusal::Paused {
-            note: note.clone(),
-            until: *until,
+/// What the caller does without a free permit. A closed lock refuses it: a frozen one always, because a wait
+/// may be in vain, and a paused one unless the caller waits for the resume.
+fn when_full(record: &LockRecord, acquire: &Acquire, now: Timestamp) -> Result<WhenFull, Refusal> {
+    let (note, until) = match &record.mode {
+        mode if mode.is_open(now) => return Ok(acquire.when_full),
+        Mode::Open => return Ok(acquire.when_full),
+        Mode::Frozen { note } => return Err(Refusal::Frozen { note: note.clone() }),
+        Mode::Paused { note, until } => (note.clone(), *until),
+    };
+    match acquire.when_paused {
+        WhenPaused::Queue { most } => Ok(WhenFull::Queue { most }),
+        WhenPaused::CatchUp if record.queue.is_empty() => Ok(WhenFull::Queue { most: 1 }),
+        WhenPaused::CatchUp | WhenPaused::Refuse => Err(Refusal::Paused {
+            note,
+            until,
+            waiting: record.queue.len(),
+            holders: record.oldest_first(),
         }),
-        Mode::Frozen { note } => Err(Refusal::Frozen { note: note.clone() }),
     }
 }
 

@@ -16,3 +16,4 @@ mod scene;
 mod stale;
 mod stop;
 mod waking;
+mod when_paused;

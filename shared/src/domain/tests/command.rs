@@ -46,10 +46,8 @@ fn audit_note() -> AuditNote {
 fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
     let renew = Command::Renew(testing::renew(holder("a"), TOKEN));
     let acquire = Command::Acquire(Acquire {
-        terms: terms("second"),
         when_full: WhenFull::Queue { most: 5 },
-        task_token: None,
-        wait_until: None,
+        ..testing::acquire(terms("second"))
     });
     let plain = terms("a");
     let timed = Terms {

@@ -2,7 +2,7 @@
 
 use crate::domain::{
     Acquire, AuditNote, Command, FencingToken, HolderId, Outcome, Release, Renew, Run, RunId,
-    RunOutcome, TaskToken, Timestamp, WhenFull,
+    RunOutcome, TaskToken, Timestamp, WhenFull, WhenPaused,
 };
 use crate::protocol::{Attempt, AttemptStep, Done, ProtocolError, Reply, Request};
 use crate::store::memory::LockItems;
@@ -130,6 +130,7 @@ pub(super) fn acquire(name: &str) -> Acquire {
 pub(super) fn queue(name: &str) -> Acquire {
     Acquire {
         when_full: WhenFull::Queue { most: 5 },
+        when_paused: WhenPaused::Queue { most: 5 },
         ..acquire(name)
     }
 }

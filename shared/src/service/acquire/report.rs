@@ -1,5 +1,6 @@
 //! Logs, metrics and events of a call of acquire-lock.
 
+use super::is_skipped_paused;
 use crate::contract::{AcquireResponse, CheckedAcquire, Overlap};
 use crate::domain::{LockKey, Refusal, Timestamp};
 use crate::events::Events;
@@ -23,7 +24,12 @@ pub(super) async fn refusal<P: Ports>(
         || request.acquire.task_token.is_some()
         || request.wait_for_ending && refusal.frees_a_permit();
     let fails = request.overlap == Overlap::Fail;
-    if (waits || fails) && matches!(refusal, Refusal::Held { .. } | Refusal::TooSoon { .. }) {
+    let goes_on = match refusal {
+        Refusal::Held { .. } | Refusal::TooSoon { .. } => waits || fails,
+        Refusal::Paused { .. } => !is_skipped_paused(request, refusal),
+        _ => false,
+    };
+    if goes_on {
         return;
     }
     if let Some(event) = about(request, now).gave_way(refusal) {
@@ -40,6 +46,7 @@ pub(super) async fn response<P: Ports>(
 ) {
     let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
     let goes_on = match response {
+        AcquireResponse::Skipped(skipped) if skipped.paused => false,
         AcquireResponse::Skipped(skipped) => {
             request.may_wait || request.wait_for_ending && skipped.ending
         }

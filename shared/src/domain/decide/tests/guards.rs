@@ -41,6 +41,7 @@ fn acquire(scene: &Scene, name: &str, when_full: WhenFull) -> Acquire {
         terms: scene.terms(name),
         task_token: (when_full != WhenFull::Refuse).then_some(task_token),
         when_full,
+        when_paused: testing::when_paused(when_full),
         wait_until: None,
     }
 }

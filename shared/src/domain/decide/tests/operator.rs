@@ -20,7 +20,10 @@ fn a_paused_lock_lets_holders_finish_and_no_run_start() {
 
     assert!(matches!(new, Err(Refusal::Paused { .. })), "{new:?}");
     assert!(own.is_ok());
-    let Err(Refusal::Paused { note, until: None }) = after else {
+    let Err(Refusal::Paused {
+        note, until: None, ..
+    }) = after
+    else {
         panic!("{after:?}")
     };
     assert_eq!(note, "upgrade (by arn:aws:iam::1:user/op)");

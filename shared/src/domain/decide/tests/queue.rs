@@ -4,6 +4,7 @@ use super::scene::{Scene, at, audit_note, holder, with_key};
 use crate::domain::{
     Acquire, Command, Dismissal, Effect, Outcome, Refusal, RunOutcome, Seconds, TaskToken, WhenFull,
 };
+use crate::testing;
 
 /// A mutex held by `a`, with these waiters.
 fn line(waiters: &[&str]) -> Scene {
@@ -138,10 +139,10 @@ fn a_waiter_whose_time_is_up_leaves_the_queue() {
     let mut scene = line(&["b", "c"]);
     let waits = |until| {
         Command::Acquire(Acquire {
-            terms: Scene::new(1).terms("b"),
             when_full: WhenFull::Queue { most: 9 },
             task_token: TaskToken::new("b-again").ok(),
             wait_until: Some(at(until)),
+            ..testing::acquire(Scene::new(1).terms("b"))
         })
     };
 
@@ -160,10 +161,10 @@ fn a_waiter_whose_time_is_up_leaves_the_queue() {
 fn a_turn_that_comes_after_the_waiter_gave_up_goes_to_the_next() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let hasty = Acquire {
-        terms: scene.terms("hasty"),
         when_full: WhenFull::Queue { most: 9 },
         task_token: TaskToken::new("hasty-waits").ok(),
         wait_until: Some(at(10)),
+        ..testing::acquire(scene.terms("hasty"))
     };
     scene.carry_out(&Command::Acquire(hasty), 1).unwrap();
     scene.queue("b", 2).unwrap();

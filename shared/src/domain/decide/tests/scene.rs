@@ -66,6 +66,7 @@ impl Scene {
             terms,
             task_token: task_token.filter(|_| when_full != WhenFull::Refuse),
             when_full,
+            when_paused: testing::when_paused(when_full),
             wait_until: None,
         };
         self.carry_out(&Command::Acquire(acquire), second)
