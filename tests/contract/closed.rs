@@ -40,73 +40,48 @@ async fn pause(functions: &Functions) {
     functions.command("nightly", pause).await;
 }
 
+/// The policy, the answer to a first run, and the answer to a second.
+const POLICIES: &str = r#"
+    {}                                       | skipped    | skipped
+    {"overlap": "fail"}                      | LockPaused | LockPaused
+    {"overlap": "replace"}                   | LockPaused | LockPaused
+    {"overlap": "queue"}                     | queued     | queued
+    {"overlap": "queue", "maxQueue": 1}      | queued     | QueueFull
+    {"overlap": "queue", "onPaused": "skip"} | skipped    | skipped
+    {"overlap": "queue", "onPaused": "fail"} | LockPaused | LockPaused
+    {"overlap": "queue", "catchUp": "once"}  | queued     | queued
+    {"overlap": "replace", "onPaused": "wait"} | queued   | queued
+    {"onPaused": "wait"}                     | queued     | queued
+    {"onPaused": "wait", "catchUp": "once"}  | queued     | queued
+    {"onPaused": "fail"}                     | LockPaused | LockPaused
+    {"catchUp": "once"}                      | queued     | skipped
+    {"mayWait": true}                        | LockPaused | LockPaused
+    {"mayWait": true, "catchUp": "once"}     | LockPaused | LockPaused
+    {"mayWait": true, "onPaused": "skip"}    | skipped    | skipped
+"#;
+
 #[tokio::test]
 async fn a_paused_lock_answers_a_run_as_its_policy_says() {
-    for (policy, first, second) in [
-        (json!({}), "skipped", "skipped"),
-        (json!({ "overlap": "fail" }), "LockPaused", "LockPaused"),
-        (json!({ "overlap": "replace" }), "LockPaused", "LockPaused"),
-        (json!({ "overlap": "queue" }), "queued", "queued"),
-        (json!({ "mayWait": true }), "LockPaused", "LockPaused"),
-        (
-            json!({ "mayWait": true, "onPaused": "skip" }),
-            "skipped",
-            "skipped",
-        ),
-        (
-            json!({ "overlap": "queue", "onPaused": "skip" }),
-            "skipped",
-            "skipped",
-        ),
-        (
-            json!({ "overlap": "queue", "onPaused": "fail" }),
-            "LockPaused",
-            "LockPaused",
-        ),
-        (
-            json!({ "overlap": "replace", "onPaused": "wait" }),
-            "queued",
-            "queued",
-        ),
-        (json!({ "onPaused": "wait" }), "queued", "queued"),
-        (json!({ "onPaused": "fail" }), "LockPaused", "LockPaused"),
-        (json!({ "catchUp": "once" }), "queued", "skipped"),
-        (
-            json!({ "catchUp": "once", "onPaused": "wait" }),
-            "queued",
-            "queued",
-        ),
-        (
-            json!({ "overlap": "queue", "catchUp": "once" }),
-            "queued",
-            "queued",
-        ),
-        (
-            json!({ "overlap": "queue", "maxQueue": 1 }),
-            "queued",
-            "QueueFull",
-        ),
-    ] {
+    for row in POLICIES.trim().lines() {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let policy: Value = serde_json::from_str(cells[0]).unwrap();
         let functions = Functions::new();
         functions.start(&["a", "b"]);
         pause(&functions).await;
 
-        for (name, expected) in [("a", first), ("b", second)] {
+        for (name, expected) in ["a", "b"].into_iter().zip(&cells[1..]) {
             let answer = functions.acquire(ask_with(name, policy.clone())).await;
 
             let (status, paused) = match &answer {
                 Ok(answer) => (answer["status"].as_str().unwrap(), &answer["paused"]),
                 Err(error) => (error.name().as_str(), &Value::Null),
             };
-            assert!(
-                status.ends_with(expected),
-                "{name} with {policy}: {answer:?}"
-            );
-            let is_skipped = expected == "skipped";
+            assert!(status.ends_with(expected), "{name}: {row}: {answer:?}");
+            let is_skipped = *expected == "skipped";
             assert_eq!(
                 paused.as_bool(),
                 is_skipped.then_some(true),
-                "{name} with {policy}"
+                "{name}: {row}"
             );
         }
     }

@@ -37,7 +37,7 @@ const RUN: [(scene: Scene) => Partial<ExclusiveRunProps>, string][] = [
   [() => ({ heartbeat: Duration.seconds(59) }), 'prop heartbeat is 59 seconds, but must be at most 58 seconds, two below the lease'],
   [() => ({ maxQueue: 5 }), 'prop maxQueue is 5, but must be left out without OverlapPolicy.QUEUE'],
   [() => ({ maxWait: Duration.hours(1), overlap: OverlapPolicy.FAIL }), 'prop maxWait is 1 hour, but must be left out without OverlapPolicy.QUEUE or REPLACE, PausedPolicy.WAIT or CatchUp.ONCE'],
-  [() => ({ catchUp: CatchUp.ONCE, overlap: OverlapPolicy.REPLACE }), 'prop catchUp is once, but must be left out without PausedPolicy.SKIP or WAIT'],
+  [() => ({ catchUp: CatchUp.ONCE, overlap: OverlapPolicy.REPLACE }), 'prop catchUp is "once", but must be left out without PausedPolicy.SKIP or WAIT'],
   [() => ({ stateMachine: undefined }), 'prop taskDefinition is missing, but must be given, or stateMachine'],
   [({ taskDefinition }) => ({ taskDefinition }), 'prop taskDefinition is given, but must be left out with stateMachine'],
   [({ cluster }) => ({ cluster }), 'prop cluster is given, but must be left out with stateMachine'],

@@ -290,6 +290,7 @@ impl AcquireRequest {
         match (self.on_paused(), self.catch_up) {
             (OnPaused::Wait, _) => Ok(WhenPaused::Queue { most }),
             (OnPaused::Skip, CatchUp::Once) => Ok(WhenPaused::CatchUp),
+            (OnPaused::Fail, CatchUp::Once) if self.may_wait => Ok(WhenPaused::Refuse),
             (OnPaused::Fail, CatchUp::Once) => {
                 let rule = "given only with onPaused skip or wait";
                 Err(InvalidRequest::new("catchUp", quoted("once"), rule))

@@ -206,6 +206,14 @@ pub(crate) fn answered(
         return;
     };
     let now = world.now();
+    let is_known = locked(&world.witness).runs.contains_key(&holder);
+    if is_known
+        && let Err(failure) = answer
+        && failure.error == "Lockstep.InvalidRequest"
+    {
+        // What a user has written keeps to the contract, and so must what the definition makes of it.
+        world.break_promise(format!("{event}: {failure:?}"));
+    }
     let is_refused = |failure: &Failure| failure.error == "Lockstep.LeaseLost";
     if function == Function::Heartbeat && answer.as_ref().is_err_and(is_refused) {
         refuses(world, &holder);
