@@ -6,19 +6,34 @@ use super::ledger::{RunFacts, Witness};
 use crate::cloud::{Cloud, holder_of};
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::{ExecutionArn, HolderId, LockRecord};
+use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockRecord};
 use std::collections::BTreeSet;
 
 /// A stop is committed: from then on heartbeats are refused, and the calls that follow are carried to
 /// their end under the same grant, whatever becomes of the run that asked for it.
 pub(crate) fn commits(world: &World, before: Option<&LockRecord>, after: Option<&LockRecord>) {
-    let stopped = |record: Option<&LockRecord>| -> BTreeSet<HolderId> {
+    let stopped = |record: Option<&LockRecord>| -> BTreeSet<(HolderId, FencingToken)> {
         let holders = record.into_iter().flat_map(|record| &record.holders);
         let stopped = holders.filter(|(_, lease)| lease.is_stopped());
-        stopped.map(|(holder, _)| holder.clone()).collect()
+        stopped
+            .map(|(holder, lease)| (holder.clone(), lease.token))
+            .collect()
     };
-    for holder in stopped(after).difference(&stopped(before)) {
-        stops(world, holder, "a committed stop");
+    for grant in stopped(after).difference(&stopped(before)) {
+        note_replaced(world, grant);
+        stops(world, &grant.0, "a committed stop");
+    }
+}
+
+/// Notes a grant whose stop is committed while another run waits to replace it. A waiter may not have
+/// learned of its grant yet.
+fn note_replaced(world: &World, grant: &(HolderId, FencingToken)) {
+    let cloud = locked(&world.cloud);
+    let mut witness = locked(&world.witness);
+    let run = witness.runs.get(&grant.0);
+    let replaced = run.is_some_and(|run| is_replaced(&cloud, &witness, &grant.0, run, world.now()));
+    if replaced {
+        witness.replaced.insert(grant.clone());
     }
 }
 
@@ -200,12 +215,6 @@ fn report(world: &World, holder: &HolderId, call: &str, verdict: Result<&'static
     let name = holder.as_str().rsplit(':').next().unwrap_or_default();
     match verdict {
         Ok(why) => {
-            let mut witness = locked(&world.witness);
-            let grant = witness.runs.get(holder).and_then(|run| run.grant);
-            if let ("stops: replaced", Some((token, _))) = (why, grant) {
-                witness.replaced.insert((holder.clone(), token));
-            }
-            drop(witness);
             world.note("witness", format_args!("{call} of {name}: {why}"));
             world.count(why);
         }

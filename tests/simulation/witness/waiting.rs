@@ -124,12 +124,16 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
             .as_ref()
             .is_some_and(|key| held.contains(&key))
     };
-    let of_held_key = waiters.iter().find(|(_, run)| is_held(run));
+    // A process that waits is no waiter by what is seen of executions, and others wait behind it.
+    let may_wait = |(holder, run): &(&HolderId, &RunFacts)| {
+        run.queued.is_some() && cloud.runs(holder) != Some(false)
+    };
+    let of_held_key = runs().filter(may_wait).find(|(_, run)| is_held(run));
     let asked = waiters.iter().map(|(_, run)| run.terms.permits);
     let name = |(holder, _): (&HolderId, _)| holder.clone();
     Claims {
         permits: asked.min().unwrap_or_default(),
-        of_held_key: of_held_key.map(|(holder, _)| (*holder).clone()),
+        of_held_key: of_held_key.map(name),
         users: users.into_iter().map(name).collect(),
         waiters: waiters.into_iter().map(name).collect(),
         rested_at: witness.rested_at.get(lock).copied().unwrap_or_default(),
