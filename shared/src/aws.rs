@@ -62,7 +62,7 @@ pub fn deps(sdk: &SdkConfig, config: &Config) -> Deps<Aws> {
         events: EventBridge::from_sdk(sdk, config.event_bus.clone()),
         metrics: Metrics::new(StdoutSink, config.metrics_per_lock),
         table: config.table.clone(),
-        retention: config.run_retention,
+        retention: config.retention,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Settings from the environment, read once and checked together.
 
-use crate::domain::Seconds;
+use crate::domain::{Retention, Seconds};
 use std::fmt;
 
 /// Every environment variable that a function reads.
@@ -10,6 +10,9 @@ pub enum Key {
     Table,
     /// Days for which the history keeps an ended run: 1 to 365, default 14.
     RunRetentionDays,
+    /// Days for which a success keeps its run key taken: 1 to 365, or 0, the default, for those of the
+    /// history.
+    RunKeyRetentionDays,
     /// `true` adds the lock as a dimension to every metric; default `false`. Each lock then costs
     /// up to three custom metrics a month.
     MetricsPerLock,
@@ -26,9 +29,10 @@ pub enum Key {
 
 impl Key {
     /// All keys.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Table,
         Self::RunRetentionDays,
+        Self::RunKeyRetentionDays,
         Self::MetricsPerLock,
         Self::EventBus,
         Self::ReadOnly,
@@ -42,6 +46,7 @@ impl Key {
         match self {
             Self::Table => "LOCKSTEP_TABLE",
             Self::RunRetentionDays => "LOCKSTEP_RUN_RETENTION_DAYS",
+            Self::RunKeyRetentionDays => "LOCKSTEP_RUN_KEY_RETENTION_DAYS",
             Self::MetricsPerLock => "LOCKSTEP_METRICS_PER_LOCK",
             Self::EventBus => "LOCKSTEP_EVENT_BUS",
             Self::ReadOnly => "LOCKSTEP_READ_ONLY",
@@ -56,8 +61,8 @@ impl Key {
 pub struct Config {
     /// Name of the lock table.
     pub table: String,
-    /// How long the history keeps an ended run.
-    pub run_retention: Seconds,
+    /// How long ended runs and run keys are kept.
+    pub retention: Retention,
     /// Whether metrics carry the lock as a dimension.
     pub metrics_per_lock: bool,
     /// Name or ARN of the event bus that receives the events.
@@ -94,16 +99,23 @@ impl Config {
                 Key::Table.name()
             ));
         }
-        let days = lookup(Key::RunRetentionDays.name()).unwrap_or_else(|| "14".into());
-        let run_retention = match days.parse::<u32>() {
-            Ok(days @ 1..=365) => Seconds::of(days * 86_400),
-            _ => {
-                let name = Key::RunRetentionDays.name();
+        let mut days = |key: Key, default: &str, least: u32| {
+            let (name, given) = (key.name(), lookup(key.name()));
+            let given = given.unwrap_or_else(|| default.into());
+            let days = given.parse().ok();
+            let days = days.filter(|days| (least..=365).contains(days));
+            if days.is_none() {
                 faults.push(format!(
-                    "{name} is {days:?}, but must be a number from 1 to 365"
+                    "{name} is {given:?}, but must be a number from {least} to 365"
                 ));
-                Seconds::of(0)
             }
+            Seconds::of(days.unwrap_or_default() * 86_400)
+        };
+        let history = days(Key::RunRetentionDays, "14", 1);
+        let run_keys = days(Key::RunKeyRetentionDays, "0", 0);
+        let run_keys = match run_keys.get() {
+            0 => history,
+            _ => run_keys,
         };
         let mut switch = |key: Key| {
             let (name, given) = (key.name(), lookup(key.name()));
@@ -120,7 +132,7 @@ impl Config {
         match table {
             Some(table) if faults.is_empty() => Ok(Self {
                 table,
-                run_retention,
+                retention: Retention { history, run_keys },
                 metrics_per_lock,
                 event_bus: event_bus.unwrap_or_else(|| "default".into()),
                 read_only,
@@ -159,8 +171,25 @@ mod tests {
 
         let config = Config::from_lookup(only_table).unwrap();
 
-        assert_eq!(config.run_retention.get(), 14 * 86_400);
+        assert_eq!(config.retention, Retention::both(Seconds::of(14 * 86_400)));
         assert!(!config.metrics_per_lock && !config.read_only);
+    }
+
+    #[test]
+    fn run_keys_are_kept_as_long_as_the_history_unless_their_own_days_are_given() {
+        for (history, run_keys, expected) in [("90", "0", 90), ("90", "2", 2), ("2", "90", 90)] {
+            let given = |key: &str| match key {
+                "LOCKSTEP_TABLE" => Some("locks".to_owned()),
+                "LOCKSTEP_RUN_RETENTION_DAYS" => Some(history.to_owned()),
+                "LOCKSTEP_RUN_KEY_RETENTION_DAYS" => Some(run_keys.to_owned()),
+                _ => None,
+            };
+
+            let retention = Config::from_lookup(given).unwrap().retention;
+
+            let days = [retention.history, retention.run_keys].map(|kept| kept.get() / 86_400);
+            assert_eq!(days, [history.parse().unwrap(), expected]);
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub use lease::{Call, Ending, EndingCause, Lease, LeaseVersion};
 pub use permits::Permits;
 pub use record::{BrokenInvariant, LockRecord, Mode, QUEUE_MAX};
 pub use refusal::Refusal;
-pub use run::{Run, RunEnd, RunId, RunKey, RunOutcome, RunWrite};
+pub use run::{Retention, Run, RunEnd, RunId, RunKey, RunOutcome, RunWrite};
 pub use stale::{StalePolicy, Staleness};
 pub use standing::{Execution, Standing, standing};
 pub use state_machine::StateMachineArn;

@@ -25,7 +25,7 @@ use protection::TaskProtection;
 pub use recover::RecoveryService;
 
 use crate::clock::{CallTime, Clock, OutOfTime};
-use crate::domain::{Command, LockKey, Outcome, Seconds, Timestamp};
+use crate::domain::{Command, LockKey, Outcome, Retention, Timestamp};
 use crate::error::Error;
 use crate::protocol::{Protocol, ProtocolError};
 use crate::telemetry::Metrics;
@@ -54,7 +54,7 @@ pub struct Deps<P: Ports> {
     /// Name of the lock table, for the containers of granted runs.
     pub table: String,
     /// How long the history keeps a run after its end.
-    pub retention: Seconds,
+    pub retention: Retention,
 }
 
 impl<P: Ports> Deps<P> {

@@ -2,12 +2,15 @@
 
 use crate::domain::{
     Acquire, AuditNote, FencingToken, HolderId, LeaseVersion, Permits, Recover, RecoveryBasis,
-    Release, Renew, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskSet, TaskToken, Terms,
-    WhenFull, WhenPaused,
+    Release, Renew, Retention, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskSet, TaskToken,
+    Terms, WhenFull, WhenPaused,
 };
 
 /// How long the commands below keep the history of a run.
-pub const RETENTION: Seconds = Seconds::of(86_400);
+pub const RETENTION: Retention = Retention {
+    history: Seconds::of(172_800),
+    run_keys: Seconds::of(86_400),
+};
 
 /// The holder of this name.
 pub fn holder(name: &str) -> HolderId {

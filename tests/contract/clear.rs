@@ -45,7 +45,7 @@ async fn bad_requests_name_field_value_and_rule() {
         "lock", "unused" => "lock", "\"unused\"", "acquired or paused before";
         "runKey", NULL => "missing field `runKey`";
         "runKey", "a b" => "runKey", "a b", "visible ASCII";
-        "runKey", "tick-2" => "runKey", "\"tick-2\"", "has succeeded within RunRetentionDays";
+        "runKey", "tick-2" => "runKey", "\"tick-2\"", "has succeeded within RunKeyRetentionDays";
     };
     assert_refuses(&forget(), forget_cases, async |event| {
         functions.operate(event).await

@@ -5,8 +5,8 @@ use crate::schema::assert_keeps_schema;
 use lockstep::clock::{Clock, ManualClock};
 use lockstep::contract::{EventKind, Surface};
 use lockstep::domain::{
-    Command, FencingToken, LockKey, LockRecord, Outcome, Run, RunId, RunKey, Seconds, TaskToken,
-    Timestamp,
+    Command, FencingToken, LockKey, LockRecord, Outcome, Retention, Run, RunId, RunKey, Seconds,
+    TaskToken, Timestamp,
 };
 use lockstep::error::Error;
 use lockstep::events::EventDetail;
@@ -65,7 +65,10 @@ type InMemory<'a, S> = (
 );
 
 /// How long these functions remember an ended run.
-pub(crate) const RETENTION: Seconds = Seconds::of(86_400);
+pub(crate) const RETENTION: Retention = Retention {
+    history: Seconds::of(172_800),
+    run_keys: Seconds::of(86_400),
+};
 
 impl Functions {
     /// All functions, at 2026-03-01T06:00:00Z.

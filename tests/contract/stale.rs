@@ -150,5 +150,5 @@ async fn a_sweep_takes_the_permit_of_a_holder_that_stopped_renewing_under_yield(
         event.advice
     );
     let end = functions.run_of(&grant).unwrap().end.unwrap();
-    assert_eq!(end.retain_until, functions.now().plus(RETENTION));
+    assert_eq!(end.retain_until, functions.now().plus(RETENTION.history));
 }

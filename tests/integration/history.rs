@@ -121,7 +121,7 @@ async fn an_ended_run_and_a_waiter_say_when_ttl_may_delete_them() {
     let token = fixture.granted(acquire("a")).await;
     let since = fixture.now().millis() / 1000;
     fixture.queued(&["b"]).await;
-    let retention = u64::from(release("a", token).retention.get());
+    let retention = u64::from(release("a", token).retention.history.get());
     let ended = fixture.now().millis() / 1000;
     let items = async |sort: &str| {
         let text = |text: &str| AttributeValue::S(text.into());

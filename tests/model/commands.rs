@@ -4,12 +4,15 @@ use crate::state::Who;
 use crate::world::{Plan, World, at};
 use lockstep::domain::{
     Acquire, AuditNote, Command, Evict, FencingToken, Forget, Lease, MarkEnding, Permits, Recover,
-    RecoveryBasis, Release, Renew, RunKey, RunOutcome, Seconds, StateMachineArn, StopEvicted,
-    TaskSet, TaskToken, Terms, WhenFull, Work,
+    RecoveryBasis, Release, Renew, Retention, RunKey, RunOutcome, Seconds, StateMachineArn,
+    StopEvicted, TaskSet, TaskToken, Terms, WhenFull, Work,
 };
 use lockstep::testing;
 
-pub(crate) const RETENTION: Seconds = Seconds::of(1000);
+pub(crate) const RETENTION: Retention = Retention {
+    history: Seconds::of(2000),
+    run_keys: Seconds::of(1000),
+};
 
 impl World {
     pub(crate) fn acquire(&self, who: Who, when_full: WhenFull, state: Option<u8>) -> Command {

@@ -226,7 +226,8 @@ impl Onlooker {
             && believed
             && release.outcome == RunOutcome::Succeeded
         {
-            self.succeeded.insert(key, at.plus(release.retention));
+            self.succeeded
+                .insert(key, at.plus(release.retention.run_keys));
         }
     }
 

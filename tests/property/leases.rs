@@ -57,7 +57,7 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
                 end: Some(RunEnd {
                     outcome,
                     at: case.now,
-                    retain_until: case.now.plus(RETENTION),
+                    retain_until: case.now.plus(RETENTION.run_keys),
                     evidence: None,
                 }),
                 lease: Some(Box::new(lease.without_secrets())),

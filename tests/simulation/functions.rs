@@ -8,7 +8,7 @@ use crate::store::SimStore;
 use crate::witness::missing;
 use crate::world::World;
 use lockstep::contract::{EventKind, Surface};
-use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, Seconds};
+use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, Retention, Seconds};
 use lockstep::events::{Event, Events};
 use lockstep::protocol::Protocol;
 use lockstep::service::{Deps, acquire, heartbeat, operate, reap, release};
@@ -17,7 +17,10 @@ use serde_json::{Value, to_value};
 use std::sync::Arc;
 
 /// How long an ended run is remembered: longer than any simulation.
-pub(crate) const RETENTION: Seconds = Seconds::of(14 * 86_400);
+pub(crate) const RETENTION: Retention = Retention {
+    history: Seconds::of(7 * 86_400),
+    run_keys: Seconds::of(14 * 86_400),
+};
 
 /// The functions that a workflow here can call, the reaper and operate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ mod items;
 pub use commands::{Act, acquire, act, audit_note, command, forget};
 pub use items::{items, record};
 
-use lockstep::domain::{HolderId, RunKey, Seconds, StalePolicy, TaskToken, Timestamp};
+use lockstep::domain::{HolderId, Retention, RunKey, Seconds, StalePolicy, TaskToken, Timestamp};
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
@@ -18,7 +18,10 @@ pub const HOLDERS: usize = 5;
 /// How many run keys there are.
 pub const KEYS: usize = 3;
 /// How long an ended run is remembered.
-pub const RETENTION: Seconds = Seconds::of(60);
+pub const RETENTION: Retention = Retention {
+    history: Seconds::of(30),
+    run_keys: Seconds::of(60),
+};
 
 /// A point `millis` after a minute before [`BASE`].
 pub fn at(millis: u64) -> Timestamp {

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::document::Document;
 use lockstep::contract::{AcquireRequest, CatchUp, InvalidRequest, OnPaused, Overlap, Stale};
-use lockstep::domain::Seconds;
+use lockstep::domain::{Retention, Seconds};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -204,7 +204,7 @@ impl Options {
             request.insert("maxQueue".into(), json!(most));
         }
         // No rule of a request depends on the retention.
-        let checked = AcquireRequest::read(request.into(), Seconds::of(1));
+        let checked = AcquireRequest::read(request.into(), Retention::both(Seconds::of(1)));
         checked.map_err(|wrong| Error::Option(of_flag(&wrong)))?;
         let waits = [
             ("--wait-seconds", self.wait_seconds, (1, WAIT_MAX)),

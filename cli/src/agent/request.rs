@@ -176,8 +176,10 @@ fn length(seconds: Option<i64>) -> Option<Duration> {
 mod tests {
     use super::*;
     use lockstep::contract::{HeartbeatRequest, parse};
-    use lockstep::domain::Seconds;
+    use lockstep::domain::{Retention, Seconds};
     use serde_json::{Value, json};
+
+    const KEPT: Retention = Retention::both(Seconds::of(1));
 
     fn begin(more: &Value) -> Result<BeginRequest, InvalidRequest> {
         let mut request = json!({ "name": "export", "lock": "exports" });
@@ -221,7 +223,7 @@ mod tests {
         let fields = (acquire.lease_seconds, acquire.overlap);
         assert_eq!(fields, (Some(58), Overlap::Skip));
         let json = serde_json::to_value(acquire).unwrap();
-        assert!(AcquireRequest::read(json, Seconds::of(1)).is_ok());
+        assert!(AcquireRequest::read(json, KEPT).is_ok());
     }
 
     #[test]
@@ -234,7 +236,7 @@ mod tests {
                 progress: Some(progress.to_owned()),
             };
             let request = json!({ "grant": grant, "progress": progress });
-            let table = HeartbeatRequest::read(request, Seconds::of(1));
+            let table = HeartbeatRequest::read(request, KEPT);
 
             assert_eq!(own.check().is_ok(), table.is_ok(), "{progress}");
         }

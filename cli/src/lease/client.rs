@@ -42,7 +42,7 @@ impl LockClient {
             events: DedupEvents::new(bus.clone()),
             metrics,
             table: config.table.clone(),
-            retention: config.run_retention,
+            retention: config.retention,
         };
         Self {
             deps: deps(Metrics::new(StderrSink::open(), config.metrics_per_lock)),

@@ -57,12 +57,19 @@ export interface LockstepProps {
   readonly eventBus?: events.IEventBus;
 
   /**
-   * How long finished runs and their run keys are kept, 1 to 365 whole days. A trigger that fires again within it is
-   * a duplicate.
+   * How long the history keeps finished runs and operators' acts, 1 to 365 whole days.
    *
    * @default Duration.days(14)
    */
   readonly runRetention?: Duration;
+
+  /**
+   * How long a success keeps its run key taken, 1 to 365 whole days. A trigger that fires again within it is a
+   * duplicate.
+   *
+   * @default - runRetention
+   */
+  readonly runKeyRetention?: Duration;
 
   /**
    * How long CloudWatch keeps the logs of the functions and of the state machines.
@@ -163,11 +170,13 @@ export function checkProps(scope: IConstruct, props: LockstepProps): void {
     const list = props[prop as keyof LockstepProps] as string[] | undefined;
     checkArns(scope, prop, list ?? [], form, longest, rule);
   }
-  const retention = props.runRetention;
-  if (retention && !Token.isUnresolved(retention)) {
-    const days = retention.toDays({ integral: false });
-    if (!Number.isInteger(days) || days < 1 || days > 365) {
-      throw badProp(scope, 'runRetention', retention, 'be whole days from 1 to 365');
+  for (const prop of ['runRetention', 'runKeyRetention'] as const) {
+    const retention = props[prop];
+    if (retention && !Token.isUnresolved(retention)) {
+      const days = retention.toDays({ integral: false });
+      if (!Number.isInteger(days) || days < 1 || days > 365) {
+        throw badProp(scope, prop, retention, 'be whole days from 1 to 365');
+      }
     }
   }
 }

@@ -223,6 +223,7 @@ export class Lockstep extends Construct {
     return {
       LOCKSTEP_TABLE: this.table.tableName,
       LOCKSTEP_RUN_RETENTION_DAYS: String((this.props.runRetention ?? Duration.days(14)).toDays()),
+      LOCKSTEP_RUN_KEY_RETENTION_DAYS: String(this.props.runKeyRetention?.toDays() ?? 0),
       LOCKSTEP_METRICS_PER_LOCK: String(this.metricsPerLock),
       LOCKSTEP_EVENT_BUS: this.eventBus.eventBusName,
     };

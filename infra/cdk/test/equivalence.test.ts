@@ -31,6 +31,7 @@ const PARAMETERS: { [name: string]: [string, (stack: Stack) => Partial<LockstepP
   MetricsPerLock: ['true', () => ({ metricsPerLock: true })],
   EventBusName: ['batches', (stack) => ({ eventBus: events.EventBus.fromEventBusName(stack, 'Bus', 'batches') })],
   RunRetentionDays: ['365', () => ({ runRetention: Duration.days(365) })],
+  RunKeyRetentionDays: ['2', () => ({ runKeyRetention: Duration.days(2) })],
   LogRetentionDays: ['90', () => ({ logRetention: logs.RetentionDays.THREE_MONTHS })],
   EventRetentionDays: ['7', () => ({ eventRetention: logs.RetentionDays.ONE_WEEK })],
   Alarms: ['false', () => ({ alarms: false })],

@@ -14,6 +14,7 @@ const LOCKSTEP: [Partial<LockstepProps>, string][] = [
   [{ functionsPath: '/nowhere' }, 'prop functionsPath is "/nowhere", but must have acquire-lock/bootstrap.zip or acquire-lock/bootstrap, from cargo lambda build'],
   [{ runRetention: Duration.hours(36) }, 'prop runRetention is 1 day 12 hours, but must be whole days from 1 to 365'],
   [{ runRetention: Duration.days(366) }, 'prop runRetention is 366 days, but must be whole days from 1 to 365'],
+  [{ runKeyRetention: Duration.days(366) }, 'prop runKeyRetention is 366 days, but must be whole days from 1 to 365'],
   [{ clusterArns: ['batches'] }, 'prop clusterArns is "batches", but must be the ARN of an ECS cluster'],
   [{ taskDefinitionArns: ['arn:aws:ecs:eu-west-1:111122223333:task-definition/report'] },
     'prop taskDefinitionArns is "arn:aws:ecs:eu-west-1:111122223333:task-definition/report", but must be the ARN of a task definition that ends with a revision or with *'],

@@ -5,8 +5,8 @@ use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, seconds, 
 use super::policy::{CatchUp, OnPaused, Overlap, Stale};
 use super::work::WorkPlace;
 use crate::domain::{
-    Acquire, Command, ExecutionArn, HolderId, LockKey, Permits, QUEUE_MAX, Renew, RunKey, Seconds,
-    TaskToken, Terms, Timestamp, WhenFull, WhenPaused,
+    Acquire, Command, ExecutionArn, HolderId, LockKey, Permits, QUEUE_MAX, Renew, Retention,
+    RunKey, Seconds, TaskToken, Terms, Timestamp, WhenFull, WhenPaused,
 };
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -170,7 +170,7 @@ impl AcquireRequest {
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check(self, retention: Seconds) -> Result<CheckedAcquire, InvalidRequest> {
+    pub fn check(self, retention: Retention) -> Result<CheckedAcquire, InvalidRequest> {
         let most = self.max_queue()?;
         let when_paused = self.when_paused(most)?;
         self.check_waiting()?;
@@ -206,7 +206,7 @@ impl AcquireRequest {
         })
     }
 
-    fn terms(&self, retention: Seconds) -> Result<Terms, InvalidRequest> {
+    fn terms(&self, retention: Retention) -> Result<Terms, InvalidRequest> {
         let permits = self.permits.unwrap_or(1);
         let year = |field, value: Option<i64>| {
             value
@@ -375,7 +375,7 @@ impl AcquireRequest {
     /// [`InvalidRequest`].
     pub fn read(
         json: serde_json::Value,
-        retention: Seconds,
+        retention: Retention,
     ) -> Result<CheckedAcquire, InvalidRequest> {
         parse::parse::<Self>(json)?.check(retention)
     }

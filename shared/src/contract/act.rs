@@ -13,7 +13,7 @@ pub use list::{CheckedList, ListRequest, ShowRequest};
 pub use scope::{CheckedMode, ModeRequest, Scope};
 
 use super::parse::{InvalidRequest, parse, quoted, text};
-use crate::domain::{AuditNote, HolderId, Invalid, LockKey, Seconds, Timestamp};
+use crate::domain::{AuditNote, HolderId, Invalid, LockKey, Retention, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl ActRequest {
     pub fn read(
         json: Value,
         surface: Surface,
-        retention: Seconds,
+        retention: Retention,
         now: Timestamp,
     ) -> Result<CheckedAct, InvalidRequest> {
         let mut fields: Map<String, Value> = parse(json)?;
@@ -167,7 +167,7 @@ fn unknown(act: &Value, surface: Surface) -> InvalidRequest {
 }
 
 /// Checks who acts, and why.
-fn audit(actor: &str, note: &str, retention: Seconds) -> Result<AuditNote, InvalidRequest> {
+fn audit(actor: &str, note: &str, retention: Retention) -> Result<AuditNote, InvalidRequest> {
     Ok(AuditNote {
         actor: text("actor", actor, HolderId::new)?,
         note: text("note", note, note_text)?,

@@ -3,7 +3,7 @@
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse, quoted, redrives};
 use super::protect::{Protection, ServiceTask};
-use crate::domain::{Command, LockKey, Renew, Seconds, TaskArn, TaskToken};
+use crate::domain::{Command, LockKey, Renew, Retention, TaskArn, TaskToken};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ impl HeartbeatRequest {
     /// As [`Self::check`], and for a missing or wrongly typed field.
     pub fn read(
         json: serde_json::Value,
-        retention: Seconds,
+        retention: Retention,
     ) -> Result<CheckedHeartbeat, InvalidRequest> {
         parse::<Self>(json)?.check(retention)
     }
@@ -85,7 +85,7 @@ impl HeartbeatRequest {
     ///
     /// # Errors
     /// The first field that breaks its rule. The error never contains a task token.
-    pub fn check(self, retention: Seconds) -> Result<CheckedHeartbeat, InvalidRequest> {
+    pub fn check(self, retention: Retention) -> Result<CheckedHeartbeat, InvalidRequest> {
         let grant = self.grant.check()?;
         let hidden = |_| InvalidRequest::new("taskToken", "(hidden)", TaskToken::RULE);
         if let Some(progress) = &self.progress {

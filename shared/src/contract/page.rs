@@ -7,7 +7,7 @@
 use super::act::{ActRequest, CheckedAct, CheckedList, ListRequest, Scope, Surface};
 use super::parse::{InvalidRequest, parse, quoted, text};
 use super::view::LockState;
-use crate::domain::{LockKey, Seconds, Timestamp};
+use crate::domain::{LockKey, Retention, Timestamp};
 use serde_json::{Map, Value};
 
 /// The colours of the console that shows the page.
@@ -113,7 +113,7 @@ impl PageRequest {
     pub fn check(
         &self,
         surface: Surface,
-        retention: Seconds,
+        retention: Retention,
         now: Timestamp,
     ) -> Result<CheckedPage, InvalidRequest> {
         if self.is_act() {
@@ -205,7 +205,7 @@ impl PageRequest {
     fn act(
         &self,
         surface: Surface,
-        retention: Seconds,
+        retention: Retention,
         now: Timestamp,
     ) -> Result<CheckedPage, InvalidRequest> {
         let mut act = self.fields.clone();

@@ -4,7 +4,7 @@ use super::grant::Grant;
 use super::parse::{InvalidRequest, parse};
 use super::protect::{Protection, ServiceTask};
 use crate::domain::{
-    Command, FencingToken, HolderId, LockKey, MarkEnding, Release, RunOutcome, Seconds, TaskArn,
+    Command, FencingToken, HolderId, LockKey, MarkEnding, Release, Retention, RunOutcome, TaskArn,
 };
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -99,7 +99,7 @@ impl ReleaseRequest {
     /// As [`Self::check`], and for a missing or wrongly typed field.
     pub fn read(
         json: serde_json::Value,
-        retention: Seconds,
+        retention: Retention,
     ) -> Result<CheckedRelease, InvalidRequest> {
         parse::<Self>(json)?.check(retention)
     }
@@ -108,7 +108,7 @@ impl ReleaseRequest {
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check(self, retention: Seconds) -> Result<CheckedRelease, InvalidRequest> {
+    pub fn check(self, retention: Retention) -> Result<CheckedRelease, InvalidRequest> {
         let grant = self.grant.check()?;
         let protect = self.protect.as_ref().map(ServiceTask::check);
         let (holder, token) = (grant.holder, grant.token);

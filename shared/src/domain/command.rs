@@ -7,7 +7,7 @@ pub use operator::{AuditNote, DropUnread, Evict, Forget, StopEvicted};
 use super::holder::{HolderId, TaskToken};
 use super::lease::LeaseVersion;
 use super::record::LockRecord;
-use super::run::{RunId, RunKey, RunOutcome};
+use super::run::{Retention, RunId, RunKey, RunOutcome};
 use super::terms::{Terms, Waiter};
 use super::ticket::WaiterId;
 use super::time::{Seconds, Timestamp};
@@ -122,7 +122,7 @@ pub struct Renew {
     /// Number of redrives of the holder's execution, if the caller reports it.
     pub redrives: Option<u32>,
     /// How long the history keeps the run if this heartbeat ends it.
-    pub retention: Seconds,
+    pub retention: Retention,
 }
 
 /// Releases a permit.
@@ -139,7 +139,7 @@ pub struct Release {
     /// The expectation that the grant came with, as its receipt has it. A wrong one costs a read.
     pub expect_every: Option<Seconds>,
     /// How long the history keeps the run.
-    pub retention: Seconds,
+    pub retention: Retention,
 }
 
 /// What shows that a permit may be freed.
@@ -171,7 +171,7 @@ pub struct Recover {
     /// The evidence in words.
     pub evidence: String,
     /// How long the history keeps the run.
-    pub retention: Seconds,
+    pub retention: Retention,
 }
 
 /// Marks a holder as a suspect: silent while its execution runs.
@@ -231,7 +231,7 @@ pub struct Settle {
     /// The evidence in words.
     pub evidence: String,
     /// How long the history keeps the run.
-    pub retention: Seconds,
+    pub retention: Retention,
 }
 
 /// Freezes the lock because of a stale holder.
@@ -244,7 +244,7 @@ pub struct Freeze {
     /// Why, for the operator that resumes the lock.
     pub note: String,
     /// How long the history keeps the entry.
-    pub retention: Seconds,
+    pub retention: Retention,
 }
 
 /// Notes the task that a run ended with.

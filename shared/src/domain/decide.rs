@@ -19,7 +19,7 @@ use super::expectation::Expectation;
 use super::guard::RunGuard;
 use super::record::LockRecord;
 use super::refusal::Refusal;
-use super::run::{Run, RunEnd, RunId, RunOutcome, RunWrite};
+use super::run::{Retention, Run, RunEnd, RunId, RunOutcome, RunWrite};
 use super::terms::Terms;
 use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
@@ -122,12 +122,13 @@ pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> 
 
 /// The entries of a run that ends: its own, and the marker of its run key. A run that `runs_on`
 /// without its permit keeps the key.
-pub(crate) fn end_run(run: &Run, runs_on: bool) -> Vec<(RunGuard, RunWrite)> {
+pub(crate) fn end_run(run: &Run, runs_on: bool, retention: Retention) -> Vec<(RunGuard, RunWrite)> {
+    let end = run.end.as_ref().filter(|_| !runs_on);
     let marker = run.run_key.clone().map(|key| RunWrite {
         id: RunId::Key(key),
         run: Run {
             task: None,
-            end: run.end.clone().filter(|_| !runs_on),
+            end: end.map(|end| end.of_marker(retention)),
             lease: run.lease.clone().filter(|_| runs_on),
             ..run.clone()
         },
@@ -142,17 +143,17 @@ pub(crate) fn end_run(run: &Run, runs_on: bool) -> Vec<(RunGuard, RunWrite)> {
         .collect()
 }
 
-/// The end of a run, or an entry in the history, at `now`.
+/// The end of a run, or an act, at `now`, as the history keeps it.
 pub(crate) fn ended(
     outcome: RunOutcome,
     evidence: Option<String>,
-    retention: Seconds,
+    retention: Retention,
     now: Timestamp,
 ) -> RunEnd {
     RunEnd {
         outcome,
         at: now,
-        retain_until: now.plus(retention),
+        retain_until: now.plus(retention.history),
         evidence,
     }
 }

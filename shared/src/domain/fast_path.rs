@@ -275,7 +275,7 @@ fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
             .collect(),
         ),
         update: Update::Assign(assigns),
-        runs: end_run(&run, false),
+        runs: end_run(&run, false, release.retention),
         waiter: None,
         read_back: false,
     };

@@ -106,6 +106,26 @@ impl RunOutcome {
     }
 }
 
+/// How long what has ended is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Retention {
+    /// How long the history keeps a run or an act after its end (`RunRetentionDays`).
+    pub history: Seconds,
+    /// How long a success keeps its run key taken (`RunKeyRetentionDays`).
+    pub run_keys: Seconds,
+}
+
+impl Retention {
+    /// The same length for both.
+    #[must_use]
+    pub const fn both(length: Seconds) -> Self {
+        Self {
+            history: length,
+            run_keys: length,
+        }
+    }
+}
+
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunEnd {
@@ -139,6 +159,17 @@ pub struct Run {
     pub lease: Option<Box<Lease>>,
 }
 
+impl RunEnd {
+    /// The same end on the marker of a run key, which is kept for as long as `retention` says.
+    #[must_use]
+    pub fn of_marker(&self, retention: Retention) -> Self {
+        Self {
+            retain_until: self.at.plus(retention.run_keys),
+            ..self.clone()
+        }
+    }
+}
+
 impl Run {
     /// A run that has just begun.
     #[must_use]
@@ -168,11 +199,11 @@ impl Run {
     }
 
     /// Whether this marker keeps its run key taken for a run that lost its permit and continues
-    /// without it: until its end is known, and at most for `retention` after its lease.
+    /// without it: until its end is known, and at most for the retention of run keys after its lease.
     #[must_use]
-    pub fn runs_on(&self, retention: Seconds, now: Timestamp) -> bool {
+    pub fn runs_on(&self, retention: Retention, now: Timestamp) -> bool {
         let lease = self.lease.as_ref().filter(|_| self.end.is_none());
-        lease.is_some_and(|lease| now < lease.expires_at.plus(retention))
+        lease.is_some_and(|lease| now < lease.expires_at.plus(retention.run_keys))
     }
 
     /// Whether this run ended with the outcome of a release: succeeded or failed.

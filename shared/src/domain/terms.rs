@@ -3,7 +3,7 @@
 use super::holder::{HolderId, TaskToken};
 use super::lease::{Call, Lease};
 use super::permits::Permits;
-use super::run::RunKey;
+use super::run::{Retention, RunKey};
 use super::stale::StalePolicy;
 use super::ticket::WaiterId;
 use super::time::{Seconds, Timestamp};
@@ -38,7 +38,7 @@ pub struct Terms {
     /// Where the run's ECS tasks are found.
     pub work: Option<Work>,
     /// How long the history keeps an ended run.
-    pub retention: Seconds,
+    pub retention: Retention,
     /// The execution that started the caller's execution, if it is known.
     pub parent: Option<HolderId>,
     /// Number of redrives of the caller's execution that the caller reports.

@@ -18,7 +18,7 @@ pub use exchange::{Alert, CheckAnswer, CheckStep, Inspection, Request};
 use super::{Action, Evidence, ExecutionObservation, Hint, Ownership, WorkObservation, judge};
 use crate::domain::{
     Command, Ending, EndingCause, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
-    RunOutcome, Seconds, TaskArn, Timestamp, WaiterId, Work, child_arn, task_group,
+    Retention, RunOutcome, TaskArn, Timestamp, WaiterId, Work, child_arn, task_group,
 };
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub struct Check {
     holder: HolderId,
     lease: Lease,
     hint: Option<Hint>,
-    retention: Seconds,
+    retention: Retention,
     evidence: Evidence,
     phase: Phase,
     /// The requests that are left in this phase.
@@ -75,7 +75,7 @@ impl Check {
         holder: HolderId,
         lease: Lease,
         hint: Option<Hint>,
-        retention: Seconds,
+        retention: Retention,
     ) -> Self {
         let mut check = Self {
             lock,

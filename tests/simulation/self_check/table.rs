@@ -87,7 +87,6 @@ fn terms(holder: &HolderId) -> Terms {
         lease: Seconds::of(30),
         heartbeat: Seconds::of(10),
         run_key: Some(testing::run_key("tick")),
-        retention: Seconds::of(3600),
         ..testing::terms(holder.clone())
     }
 }

@@ -3,13 +3,13 @@
 use super::Stack;
 use lockstep::aws::Aws;
 use lockstep::config::Config;
-use lockstep::domain::{AuditNote, Command, Evict, HolderId, LockKey, Outcome, Seconds};
+use lockstep::domain::{AuditNote, Command, Evict, HolderId, LockKey, Outcome, Retention, Seconds};
 use lockstep::service::Deps;
 
 /// The use cases on the deployed stack.
 pub type Operator = Deps<Aws>;
 
-const DAY: Seconds = Seconds::of(86_400);
+const DAY: Retention = Retention::both(Seconds::of(86_400));
 
 impl Stack {
     /// An operator who may do everything.
@@ -17,7 +17,7 @@ impl Stack {
         let sdk = crate::sdk_config(&self.endpoint).await;
         let config = Config {
             table: self.output("LockTableName").to_owned(),
-            run_retention: DAY,
+            retention: DAY,
             metrics_per_lock: false,
             event_bus: "default".into(),
             read_only: false,

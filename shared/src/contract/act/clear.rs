@@ -2,7 +2,7 @@
 
 use super::{InvalidRequest, audit};
 use crate::contract::parse::text;
-use crate::domain::{AuditNote, Forget, LockKey, RunKey, Seconds};
+use crate::domain::{AuditNote, Forget, LockKey, Retention, RunKey};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl ClearRestRequest {
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check(self, retention: Seconds) -> Result<CheckedClearRest, InvalidRequest> {
+    pub fn check(self, retention: Retention) -> Result<CheckedClearRest, InvalidRequest> {
         Ok(CheckedClearRest {
             lock: text("lock", &self.lock, LockKey::new)?,
             audit: audit(&self.actor, &self.note, retention)?,
@@ -78,7 +78,7 @@ impl ForgetRequest {
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check(self, retention: Seconds) -> Result<CheckedForget, InvalidRequest> {
+    pub fn check(self, retention: Retention) -> Result<CheckedForget, InvalidRequest> {
         Ok(CheckedForget {
             lock: text("lock", &self.lock, LockKey::new)?,
             forget: Forget {

@@ -2,7 +2,7 @@
 
 use super::{InvalidRequest, audit};
 use crate::contract::parse::{quoted, text};
-use crate::domain::{AuditNote, HolderId, LockKey, Seconds, WaiterId};
+use crate::domain::{AuditNote, HolderId, LockKey, Retention, WaiterId};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,7 @@ impl EvictRequest {
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check(self, retention: Seconds) -> Result<CheckedEvict, InvalidRequest> {
+    pub fn check(self, retention: Retention) -> Result<CheckedEvict, InvalidRequest> {
         Ok(CheckedEvict {
             lock: text("lock", &self.lock, LockKey::new)?,
             holder: text("holder", &self.holder, HolderId::new)?,
@@ -97,7 +97,7 @@ impl DropWaiterRequest {
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check(self, retention: Seconds) -> Result<CheckedDropWaiter, InvalidRequest> {
+    pub fn check(self, retention: Retention) -> Result<CheckedDropWaiter, InvalidRequest> {
         let waiter = match (&self.holder, &self.id) {
             (Some(holder), None) => WaiterId::of(&text("holder", holder, HolderId::new)?),
             (None, Some(id)) => text("id", id, WaiterId::new)?,

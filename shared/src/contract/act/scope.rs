@@ -2,7 +2,7 @@
 
 use super::{InvalidRequest, audit, next_lock, prefix};
 use crate::contract::parse::{parse_time, quoted, text};
-use crate::domain::{AuditNote, LockKey, Seconds, Timestamp};
+use crate::domain::{AuditNote, LockKey, Retention, Seconds, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl ModeRequest {
     /// The first field that breaks its rule.
     pub fn check_pause(
         self,
-        retention: Seconds,
+        retention: Retention,
         now: Timestamp,
     ) -> Result<CheckedMode, InvalidRequest> {
         let until = self.until.as_ref().map(|until| pause_end(until, now));
@@ -87,7 +87,7 @@ impl ModeRequest {
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check_resume(self, retention: Seconds) -> Result<CheckedMode, InvalidRequest> {
+    pub fn check_resume(self, retention: Retention) -> Result<CheckedMode, InvalidRequest> {
         let rule = "left out, except in a pause";
         if let Some(drain) = self.drain {
             return Err(InvalidRequest::new("drain", drain, rule));

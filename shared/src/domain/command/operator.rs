@@ -1,6 +1,6 @@
 //! What operators command, and the note that goes with it.
 
-use crate::domain::{FencingToken, HolderId, LeaseVersion, RunKey, Seconds, WaiterId};
+use crate::domain::{FencingToken, HolderId, LeaseVersion, Retention, RunKey, WaiterId};
 
 /// The actor and the reason of a change of a lock from outside of a run: by an operator or by recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -10,7 +10,7 @@ pub struct AuditNote {
     /// Why.
     pub note: String,
     /// How long the history keeps the entry.
-    pub retention: Seconds,
+    pub retention: Retention,
 }
 
 /// Takes a permit or a place in the queue away.

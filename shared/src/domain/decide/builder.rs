@@ -3,7 +3,7 @@
 use super::{end_run, start_run};
 use crate::domain::{
     Clause, Dismissal, Effect, Expectation, FencingToken, Guard, HolderId, Lease, LockRecord, Mode,
-    Outcome, Permits, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot,
+    Outcome, Permits, Retention, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot,
     StalePolicy, Terms, Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
 };
 
@@ -32,7 +32,13 @@ impl<'a> TransitionBuilder<'a> {
     }
 
     /// Ends the lease of `holder`, and writes `end` into the history.
-    pub(super) fn close(&mut self, holder: &HolderId, lease: &Lease, end: RunEnd) {
+    pub(super) fn close(
+        &mut self,
+        holder: &HolderId,
+        lease: &Lease,
+        end: RunEnd,
+        retention: Retention,
+    ) {
         self.next.holders.remove(holder);
         self.narrow
             .push(Clause::LeaseSame(holder.clone(), Box::new(lease.clone())));
@@ -46,7 +52,7 @@ impl<'a> TransitionBuilder<'a> {
             end: Some(end),
             ..Run::started(holder.clone(), lease.token, lease.run_key.clone())
         };
-        self.runs.extend(end_run(&run, runs_on));
+        self.runs.extend(end_run(&run, runs_on, retention));
         self.next.due_if_idle();
     }
 
@@ -75,7 +81,7 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
-    fn mark(&mut self, seen: &Snapshot, marker: RunWrite, retention: Seconds, now: Timestamp) {
+    fn mark(&mut self, seen: &Snapshot, marker: RunWrite, retention: Retention, now: Timestamp) {
         let ending = self
             .runs
             .iter_mut()

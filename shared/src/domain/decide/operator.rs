@@ -144,7 +144,7 @@ pub(super) fn forget(
         now,
     );
     let freed = Run {
-        end: Some(ended),
+        end: Some(ended.of_marker(audit.retention)),
         ..run.clone()
     };
     let mut transition = Transition::to(record.clone(), Outcome::Done);
@@ -169,7 +169,7 @@ pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transitio
             audit.retention,
             now,
         );
-        builder.close(&evict.holder, lease, end);
+        builder.close(&evict.holder, lease, end, audit.retention);
         builder.let_in(seen, now);
         let outcome = Some(RunOutcome::Evicted);
         return builder.finish(Outcome::Freed { outcome }, now);

@@ -41,7 +41,7 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     };
     let mut builder = TransitionBuilder::of(record);
     let end = ended(outcome, Some(evidence), recover.retention, now);
-    builder.close(&recover.holder, lease, end);
+    builder.close(&recover.holder, lease, end, recover.retention);
     if recover.basis == RecoveryBasis::Expired {
         let beat = lease.beat.clone().map(Effect::EndHeartbeat);
         builder.effects.extend(beat);

@@ -36,7 +36,7 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     };
     let mut builder = TransitionBuilder::of(record);
     let end = ended(release.outcome, None, release.retention, now);
-    builder.close(&release.holder, lease, end);
+    builder.close(&release.holder, lease, end, release.retention);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
     builder.effects.extend(beat);
     builder.let_in(seen, now);
@@ -122,7 +122,11 @@ fn late_marker(
         true => RunGuard::OpenFor(release.token),
         false => RunGuard::EndedUnder(release.token),
     };
-    let run = Run { task: None, ..run };
+    let run = Run {
+        task: None,
+        end: run.end.map(|end| end.of_marker(release.retention)),
+        ..run
+    };
     Some((guard, RunWrite { id, run }))
 }
 

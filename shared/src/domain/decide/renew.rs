@@ -84,7 +84,7 @@ fn yielded(
     let mut builder = TransitionBuilder::of(record);
     // The record contains the lease before this heartbeat.
     let before = record.holders.get(&renew.holder).unwrap_or(lease);
-    builder.close(&renew.holder, before, end);
+    builder.close(&renew.holder, before, end, renew.retention);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
     builder.effects.extend(beat);
     builder.let_in(seen, now);

@@ -28,11 +28,14 @@ pub(super) fn decide(seen: &Snapshot, settle: &Settle, now: Timestamp) -> Transi
     };
     let marker = RunWrite {
         id: RunId::Key(settle.run_key.clone()),
-        run: run.clone(),
+        run: Run {
+            end: run.end.as_ref().map(|end| end.of_marker(settle.retention)),
+            ..run.clone()
+        },
     };
     let mut runs = vec![(RunGuard::RunningUnder(settle.token), marker)];
     // The run's entry in the history may be past its retention.
-    if settle.succeeded && now < lease.expires_at.plus(settle.retention) {
+    if settle.succeeded && now < lease.expires_at.plus(settle.retention.history) {
         let id = RunId::Token(settle.token);
         runs.push((RunGuard::EndedUnder(settle.token), RunWrite { id, run }));
     }

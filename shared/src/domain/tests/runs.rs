@@ -3,8 +3,8 @@
 use super::{at, holder, terms};
 use crate::domain::decide::end_run;
 use crate::domain::{
-    Ending, EndingCause, FencingToken, Lease, Permits, Refusal, Run, RunEnd, RunGuard, RunId,
-    RunKey, RunOutcome, TaskEnd,
+    Ending, EndingCause, FencingToken, Lease, Permits, Refusal, Retention, Run, RunEnd, RunGuard,
+    RunId, RunKey, RunOutcome, Seconds, TaskEnd,
 };
 
 const TOKEN: FencingToken = FencingToken::from_number(7);
@@ -91,7 +91,11 @@ fn the_marker_of_a_run_that_ends_has_the_end_or_the_lease_and_never_the_task() {
         ..run(TOKEN, Some(RunOutcome::Lost))
     };
     for runs_on in [false, true] {
-        let writes = end_run(&ended, runs_on);
+        let retention = Retention {
+            history: Seconds::of(1),
+            run_keys: Seconds::of(50),
+        };
+        let writes = end_run(&ended, runs_on, retention);
 
         let (guards, writes): (Vec<_>, Vec<_>) = writes.into_iter().unzip();
         assert_eq!(guards, [RunGuard::OpenFor(TOKEN); 2]);
@@ -104,7 +108,12 @@ fn the_marker_of_a_run_that_ends_has_the_end_or_the_lease_and_never_the_task() {
             ended.run_key.clone().map(RunId::Key).as_ref()
         );
         assert_eq!(marker.run.task, None);
-        assert_eq!(marker.run.end.is_none(), runs_on);
+        let kept = marker.run.end.as_ref().map(|end| end.retain_until);
+        let at = ended
+            .end
+            .as_ref()
+            .map(|end| end.at.plus(retention.run_keys));
+        assert_eq!(kept, at.filter(|_| !runs_on));
         assert_eq!(marker.run.lease.is_some(), runs_on);
     }
 }
@@ -152,7 +161,10 @@ fn a_run_keeps_its_key_without_a_permit_until_its_end_is_known_or_forgotten() {
         end: run(TOKEN, Some(RunOutcome::Failed)).end,
         ..open.clone()
     };
-    let retention = crate::domain::Seconds::of(50);
+    let retention = Retention {
+        history: Seconds::of(1),
+        run_keys: Seconds::of(50),
+    };
     for (run, now, runs_on) in [
         (&open, 209, true),
         (&open, 210, false),

@@ -6,13 +6,13 @@ mod workflow;
 use super::{RUNNING, after, ended, ending, holder, lease, task, terms, work};
 use crate::domain::{
     Command, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
-    HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Seconds, Task, Timestamp, Waiter,
-    Work,
+    HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Task, Timestamp, Waiter, Work,
 };
 use crate::recovery::{
     Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership,
     Request, TaskObservation, WorkObservation,
 };
+use crate::testing;
 
 /// What the world answers to a check.
 struct World {
@@ -100,7 +100,7 @@ impl World {
         now: Timestamp,
     ) -> (Asked, Inspection) {
         let lock = LockKey::new("lock").unwrap();
-        let mut check = Check::new(lock, holder, lease, hint, Seconds::of(86_400));
+        let mut check = Check::new(lock, holder, lease, hint, testing::RETENTION);
         let mut asked = Vec::new();
         let mut step = check.begin(now);
         for _ in 0..50 {

@@ -47,7 +47,7 @@ pub(super) async fn forget<P: Ports>(
     let key = key.as_str();
     if deps.carry_out(&lock, &Command::Forget(forget)).await? == Outcome::Unchanged {
         let rule = format!(
-            "the run key of a run of lock {lock} that has succeeded within RunRetentionDays"
+            "the run key of a run of lock {lock} that has succeeded within RunKeyRetentionDays"
         );
         return Err(InvalidRequest::new("runKey", format!("\"{key}\""), rule).into());
     }

@@ -2,8 +2,8 @@
 
 use crate::domain::{
     Call, Change, Clause, Ending, EndingCause, FencingToken, Guard, Lease, LockRecord, Permits,
-    Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, StateMachineArn, TaskEnd,
-    TaskSet, Terms, Ticket, Timestamp, Update, Waiter, WaiterId, Work,
+    Retention, Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, StateMachineArn,
+    TaskEnd, TaskSet, Terms, Ticket, Timestamp, Update, Waiter, WaiterId, Work,
 };
 use crate::store::{Commit, Found};
 use crate::testing;
@@ -55,6 +55,7 @@ pub(super) fn permits(count: i64) -> Permits {
 pub(crate) fn terms(name: &str) -> Terms {
     Terms {
         permits: permits(2),
+        retention: Retention::both(Seconds::of(86_400)),
         ..testing::terms(holder(name))
     }
 }

@@ -7,6 +7,7 @@ use super::samples::{
 };
 use crate::domain::{Assign, Change, Clause, Terms, Update, Waiter, WaiterDrop, Work};
 use crate::store::{Commit, Found, LockStore};
+use crate::testing::RETENTION;
 
 pub(super) async fn a_waiter_comes_back_with_every_attribute<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("waiter");
@@ -36,7 +37,15 @@ pub(super) async fn a_waiter_comes_back_with_every_attribute<S: LockStore>(bench
         ..waiter("e", 1000)
     };
 
-    for wanted in [full, bare, of_workflow, of_states] {
+    let of_two_retentions = Waiter {
+        terms: Terms {
+            retention: RETENTION,
+            ..full_terms("f")
+        },
+        ..waiter("f", 1000)
+    };
+
+    for wanted in [full, bare, of_workflow, of_states, of_two_retentions] {
         let before = bench.load_waiter(&lock, &wanted.id()).await;
         bench.register(&lock, &wanted).await;
 

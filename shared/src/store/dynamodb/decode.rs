@@ -4,14 +4,15 @@
 //! version may add some under the same schema number.
 
 use super::item::{
-    Attributes, ENDINGS, EXPECT_EVERY, EXPECT_FROM, FROZEN, LAST_FAILURE, LAST_SUCCESS, MISSED_AT,
-    OPEN, PAUSED, PAUSED_UNTIL, RECORD, SCHEMA, STALE, STATES, run_name, waiter_name,
+    Attributes, ENDINGS, EXPECT_EVERY, EXPECT_FROM, FROZEN, KEY_RETENTION, LAST_FAILURE,
+    LAST_SUCCESS, MISSED_AT, OPEN, PAUSED, PAUSED_UNTIL, RECORD, SCHEMA, STALE, STATES, run_name,
+    waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
     Call, Ending, Expectation, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode,
-    Permits, Run, RunEnd, RunId, RunKey, RunOutcome, StalePolicy, StateMachineArn, TaskEnd,
-    TaskSet, TaskToken, Terms, Ticket, Waiter, WaiterId, Work,
+    Permits, Retention, Run, RunEnd, RunId, RunKey, RunOutcome, StalePolicy, StateMachineArn,
+    TaskEnd, TaskSet, TaskToken, Terms, Ticket, Waiter, WaiterId, Work,
 };
 use crate::store::StoreError;
 
@@ -85,6 +86,8 @@ pub(super) fn waiter(
     let name = format!("{lock}/{}", waiter_name(id));
     let reader = Reader::new(&name, item);
     check_schema(&reader)?;
+    let history = reader.length("retentionMs")?;
+    let run_keys = reader.length_if_any(KEY_RETENTION)?;
     let terms = Terms {
         holder: holder(&reader, "holder")?,
         permits: permits(&reader)?,
@@ -97,7 +100,10 @@ pub(super) fn waiter(
         expect_every: reader.length_if_any(EXPECT_EVERY)?,
         run_key: key(&reader)?,
         work: work(&reader)?,
-        retention: reader.length("retentionMs")?,
+        retention: Retention {
+            history,
+            run_keys: run_keys.unwrap_or(history),
+        },
         parent: holder_if_any(&reader, "parent")?,
         redrives: redrives(&reader)?,
     };

@@ -1,8 +1,8 @@
 //! Records, runs and waiters as items: names, keys, values.
 
 use crate::domain::{
-    EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Run, RunId, Seconds, StalePolicy,
-    Timestamp, Waiter, WaiterId, Work,
+    EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Retention, Run, RunId, Seconds,
+    StalePolicy, Timestamp, Waiter, WaiterId, Work,
 };
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -27,6 +27,8 @@ pub(super) const LAST_SUCCESS: &str = "lastSuccessAt";
 pub(super) const LAST_FAILURE: &str = "lastFailureAt";
 /// How often a run is expected to succeed, in milliseconds; of a record, a lease and a waiter.
 pub(super) const EXPECT_EVERY: &str = "expectMs";
+/// Of a waiter, whose run keys are kept for another time than its runs.
+pub(super) const KEY_RETENTION: &str = "keyRetentionMs";
 /// When that time began, and when a success was found missing, in milliseconds.
 pub(super) const EXPECT_FROM: &str = "expectFrom";
 pub(super) const MISSED_AT: &str = "missedAt";
@@ -198,11 +200,14 @@ pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
         ("permits", number(terms.permits.get().into())),
         ("leaseMs", length(terms.lease)),
         ("beatMs", length(terms.heartbeat)),
-        ("retentionMs", length(terms.retention)),
+        ("retentionMs", length(terms.retention.history)),
         ("since", number(waiter.since.millis())),
         ("ttl", number(waiter.since.millis() / 1000 + GONE_AFTER)),
     ]));
+    let Retention { history, run_keys } = terms.retention;
+    let own = (run_keys != history).then_some(run_keys);
     item.extend(given([
+        (KEY_RETENTION, own.map(length)),
         ("maxRunMs", terms.max_run.map(length)),
         ("noProgressMs", terms.no_progress.map(length)),
         ("minIntervalMs", terms.min_interval.map(length)),

@@ -1,9 +1,9 @@
 //! One success per run key: by the end of the work, whatever becomes of the grant.
 
-use super::scene::{Decision, RETENTION, Scene, holder, with_key};
+use super::scene::{Decision, RETENTION, Scene, at, audit_note, holder, with_key};
 use crate::domain::{
-    Command, FencingToken, NoteTask, Outcome, Recover, RecoveryBasis, Refusal, Release, RunKey,
-    RunOutcome, Settle, StalePolicy, TaskEnd, WhenFull,
+    Command, FencingToken, Forget, NoteTask, Outcome, Recover, RecoveryBasis, Refusal, Release,
+    Run, RunKey, RunOutcome, Settle, StalePolicy, TaskEnd, Timestamp, WhenFull,
 };
 use crate::testing;
 
@@ -106,7 +106,7 @@ fn the_end_of_a_run_that_died_without_its_permit_is_settled_once() {
 fn a_marker_that_is_never_settled_frees_its_key_after_the_retention() {
     let (mut scene, _) = yielded();
     let lease_end = 61;
-    let over = lease_end + u64::from(RETENTION.get());
+    let over = lease_end + u64::from(RETENTION.run_keys.get());
 
     assert!(is_duplicate(&again(&mut scene, over - 1)));
     assert!(again(&mut scene, over).is_ok());
@@ -231,10 +231,46 @@ fn a_marker_is_settled_only_for_its_own_grant_and_only_while_it_is_open() {
     assert_eq!(again.outcome, Outcome::Unchanged);
 }
 
+fn kept_until(run: &Run) -> Timestamp {
+    run.end.as_ref().unwrap().retain_until
+}
+
+#[test]
+fn a_run_key_and_the_history_are_kept_each_for_its_own_time() {
+    let mut released = Scene::new(1);
+    let terms = with_key(released.terms("a"), "tick");
+    released.ask(terms, WhenFull::Refuse, 0).unwrap();
+    let token = released.token("a");
+    released.release("a", RunOutcome::Succeeded, 9).unwrap();
+    let (mut late, lost) = yielded();
+    let release = Release {
+        run_key: RunKey::new("tick").ok(),
+        ..testing::release(holder("a"), lost)
+    };
+    late.carry_out(&Command::Release(release), 110).unwrap();
+    let mut forgotten = released.clone();
+    let forget = Forget {
+        run_key: RunKey::new("tick").unwrap(),
+        audit: audit_note("again"),
+    };
+    forgotten.carry_out(&Command::Forget(forget), 20).unwrap();
+
+    for (case, scene, token, marked, entered) in [
+        ("released", &released, token, 9, 9),
+        ("after its grant", &late, lost, 110, 110),
+        ("forgotten", &forgotten, token, 20, 9),
+    ] {
+        let marker = kept_until(scene.marker("tick").unwrap());
+        let entry = kept_until(scene.history(token).unwrap());
+        assert_eq!(marker, at(marked).plus(RETENTION.run_keys), "{case}");
+        assert_eq!(entry, at(entered).plus(RETENTION.history), "{case}");
+    }
+}
+
 #[test]
 fn a_settled_end_is_in_the_history_as_far_as_that_may_remember_the_run() {
-    // A day after the end of the lease, at 61 s, the entry may be gone.
-    let bound = 61 + 86_400;
+    // The lease ends at 61 s.
+    let bound = 61 + u64::from(RETENTION.history.get());
     let cases = [
         (true, 110, Some(RunOutcome::Succeeded)),
         (true, bound - 1, Some(RunOutcome::Succeeded)),
@@ -256,7 +292,8 @@ fn a_settled_end_is_in_the_history_as_far_as_that_may_remember_the_run() {
 
         assert_eq!(done.outcome, Outcome::Done);
         let marker = scene.marker("tick").unwrap();
-        assert!(marker.end.is_some() && marker.lease.is_none(), "{marker:?}");
+        assert!(marker.lease.is_none(), "{marker:?}");
+        assert_eq!(kept_until(marker), at(second).plus(RETENTION.run_keys));
         let entry = scene.history(token);
         match rewritten {
             Some(outcome) => assert_eq!(entry.unwrap().outcome(), Some(outcome), "at {second} s"),

@@ -2,8 +2,9 @@
 
 use super::super::{RUNNING, after, ended, lease, replaced, suspect, task};
 use super::{World, ended_at, with_work};
-use crate::domain::{ExecutionEnd, HolderId, Lease, LockKey, Outcome, Seconds, StalePolicy};
+use crate::domain::{ExecutionEnd, HolderId, Lease, LockKey, Outcome, StalePolicy};
 use crate::recovery::{Check, CheckStep, Inspection, Ownership};
+use crate::testing;
 
 fn frozen() -> Outcome {
     Outcome::Frozen {
@@ -147,7 +148,7 @@ fn a_holder_that_is_no_execution_has_no_replacer_to_describe() {
     let name = HolderId::new("process-1").unwrap();
     let replaced = replaced(lease());
     let lock = LockKey::new("lock").unwrap();
-    let mut check = Check::new(lock, name, replaced, None, Seconds::of(1));
+    let mut check = Check::new(lock, name, replaced, None, testing::RETENTION);
 
     let step = check.begin(after(1));
 
