@@ -3,7 +3,7 @@
 use crate::fixture::{
     Fixture, acquire, acquire_tick, beat, holder, recover, release, release_tick, renew,
 };
-use lockstep::domain::{Effect, Outcome, Refusal, RunOutcome};
+use lockstep::domain::{Effect, Outcome, Refusal, RunOutcome, Seconds};
 use lockstep::protocol::ProtocolError;
 use std::time::Duration;
 
@@ -60,6 +60,36 @@ async fn a_release_that_ends_a_heartbeat_state_is_two_requests() {
 
     assert_eq!(done.effects, [Effect::EndHeartbeat(beat())]);
     assert_eq!(fixture.requests(), ["TransactWriteItems 2"]);
+}
+
+#[tokio::test]
+async fn an_expectation_costs_one_request_more_where_it_is_new_and_where_the_run_failed() {
+    let fixture = Fixture::used("expected").await;
+    let expected = Some(Seconds::of(3600));
+    let cycle = async |outcome| {
+        fixture.settle();
+        let mut command = acquire("a");
+        command.terms.expect_every = expected;
+        let token = fixture.granted(command).await;
+        let asked = fixture.requests();
+        fixture.settle();
+        let mut command = release("a", token);
+        command.expect_every = expected;
+        command.outcome = outcome;
+        fixture.done(command).await;
+        (asked, fixture.requests())
+    };
+
+    let first = cycle(RunOutcome::Succeeded).await;
+    let second = cycle(RunOutcome::Succeeded).await;
+    let failed = cycle(RunOutcome::Failed).await;
+
+    assert_eq!(first.0, ["UpdateItem 2"], "the lock has no expectation yet");
+    assert_eq!(first.1, ["TransactWriteItems 1"]);
+    assert_eq!(second.0, ["UpdateItem 1"]);
+    assert_eq!(second.1, ["TransactWriteItems 1"]);
+    assert_eq!(failed.0, ["UpdateItem 1"]);
+    assert_eq!(failed.1, ["GetItem 1", "TransactWriteItems 1"]);
 }
 
 #[tokio::test]
