@@ -21,7 +21,7 @@ LOCAL     := $(STATIC) cargo lambda build --quiet --compiler cargo --lambda-dir 
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help checked built beside deployable deployed check fmt lint audit purity test test-unit test-contract test-model test-sim \
+.PHONY: help checked built beside deployable deployed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e test-page up down demo build package bench bench-hand-over validate schemas clean tools functions \
         binary test-cli test-cdk storm soak mutants verify-aws
 
@@ -32,7 +32,7 @@ help: ## list the verbs
 
 ##@ Check
 
-check: fmt lint purity ## all checks that run no test
+check: fmt lint purity macos ## all checks that run no test
 
 fmt: ## is the code formatted?
 	cargo fmt --all --check
@@ -45,6 +45,9 @@ lint: ## clippy without a warning; bans, licences and sources of dependencies
 
 purity: ## does the core build alone, without AWS, tokio or Lambda? Does each import keep to ARCHITECTURE?
 	tests/checks/purity
+
+macos: ## does the command type-check for macOS?
+	tests/checks/macos
 
 validate: tools ## SAM, CloudFormation, IAM and state machine checks
 	infra/validate

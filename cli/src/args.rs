@@ -92,6 +92,21 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether it needs what only the kernel of Linux does for the parent of a process.
+    pub(crate) fn guards_processes(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(_)
+                | Self::Worker(_)
+                | Self::Progress { .. }
+                | Self::Agent(_)
+                | Self::Watchdog
+                | Self::Become { .. }
+        )
+    }
+}
+
 /// The error in a command line, as one line.
 pub(crate) fn in_one_line(error: &clap::Error) -> String {
     let text = error.to_string();

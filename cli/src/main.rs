@@ -49,6 +49,12 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: Command) -> Exit {
+    if !cfg!(target_os = "linux") && command.guards_processes() {
+        log::print_line(
+            "this command guards processes, which needs Linux; the operators' commands run here",
+        );
+        return Exit::CONFIGURATION;
+    }
     match command {
         Command::Watchdog => exec::watchdog::watch(),
         Command::Become { parent, command } => exec::start_command(parent, &command),

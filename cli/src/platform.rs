@@ -1,6 +1,7 @@
-//! The operating system and the environment: clock, variables, standard error, terminal, signals, TLS
+//! The operating system and the environment: children, clock, variables, standard error, terminal, signals, TLS
 //! roots, and the identity of the task and container.
 
+pub(crate) mod children;
 pub(crate) mod clock;
 pub(crate) mod env;
 pub(crate) mod foreground;

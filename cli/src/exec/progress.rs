@@ -58,10 +58,11 @@ impl Progress {
         let (sender, latest) = watch::channel(None);
         // Created first, so that its drop removes the FIFO on any error.
         let progress = Self { path, latest };
-        // Open for both, so that there is no end of file when a writer closes it.
-        let receiver = pipe::OpenOptions::new()
-            .read_write(true)
-            .open_receiver(&progress.path)?;
+        let options = &mut pipe::OpenOptions::new();
+        // Open for both, so that there is no end of file when a writer closes it. POSIX leaves that undefined.
+        #[cfg(target_os = "linux")]
+        let options = options.read_write(true);
+        let receiver = options.open_receiver(&progress.path)?;
         tokio::spawn(read_lines(receiver, sender));
         Ok(progress)
     }

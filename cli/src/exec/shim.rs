@@ -6,9 +6,7 @@
 use super::which::{find, is_foreign};
 use crate::exit::Exit;
 use crate::log::print_line;
-use crate::platform::foreground;
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
+use crate::platform::{children, foreground};
 use nix::unistd::{Pid, execv, getppid};
 use std::ffi::CString;
 use std::io::{Error, ErrorKind};
@@ -34,11 +32,10 @@ pub(super) fn command(command: &[String]) -> Command {
 }
 
 /// Executes `command` in this process, if `parent` still lives. From then on the kernel kills this
-/// process when its parent ends for any reason: a guarded command must not outlive its guard
-/// (<https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html>).
+/// process when its parent ends for any reason: a guarded command must not outlive its guard.
 pub(crate) fn start(parent: i32, command: &[String]) -> Exit {
-    let bound = set_pdeathsig(Signal::SIGKILL);
-    if bound.is_err() || getppid() != Pid::from_raw(parent) {
+    let bound = children::die_with_parent();
+    if !bound || getppid() != Pid::from_raw(parent) {
         print_line("the guarding process is gone; command not started");
         return Exit::CANNOT_RUN;
     }

@@ -2,11 +2,11 @@
 
 use super::procfs::ProcessTable;
 use super::{ChildExit, EndOf, Started};
+use crate::platform::children::{adopt_orphans, is_stopped, peek_exit};
 use crate::platform::foreground;
 use nix::errno::Errno;
-use nix::sys::prctl::set_child_subreaper;
 use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::io::Error;
@@ -17,8 +17,7 @@ use tokio::sync::oneshot;
 
 /// Reaps every child of this process: those that it started, and orphans.
 ///
-/// A process whose parent ends becomes a child of the nearest subreaper above it
-/// (<https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html>), and stays a zombie
+/// A process whose parent ends becomes a child of the nearest subreaper above it, and stays a zombie
 /// until the subreaper waits for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subreaper {
@@ -38,7 +37,7 @@ impl Subreaper {
     /// # Errors
     /// When no handler for SIGCHLD can be installed.
     pub(crate) fn begin() -> Result<Self, Error> {
-        set_child_subreaper(true).ok();
+        adopt_orphans();
         let reaper = Self::default();
         let mut child_signals = signal(SignalKind::child())?;
         let own = reaper.clone();
@@ -72,7 +71,7 @@ impl Subreaper {
     /// Reaps all children that have ended.
     fn reap(&self) {
         loop {
-            let ended: Vec<_> = match peek_exit(Id::All) {
+            let ended: Vec<_> = match peek_exit(None) {
                 Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return,
                 Ok(status) => status.pid().into_iter().collect(),
                 Err(Errno::EINTR) => continue,
@@ -128,20 +127,7 @@ impl Subreaper {
     }
 }
 
-/// Finds a child that has ended, without reaping it: until then the kernel does not reuse its id and
-/// its group's.
-fn peek_exit(id: Id<'_>) -> nix::Result<WaitStatus> {
-    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    waitid(id, flags)
-}
-
-/// Whether Ctrl-Z stopped the child `pid` since the last call.
-fn is_stopped(pid: Pid) -> bool {
-    let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
-    waitid(Id::Pid(pid), flags) == Ok(WaitStatus::Stopped(pid, Signal::SIGTSTP))
-}
-
 /// A process of which only the first thread has ended is a zombie in `/proc`, too.
 fn has_ended(pid: &Pid) -> bool {
-    peek_exit(Id::Pid(*pid)) != Ok(WaitStatus::StillAlive)
+    peek_exit(Some(*pid)) != Ok(WaitStatus::StillAlive)
 }

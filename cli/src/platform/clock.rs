@@ -5,6 +5,12 @@ use std::future::pending;
 use std::ops::Add;
 use std::time::Duration;
 
+/// The clock that goes on while the machine is suspended: on macOS that is the monotonic one.
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
+
 /// Time since the machine started, including the time that it was suspended
 /// (`CLOCK_BOOTTIME`, <https://man7.org/linux/man-pages/man3/clock_gettime.3.html>). All processes
 /// of one machine share it.
@@ -14,7 +20,7 @@ pub(crate) struct Instant(Duration);
 impl Instant {
     /// Reads the clock.
     pub(crate) fn now() -> Self {
-        let now = clock_gettime(ClockId::CLOCK_BOOTTIME);
+        let now = clock_gettime(CLOCK);
         Self(now.map(Duration::from).unwrap_or_default())
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 /// Signals that are forwarded to the command: all except those that report a fault of this process or its
 /// limits, SIGCHLD and SIGPIPE, and SIGTTIN and SIGTTOU, which a terminal sends to its own readers and
 /// writers.
-const FORWARDED: [Signal; 15] = [
+const FORWARDED: &[Signal] = &[
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -21,6 +21,7 @@ const FORWARDED: [Signal; 15] = [
     Signal::SIGPROF,
     Signal::SIGIO,
     Signal::SIGURG,
+    #[cfg(target_os = "linux")]
     Signal::SIGPWR,
     Signal::SIGTSTP,
     Signal::SIGCONT,
@@ -39,7 +40,7 @@ impl Signals {
     /// When a handler cannot be installed.
     pub(crate) fn begin() -> Result<Self, Error> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        for forwarded in FORWARDED {
+        for &forwarded in FORWARDED {
             let mut stream = signal(SignalKind::from_raw(forwarded as i32))?;
             let sender = sender.clone();
             tokio::spawn(async move {

@@ -1,0 +1,58 @@
+//! What the kernel does for the parent of processes. Only Linux does: other systems build the operators'
+//! commands, and those that guard processes refuse to start there.
+
+#[cfg(target_os = "linux")]
+mod kernel {
+    use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
+    use nix::sys::signal::Signal;
+    use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+    use nix::unistd::Pid;
+
+    /// Has the kernel kill this process when its parent ends, and returns whether it will
+    /// (<https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html>).
+    pub(crate) fn die_with_parent() -> bool {
+        set_pdeathsig(Signal::SIGKILL).is_ok()
+    }
+
+    /// Makes this process the parent of orphans below it
+    /// (<https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html>).
+    pub(crate) fn adopt_orphans() {
+        set_child_subreaper(true).ok();
+    }
+
+    /// Finds a child that has ended, `pid` or any, without reaping it: until then the kernel does not reuse
+    /// its id and its group's.
+    pub(crate) fn peek_exit(pid: Option<Pid>) -> nix::Result<WaitStatus> {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        waitid(pid.map_or(Id::All, Id::Pid), flags)
+    }
+
+    /// Whether Ctrl-Z stopped the child `pid` since the last call.
+    pub(crate) fn is_stopped(pid: Pid) -> bool {
+        let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
+        waitid(Id::Pid(pid), flags) == Ok(WaitStatus::Stopped(pid, Signal::SIGTSTP))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod kernel {
+    use nix::errno::Errno;
+    use nix::sys::wait::WaitStatus;
+    use nix::unistd::Pid;
+
+    pub(crate) fn die_with_parent() -> bool {
+        false
+    }
+
+    pub(crate) fn adopt_orphans() {}
+
+    pub(crate) fn peek_exit(_pid: Option<Pid>) -> nix::Result<WaitStatus> {
+        Err(Errno::ENOSYS)
+    }
+
+    pub(crate) fn is_stopped(_pid: Pid) -> bool {
+        false
+    }
+}
+
+pub(crate) use kernel::{adopt_orphans, die_with_parent, is_stopped, peek_exit};
