@@ -6,6 +6,8 @@ use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution, task, waiting};
 use futures_util::FutureExt;
 use lockstep::domain::ExecutionEnd;
+use lockstep::executions::ExecutionsError;
+use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -23,6 +25,23 @@ async fn the_checks_of_one_call_end_after_five_seconds() {
 
     assert_eq!(answer["status"], "skipped");
     assert_eq!(functions.now().millis_since(start), 5_000);
+}
+
+#[tokio::test]
+async fn a_retry_checks_the_attempt_before_it_again_where_a_check_has_failed() {
+    let functions = Functions::new();
+    functions.start(&["a", "b"]);
+    let retried = json!({ "parent": execution("caller"), "waitForEnding": true });
+    functions.granted_with(ask_with("a", retried.clone())).await;
+    functions.end("a", ExecutionEnd::Failed);
+    let away = ExecutionsError::Unavailable("away".into());
+    functions
+        .executions
+        .fail_next(ExecutionsCall::Describe, away);
+
+    let answer = functions.acquire(ask_with("b", retried)).await.unwrap();
+
+    assert_eq!(answer["status"], "granted", "{answer}");
 }
 
 /// A skip would end the caller's retry without a run.

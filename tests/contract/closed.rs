@@ -110,6 +110,27 @@ async fn a_skip_at_a_paused_lock_is_counted_and_says_why() {
 }
 
 #[tokio::test]
+async fn a_paused_lock_counts_a_skip_where_the_run_ends_with_it_and_nowhere_else() {
+    for (policy, counted) in [
+        (json!({ "mayWait": true, "onPaused": "skip" }), true),
+        (json!({ "onPaused": "fail" }), false),
+        (json!({ "mayWait": true }), false),
+        (json!({ "onPaused": "wait" }), false),
+    ] {
+        let functions = Functions::new();
+        functions.start(&["a"]);
+        pause(&functions).await;
+
+        functions.acquire(ask_with("a", policy.clone())).await.ok();
+
+        let is_published = functions.events.kinds() == [EventKind::RunSkipped];
+        let metrics = functions.metrics.all();
+        let is_counted = metrics.iter().any(|line| line["Skipped"] == 1.0);
+        assert_eq!((is_published, is_counted), (counted, counted), "{policy}");
+    }
+}
+
+#[tokio::test]
 async fn a_retry_beside_an_attempt_that_may_hold_a_permit_is_not_skipped_at_a_paused_lock() {
     for more in [
         json!({ "parent": execution("caller") }),
