@@ -110,7 +110,8 @@ async fn two_hundred_locks_are_paused_by_prefix_until_a_time_and_resumed_by_it()
     let until = rfc3339(Timestamp::from_millis(end));
 
     let paused = to_the_end(&stack, "pause", json!({ "prefix": name, "until": until })).await;
-    let refused = json!({ "lock": format!("{name}/000"), "holder": "early" });
+    let refused = format!("{name}/000");
+    let refused = json!({ "lock": refused, "holder": "early", "overlap": "fail" });
     let acquire = stack.output("AcquireLockFunctionArn");
     let refused = stack.invoke(acquire, &refused).await;
     pause(end.saturating_sub(now())).await;
