@@ -69,9 +69,10 @@ class Faults:
 
     def table_away(self):
         """The reaper cannot read the table: the sweep fails, three attempts each, and is a dead letter then."""
-        since = int(time.time() * 1000)
         reaper = {"FunctionName": NAMES["ReaperFunction"]}
         order({"habit": "table-away", "with": "fail", "seconds": 40, "function": NAMES["ReaperFunction"]})
+        time.sleep(2)  # A sweep that the schedule has just started may still finish.
+        since = int(time.time() * 1000)
         sweep()
         failed = wait_for(lambda: enough(reaper_lines(since, '"invocation_failed"'), 3), "three failed attempts", 30)
         letters = wait_for(self.dead_letters, "a dead letter of the reaper", 20)
