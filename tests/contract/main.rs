@@ -45,6 +45,7 @@ mod sweep;
 mod sweep_bounds;
 mod turns;
 mod view;
+mod view_history;
 mod waiting;
 mod waiting_responses;
 mod widget;
