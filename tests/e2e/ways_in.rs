@@ -60,12 +60,12 @@ async fn a_whole_workflow_is_guarded_by_three_edits_and_none_of_its_own() {
     let machine = outputs["WorkflowArn"].clone();
     let unguarded = describe(&stack, &machine).await;
 
-    let (at, time) = soon(15);
+    let (at, time) = soon(30);
     let after = [("WorkflowName", lock), ("ScheduleExpression", &*at)];
     let outputs = stack
         .deploy_example("guarded-workflow.yaml", lock, &after)
         .await;
-    until("the schedule", 60, async || stack.held(lock).await == 1).await;
+    until("the schedule", 90, async || stack.held(lock).await == 1).await;
     let start = json!({ "StateMachineArn": machine, "Input": { "regions": ["eu-west-1"] } });
     let by_hand = json!({ "lock": lock, "work": { "startExecution": start } });
     let exclusive_run = stack.output("ExclusiveRunStateMachineArn");
@@ -93,13 +93,13 @@ async fn a_whole_workflow_is_guarded_by_three_edits_and_none_of_its_own() {
 #[tokio::test]
 async fn a_woven_workflow_that_a_schedule_has_started_skips_a_start_by_hand() {
     let (stack, lock) = (stack().await, unique("woven-etl"));
-    let (at, _) = soon(15);
+    let (at, _) = soon(30);
     let parameters = [("WorkflowName", &*lock), ("ScheduleExpression", &*at)];
     let outputs = stack
         .deploy_example("woven-workflow.yaml", &lock, &parameters)
         .await;
     let machine = &outputs["WorkflowArn"];
-    until("the schedule", 60, async || stack.held(&lock).await == 1).await;
+    until("the schedule", 90, async || stack.held(&lock).await == 1).await;
     let by_hand = json!({ "regions": ["eu-west-1"] });
     stack.start_machine(machine, &by_hand).await;
 
@@ -150,7 +150,7 @@ async fn a_rule_gives_its_run_a_key_of_its_own_arn_and_the_events_time() {
 #[tokio::test]
 async fn of_two_schedules_on_one_lock_one_runs_at_a_time() {
     let (stack, lock) = (stack().await, unique("schedules"));
-    let (at, _) = soon(15);
+    let (at, _) = soon(30);
     let task = stack.fixture("BatchTaskDefinitionArn");
     let parameters = [
         ("LockName", lock.as_str()),
@@ -165,7 +165,7 @@ async fn of_two_schedules_on_one_lock_one_runs_at_a_time() {
         .deploy_example("schedules.yaml", &lock, &parameters)
         .await;
 
-    stack.wait_for(&lock, Event::End, 1, 60).await;
+    stack.wait_for(&lock, Event::End, 1, 90).await;
     // A delta that came second was skipped; a full import that came second waits for its turn.
     until("a free lock", 40, async || {
         stack.held(&lock).await == 0 && stack.waiting(&lock).await == 0
