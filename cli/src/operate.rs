@@ -25,7 +25,7 @@ const PAGE: u32 = 100;
 /// (<https://en.wikipedia.org/wiki/ANSI_escape_code#Control_Sequence_Introducer_commands>).
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
-const LOCKS: [Column; 8] = [
+const LOCKS: [Column; 9] = [
     ("LOCK", &["lock"]),
     ("STATE", &["state"]),
     ("HOLDERS", &["holders"]),
@@ -33,14 +33,16 @@ const LOCKS: [Column; 8] = [
     ("GRANTED", &["grantedAt"]),
     ("SUCCEEDED", &["lastSuccessAt"]),
     ("MISSING SINCE", &["missingSince"]),
+    ("SKIPPED", &["skippedInARow"]),
     ("NOTE", &["note"]),
 ];
 
-const HISTORY: [Column; 6] = [
+const HISTORY: [Column; 7] = [
     ("AT", &["at"]),
     ("LOCK", &["lock"]),
     ("OUTCOME", &["outcome"]),
     ("SECONDS", &["heldSeconds"]),
+    ("STARTS", &["starts"]),
     ("WHO", &["holder", "actor"]),
     ("WHY", &["evidence", "note", "reason"]),
 ];
@@ -108,6 +110,9 @@ async fn all(
         let left = most - u32::try_from(found.len()).unwrap_or(most).min(most);
         request["limit"] = json!(left.clamp(1, PAGE));
         let mut page = view.act(&request).await?;
+        if let Some(problem) = page["problem"].as_str() {
+            crate::log::print_line(problem);
+        }
         if let Value::Array(rows) = page[field].take() {
             found.extend(rows);
         }

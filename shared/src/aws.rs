@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
+use crate::events::Events;
 use crate::events::eventbridge::EventBridge;
 use crate::executions::stepfunctions::StepFunctions;
 use crate::protocol::Protocol;
@@ -54,15 +55,23 @@ pub type Aws<V = EventBridge, K = StdoutSink> =
 /// The dependencies of a Lambda function.
 #[must_use]
 pub fn deps(sdk: &SdkConfig, config: &Config) -> Deps<Aws> {
+    let bus = EventBridge::from_sdk(sdk, config.event_bus.clone());
+    deps_with(sdk, config, bus)
+}
+
+/// As [`deps`], with `events` for the event bus.
+#[must_use]
+pub fn deps_with<V: Events>(sdk: &SdkConfig, config: &Config, events: V) -> Deps<Aws<V>> {
     let table = DynamoStore::from_sdk(sdk, config.table.clone());
     Deps {
         executions: StepFunctions::from_sdk(sdk, table.clone()),
         protocol: protocol(table),
         tasks: Ecs::from_sdk(sdk),
-        events: EventBridge::from_sdk(sdk, config.event_bus.clone()),
+        events,
         metrics: Metrics::new(StdoutSink, config.metrics_per_lock),
         table: config.table.clone(),
         retention: config.retention,
+        run_events: config.run_events,
     }
 }
 

@@ -18,6 +18,11 @@ pub enum Key {
     MetricsPerLock,
     /// Name or ARN of the event bus that receives the events; default `default`.
     EventBus,
+    /// `true` publishes the start and the end of each run; default `false`. It is a request to EventBridge
+    /// more for each.
+    RunEvents,
+    /// Name of the log group that keeps the events, for the history. Set for view and operate.
+    EventLogGroup,
     /// `true` refuses acts that write; default `false`. Set for view.
     ReadOnly,
     /// ARN of operate, which the buttons of pages call. Set for view; without it, its pages have no buttons
@@ -29,12 +34,14 @@ pub enum Key {
 
 impl Key {
     /// All keys.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Table,
         Self::RunRetentionDays,
         Self::RunKeyRetentionDays,
         Self::MetricsPerLock,
         Self::EventBus,
+        Self::RunEvents,
+        Self::EventLogGroup,
         Self::ReadOnly,
         Self::OperateFunction,
         Self::Log,
@@ -49,6 +56,8 @@ impl Key {
             Self::RunKeyRetentionDays => "LOCKSTEP_RUN_KEY_RETENTION_DAYS",
             Self::MetricsPerLock => "LOCKSTEP_METRICS_PER_LOCK",
             Self::EventBus => "LOCKSTEP_EVENT_BUS",
+            Self::RunEvents => "LOCKSTEP_RUN_EVENTS",
+            Self::EventLogGroup => "LOCKSTEP_EVENT_LOG_GROUP",
             Self::ReadOnly => "LOCKSTEP_READ_ONLY",
             Self::OperateFunction => "LOCKSTEP_OPERATE_FUNCTION",
             Self::Log => "LOCKSTEP_LOG",
@@ -67,6 +76,10 @@ pub struct Config {
     pub metrics_per_lock: bool,
     /// Name or ARN of the event bus that receives the events.
     pub event_bus: String,
+    /// Whether the start and the end of each run are events.
+    pub run_events: bool,
+    /// Name of the log group that keeps the events.
+    pub event_log_group: Option<String>,
     /// Whether acts that write are refused.
     pub read_only: bool,
     /// ARN of operate, for the pages of view.
@@ -126,6 +139,7 @@ impl Config {
             given == "true"
         };
         let metrics_per_lock = switch(Key::MetricsPerLock);
+        let run_events = switch(Key::RunEvents);
         let read_only = switch(Key::ReadOnly);
         let text = |key: Key| lookup(key.name()).filter(|value| !value.is_empty());
         let event_bus = text(Key::EventBus);
@@ -135,6 +149,8 @@ impl Config {
                 retention: Retention { history, run_keys },
                 metrics_per_lock,
                 event_bus: event_bus.unwrap_or_else(|| "default".into()),
+                run_events,
+                event_log_group: text(Key::EventLogGroup),
                 read_only,
                 operate_function: text(Key::OperateFunction),
             }),

@@ -1,12 +1,16 @@
 //! Events for operators and EventBridge rules.
 
+#[cfg(feature = "aws")]
+pub mod cloudwatch;
 mod detail;
 #[cfg(feature = "aws")]
 pub mod eventbridge;
+mod log;
 #[cfg(feature = "test-util")]
 pub mod memory;
 
 pub use detail::EventDetail;
+pub use log::{EventQuery, LoggedEvent, LoggedEvents};
 
 use crate::contract::EventKind;
 use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Timestamp};
@@ -46,10 +50,21 @@ pub trait Events: Send + Sync {
     /// Publishes `events` on a best-effort basis, within two seconds. An event that is not published
     /// is logged, and never fails the caller.
     fn publish(&self, events: Vec<Event>) -> impl Future<Output = ()> + Send;
+
+    /// Reads events that were published before; `None` where no log keeps them. A failure is part of the
+    /// result, because the log is not what the protocol depends on.
+    fn logged(&self, query: &EventQuery<'_>) -> impl Future<Output = Option<LoggedEvents>> + Send {
+        let _ = query;
+        std::future::ready(None)
+    }
 }
 
 impl<E: Events> Events for &E {
     fn publish(&self, events: Vec<Event>) -> impl Future<Output = ()> + Send {
         (**self).publish(events)
+    }
+
+    fn logged(&self, query: &EventQuery<'_>) -> impl Future<Output = Option<LoggedEvents>> + Send {
+        (**self).logged(query)
     }
 }

@@ -27,6 +27,7 @@ pub use recover::RecoveryService;
 use crate::clock::{CallTime, Clock, OutOfTime};
 use crate::domain::{Command, LockKey, Outcome, Retention, Timestamp};
 use crate::error::Error;
+use crate::events::{Event, Events};
 use crate::protocol::{Protocol, ProtocolError};
 use crate::telemetry::Metrics;
 use std::time::Duration;
@@ -55,6 +56,8 @@ pub struct Deps<P: Ports> {
     pub table: String,
     /// How long the history keeps a run after its end.
     pub retention: Retention,
+    /// Whether the start and the end of each run are events.
+    pub run_events: bool,
 }
 
 impl<P: Ports> Deps<P> {
@@ -91,6 +94,13 @@ impl<P: Ports> Deps<P> {
     ) -> TaskProtection<'a, P> {
         let tasks = &self.tasks;
         TaskProtection { tasks, time, lock }
+    }
+
+    /// Publishes the start or the end of a run, if those are events.
+    async fn publish_run(&self, event: Option<Event>) {
+        if let Some(event) = event.filter(|_| self.run_events) {
+            self.events.publish(vec![event]).await;
+        }
     }
 
     /// Executes `command` on `lock` and performs its effects.

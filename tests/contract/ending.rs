@@ -1,5 +1,6 @@
 //! A holder that is ending is waited for, and a redriven run waits for its last attempt.
 
+use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::operate::act;
 use crate::scene::{CLUSTER, ask_with, execution, task, waiting};
@@ -305,6 +306,27 @@ async fn an_acquire_waits_only_for_an_earlier_attempt_and_a_second_between_two_l
 
         let took = functions.now().millis_since(before) / 1000;
         assert_eq!(took, expected, "{same}, {waits}, {silent}, {calls}");
+    }
+}
+
+#[tokio::test]
+async fn an_earlier_attempt_whose_check_failed_is_checked_again() {
+    let same = json!({ "parent": execution("caller") });
+    // The first write is that of the request, which is refused; the second one that of the check.
+    for write in [2, u32::MAX] {
+        let functions = Functions::new();
+        functions.start(&["a", "b"]);
+        functions.granted_with(run_of("a", same.clone())).await;
+        functions.end("a", ExecutionEnd::Aborted);
+        functions.wait(120);
+        let mut ask = run_of("b", same.clone());
+        ask["waitForEnding"] = true.into();
+        let table = Faulty::failing(&functions, write);
+
+        let answer = functions.acquire_on(table, ask).await.unwrap();
+
+        assert_eq!(answer["status"], "granted", "write {write}");
+        assert_eq!(functions.holders("nightly").await, [execution("b")]);
     }
 }
 

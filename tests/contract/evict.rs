@@ -40,6 +40,31 @@ async fn a_holder_that_is_alive_is_evicted_only_by_force() {
 }
 
 #[tokio::test]
+async fn a_heartbeat_meanwhile_keeps_a_run_that_had_ended_but_not_one_that_is_evicted_by_force() {
+    for (force, expected) in [(true, Ok("stopping")), (false, Err("Lockstep.LockHeld"))] {
+        let functions = Functions::new();
+        functions.start(&["a"]);
+        let grant = functions.granted_with(ask("a")).await;
+        functions.end("a", ExecutionEnd::Aborted);
+        // DescribeExecution may lag behind a redrive for a minute.
+        functions.wait(120);
+        let table = Faulty::renewed_behind_a_read(&functions, grant);
+        let evict = act(
+            "evict",
+            json!({ "lock": "nightly", "holder": execution("a"), "force": force }),
+        );
+
+        let answer = functions.operate_on(table, evict).await;
+
+        let status = answer
+            .as_ref()
+            .map(|answer| answer["status"].as_str().unwrap());
+        let status = status.map_err(|error| error.name().as_str());
+        assert_eq!(status, expected, "force: {force}");
+    }
+}
+
+#[tokio::test]
 async fn a_dead_holder_is_evicted_at_once_with_note_and_actor() {
     let functions = Functions::new();
     functions.start(&["a", "b"]);

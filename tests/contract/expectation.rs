@@ -3,7 +3,7 @@
 use crate::ending::{exited, run_of};
 use crate::functions::Functions;
 use crate::operate::act;
-use crate::scene::ask_with;
+use crate::scene::{ask, ask_with};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, Seconds};
 use serde_json::{Value, json};
@@ -239,6 +239,37 @@ async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
         let length = |line: &&Value| line["QueueLength"] == 2.0 && line.get("Queued").is_none();
         assert!(lines.iter().any(|line| length(&line)), "{case}: {lines:?}");
     }
+}
+
+#[tokio::test]
+async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registration() {
+    let functions = Functions::new();
+    functions.start(&["a", "b", "c", "r"]);
+    functions.granted_with(ask("a")).await;
+    for name in ["b", "c", "b"] {
+        let waits = crate::scene::waiting(name, &format!("token-{name}"));
+        functions.acquire(waits).await.unwrap();
+        functions.wait(3);
+    }
+    // It goes first, and has not waited.
+    let replaces = json!({ "overlap": "replace", "taskToken": "token-r" });
+    functions.acquire(ask_with("r", replaces)).await.unwrap();
+    // The lock is due when its holder has been silent for long.
+    functions.wait(111);
+
+    functions.sweep().await;
+
+    let lines = functions.metrics.all();
+    let waited: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line.get("OldestWaitSeconds"))
+        .collect();
+    assert_eq!(waited, [120.0]);
+    let show = functions
+        .view(json!({ "act": "show", "lock": "nightly" }))
+        .await;
+    let waiters = &show.unwrap()["waiters"];
+    assert_eq!(waiters[0]["since"], "2026-03-01T06:00:00Z", "{waiters}");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use lockstep::store::memory::MemoryStore;
 use lockstep::store::{
     Commit, DueLock, DuePage, HistoryPage, LockIndex, LockStore, LocksPage, StoreError, shard,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -30,14 +30,25 @@ pub(crate) struct Faulty<'a> {
     unreadable: usize,
     /// The shards of that index that were read, in order.
     shards: Mutex<Vec<u8>>,
-    /// This grant is released right after the next read of a record.
-    released: Mutex<Option<(&'a Functions, Value)>>,
+    /// What happens to a grant right after the next read of a record.
+    behind: Mutex<Option<(&'a Functions, Value, Behind)>>,
+    /// The number of the write that fails, from 1; 0 for none.
+    failing: u32,
+    /// Writes so far.
+    written: AtomicU32,
     /// So many requests but those to the sweep's index get a response, and none after them.
     responses: AtomicU32,
     /// Whether a request got no response.
     is_silent: AtomicBool,
     /// The side item of this waiter cannot be read.
     damaged: Option<WaiterId>,
+}
+
+/// What happens to a grant behind a read.
+#[derive(Clone, Copy)]
+enum Behind {
+    Released,
+    Renewed,
 }
 
 impl<'a> Faulty<'a> {
@@ -51,7 +62,9 @@ impl<'a> Faulty<'a> {
             old_entry: None,
             unreadable: 0,
             shards: Mutex::default(),
-            released: Mutex::default(),
+            behind: Mutex::default(),
+            failing: 0,
+            written: AtomicU32::new(0),
             responses: AtomicU32::new(u32::MAX),
             is_silent: AtomicBool::new(false),
             damaged: None,
@@ -69,7 +82,23 @@ impl<'a> Faulty<'a> {
     /// `grant` is released right after the next read of a record.
     pub(crate) fn released_behind_a_read(functions: &'a Functions, grant: Value) -> Self {
         Self {
-            released: Mutex::new(Some((functions, grant))),
+            behind: Mutex::new(Some((functions, grant, Behind::Released))),
+            ..Self::of(functions)
+        }
+    }
+
+    /// The lease of `grant` is renewed right after the next read of a record.
+    pub(crate) fn renewed_behind_a_read(functions: &'a Functions, grant: Value) -> Self {
+        Self {
+            behind: Mutex::new(Some((functions, grant, Behind::Renewed))),
+            ..Self::of(functions)
+        }
+    }
+
+    /// The write with this number, from 1, fails.
+    pub(crate) fn failing(functions: &'a Functions, write: u32) -> Self {
+        Self {
+            failing: write,
             ..Self::of(functions)
         }
     }
@@ -143,6 +172,10 @@ impl<'a> Faulty<'a> {
 impl LockStore for Faulty<'_> {
     async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
         self.respond().await;
+        let number = self.written.fetch_add(1, Ordering::SeqCst) + 1;
+        if number == self.failing {
+            return Err(StoreError::Unavailable("this write fails".into()));
+        }
         if spent(&self.writes) {
             return Err(StoreError::Unavailable("cut off".into()));
         }
@@ -160,9 +193,18 @@ impl LockStore for Faulty<'_> {
             });
         }
         let record = self.table.load(lock).await;
-        let released = self.released.lock().unwrap().take();
-        if let Some((functions, grant)) = released {
-            functions.succeed(&grant).await;
+        let behind = self.behind.lock().unwrap().take();
+        match behind {
+            Some((functions, grant, Behind::Released)) => {
+                functions.succeed(&grant).await;
+            }
+            Some((functions, grant, Behind::Renewed)) => {
+                functions
+                    .heartbeat(json!({ "grant": grant }))
+                    .await
+                    .unwrap();
+            }
+            None => {}
         }
         record
     }

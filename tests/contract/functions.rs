@@ -31,6 +31,8 @@ pub(crate) struct Functions {
     pub(crate) tasks: MemoryTasks,
     pub(crate) events: MemoryEvents,
     pub(crate) metrics: Lines,
+    /// Whether the start and the end of each run are events.
+    pub(crate) run_events: bool,
 }
 
 /// Metric lines, kept.
@@ -80,6 +82,7 @@ impl Functions {
             tasks: MemoryTasks::default(),
             events: MemoryEvents::default(),
             metrics: Lines::default(),
+            run_events: false,
         }
     }
 
@@ -92,6 +95,7 @@ impl Functions {
             metrics: Metrics::new(&self.metrics, false),
             table: "locks".into(),
             retention: RETENTION,
+            run_events: self.run_events,
         }
     }
 
@@ -233,6 +237,8 @@ impl Drop for Functions {
                 EventKind::LockPaused,
                 EventKind::LockResumed,
                 EventKind::RunMissing,
+                EventKind::RestCleared,
+                EventKind::RunForgotten,
             ];
             let of_lock = of_lock.contains(&event.kind);
             assert!(event.holder.is_some() || of_lock, "{detail}");

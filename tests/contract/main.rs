@@ -36,6 +36,7 @@ mod redrive;
 mod replace;
 mod replace_again;
 mod responses;
+mod run_events;
 mod scene;
 mod schema;
 mod secrets;

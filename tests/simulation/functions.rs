@@ -142,6 +142,7 @@ pub(crate) fn deps(world: &Arc<World>, inside: bool) -> Deps<Simulated> {
         metrics: Metrics::new(NoMetrics, false),
         table: "locks".into(),
         retention: RETENTION,
+        run_events: true,
     }
 }
 

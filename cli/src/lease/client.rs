@@ -43,6 +43,7 @@ impl LockClient {
             metrics,
             table: config.table.clone(),
             retention: config.retention,
+            run_events: config.run_events,
         };
         Self {
             deps: deps(Metrics::new(StderrSink::open(), config.metrics_per_lock)),

@@ -79,9 +79,13 @@ fn outcomes(lock: &Value) -> String {
         ("success missing since", "missingSince"),
     ];
     let given = lines.iter().filter(|(_, field)| !lock[field].is_null());
-    given
+    let mut text: String = given
         .map(|(words, field)| format!("{words} {}\n", shown(&lock[field])))
-        .collect()
+        .collect();
+    if let Some(row) = lock["skippedInARow"].as_u64().filter(|row| *row > 0) {
+        text.push_str(&format!("starts skipped since the latest grant: {row}\n"));
+    }
+    text
 }
 
 fn part<const N: usize>(columns: [Column; N], rows: &[Value]) -> Option<String> {

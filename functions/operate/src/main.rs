@@ -1,8 +1,9 @@
 //! The Lambda function operate, which is also deployed as view: wiring only.
 
-use lockstep::aws::{deps, sdk_config};
+use lockstep::aws::{deps_with, sdk_config};
 use lockstep::config::Config;
 use lockstep::contract::Surface;
+use lockstep::events::cloudwatch::LoggedBus;
 use lockstep::lambda::{RuntimeError, serve_as};
 use lockstep::service::widget::{self, Endpoints};
 use lockstep::telemetry::init_log;
@@ -11,7 +12,9 @@ use lockstep::telemetry::init_log;
 async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
-    let deps = deps(&sdk_config().await, &config);
+    let sdk = sdk_config().await;
+    let (bus, group) = (config.event_bus.clone(), config.event_log_group.clone());
+    let deps = deps_with(&sdk, &config, LoggedBus::from_sdk(&sdk, bus, group));
     let surface = match config.read_only {
         true => Surface::View,
         false => Surface::Operate,

@@ -18,6 +18,8 @@ export interface AlarmOptions {
   readonly table: dynamodb.Table;
   readonly reaper: lambda.Function;
   readonly deadLetters: sqs.Queue;
+  /** The log group of all events. */
+  readonly eventLog: logs.ILogGroup;
   /** The functions that each run calls, by the start of the id of their log group. */
   readonly lockFunctions: { [id: string]: lambda.Function };
 }
@@ -47,20 +49,19 @@ const EVENT_ALARMS: { [kind: string]: [string, string, string] } = {
   'Lockstep Run Missing': ['RunMissing', 'run-missing', 'No run of a lock has succeeded in the time in which one is expected to.'],
 };
 
-/** Adds the log group of all events and the topic, and the alarms if the props have them. */
-export function addAlarms(scope: Construct, options: AlarmOptions): { topic: sns.Topic; eventLog: logs.LogGroup } {
-  const eventLog = addEventLog(scope, options);
+/** Adds the topic, and the alarms if the props have them. */
+export function addAlarms(scope: Construct, options: AlarmOptions): sns.Topic {
   const topic = addTopic(scope, options.props);
   if (options.props.alarms ?? true) {
     addEventMessages(scope, 'EventMessages', topic, options.props.eventBus);
-    addCounts(scope, options, eventLog);
+    addCounts(scope, options);
     addAlarmsTo(scope, options, topic);
   }
-  return { topic, eventLog };
+  return topic;
 }
 
 /** Adds the log group of all events. EventBridge needs a policy of the account for it, and takes no role. */
-function addEventLog(scope: Construct, options: AlarmOptions): logs.LogGroup {
+export function addEventLog(scope: Construct, options: { stackName: string; props: LockstepProps }): logs.LogGroup {
   const stack = Stack.of(scope);
   const logGroup = new logs.LogGroup(scope, 'EventLogGroup', {
     logGroupName: `/aws/events/${options.stackName}`,
@@ -108,7 +109,7 @@ function addTopic(scope: Construct, { alarmEmail, alarmKey }: LockstepProps): sn
 }
 
 /** Adds the metric filters that count events and crashes. */
-function addCounts(scope: Construct, { stackName, lockFunctions }: AlarmOptions, eventLog: logs.ILogGroup): void {
+function addCounts(scope: Construct, { stackName, lockFunctions, eventLog }: AlarmOptions): void {
   const metricNamespace = namespaceOf(stackName);
   const kinds = Object.keys(EVENT_ALARMS).map((kind) => `($.detail-type = "${kind}")`);
   new logs.CfnMetricFilter(scope, 'EventCounts', {

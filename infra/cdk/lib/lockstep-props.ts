@@ -57,6 +57,13 @@ export interface LockstepProps {
   readonly eventBus?: events.IEventBus;
 
   /**
+   * Whether the start and the end of each run are events too. Each is a request to EventBridge more.
+   *
+   * @default false
+   */
+  readonly runEvents?: boolean;
+
+  /**
    * How long the history keeps finished runs and operators' acts, 1 to 365 whole days.
    *
    * @default Duration.days(14)

@@ -9,7 +9,7 @@ import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
-import { addAlarms } from './alarms';
+import { addAlarms, addEventLog } from './alarms';
 import { checkLockName } from './checks';
 import { addExclusiveRun, grantNestedRun, LockFunctions } from './exclusive-run-machine';
 import { addDashboard } from './dashboard';
@@ -85,6 +85,8 @@ export class Lockstep extends Construct {
     this.eventBus = props.eventBus ?? events.EventBus.fromEventBusName(this, 'EventBus', 'default');
     this.table = addLockTable(this);
 
+    this.eventLogGroup = addEventLog(this, { stackName: this.prefix, props });
+
     const items = this.statements.items(this.table);
     const lockFunction = this.functionAdder(this.lockEnvironment());
     this.acquireLockFunction = lockFunction('AcquireLock', 'acquire-lock', 'Acquires a permit of a lock, or returns its holders', [items]);
@@ -92,22 +94,23 @@ export class Lockstep extends Construct {
     this.releaseLockFunction = lockFunction('ReleaseLock', 'release-lock', 'Releases a permit and records how the run ended', [items]);
     this.reaperFunction = lockFunction('Reaper', 'reaper', 'Frees the permits of dead holders, and stops stale ones',
       [items, this.statements.readDue(this.table)], Duration.seconds(60));
-    this.operateFunction = lockFunction('Operate', 'operate', 'Pauses, resumes and shows locks, and evicts holders and waiters',
-      this.statements.operate(this.table), Duration.seconds(60));
+    const seen = { ...this.lockEnvironment(), LOCKSTEP_EVENT_LOG_GROUP: this.eventLogGroup.logGroupName };
+    const readEvents = this.statements.readEvents(this.eventLogGroup);
+    this.operateFunction = this.functionAdder(seen)('Operate', 'operate', 'Pauses, resumes and shows locks, and evicts holders and waiters',
+      [...this.statements.operate(this.table), readEvents], Duration.seconds(60));
     const pages = { LOCKSTEP_READ_ONLY: 'true', LOCKSTEP_OPERATE_FUNCTION: this.operateFunction.functionArn };
-    this.viewFunction = this.functionAdder({ ...this.lockEnvironment(), ...pages })('View', 'view',
-      'Lists and shows locks and their history', this.statements.view(this.table), Duration.seconds(30), 'operate');
+    this.viewFunction = this.functionAdder({ ...seen, ...pages })('View', 'view',
+      'Lists and shows locks and their history', [...this.statements.view(this.table), readEvents], Duration.seconds(30), 'operate');
     this.dashboard = addDashboard(this, this.viewFunction);
     this.checkRunningExecutionsFunction = this.functionAdder({})('CheckRunningExecutions', 'check-running-executions',
       'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])]);
 
     this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props.eventBus);
-    const { topic, eventLog } = addAlarms(this, {
+    this.alarmTopic = addAlarms(this, {
+      eventLog: this.eventLogGroup,
       stackName: this.prefix, props, table: this.table, reaper: this.reaperFunction, deadLetters: this.recoveryDeadLetters,
       lockFunctions: { AcquireLock: this.acquireLockFunction, Heartbeat: this.heartbeatFunction, ReleaseLock: this.releaseLockFunction },
     });
-    this.alarmTopic = topic;
-    this.eventLogGroup = eventLog;
     this.exclusiveRun = this.addSharedRun();
     this.addFunctionPolicies();
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
@@ -226,6 +229,7 @@ export class Lockstep extends Construct {
       LOCKSTEP_RUN_KEY_RETENTION_DAYS: String(this.props.runKeyRetention?.toDays() ?? 0),
       LOCKSTEP_METRICS_PER_LOCK: String(this.metricsPerLock),
       LOCKSTEP_EVENT_BUS: this.eventBus.eventBusName,
+      LOCKSTEP_RUN_EVENTS: String(this.props.runEvents ?? false),
     };
   }
 

@@ -3,6 +3,7 @@ import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 
 const READ_ACTIONS = ['dynamodb:GetItem', 'dynamodb:Query'];
@@ -90,6 +91,11 @@ export class Statements {
       this.listTasks(),
       this.ofTasks('ecs:DescribeTasks'),
     ];
+  }
+
+  /** The history of starts that got no permit. */
+  readEvents(eventLog: logs.ILogGroup): iam.PolicyStatement {
+    return allow(['logs:FilterLogEvents'], [eventLog.logGroupArn]);
   }
 
   invoke(...functions: lambda.IFunction[]): iam.PolicyStatement {

@@ -30,6 +30,7 @@ const PARAMETERS: { [name: string]: [string, (stack: Stack) => Partial<LockstepP
   LogLevel: ['debug', () => ({ logLevel: LogLevel.DEBUG })],
   MetricsPerLock: ['true', () => ({ metricsPerLock: true })],
   EventBusName: ['batches', (stack) => ({ eventBus: events.EventBus.fromEventBusName(stack, 'Bus', 'batches') })],
+  RunEvents: ['true', () => ({ runEvents: true })],
   RunRetentionDays: ['365', () => ({ runRetention: Duration.days(365) })],
   RunKeyRetentionDays: ['2', () => ({ runKeyRetention: Duration.days(2) })],
   LogRetentionDays: ['90', () => ({ logRetention: logs.RetentionDays.THREE_MONTHS })],

@@ -8,6 +8,12 @@ pub const SOURCE: &str = "lockstep";
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
+    /// A run was granted a permit (`RunEvents`).
+    RunStarted,
+    /// A run succeeded (`RunEvents`).
+    RunSucceeded,
+    /// A run failed, was found dead, or was lost (`RunEvents`).
+    RunFailed,
     /// A run was skipped because the lock was full or rested.
     RunSkipped,
     /// A run was skipped because its run key is taken.
@@ -36,6 +42,10 @@ pub enum EventKind {
     EvidenceMissing,
     /// No run succeeded in the time in which one is expected to.
     RunMissing,
+    /// An operator ended the rest of a lock.
+    RestCleared,
+    /// An operator made a run key free.
+    RunForgotten,
     /// A container handed a permit over to a workflow that waits for it.
     PermitHandedOver,
     /// A container removed a waiting workflow from the queue, without a permit for it.
@@ -44,7 +54,10 @@ pub enum EventKind {
 
 impl EventKind {
     /// All kinds.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
+        Self::RunStarted,
+        Self::RunSucceeded,
+        Self::RunFailed,
         Self::RunSkipped,
         Self::RunDuplicate,
         Self::QueueFull,
@@ -59,6 +72,8 @@ impl EventKind {
         Self::LockResumed,
         Self::EvidenceMissing,
         Self::RunMissing,
+        Self::RestCleared,
+        Self::RunForgotten,
         Self::PermitHandedOver,
         Self::WaiterSentAway,
     ];
@@ -67,6 +82,9 @@ impl EventKind {
     #[must_use]
     pub const fn detail_type(self) -> &'static str {
         match self {
+            Self::RunStarted => "Lockstep Run Started",
+            Self::RunSucceeded => "Lockstep Run Succeeded",
+            Self::RunFailed => "Lockstep Run Failed",
             Self::RunSkipped => "Lockstep Run Skipped",
             Self::RunDuplicate => "Lockstep Run Duplicate",
             Self::QueueFull => "Lockstep Queue Full",
@@ -81,6 +99,8 @@ impl EventKind {
             Self::LockResumed => "Lockstep Lock Resumed",
             Self::EvidenceMissing => "Lockstep Evidence Missing",
             Self::RunMissing => "Lockstep Run Missing",
+            Self::RestCleared => "Lockstep Rest Cleared",
+            Self::RunForgotten => "Lockstep Run Forgotten",
             Self::PermitHandedOver => "Lockstep Permit Handed Over",
             Self::WaiterSentAway => "Lockstep Waiter Sent Away",
         }

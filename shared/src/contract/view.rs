@@ -72,6 +72,10 @@ pub struct LockSummary {
     /// How its latest runs ended.
     #[serde(flatten)]
     pub outcomes: OutcomesView,
+    /// Starts in a row that were skipped: those since the latest grant, of the last 24 hours. None where no
+    /// log of events is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped_in_a_row: Option<u32>,
     /// Why it is paused or frozen, or why its record cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -105,6 +109,9 @@ pub struct ShowResponse {
     /// How its latest runs ended.
     #[serde(flatten)]
     pub outcomes: OutcomesView,
+    /// Starts in a row that were skipped: those since the latest grant. None where no log of events is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped_in_a_row: Option<u32>,
     /// The latest runs that have ended, and the acts between them, newest first.
     pub last: Vec<HistoryEntry>,
 }
@@ -139,7 +146,7 @@ pub struct WaiterView {
     /// The holder that it will be; none if its item is missing or damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// When it registered last.
+    /// When it registered first: since then it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// When it gives up.
@@ -181,6 +188,7 @@ impl LockSummary {
             queue_length: Some(record.queue.len()),
             granted_at: (granted != Timestamp::default()).then(|| rfc3339(granted)),
             outcomes: OutcomesView::of(record, now),
+            skipped_in_a_row: None,
             note: note(&record.mode, now).map(str::to_owned),
         }
     }
@@ -196,6 +204,7 @@ impl LockSummary {
             queue_length: None,
             granted_at: None,
             outcomes: OutcomesView::default(),
+            skipped_in_a_row: None,
             note: Some(problem),
         }
     }
@@ -248,7 +257,7 @@ impl WaiterView {
             position,
             id: id.to_string(),
             holder: terms.map(|terms| terms.holder.to_string()),
-            since: waiter.as_ref().map(|waiter| rfc3339(waiter.since)),
+            since: waiter.as_ref().map(|waiter| rfc3339(waiter.queued_at)),
             wait_until: until.map(rfc3339),
             run_key: terms
                 .and_then(|terms| terms.run_key.as_ref())

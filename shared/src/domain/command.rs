@@ -265,6 +265,7 @@ impl Acquire {
             task_token: self.task_token.clone(),
             wait_until: self.wait_until,
             since: now,
+            queued_at: now,
         }
     }
 

@@ -93,6 +93,8 @@ pub struct Waiter {
     pub wait_until: Option<Timestamp>,
     /// When it registered. A late registration does not replace a newer one.
     pub since: Timestamp,
+    /// When it registered first: a registration keeps the time of the one before it.
+    pub queued_at: Timestamp,
 }
 
 impl Waiter {

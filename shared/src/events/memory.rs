@@ -1,6 +1,6 @@
 //! An event bus in memory, for tests.
 
-use super::{Event, EventKind, Events};
+use super::{Event, EventKind, EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::faults::lock;
 use std::sync::Mutex;
 
@@ -23,5 +23,20 @@ impl MemoryEvents {
 impl Events for MemoryEvents {
     async fn publish(&self, events: Vec<Event>) {
         lock(&self.0).extend(events);
+    }
+
+    async fn logged(&self, query: &EventQuery<'_>) -> Option<LoggedEvents> {
+        let published = self.published().into_iter().map(|event| LoggedEvent {
+            kind: event.kind,
+            lock: event.lock,
+            holder: event.holder.map(|holder| holder.to_string()),
+            reason: event.reason,
+            at: event.at,
+        });
+        let events = published.filter(|event| query.asks_for(event)).collect();
+        Some(LoggedEvents {
+            events,
+            problem: None,
+        })
     }
 }

@@ -22,6 +22,25 @@ pub struct About<'a> {
 }
 
 impl About<'_> {
+    /// A run was granted a permit.
+    #[must_use]
+    pub fn started(&self) -> Event {
+        self.event(EventKind::RunStarted, "a permit was granted", "nothing")
+    }
+
+    /// A run ended with `outcome`; `None` for an outcome that is neither a success nor a failure.
+    #[must_use]
+    pub fn ended(&self, outcome: RunOutcome, evidence: &str) -> Option<Event> {
+        let (kind, advice) = match outcome {
+            RunOutcome::Succeeded => (EventKind::RunSucceeded, "nothing"),
+            RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost => {
+                (EventKind::RunFailed, "check why the run failed")
+            }
+            _ => return None,
+        };
+        Some(self.event(kind, evidence, advice))
+    }
+
     /// A run was skipped. `None` for refusals that fail the run: its workflow reports them.
     #[must_use]
     pub fn gave_way(&self, refusal: &Refusal) -> Option<Event> {
@@ -177,13 +196,14 @@ pub fn run_missing(
     of_lock(lock, EventKind::RunMissing, reason, advice, at)
 }
 
-/// An operator paused or resumed a lock.
+/// An operator paused or resumed a lock, ended its rest, or made a run key free.
 #[must_use]
-pub fn mode_changed(lock: &LockKey, kind: EventKind, audit: &AuditNote, at: Timestamp) -> Event {
+pub fn operated(lock: &LockKey, kind: EventKind, audit: &AuditNote, at: Timestamp) -> Event {
     let advice = match kind {
         EventKind::LockPaused => {
             "resume the lock when the reason is gone: no run is granted until then"
         }
+        EventKind::RunForgotten => "nothing: a run may have the run key again",
         _ => "nothing: the lock grants permits again",
     };
     of_lock(lock, kind, audit.signed(), advice, at)

@@ -57,10 +57,15 @@ impl<P: Ports> EffectRunner<'_, P> {
     /// Sends the wake-up of a hand-over. Where no state waits any more, DescribeExecution decides. A
     /// waiter that has confirmed its grant since keeps its permit, because it may have started a task.
     async fn wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Effect> {
-        if self.is_gone(lock, holder, lease).await {
-            return self.pass_on(lock, holder, lease).await;
+        let passed_on = match self.is_gone(lock, holder, lease).await {
+            true => self.pass_on(lock, holder, lease).await,
+            false => None,
+        };
+        if passed_on.is_none() {
+            let about = self.about(lock, holder, lease);
+            self.deps.publish_run(Some(about.started())).await;
         }
-        Vec::new()
+        passed_on.unwrap_or_default()
     }
 
     /// Ends the waiting state with the grant. Whether no state waits any more.
@@ -92,19 +97,29 @@ impl<P: Ports> EffectRunner<'_, P> {
     /// Publishes an event that has the reaper send the wake-up: a container cannot open the sealed
     /// task token. The event names the lock, and the reaper reads the rest.
     async fn delegate_wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
-        let about = About {
+        let event = self.about(lock, holder, lease).handed_over();
+        self.deps.events.publish(vec![event]).await;
+    }
+
+    /// The holder of `lease`, now.
+    fn about<'b>(&self, lock: &'b LockKey, holder: &'b HolderId, lease: &Lease) -> About<'b> {
+        About {
             lock,
             holder,
             token: Some(lease.token),
             at: self.deps.now(),
-        };
-        self.deps.events.publish(vec![about.handed_over()]).await;
+        }
     }
 
-    async fn pass_on(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Effect> {
-        let Some(execution) = ExecutionArn::of_holder(holder) else {
-            return Vec::new();
-        };
+    /// Passes on the permit of a waiter whose execution had ended before the hand-over. Returns the effects
+    /// of that, or `None` if the waiter keeps the permit.
+    async fn pass_on(
+        &self,
+        lock: &LockKey,
+        holder: &HolderId,
+        lease: &Lease,
+    ) -> Option<Vec<Effect>> {
+        let execution = ExecutionArn::of_holder(holder)?;
         let evidence = match self.deps.executions.describe(&execution).await {
             // A description may lag behind a redrive that the waiter has reported. One that ended
             // after the grant may have been woken before, and its task may run: its end is evidence
@@ -120,10 +135,10 @@ impl<P: Ports> EffectRunner<'_, P> {
                 {
                     format!("the execution was {} before the hand-over", end.as_str())
                 }
-                ExecutionState::Ended(_) | ExecutionState::Running => return Vec::new(),
+                ExecutionState::Ended(_) | ExecutionState::Running => return None,
             },
             // Not known may mean too new: the sweep decides when the lease has run out.
-            Ok(None) | Err(_) => return Vec::new(),
+            Ok(None) | Err(_) => return None,
         };
         let recover = Command::Recover(Recover {
             holder: holder.clone(),
@@ -135,21 +150,14 @@ impl<P: Ports> EffectRunner<'_, P> {
             retention: self.deps.retention,
         });
         let (outcome, effects) = self.execute(lock, &recover).await;
-        if let Some(Outcome::Freed {
-            outcome: Some(outcome),
-        }) = outcome
-        {
-            let now = self.deps.now();
-            let about = About {
-                lock,
-                holder,
-                token: Some(lease.token),
-                at: now,
-            };
-            let event = about.freed(outcome, &evidence);
+        let Some(Outcome::Freed { outcome }) = outcome else {
+            return None;
+        };
+        if let Some(outcome) = outcome {
+            let event = self.about(lock, holder, lease).freed(outcome, &evidence);
             self.deps.events.publish(vec![event]).await;
         }
-        effects
+        Some(effects)
     }
 
     async fn dismiss(&self, lock: &LockKey, waiter: &Waiter, why: Dismissal) {

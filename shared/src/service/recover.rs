@@ -180,6 +180,9 @@ impl<P: Ports> RecoveryService<'_, P> {
                 CheckAnswer::Done
             }
             Request::Raise(alert) => {
+                if let Alert::Freed(outcome, evidence) = &alert {
+                    self.deps.publish_run(about.ended(*outcome, evidence)).await;
+                }
                 let event = match alert {
                     Alert::EvidenceMissing(why) => about.evidence_missing(lease.expires_at, &why),
                     Alert::Frozen(note) => about.frozen(&note),

@@ -1,6 +1,7 @@
 //! release-lock: releases a permit, ends the state that renewed its lease, hands over to the next
 //! waiter.
 
+use super::alerts::About;
 use super::{Deps, Ports};
 use crate::clock::CallTime;
 use crate::contract::{CheckedRelease, ReleaseRequest, ReleaseResponse};
@@ -37,8 +38,10 @@ pub async fn run<P: Ports>(
         protect,
     } = request;
     let time = CallTime::start(deps.clock());
-    let succeeded =
-        matches!(&command, Command::Release(release) if release.outcome == RunOutcome::Succeeded);
+    let ended = match &command {
+        Command::Release(release) => release.outcome,
+        _ => RunOutcome::Failed,
+    };
     let outcome = deps.execute_in_call(&time, &lock, &command).await?;
     let outcome = outcome.map_err(|error| Error::of_command(&lock, error))?;
     // Also for a run that had lost its permit: its work has ended.
@@ -51,11 +54,22 @@ pub async fn run<P: Ports>(
             let held_seconds = Duration::from_millis(at.millis_since(since)).as_secs_f64();
             if !already {
                 let mut values = vec![(Metric::Released, 1.0), (Metric::HeldSeconds, held_seconds)];
-                values.extend(match succeeded {
-                    true => vec![(Metric::Succeeded, 1.0), (Metric::RunSeconds, held_seconds)],
-                    false => vec![(Metric::Failed, 1.0)],
+                values.extend(match ended {
+                    RunOutcome::Succeeded => {
+                        vec![(Metric::Succeeded, 1.0), (Metric::RunSeconds, held_seconds)]
+                    }
+                    _ => vec![(Metric::Failed, 1.0)],
                 });
                 deps.metrics.report(&lock, at, &values);
+                let (lock, holder, token) = (&lock, &holder, Some(token));
+                let about = About {
+                    lock,
+                    holder,
+                    token,
+                    at,
+                };
+                let event = about.ended(ended, "the run reported its end");
+                deps.publish_run(event).await;
             }
             tracing::info!(event = "released", %lock, %holder, %token, held_seconds, already, "released");
             Ok(ReleaseResponse::Released {

@@ -187,12 +187,14 @@ impl LockStore for DynamoStore {
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {
         let mut expression = Expression::default();
         let condition = guard::not_newer(waiter.since, &mut expression);
+        let update = expression::registration(waiter, &mut expression);
         let (names, values) = expression.into_parts();
         let sent = self
             .client
-            .put_item()
+            .update_item()
             .table_name(&self.table)
-            .set_item(Some(item::waiter_item(lock, waiter)))
+            .set_key(Some(item::waiter_key(lock, &waiter.id())))
+            .update_expression(update)
             .condition_expression(condition)
             .set_expression_attribute_names(names)
             .set_expression_attribute_values(values)
@@ -201,7 +203,7 @@ impl LockStore for DynamoStore {
             .await;
         let Err(failure) = sent else { return Ok(()) };
         match failure.as_service_error() {
-            Some(PutItemError::ConditionalCheckFailedException(newer)) => {
+            Some(UpdateItemError::ConditionalCheckFailedException(newer)) => {
                 waiter_in(lock, &waiter.id(), newer.item()).map(drop)
             }
             _ => Err(store_error(&failure)),

@@ -61,11 +61,17 @@ impl LockItems {
         Commit::Committed(self.record.clone().filter(|_| change.read_back))
     }
 
-    /// Writes the side item of a waiter, unless a newer one of that waiter exists.
+    /// Writes the side item of a waiter, unless a newer one of that waiter exists. The time of the first
+    /// registration stays.
     pub fn register(&mut self, waiter: &Waiter) {
         let known = self.waiters.get(&waiter.id());
         if known.is_none_or(|known| known.since <= waiter.since) {
-            self.waiters.insert(waiter.id(), waiter.clone());
+            let queued_at = known.map_or(waiter.queued_at, |known| known.queued_at);
+            let waiter = Waiter {
+                queued_at,
+                ..waiter.clone()
+            };
+            self.waiters.insert(waiter.id(), waiter);
         }
     }
 }

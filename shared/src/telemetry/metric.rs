@@ -36,11 +36,13 @@ pub enum Metric {
     RunSeconds,
     /// Waiters of a lock, as often as one joins and as the sweep checks the lock.
     QueueLength,
+    /// How long the first in the queue has waited, in seconds, as the sweep checks the lock.
+    OldestWaitSeconds,
 }
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Acquired,
         Self::Skipped,
         Self::Duplicate,
@@ -56,6 +58,7 @@ impl Metric {
         Self::Failed,
         Self::RunSeconds,
         Self::QueueLength,
+        Self::OldestWaitSeconds,
     ];
 
     /// Returns the name in CloudWatch.
@@ -77,6 +80,7 @@ impl Metric {
             Self::Failed => "Failed",
             Self::RunSeconds => "RunSeconds",
             Self::QueueLength => "QueueLength",
+            Self::OldestWaitSeconds => "OldestWaitSeconds",
         }
     }
 
@@ -91,7 +95,7 @@ impl Metric {
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::HeldSeconds | Self::RunSeconds => "Seconds",
+            Self::HeldSeconds | Self::RunSeconds | Self::OldestWaitSeconds => "Seconds",
             _ => "Count",
         }
     }

@@ -13,11 +13,12 @@ type Cell = (String, Option<String>);
 type Column = (&'static str, &'static str, fn(&LockSummary) -> Cell);
 
 /// The columns behind name and state.
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     ("Holder", "", holder),
     ("Permits", "fixed", permits),
     ("Latest grant (UTC)", "fixed", granted),
     ("Last success (UTC)", "fixed", succeeded),
+    ("Skipped", "fixed", skipped),
     ("Waiting", "fixed", waiting),
     ("Note", "", note),
 ];
@@ -195,6 +196,12 @@ fn succeeded(lock: &LockSummary) -> Cell {
     let more = format!("A success is missing since {since} UTC.");
     let last = last.unwrap_or_else(|| "never".to_owned());
     (format!("{last}, missing"), Some(more))
+}
+
+fn skipped(lock: &LockSummary) -> Cell {
+    let row = lock.skipped_in_a_row.filter(|row| *row > 0);
+    let more = row.map(|_| "Starts since the latest grant, of the last 24 hours".to_owned());
+    (row.map(|row| row.to_string()).unwrap_or_default(), more)
 }
 
 fn waiting(lock: &LockSummary) -> Cell {

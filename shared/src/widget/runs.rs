@@ -20,6 +20,7 @@ pub(super) fn show(html: &mut Html, last: &[HistoryEntry]) {
 }
 
 fn row(html: &mut Html, entry: &HistoryEntry) {
+    let unknown = String::new();
     let (outcome, who, from, to, took, why) = match entry {
         HistoryEntry::Run {
             holder,
@@ -54,6 +55,26 @@ fn row(html: &mut Html, entry: &HistoryEntry) {
         } => {
             let why = note.clone().unwrap_or_default();
             (*outcome, actor, String::new(), time(at), String::new(), why)
+        }
+        HistoryEntry::NotStarted {
+            holder,
+            since,
+            at,
+            outcome,
+            starts,
+            reason,
+            ..
+        } => {
+            let took = format!("{starts} starts");
+            let (from, to) = (time(since), time(at));
+            (
+                *outcome,
+                holder.as_ref().unwrap_or(&unknown),
+                from,
+                to,
+                took,
+                reason.clone(),
+            )
         }
     };
     html.element("td", &[], |html| {

@@ -115,6 +115,8 @@ fn times(
                 }
             }
             HistoryEntry::Act { at, .. } => acts.extend(read(at)),
+            // It took no time.
+            HistoryEntry::NotStarted { .. } => {}
         }
     }
     for holder in holders {

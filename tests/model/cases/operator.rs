@@ -39,7 +39,7 @@ worlds! {
         "then: dismiss who is sent away, then: wake, then: wake again";
 
     fn a_rest_that_is_ended_lets_the_next_waiter_in:
-        1, [SPACED, SPACED], may { orders: 1, losses: 1 }, with { clears: true, ticks: 1 } => 10476,
+        1, [SPACED, SPACED], may { orders: 1, losses: 1 }, with { clears: true, ticks: 1 } => 10738,
         "AlreadyHeld, Done, Granted, Queued, Released, Released already, Unchanged, then: wake",
         "then: wake again";
 

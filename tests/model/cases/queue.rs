@@ -44,11 +44,11 @@ worlds! {
         "then: wake again";
 
     fn a_registration_by_a_slow_clock_loses_no_turn:
-        1, [QUEUE, QUEUE], may { timeouts: 1 }, with { ticks: 1, skew: true } => 169554,
+        1, [QUEUE, QUEUE], may { timeouts: 1 }, with { ticks: 1, skew: true } => 192008,
         "AlreadyHeld, Freed, Granted, Queued, Released, Unchanged, then: wake";
 
     fn a_waiter_that_waits_long_enough_gives_up_and_stops_no_run:
-        1, [SPACED, IMPATIENT], may { losses: 1 }, with { ticks: 2 } => 6780,
+        1, [SPACED, IMPATIENT], may { losses: 1 }, with { ticks: 2 } => 6954,
         "AlreadyHeld, Done, Freed, GaveUp, Granted, Queued, Released, Released already",
         "Unchanged, then: dismiss who gave up, then: hand over, then: wake, then: wake again";
 

@@ -170,8 +170,8 @@ fn a_workflow_that_was_not_started_fails_with_the_error_of_the_start() {
     let path = format!("{BEGINS} > Read Work > Release After Failure > FAILS");
     let error = failure("StepFunctions.StateMachineDoesNotExistException");
     played.takes(&path, &Err(error));
-    // Ten seconds, by then it would be described.
-    for (seconds, calls) in [(9, 5), (60, 6)] {
+    // Every two seconds, for ten: by then it would be described.
+    for (seconds, calls) in [(1, 1), (3, 2), (5, 3), (7, 4), (9, 5), (60, 6)] {
         assert_eq!(not_started().calls_in(seconds, "Read Work"), calls);
     }
     assert_eq!(

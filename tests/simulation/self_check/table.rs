@@ -74,6 +74,7 @@ pub(super) fn waiter(holder: &HolderId) -> Waiter {
         task_token: None,
         wait_until: None,
         since: Timestamp::from_millis(START),
+        queued_at: Timestamp::from_millis(START),
     }
 }
 

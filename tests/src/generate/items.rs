@@ -181,6 +181,7 @@ fn waiter(terms: Terms, token: Option<u8>, wait_until: Option<Timestamp>) -> Wai
         task_token: token.map(task_token),
         wait_until,
         since: at(0),
+        queued_at: at(0),
     }
 }
 

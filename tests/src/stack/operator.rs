@@ -20,6 +20,8 @@ impl Stack {
             retention: DAY,
             metrics_per_lock: false,
             event_bus: "default".into(),
+            run_events: false,
+            event_log_group: None,
             read_only: false,
             operate_function: None,
         };

@@ -125,7 +125,9 @@ impl CheckedHistory {
 }
 
 impl HistoryScope {
-    fn has(&self, lock: &LockKey) -> bool {
+    /// Whether `lock` is one of the locks.
+    #[must_use]
+    pub fn has(&self, lock: &LockKey) -> bool {
         match self {
             Self::Lock(own) => own == lock,
             Self::Prefix(prefix) => lock.as_str().starts_with(prefix),

@@ -12,6 +12,9 @@ use serde::Serialize;
 pub struct HistoryResponse {
     /// The entries: lock by lock in the order of their names, and of each lock the newest first.
     pub entries: Vec<HistoryEntry>,
+    /// Why starts that got no permit may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Send it as `next` for the rest. A page may be short, or empty, and have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -71,6 +74,26 @@ pub enum HistoryEntry {
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
+    /// Starts in a row that got no permit. They come from the log of events, and are left out where there
+    /// is none.
+    #[serde(rename_all = "camelCase")]
+    NotStarted {
+        /// The lock.
+        lock: String,
+        /// The holder of the latest start.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        holder: Option<String>,
+        /// When the first start was.
+        since: String,
+        /// When the latest start was.
+        at: String,
+        /// What became of them: `skipped`, `duplicate`, `queueFull` or `gaveUp`.
+        outcome: &'static str,
+        /// How many starts.
+        starts: u32,
+        /// Why the latest start got no permit.
+        reason: String,
+    },
 }
 
 impl HistoryEntry {
@@ -82,6 +105,31 @@ impl HistoryEntry {
             RunId::Act(_) => Self::act(lock, run, end),
             RunId::Token(_) | RunId::Key(_) => Self::run(lock, run, end),
         })
+    }
+
+    /// Adds `earlier` to this entry, if both are starts with the same outcome. Returns whether it did.
+    pub fn absorb(&mut self, earlier: &Self) -> bool {
+        match (self, earlier) {
+            (
+                Self::NotStarted {
+                    since,
+                    outcome,
+                    starts,
+                    ..
+                },
+                Self::NotStarted {
+                    since: first,
+                    outcome: same,
+                    starts: more,
+                    ..
+                },
+            ) if outcome == same => {
+                since.clone_from(first);
+                *starts += more;
+                true
+            }
+            _ => false,
+        }
     }
 
     fn act(lock: &LockKey, run: &Run, end: &RunEnd) -> Self {

@@ -82,6 +82,7 @@ impl World {
                 task_token: None,
                 wait_until: self.waits_until,
                 since: self.waits_since,
+                queued_at: self.waits_since,
             })),
             Request::LoadLease(..) => CheckAnswer::Lease(self.lease.clone()),
         }

@@ -2,7 +2,7 @@
 
 use super::is_skipped_paused;
 use crate::contract::{AcquireResponse, CheckedAcquire, Overlap};
-use crate::domain::{LockKey, Refusal, Timestamp};
+use crate::domain::{FencingToken, LockKey, Refusal, Timestamp};
 use crate::events::Events;
 use crate::service::alerts::About;
 use crate::service::{Deps, Ports};
@@ -56,6 +56,14 @@ pub(super) async fn response<P: Ports>(
         deps.metrics.report(lock, now, &metrics(response));
     }
     log(lock, holder.as_str(), response);
+    if let AcquireResponse::Granted(granted) = response {
+        let token = u64::try_from(granted.grant.token).ok();
+        let about = About {
+            token: token.map(FencingToken::from_number),
+            ..about(request, now)
+        };
+        deps.publish_run(Some(about.started())).await;
+    }
     if let AcquireResponse::GaveUp(answer) = response {
         let event = about(request, now).wait_given_up(&answer.message);
         deps.events.publish(vec![event]).await;

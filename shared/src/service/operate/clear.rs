@@ -3,10 +3,12 @@
 use super::concurrently;
 use super::show::existing;
 use crate::contract::{
-    CheckedClearRest, CheckedForget, ClearResponse, ClearStatus, InvalidRequest,
+    CheckedClearRest, CheckedForget, ClearResponse, ClearStatus, EventKind, InvalidRequest,
 };
-use crate::domain::{Command, HolderId, LockKey, LockRecord, Outcome, RunKey};
+use crate::domain::{AuditNote, Command, HolderId, LockKey, LockRecord, Outcome, RunKey};
 use crate::error::Error;
+use crate::events::Events;
+use crate::service::alerts::operated;
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
 use futures_util::stream::TryStreamExt;
@@ -17,8 +19,13 @@ pub(super) async fn rest<P: Ports>(
 ) -> Result<ClearResponse, Error> {
     let CheckedClearRest { lock, audit } = clear;
     existing(deps, &lock).await?;
-    let status = match deps.carry_out(&lock, &Command::ClearRest(audit)).await? {
-        Outcome::Done => ClearStatus::Cleared,
+    let command = Command::ClearRest(audit.clone());
+    let status = match deps.carry_out(&lock, &command).await? {
+        Outcome::Done => {
+            let event = operated(&lock, EventKind::RestCleared, &audit, deps.now());
+            deps.events.publish(vec![event]).await;
+            ClearStatus::Cleared
+        }
         _ => ClearStatus::Unchanged,
     };
     let message = match status {
@@ -39,7 +46,7 @@ pub(super) async fn forget<P: Ports>(
     request: CheckedForget,
 ) -> Result<ClearResponse, Error> {
     let CheckedForget { lock, forget } = request;
-    let key = forget.run_key.clone();
+    let (key, audit) = (forget.run_key.clone(), forget.audit.clone());
     let record = existing(deps, &lock).await?;
     if let Some(waiter) = waiter_of_run(deps, &lock, &record, &key).await? {
         return Err(Error::run_key_waits(&lock, &key, &waiter));
@@ -51,6 +58,12 @@ pub(super) async fn forget<P: Ports>(
         );
         return Err(InvalidRequest::new("runKey", format!("\"{key}\""), rule).into());
     }
+    let note = AuditNote {
+        note: format!("run key {key} is free: {}", audit.note),
+        ..audit
+    };
+    let event = operated(&lock, EventKind::RunForgotten, &note, deps.now());
+    deps.events.publish(vec![event]).await;
     Ok(ClearResponse {
         message: format!("run key {key} is free: a run of lock {lock} may have it again"),
         lock: lock.to_string(),

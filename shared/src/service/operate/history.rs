@@ -1,11 +1,20 @@
 //! The history of a lock, or of the locks of a prefix.
 
 use super::TIME_MAX;
-use crate::contract::{CheckedHistory, HistoryEntry, HistoryResponse, HistoryScope};
-use crate::domain::{FencingToken, LockKey, Run, RunId, Timestamp};
+use crate::contract::{CheckedHistory, EventKind, HistoryEntry, HistoryResponse, HistoryScope};
+use crate::domain::{FencingToken, LockKey, Run, RunId, Timestamp, rfc3339};
 use crate::error::Error;
+use crate::events::{EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::service::{Deps, Ports};
 use crate::store::{LOCKS_PAGE, LockIndex, LockStore};
+
+/// The kinds of events that are in the history as starts without a permit, and their outcomes there.
+const NOT_STARTED: [(EventKind, &str); 4] = [
+    (EventKind::RunSkipped, "skipped"),
+    (EventKind::RunDuplicate, "duplicate"),
+    (EventKind::QueueFull, "queueFull"),
+    (EventKind::WaitGivenUp, "gaveUp"),
+];
 
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
@@ -15,23 +24,26 @@ where
     P::Store: LockIndex,
 {
     let deadline = deps.now().plus(TIME_MAX);
-    let mut entries = Vec::new();
+    let (mut entries, mut problem) = (Vec::new(), None);
     let mut runs_left = asked.limit;
     let mut at = asked.after.clone();
     loop {
         let Some((lock, after)) = next_lock(deps, &asked.scope, at.take()).await? else {
             return Ok(HistoryResponse {
                 entries,
+                problem,
                 next: None,
             });
         };
         let page = page_of(deps, &asked, &lock, after, runs_left).await?;
         runs_left = runs_left.saturating_sub(page.runs);
         entries.extend(page.entries);
+        problem = problem.or(page.problem);
         let is_only = matches!(asked.scope, HistoryScope::Lock(_));
         if page.next.is_none() && is_only {
             return Ok(HistoryResponse {
                 entries,
+                problem,
                 next: None,
             });
         }
@@ -39,7 +51,11 @@ where
             // A lock whose history is at its end is continued behind its last run: with nothing.
             let behind = page.next.or(Some(FencingToken::NONE));
             let next = Some(CheckedHistory::next(&lock, behind));
-            return Ok(HistoryResponse { entries, next });
+            return Ok(HistoryResponse {
+                entries,
+                problem,
+                next,
+            });
         }
         at = Some((lock, Some(FencingToken::NONE)));
     }
@@ -78,14 +94,18 @@ pub(super) struct LockPage {
     pub(super) entries: Vec<HistoryEntry>,
     /// All acts on the lock, oldest first.
     pub(super) acts: Vec<Run>,
+    /// When starts were skipped; `None` where no log of events is read.
+    pub(super) skips: Option<Vec<Timestamp>>,
+    /// Why starts may be missing.
+    problem: Option<String>,
     /// The number of runs that were read for them.
     runs: usize,
     /// The run behind which there are more; `None` at the end.
     next: Option<FencingToken>,
 }
 
-/// Up to `most` runs of `lock` from behind `after`, and the acts of the time that they cover. So
-/// each act is on one page, although acts have no fencing token.
+/// Up to `most` runs of `lock` from behind `after`, and the acts and the starts without a permit of the time
+/// that they cover. So each of those is on one page, although they have no fencing token.
 pub(super) async fn page_of<P: Ports>(
     deps: &Deps<P>,
     asked: &CheckedHistory,
@@ -118,13 +138,67 @@ where
         let entry = covered.and_then(|at| Some((at, entry_of_act(lock, act)?)));
         entries.extend(entry);
     }
+    let high = high.min(Timestamp::from_millis(asked.to.millis() + 1));
+    let logged = not_started(deps, lock, low, high).await;
+    let starts = logged.iter().flat_map(|logged| &logged.events);
+    entries.extend(starts.filter_map(|event| Some((event.at, entry_of_start(event)?))));
     entries.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     Ok(LockPage {
         acts,
-        entries: entries.into_iter().map(|(_, entry)| entry).collect(),
+        entries: collapsed(entries.into_iter().map(|(_, entry)| entry)),
+        skips: logged.as_ref().map(skips),
+        problem: logged.and_then(|logged| logged.problem),
         runs,
         next,
     })
+}
+
+/// The starts without a permit from `from` to before `before`.
+async fn not_started<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    from: Timestamp,
+    before: Timestamp,
+) -> Option<LoggedEvents> {
+    let query = EventQuery {
+        scope: &HistoryScope::Lock(lock.clone()),
+        kinds: &NOT_STARTED.map(|(kind, _)| kind),
+        from,
+        before,
+    };
+    deps.events.logged(&query).await
+}
+
+/// The entry of a start that got no permit; `None` for another event.
+fn entry_of_start(event: &LoggedEvent) -> Option<HistoryEntry> {
+    let (_, outcome) = NOT_STARTED.iter().find(|(kind, _)| *kind == event.kind)?;
+    Some(HistoryEntry::NotStarted {
+        lock: event.lock.to_string(),
+        holder: event.holder.clone(),
+        since: rfc3339(event.at),
+        at: rfc3339(event.at),
+        outcome,
+        starts: 1,
+        reason: event.reason.clone(),
+    })
+}
+
+fn skips(logged: &LoggedEvents) -> Vec<Timestamp> {
+    let events = logged.events.iter();
+    let skipped = events.filter(|event| event.kind == EventKind::RunSkipped);
+    skipped.map(|event| event.at).collect()
+}
+
+/// Makes one entry of starts in a row with the same outcome.
+fn collapsed(newest_first: impl Iterator<Item = HistoryEntry>) -> Vec<HistoryEntry> {
+    let mut entries: Vec<HistoryEntry> = Vec::new();
+    for entry in newest_first {
+        let last = entries.last_mut();
+        if !last.is_some_and(|last| last.absorb(&entry)) {
+            entries.push(entry);
+        }
+    }
+    entries
 }
 
 fn entry_of_act(lock: &LockKey, act: &Run) -> Option<HistoryEntry> {

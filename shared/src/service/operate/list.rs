@@ -1,14 +1,65 @@
 //! The list of all locks.
 
+use super::show::in_a_row;
 use super::{TIME_MAX, concurrently};
-use crate::contract::{CheckedList, ListResponse, LockSummary};
-use crate::domain::LockKey;
+use crate::contract::{
+    CheckedList, EventKind, HistoryScope, ListResponse, LockSummary, parse_time,
+};
+use crate::domain::{LockKey, Seconds, Timestamp};
 use crate::error::Error;
+use crate::events::{EventQuery, Events};
 use crate::service::{Deps, Ports};
 use crate::store::{LOCKS_PAGE, LockIndex, LockStore, StoreError};
 use futures_util::stream::StreamExt;
+use std::collections::BTreeMap;
+
+/// For how long back skipped starts are counted.
+const SKIPS_OF: Seconds = Seconds::of(86_400);
 
 pub(super) async fn run<P: Ports>(deps: &Deps<P>, list: CheckedList) -> Result<ListResponse, Error>
+where
+    P::Store: LockIndex,
+{
+    let scope = HistoryScope::Prefix(list.prefix.clone());
+    let (listed, skips) = futures_util::join!(page(deps, list), skips(deps, &scope));
+    let mut listed = listed?;
+    if let Some(skips) = skips {
+        for lock in &mut listed.locks {
+            let granted = lock.granted_at.as_deref();
+            let granted = granted.and_then(|at| parse_time("grantedAt", at).ok());
+            let own = skips.get(&lock.lock).map(Vec::as_slice);
+            let row = in_a_row(own.unwrap_or_default(), granted.unwrap_or_default());
+            lock.skipped_in_a_row = Some(row);
+        }
+    }
+    Ok(listed)
+}
+
+/// When starts of the locks of `scope` were skipped, by the names of the locks; `None` where no log of
+/// events is read.
+async fn skips<P: Ports>(
+    deps: &Deps<P>,
+    scope: &HistoryScope,
+) -> Option<BTreeMap<String, Vec<Timestamp>>> {
+    let now = deps.now();
+    let query = EventQuery {
+        scope,
+        kinds: &[EventKind::RunSkipped],
+        from: Timestamp::from_millis(now.millis().saturating_sub(SKIPS_OF.millis())),
+        before: Timestamp::MAX,
+    };
+    let logged = deps.events.logged(&query).await?;
+    let mut skips = BTreeMap::<String, Vec<Timestamp>>::new();
+    for event in logged.events {
+        skips
+            .entry(event.lock.to_string())
+            .or_default()
+            .push(event.at);
+    }
+    Some(skips)
+}
+
+async fn page<P: Ports>(deps: &Deps<P>, list: CheckedList) -> Result<ListResponse, Error>
 where
     P::Store: LockIndex,
 {

@@ -6,7 +6,7 @@ use crate::contract::{CheckedMode, EventKind, FailedLock, ModeResponse, Scope};
 use crate::domain::{AuditNote, Command, LockKey, LockRecord, Mode, Outcome, Timestamp};
 use crate::error::Error;
 use crate::events::{Event, Events};
-use crate::service::alerts::mode_changed;
+use crate::service::alerts::operated;
 use crate::service::{Deps, Ports};
 use crate::store::{LockIndex, LockStore};
 use futures_util::stream::{StreamExt, TryStreamExt};
@@ -181,5 +181,5 @@ fn event<P: Ports>(deps: &Deps<P>, command: &Command, audit: &AuditNote, lock: &
         Command::Pause(..) => EventKind::LockPaused,
         _ => EventKind::LockResumed,
     };
-    mode_changed(lock, kind, audit, deps.now())
+    operated(lock, kind, audit, deps.now())
 }

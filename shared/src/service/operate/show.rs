@@ -41,7 +41,9 @@ where
         after: None,
     };
     let last = history::page_of(deps, &everything, lock, None, LAST_RUNS).await?;
+    let granted = record.last_token.granted_at();
     Ok(ShowResponse {
+        skipped_in_a_row: last.skips.map(|skips| in_a_row(&skips, granted)),
         lock: lock.to_string(),
         state: LockState::of(&record, now),
         frees: frees(&record, &live, now),
@@ -54,6 +56,12 @@ where
         rests_until: (record.not_before > now).then(|| rfc3339(record.not_before)),
         last: last.entries,
     })
+}
+
+/// How many of `skips` came after the latest grant.
+pub(super) fn in_a_row(skips: &[Timestamp], granted: Timestamp) -> u32 {
+    let later = skips.iter().filter(|at| **at > granted);
+    u32::try_from(later.count()).unwrap_or(u32::MAX)
 }
 
 /// The record of `lock`.

@@ -6,13 +6,13 @@ use crate::contract::{AcquireResponse, Duplicate, EventKind, GaveUp};
 use crate::domain::{
     AuditNote, CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionEnd, ExecutionState,
     FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Outcome, RunId, RunKey,
-    RunOutcome, Task, TaskToken, WaiterId, rfc3339,
+    RunOutcome, Task, TaskToken, Ticket, Timestamp, WaiterId, rfc3339,
 };
 use crate::error::Error;
 use crate::events::Events;
 use crate::executions::Executions;
 use crate::recovery::{Hint, Inspection};
-use crate::service::alerts::{mode_changed, run_missing};
+use crate::service::alerts::{operated, run_missing};
 use crate::service::{Deps, Ports};
 use crate::store::LockStore;
 use crate::telemetry::Metric;
@@ -158,12 +158,29 @@ impl<P: Ports> LockReaper<'_, P> {
         }
         let report = sum(checks).await?;
         if !record.queue.is_empty() {
-            let length = u32::try_from(record.queue.len()).map_or(f64::MAX, f64::from);
-            let values = [(Metric::QueueLength, length)];
-            self.deps.metrics.report(&self.lock, now, &values);
+            self.report_queue(&record, now).await;
             self.deps.carry_out(&self.lock, &Command::HandOver).await?;
         }
         Ok(report)
+    }
+
+    /// Reports how long the queue is, and for how long the first in it has waited. A run that replaces the
+    /// holder is ahead of those that arrived before it.
+    async fn report_queue(&self, record: &LockRecord, now: Timestamp) {
+        let length = u32::try_from(record.queue.len()).map_or(f64::MAX, f64::from);
+        let mut values = vec![(Metric::QueueLength, length)];
+        let arrived = record
+            .queue
+            .iter()
+            .filter(|(_, ticket)| **ticket > Ticket::ZERO);
+        if let Some((first, _)) = arrived.min_by_key(|(_, ticket)| **ticket) {
+            let waiter = self.deps.store().load_waiter(&self.lock, first).await;
+            if let Ok(Some(waiter)) = waiter {
+                let waited = Duration::from_millis(now.millis_since(waiter.queued_at));
+                values.push((Metric::OldestWaitSeconds, waited.as_secs_f64()));
+            }
+        }
+        self.deps.metrics.report(&self.lock, now, &values);
     }
 
     /// Resumes the lock if its pause is over.
@@ -179,7 +196,7 @@ impl<P: Ports> LockReaper<'_, P> {
         };
         let command = Command::EndPause(audit.clone());
         if self.deps.carry_out(&self.lock, &command).await? == Outcome::Done {
-            let event = mode_changed(&self.lock, EventKind::LockResumed, &audit, now);
+            let event = operated(&self.lock, EventKind::LockResumed, &audit, now);
             self.deps.events.publish(vec![event]).await;
         }
         Ok(())

@@ -117,6 +117,7 @@ pub(super) fn waiter(name: &str, since: u64) -> Waiter {
         task_token: Some(task_token("waiting")),
         wait_until: None,
         since: at(since),
+        queued_at: at(since),
     }
 }
 

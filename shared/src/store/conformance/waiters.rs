@@ -74,6 +74,10 @@ pub(super) async fn an_older_registration_does_not_replace_a_newer_one<S: LockSt
         bench.register(&lock, &comes).await;
 
         let there = bench.load_waiter(&lock, &waiter_id("w")).await;
+        let stays = Waiter {
+            queued_at: at(2000),
+            ..stays
+        };
         assert_eq!(there, Some(stays), "after {comes:?}");
     }
 }

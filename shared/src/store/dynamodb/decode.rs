@@ -5,8 +5,8 @@
 
 use super::item::{
     Attributes, ENDINGS, EXPECT_EVERY, EXPECT_FROM, FROZEN, KEY_RETENTION, LAST_FAILURE,
-    LAST_SUCCESS, MISSED_AT, OPEN, PAUSED, PAUSED_UNTIL, RECORD, SCHEMA, STALE, STATES, run_name,
-    waiter_name,
+    LAST_SUCCESS, MISSED_AT, OPEN, PAUSED, PAUSED_UNTIL, QUEUED_AT, RECORD, SCHEMA, STALE, STATES,
+    run_name, waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
@@ -107,11 +107,14 @@ pub(super) fn waiter(
         parent: holder_if_any(&reader, "parent")?,
         redrives: redrives(&reader)?,
     };
+    let since = reader.time("since")?;
     Ok(Waiter {
         terms,
         task_token: task_token(&reader)?,
         wait_until: reader.time_if_any("waitUntil")?,
-        since: reader.time("since")?,
+        since,
+        // An item that was written before the attribute existed has the latest registration only.
+        queued_at: reader.time_if_any(QUEUED_AT)?.unwrap_or(since),
     })
 }
 

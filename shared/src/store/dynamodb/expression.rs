@@ -1,7 +1,7 @@
 //! Placeholders, and the rendering of assignments.
 
 use super::item;
-use crate::domain::{Assign, LockKey, Mode, Run, Ticket, Timestamp};
+use crate::domain::{Assign, LockKey, Mode, Run, Ticket, Timestamp, Waiter};
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
@@ -67,6 +67,24 @@ impl Expression {
         });
         format!("#n{at}")
     }
+}
+
+/// The update expression of a registration of `waiter`: every attribute, of the earlier registration too.
+/// Only the time of the first one stays.
+pub(super) fn registration(waiter: &Waiter, e: &mut Expression) -> String {
+    let (mut set, mut remove) = (Vec::new(), Vec::new());
+    for (name, value) in item::waiter_values(waiter) {
+        let path = e.path(&[name]);
+        match value {
+            Some(value) if name == item::QUEUED_AT => {
+                let value = e.value(value);
+                set.push(format!("{path} = if_not_exists({path}, {value})"));
+            }
+            Some(value) => set.push(format!("{path} = {}", e.value(value))),
+            None => remove.push(path),
+        }
+    }
+    format!("SET {} REMOVE {}", set.join(", "), remove.join(", "))
 }
 
 /// The update expression of `assigns` to `lock`. Every update moves `version` up by one, and puts

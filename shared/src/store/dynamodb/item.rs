@@ -27,6 +27,8 @@ pub(super) const LAST_SUCCESS: &str = "lastSuccessAt";
 pub(super) const LAST_FAILURE: &str = "lastFailureAt";
 /// How often a run is expected to succeed, in milliseconds; of a record, a lease and a waiter.
 pub(super) const EXPECT_EVERY: &str = "expectMs";
+/// When a waiter registered first.
+pub(super) const QUEUED_AT: &str = "queuedAt";
 /// Of a waiter, whose run keys are kept for another time than its runs.
 pub(super) const KEY_RETENTION: &str = "keyRetentionMs";
 /// When that time began, and when a success was found missing, in milliseconds.
@@ -188,25 +190,26 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
     ]
 }
 
-/// A waiter as an item. `ttl` only cleans up after registrations that arrive late: a waiting state
-/// registers again every two hours at the latest.
-pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
+/// The attributes of a waiter's side item, with `None` for those that it lacks. `ttl` only cleans up after
+/// registrations that arrive late: a waiting state registers again every two hours at the latest.
+pub(super) fn waiter_values(waiter: &Waiter) -> Vec<(&'static str, Option<AttributeValue>)> {
     const GONE_AFTER: u64 = 86_400;
     let terms = &waiter.terms;
-    let mut item = waiter_key(lock, &waiter.id());
-    item.extend(named([
-        ("schema", number(SCHEMA)),
-        ("holder", text(terms.holder.as_str())),
-        ("permits", number(terms.permits.get().into())),
-        ("leaseMs", length(terms.lease)),
-        ("beatMs", length(terms.heartbeat)),
-        ("retentionMs", length(terms.retention.history)),
-        ("since", number(waiter.since.millis())),
-        ("ttl", number(waiter.since.millis() / 1000 + GONE_AFTER)),
-    ]));
     let Retention { history, run_keys } = terms.retention;
     let own = (run_keys != history).then_some(run_keys);
-    item.extend(given([
+    let mut values = vec![
+        ("schema", Some(number(SCHEMA))),
+        ("holder", Some(text(terms.holder.as_str()))),
+        ("permits", Some(number(terms.permits.get().into()))),
+        ("leaseMs", Some(length(terms.lease))),
+        ("beatMs", Some(length(terms.heartbeat))),
+        ("retentionMs", Some(length(history))),
+        ("since", millis(Some(waiter.since))),
+        (QUEUED_AT, millis(Some(waiter.queued_at))),
+        (
+            "ttl",
+            Some(number(waiter.since.millis() / 1000 + GONE_AFTER)),
+        ),
         (KEY_RETENTION, own.map(length)),
         ("maxRunMs", terms.max_run.map(length)),
         ("noProgressMs", terms.no_progress.map(length)),
@@ -221,18 +224,15 @@ pub(super) fn waiter_item(lock: &LockKey, waiter: &Waiter) -> Attributes {
             "taskToken",
             waiter.task_token.as_ref().map(|t| text(t.reveal())),
         ),
-        (
-            "waitUntil",
-            waiter.wait_until.map(|end| number(end.millis())),
-        ),
+        ("waitUntil", millis(waiter.wait_until)),
         (
             "parent",
             terms.parent.as_ref().map(|parent| text(parent.as_str())),
         ),
         ("redrives", redrives(terms.redrives)),
-    ]));
-    item.extend(given(work_values(terms.work.as_ref())));
-    item
+    ];
+    values.extend(work_values(terms.work.as_ref()));
+    values
 }
 
 /// The number of redrives; 0 is a missing attribute.

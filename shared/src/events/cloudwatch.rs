@@ -1,0 +1,245 @@
+//! An event bus of EventBridge whose events a rule writes to a log group, which is read here.
+
+use super::eventbridge::EventBridge;
+use super::{Event, EventQuery, Events, LoggedEvent, LoggedEvents};
+use crate::contract::{EventKind, HistoryScope, parse_time};
+use crate::domain::{LockKey, Timestamp};
+use crate::failure::text;
+use aws_sdk_cloudwatchlogs::Client;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Longest time to read events: a page of the history waits for them.
+const TIME_MAX: Duration = Duration::from_secs(4);
+
+/// Most events of one answer. A lock that is skipped each minute has 1,440 a day.
+const EVENTS_MAX: usize = 20_000;
+
+/// How much later than it happened an event is in the log. EventBridge delivers at once, and tries for a
+/// day if it cannot: one that is later than this is missing in the history.
+const LATE_MAX: Duration = Duration::from_mins(10);
+
+/// An event bus, and the log group that keeps its events.
+#[derive(Clone, Debug)]
+pub struct LoggedBus {
+    bus: EventBridge,
+    log: Option<(Client, String)>,
+}
+
+impl LoggedBus {
+    /// Publishes to `bus` and reads `group`, with the settings of `sdk`.
+    #[must_use]
+    pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String, group: Option<String>) -> Self {
+        Self {
+            bus: EventBridge::from_sdk(sdk, bus),
+            log: group.map(|group| (Client::new(sdk), group)),
+        }
+    }
+}
+
+impl Events for LoggedBus {
+    async fn publish(&self, events: Vec<Event>) {
+        self.bus.publish(events).await;
+    }
+
+    async fn logged(&self, query: &EventQuery<'_>) -> Option<LoggedEvents> {
+        let (client, group) = self.log.as_ref()?;
+        let mut found = Found::default();
+        let reading = read(client, group, query, &mut found);
+        let problem = match tokio::time::timeout(TIME_MAX, reading).await {
+            Ok(read) => read.err(),
+            Err(_) => Some("reading the log of events takes too long".to_owned()),
+        };
+        let advice = "give a shorter time";
+        Some(LoggedEvents {
+            events: found.events,
+            problem: problem.map(|why| format!("starts may be missing: {why}; {advice}")),
+        })
+    }
+}
+
+/// The events that were read, each once: EventBridge delivers some twice.
+#[derive(Default)]
+struct Found {
+    events: Vec<LoggedEvent>,
+    known: BTreeSet<(Timestamp, EventKind, LockKey, Option<String>)>,
+}
+
+impl Found {
+    fn add(&mut self, event: LoggedEvent) {
+        let identity = (
+            event.at,
+            event.kind,
+            event.lock.clone(),
+            event.holder.clone(),
+        );
+        if self.known.insert(identity) {
+            self.events.push(event);
+        }
+    }
+}
+
+/// Reads pages of FilterLogEvents, oldest first, into `found`.
+async fn read(
+    client: &Client,
+    group: &str,
+    query: &EventQuery<'_>,
+    found: &mut Found,
+) -> Result<(), String> {
+    let millis = |time: Timestamp| i64::try_from(time.millis()).unwrap_or(i64::MAX);
+    let late = Timestamp::from_millis(u64::try_from(LATE_MAX.as_millis()).unwrap_or(u64::MAX));
+    let end = query.before.millis().saturating_add(late.millis());
+    let mut pages = client
+        .filter_log_events()
+        .log_group_name(group)
+        .filter_pattern(pattern(query))
+        .start_time(millis(query.from))
+        .end_time(i64::try_from(end).unwrap_or(i64::MAX))
+        .into_paginator()
+        .send();
+    while let Some(page) = pages.next().await {
+        let page = page.map_err(|failure| text(&failure))?;
+        let lines = page.events().iter().filter_map(|line| line.message());
+        for event in lines
+            .filter_map(parse)
+            .filter(|event| query.asks_for(event))
+        {
+            found.add(event);
+        }
+        if found.events.len() > EVENTS_MAX {
+            return Err(format!("there are more than {EVENTS_MAX} events"));
+        }
+    }
+    Ok(())
+}
+
+/// The pattern of the events that `query` asks for. Names of locks have no character with a meaning in it.
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html>
+fn pattern(query: &EventQuery<'_>) -> String {
+    let kinds = query.kinds.iter();
+    let kinds = kinds.map(|kind| format!("($.detail-type = \"{kind}\")"));
+    let kinds = kinds.collect::<Vec<_>>().join(" || ");
+    match query.scope {
+        HistoryScope::Lock(lock) => format!("{{ ($.detail.lock = \"{lock}\") && ({kinds}) }}"),
+        HistoryScope::Prefix(prefix) if prefix.is_empty() => format!("{{ {kinds} }}"),
+        HistoryScope::Prefix(prefix) => {
+            format!("{{ ($.detail.lock = \"{prefix}*\") && ({kinds}) }}")
+        }
+    }
+}
+
+/// An event as EventBridge writes it, without what is not needed.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "detail-type")]
+    detail_type: String,
+    detail: Detail,
+}
+
+#[derive(Deserialize)]
+struct Detail {
+    lock: String,
+    holder: Option<String>,
+    reason: String,
+    at: String,
+}
+
+/// The event of a line; `None` for a line of another source, which anyone who may write to the log group
+/// can add.
+fn parse(line: &str) -> Option<LoggedEvent> {
+    let Line {
+        detail_type,
+        detail,
+    } = serde_json::from_str(line).ok()?;
+    let mut kinds = EventKind::ALL.into_iter();
+    Some(LoggedEvent {
+        kind: kinds.find(|kind| kind.detail_type() == detail_type)?,
+        lock: LockKey::new(detail.lock).ok()?,
+        holder: detail.holder,
+        reason: detail.reason,
+        at: parse_time("at", &detail.at).ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_the_kinds_and_the_lock_or_its_prefix() {
+        let skipped = r#"($.detail-type = "Lockstep Run Skipped")"#;
+        let two = r#"($.detail-type = "Lockstep Run Skipped") || ($.detail-type = "Lockstep Queue Full")"#;
+        let lock = HistoryScope::Lock(LockKey::new("a/b").unwrap());
+        for (scope, kinds, expected) in [
+            (
+                lock,
+                1,
+                format!(r#"{{ ($.detail.lock = "a/b") && ({skipped}) }}"#),
+            ),
+            (
+                HistoryScope::Prefix("a".into()),
+                2,
+                format!(r#"{{ ($.detail.lock = "a*") && ({two}) }}"#),
+            ),
+            (
+                HistoryScope::Prefix(String::new()),
+                1,
+                format!("{{ {skipped} }}"),
+            ),
+        ] {
+            let query = EventQuery {
+                scope: &scope,
+                kinds: &[EventKind::RunSkipped, EventKind::QueueFull][..kinds],
+                from: Timestamp::default(),
+                before: Timestamp::MAX,
+            };
+
+            assert_eq!(pattern(&query), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_event_of_lockstep_is_left_out() {
+        let line = |kind: &str, lock: &str, at: &str| {
+            let detail =
+                format!(r#"{{"lock": "{lock}", "holder": "h", "reason": "r", "at": "{at}"}}"#);
+            format!(r#"{{"detail-type": "{kind}", "source": "lockstep", "detail": {detail}}}"#)
+        };
+        let at = "2026-03-01T06:00:00Z";
+
+        let event = parse(&line("Lockstep Run Skipped", "nightly", at)).unwrap();
+
+        assert_eq!(
+            (event.kind, event.lock.as_str()),
+            (EventKind::RunSkipped, "nightly")
+        );
+        assert_eq!(event.at, parse_time("at", at).unwrap());
+        for other in [
+            line("Lockstep Run Eaten", "nightly", at),
+            line("Lockstep Run Skipped", "a lock", at),
+            line("Lockstep Run Skipped", "nightly", "today"),
+            "START RequestId: 1".to_owned(),
+        ] {
+            assert_eq!(parse(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_was_delivered_twice_counts_once() {
+        let event = |second: u64| LoggedEvent {
+            kind: EventKind::RunSkipped,
+            lock: LockKey::new("nightly").unwrap(),
+            holder: Some("h".into()),
+            reason: "held".into(),
+            at: Timestamp::from_millis(second * 1000),
+        };
+        let mut found = Found::default();
+
+        for second in [1, 2, 1] {
+            found.add(event(second));
+        }
+
+        assert_eq!(found.events, [event(1), event(2)]);
+    }
+}

@@ -1,0 +1,50 @@
+//! Events that were published before, as a log keeps them.
+
+use crate::contract::{EventKind, HistoryScope};
+use crate::domain::{LockKey, Timestamp};
+
+/// The events to read.
+#[derive(Clone, Copy, Debug)]
+pub struct EventQuery<'a> {
+    /// The locks.
+    pub scope: &'a HistoryScope,
+    /// The kinds.
+    pub kinds: &'a [EventKind],
+    /// The earliest time.
+    pub from: Timestamp,
+    /// The time before which they were.
+    pub before: Timestamp,
+}
+
+/// An event in a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedEvent {
+    /// The kind.
+    pub kind: EventKind,
+    /// The lock.
+    pub lock: LockKey,
+    /// The holder or waiter that the event is about.
+    pub holder: Option<String>,
+    /// What happened, and why.
+    pub reason: String,
+    /// When it happened.
+    pub at: Timestamp,
+}
+
+/// The events that were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoggedEvents {
+    /// The events, each once, in no order.
+    pub events: Vec<LoggedEvent>,
+    /// Why some may be missing.
+    pub problem: Option<String>,
+}
+
+impl EventQuery<'_> {
+    /// Whether the query asks for `event`.
+    #[must_use]
+    pub fn asks_for(&self, event: &LoggedEvent) -> bool {
+        let times = self.from..self.before;
+        self.kinds.contains(&event.kind) && times.contains(&event.at) && self.scope.has(&event.lock)
+    }
+}

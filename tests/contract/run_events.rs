@@ -1,0 +1,218 @@
+//! The start and the end of a run as events, for those who ask for them, and starts that got no permit.
+
+use crate::functions::Functions;
+use crate::scene::execution;
+use lockstep::contract::EventKind;
+use lockstep::domain::ExecutionEnd;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// A run that succeeds, one that fails, one that is handed the lock and dies.
+async fn three_runs(functions: &Functions) {
+    functions.start(&["w"]);
+    let first = functions.granted("nightly", "first").await;
+    functions.succeed(&first).await;
+    let second = functions.granted("nightly", "second").await;
+    let wait = json!({ "lock": "nightly", "holder": execution("w"), "overlap": "queue" });
+    assert_eq!(functions.acquire(wait).await.unwrap()["status"], "queued");
+    let failed = json!({ "grant": second, "outcome": "failed" });
+    functions.release(failed).await.unwrap();
+    functions.end("w", ExecutionEnd::Aborted);
+    functions.wait(1_000);
+    functions.sweep().await;
+}
+
+#[tokio::test]
+async fn each_run_starts_once_and_ends_once_where_run_events_are_asked_for() {
+    use EventKind::{RunFailed, RunStarted, RunSucceeded};
+    let runs = [RunStarted, RunSucceeded, RunFailed];
+    for (run_events, expected) in [
+        (false, vec![]),
+        (
+            true,
+            vec![
+                ("first", RunStarted),
+                ("first", RunSucceeded),
+                ("second", RunStarted),
+                ("second", RunFailed),
+                ("w", RunStarted),
+                ("w", RunFailed),
+            ],
+        ),
+    ] {
+        let mut functions = Functions::new();
+        functions.run_events = run_events;
+
+        three_runs(&functions).await;
+
+        let published = functions.events.published();
+        let told = published.iter().filter(|event| runs.contains(&event.kind));
+        let told: Vec<_> = told
+            .map(|event| {
+                let holder = event.holder.as_ref().expect("a holder").as_str();
+                assert!(event.token.is_some(), "{event:?}");
+                (holder.rsplit(':').next().expect("a name"), event.kind)
+            })
+            .collect();
+        // The permit of the second run passes on before the release is answered.
+        let mut sorted = (told, expected);
+        sorted.0.sort_unstable();
+        sorted.1.sort_unstable();
+        assert_eq!(sorted.0, sorted.1, "{run_events}");
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_request_repeats_the_start_with_its_token_and_a_repeated_release_no_end() {
+    let mut functions = Functions::new();
+    functions.run_events = true;
+    functions.granted("nightly", "a").await;
+    let grant = functions.granted("nightly", "a").await;
+    for _ in 0..2 {
+        functions.succeed(&grant).await;
+    }
+
+    let published = functions.events.published();
+    let kinds: Vec<_> = published.iter().map(|event| event.kind).collect();
+    use EventKind::{RunStarted, RunSucceeded};
+    assert_eq!(kinds, [RunStarted, RunStarted, RunSucceeded]);
+    let tokens: BTreeSet<_> = published.iter().map(|event| event.token).collect();
+    assert_eq!(tokens.len(), 1, "{published:?}");
+}
+
+#[tokio::test]
+async fn starts_in_a_row_without_a_permit_are_one_entry_of_the_history_between_the_runs() {
+    let functions = Functions::new();
+    let first = functions.granted("nightly", "first").await;
+    for start in ["b", "c", "d"] {
+        functions.wait(5);
+        assert_eq!(skipped(&functions, start).await["status"], "skipped");
+    }
+    let keyed = json!({ "lock": "nightly", "holder": "k", "runKey": "day", "overlap": "skip" });
+    functions.wait(5);
+    functions.acquire(keyed.clone()).await.unwrap();
+    functions.wait(5);
+    functions.succeed(&first).await;
+    functions.wait(5);
+    let second = functions.granted_with(keyed.clone()).await;
+    functions.wait(5);
+    functions.succeed(&second).await;
+    functions.wait(5);
+    let mut again = keyed;
+    again["holder"] = json!("k2");
+    assert_eq!(
+        functions.acquire(again).await.unwrap()["status"],
+        "duplicate"
+    );
+
+    for limit in [1, 2, 100] {
+        let entries = history(&functions, limit).await;
+
+        let told = entries.iter().map(|entry| {
+            let starts = entry["starts"].as_u64().unwrap_or_default();
+            (entry["outcome"].as_str().expect("an outcome"), starts)
+        });
+        let told: Vec<_> = told.collect();
+        let expected = [
+            ("duplicate", 1),
+            ("succeeded", 0),
+            ("skipped", 4),
+            ("succeeded", 0),
+        ];
+        assert_eq!(told, expected, "{limit}");
+        let row = &entries[2];
+        assert_eq!(row["holder"], "k");
+        assert!(row["since"].as_str() < row["at"].as_str(), "{row}");
+        let reason = row["reason"].as_str().expect("a reason");
+        assert!(reason.contains("held by first"), "{reason}");
+    }
+}
+
+/// All entries of the history, from pages of `limit` runs.
+async fn history(functions: &Functions, limit: u32) -> Vec<Value> {
+    let mut request = json!({ "act": "history", "lock": "nightly", "limit": limit });
+    let mut entries = Vec::new();
+    loop {
+        let mut page = functions.view(request.clone()).await.unwrap();
+        let Value::Array(some) = page["entries"].take() else {
+            panic!("no entries: {page}")
+        };
+        entries.extend(some);
+        match page.get("next") {
+            Some(next) => request["next"] = next.clone(),
+            None => return entries,
+        }
+    }
+}
+
+async fn skipped(functions: &Functions, holder: &str) -> Value {
+    let request = json!({ "lock": "nightly", "holder": holder, "overlap": "skip" });
+    functions.acquire(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn skips_in_a_row_are_those_since_the_latest_grant() {
+    let functions = Functions::new();
+    let in_a_row = async || {
+        let list = json!({ "act": "list" });
+        let list = functions.view(list).await.unwrap();
+        let show = json!({ "act": "show", "lock": "nightly" });
+        let show = functions.view(show).await.unwrap();
+        assert_eq!(list["locks"][0]["skippedInARow"], show["skippedInARow"]);
+        show["skippedInARow"].clone()
+    };
+    let first = functions.granted("nightly", "first").await;
+    assert_eq!(in_a_row().await, 0);
+    for (start, row) in [("b", 1), ("c", 2)] {
+        functions.wait(5);
+        skipped(&functions, start).await;
+        assert_eq!(in_a_row().await, row);
+    }
+    functions.succeed(&first).await;
+    assert_eq!(in_a_row().await, 2, "until a run starts");
+    functions.wait(5);
+    functions.granted("nightly", "second").await;
+    assert_eq!(in_a_row().await, 0);
+    functions.wait(5);
+    skipped(&functions, "d").await;
+    assert_eq!(in_a_row().await, 1);
+}
+
+#[tokio::test]
+async fn an_operator_who_ends_a_rest_or_frees_a_run_key_is_in_the_events() {
+    let functions = Functions::new();
+    let rested = json!({
+        "lock": "nightly", "holder": "a", "minIntervalSeconds": 600, "runKey": "day",
+    });
+    let grant = functions.granted_with(rested).await;
+    functions.succeed(&grant).await;
+
+    let signed = json!({ "actor": "ops@example.com", "note": "wrong", "lock": "nightly" });
+    for (act, more) in [
+        ("clear-rest", json!({})),
+        ("forget", json!({ "runKey": "day" })),
+        // It does not rest any more.
+        ("clear-rest", json!({})),
+    ] {
+        let mut request = signed.clone();
+        request["act"] = json!(act);
+        if let (Value::Object(request), Value::Object(more)) = (&mut request, more) {
+            request.extend(more);
+        }
+        functions.operate(request).await.unwrap();
+    }
+
+    let published = functions.events.published();
+    let told: Vec<_> = published
+        .iter()
+        .map(|event| (event.kind, event.reason.as_str()))
+        .collect();
+    let expected = [
+        (EventKind::RestCleared, "wrong (by ops@example.com)"),
+        (
+            EventKind::RunForgotten,
+            "run key day is free: wrong (by ops@example.com)",
+        ),
+    ];
+    assert_eq!(told, expected);
+}
