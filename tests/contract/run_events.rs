@@ -179,6 +179,27 @@ async fn skips_in_a_row_are_those_since_the_latest_grant() {
 }
 
 #[tokio::test]
+async fn a_log_that_cannot_be_read_leaves_starts_out_and_the_history_says_so() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", "first").await;
+    skipped(&functions, "b").await;
+    functions.succeed(&grant).await;
+    functions.events.close_log();
+
+    let history = json!({ "act": "history", "lock": "nightly" });
+    let history = functions.view(history).await.unwrap();
+    let list = functions.view(json!({ "act": "list" })).await.unwrap();
+    let show = json!({ "act": "show", "lock": "nightly" });
+    let show = functions.view(show).await.unwrap();
+
+    assert_eq!(history["problem"], "the log cannot be read");
+    assert_eq!(history["entries"].as_array().map(Vec::len), Some(1));
+    for shown in [&list["locks"][0], &show] {
+        assert!(shown.get("skippedInARow").is_none(), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn an_operator_who_ends_a_rest_or_frees_a_run_key_is_in_the_events() {
     let functions = Functions::new();
     let rested = json!({

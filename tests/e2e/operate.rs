@@ -297,3 +297,40 @@ async fn view_refuses_to_write() {
     assert_eq!(refused.error_type, "Lockstep.InvalidRequest");
     assert!(refused.message.contains("view only reads"), "{refused:?}");
 }
+
+/// The events come from EventBridge through its rule into the log group, which view reads.
+#[tokio::test]
+async fn starts_that_got_no_permit_are_in_the_history_and_count_until_the_next_grant() {
+    let (stack, lock) = (stack().await, unique("not-started"));
+    let acquire = async |holder: &str| {
+        let request = json!({ "lock": lock, "holder": holder, "overlap": "skip" });
+        let function = stack.output("AcquireLockFunctionArn");
+        stack.invoke(function, &request).await.expect("an answer")
+    };
+    let grant = acquire("first").await["grant"].clone();
+    for holder in ["b", "c"] {
+        assert_eq!(acquire(holder).await["status"], "skipped");
+    }
+    let show = json!({ "act": "show", "lock": lock });
+    until("two skips", 20, async || {
+        view(&stack, show.clone()).await["skippedInARow"] == 2
+    })
+    .await;
+    let release = json!({ "grant": grant, "outcome": "succeeded" });
+    let function = stack.output("ReleaseLockFunctionArn");
+    stack.invoke(function, &release).await.expect("a release");
+
+    let history = view(&stack, json!({ "act": "history", "lock": lock })).await;
+    let entries = history["entries"].as_array().expect("entries");
+    let outcomes: Vec<_> = entries.iter().map(|entry| &entry["outcome"]).collect();
+    assert_eq!(outcomes, ["skipped", "succeeded"], "{history}");
+    assert_eq!(
+        (&entries[0]["starts"], &entries[0]["holder"]),
+        (&json!(2), &json!("c"))
+    );
+    let list = view(&stack, json!({ "act": "list", "prefix": lock })).await;
+    assert_eq!(list["locks"][0]["skippedInARow"], 2, "{list}");
+
+    acquire("d").await;
+    assert_eq!(view(&stack, show).await["skippedInARow"], 0);
+}

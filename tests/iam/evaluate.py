@@ -79,6 +79,10 @@ def calls(outputs, fixture):
                                                               "AttributeNames": ["ApproximateNumberOfMessages"]}],
         # Without a body, so that nothing is in the queue after it.
         "send a dead letter": ["sqs", "send_message", {"QueueUrl": outputs["RecoveryDeadLettersUrl"], "MessageBody": ""}],
+        "read the events": ["logs", "filter_log_events", {"logGroupName": outputs["EventLogGroupName"]}],
+        "read a log": ["logs", "filter_log_events", {"logGroupName": "/aws/lambda/lockstep-reaper"}],
+        "see the dashboard": ["cloudwatch", "get_dashboard", {"DashboardName": outputs["DashboardName"]}],
+        "see another dashboard": ["cloudwatch", "get_dashboard", {"DashboardName": unique()}],
         "invoke acquire-lock": ["lambda", "invoke", {"FunctionName": unique()}],
         "assume a role": ["sts", "assume_role", {"RoleArn": arn("iam", "role/none"), "RoleSessionName": "iam"}],
         "list functions": ["lambda", "list_functions", {}],
@@ -91,7 +95,7 @@ FUNCTION = ITEMS | {"get the token key", "end a state", "describe a run", "descr
                     "put an own event"}
 RECOVERY = {"read a definition", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
 
-DOCTOR = {"describe the stack", "describe a function", "count dead letters"}
+DOCTOR = {"describe the stack", "describe a function", "count dead letters", "see the dashboard"}
 
 # What each role may do. Everything else that is tried has to be denied.
 MAY = {
@@ -100,9 +104,9 @@ MAY = {
     "release-lock": FUNCTION | {"protect a task"},
     "reaper": FUNCTION | RECOVERY | {"query the index", "send a dead letter"},
     "check-running-executions": {"list runs", "list others"},
-    "operate": FUNCTION | RECOVERY | {"query", "query all locks"},
+    "operate": FUNCTION | RECOVERY | {"query", "query all locks", "read the events"},
     "view": {"get", "query", "query all locks", "describe a run", "describe another", "describe a child",
-             "describe a task", "list tasks"},
+             "describe a task", "list tasks", "read the events"},
     "exclusive-run": {"start a guarded workflow", "describe a child", "stop a child", "describe a task definition",
                       "describe a task", "stop a task"},
     "a container": ITEMS | {"describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},

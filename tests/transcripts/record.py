@@ -31,7 +31,9 @@ def questions():
     yield ("And the lock opened again?", None,
            lambda: ["resume", "invoices", "--note", "checked, nothing is at work"], 0, ["resumed: 1"])
     yield ("The report was skipped three times. Who holds its lock?", lambda: situations.skipped("report"),
-           lambda: ["show", "report"], 0, ["held", "RUNNING", "The release by"])
+           lambda: ["show", "report"], 0, ["held", "RUNNING", "The release by", "starts skipped since the latest grant: 3"])
+    yield ("Which starts of it got no permit, and why?", None,
+           lambda: ["history", "report"], 0, ["skipped", "  3  ", "held by"])
     yield ("The queue grows. Who waits, and what for?", lambda: situations.queued("orders"),
            lambda: ["show", "orders"], 0, ["held", "WAITER"])
     yield ("A run says Lockstep.LeaseLost. What happened to its permit?", lambda: situations.lost("backup"),
@@ -50,6 +52,8 @@ def questions():
            lambda: ["history", "--prefix", "nightly/", "--from", day], 0, ["paused", "jo@example.com"])
     yield ("The maintenance is over.", None,
            lambda: ["resume", "--prefix", "nightly/", "--note", "upgrade done"], 0, ["resumed: 2"])
+    yield ("Runs fail with Lockstep.Unavailable. What does the table say?", situations.throttled,
+           lambda: ["locks"], 69, ["Lockstep.Unavailable", "Throttl"])
 
 
 def answer(question, prepare, command, code, expected):

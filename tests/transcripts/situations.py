@@ -74,6 +74,11 @@ def skipped(lock):
         ask_once(lock)
 
 
+def throttled():
+    """DynamoDB refuses the requests of view for some seconds."""
+    order(habit="table-away", seconds=10, function=STACK["ViewFunctionArn"].rpartition(":")[2], **{"with": "throttle"})
+
+
 def queued(lock):
     at_work(lock)
     for number in range(3):
@@ -103,9 +108,11 @@ def missing(lock):
         ExpressionAttributeValues={":past": past})
     reaper = client("cloudformation").describe_stack_resource(StackName="lockstep", LogicalResourceId="ReaperFunction")
     order(fire=reaper["StackResourceDetail"]["PhysicalResourceId"])
-    events = f"/aws/events/lockstep"
-    events = lambda: client("logs").filter_log_events(logGroupName=STACK["EventLogGroupName"], filterPattern=f'"{lock}"')["events"]
-    wait_for(lambda: [one for one in events() if "Run Missing" in one["message"]], f"the event about {lock}", 30)
+    pattern = f'{{ ($.detail.lock = "{lock}") && ($.detail-type = "Lockstep Run Missing") }}'
+    pages = client("logs").get_paginator("filter_log_events")
+    found = lambda: [event for page in pages.paginate(logGroupName=STACK["EventLogGroupName"], filterPattern=pattern)
+                     for event in page["events"]]
+    wait_for(found, f"the event about {lock}", 30)
 
 
 def idle(lock):

@@ -84,6 +84,11 @@ export class LockMetrics {
     return this.metric('QueueLength', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.COUNT, ...props });
   }
 
+  /** How long the first in the queue has waited in seconds, by default the longest of each period. */
+  public metricOldestWaitSeconds(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.metric('OldestWaitSeconds', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.SECONDS, ...props });
+  }
+
   /** Time from grant to release in seconds, by default the longest of each period. */
   public metricHeldSeconds(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.metric('HeldSeconds', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.SECONDS, ...props });

@@ -51,7 +51,15 @@ impl Events for LoggedBus {
             Ok(read) => read.err(),
             Err(_) => Some("reading the log of events takes too long".to_owned()),
         };
-        let advice = "give a shorter time";
+        if let Some(why) = &problem {
+            tracing::warn!(
+                event = "events_unread",
+                group,
+                why,
+                "the log of events was not read to its end"
+            );
+        }
+        let advice = "ask for a shorter time";
         Some(LoggedEvents {
             events: found.events,
             problem: problem.map(|why| format!("starts may be missing: {why}; {advice}")),

@@ -40,6 +40,14 @@ pub struct LoggedEvents {
     pub problem: Option<String>,
 }
 
+impl LoggedEvents {
+    /// All events; `None` where some may be missing.
+    #[must_use]
+    pub fn complete(&self) -> Option<&[LoggedEvent]> {
+        self.problem.is_none().then_some(&self.events)
+    }
+}
+
 impl EventQuery<'_> {
     /// Whether the query asks for `event`.
     #[must_use]

@@ -3,26 +3,38 @@
 use super::{Event, EventKind, EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::faults::lock;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Records the events that are published.
 #[derive(Debug, Default)]
-pub struct MemoryEvents(Mutex<Vec<Event>>);
+pub struct MemoryEvents {
+    published: Mutex<Vec<Event>>,
+    unreadable: AtomicBool,
+}
 
 impl MemoryEvents {
+    /// The log of the events cannot be read from now on.
+    pub fn close_log(&self) {
+        self.unreadable.store(true, Ordering::SeqCst);
+    }
+
     /// Returns all events, in the order of their publication.
     pub fn published(&self) -> Vec<Event> {
-        lock(&self.0).clone()
+        lock(&self.published).clone()
     }
 
     /// Returns the kinds of all events, in the order of their publication.
     pub fn kinds(&self) -> Vec<EventKind> {
-        lock(&self.0).iter().map(|event| event.kind).collect()
+        lock(&self.published)
+            .iter()
+            .map(|event| event.kind)
+            .collect()
     }
 }
 
 impl Events for MemoryEvents {
     async fn publish(&self, events: Vec<Event>) {
-        lock(&self.0).extend(events);
+        lock(&self.published).extend(events);
     }
 
     async fn logged(&self, query: &EventQuery<'_>) -> Option<LoggedEvents> {
@@ -34,9 +46,15 @@ impl Events for MemoryEvents {
             at: event.at,
         });
         let events = published.filter(|event| query.asks_for(event)).collect();
-        Some(LoggedEvents {
-            events,
-            problem: None,
+        Some(match self.unreadable.load(Ordering::SeqCst) {
+            false => LoggedEvents {
+                events,
+                problem: None,
+            },
+            true => LoggedEvents {
+                events: Vec::new(),
+                problem: Some("the log cannot be read".into()),
+            },
         })
     }
 }

@@ -6,6 +6,10 @@ AWS: DescribeTasks, StopTask, GetTaskProtection and UpdateTaskProtection are che
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
 ministack 1.5.33: checks all of them on the cluster and knows no ecs:cluster. Of the tasks that
   one DescribeTasks names, only the first is checked here.
+AWS: FilterLogEvents is checked on the log streams of the log group, GetDashboard on the dashboard.
+  https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatchlogs.html
+  https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
+ministack 1.5.33: checks them on the log group itself, and on nothing.
 AWS: the condition key events:source of PutEvents has the sources of the events that are put.
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-conditions.html
 ministack 1.5.33: knows no events:source.
@@ -45,6 +49,12 @@ def _extract_resource_arn(service, method, path, headers, body, query_params, re
         if action == "RunTask":
             definition = str(data.get("taskDefinition", ""))
             return definition if definition.startswith("arn:") else f"{prefix}:task-definition/{definition}"
+    if service == "logs" and action == "FilterLogEvents":
+        data = _request(body)
+        group = data.get("logGroupName") or str(data.get("logGroupIdentifier")).rpartition(":log-group:")[2]
+        return f"arn:aws:logs:{region}:{account_id}:log-group:{group}:log-stream:"
+    if service == "monitoring" and (dashboard := iam_actions._param(body, query_params, "DashboardName")):
+        return f"arn:aws:cloudwatch::{account_id}:dashboard/{dashboard}"
     return _stock_resource(service, method, path, headers, body, query_params, region, account_id)
 
 

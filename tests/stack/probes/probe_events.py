@@ -87,3 +87,24 @@ class Logs(Probe):
         event = json.loads(line["message"])
         self.assertEqual(("lockstep", "Probe", mark), (event["source"], event["detail-type"], event["detail"]["mark"]))
         self.assertEqual([], written(groups[1]))
+
+    def test_filter_selects_json_by_its_properties_page_by_page(self):
+        group, stream = unique(), unique()
+        client("logs").create_log_group(logGroupName=group)
+        client("logs").create_log_stream(logGroupName=group, logStreamName=stream)
+        lines = [json.dumps({"detail-type": kind, "detail": {"lock": lock}, "n": number}) for number, (kind, lock)
+                 in enumerate([("A", "x"), ("B", "x"), ("C", "x"), ("A", "xy"), ("A", "z")] * 50)]
+        client("logs").put_log_events(logGroupName=group, logStreamName=stream, logEvents=[
+            {"timestamp": 1_700_000_000_000 + at, "message": line} for at, line in enumerate([*lines, "no json"])])
+
+        def found(pattern):
+            pages = client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, filterPattern=pattern)
+            return [json.loads(event["message"]) for page in pages for event in page["events"]]
+        kinds = '($.detail-type = "A") || ($.detail-type = "B")'
+        for pattern, count in (('{ ($.detail.lock = "x") && (%s) }' % kinds, 100), ('{ ($.detail.lock = "x*") && (%s) }' % kinds, 150),
+                               ("{ %s }" % kinds, 200)):
+            self.assertEqual(count, len({line["n"] for line in found(pattern)}), pattern)
+        with self.assertRaisesRegex(Exception, "InvalidParameterException"):
+            found('{ ($.detail.lock = x }')
+        first = client("logs").filter_log_events(logGroupName=group, filterPattern="{ %s }" % kinds)
+        self.assertTrue(first.get("nextToken"), "there is a page behind the first one")

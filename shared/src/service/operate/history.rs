@@ -146,7 +146,7 @@ where
     Ok(LockPage {
         acts,
         entries: collapsed(entries.into_iter().map(|(_, entry)| entry)),
-        skips: logged.as_ref().map(skips),
+        skips: logged.as_ref().and_then(skips),
         problem: logged.and_then(|logged| logged.problem),
         runs,
         next,
@@ -183,10 +183,11 @@ fn entry_of_start(event: &LoggedEvent) -> Option<HistoryEntry> {
     })
 }
 
-fn skips(logged: &LoggedEvents) -> Vec<Timestamp> {
-    let events = logged.events.iter();
+/// When starts were skipped; `None` where some may be missing.
+fn skips(logged: &LoggedEvents) -> Option<Vec<Timestamp>> {
+    let events = logged.complete()?.iter();
     let skipped = events.filter(|event| event.kind == EventKind::RunSkipped);
-    skipped.map(|event| event.at).collect()
+    Some(skipped.map(|event| event.at).collect())
 }
 
 /// Makes one entry of starts in a row with the same outcome.

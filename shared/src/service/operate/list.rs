@@ -50,7 +50,7 @@ async fn skips<P: Ports>(
     };
     let logged = deps.events.logged(&query).await?;
     let mut skips = BTreeMap::<String, Vec<Timestamp>>::new();
-    for event in logged.events {
+    for event in logged.complete()? {
         skips
             .entry(event.lock.to_string())
             .or_default()
