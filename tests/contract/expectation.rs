@@ -3,7 +3,8 @@
 use crate::ending::{exited, run_of};
 use crate::functions::Functions;
 use crate::operate::act;
-use crate::scene::{ask, ask_with};
+use crate::replace::at_work;
+use crate::scene::{ask_with, task};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, Seconds};
 use serde_json::{Value, json};
@@ -245,13 +246,14 @@ async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
 async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registration() {
     let functions = Functions::new();
     functions.start(&["a", "b", "c", "r"]);
-    functions.granted_with(ask("a")).await;
+    functions.granted_with(at_work("a")).await;
+    functions.put_task("a", task("t", 1, false));
     for name in ["b", "c", "b"] {
         let waits = crate::scene::waiting(name, &format!("token-{name}"));
         functions.acquire(waits).await.unwrap();
         functions.wait(3);
     }
-    // It goes first, and has not waited.
+    // It goes first, once the task of the holder has stopped, and has waited for less.
     let replaces = json!({ "overlap": "replace", "taskToken": "token-r" });
     functions.acquire(ask_with("r", replaces)).await.unwrap();
     // The lock is due when its holder has been silent for long.
@@ -269,7 +271,7 @@ async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registrati
         .view(json!({ "act": "show", "lock": "nightly" }))
         .await;
     let waiters = &show.unwrap()["waiters"];
-    assert_eq!(waiters[0]["since"], "2026-03-01T06:00:00Z", "{waiters}");
+    assert_eq!(waiters[1]["since"], "2026-03-01T06:00:00Z", "{waiters}");
 }
 
 #[tokio::test]

@@ -105,6 +105,12 @@ async fn starts_in_a_row_without_a_permit_are_one_entry_of_the_history_between_t
         "duplicate"
     );
 
+    let until = json!({ "act": "history", "lock": "nightly", "to": functions.time_in(0) });
+    let until = functions.view(until).await.unwrap();
+    assert_eq!(
+        until["entries"][0]["outcome"], "duplicate",
+        "at that very time"
+    );
     for limit in [1, 2, 100] {
         let entries = history(&functions, limit).await;
 
@@ -171,7 +177,22 @@ async fn skips_in_a_row_are_those_since_the_latest_grant() {
     functions.succeed(&first).await;
     assert_eq!(in_a_row().await, 2, "until a run starts");
     functions.wait(5);
+    // One that is skipped right before the grant, and a duplicate behind it.
+    let keyed = json!({ "lock": "nightly", "holder": "k", "runKey": "day", "overlap": "skip" });
+    let grant = functions.granted_with(keyed.clone()).await;
+    functions.succeed(&grant).await;
+    let short = functions.granted("nightly", "short").await;
+    skipped(&functions, "before").await;
+    functions.succeed(&short).await;
     functions.granted("nightly", "second").await;
+    assert_eq!(in_a_row().await, 0);
+    functions.wait(5);
+    let mut again = keyed;
+    again["holder"] = json!("k2");
+    assert_eq!(
+        functions.acquire(again).await.unwrap()["status"],
+        "duplicate"
+    );
     assert_eq!(in_a_row().await, 0);
     functions.wait(5);
     skipped(&functions, "d").await;
@@ -226,13 +247,18 @@ async fn an_operator_who_ends_a_rest_or_frees_a_run_key_is_in_the_events() {
     let published = functions.events.published();
     let told: Vec<_> = published
         .iter()
-        .map(|event| (event.kind, event.reason.as_str()))
+        .map(|event| (event.kind, event.reason.as_str(), event.advice.as_str()))
         .collect();
     let expected = [
-        (EventKind::RestCleared, "wrong (by ops@example.com)"),
+        (
+            EventKind::RestCleared,
+            "wrong (by ops@example.com)",
+            "nothing: the lock grants permits again",
+        ),
         (
             EventKind::RunForgotten,
             "run key day is free: wrong (by ops@example.com)",
+            "nothing: a run may have the run key again",
         ),
     ];
     assert_eq!(told, expected);
