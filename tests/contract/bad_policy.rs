@@ -29,7 +29,10 @@ async fn a_policy_for_a_paused_lock_is_one_of_three_and_fits_its_catch_up() {
     let rule = "given only with onPaused skip or wait";
     let mut fails = base("queue");
     fails["onPaused"] = json!("fail");
-    for base in [fails, base("fail"), base("replace")] {
+    let mut asks = fails.clone();
+    asks["overlap"] = json!("skip");
+    asks["mayWait"] = json!(true);
+    for base in [fails, asks, base("fail"), base("replace")] {
         let cases = cases! { "catchUp", "once" => "catchUp", "\"once\"", rule; };
         assert_acquire_refuses(&base, cases).await;
     }

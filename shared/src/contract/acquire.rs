@@ -290,7 +290,10 @@ impl AcquireRequest {
         match (self.on_paused(), self.catch_up) {
             (OnPaused::Wait, _) => Ok(WhenPaused::Queue { most }),
             (OnPaused::Skip, CatchUp::Once) => Ok(WhenPaused::CatchUp),
-            (OnPaused::Fail, CatchUp::Once) if self.may_wait => Ok(WhenPaused::Refuse),
+            // A caller that did not ask to fail requests the lock again, by its own policy.
+            (OnPaused::Fail, CatchUp::Once) if self.on_paused.is_none() && self.may_wait => {
+                Ok(WhenPaused::Refuse)
+            }
             (OnPaused::Fail, CatchUp::Once) => {
                 let rule = "given only with onPaused skip or wait";
                 Err(InvalidRequest::new("catchUp", quoted("once"), rule))
