@@ -36,6 +36,7 @@ pub use act::{
 };
 pub use acted::{
     ActResponse, ClearResponse, ClearStatus, EvictResponse, EvictStatus, FailedLock, ModeResponse,
+    VersionResponse,
 };
 pub use answer::{held_by, paused_by};
 pub use error_name::ErrorName;

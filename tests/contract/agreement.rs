@@ -1,7 +1,7 @@
 //! Code, state machines, template and schema files say the same.
 
 use lockstep::config::Key;
-use lockstep::contract::{ErrorName, EventKind, SOURCE};
+use lockstep::contract::{ErrorName, EventKind, SOURCE, VersionResponse};
 use lockstep_tests::{repository, schemas};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -119,6 +119,18 @@ fn the_template_sets_every_key_and_no_other() {
     let known: BTreeSet<_> = Key::ALL.iter().map(|key| key.name()).collect();
 
     assert_eq!(set, known);
+}
+
+#[test]
+fn the_template_has_the_version_of_the_functions() {
+    let template = fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
+    let (_, outputs) = template.split_once("\nOutputs:\n").expect("outputs");
+    let (_, version) = outputs.split_once("  Version:\n").expect("a version");
+    let value = version
+        .lines()
+        .find_map(|line| line.strip_prefix("    Value: "));
+
+    assert_eq!(value, Some(VersionResponse::OWN.version));
 }
 
 #[test]

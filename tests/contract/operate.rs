@@ -109,7 +109,10 @@ async fn view_refuses_every_act_that_writes() {
     ] {
         let name = act["act"].as_str().unwrap().to_owned();
         let refused = functions.view(act).await;
-        let parts = [name.as_str(), "one of list, show, history: view only reads"];
+        let parts = [
+            name.as_str(),
+            "one of list, show, history, version: view only reads",
+        ];
         assert_invalid(refused, &name, &parts);
     }
     assert_eq!(functions.holders("nightly").await, ["a"]);

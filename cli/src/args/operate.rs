@@ -271,7 +271,8 @@ pub(crate) struct ForgetArgs {
     pub(crate) act: ActArgs,
 }
 
-/// Check that a stack can do its work: the stack, its functions, the clock, dead letters, frozen locks
+/// Check that a stack can do its work: the stack, its functions and versions, the clock, dead letters, frozen
+/// locks
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 if all checks pass, 1 otherwise, 64 if there is no such stack."

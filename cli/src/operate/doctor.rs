@@ -1,6 +1,8 @@
 //! `lockstep doctor`: checks that a deployed stack can do its work.
 
-use super::function::{ActError, Function, Surface, describe_stack, error_text, output_of};
+use super::function::{
+    ActError, Function, Surface, describe_stack, error_text, output_of, outputs,
+};
 use super::{all, finish, print};
 use crate::args::operate::{DoctorArgs, Format};
 use crate::exit::Exit;
@@ -68,6 +70,7 @@ async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     for (name, arn) in functions(stack) {
         checks.push(of_function(&sdk, name, arn).await);
     }
+    checks.push(of_versions(&sdk, stack).await);
     checks.push(of_dead_letters(&sdk, stack).await);
     checks.push(of_locks(&sdk, stack).await);
     match args.output {
@@ -125,10 +128,7 @@ fn of_clock(date: Option<Timestamp>) -> Check {
 
 /// The outputs that are ARNs of functions.
 fn functions(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
-    stack.outputs().iter().filter_map(|output| {
-        let name = output.output_key()?.strip_suffix("FunctionArn")?;
-        Some((name, output.output_value()?))
-    })
+    outputs(stack).filter_map(|(name, value)| Some((name.strip_suffix("FunctionArn")?, value)))
 }
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/functions-states.html>
@@ -158,6 +158,32 @@ async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
         ["Active", "Inactive"].contains(&state) && update == "Successful",
         format!("{state}, last changed at {modified}{reason}"),
         "deploy the stack again, or see the reason in the Lambda console",
+    )
+}
+
+/// The command, the template and the functions are of one version. The functions are built and deployed
+/// together; view answers for all.
+async fn of_versions(sdk: &SdkConfig, stack: &Stack) -> Check {
+    let name = "versions";
+    let view = match Function::of_stack(sdk, stack, Surface::View) {
+        Ok(view) => view,
+        Err(error) => return Check::unknown(name, error.text),
+    };
+    let answer = match view.act(&json!({ "act": "version" })).await {
+        Ok(answer) => answer,
+        Err(error) => return Check::unknown(name, error.text),
+    };
+    let functions = answer["version"].as_str().unwrap_or("unknown");
+    let template = output_of(stack, "Version").unwrap_or("unknown");
+    versions(env!("CARGO_PKG_VERSION"), template, functions)
+}
+
+fn versions(command: &str, template: &str, functions: &str) -> Check {
+    Check::new(
+        "versions",
+        [template, functions] == [command; 2],
+        format!("command {command}, template {template}, functions {functions}"),
+        "build and deploy template and functions of one version, and use its command",
     )
 }
 
@@ -251,6 +277,19 @@ mod tests {
                 .build();
 
             assert_eq!(of_stack(&stack).status, expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn command_template_and_functions_are_of_one_version() {
+        for (template, functions, status) in [
+            ("1.2.0", "1.2.0", Status::Ok),
+            ("1.1.0", "1.2.0", Status::Failed),
+            ("1.2.0", "1.1.0", Status::Failed),
+            ("unknown", "1.2.0", Status::Failed),
+        ] {
+            let check = versions("1.2.0", template, functions);
+            assert_eq!(check.status, status, "{}", check.found);
         }
     }
 

@@ -186,10 +186,24 @@ pub(super) async fn describe_stack(
 }
 
 /// The value of an output of `stack`.
-pub(super) fn output_of<'a>(stack: &'a Stack, key: &str) -> Option<&'a str> {
-    let mut outputs = stack.outputs().iter();
-    let output = outputs.find(|output| output.output_key() == Some(key));
-    output?.output_value()
+pub(super) fn output_of<'a>(stack: &'a Stack, name: &str) -> Option<&'a str> {
+    let mut outputs = outputs(stack);
+    outputs
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
+}
+
+/// The outputs of `stack` by the names that the template gives them. The constructs of the CDK have keys of their
+/// own, and export the values under the same names.
+pub(super) fn outputs(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
+    let stack_name = stack.stack_name().unwrap_or_default();
+    stack.outputs().iter().filter_map(move |output| {
+        let exported = output.export_name().and_then(|name| {
+            let name = name.strip_prefix(stack_name)?;
+            name.strip_prefix('-')
+        });
+        Some((exported.or(output.output_key())?, output.output_value()?))
+    })
 }
 
 /// Code and message of the service; without a code, the error of the client.
@@ -280,6 +294,40 @@ fn unavailable(text: &str) -> ActError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_output_is_found_by_its_name_in_a_stack_of_the_template_and_of_the_constructs() {
+        let output = |key: &str, export: Option<&str>, value: &str| {
+            let output = aws_sdk_cloudformation::types::Output::builder();
+            let output = output.output_key(key).output_value(value);
+            output.set_export_name(export.map(str::to_owned)).build()
+        };
+        let stack = Stack::builder()
+            .stack_name("locks")
+            .creation_time(DateTime::from_secs(0))
+            .stack_status(aws_sdk_cloudformation::types::StackStatus::CreateComplete)
+            .outputs(output("RunRetentionDays", None, "14"))
+            .outputs(output(
+                "LockstepViewOutput1F",
+                Some("locks-ViewFunctionArn"),
+                "view",
+            ))
+            .outputs(output(
+                "Other",
+                Some("other-ReaperFunctionArn"),
+                "another stack's",
+            ))
+            .build();
+
+        for (name, value) in [
+            ("RunRetentionDays", Some("14")),
+            ("ViewFunctionArn", Some("view")),
+            ("ReaperFunctionArn", None),
+            ("LockstepViewOutput1F", None),
+        ] {
+            assert_eq!(output_of(&stack, name), value, "{name}");
+        }
+    }
 
     #[test]
     fn an_error_of_the_function_has_the_exit_code_of_its_name() {

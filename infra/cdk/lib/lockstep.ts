@@ -20,6 +20,9 @@ import { LockMetrics } from './metrics';
 import { addReaperTriggers } from './reaper-triggers';
 import { Statements } from './statements';
 
+/** The version of the constructs, of infra/template.yaml and of the functions. */
+const VERSION = '0.1.0';
+
 /**
  * Lockstep: the lock table, the seven functions, what triggers the reaper, and an exclusive-run for the work that the
  * props name. A stack holds one.
@@ -306,6 +309,7 @@ export class Lockstep extends Construct {
   /** Under the names of the outputs of infra/template.yaml, so that infra/team.yaml and infra/examples fit beside this stack. */
   private addOutputs(): void {
     const exported: { [name: string]: string } = {
+      Version: VERSION,
       LockTableName: this.table.tableName,
       AcquireLockFunctionArn: this.acquireLockFunction.functionArn,
       HeartbeatFunctionArn: this.heartbeatFunction.functionArn,

@@ -42,7 +42,15 @@ pub enum ActRequest {
     ClearRest(ClearRestRequest),
     /// Makes the run key of a run that has succeeded free.
     Forget(ForgetRequest),
+    /// Says which version of the code answers.
+    Version(VersionRequest),
 }
+
+/// The act `version` has no fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct VersionRequest {}
 
 /// A checked [`ActRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +73,8 @@ pub enum CheckedAct {
     ClearRest(CheckedClearRest),
     /// Makes the run key of a run that has succeeded free.
     Forget(CheckedForget),
+    /// Says which version of the code answers.
+    Version,
 }
 
 /// Which of the two functions handles a request.
@@ -126,6 +136,7 @@ impl ActRequest {
             Some("forget") => parse::<ForgetRequest>(rest)?
                 .check(retention)
                 .map(CheckedAct::Forget),
+            Some("version") => parse::<VersionRequest>(rest).map(|_| CheckedAct::Version),
             _ => Err(unknown(&act, surface)),
         }
     }
@@ -136,7 +147,7 @@ impl Surface {
     #[must_use]
     pub const fn acts(self) -> &'static [&'static str] {
         match self {
-            Self::View => &["list", "show", "history"],
+            Self::View => &["list", "show", "history", "version"],
             Self::Operate => &[
                 "list",
                 "show",
@@ -147,6 +158,7 @@ impl Surface {
                 "drop-waiter",
                 "clear-rest",
                 "forget",
+                "version",
             ],
         }
     }

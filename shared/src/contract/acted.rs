@@ -125,4 +125,21 @@ pub enum ActResponse {
     ClearRest(ClearResponse),
     /// A run key was forgotten.
     Forget(ClearResponse),
+    /// The version of the code.
+    Version(VersionResponse),
+}
+
+/// The version of the code that answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct VersionResponse {
+    /// The version, as of the packages.
+    pub version: &'static str,
+}
+
+impl VersionResponse {
+    /// The version of this code.
+    pub const OWN: Self = Self {
+        version: env!("CARGO_PKG_VERSION"),
+    };
 }

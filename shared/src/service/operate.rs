@@ -11,7 +11,7 @@ mod mode;
 mod show;
 
 use super::{Deps, Ports};
-use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface};
+use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface, VersionResponse};
 use crate::domain::{Command, Seconds};
 use crate::error::Error;
 use crate::store::LockIndex;
@@ -85,5 +85,6 @@ where
         }
         CheckedAct::ClearRest(rest) => ActResponse::ClearRest(clear::rest(deps, rest).await?),
         CheckedAct::Forget(forget) => ActResponse::Forget(clear::forget(deps, forget).await?),
+        CheckedAct::Version => ActResponse::Version(VersionResponse::OWN),
     })
 }

@@ -50,7 +50,10 @@ pub fn done(lock: &LockKey, response: &ActResponse) -> String {
         ActResponse::Resume(_) => format!("Lock {lock} was open already."),
         ActResponse::Evict(evict) | ActResponse::DropWaiter(evict) => evict.message.clone(),
         ActResponse::ClearRest(clear) | ActResponse::Forget(clear) => clear.message.clone(),
-        ActResponse::List(_) | ActResponse::Show(_) | ActResponse::History(_) => String::new(),
+        ActResponse::List(_)
+        | ActResponse::Show(_)
+        | ActResponse::History(_)
+        | ActResponse::Version(_) => String::new(),
     }
 }
 

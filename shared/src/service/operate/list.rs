@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::events::{EventQuery, Events};
 use crate::service::{Deps, Ports};
 use crate::store::{LOCKS_PAGE, LockIndex, LockStore, StoreError};
+use futures_util::future::join;
 use futures_util::stream::StreamExt;
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ where
     P::Store: LockIndex,
 {
     let scope = HistoryScope::Prefix(list.prefix.clone());
-    let (listed, skips) = futures_util::join!(page(deps, list), skips(deps, &scope));
+    let (listed, skips) = join(page(deps, list), skips(deps, &scope)).await;
     let mut listed = listed?;
     if let Some(skips) = skips {
         for lock in &mut listed.locks {
