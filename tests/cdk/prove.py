@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 from probes.support import client, ended, start, unique, wait_for
-from stackctl.settings import ACCOUNT, REGION, ROOT
+from stackctl.settings import ACCOUNT, REGION, ROOT, architecture
 
 CDK = ROOT / "infra" / "cdk"
 STACK = "batches"
@@ -125,6 +125,16 @@ def in_a_workflow():
         yield f"a workflow around the batch and guarded states has failed: {run}"
 
 
+def for_operators():
+    """The lockstep command finds the functions of the stack, which are of its own version, and the locks of the runs above."""
+    command = ROOT / "target" / "static" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/local/lockstep"
+    environment = {**os.environ, "AWS_REGION": REGION}
+    for words, expected in ((["locks"], "succeeded"), (["doctor"], "ok      versions")):
+        asked = subprocess.run([command, *words, "--stack", STACK], env=environment, capture_output=True, text=True, timeout=90)
+        if expected not in asked.stdout.lower() or asked.returncode == 64:
+            yield f"lockstep {words[0]} of the stack: {asked.returncode}: {asked.stdout}{asked.stderr}"
+
+
 def main():
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -138,6 +148,7 @@ def main():
         *replaced(batch),
         *freed(batch),
         *in_a_workflow(),
+        *for_operators(),
     ]
     for line in wrong:
         print(f"cdk: WRONG: {line}")

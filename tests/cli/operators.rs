@@ -227,6 +227,7 @@ async fn the_doctor_names_each_part_and_what_to_do_about_a_dead_letter() {
         "clock",
         "function AcquireLock",
         "function View",
+        "versions",
         "dead letters of the reaper",
     ] {
         assert_eq!(status(&checks, name), "ok", "{checks:?}");

@@ -174,7 +174,7 @@ async fn of_versions(sdk: &SdkConfig, stack: &Stack) -> Check {
         Err(error) => return Check::unknown(name, error.text),
     };
     let functions = answer["version"].as_str().unwrap_or("unknown");
-    let template = output_of(stack, "Version").unwrap_or("unknown");
+    let template = output_of(stack, "LockstepVersion").unwrap_or("unknown");
     versions(env!("CARGO_PKG_VERSION"), template, functions)
 }
 

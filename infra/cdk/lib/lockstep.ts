@@ -309,7 +309,6 @@ export class Lockstep extends Construct {
   /** Under the names of the outputs of infra/template.yaml, so that infra/team.yaml and infra/examples fit beside this stack. */
   private addOutputs(): void {
     const exported: { [name: string]: string } = {
-      Version: VERSION,
       LockTableName: this.table.tableName,
       AcquireLockFunctionArn: this.acquireLockFunction.functionArn,
       HeartbeatFunctionArn: this.heartbeatFunction.functionArn,
@@ -332,5 +331,7 @@ export class Lockstep extends Construct {
     for (const [name, value] of Object.entries(exported)) {
       new CfnOutput(this, `${name}Output`, { value, exportName: `${this.prefix}-${name}` });
     }
+    // Under this very key, by which the lockstep command finds it.
+    new CfnOutput(this, 'VersionOutput', { value: VERSION }).overrideLogicalId('LockstepVersion');
   }
 }

@@ -57,6 +57,12 @@ function ofCdk(props: (stack: Stack) => Partial<LockstepProps>): [Json, Json] {
   return [facts(evaluator.resources(), {}, App.of(stack)!.outdir), evaluator.exports()];
 }
 
+test('the constructs have the version of the template', () => {
+  const stack = newStack();
+  lockstepIn(stack, {});
+  assert.equal(synthesized(stack).Outputs.LockstepVersion.Value, SAM.Outputs.LockstepVersion.Value);
+});
+
 test('every parameter has a prop', () => {
   assert.deepEqual(Object.keys(PARAMETERS).sort(), Object.keys(SAM.Parameters).sort());
 });
