@@ -29,8 +29,7 @@ async fn release(inside: &Inside, grant: &Grant) -> Value {
 
 #[tokio::test]
 async fn a_good_grant_is_kept_as_long_as_the_command_runs_and_is_left_to_its_workflow() {
-    let inside = Inside::open().await;
-    let lock = lock("adopted");
+    let (inside, lock) = Inside::with_lock("adopted").await;
     let grant = grant(&inside, &lock).await;
 
     // Longer than the lease: only renewals keep it.
@@ -48,8 +47,7 @@ async fn a_good_grant_is_kept_as_long_as_the_command_runs_and_is_left_to_its_wor
 
 #[tokio::test]
 async fn a_grant_that_is_over_starts_nothing_and_exits_with_76() {
-    let inside = Inside::open().await;
-    let lock = lock("overtaken");
+    let (inside, lock) = Inside::with_lock("overtaken").await;
     let old = grant(&inside, &lock).await;
     release(&inside, &old).await;
     // Somebody else runs by the time that the execution is redriven.
@@ -68,8 +66,7 @@ async fn a_grant_that_is_over_starts_nothing_and_exits_with_76() {
 
 #[tokio::test]
 async fn a_run_that_its_workflow_released_is_stopped() {
-    let inside = Inside::open().await;
-    let lock = lock("released");
+    let (inside, lock) = Inside::with_lock("released").await;
     let grant = grant(&inside, &lock).await;
     let mut run = Started::of(adopt(&inside, &grant, &["sleep", "300"]));
     until("the command", 10, async || !run.children().is_empty()).await;

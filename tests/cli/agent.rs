@@ -1,6 +1,5 @@
 //! `lockstep agent`: jobs over its HTTP API.
 
-mod answers;
 mod client;
 mod command;
 mod hosts;
@@ -12,16 +11,13 @@ pub(crate) use client::Agent;
 pub(crate) use hosts::HostTask;
 pub(crate) use requests::bounds_slow_clients;
 
-use crate::support::{Inside, lock};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::pause;
 use serde_json::json;
 
 #[tokio::test]
 async fn a_job_is_begun_kept_by_its_beats_and_ended_on_the_table() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-job");
-    let agent = Agent::start(&inside, &[]).await;
+    let (inside, lock, agent) = Agent::with_lock("agent-job").await;
 
     let job = agent
         .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 6 }))
@@ -57,9 +53,7 @@ async fn a_job_is_begun_kept_by_its_beats_and_ended_on_the_table() {
 
 #[tokio::test]
 async fn an_end_that_is_told_again_changes_nothing() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-twice");
-    let agent = Agent::start(&inside, &[]).await;
+    let (inside, lock, agent) = Agent::with_lock("agent-twice").await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
     let first = agent.end(&job, "succeeded").await;
@@ -77,9 +71,7 @@ async fn an_end_that_is_told_again_changes_nothing() {
 
 #[tokio::test]
 async fn a_held_lock_is_data_or_an_error_as_the_request_wants_it() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-held");
-    let agent = Agent::start(&inside, &[]).await;
+    let (_inside, lock, agent) = Agent::with_lock("agent-held").await;
     let job = agent.begin(json!({ "name": "first", "lock": lock })).await;
 
     let skipped = agent.ask(json!({ "name": "second", "lock": lock })).await;
@@ -97,9 +89,7 @@ async fn a_held_lock_is_data_or_an_error_as_the_request_wants_it() {
 
 #[tokio::test]
 async fn a_run_key_has_one_success_whoever_asks() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-once");
-    let agent = Agent::start(&inside, &[]).await;
+    let (_inside, lock, agent) = Agent::with_lock("agent-once").await;
     let wish = json!({ "name": "mail", "lock": lock, "runKey": "order-7" });
     let failed = agent.begin(wish.clone()).await;
     agent.end(&failed, "failed").await;
@@ -118,9 +108,7 @@ async fn a_run_key_has_one_success_whoever_asks() {
 
 #[tokio::test]
 async fn jobs_of_one_process_hold_as_many_permits_as_the_lock_has() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-permits");
-    let agent = Agent::start(&inside, &[]).await;
+    let (inside, lock, agent) = Agent::with_lock("agent-permits").await;
     let wish = json!({ "name": "import", "lock": lock, "permits": 2 });
 
     let two = [

@@ -8,29 +8,21 @@
 //! roles are checked needs `--table-iam`.
 
 mod agents;
-mod bare;
 mod deaths;
 mod direct;
 mod examples;
 mod first_process;
 mod fleet;
-mod frozen;
-mod handed_over;
 mod image;
-mod lines;
 mod protected;
 mod reach;
 mod redriven;
 mod refusals;
-mod relay;
 mod services;
-mod spared;
-mod stacks;
 mod tasks;
 mod work;
 
 use fleet::Fleet;
-use lines::Logged;
 use services::Service;
-use tasks::Task;
+use tasks::{Logged, Task};
 use work::Work;

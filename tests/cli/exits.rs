@@ -1,8 +1,12 @@
-//! What `lockstep run` exits with, what it hands to the command, and what it says about bad input.
+//! What `lockstep run` exits with, what it hands to the command, and what it says about bad input; the
+//! completions of shells and the manual pages.
 
-use crate::support::{Inside, Started, lock, output, scratch};
+use crate::support::{Inside, Started, binary, lock, output, scratch};
 use lockstep::domain::RunOutcome;
-use std::process::Stdio;
+use lockstep_tests::stack::unique;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 #[tokio::test]
 async fn the_code_of_the_command_is_passed_through_and_its_outcome_is_remembered() {
@@ -28,8 +32,7 @@ async fn the_code_of_the_command_is_passed_through_and_its_outcome_is_remembered
 
 #[tokio::test]
 async fn a_command_that_cannot_be_run_gives_126_and_one_that_is_not_there_127() {
-    let inside = Inside::open().await;
-    let lock = lock("not-there");
+    let (inside, lock) = Inside::with_lock("not-there").await;
 
     let missing = output(inside.run(&lock, &[], &["/no/such/command"])).await;
     let folder = output(inside.run(&lock, &[], &["/tmp"])).await;
@@ -47,8 +50,7 @@ async fn a_command_that_cannot_be_run_gives_126_and_one_that_is_not_there_127() 
 
 #[tokio::test]
 async fn a_lock_that_is_held_is_skipped_with_0_and_refused_with_75_naming_the_holder() {
-    let inside = Inside::open().await;
-    let lock = lock("held");
+    let (inside, lock) = Inside::with_lock("held").await;
     let mut active = Started::of(inside.run(&lock, &[], &["sleep", "60"]));
     inside.until_held(&lock, 1, 10).await;
 
@@ -70,8 +72,7 @@ async fn a_lock_that_is_held_is_skipped_with_0_and_refused_with_75_naming_the_ho
 
 #[tokio::test]
 async fn a_run_key_has_one_success_and_a_failure_may_be_tried_again() {
-    let inside = Inside::open().await;
-    let lock = lock("run-key");
+    let (inside, lock) = Inside::with_lock("run-key").await;
     let run = |script| inside.run(&lock, &["--run-key", "tick-1"], &["sh", "-c", script]);
 
     let failed = output(run("exit 5")).await.0;
@@ -84,8 +85,7 @@ async fn a_run_key_has_one_success_and_a_failure_may_be_tried_again() {
 
 #[tokio::test]
 async fn the_command_gets_the_grant_in_its_environment_and_the_streams_of_the_caller() {
-    let inside = Inside::open().await;
-    let lock = lock("environment");
+    let (inside, lock) = Inside::with_lock("environment").await;
     let script = "cat; echo $LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN $LOCKSTEP_TABLE $LOCKSTEP_RUN_KEY; \
                   test -p $LOCKSTEP_PROGRESS && echo $LOCKSTEP_HOLDER >&2";
     let mut command = inside.run(&lock, &["--run-key", "k"], &["bash", "-c", script]);
@@ -175,8 +175,7 @@ async fn a_bad_flag_or_environment_gives_one_line_that_names_it_and_starts_nothi
 
 #[tokio::test]
 async fn a_table_that_cannot_be_used_gives_69_and_starts_nothing() {
-    let inside = Inside::open().await;
-    let lock = lock("no-table");
+    let (inside, lock) = Inside::with_lock("no-table").await;
     let flags = ["--table", "no-such-table"];
 
     let (code, out, stderr) = output(inside.run(&lock, &flags, &["echo", "ran"])).await;
@@ -204,4 +203,49 @@ async fn help_is_a_page_and_no_command_is_an_error() {
         assert!(help.1.contains(part), "{part} not in: {}", help.1);
     }
     assert!(none.2.contains("Usage"), "{}", none.2);
+}
+
+/// The subcommands that `lockstep --help` lists.
+fn subcommands() -> Vec<String> {
+    let help = Command::new(binary()).arg("--help").output().expect("help");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let (_, list) = help.split_once("Commands:\n").expect("a list");
+    let names = list.lines().take_while(|line| !line.is_empty());
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    names
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn each_subcommand_is_completed_and_bash_accepts_its_script() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = Command::new(binary()).args(["completions", shell]).output();
+        let script = String::from_utf8(script.expect("a script").stdout).expect("text");
+        for name in subcommands() {
+            assert!(script.contains(&name), "{shell}: {name}");
+        }
+        if shell == "bash" {
+            let accepted = Command::new(shell).args(["-n", "-c", &script]).status();
+            assert!(accepted.expect("a shell").success(), "{shell}");
+        }
+    }
+}
+
+#[test]
+fn each_subcommand_has_a_manual_page() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique("man"));
+    fs::create_dir_all(&folder).expect("a folder");
+
+    let written = Command::new(binary()).arg("man").arg(&folder).status();
+
+    assert!(written.expect("an exit").success());
+    let names = subcommands();
+    assert!(names.contains(&"pause".to_owned()), "{names:?}");
+    for name in names {
+        let page = fs::read_to_string(folder.join(format!("lockstep-{name}.1"))).expect(&name);
+        assert!(page.contains(".SH DESCRIPTION"), "{name}");
+    }
+    fs::remove_dir_all(folder).ok();
 }

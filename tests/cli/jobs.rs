@@ -26,8 +26,7 @@ pub(crate) async fn rows_of(command: Command, lock: &str) -> (i32, Vec<Value>) {
 
 #[tokio::test]
 async fn open_jobs_are_listed_with_task_container_name_and_progress() {
-    let inside = Inside::open().await;
-    let lock = lock("jobs-open");
+    let (inside, lock) = Inside::with_lock("jobs-open").await;
     let task = HostTask::start(&inside, Some("jobs-open")).await;
     let agent = Agent::start_with(&inside, &[], |command| task.put(command)).await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
@@ -58,8 +57,7 @@ async fn open_jobs_are_listed_with_task_container_name_and_progress() {
 
 #[tokio::test]
 async fn people_get_a_table() {
-    let inside = Inside::open().await;
-    let lock = lock("jobs-table");
+    let (inside, lock) = Inside::with_lock("jobs-table").await;
     let run = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
 
@@ -116,8 +114,7 @@ async fn a_job_whose_task_was_stopped_is_lost_long_before_its_lease_ends() {
 
 #[tokio::test]
 async fn a_job_whose_lease_ran_out_is_lost_until_it_is_recovered() {
-    let inside = Inside::open().await;
-    let lock = lock("jobs-silent");
+    let (inside, lock) = Inside::with_lock("jobs-silent").await;
     let agent = Agent::start(&inside, &["--lease", "5s"]).await;
     let wish = json!({ "name": "export", "lock": lock });
     agent.begin(wish.clone()).await;
@@ -139,8 +136,7 @@ async fn a_job_whose_lease_ran_out_is_lost_until_it_is_recovered() {
 
 #[tokio::test]
 async fn the_history_of_a_lock_tells_what_became_of_its_runs_newest_first() {
-    let inside = Inside::open().await;
-    let lock = lock("jobs-history");
+    let (inside, lock) = Inside::with_lock("jobs-history").await;
     for command in [["true"], ["false"]] {
         output(inside.run(&lock, &["--run-key", command[0]], &command)).await;
     }

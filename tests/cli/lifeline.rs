@@ -27,8 +27,7 @@ async fn assert_worked_within_lease(inside: &Inside, lock: &str, resource: &Fenc
 
 #[tokio::test]
 async fn a_command_dies_with_its_guard_its_children_too() {
-    let inside = Inside::open().await;
-    let lock = lock("dies-with");
+    let (inside, lock) = Inside::with_lock("dies-with").await;
     let (mut run, _resource) = at_work(&inside, &lock, &[]).await;
     let group = run.children()[0].0;
     let sleeper = sleeper_of(group).await;
@@ -41,8 +40,7 @@ async fn a_command_dies_with_its_guard_its_children_too() {
 
 #[tokio::test]
 async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
-    let inside = Inside::open().await;
-    let lock = lock("stopped-guard");
+    let (inside, lock) = Inside::with_lock("stopped-guard").await;
     let (mut run, resource) = at_work(&inside, &lock, &["--lease", "5s"]).await;
     let group = run.children()[0].0;
     let sleeper = sleeper_of(group).await;
@@ -53,16 +51,12 @@ async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
     assert_worked_within_lease(&inside, &lock, &resource).await;
     run.signal("CONT").await;
     assert_eq!(run.code().await, 76);
-    until(&format!("free {lock}"), 10, async || {
-        inside.held(&lock).await == 0
-    })
-    .await;
+    inside.until_held(&lock, 0, 10).await;
 }
 
 #[tokio::test]
 async fn a_watchdog_that_dies_is_replaced_and_its_successor_knows_the_deadlines() {
-    let inside = Inside::open().await;
-    let lock = lock("new-watchdog");
+    let (inside, lock) = Inside::with_lock("new-watchdog").await;
     let (run, _resource) = at_work(&inside, &lock, &["--lease", "5s"]).await;
     let (group, first) = (run.children()[0].0, run.watchdog());
 
@@ -77,8 +71,7 @@ async fn a_watchdog_that_dies_is_replaced_and_its_successor_knows_the_deadlines(
 
 #[tokio::test]
 async fn a_watchdog_that_is_stopped_is_replaced_and_holds_up_neither_renewals_nor_sigterm() {
-    let inside = Inside::open().await;
-    let lock = lock("stopped-watchdog");
+    let (inside, lock) = Inside::with_lock("stopped-watchdog").await;
     let (mut run, resource) = at_work(&inside, &lock, &["--lease", "5s"]).await;
     let group = run.children()[0].0;
 
@@ -98,8 +91,7 @@ async fn a_watchdog_that_is_stopped_is_replaced_and_holds_up_neither_renewals_no
 
 #[tokio::test]
 async fn the_successor_of_a_stopped_watchdog_knows_the_deadlines() {
-    let inside = Inside::open().await;
-    let lock = lock("stopped-successor");
+    let (inside, lock) = Inside::with_lock("stopped-successor").await;
     let (run, resource) = at_work(&inside, &lock, &["--lease", "5s"]).await;
     let group = run.children()[0].0;
 
@@ -116,8 +108,7 @@ async fn the_successor_of_a_stopped_watchdog_knows_the_deadlines() {
 async fn a_run_is_stopped_with_76_when_the_table_is_out_of_reach() {
     let inside = Inside::open().await;
     let (lock, resource) = (lock("out-of-reach"), FencedResource::open().await);
-    let wire =
-        crate::support::FaultProxy::open(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    let wire = inside.table_proxy().await;
     let mut command = inside.run(&lock, &["--lease", "6s"], &["bash", "-c", &writer()]);
     command
         .envs([resource.variable()])
@@ -136,8 +127,7 @@ async fn a_run_is_stopped_with_76_when_the_table_is_out_of_reach() {
 
 #[tokio::test]
 async fn a_holder_that_was_evicted_has_its_command_stopped_with_76() {
-    let inside = Inside::open().await;
-    let lock = lock("evicted");
+    let (inside, lock) = Inside::with_lock("evicted").await;
     let (mut run, _resource) = at_work(&inside, &lock, &["--lease", "5s", "--grace", "1s"]).await;
 
     inside.evict_all(&lock).await;

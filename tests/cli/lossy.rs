@@ -12,7 +12,7 @@ async fn behind_proxy(
     flags: &[&str],
     command: &[&str],
 ) -> (FaultProxy, Command) {
-    let proxy = FaultProxy::open(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    let proxy = inside.table_proxy().await;
     let mut run = inside.run(lock, flags, command);
     run.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
     (proxy, run)
@@ -44,8 +44,7 @@ async fn a_permit_that_was_granted_while_sigterm_came_is_given_back() {
 
 #[tokio::test]
 async fn a_signal_ends_the_wait_for_a_table_that_gives_no_answer() {
-    let inside = Inside::open().await;
-    let lock = lock("deaf-table");
+    let (inside, lock) = Inside::with_lock("deaf-table").await;
     let (proxy, run) = behind_proxy(&inside, &lock, &[], &["echo", "ran"]).await;
     proxy.close();
     let mut run = Started::of(run);
@@ -58,17 +57,13 @@ async fn a_signal_ends_the_wait_for_a_table_that_gives_no_answer() {
 
 #[tokio::test]
 async fn who_has_waited_long_enough_gives_up_although_the_table_gives_no_answer() {
-    let inside = Inside::open().await;
-    let lock = lock("patience-cut-off");
+    let (inside, lock) = Inside::with_lock("patience-cut-off").await;
     let active = Started::of(inside.run(&lock, &[], &["sleep", "300"]));
     inside.until_held(&lock, 1, 10).await;
     let flags = ["--overlap", "queue", "--max-wait", "3s"];
     let (proxy, run) = behind_proxy(&inside, &lock, &flags, &["echo", "ran"]).await;
     let mut waiter = Started::of(run);
-    until("a place in line", 10, async || {
-        inside.waiting(&lock).await == 1
-    })
-    .await;
+    inside.until_waiting(&lock, 1, 10).await;
 
     proxy.close();
 
@@ -135,8 +130,7 @@ pub(crate) async fn gives_up_on_a_silent_table(
 
 #[tokio::test]
 async fn a_permit_that_was_granted_unseen_before_the_wait_is_over_is_used() {
-    let inside = Inside::open().await;
-    let lock = lock("max-wait-unseen");
+    let (inside, lock) = Inside::with_lock("max-wait-unseen").await;
     output(inside.run(&lock, &[], &["true"])).await;
     let flags = ["--overlap", "queue", "--max-wait", "3s", "--lease", "10m"];
     let (proxy, run) = behind_proxy(&inside, &lock, &flags, &["true"]).await;
@@ -206,8 +200,7 @@ async fn a_connection_that_falls_silent_does_not_cost_a_short_lease() {
 
 #[tokio::test]
 async fn a_success_is_written_down_after_an_outage_at_its_end() {
-    let inside = Inside::open().await;
-    let lock = lock("late-success");
+    let (inside, lock) = Inside::with_lock("late-success").await;
     let flags = ["--run-key", "tick-1", "--lease", "5m"];
     let script = "echo started; read -r go; exit 0";
     let (proxy, mut run) = behind_proxy(&inside, &lock, &flags, &["sh", "-c", script]).await;
@@ -231,8 +224,7 @@ async fn a_success_is_written_down_after_an_outage_at_its_end() {
 
 #[tokio::test]
 async fn a_signal_does_not_cut_the_release_of_a_success_off() {
-    let inside = Inside::open().await;
-    let lock = lock("cut-release");
+    let (inside, lock) = Inside::with_lock("cut-release").await;
     let script = "read -r go; exit 0";
     let (proxy, mut run) = behind_proxy(&inside, &lock, &[], &["sh", "-c", script]).await;
     run.stdin(std::process::Stdio::piped());
@@ -256,8 +248,7 @@ async fn a_signal_does_not_cut_the_release_of_a_success_off() {
 
 #[tokio::test]
 async fn a_lost_lease_is_learned_from_the_table_although_no_event_can_be_told() {
-    let inside = Inside::open().await;
-    let lock = lock("silent-bus");
+    let (inside, lock) = Inside::with_lock("silent-bus").await;
     let bus = FaultProxy::open(&inside.stack.endpoint).await;
     bus.close();
     let mut command = inside.run(&lock, &["--lease", "9s"], &["sleep", "60"]);

@@ -84,8 +84,7 @@ async fn a_file_that_is_no_program_gives_126_and_a_script_without_a_first_line_r
 
 #[tokio::test]
 async fn without_proc_no_command_is_started_and_the_code_is_126() {
-    let inside = Inside::open().await;
-    let lock = lock("no-proc");
+    let (inside, lock) = Inside::with_lock("no-proc").await;
     for flags in [
         vec!["run", "--lock", &lock, "--", "true"],
         vec!["agent", "--", "true"],

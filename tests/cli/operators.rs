@@ -27,8 +27,7 @@ async fn holder(inside: &Inside, lock: &str, seconds: &str) -> Started {
 
 #[tokio::test]
 async fn a_lock_is_listed_shown_and_has_a_history() {
-    let inside = Inside::open().await;
-    let lock = lock("operators-see");
+    let (inside, lock) = Inside::with_lock("operators-see").await;
     let run = holder(&inside, &lock, "300").await;
     let record = inside.record(&lock).await.expect("a record");
     let name = record.holders.keys().next().expect("a holder").to_string();
@@ -45,10 +44,7 @@ async fn a_lock_is_listed_shown_and_has_a_history() {
     let (_, shown, _) = output(inside.command(&["show", &lock])).await;
     let none = printed(&inside, &["locks", &lock, "--state", "idle"]).await;
     drop(run);
-    until("the end of the run", 30, async || {
-        inside.held(&lock).await == 0
-    })
-    .await;
+    inside.until_held(&lock, 0, 30).await;
     let (code, history, stderr) = output(inside.command(&["history", &lock])).await;
 
     assert_eq!(listed["locks"][0]["holders"], json!([name]));
@@ -93,7 +89,7 @@ async fn a_pause_by_prefix_returns_when_the_last_holder_has_finished() {
     let skips = inside.run(&idle, &["--skip-code", "9"], &["true"]);
     let (skipped, _, _) = output(skips).await;
     let mut catches_up = Started::of(inside.run(&idle, &["--catch-up", "once"], &["true"]));
-    until("a waiter", 15, async || inside.waiting(&idle).await == 1).await;
+    inside.until_waiting(&idle, 1, 15).await;
     let (_, resumed, _) = act(&inside, &["resume", "--prefix", &prefix]).await;
     let (open, _, _) = output(inside.run(&idle, &["--overlap", "queue"], &["true"])).await;
     drop(run);
@@ -124,8 +120,7 @@ async fn a_pause_by_prefix_returns_when_the_last_holder_has_finished() {
 
 #[tokio::test]
 async fn a_holder_that_is_alive_is_evicted_by_force_only() {
-    let inside = Inside::open().await;
-    let lock = lock("operators-evict");
+    let (inside, lock) = Inside::with_lock("operators-evict").await;
     let run = holder(&inside, &lock, "300").await;
     let record = inside.record(&lock).await.expect("a record");
     let name = record.holders.keys().next().expect("a holder").to_string();
@@ -137,17 +132,13 @@ async fn a_holder_that_is_alive_is_evicted_by_force_only() {
     assert!(why.contains("Lockstep.LockHeld"), "{why}");
     assert_eq!(forced, 0, "{stderr}");
     assert_eq!(out.lines().count(), 1, "{out}");
-    until("the end of the evicted run", 30, async || {
-        inside.held(&lock).await == 0
-    })
-    .await;
+    inside.until_held(&lock, 0, 30).await;
     drop(run);
 }
 
 #[tokio::test]
 async fn each_mistake_is_one_line_with_the_code_for_it() {
-    let inside = Inside::open().await;
-    let lock = lock("operators-wrong");
+    let (inside, lock) = Inside::with_lock("operators-wrong").await;
     let missing = "no-such-stack";
     let cases: [(&[&str], i32, &str); 6] = [
         (&["locks", "--stack", missing], 64, missing),
@@ -175,8 +166,7 @@ async fn each_mistake_is_one_line_with_the_code_for_it() {
 
 #[tokio::test]
 async fn a_forgotten_key_may_run_again_and_a_rest_can_be_ended() {
-    let inside = Inside::open().await;
-    let lock = lock("operators-clear");
+    let (inside, lock) = Inside::with_lock("operators-clear").await;
     let keyed =
         async || output(inside.run(&lock, &["--run-key", "tick-1"], &["echo", "ran"])).await;
     let rested =

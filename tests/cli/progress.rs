@@ -22,8 +22,7 @@ async fn a_run_goes_on_while_its_progress_changes_and_is_stopped_with_124_when_i
 
 #[tokio::test]
 async fn the_same_word_again_and_again_is_no_progress() {
-    let inside = Inside::open().await;
-    let lock = lock("same-word");
+    let (inside, lock) = Inside::with_lock("same-word").await;
     let script = "while :; do echo same > $LOCKSTEP_PROGRESS; sleep 0.1; done";
 
     let flags = ["--no-progress", "2s", "--lease", "5s"];
@@ -34,8 +33,7 @@ async fn the_same_word_again_and_again_is_no_progress() {
 
 #[tokio::test]
 async fn two_words_in_turn_are_progress_whenever_the_renewals_look() {
-    let inside = Inside::open().await;
-    let lock = lock("two-words");
+    let (inside, lock) = Inside::with_lock("two-words").await;
     // The second one is there for a moment only: each renewal finds the first.
     let script = "end=$((SECONDS + 6)); while test $SECONDS -lt $end; do \
         echo two > $LOCKSTEP_PROGRESS; echo one > $LOCKSTEP_PROGRESS; sleep 0.5; done";
@@ -48,8 +46,7 @@ async fn two_words_in_turn_are_progress_whenever_the_renewals_look() {
 
 #[tokio::test]
 async fn the_record_tells_the_progress_of_a_run() {
-    let inside = Inside::open().await;
-    let lock = lock("tells-progress");
+    let (inside, lock) = Inside::with_lock("tells-progress").await;
     let script = "echo 'file 3 of 9' > $LOCKSTEP_PROGRESS; exec sleep 60";
     let run = Started::of(inside.run(&lock, &["--lease", "5s"], &["sh", "-c", script]));
 

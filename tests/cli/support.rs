@@ -5,7 +5,7 @@ mod fenced_resource;
 mod process;
 
 pub(crate) use fault_proxy::FaultProxy;
-pub(crate) use fenced_resource::{FencedResource, WRITE_ON};
+pub(crate) use fenced_resource::{FencedResource, WRITE_ON, serve_lines};
 pub(crate) use process::{Started, children_of, ids, lives, output, signal_to, until_dead};
 
 use lockstep::config::variable;
@@ -13,7 +13,7 @@ use lockstep::domain::{LockKey, LockRecord, Run, RunId};
 use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep_tests::stack::{Stack, unique, until};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::process::Command;
@@ -41,6 +41,16 @@ impl Inside {
             table,
             store,
         }
+    }
+
+    /// The same, and a lock of the test's own.
+    pub(crate) async fn with_lock(test: &str) -> (Self, String) {
+        (Self::open().await, lock(test))
+    }
+
+    /// A way to the lock table that can be closed.
+    pub(crate) async fn table_proxy(&self) -> FaultProxy {
+        FaultProxy::open(self.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await
     }
 
     /// `lockstep ARGS` on the lock table of the stack, its streams not connected.
@@ -112,6 +122,12 @@ impl Inside {
         until(&what, seconds, async || self.held(lock).await == count).await;
     }
 
+    /// Waits until `count` wait for the lock.
+    pub(crate) async fn until_waiting(&self, lock: &str, count: usize, seconds: u64) {
+        let what = format!("{count} in line for {lock}");
+        until(&what, seconds, async || self.waiting(lock).await == count).await;
+    }
+
     /// The entry of the lock's latest grant in the history.
     pub(crate) async fn latest_run(&self, lock: &str) -> Option<Run> {
         let token = self.record(lock).await?.last_token;
@@ -125,6 +141,37 @@ impl Inside {
         for holder in record.holders.keys() {
             self.stack.evict(lock, holder.as_str(), "by a test").await;
         }
+    }
+
+    /// Orders something of the emulator at `/_lockstack/PATH`. Returns its answer.
+    pub(crate) async fn order(&self, path: &str, order: Value) -> Value {
+        let path = format!("/_lockstack/{path}");
+        let response = self.stack.rest("ecs", "POST", &path, order).await;
+        assert_eq!(response.status, 200, "{path}: {response:?}");
+        response.body
+    }
+
+    /// How long a minute of protection lasts for a task.
+    pub(crate) async fn set_minute(&self, task: &str, seconds: u32) {
+        let order = json!({ "minuteSeconds": seconds, "task": task });
+        self.order("agent", order).await;
+    }
+
+    /// Fails the next calls of a task to its agent endpoint that set something.
+    pub(crate) async fn fail_agent(&self, task: &str, reason: &str, times: u32) {
+        let order = json!({ "agent": reason, "task": task, "method": "PUT", "times": times });
+        self.order("faults", order).await;
+    }
+
+    /// The calls of a task to its agent endpoint that set something, in the order of time.
+    pub(crate) async fn agent_calls(&self, task: &str) -> Vec<Value> {
+        let path = format!("/_lockstack/agent?task={task}");
+        let response = self.stack.rest("ecs", "GET", &path, Value::Null).await;
+        let calls = response.body["calls"].as_array().expect("a list").iter();
+        calls
+            .filter(|call| call["method"] == "PUT")
+            .cloned()
+            .collect()
     }
 
     /// Invokes the function whose ARN is an output of the stack.

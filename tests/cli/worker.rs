@@ -4,7 +4,6 @@ mod duplicates;
 mod ends;
 mod failures;
 mod passing;
-mod payment_sink;
 mod protected;
 mod queue;
 mod storm;
@@ -67,6 +66,22 @@ impl Scene {
     fn worker(&self, flags: &[&str], script: &str) -> Worker {
         let (command, log) = self.command(flags, script);
         Worker::of(command, log)
+    }
+
+    /// A worker with another variable in its environment.
+    fn worker_with(&self, flags: &[&str], script: &str, (name, value): (&str, &str)) -> Worker {
+        let (mut command, log) = self.command(flags, script);
+        command.env(name, value);
+        Worker::of(command, log)
+    }
+
+    /// Checks that its one message was never received: a worker that is as it should be has it.
+    async fn assert_untouched(&self) {
+        let script = "say \"done $LOCKSTEP_RECEIVE_COUNT\"";
+        let right = self.worker(&["--backoff-max", "1s", "--lease", "5s"], script);
+        self.until_empty(30).await;
+        right.end().await;
+        assert_eq!(self.received(), ["done 1"]);
     }
 
     async fn send(&self, body: &str) -> String {

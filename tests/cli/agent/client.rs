@@ -46,6 +46,13 @@ impl Agent {
         Self::start_with(inside, flags, |_| {}).await
     }
 
+    /// The same, with a lock of the test's own.
+    pub(crate) async fn with_lock(test: &str) -> (Inside, String, Self) {
+        let (inside, lock) = Inside::with_lock(test).await;
+        let agent = Self::start(&inside, &[]).await;
+        (inside, lock, agent)
+    }
+
     /// The same, with a change to the command before it starts.
     pub(crate) async fn start_with(
         inside: &Inside,

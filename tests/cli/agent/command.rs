@@ -36,8 +36,7 @@ async fn the_program_finds_the_agent_in_its_environment_and_its_code_is_the_agen
 
 #[tokio::test]
 async fn jobs_that_a_program_leaves_open_are_released_as_failed_when_it_ends() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-left-open");
+    let (inside, lock) = Inside::with_lock("agent-left-open").await;
     let flag = scratch("agent-flag");
     let script = format!(
         "until [ -e {} ]; do sleep 0.1; done; exit 3",
@@ -57,8 +56,7 @@ async fn jobs_that_a_program_leaves_open_are_released_as_failed_when_it_ends() {
 
 #[tokio::test]
 async fn a_program_may_end_its_jobs_after_sigterm_and_is_killed_after_its_grace() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-term");
+    let (inside, lock) = Inside::with_lock("agent-term").await;
     let script = "trap '' TERM; while :; do sleep 0.1; done";
     let flags = ["--grace", "2s", "--", "sh", "-c", script];
     let mut agent = Agent::start(&inside, &flags).await;
@@ -120,8 +118,7 @@ async fn a_program_dies_with_its_agent_its_children_too() {
 
 #[tokio::test]
 async fn an_agent_beside_its_program_waits_for_open_jobs_and_ends_with_143() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-beside");
+    let (inside, lock) = Inside::with_lock("agent-beside").await;
     let mut agent = Agent::start(&inside, &[]).await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
@@ -163,8 +160,7 @@ async fn an_agent_ends_as_soon_as_the_last_lease_has_run_out() {
 #[tokio::test]
 async fn a_socket_is_for_its_own_user_and_goes_with_its_agent() {
     use std::os::unix::fs::PermissionsExt;
-    let inside = Inside::open().await;
-    let lock = lock("agent-socket");
+    let (inside, lock) = Inside::with_lock("agent-socket").await;
     let mut agent = Agent::start_on_socket(&inside).await;
     let mode = std::fs::metadata(&agent.place)
         .expect("a socket")

@@ -17,17 +17,14 @@ pub(crate) struct HostTask {
 impl HostTask {
     /// A task of a service, or a standalone one.
     pub(crate) async fn start(inside: &Inside, service: Option<&str>) -> Self {
-        let body = json!({ "service": service });
-        let response = inside
-            .stack
-            .rest("ecs", "POST", "/_lockstack/agent/task", body)
+        let made = inside
+            .order("agent/task", json!({ "service": service }))
             .await;
-        assert_eq!(response.status, 200, "{response:?}");
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
-        let variables = response.body["environment"].as_object().expect("variables");
+        let variables = made["environment"].as_object().expect("variables");
         Self {
-            arn: text(&response.body["taskArn"]),
-            cluster: text(&response.body["clusterArn"]),
+            arn: text(&made["taskArn"]),
+            cluster: text(&made["clusterArn"]),
             environment: variables
                 .iter()
                 .map(|(name, value)| (name.clone(), text(value)))
@@ -40,33 +37,11 @@ impl HostTask {
         command.envs(self.environment.clone());
     }
 
-    /// How long a minute of its protection lasts.
-    pub(crate) async fn minute(&self, inside: &Inside, seconds: u64) {
-        let body = json!({ "minuteSeconds": seconds, "task": self.arn });
-        let response = inside
-            .stack
-            .rest("ecs", "POST", "/_lockstack/agent", body)
-            .await;
-        assert_eq!(response.status, 200, "{response:?}");
-    }
-
-    /// Orders the next calls of this task to its agent endpoint to go wrong.
-    pub(crate) async fn fault(&self, inside: &Inside, kind: &str, times: u32) {
-        let body = json!({ "agent": kind, "times": times, "task": self.arn, "method": "PUT" });
-        let response = inside
-            .stack
-            .rest("ecs", "POST", "/_lockstack/faults", body)
-            .await;
-        assert_eq!(response.status, 200, "{response:?}");
-    }
-
     /// What was asked of its protection so far: on or off.
     pub(crate) async fn asked(&self, inside: &Inside) -> Vec<bool> {
-        let path = format!("/_lockstack/agent?task={}", self.arn);
-        let response = inside.stack.rest("ecs", "GET", &path, Value::Null).await;
-        let calls = response.body["calls"].as_array().expect("a list").iter();
-        let puts = calls.filter(|call| call["method"] == "PUT");
-        puts.map(|call| call["body"]["ProtectionEnabled"].as_bool().expect("a flag"))
+        let calls = inside.agent_calls(&self.arn).await.into_iter();
+        calls
+            .map(|call| call["body"]["ProtectionEnabled"] == true)
             .collect()
     }
 

@@ -1,16 +1,15 @@
-//! Jobs that must not go on.
+//! Jobs that must not go on, and answers of the lock table that are lost on their way.
 
 use super::Agent;
-use crate::support::{FaultProxy, Inside, lock};
+use crate::support::{Inside, lock, output};
 use lockstep::contract::parse_time;
+use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{now, pause, until};
 use serde_json::json;
 
 #[tokio::test]
 async fn a_job_without_a_beat_is_told_to_stop_while_its_lease_is_still_good() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-silent");
-    let agent = Agent::start(&inside, &[]).await;
+    let (inside, lock, agent) = Agent::with_lock("agent-silent").await;
     let job = agent
         .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 8 }))
         .await;
@@ -38,9 +37,7 @@ async fn a_job_without_a_beat_is_told_to_stop_while_its_lease_is_still_good() {
 
 #[tokio::test]
 async fn a_job_that_was_evicted_is_told_at_its_next_beat_and_by_the_long_poll() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-evicted");
-    let agent = Agent::start(&inside, &[]).await;
+    let (inside, lock, agent) = Agent::with_lock("agent-evicted").await;
     let job = agent
         .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 20 }))
         .await;
@@ -79,9 +76,8 @@ async fn a_long_poll_ends_with_the_job() {
 
 #[tokio::test]
 async fn a_table_out_of_reach_is_told_and_then_the_job_has_to_stop_in_time() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-proxy");
-    let proxy = FaultProxy::open(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    let (inside, lock) = Inside::with_lock("agent-proxy").await;
+    let proxy = inside.table_proxy().await;
     let endpoint = proxy.endpoint();
     let agent = Agent::start_with(&inside, &["--lease", "15s"], |command| {
         command.env("AWS_ENDPOINT_URL_DYNAMODB", endpoint);
@@ -129,8 +125,7 @@ async fn time_and_progress_are_limits_however_well_a_job_beats() {
 
 #[tokio::test]
 async fn a_dead_agent_keeps_no_lock_for_longer_than_the_lease() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-killed");
+    let (inside, lock) = Inside::with_lock("agent-killed").await;
     let [first, second] = [
         Agent::start(&inside, &[]).await,
         Agent::start(&inside, &[]).await,
@@ -154,4 +149,31 @@ async fn a_dead_agent_keeps_no_lock_for_longer_than_the_lease() {
     eprintln!(
         "figure: a job whose agent was killed: the next began after {after} ms of a 6 s lease"
     );
+}
+
+#[tokio::test]
+async fn a_permit_that_nobody_heard_of_is_given_back_long_before_its_lease_ends() {
+    let (inside, lock) = Inside::with_lock("agent-unheard").await;
+    // From then on there is a record, and one request takes a permit.
+    output(inside.run(&lock, &[], &["true"])).await;
+    let proxy = inside.table_proxy().await;
+    let agent = Agent::start_with(&inside, &["--lease", "1h"], |command| {
+        command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
+    })
+    .await;
+    let wish = json!({ "name": "export", "lock": lock });
+
+    proxy.hold_answers();
+    let begun = agent.ask(wish.clone()).await;
+    let held = inside.held(&lock).await;
+    // What was not answered by now never is.
+    proxy.cut_connections();
+    inside.until_held(&lock, 0, 60).await;
+    let run = inside.latest_run(&lock).await.expect("a history");
+    let next = agent.ask(wish).await;
+
+    assert_eq!(begun.error(), (503, "Lockstep.Unavailable"));
+    assert_eq!(held, 1);
+    assert_eq!(run.outcome(), Some(RunOutcome::Failed));
+    assert_eq!(next.status, 201, "{next:?}");
 }

@@ -55,8 +55,7 @@ async fn a_job_without_beats_counts_until_its_lease_is_over_and_not_longer() {
 
 #[tokio::test]
 async fn without_protection_no_job_begins_where_it_is_required() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-required");
+    let (inside, lock) = Inside::with_lock("agent-required").await;
     // A task of no service: ECS answers 200 with a failure in the body.
     let task = HostTask::start(&inside, None).await;
     let required = agent_in(&inside, &task, &["--protect=required"]).await;
@@ -82,7 +81,7 @@ async fn without_protection_no_job_begins_where_it_is_required() {
 async fn a_dead_agent_leaves_protection_that_ends_by_itself() {
     let inside = Inside::open().await;
     let task = HostTask::start(&inside, Some("agent-dead")).await;
-    task.minute(&inside, 3).await;
+    inside.set_minute(&task.arn, 3).await;
     let agent = agent_in(&inside, &task, &["--protect=required"]).await;
     agent
         .begin(json!({ "name": "export", "lock": lock("agent-dead"), "leaseSeconds": 60 }))
@@ -109,7 +108,7 @@ async fn a_job_that_waited_for_its_protection_has_its_whole_lease_before_it() {
     let inside = Inside::open().await;
     let task = HostTask::start(&inside, Some("agent-waits")).await;
     // It is asked again after five seconds, two more than the lease is long.
-    task.fault(&inside, "DEPLOYMENT_BLOCKED", 1).await;
+    inside.fail_agent(&task.arn, "DEPLOYMENT_BLOCKED", 1).await;
     let agent = agent_in(&inside, &task, &["--protect=required", "--lease", "10m"]).await;
 
     let job = agent
@@ -123,10 +122,9 @@ async fn a_job_that_waited_for_its_protection_has_its_whole_lease_before_it() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_before_its_task_is_protected_leaves_nothing_behind() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-gone");
+    let (inside, lock) = Inside::with_lock("agent-gone").await;
     let task = HostTask::start(&inside, Some("agent-gone")).await;
-    task.fault(&inside, "hang", 1).await;
+    inside.fail_agent(&task.arn, "hang", 1).await;
     let agent = agent_in(&inside, &task, &["--protect=required", "--lease", "10m"]).await;
 
     // Its answer would wait for the protection.

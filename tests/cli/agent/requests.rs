@@ -109,9 +109,7 @@ async fn what_is_no_request_of_the_api_is_refused_as_json() {
 #[tokio::test]
 async fn a_web_page_is_not_answered() {
     const ORIGIN: &str = "Origin: https://example.com";
-    let inside = Inside::open().await;
-    let lock = lock("agent-page");
-    let agent = Agent::start(&inside, &[]).await;
+    let (inside, lock, agent) = Agent::with_lock("agent-page").await;
     let on_socket = Agent::start_on_socket(&inside).await;
     let begin = json!({ "name": "export", "lock": lock }).to_string();
     let table = [
@@ -150,9 +148,7 @@ async fn a_bad_progress_does_not_stand_in_the_way_of_the_next_beat() {
 
 #[tokio::test]
 async fn nobody_learns_the_id_of_a_job_but_who_began_it() {
-    let inside = Inside::open().await;
-    let lock = lock("agent-secret");
-    let agent = Agent::start(&inside, &[]).await;
+    let (_inside, lock, agent) = Agent::with_lock("agent-secret").await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
     let response = [

@@ -4,7 +4,6 @@ use super::image::LOCKSTEP;
 use super::{Fleet, Work};
 use crate::agent::Agent;
 use crate::jobs::rows;
-use crate::support::lock;
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{ending, now, until};
 use serde_json::json;
@@ -17,8 +16,7 @@ const PROGRAM: &str = "for name in one two; do \
 
 #[tokio::test]
 async fn jobs_that_a_killed_container_left_open_are_found_and_freed_before_their_leases_end() {
-    let fleet = Fleet::open().await;
-    let lock = lock("killed-agent");
+    let (fleet, lock) = Fleet::with_lock("killed-agent").await;
     let entry = [LOCKSTEP, "agent", "--lease", "60s", "--"];
     let work = Work::entered_by(&entry).script(PROGRAM).env("LOCK", &lock);
     let task = fleet.start(&work).await;

@@ -1,7 +1,8 @@
-//! Containers that die without a word: the next in line starts on evidence.
+//! Containers that die or freeze without a word: the next in line starts on evidence, also a workflow.
 
+use super::fleet::relay;
 use super::{Fleet, Logged, Task, Work};
-use crate::support::lock;
+use crate::support::{FencedResource, lock};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{ending, now};
 
@@ -26,8 +27,7 @@ async fn lease_end(fleet: &Fleet, lock: &str) -> u64 {
 
 #[tokio::test]
 async fn the_next_in_line_starts_before_the_lease_ends_when_a_container_is_killed() {
-    let fleet = Fleet::open().await;
-    let lock = lock("container-kill");
+    let (fleet, lock) = Fleet::with_lock("container-kill").await;
     let (first, start, next) = pair(&fleet, &lock, |flags| Work::guarded(&lock, flags)).await;
     let container = first.runtime_id(fleet.stack()).await;
 
@@ -59,8 +59,7 @@ async fn the_next_in_line_starts_before_the_lease_ends_when_a_container_is_kille
 
 #[tokio::test]
 async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_over() {
-    let fleet = Fleet::open().await;
-    let lock = lock("blind");
+    let (fleet, lock) = Fleet::with_lock("blind").await;
     let blind = fleet.stack().fixture("InsideBlindRoleArn");
     let work = |next: &str| {
         let flags = ["--lease", next, "--overlap", "queue"];
@@ -82,8 +81,7 @@ async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_
 
 #[tokio::test]
 async fn a_batch_out_of_memory_is_survived_by_its_guard_which_gives_the_lock_back() {
-    let fleet = Fleet::open().await;
-    let lock = lock("memory");
+    let (fleet, lock) = Fleet::with_lock("memory").await;
     let flags = ["--lease", LEASE, "--overlap", "queue"];
     let greedy = Work::guarded(&lock, &flags)
         .seconds(300.0)
@@ -105,4 +103,76 @@ async fn a_batch_out_of_memory_is_survived_by_its_guard_which_gives_the_lock_bac
     let run = run.expect("an entry");
     assert_eq!(run.outcome(), Some(RunOutcome::Failed), "{run:?}");
     assert_eq!(fleet.ended(&next, 30).await.code, 0);
+}
+
+#[tokio::test]
+async fn a_workflow_that_waits_behind_a_container_is_woken_although_that_may_end_no_state() {
+    let (fleet, lock) = Fleet::with_lock("handed-over").await;
+    let (first, _) = fleet.at_work(&Work::guarded(&lock, &[]).seconds(8.0)).await;
+    let input = fleet.stack().batch_input(&lock).seconds(0.3).queued();
+    let next = fleet.stack().start(&input).await;
+    fleet.until_waiting(&lock, 1, 20).await;
+
+    assert_eq!(fleet.ended(&first, 30).await.code, 0);
+    let released = now();
+
+    // Its own interval is 300 s, and the sweep starts every minute.
+    assert!(fleet.stack().wait(&next, 20).await.ran(), "it is woken");
+    eprintln!(
+        "figure: a workflow behind a container has run {} ms after its end",
+        now() - released
+    );
+}
+
+/// Writes to the resource fifty times a second, from a session of its own: what left its group lives a
+/// few moments longer than the command, and writes late.
+const WRITER: &str = r#"
+    host=${AWS_ENDPOINT_URL#http://}; host=${host%%:*}
+    export host
+    /bin/busybox setsid /bin/sh -c '
+        while :; do echo "$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN $ROLE"; sleep 0.02; done |
+            /bin/busybox nc "$host" "$LEDGER_PORT" > /dev/null' &
+    wait"#;
+
+#[tokio::test]
+async fn a_container_that_wakes_up_late_is_fenced_off_and_ends_with_76() {
+    let fleet = Fleet::open().await;
+    let (lock, resource) = (lock("frozen"), FencedResource::open().await);
+    let port = relay(resource.variable().1).await;
+    let flags = ["--lease", "6s", "--overlap", "queue", "--grace", "1s"];
+    let work = |role| {
+        let work = Work::guarded(&lock, &flags).script(WRITER);
+        work.env("LEDGER_PORT", port).env("ROLE", role)
+    };
+    let active = fleet.start(&work("active")).await;
+    resource.until_received("active", 5, 30).await;
+    let standby = fleet.start_in_line(&lock, &work("standby"), 1).await;
+
+    let frozen = now();
+    fleet.docker("pause", &active).await;
+    resource.until_received("standby", 20, 40).await;
+    // It was never seen to stop, so its lease alone made it give way.
+    let status = fleet.stack().task(&active.arn).await["lastStatus"].clone();
+    let resumed = now();
+    fleet.docker("unpause", &active).await;
+    let ended = fleet.ended(&active, 20).await;
+
+    let begun = resource.received("standby")[0].at;
+    let late: Vec<_> = resource
+        .received("active")
+        .into_iter()
+        .filter(|e| e.at >= resumed)
+        .collect();
+    eprintln!(
+        "figure: frozen, lease 6s: the next works {} ms later; woken up, the first ends after {} ms, \
+         {} late writes came, none was taken",
+        begun - frozen,
+        ended.at.saturating_sub(resumed),
+        late.len()
+    );
+    assert_eq!((status.as_str(), ended.code), (Some("RUNNING"), 76));
+    assert!(late.iter().all(|entry| !entry.taken), "{late:?}");
+    assert!(resource.received("standby").iter().all(|entry| entry.taken));
+    fleet.stop(&standby).await;
+    assert_eq!(fleet.ended(&standby, 20).await.code, 143);
 }

@@ -7,7 +7,7 @@ use super::image::LOCKSTEP;
 use crate::agent::Agent;
 use crate::jobs::rows_of;
 use crate::support::{Started, lock, scratch};
-use crate::{agent, lossy, not_started, streams, terminal};
+use crate::{agent, lossy, not_started, streams};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use tokio::process::Command;
@@ -75,7 +75,7 @@ async fn a_first_process_gives_up_in_time_on_a_table_that_never_answers() {
 async fn ctrl_z_does_not_stop_a_command_below_a_first_process() {
     let fleet = Fleet::open().await;
     let on_terminal = ["--interactive", "--tty"];
-    terminal::goes_on_after_ctrl_z(&fleet, |run| first(&fleet, &run, &on_terminal)).await;
+    streams::goes_on_after_ctrl_z(&fleet, |run| first(&fleet, &run, &on_terminal)).await;
 }
 
 #[tokio::test]
@@ -88,8 +88,7 @@ async fn a_client_of_an_agent_that_is_a_first_process_has_ten_seconds_for_its_re
 
 #[tokio::test]
 async fn a_first_process_lists_what_another_container_holds() {
-    let fleet = Fleet::open().await;
-    let lock = lock("first-jobs");
+    let (fleet, lock) = Fleet::with_lock("first-jobs").await;
     let holder = first(&fleet, &fleet.run(&lock, &[], &["sleep", "300"]), &[]);
     let mut holder = Started::of(holder);
     fleet.until_held(&lock, 1, 20).await;

@@ -1,6 +1,6 @@
 //! The example stacks as they are shipped, with roles that have nothing but what they name.
 
-use super::relay::relay;
+use super::fleet::relay;
 use super::{Fleet, Service, Task};
 use crate::support::{FencedResource, lock};
 use lockstep_tests::stack::{now, until};
@@ -29,7 +29,10 @@ impl Worker {
             ("SecurityGroupIds", "sg-1"),
             ("Tasks", "1"),
         ];
-        let outputs = fleet.deploy("worker.yaml", &name, &parameters).await;
+        let outputs = fleet
+            .stack()
+            .deploy_example("worker.yaml", &name, &parameters)
+            .await;
         Self {
             fleet,
             outputs,
@@ -143,7 +146,10 @@ async fn the_example_batch_is_started_by_its_schedule_and_runs_under_its_lock() 
         ("SecurityGroupIds", "sg-1"),
     ];
 
-    let outputs = fleet.deploy("run-task.yaml", &lock, &parameters).await;
+    let outputs = fleet
+        .stack()
+        .deploy_example("run-task.yaml", &lock, &parameters)
+        .await;
     until("a run", 120, async || {
         fleet
             .latest_run(&lock)

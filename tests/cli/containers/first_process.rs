@@ -1,9 +1,10 @@
 //! What the first process of a container has to do, in containers that have next to nothing.
 
+use super::image::LOCKSTEP;
 use super::{Fleet, Work};
 use crate::support::lock;
 use lockstep::domain::RunOutcome;
-use lockstep_tests::stack::now;
+use lockstep_tests::stack::{now, until};
 use serde_json::json;
 
 #[tokio::test]
@@ -30,8 +31,7 @@ async fn the_code_of_the_batch_is_that_of_its_task_and_its_holder_names_task_and
 
 #[tokio::test]
 async fn stop_task_reaches_the_batch_which_may_end_and_the_lock_is_given_back() {
-    let fleet = Fleet::open().await;
-    let lock = lock("stop-task");
+    let (fleet, lock) = Fleet::with_lock("stop-task").await;
     let work = Work::guarded(&lock, &[]).seconds(120.0);
     let (task, _) = fleet.at_work(&work).await;
 
@@ -51,8 +51,7 @@ async fn stop_task_reaches_the_batch_which_may_end_and_the_lock_is_given_back() 
 
 #[tokio::test]
 async fn a_batch_that_ignores_sigterm_is_killed_after_its_grace_and_not_by_ecs() {
-    let fleet = Fleet::open().await;
-    let lock = lock("stubborn");
+    let (fleet, lock) = Fleet::with_lock("stubborn").await;
     let work = Work::guarded(&lock, &["--grace", "2s"])
         .seconds(120.0)
         .env("BATCH_IGNORE_SIGTERM", 1)
@@ -76,8 +75,7 @@ async fn a_batch_that_ignores_sigterm_is_killed_after_its_grace_and_not_by_ecs()
 
 #[tokio::test]
 async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
-    let fleet = Fleet::open().await;
-    let lock = lock("orphans");
+    let (fleet, lock) = Fleet::with_lock("orphans").await;
     // Each `sh -c` in the middle ends at once; its child then asks the kernel for its parent.
     let script = r#"
         tell='while read -r name value; do
@@ -118,8 +116,7 @@ async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
 /// A container in which nothing else could end a batch that has lost its deadline.
 #[tokio::test]
 async fn a_stopped_watchdog_is_replaced_by_the_first_process_and_the_batch_works_on() {
-    let fleet = Fleet::open().await;
-    let lock = lock("first-watchdog");
+    let (fleet, lock) = Fleet::with_lock("first-watchdog").await;
     let script = r#"
         watchdog() {
             for process in /proc/[0-9]*; do
@@ -150,8 +147,7 @@ async fn a_stopped_watchdog_is_replaced_by_the_first_process_and_the_batch_works
 /// The kernel ignores for a first process what it has no handler for.
 #[tokio::test]
 async fn signals_for_the_container_reach_the_batch() {
-    let fleet = Fleet::open().await;
-    let lock = lock("first-signals");
+    let (fleet, lock) = Fleet::with_lock("first-signals").await;
     let signals = ["HUP", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "PWR"];
     let traps =
         signals.map(|name| format!("trap 'echo \"{{\\\"event\\\":\\\"{name}\\\"}}\"' {name}\n"));
@@ -187,8 +183,7 @@ const DAEMON: &str = r#"
 
 #[tokio::test]
 async fn a_daemon_of_the_batch_is_dead_before_the_next_one_starts() {
-    let fleet = Fleet::open().await;
-    let lock = lock("first-daemon");
+    let (fleet, lock) = Fleet::with_lock("first-daemon").await;
     let flags = ["--grace", "1s", "--overlap", "queue"];
     let (first, _) = fleet
         .at_work(&Work::guarded(&lock, &flags).script(DAEMON))
@@ -210,8 +205,7 @@ async fn a_daemon_of_the_batch_is_dead_before_the_next_one_starts() {
 
 #[tokio::test]
 async fn a_command_that_is_not_there_ends_the_task_with_127_and_leaves_the_lock_free() {
-    let fleet = Fleet::open().await;
-    let lock = lock("first-missing");
+    let (fleet, lock) = Fleet::with_lock("first-missing").await;
     let work = Work::guarded(&lock, &[]).with("command", json!(["/no/such/program"]));
 
     let task = fleet.start(&work).await;
@@ -223,8 +217,7 @@ async fn a_command_that_is_not_there_ends_the_task_with_127_and_leaves_the_lock_
 
 #[tokio::test]
 async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
-    let fleet = Fleet::open().await;
-    let lock = lock("first-max-wait");
+    let (fleet, lock) = Fleet::with_lock("first-max-wait").await;
     let (first, _) = fleet
         .at_work(&Work::guarded(&lock, &[]).seconds(120.0))
         .await;
@@ -241,4 +234,49 @@ async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
     );
     fleet.stop(&first).await;
     assert_eq!(fleet.ended(&first, 30).await.code, 143);
+}
+
+/// Where the pipe for progress is, in a container with a read-only root file system whose user no
+/// file of the image knows. Returns also the requests to the table through it.
+async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
+    let lock = lock("bare");
+    let script = format!(
+        "echo \"{{\\\"event\\\":\\\"pipe\\\",\\\"env\\\":{{\\\"is\\\":\\\"$LOCKSTEP_PROGRESS\\\"}}}}\"; \
+         {LOCKSTEP} progress 'file 3 of 9' && sleep 60"
+    );
+    let work = Work::guarded(&lock, &["--lease", "10s"]).script(&script);
+    let work = change(work.with("readonlyRootFilesystem", true));
+
+    let task = fleet.start(&work).await;
+    let logged = fleet.until_logged(&task, "pipe", 30).await;
+    until(&format!("progress of {lock}"), 20, async || {
+        let record = fleet.record(&lock).await.expect("a record");
+        let mut leases = record.holders.values();
+        leases.any(|lease| lease.progress.as_deref() == Some("file 3 of 9"))
+    })
+    .await;
+    fleet.stop(&task).await;
+    assert_eq!(fleet.ended(&task, 30).await.code, 143);
+    logged.value("is").to_owned()
+}
+
+#[tokio::test]
+async fn a_read_only_container_from_scratch_has_its_pipe_where_it_can_be_written() {
+    let fleet = Fleet::open().await;
+    let scratch = |work: Work| {
+        work.of_task("volumes", json!([{ "name": "scratch" }]))
+            .with(
+                "mountPoints",
+                json!([{ "sourceVolume": "scratch", "containerPath": "/tmp" }]),
+            )
+    };
+
+    let nothing = pipe_of(&fleet, |work| work).await;
+    let volume = pipe_of(&fleet, scratch).await;
+    // A volume of ECS belongs to root; this user exists in no file of the image.
+    let unprivileged = pipe_of(&fleet, |work| scratch(work).with("user", "1000:1000")).await;
+
+    assert!(nothing.starts_with("/dev/shm/"), "{nothing}");
+    assert!(volume.starts_with("/tmp/"), "{volume}");
+    assert!(unprivileged.starts_with("/dev/shm/"), "{unprivileged}");
 }

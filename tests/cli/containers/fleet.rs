@@ -1,4 +1,4 @@
-//! Where the containers run: the fixture's cluster.
+//! Where the containers run: the fixture's cluster, and a way from them to a port of this machine's loopback.
 
 use super::image::{docker, image};
 use super::work::{Common, Work};
@@ -7,6 +7,8 @@ use crate::support::Inside;
 use lockstep_tests::stack::{Stack, deadline, now, pause};
 use serde_json::{Value, json};
 use std::ops::Deref;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
 
 /// The stack, and tasks on it.
 pub(super) struct Fleet {
@@ -35,6 +37,11 @@ impl Fleet {
             execution_role: stack.fixture("BatchExecutionRoleArn").to_owned(),
         };
         Self { inside, common }
+    }
+
+    /// The same, and a lock of the test's own.
+    pub(super) async fn with_lock(test: &str) -> (Self, String) {
+        (Self::open().await, crate::support::lock(test))
     }
 
     /// Calls ECS, for the fixture's cluster.
@@ -69,9 +76,7 @@ impl Fleet {
     /// Starts a task that waits in line, and waits until it is the one that makes `count`.
     pub(super) async fn start_in_line(&self, lock: &str, work: &Work, count: usize) -> Task {
         let task = self.start(work).await;
-        let what = format!("{count} in line for {lock}");
-        let is_reached = async || self.waiting(lock).await == count;
-        lockstep_tests::stack::until(&what, 30, is_reached).await;
+        self.until_waiting(lock, count, 30).await;
         task
     }
 
@@ -148,4 +153,22 @@ impl Fleet {
     pub(super) fn stack(&self) -> &Stack {
         &self.inside.stack
     }
+}
+
+/// Opens a port that containers can reach, and that leads to `port` here. Answers its number.
+pub(super) async fn relay(port: String) -> u16 {
+    let listener = TcpListener::bind(("0.0.0.0", 0)).await;
+    let listener = listener.expect("a free port");
+    let own = listener.local_addr().expect("its address").port();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let target = format!("127.0.0.1:{port}");
+            tokio::spawn(async move {
+                let mut server = TcpStream::connect(target).await.expect("the service");
+                // Either side may go away at any time.
+                copy_bidirectional(&mut client, &mut server).await.ok();
+            });
+        }
+    });
+    own
 }

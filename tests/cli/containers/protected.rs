@@ -1,7 +1,7 @@
-//! `--protect` in tasks of a service: set, renewed, cleared, and gone with its task's work.
+//! `--protect` in tasks of a service: set, renewed, cleared, and gone with its task's work; what scale-in and
+//! deployments do meanwhile.
 
 use super::{Fleet, Service, Task, Work};
-use crate::support::lock;
 use lockstep_tests::stack::{now, until};
 use serde_json::json;
 
@@ -13,17 +13,13 @@ async fn waits(fleet: &Fleet, lock: &str, work: &Work) -> (Task, Service, Task) 
         .await;
     let service = fleet.serve(work, 1).await;
     let task = fleet.another_task(&service, &[]).await;
-    until("a task in line", 30, async || {
-        fleet.waiting(lock).await == 1
-    })
-    .await;
+    fleet.until_waiting(lock, 1, 30).await;
     (first, service, task)
 }
 
 #[tokio::test]
 async fn a_task_of_a_service_is_protected_while_its_batch_works_and_not_after() {
-    let fleet = Fleet::open().await;
-    let lock = lock("protected");
+    let (fleet, lock) = Fleet::with_lock("protected").await;
     let flags = ["--overlap", "queue", "--lease", "90s", "--protect=required"];
     let work = Work::guarded(&lock, &flags).seconds(2.0);
     let service = fleet.serve(&work, 1).await;
@@ -50,12 +46,11 @@ async fn a_task_of_a_service_is_protected_while_its_batch_works_and_not_after() 
 
 #[tokio::test]
 async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
-    let fleet = Fleet::open().await;
-    let lock = lock("renewed");
+    let (fleet, lock) = Fleet::with_lock("renewed").await;
     let flags = ["--overlap", "queue", "--protect=required"];
     let work = Work::guarded(&lock, &flags).seconds(14.0);
     let (first, service, task) = waits(&fleet, &lock, &work).await;
-    fleet.set_minute(&task, 5).await;
+    fleet.set_minute(&task.arn, 5).await;
 
     fleet.stop(&first).await;
     fleet.until_logged(&task, "start", 30).await;
@@ -83,8 +78,7 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
 
 #[tokio::test]
 async fn protection_of_a_guard_that_was_killed_ends_by_itself_and_the_task_can_go() {
-    let fleet = Fleet::open().await;
-    let lock = lock("killed-guard");
+    let (fleet, lock) = Fleet::with_lock("killed-guard").await;
     let flags = ["--overlap", "queue", "--protect=required"];
     // A second container keeps the task running when the guarded one is gone.
     let side = json!([{
@@ -97,7 +91,7 @@ async fn protection_of_a_guard_that_was_killed_ends_by_itself_and_the_task_can_g
         .with("essential", false)
         .of_task("containerDefinitions", side);
     let (first, service, task) = waits(&fleet, &lock, &work).await;
-    fleet.set_minute(&task, 6).await;
+    fleet.set_minute(&task.arn, 6).await;
     fleet.stop(&first).await;
     fleet.until_logged(&task, "start", 30).await;
 
@@ -140,4 +134,86 @@ async fn protection_of_a_guard_that_was_killed_ends_by_itself_and_the_task_can_g
         "spared until {most}, not {stopping}"
     );
     fleet.remove(&service).await;
+}
+
+const FLAGS: [&str; 3] = ["--overlap", "queue", "--protect"];
+
+#[tokio::test]
+async fn a_scale_in_spares_the_task_at_work_and_stops_the_idle_one() {
+    let (fleet, lock) = Fleet::with_lock("scale-in").await;
+    let (first, _) = fleet
+        .at_work(&Work::guarded(&lock, &[]).seconds(300.0))
+        .await;
+    let service = fleet
+        .serve(&Work::guarded(&lock, &FLAGS).seconds(6.0), 1)
+        .await;
+    let older = fleet.another_task(&service, &[]).await;
+    fleet.until_waiting(&lock, 1, 30).await;
+    fleet.update(&service, json!({ "desiredCount": 2 })).await;
+    let newer = fleet.another_task(&service, &[&older]).await;
+    fleet.until_waiting(&lock, 2, 30).await;
+    // The older loses its place, so the newer works: of two idle tasks the newer would be stopped.
+    fleet.docker("pause", &older).await;
+    let holder = waiter_of(&fleet, &lock, &older.arn).await;
+    fleet.stack().evict(&lock, &holder, "by a test").await;
+    fleet.stop(&first).await;
+    fleet.until_logged(&newer, "start", 30).await;
+    fleet.docker("unpause", &older).await;
+
+    fleet.update(&service, json!({ "desiredCount": 1 })).await;
+    let idle = fleet.ended(&older, 30).await;
+    let done = fleet.ended(&newer, 30).await;
+
+    fleet.remove(&service).await;
+    assert_eq!((idle.code, done.code), (143, 0));
+    assert_eq!(idle.task["stopCode"], "ServiceSchedulerInitiated");
+    let logged = fleet.logged(&newer).await;
+    assert!(
+        logged.iter().all(|logged| logged.event != "sigterm"),
+        "{logged:?}"
+    );
+    assert!(idle.at < done.at, "stopped while the other was at work");
+}
+
+#[tokio::test]
+async fn a_deployment_waits_for_the_task_at_work_and_the_new_one_for_its_lock() {
+    let (fleet, lock) = Fleet::with_lock("deployed").await;
+    let service = fleet
+        .serve(&Work::guarded(&lock, &FLAGS).seconds(8.0), 1)
+        .await;
+    let old = fleet.another_task(&service, &[]).await;
+    fleet.until_logged(&old, "start", 30).await;
+
+    fleet
+        .update(&service, json!({ "forceNewDeployment": true }))
+        .await;
+    let new = fleet.another_task(&service, &[&old]).await;
+    fleet.until_waiting(&lock, 1, 30).await;
+    let ended = fleet.ended(&old, 30).await;
+    let start = fleet.until_logged(&new, "start", 30).await;
+
+    fleet.remove(&service).await;
+    let logged = fleet.logged(&old).await;
+    let end = logged.iter().find(|logged| logged.event == "end");
+    let end = end.unwrap_or_else(|| panic!("cut off by the deployment: {logged:?}"));
+    assert_eq!(ended.code, 0);
+    assert!(end.at <= start.at, "{end:?} {start:?}");
+    eprintln!(
+        "figure: a deployment during work: the new task works {} ms after the old one",
+        start.at - end.at
+    );
+}
+
+/// The name under which a task waits.
+async fn waiter_of(fleet: &Fleet, lock: &str, task: &str) -> String {
+    let items = fleet.stack().items(lock).await;
+    let names = items.iter().filter(|item| {
+        let sort = item["sk"].as_s();
+        sort.is_ok_and(|sort| sort.starts_with("waiter#"))
+    });
+    let mut names = names.filter_map(|item| item.get("holder")?.as_s().ok());
+    let found = names.find(|name| name.starts_with(task));
+    found
+        .unwrap_or_else(|| panic!("{task} does not wait: {items:?}"))
+        .clone()
 }

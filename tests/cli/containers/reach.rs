@@ -1,11 +1,10 @@
 //! What the keys of a container reach: they are in the hands of whatever runs in it.
 
 use super::{Fleet, Logged, Work};
-use crate::support::lock;
 use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sfn::config::{Builder, Credentials, Region};
-use lockstep_tests::stack::{Item, Stack, until};
+use lockstep_tests::stack::{Item, Stack};
 use std::collections::HashMap;
 
 /// Says its keys, and works until it is stopped.
@@ -80,15 +79,13 @@ impl Thief {
 
 #[tokio::test]
 async fn the_keys_of_a_container_end_no_waiting_state_and_open_no_token() {
-    let fleet = Fleet::open().await;
-    let lock = lock("reach");
+    let (fleet, lock) = Fleet::with_lock("reach").await;
     let stack = fleet.stack();
     let task = fleet.start(&Work::guarded(&lock, &[]).script(THIEF)).await;
     let keys = fleet.until_logged(&task, "keys", 30).await;
     let input = stack.batch_input(&lock).seconds(0.3).queued();
     let waits = stack.start(&input).await;
-    let what = format!("a workflow in the queue of {lock}");
-    until(&what, 20, async || fleet.waiting(&lock).await == 1).await;
+    fleet.until_waiting(&lock, 1, 20).await;
     let thief = Thief::with(&keys, stack).await;
 
     let record = fleet.record(&lock).await.expect("a record");

@@ -2,7 +2,6 @@
 
 use super::image::LOCKSTEP;
 use super::{Fleet, Task, Work};
-use crate::support::lock;
 use lockstep_tests::stack::{BatchInput, deadline, now, pause};
 
 /// Input of an exclusive run whose container begins with `lockstep run --`.
@@ -40,8 +39,7 @@ async fn next_task(fleet: &Fleet, lock: &str, known: &[Task]) -> Task {
 
 #[tokio::test]
 async fn a_container_keeps_the_grant_of_its_workflow_and_takes_no_second_one() {
-    let fleet = Fleet::open().await;
-    let lock = lock("one-grant");
+    let (fleet, lock) = Fleet::with_lock("one-grant").await;
     let input = guarded_inside(&fleet, &lock).await.seconds(3.0);
 
     let arn = fleet.stack().start(&input).await;
@@ -64,8 +62,7 @@ async fn a_container_keeps_the_grant_of_its_workflow_and_takes_no_second_one() {
 
 #[tokio::test]
 async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_ends_with_76() {
-    let fleet = Fleet::open().await;
-    let lock = lock("redriven");
+    let (fleet, lock) = Fleet::with_lock("redriven").await;
     let input = guarded_inside(&fleet, &lock).await.seconds(300.0);
     let arn = fleet.stack().start(&input).await;
     let first = next_task(&fleet, &lock, &[]).await;

@@ -2,7 +2,6 @@
 
 use super::{Fleet, Work};
 use crate::support::lock;
-use lockstep_tests::stack::until;
 
 /// What the agent can answer, and what the message then names.
 const REFUSALS: [(&str, &str); 5] = [
@@ -15,8 +14,7 @@ const REFUSALS: [(&str, &str); 5] = [
 
 #[tokio::test]
 async fn a_task_of_no_service_starts_nothing_where_protection_is_required_and_says_why() {
-    let fleet = Fleet::open().await;
-    let lock = lock("no-service");
+    let (fleet, lock) = Fleet::with_lock("no-service").await;
     let required = Work::guarded(&lock, &["--protect=required"]).seconds(0.2);
     let best_effort = Work::guarded(&lock, &["--protect"]).seconds(0.2);
 
@@ -51,11 +49,8 @@ async fn refused(fleet: &Fleet, mode: &str, reason: &str, times: u32) -> (i64, b
         .serve(&Work::guarded(&lock, &flags).seconds(0.5), 1)
         .await;
     let task = fleet.another_task(&service, &[]).await;
-    until("a task in line", 30, async || {
-        fleet.waiting(&lock).await == 1
-    })
-    .await;
-    fleet.fail_agent(&task, reason, times).await;
+    fleet.until_waiting(&lock, 1, 30).await;
+    fleet.fail_agent(&task.arn, reason, times).await;
     fleet.stop(&first).await;
     let ended = fleet.ended(&task, 60).await;
     fleet.remove(&service).await;

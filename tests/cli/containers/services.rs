@@ -89,39 +89,14 @@ impl Fleet {
 
     /// What a task asked the agent to set, in the order of time.
     pub(super) async fn asked(&self, task: &Task) -> Vec<Call> {
-        let path = format!("/_lockstack/agent?task={}", task.arn);
-        let response = self.stack().rest("agent", "GET", &path, Value::Null).await;
-        let calls = response.body["calls"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let puts = calls.into_iter().filter(|call| call["method"] == "PUT");
-        puts.map(|call| Call {
-            at: call["time"].as_f64().unwrap_or_default() as u64,
-            enable: call["body"]["ProtectionEnabled"] == true,
-            minutes: call["body"]["ExpiresInMinutes"].as_u64(),
-            answer: call["answer"].clone(),
-        })
-        .collect()
-    }
-
-    /// Says how long a minute of protection lasts for a task.
-    pub(super) async fn set_minute(&self, task: &Task, seconds: u32) {
-        let order = json!({ "minuteSeconds": seconds, "task": task.arn });
-        self.admin("/_lockstack/agent", order).await;
-    }
-
-    /// Has the agent fail the next `times` calls of a task that set something.
-    pub(super) async fn fail_agent(&self, task: &Task, reason: &str, times: u32) {
-        let order = json!({ "agent": reason, "task": task.arn, "method": "PUT", "times": times });
-        self.admin("/_lockstack/faults", order).await;
-    }
-
-    async fn admin(&self, path: &str, order: Value) {
-        let response = self
-            .stack()
-            .rest("agent", "POST", path, order.clone())
-            .await;
-        assert_eq!(response.status, 200, "{path} {order}: {}", response.body);
+        let calls = self.agent_calls(&task.arn).await.into_iter();
+        calls
+            .map(|call| Call {
+                at: call["time"].as_f64().unwrap_or_default() as u64,
+                enable: call["body"]["ProtectionEnabled"] == true,
+                minutes: call["body"]["ExpiresInMinutes"].as_u64(),
+                answer: call["answer"].clone(),
+            })
+            .collect()
     }
 }

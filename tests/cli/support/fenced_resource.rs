@@ -8,7 +8,7 @@ use lockstep_tests::stack::{now, until};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 /// One line that came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,19 +45,19 @@ struct Book {
 impl FencedResource {
     /// Opens it on a port of its own.
     pub(crate) async fn open() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
-        let listener = listener.expect("a free port");
-        let port = listener.local_addr().expect("its address").port();
-        let book = Arc::default();
-        let resource = Self { port, book };
-        let own = resource.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let own = own.clone();
-                tokio::spawn(async move { own.serve(stream).await });
+        let book = Arc::<Mutex<Book>>::default();
+        let own = Arc::clone(&book);
+        let port = serve_lines(move |line| {
+            if take(&own, line) {
+                "ok\n"
+            } else {
+                "refused\n"
             }
         });
-        resource
+        Self {
+            port: port.await,
+            book,
+        }
     }
 
     /// The variable that a client needs.
@@ -82,44 +82,53 @@ impl FencedResource {
         until(&name, seconds, async || self.received(what).len() >= count).await;
     }
 
-    async fn serve(&self, stream: TcpStream) {
-        let (reader, mut writer) = stream.into_split();
-        let mut lines = BufReader::new(reader).lines();
-        while let Ok(Some(line)) = lines.next_line().await {
-            let answer = if self.take(&line) {
-                "ok\n"
-            } else {
-                "refused\n"
-            };
-            if writer.write_all(answer.as_bytes()).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    fn take(&self, line: &str) -> bool {
-        let words: Vec<_> = line.splitn(3, ' ').collect();
-        let [key, token, what] = words[..] else {
-            panic!("the resource takes KEY TOKEN WHAT, not {line:?}");
-        };
-        let token: u64 = token
-            .parse()
-            .unwrap_or_else(|_| panic!("no token in {line:?}"));
-        let mut book = self.lock();
-        let newest = book.newest.entry(key.into()).or_default();
-        let taken = token >= *newest;
-        *newest = token.max(*newest);
-        book.entries.push(Entry {
-            at: now(),
-            key: key.into(),
-            token,
-            what: what.into(),
-            taken,
-        });
-        taken
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn take(book: &Mutex<Book>, line: &str) -> bool {
+    let words: Vec<_> = line.splitn(3, ' ').collect();
+    let [key, token, what] = words[..] else {
+        panic!("the resource takes KEY TOKEN WHAT, not {line:?}");
+    };
+    let token: u64 = token
+        .parse()
+        .unwrap_or_else(|_| panic!("no token in {line:?}"));
+    let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
+    let newest = book.newest.entry(key.into()).or_default();
+    let taken = token >= *newest;
+    *newest = token.max(*newest);
+    book.entries.push(Entry {
+        at: now(),
+        key: key.into(),
+        token,
+        what: what.into(),
+        taken,
+    });
+    taken
+}
+
+/// Opens a port of this machine's loopback that answers each line that comes. Returns its number.
+pub(crate) async fn serve_lines(
+    answer: impl Fn(&str) -> &'static str + Clone + Send + Sync + 'static,
+) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+    let listener = listener.expect("a free port");
+    let port = listener.local_addr().expect("its address").port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let answer = answer.clone();
+            tokio::spawn(async move {
+                let (reader, mut writer) = stream.into_split();
+                let mut lines = BufReader::new(reader).lines();
+                while let Ok(Some(line)) = lines.next_line().await {
+                    if writer.write_all(answer(&line).as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
 }

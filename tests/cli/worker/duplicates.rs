@@ -1,6 +1,6 @@
 //! Messages that come twice.
 
-use super::{Scene, Sign, Worker};
+use super::{Scene, Sign};
 use crate::support::FaultProxy;
 use lockstep_tests::stack::until;
 
@@ -30,9 +30,8 @@ async fn a_worker_that_dies_before_it_can_delete_leaves_a_message_that_is_not_ru
         Sign::new(),
     );
     let script = format!("say start; say $LOCKSTEP_LOCK; {}", go.wait());
-    let (mut command, log) = scene.command(&ONCE, &script);
-    command.env("AWS_ENDPOINT_URL_SQS", proxy.endpoint());
-    let mut first = Worker::of(command, log);
+    let sqs = proxy.endpoint();
+    let mut first = scene.worker_with(&ONCE, &script, ("AWS_ENDPOINT_URL_SQS", &sqs));
     scene.send(BODY).await;
     scene.resource.until_received("start", 1, 30).await;
     until("lock", 10, async || scene.received().len() == 2).await;

@@ -1,7 +1,7 @@
 //! Messages that fail, and tables that do not answer.
 
-use super::{Scene, Worker};
-use crate::support::{FaultProxy, output};
+use super::Scene;
+use crate::support::output;
 use lockstep_tests::stack::until;
 
 const QUICK: [&str; 4] = ["--backoff-max", "1s", "--lease", "5s"];
@@ -39,9 +39,7 @@ async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
     let keyless = scene.send("{\"card\": \"4111-secret\"}").await;
     let rounded = scene.send("{\"id\": 12345678901234567890123}").await;
 
-    let (mut command, log) = scene.command(&flags, "say start");
-    command.env("LOCKSTEP_LOG", "trace");
-    let worker = Worker::of(command, log);
+    let worker = scene.worker_with(&flags, "say start", ("LOCKSTEP_LOG", "trace"));
     scene.until_empty(60).await;
     let log = worker.end().await;
 
@@ -136,10 +134,12 @@ async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_res
 #[tokio::test]
 async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others() {
     let scene = Scene::new("no-table", 9).await;
-    let proxy = FaultProxy::open(scene.inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
-    let (mut command, log) = scene.command(&QUICK, "say before");
-    command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
-    let mut cut = Worker::of(command, log);
+    let proxy = scene.inside.table_proxy().await;
+    let mut cut = scene.worker_with(
+        &QUICK,
+        "say before",
+        ("AWS_ENDPOINT_URL_DYNAMODB", &proxy.endpoint()),
+    );
     scene.send("work").await;
     scene.until_empty(30).await;
 
@@ -161,20 +161,19 @@ async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others()
 #[tokio::test]
 async fn a_worker_whose_table_is_silent_at_its_start_waits_for_it_and_touches_no_message() {
     let scene = Scene::new("silent", 9).await;
-    let proxy = FaultProxy::open(scene.inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
+    let proxy = scene.inside.table_proxy().await;
     proxy.close();
     scene.send("work").await;
-    let (mut command, log) = scene.command(&QUICK, "say cut");
-    command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
-    let mut cut = Worker::of(command, log);
+    let mut cut = scene.worker_with(
+        &QUICK,
+        "say cut",
+        ("AWS_ENDPOINT_URL_DYNAMODB", &proxy.endpoint()),
+    );
     cut.until_logged("no message is received for", 30).await;
 
-    let healthy = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
-    scene.until_empty(30).await;
-    healthy.end().await;
+    scene.assert_untouched().await;
     cut.process.signal("INT").await;
 
-    assert_eq!(scene.received(), ["done 1"]);
     assert_eq!(cut.process.code().await, 130);
 }
 
@@ -182,19 +181,13 @@ async fn a_worker_whose_table_is_silent_at_its_start_waits_for_it_and_touches_no
 async fn a_worker_whose_table_is_not_there_ends_with_69_and_touches_no_message() {
     let scene = Scene::new("wrong-table", 9).await;
     scene.send("work").await;
-    let (mut command, log) = scene.command(&QUICK, "say wrong");
-    command.env("LOCKSTEP_TABLE", "no-such-table");
-    let mut wrong = Worker::of(command, log);
+    let mut wrong = scene.worker_with(&QUICK, "say wrong", ("LOCKSTEP_TABLE", "no-such-table"));
     let code = wrong.process.code().await;
     let log = wrong.log.text();
 
-    let right = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
-    scene.until_empty(30).await;
-    right.end().await;
-
     assert_eq!(code, 69, "{log}");
     assert!(log.contains("--table no-such-table: "), "{log}");
-    assert_eq!(scene.received(), ["done 1"]);
+    scene.assert_untouched().await;
 }
 
 #[tokio::test]
@@ -206,13 +199,10 @@ async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_messag
 
     let (code, _, stderr) = output(scene.inside.command(&flags)).await;
 
-    let right = scene.worker(&QUICK, "say \"done $LOCKSTEP_RECEIVE_COUNT\"");
-    scene.until_empty(30).await;
-    right.end().await;
     assert_eq!(code, 127, "{stderr}");
     assert!(
         stderr.contains("no-such-program: command not found"),
         "{stderr}"
     );
-    assert_eq!(scene.received(), ["done 1"]);
+    scene.assert_untouched().await;
 }

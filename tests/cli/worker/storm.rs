@@ -1,14 +1,14 @@
 //! A thousand messages, some of them twice, some of them poison, on workers that are killed and
 //! stopped all the time.
 
-use super::payment_sink::PaymentSink;
 use super::queue::Queue;
-use crate::support::{Inside, Started, scratch};
+use crate::support::{Inside, Started, scratch, serve_lines};
 use lockstep::config::variable;
 use lockstep_tests::stack::{now, pause};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::process::Command;
 
 const MESSAGES: usize = 1_000;
@@ -161,8 +161,7 @@ async fn every_key_is_worked_on_with_success_once_none_is_lost_and_only_poison_i
     }
 
     let accounts = storm.sink.accounts();
-    let count =
-        |of: fn(&super::payment_sink::Account) -> u32| accounts.values().map(of).sum::<u32>();
+    let count = |of: fn(&Account) -> u32| accounts.values().map(of).sum::<u32>();
     let (again, seconds) = (count(|account| account.again), (now() - begin) / 1000);
     println!("{MESSAGES} messages in {seconds} s: {killed} workers killed, {again} paid again");
     let paid = accounts.iter().filter(|(_, account)| account.paid == 1);
@@ -192,4 +191,68 @@ async fn every_key_is_worked_on_with_success_once_none_is_lost_and_only_poison_i
         assert_eq!(storm.inside.held(&lock).await, 0, "{lock}");
     }
     std::fs::remove_file(&storm.log).ok();
+}
+
+/// What is known of a key.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    /// Largest token that was seen.
+    pub(super) newest: u64,
+    /// Payments that were taken.
+    pub(super) paid: u32,
+    /// Payments that were refused because one was taken before.
+    pub(super) again: u32,
+    /// Writes that were refused because a larger token had been seen.
+    pub(super) stale: u32,
+}
+
+/// The resource: takes lines `KEY TOKEN begin` and `KEY TOKEN pay`.
+#[derive(Clone, Debug)]
+pub(super) struct PaymentSink {
+    port: u16,
+    accounts: Arc<Mutex<HashMap<String, Account>>>,
+}
+
+impl PaymentSink {
+    /// Opens it on a port of its own.
+    pub(super) async fn open() -> Self {
+        let accounts = Arc::<Mutex<HashMap<String, Account>>>::default();
+        let own = Arc::clone(&accounts);
+        let port = serve_lines(move |line| take(&mut lock(&own), line)).await;
+        Self { port, accounts }
+    }
+
+    /// The variable that a client needs.
+    pub(super) fn variable(&self) -> (String, String) {
+        ("TILL".into(), self.port.to_string())
+    }
+
+    /// All accounts.
+    pub(super) fn accounts(&self) -> HashMap<String, Account> {
+        lock(&self.accounts).clone()
+    }
+}
+
+fn take(accounts: &mut HashMap<String, Account>, line: &str) -> &'static str {
+    let words: Vec<_> = line.split(' ').collect();
+    let [key, token, what] = words[..] else {
+        panic!("the sink takes KEY TOKEN WHAT, not {line:?}");
+    };
+    let token: u64 = token.parse().expect("a token");
+    let account = accounts.entry(key.into()).or_default();
+    if token < account.newest {
+        account.stale += 1;
+        return "stale\n";
+    }
+    account.newest = token;
+    if what == "pay" && account.paid > 0 {
+        account.again += 1;
+        return "again\n";
+    }
+    account.paid += u32::from(what == "pay");
+    "ok\n"
+}
+
+fn lock(accounts: &Mutex<HashMap<String, Account>>) -> MutexGuard<'_, HashMap<String, Account>> {
+    accounts.lock().unwrap_or_else(PoisonError::into_inner)
 }
