@@ -1,12 +1,13 @@
-//! The DynamoDB store and the memory store give every history the same answers.
+//! The DynamoDB store and the memory store keep the promises of the trait, and give every history the
+//! same answers.
 
 use crate::fixture::woken;
 use lockstep::clock::ManualClock;
 use lockstep::domain::{Command, HolderId, Lease, LockKey, Outcome, Timestamp, WaiterId};
 use lockstep::protocol::{Done, Protocol};
-use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::store::memory::MemoryStore;
+use lockstep::store::{LockStore, conformance};
 use lockstep_tests::dynamodb_local::Table;
 use lockstep_tests::generate::{BASE, HOLDERS, holder};
 use lockstep_tests::history::{Grants, Step, history};
@@ -104,4 +105,17 @@ fn granted(command: &Command, done: &Done) -> Vec<(HolderId, Lease)> {
         _ => None,
     };
     woken(&done.effects).into_iter().chain(own).collect()
+}
+
+#[tokio::test]
+async fn the_memory_store_keeps_the_promises() {
+    conformance::run_all(&MemoryStore::default(), "memory").await;
+}
+
+#[tokio::test]
+async fn the_dynamodb_store_keeps_the_promises() {
+    let table = Table::new("conformance").await;
+    let store = DynamoStore::new(table.client().await, table.name);
+
+    conformance::run_all(&store, "dynamodb").await;
 }

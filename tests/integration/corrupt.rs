@@ -1,15 +1,13 @@
 //! An item that cannot be read is named, and never overwritten.
 
-mod damage;
 mod runs;
 mod scene;
 mod waiters;
 
 use crate::fixture::{Ask, holder, release_tick, renew, wait};
 use aws_sdk_dynamodb::types::AttributeValue;
-use damage::{Damage, every_damage, every_wrong_type, number, text};
 use lockstep::domain::Permits;
-use scene::Scene;
+use scene::{Damage, Scene, every_damage, every_wrong_type, number, text};
 use std::collections::HashMap;
 
 const RECORD: &str = "lock";

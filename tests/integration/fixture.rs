@@ -84,6 +84,14 @@ impl Fixture {
         fixture
     }
 
+    /// Such a lock that `a` holds, and the token of that grant; no request counts yet.
+    pub(crate) async fn held(test: &str) -> (Self, FencingToken) {
+        let fixture = Self::used(test).await;
+        let token = fixture.granted(acquire("a")).await;
+        fixture.settle();
+        (fixture, token)
+    }
+
     pub(crate) async fn execute(&self, command: impl Ask) -> Result<Done, ProtocolError> {
         let done = self.protocol.execute(&self.lock, &command.ask()).await;
         self.protocol.clock().advance(Duration::from_millis(5));

@@ -11,9 +11,7 @@ const TRANSACTION: &str = "TransactWriteItems";
 
 #[tokio::test]
 async fn a_place_whose_answer_was_lost_is_one_place() {
-    let fixture = Fixture::used("lost-enqueue").await;
-    fixture.granted(acquire("a")).await;
-    fixture.settle();
+    let (fixture, _) = Fixture::held("lost-enqueue").await;
 
     // That of the registration, and, after its repetition, that of the place.
     fixture.wire.fail_next(UPDATE, Fault::LostResponse);
@@ -43,8 +41,7 @@ async fn without_retries_below_a_second_registration_finds_its_place() {
 
 #[tokio::test]
 async fn a_hand_over_whose_answer_was_lost_lets_one_waiter_in_and_wakes_it() {
-    let fixture = Fixture::used("lost-hand-over").await;
-    let token = fixture.granted(acquire("a")).await;
+    let (fixture, token) = Fixture::held("lost-hand-over").await;
     fixture.queued(&["b", "c"]).await;
     fixture.settle();
 

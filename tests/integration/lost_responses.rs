@@ -41,9 +41,7 @@ async fn the_first_grant_of_a_lock_is_one_grant_though_its_answer_was_lost() {
 
 #[tokio::test]
 async fn a_heartbeat_whose_answer_was_lost_is_renewed() {
-    let fixture = Fixture::used("lost-renew").await;
-    let token = fixture.granted(acquire("a")).await;
-    fixture.settle();
+    let (fixture, token) = Fixture::held("lost-renew").await;
 
     fixture.wire.fail_next(UPDATE, Fault::LostResponse);
     let done = fixture.done(renew("a", token)).await;
@@ -54,8 +52,7 @@ async fn a_heartbeat_whose_answer_was_lost_is_renewed() {
 
 #[tokio::test]
 async fn a_release_whose_answer_was_lost_is_a_release_and_ends_the_heartbeat_state() {
-    let fixture = Fixture::used("lost-release").await;
-    let token = fixture.granted(acquire("a")).await;
+    let (fixture, token) = Fixture::held("lost-release").await;
     fixture.done(renew("a", token)).await;
     fixture.settle();
 

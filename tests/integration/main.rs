@@ -1,13 +1,10 @@
 //! The store and the protocol on AWS's own DynamoDB Local.
 
 mod agreement;
-mod conformance;
 mod corrupt;
 mod failures;
 mod fixture;
-mod heartbeat_requests;
 mod history;
-mod locks_index;
 mod lost_queue;
 mod lost_responses;
 mod ports;
@@ -17,5 +14,4 @@ mod requests;
 mod service_task;
 mod storm;
 mod too_large;
-mod upkeep_requests;
 mod wire_faults;

@@ -1,14 +1,18 @@
-//! What waiting, handing over and an operator's acts cost.
+//! What waiting, handing over, an operator's acts, the sweep and the history cost.
 
-use crate::fixture::{Fixture, acquire, acquire_tick, holder, recover, release, turn, wait, woken};
-use lockstep::domain::{Effect, Lease, Outcome, Seconds, WhenFull};
+use crate::fixture::{
+    Ask, Fixture, acquire, acquire_tick, audit_note, evict, holder, recover, release, turn, wait,
+    woken,
+};
+use lockstep::domain::{
+    Command, Effect, Lease, NoteTask, Outcome, RunId, RunOutcome, Seconds, TaskEnd, WhenFull,
+};
+use lockstep::store::{LockStore, shard};
 use std::time::Duration;
 
 #[tokio::test]
 async fn a_run_that_has_to_wait_is_three_requests() {
-    let fixture = Fixture::used("enqueue").await;
-    fixture.granted(acquire("a")).await;
-    fixture.settle();
+    let (fixture, _) = Fixture::held("enqueue").await;
 
     fixture.execute(acquire("b")).await.unwrap_err();
     assert_eq!(fixture.requests(), ["UpdateItem 1"]);
@@ -28,9 +32,7 @@ async fn a_run_that_has_to_wait_is_three_requests() {
 
 #[tokio::test]
 async fn a_run_whose_permit_gets_free_before_it_waits_is_four_requests() {
-    let fixture = Fixture::used("free-between").await;
-    let token = fixture.granted(acquire("a")).await;
-    fixture.settle();
+    let (fixture, token) = Fixture::held("free-between").await;
 
     fixture.execute(acquire("b")).await.unwrap_err();
     assert_eq!(fixture.requests(), ["UpdateItem 1"]);
@@ -46,8 +48,7 @@ async fn a_run_whose_permit_gets_free_before_it_waits_is_four_requests() {
 
 #[tokio::test]
 async fn a_release_that_lets_a_waiter_in_is_three_requests() {
-    let fixture = Fixture::used("hand-over").await;
-    let token = fixture.granted(acquire("a")).await;
+    let (fixture, token) = Fixture::held("hand-over").await;
     fixture.queued(&["b", "c"]).await;
     fixture.settle();
 
@@ -79,8 +80,7 @@ async fn a_recovery_that_lets_a_waiter_in_is_three_requests() {
 
 #[tokio::test]
 async fn a_waiting_state_that_registers_again_is_two_requests_and_keeps_its_place() {
-    let fixture = Fixture::used("again").await;
-    fixture.granted(acquire("a")).await;
+    let (fixture, _) = Fixture::held("again").await;
     fixture.queued(&["b", "c"]).await;
     let before = fixture.record().await.queue;
     fixture.settle();
@@ -151,8 +151,7 @@ async fn a_waiter_that_missed_its_call_confirms_its_grant_in_four_requests() {
 /// What Confirm Grant costs: a plain acquire by the holder that its release has handed the lock to.
 #[tokio::test]
 async fn a_woken_run_confirms_its_grant_in_two_requests() {
-    let fixture = Fixture::used("woken").await;
-    let token = fixture.granted(acquire("a")).await;
+    let (fixture, token) = Fixture::held("woken").await;
     fixture.queued(&["b"]).await;
     fixture.done(release("a", token)).await;
     fixture.settle();
@@ -168,8 +167,7 @@ async fn a_woken_run_confirms_its_grant_in_two_requests() {
 
 #[tokio::test]
 async fn a_run_that_replaces_the_holder_is_four_requests() {
-    let fixture = Fixture::used("replace").await;
-    fixture.granted(acquire("a")).await;
+    let (fixture, _) = Fixture::held("replace").await;
     fixture.queued(&["b"]).await;
     fixture.settle();
     let mut replace = wait("c");
@@ -197,4 +195,99 @@ async fn a_run_that_replaces_the_holder_is_four_requests() {
         (&holder("a"), &Some(holder("c")))
     );
     assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 3"]);
+}
+
+#[tokio::test]
+async fn a_pause_is_two_requests_and_a_resume_that_lets_a_waiter_in_is_three() {
+    let fixture = Fixture::used("pause").await;
+
+    fixture
+        .done(Command::Pause(audit_note("upgrade"), None))
+        .await;
+    assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
+    fixture.queued(&["b"]).await;
+    fixture.settle();
+    let done = fixture.done(Command::Resume(audit_note("upgraded"))).await;
+
+    assert_eq!(woken(&done.effects)[0].0, holder("b"));
+    assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
+}
+
+#[tokio::test]
+async fn an_eviction_of_a_holder_or_a_waiter_is_three_requests() {
+    let (fixture, _) = Fixture::held("evict").await;
+    fixture.queued(&["b", "c"]).await;
+    fixture.settle();
+
+    let holder_gone = fixture.done(evict("a")).await;
+    assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
+    let waiter_gone = fixture.done(evict("c")).await;
+
+    let outcome = Some(RunOutcome::Evicted);
+    assert_eq!(holder_gone.outcome, Outcome::Freed { outcome });
+    assert_eq!(woken(&holder_gone.effects)[0].0, holder("b"));
+    assert_eq!(waiter_gone.outcome, Outcome::Freed { outcome: None });
+    assert!(matches!(waiter_gone.effects[..], [Effect::Dismiss(..)]));
+    assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
+}
+
+#[tokio::test]
+async fn a_page_of_the_sweep_is_one_request() {
+    let (fixture, _) = Fixture::held("sweep").await;
+    let end = fixture.record().await.due.unwrap();
+    fixture.settle();
+
+    let page = fixture
+        .store()
+        .due(shard(&fixture.lock), end, None)
+        .await
+        .unwrap();
+
+    assert_eq!(page.locks[0].lock, fixture.lock);
+    assert_eq!(fixture.requests(), ["Query 1"]);
+}
+
+#[tokio::test]
+async fn a_noted_task_is_three_requests_and_an_old_one_two() {
+    let (fixture, token) = Fixture::held("note").await;
+    let task = TaskEnd {
+        arn: "arn:aws:ecs:eu-west-1:123456789012:task/batches/4f".into(),
+        version: 3,
+        runtime_id: None,
+        exit_code: Some(137),
+        reason: Some("OutOfMemoryError: container killed".into()),
+    };
+    let note = Command::NoteTask(NoteTask {
+        token,
+        task: task.clone(),
+    });
+
+    let first = fixture.outcome(note.clone()).await;
+    assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
+    let again = fixture.outcome(note.ask()).await;
+
+    assert_eq!((first, again), (Outcome::Done, Outcome::Unchanged));
+    assert_eq!(fixture.requests(), ["GetItem 2"]);
+    fixture.done(release("a", token)).await;
+    let run = fixture
+        .store()
+        .load_run(&fixture.lock, &RunId::Token(token))
+        .await;
+    let run = run.unwrap().unwrap();
+    assert_eq!(
+        (run.outcome(), run.task),
+        (Some(RunOutcome::Succeeded), Some(task))
+    );
+}
+
+#[tokio::test]
+async fn a_lock_that_comes_up_in_vain_is_put_off_in_two_requests() {
+    let (fixture, _) = Fixture::held("put-off").await;
+    fixture.advance(Duration::from_secs(90));
+    fixture.settle();
+
+    fixture.outcome(Command::Reschedule).await;
+
+    assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 1"]);
+    assert!(fixture.record().await.due.unwrap() > fixture.now());
 }

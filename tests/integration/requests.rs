@@ -1,28 +1,78 @@
-//! What each command costs: the requests that reach DynamoDB.
+//! What each command costs, heartbeats too: the requests that reach DynamoDB.
 
 use crate::fixture::{
     Fixture, acquire, acquire_tick, beat, holder, recover, release, release_tick, renew,
 };
-use lockstep::domain::{Effect, Outcome, Refusal, RunOutcome, Seconds};
+use lockstep::domain::{Effect, FencingToken, Outcome, Refusal, RunOutcome, Seconds};
 use lockstep::protocol::ProtocolError;
 use std::time::Duration;
 
-#[tokio::test]
-async fn an_acquire_of_a_free_lock_is_one_request() {
-    let fixture = Fixture::used("acquire").await;
+/// A table of what commands cost on a lock that is free for two. Each row is a test, named by its rule:
+/// the commands before, which are not counted; the command, what it comes to, and its requests. The
+/// token is that of the latest grant.
+macro_rules! costs {
+    ($(fn $rule:ident($token:ident): [$($before:expr),*], $command:expr
+       => $answer:pat $(if $and:expr)?, $requests:literal;)+) => {$(
+        #[tokio::test]
+        async fn $rule() {
+            let fixture = Fixture::used(stringify!($rule)).await;
+            let $token = FencingToken::NONE;
+            $(
+                let granted = fixture.outcome($before).await.token();
+                let $token = granted.unwrap_or($token);
+            )*
+            fixture.settle();
 
-    fixture.granted(acquire("a")).await;
+            let answer = fixture.execute($command).await;
 
-    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
+            let answer = answer.map(|done| (done.outcome, done.effects));
+            assert!(matches!(&answer, $answer $(if $and)?), "{answer:?}");
+            assert_eq!(fixture.requests(), [$requests]);
+        }
+    )+};
+}
+
+costs! {
+    fn an_acquire_of_a_free_lock_is_one_request(_token):
+        [], acquire("a") => Ok((Outcome::Granted { .. }, _)), "UpdateItem 1";
+
+    fn an_acquire_with_a_run_key_is_one_request(_token):
+        [], acquire_tick("a") => Ok((Outcome::Granted { .. }, _)), "TransactWriteItems 1";
+
+    fn a_repeated_acquire_by_the_holder_is_one_request_and_the_same_grant(token):
+        [acquire("a")], acquire("a")
+        => Ok((Outcome::AlreadyHeld { lease }, _)) if lease.token == token, "UpdateItem 1";
+
+    fn a_heartbeat_is_one_request(token):
+        [acquire("a")], renew("a", token) => Ok((Outcome::Renewed { .. }, _)), "UpdateItem 1";
+
+    fn a_release_without_a_heartbeat_state_is_one_request(token):
+        [acquire_tick("a")], release_tick("a", token)
+        => Ok((Outcome::Released { already: false, .. }, _)), "TransactWriteItems 1";
+
+    fn a_release_that_ends_a_heartbeat_state_is_two_requests(token):
+        [acquire("a"), renew("a", token)], release("a", token)
+        => Ok((_, effects)) if *effects == [Effect::EndHeartbeat(beat())], "TransactWriteItems 2";
+
+    fn a_repeated_release_is_one_request(token):
+        [acquire("a"), release("a", token)], release("a", token)
+        => Ok((Outcome::Released { already: true, .. }, _)), "TransactWriteItems 1";
+
+    fn a_second_delivery_of_a_done_tick_is_one_request(token):
+        [acquire_tick("a"), release_tick("a", token)], acquire_tick("b")
+        => Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) if run.token == token,
+        "TransactWriteItems 1";
 }
 
 #[tokio::test]
-async fn an_acquire_with_a_run_key_is_one_request() {
-    let fixture = Fixture::used("acquire-tick").await;
+async fn a_recovery_is_two_requests() {
+    let (fixture, token) = Fixture::held("recover").await;
 
-    fixture.granted(acquire_tick("a")).await;
+    let outcome = fixture.outcome(recover("a", token)).await;
 
-    assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
+    let recovered = Some(RunOutcome::Recovered);
+    assert_eq!(outcome, Outcome::Freed { outcome: recovered });
+    assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
 }
 
 #[tokio::test]
@@ -32,34 +82,6 @@ async fn the_first_acquire_of_a_lock_is_two_requests() {
     fixture.granted(acquire("a")).await;
 
     assert_eq!(fixture.requests(), ["PutItem 1", "UpdateItem 1"]);
-}
-
-#[tokio::test]
-async fn a_release_without_a_heartbeat_state_is_one_request() {
-    let fixture = Fixture::used("release").await;
-    let token = fixture.granted(acquire_tick("a")).await;
-    fixture.settle();
-
-    let done = fixture.done(release_tick("a", token)).await;
-
-    assert!(
-        matches!(done.outcome, Outcome::Released { already: false, .. }),
-        "{done:?}"
-    );
-    assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
-}
-
-#[tokio::test]
-async fn a_release_that_ends_a_heartbeat_state_is_two_requests() {
-    let fixture = Fixture::used("release-beat").await;
-    let token = fixture.granted(acquire("a")).await;
-    fixture.done(renew("a", token)).await;
-    fixture.settle();
-
-    let done = fixture.done(release("a", token)).await;
-
-    assert_eq!(done.effects, [Effect::EndHeartbeat(beat())]);
-    assert_eq!(fixture.requests(), ["TransactWriteItems 2"]);
 }
 
 #[tokio::test]
@@ -94,9 +116,7 @@ async fn an_expectation_costs_one_request_more_where_it_is_new_and_where_the_run
 
 #[tokio::test]
 async fn a_refusal_by_the_present_holder_is_one_request() {
-    let fixture = Fixture::used("held").await;
-    fixture.granted(acquire("a")).await;
-    fixture.settle();
+    let (fixture, _) = Fixture::held("held").await;
 
     for command in [acquire("b"), acquire_tick("b")] {
         let refused = fixture.execute(command).await.unwrap_err();
@@ -110,25 +130,8 @@ async fn a_refusal_by_the_present_holder_is_one_request() {
 }
 
 #[tokio::test]
-async fn a_second_delivery_of_a_done_tick_is_one_request() {
-    let fixture = Fixture::used("duplicate").await;
-    let token = fixture.granted(acquire_tick("a")).await;
-    fixture.done(release_tick("a", token)).await;
-    fixture.settle();
-
-    let refused = fixture.execute(acquire_tick("b")).await.unwrap_err();
-
-    let ProtocolError::Refused(Refusal::Duplicate { run, .. }) = refused else {
-        panic!("{refused:?}");
-    };
-    assert_eq!(run.token, token);
-    assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
-}
-
-#[tokio::test]
 async fn a_refusal_by_an_expired_holder_is_one_request_and_frees_nothing() {
-    let fixture = Fixture::used("expired").await;
-    let token = fixture.granted(acquire("a")).await;
+    let (fixture, token) = Fixture::held("expired").await;
     fixture.advance(Duration::from_secs(3600));
     fixture.settle();
 
@@ -143,46 +146,44 @@ async fn a_refusal_by_an_expired_holder_is_one_request_and_frees_nothing() {
 }
 
 #[tokio::test]
-async fn a_recovery_is_two_requests() {
-    let fixture = Fixture::used("recover").await;
-    let token = fixture.granted(acquire("a")).await;
+async fn a_late_holder_learns_in_two_requests_that_its_lease_is_lost() {
+    let (fixture, token) = Fixture::held("lost").await;
+    fixture.outcome(recover("a", token)).await;
+    fixture.granted(acquire("b")).await;
     fixture.settle();
 
-    let outcome = fixture.outcome(recover("a", token)).await;
+    let refused = fixture.execute(renew("a", token)).await.unwrap_err();
 
-    let recovered = Some(RunOutcome::Recovered);
-    assert_eq!(outcome, Outcome::Freed { outcome: recovered });
-    assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
+    let ProtocolError::Refused(Refusal::LeaseLost { holders, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(holders[0].0, holder("b"));
+    assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 1"]);
 }
 
 #[tokio::test]
-async fn a_repeated_acquire_by_the_holder_is_one_request_and_the_same_grant() {
-    let fixture = Fixture::used("again").await;
-    let token = fixture.granted(acquire("a")).await;
-    fixture.settle();
+async fn a_heartbeat_with_progress_is_two_requests() {
+    let (fixture, token) = Fixture::held("progress").await;
+    let mut renew = renew("a", token);
+    renew.progress = Some("chapter 2 of 9".into());
 
-    let done = fixture.done(acquire("a")).await;
+    fixture.done(renew).await;
 
-    assert!(
-        matches!(done.outcome, Outcome::AlreadyHeld { .. }),
-        "{done:?}"
-    );
-    assert_eq!(done.outcome.token(), Some(token));
-    assert_eq!(fixture.requests(), ["UpdateItem 1"]);
+    assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 1"]);
 }
 
 #[tokio::test]
-async fn a_repeated_release_is_one_request() {
-    let fixture = Fixture::used("release-again").await;
-    let token = fixture.granted(acquire("a")).await;
-    fixture.done(release("a", token)).await;
+async fn a_redriven_run_has_its_grant_back_in_three_requests() {
+    let (fixture, token) = Fixture::held("redrive").await;
+    fixture.done(renew("a", token)).await;
+    let recovery = fixture.recovery("a", token).await;
+    fixture.outcome(recovery).await;
+    fixture.advance(Duration::from_secs(15));
     fixture.settle();
 
-    let done = fixture.done(release("a", token)).await;
+    let outcome = fixture.outcome(renew("a", token)).await;
 
-    assert!(
-        matches!(done.outcome, Outcome::Released { already: true, .. }),
-        "{done:?}"
-    );
-    assert_eq!(fixture.requests(), ["TransactWriteItems 1"]);
+    assert!(matches!(outcome, Outcome::Reinstated { .. }), "{outcome:?}");
+    let expected = ["GetItem 1", "TransactWriteItems 1", "UpdateItem 1"];
+    assert_eq!(fixture.requests(), expected);
 }

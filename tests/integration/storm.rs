@@ -2,7 +2,6 @@
 
 mod crowd;
 mod tally;
-mod visit;
 
 use crate::fixture::{acquire, holder, wait};
 use crowd::{Crowd, Stay};

@@ -1,7 +1,6 @@
 //! The real client on a wire that fails three requests in ten, in every way that a wire fails:
 //! no run is granted twice, and no lock is left behind.
 
-mod journal;
 mod microburst;
 mod runs;
 mod worker;
@@ -9,7 +8,6 @@ mod worker;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use journal::Journal;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::{LockKey, RunId, RunOutcome};
 use lockstep::protocol::Protocol;
@@ -17,7 +15,7 @@ use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep_tests::dynamodb_local::{Retries, Table, client};
 use microburst::Microburst;
-use runs::Runs;
+use runs::{Journal, Runs};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;

@@ -1,7 +1,8 @@
 //! Damaged entries of the history, and damaged markers of run keys.
 
-use super::damage::{Damage, every_damage, every_wrong_type, number, text};
-use super::scene::{Scene, key_sort_key, token_sort_key};
+use super::scene::{
+    Damage, Scene, every_damage, every_wrong_type, key_sort_key, number, text, token_sort_key,
+};
 use crate::fixture::{Ask, acquire_tick, release_tick, renew};
 use lockstep::domain::{Command, NoteTask, RunOutcome, TaskEnd};
 

@@ -1,8 +1,7 @@
 //! Damaged side items of waiters, and a damaged entry in the sweep's index.
 
 use super::RECORD;
-use super::damage::{Damage, every_damage, every_wrong_type, number, text};
-use super::scene::{Scene, waiter_sort_key};
+use super::scene::{Damage, Scene, every_damage, every_wrong_type, number, text, waiter_sort_key};
 use crate::fixture::{Ask, evict, recover, release_tick, turn, wait};
 use lockstep::domain::Timestamp;
 use lockstep::store::{DUE_PAGE, LockStore, shard};

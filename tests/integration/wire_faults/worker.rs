@@ -1,7 +1,6 @@
 //! One client: run after run, as workflows and the reaper would carry them out.
 
-use super::journal::Journal;
-use super::runs::Runs;
+use super::runs::{Journal, Runs};
 use crate::fixture::{Ask, acquire, holder, recover, release, renew, wait};
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::{Command, Effect, FencingToken, HolderId, Lease, LockKey, Outcome, Refusal};
