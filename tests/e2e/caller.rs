@@ -125,17 +125,7 @@ async fn caller(stack: &Stack, input: &BatchInput, case: Case) -> String {
             "Again": second
         }
     });
-    let machine = stack
-        .sfn
-        .create_state_machine()
-        .name(unique("caller"))
-        .definition(definition.to_string())
-        .role_arn(stack.fixture("WorkflowRoleArn"));
-    machine
-        .send()
-        .await
-        .expect("a state machine")
-        .state_machine_arn
+    stack.guarded(&definition).await
 }
 
 fn state(stack: &Stack, input: &BatchInput) -> Value {

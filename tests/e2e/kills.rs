@@ -1,4 +1,5 @@
-//! Runs that die in the middle: their lock goes on in seconds, on the events of their end.
+//! Runs that die in the middle: their lock goes on in seconds, on the events of their end. Where events
+//! of AWS never come, the sweep finds what they would have reported.
 //!
 //! Leases here last a minute, so that no lease that ran out can help.
 
@@ -6,7 +7,10 @@ use crate::support::{at_work, in_queue, is_usable, runs_after};
 use crate::{ran_alone, stack};
 use lockstep::domain::{Run, RunOutcome};
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{Event, Habit, Stack, ending, now, runs, unique};
+use lockstep_tests::stack::{
+    BatchInput, Event, Habit, Stack, deadline, ending, now, pause, runs, unique,
+};
+use serde_json::json;
 
 /// A lock of its own for each way to die, with the habits that AWS has there.
 async fn lock_with(stack: &Stack, name: &str, habits: &[Habit]) -> String {
@@ -17,34 +21,30 @@ async fn lock_with(stack: &Stack, name: &str, habits: &[Habit]) -> String {
     lock
 }
 
-/// Every way to die again, with STOPPED late, time-outs that stop nothing and reads that lag.
-mod on_a_degraded_aws {
-    use super::{Habit, killed, out_of_memory, outlived, stopped};
+/// Each row is a way to die, named by its rule: a test, and one more with STOPPED late, time-outs that
+/// stop nothing and reads that lag.
+macro_rules! ways_to_die {
+    ($(fn $rule:ident: $way:ident;)+) => {
+        $(#[tokio::test]
+        async fn $rule() {
+            $way(&[]).await;
+        })+
 
-    #[tokio::test]
-    async fn a_stopped_execution_is_recovered_and_the_next_waiter_runs() {
-        stopped(&Habit::degraded()).await;
-    }
-
-    #[tokio::test]
-    async fn a_killed_container_fails_its_run_and_the_next_waiter_runs() {
-        killed(&Habit::degraded()).await;
-    }
-
-    #[tokio::test]
-    async fn a_container_out_of_memory_leaves_its_reason_and_the_next_waiter_runs() {
-        out_of_memory(&Habit::degraded()).await;
-    }
-
-    #[tokio::test]
-    async fn a_task_that_outlives_its_execution_is_stopped_before_the_next_run_starts() {
-        outlived(&Habit::degraded()).await;
-    }
+        mod on_a_degraded_aws {
+            use super::Habit;
+            $(#[tokio::test]
+            async fn $rule() {
+                super::$way(&Habit::degraded()).await;
+            })+
+        }
+    };
 }
 
-#[tokio::test]
-async fn a_stopped_execution_is_recovered_and_the_next_waiter_runs() {
-    stopped(&[]).await;
+ways_to_die! {
+    fn a_stopped_execution_is_recovered_and_the_next_waiter_runs: stopped;
+    fn a_killed_container_fails_its_run_and_the_next_waiter_runs: killed;
+    fn a_container_out_of_memory_leaves_its_reason_and_the_next_waiter_runs: out_of_memory;
+    fn a_task_that_outlives_its_execution_is_stopped_before_the_next_run_starts: outlived;
 }
 
 async fn stopped(habits: &[Habit]) {
@@ -70,15 +70,7 @@ async fn stopped(habits: &[Habit]) {
     assert!(evidence.contains("stopped"), "{evidence}");
     let task = entry.task.expect("the task");
     assert_eq!(task.exit_code, Some(143), "{task:?}");
-    is_usable(&stack, &input).await;
-    stack
-        .judge(&lock, &Expected::permits(1).stops(&first.arn))
-        .await;
-}
-
-#[tokio::test]
-async fn a_killed_container_fails_its_run_and_the_next_waiter_runs() {
-    killed(&[]).await;
+    ends_well(&stack, &input, &first.arn).await;
 }
 
 async fn killed(habits: &[Habit]) {
@@ -98,15 +90,7 @@ async fn killed(habits: &[Habit]) {
     let entry = died_with(&stack, &lock, first.token, &first.task).await;
     assert_eq!(ending(&entry).0, RunOutcome::Failed, "{entry:?}");
     assert_eq!(entry.task.expect("the task").exit_code, Some(137));
-    is_usable(&stack, &input).await;
-    stack
-        .judge(&lock, &Expected::permits(1).stops(&first.arn))
-        .await;
-}
-
-#[tokio::test]
-async fn a_container_out_of_memory_leaves_its_reason_and_the_next_waiter_runs() {
-    out_of_memory(&[]).await;
+    ends_well(&stack, &input, &first.arn).await;
 }
 
 async fn out_of_memory(habits: &[Habit]) {
@@ -128,15 +112,7 @@ async fn out_of_memory(habits: &[Habit]) {
     assert_eq!(task.exit_code, Some(137), "{task:?}");
     let reason = task.reason.unwrap_or_default();
     assert!(reason.starts_with("OutOfMemoryError"), "{reason}");
-    is_usable(&stack, &input).await;
-    stack
-        .judge(&lock, &Expected::permits(1).stops(&first.arn))
-        .await;
-}
-
-#[tokio::test]
-async fn a_task_that_outlives_its_execution_is_stopped_before_the_next_run_starts() {
-    outlived(&[]).await;
+    ends_well(&stack, &input, &first.arn).await;
 }
 
 async fn outlived(habits: &[Habit]) {
@@ -168,10 +144,14 @@ async fn outlived(habits: &[Habit]) {
     assert!(start >= stopped, "begins at {start}, stopped at {stopped}");
     let entry = stack.whole_entry(&lock, first.token, 10).await;
     assert_eq!(ending(&entry).0, RunOutcome::Recovered, "{entry:?}");
-    is_usable(&stack, &input).await;
-    stack
-        .judge(&lock, &Expected::permits(1).stops(&first.arn))
-        .await;
+    ends_well(&stack, &input, &first.arn).await;
+}
+
+/// The lock of `input` can be used, and its containers broke no rule: only the work of `dead` was stopped.
+async fn ends_well(stack: &Stack, input: &BatchInput, dead: &str) {
+    is_usable(stack, input).await;
+    let expected = Expected::permits(1).stops(dead);
+    stack.judge(input.lock(), &expected).await;
 }
 
 /// The history's entry of a run that died, with the task and the container that it died with.
@@ -183,4 +163,59 @@ async fn died_with(stack: &Stack, lock: &str, token: u64, task: &str) -> Run {
     let container = response["containers"][0]["runtimeId"].as_str();
     assert_eq!(noted.runtime_id.as_deref(), container, "{response}");
     entry
+}
+
+#[tokio::test]
+async fn without_events_the_sweep_recovers_a_dead_run() {
+    let (stack, lock) = (stack().await, unique("sweep"));
+    let input = stack.batch_input(&lock).short_lease().seconds(0.5);
+    stack.drop_events(&lock).await;
+    let first = at_work(&stack, &input.clone().seconds(60.0)).await;
+    let next = in_queue(&stack, &input, 1).await;
+    let killed = now();
+    stack.abort(&first.arn).await;
+    stack.wait_fired(&lock, 1, 10).await;
+    let reaper = stack.output("ReaperFunctionArn");
+    // A sweep that comes before the task has stopped, or finds a heartbeat that was under way at the
+    // end of the execution, leaves the lock to one that is 30 s later.
+    let (mut sweeps, deadline) = (0, deadline(30));
+    while stack.waiting(&lock).await > 0 {
+        assert!(now() < deadline, "{sweeps} sweeps granted no permit");
+        let swept = stack.invoke(reaper, &json!({ "sweep": true })).await;
+        assert!(swept.is_ok(), "{swept:?}");
+        sweeps += 1;
+        pause(500).await;
+    }
+    runs_after(&stack, "a death without events", &lock, &next, killed).await;
+    stack.deliver_events(&lock).await;
+    ran_alone(&stack, &lock, 2).await;
+    let entry = stack.whole_entry(&lock, first.token, 5).await;
+    let (outcome, evidence) = ending(&entry);
+    assert_eq!(outcome, RunOutcome::Recovered, "{entry:?}");
+    assert!(evidence.contains("ABORTED"), "{evidence}");
+    let task = entry.task.expect("the sweep notes the task");
+    assert!(task.arn.ends_with(&first.task), "{task:?}");
+    assert_eq!(task.exit_code, Some(143), "{task:?}");
+}
+
+#[tokio::test]
+async fn a_deployed_schedule_sweeps() {
+    let (stack, lock) = (stack().await, unique("schedule-sweep"));
+    let input = stack.batch_input(&lock).short_lease();
+    stack.drop_events(&lock).await;
+    let first = at_work(&stack, &input.clone().seconds(60.0)).await;
+    let killed = now();
+    stack.abort(&first.arn).await;
+    let (reaper, deadline) = (stack.output("ReaperFunctionArn"), deadline(30));
+    while stack.held(&lock).await > 0 {
+        // Once a minute by itself. A lease that has just run out is for the next sweep.
+        stack.fire_schedule(reaper).await;
+        assert!(now() < deadline, "the schedule recovers nothing");
+        pause(1000).await;
+    }
+    let millis = now() - killed;
+    eprintln!("figure: a death without events or waiter: free {millis} ms after it");
+    stack.deliver_events(&lock).await;
+    assert!(stack.run(&input.seconds(0.2), 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
 }

@@ -1,10 +1,15 @@
 //! A run over its time or without progress, under each stale policy. The limit of the time is a
 //! policy's matter as the limit of silence is: only `terminate` stops work.
+//!
+//! A run that hangs: what its stale policy makes of it.
 
-use crate::stack;
 use crate::support::{at_work, in_queue};
+use crate::{ran_alone, stack};
+use lockstep::domain::RunOutcome;
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{BatchInput, Habit, Stack, now, pause, unique, until};
+use lockstep_tests::stack::{
+    BatchInput, Event, Habit, Stack, ending, now, overlaps, pause, runs, unique, until,
+};
 
 /// Each makes a run stale after so many seconds.
 const LIMITS: [(&str, u32); 2] = [("maxRunSeconds", 8), ("noProgressSeconds", 6)];
@@ -131,4 +136,98 @@ async fn frozen(stack: &Stack, ask: &BatchInput) {
         answer.error == "Lockstep.LockFrozen"
     };
     until("freeze", 30, refuses).await;
+}
+
+/// A batch that reports no progress counts as hung after three seconds.
+fn hangs(stack: &Stack, lock: &str, policy: &str) -> BatchInput {
+    let input = stack.batch_input(lock).short_lease();
+    let input = input.with("stalePolicy", policy);
+    input.with("noProgressSeconds", 3)
+}
+
+#[tokio::test]
+async fn under_terminate_a_hung_run_is_stopped_and_the_next_starts_after_it() {
+    let (stack, lock) = (stack().await, unique("terminate"));
+    let hung = hangs(&stack, &lock, "terminate").seconds(60.0);
+    // Long at work after it was asked to stop: until SIGKILL.
+    let stubborn = hung.env("BATCH_IGNORE_SIGTERM", "1");
+    let first = at_work(&stack, &stubborn).await;
+    let next = in_queue(&stack, &stack.batch_input(&lock).seconds(0.3), 1).await;
+    let ended = stack.wait(&first.arn, 30).await;
+    assert_eq!(ended.error, "Lockstep.LeaseLost", "{ended:?}");
+    assert!(ended.cause.contains("noProgressSeconds"), "{ended:?}");
+    assert!(stack.wait(&next, 30).await.ran());
+    let runs = runs(&ran_alone(&stack, &lock, 2).await);
+    let worked = runs[0].sigterm.expect("a SIGTERM") - runs[0].start;
+    eprintln!("figure: noProgressSeconds 3: stopped after {worked} ms");
+    let entry = stack.whole_entry(&lock, first.token, 10).await;
+    assert_eq!(ending(&entry).0, RunOutcome::Recovered, "{entry:?}");
+    assert_eq!(entry.task.expect("the task").exit_code, Some(137));
+}
+
+#[tokio::test]
+async fn a_run_over_its_time_is_stopped_and_the_next_starts_after_it() {
+    let (stack, lock) = (stack().await, unique("overran"));
+    let input = stack.batch_input(&lock).short_lease();
+    let long = input.clone().seconds(60.0).with("maxRunSeconds", 4);
+    let stubborn = long.env("BATCH_IGNORE_SIGTERM", "1");
+    let first = at_work(&stack, &stubborn).await;
+    let next = in_queue(&stack, &input.seconds(0.3), 1).await;
+    let ended = stack.wait(&first.arn, 30).await;
+    assert_eq!(ended.status, "FAILED", "{ended:?}");
+    let expected = ["States.Timeout", "Lockstep.LeaseLost"];
+    assert!(expected.contains(&ended.error.as_str()), "{ended:?}");
+    assert!(stack.wait(&next, 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
+}
+
+#[tokio::test]
+async fn under_yield_a_hung_run_goes_on_without_its_permit() {
+    let (stack, lock) = (stack().await, unique("yield"));
+    let first = at_work(&stack, &hangs(&stack, &lock, "yield").seconds(12.0)).await;
+    let next = in_queue(&stack, &stack.batch_input(&lock).seconds(0.3), 1).await;
+    assert!(stack.wait(&next, 30).await.ran());
+    assert!(stack.wait(&first.arn, 30).await.ran(), "it runs on");
+    let records = stack.records_with_ends(&lock).await;
+    let is_signalled = records.iter().any(|r| r.event == Event::Sigterm);
+    assert!(!is_signalled, "no task is stopped: {records:?}");
+    assert_eq!(overlaps(&records, 1), 1, "the policy's price: {records:?}");
+    let tokens: Vec<_> = runs(&records).iter().map(|run| run.token()).collect();
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+    let entry = stack.whole_entry(&lock, first.token, 10).await;
+    // It lost its permit, and reported its own end all the same.
+    assert_eq!(entry.outcome(), Some(RunOutcome::Succeeded), "{entry:?}");
+}
+
+#[tokio::test]
+async fn under_hold_a_hung_run_freezes_the_lock_until_an_operator_resumes_it() {
+    let (stack, lock) = (stack().await, unique("hold"));
+    let first = at_work(&stack, &hangs(&stack, &lock, "hold").seconds(10.0)).await;
+    let input = stack.batch_input(&lock).seconds(0.3);
+    let frozen = async || {
+        let item = stack.lock_item(&lock).await.expect("a record");
+        item["mode"].as_s().is_ok_and(|mode| mode == "frozen")
+    };
+    until("freeze", 15, frozen).await;
+    for overlap in ["skip", "queue", "replace"] {
+        let refused = stack.run(&input.clone().with("overlap", overlap), 20).await;
+        assert_eq!(refused.status, "FAILED", "{overlap}: {refused:?}");
+        assert_eq!(refused.error, "Lockstep.LockFrozen", "{refused:?}");
+        for part in [&first.arn, "noProgressSeconds", "resume the lock"] {
+            assert!(refused.cause.contains(part), "{part}: {}", refused.cause);
+        }
+    }
+    assert!(stack.wait(&first.arn, 30).await.ran(), "the run goes on");
+    let still = stack.run(&input, 20).await;
+    assert_eq!(still.error, "Lockstep.LockFrozen", "{still:?}");
+    stack.resume_lock(&lock, "checked: only slow").await;
+    assert!(stack.run(&input, 30).await.ran());
+    ran_alone(&stack, &lock, 2).await;
+    let outcomes = stack.outcomes(&lock).await;
+    for word in ["frozen", "resumed", "succeeded"] {
+        assert!(
+            outcomes.iter().any(|outcome| outcome == word),
+            "{word} in {outcomes:?}"
+        );
+    }
 }

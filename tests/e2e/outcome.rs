@@ -139,14 +139,7 @@ async fn bare_run(stack: &Stack, run_task: &Value) -> Value {
             "End": true
         } }
     });
-    let machine = stack
-        .sfn
-        .create_state_machine()
-        .name(unique("bare"))
-        .definition(definition.to_string())
-        .role_arn(stack.fixture("WorkflowRoleArn"));
-    let machine = machine.send().await.expect("a state machine");
-    let arn = machine.state_machine_arn;
+    let arn = stack.guarded(&definition).await;
     let ended = stack.start_machine(&arn, &json!({})).await;
     stack.wait(&ended, 30).await.output
 }

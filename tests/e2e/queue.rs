@@ -1,8 +1,10 @@
-//! Waiting for a turn.
+//! Waiting for a turn: its order, its bounds of places and time, and waiters that leave at the moment of
+//! their turn.
 
 use crate::support::{at_work, in_queue, runs_after};
 use crate::{ran_alone, stack};
-use lockstep_tests::stack::{Ended, Event, now, overlaps, runs, unique, until};
+use lockstep_tests::judge::Expected;
+use lockstep_tests::stack::{Ended, Event, Stack, now, overlaps, pause, runs, unique, until};
 
 #[tokio::test]
 async fn waiters_run_in_the_order_of_their_arrival() {
@@ -132,4 +134,105 @@ async fn a_run_does_not_ask_for_its_lock_before_its_time() {
     let token = runs[1].token();
     assert!(runs[0].start < at, "the other one ran meanwhile: {runs:?}");
     assert!(token >= at, "granted at {token}, not before {at}");
+}
+
+#[tokio::test]
+async fn a_full_queue_fails_the_run_that_comes_next() {
+    let (stack, lock) = (stack().await, unique("full"));
+    let input = stack.batch_input(&lock).with("maxQueue", 2);
+    let first = at_work(&stack, &input.clone().queued().seconds(6.0)).await;
+    let input = input.seconds(0.3);
+    let waiters = [
+        in_queue(&stack, &input, 1).await,
+        in_queue(&stack, &input, 2).await,
+    ];
+    let third = stack.run(&input.queued(), 20).await;
+    assert_eq!(third.status, "FAILED", "{third:?}");
+    assert_eq!(third.error, "Lockstep.QueueFull", "{third:?}");
+    assert!(third.cause.contains("maxQueue is 2"), "{}", third.cause);
+    assert!(third.cause.contains(&first.arn), "{}", third.cause);
+    for waiter in &waiters {
+        assert!(stack.wait(waiter, 40).await.ran());
+    }
+    ran_alone(&stack, &lock, 3).await;
+}
+
+#[tokio::test]
+async fn a_waiter_gives_up_after_its_time() {
+    let (stack, lock) = (stack().await, unique("giveup"));
+    let input = stack.batch_input(&lock);
+    let first = at_work(&stack, &input.clone().seconds(60.0)).await;
+    let input = input.seconds(0.3).queued().with("waitSeconds", 3);
+    let inputs = [input.clone(), input.clone().with("onSkip", "fail")];
+    let [meek, strict]: [String; 2] = stack.start_all(&inputs).await.try_into().expect("two");
+    stack.wait_waiting(&lock, 2, 20).await;
+
+    let meek = stack.wait(&meek, 20).await;
+    assert_eq!(meek.status, "SUCCEEDED", "{meek:?}");
+    assert_eq!(meek.answer(), "gaveUp", "{meek:?}");
+    assert_eq!(meek.output["holder"], first.arn.as_str(), "{meek:?}");
+    let message = meek.output["message"].as_str().unwrap_or_default();
+    assert!(message.contains("gave up waiting"), "{message}");
+    eprintln!("figure: waitSeconds 3: given up after {} ms", meek.millis());
+
+    let strict = stack.wait(&strict, 20).await;
+    assert_eq!(strict.status, "FAILED", "{strict:?}");
+    assert_eq!(strict.error, "Lockstep.LockHeld", "{strict:?}");
+    assert!(strict.cause.contains("gave up waiting"), "{strict:?}");
+
+    assert_eq!(stack.waiting(&lock).await, 0, "who gave up left");
+    let items = stack.items(&lock).await;
+    let left = items
+        .iter()
+        .filter(|item| item["sk"].as_s().is_ok_and(|sk| sk.starts_with("waiter#")));
+    assert_eq!(left.count(), 0, "{items:?}");
+    stack.abort(&first.arn).await;
+    stack.wait_free(&lock, 20).await;
+    ran_alone(&stack, &lock, 1).await;
+}
+
+/// When the waiter in front leaves, in milliseconds from the end of the holder's work.
+const MOMENTS: [i64; 6] = [-200, 0, 150, 300, 500, 800];
+
+/// How long a waiting run may be left beside a free lock: far less than its own interval of five
+/// minutes.
+const LEFT_SECONDS: u64 = 45;
+
+#[tokio::test]
+async fn the_next_waiter_runs_when_the_one_in_front_dies_at_its_turn() {
+    let stack = stack().await;
+    let leaves = |index: usize| leaves_at(&stack, MOMENTS[index]);
+    tokio::join!(leaves(0), leaves(1), leaves(2));
+    tokio::join!(leaves(3), leaves(4), leaves(5));
+}
+
+async fn leaves_at(stack: &Stack, moment: i64) {
+    const WORK_SECONDS: u32 = 8;
+    let lock = unique("leaves");
+    let input = stack.batch_input(&lock).seconds(0.5);
+    let first = at_work(stack, &input.clone().seconds(WORK_SECONDS.into())).await;
+    let front = in_queue(stack, &input, 1).await;
+    let behind = in_queue(stack, &input, 2).await;
+    let records = stack.records(&lock).await;
+    let end = runs(&records)[0].start + 1000 * u64::from(WORK_SECONDS);
+    let at = end.saturating_add_signed(moment);
+    pause(at.saturating_sub(now())).await;
+    stack.abort(&front).await;
+    assert!(stack.wait(&first.arn, 30).await.ran(), "{moment} ms");
+    let ended = stack.wait(&behind, LEFT_SECONDS + 10).await;
+    assert!(ended.ran(), "{moment} ms: {ended:?}");
+    let expected = Expected::permits(1).stops(&front);
+    let containers = stack.judge(&lock, &expected).await;
+    let own = containers.iter().find(|one| one.holder == behind);
+    let left = own
+        .expect("its container")
+        .started
+        .saturating_sub(end.max(at));
+    eprintln!(
+        "figure: the waiter in front leaves {moment} ms after the end: the next works {left} ms later"
+    );
+    assert!(
+        left < LEFT_SECONDS * 1000,
+        "{moment} ms: {left} ms beside a free lock"
+    );
 }
