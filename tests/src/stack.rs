@@ -3,7 +3,6 @@
 //! What a batch did is read from the lines that its container wrote, never from what Lockstep says.
 //! Every method panics with one line when the stack gives no usable answer.
 
-mod copies;
 mod deploys;
 mod ends;
 mod events;
@@ -17,8 +16,6 @@ mod machines;
 mod operator;
 mod past;
 mod records;
-mod table;
-mod tasks;
 
 pub use events::Feed;
 pub use executions::{Ended, FunctionError};

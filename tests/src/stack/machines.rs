@@ -1,6 +1,9 @@
-//! Small workflows of a user's own, whose work costs nothing: what is measured is the lock.
+//! Small workflows of a user's own, whose work costs nothing: what is measured is the lock. And copies of
+//! the deployed functions that reach the table over a wire which counts requests.
 
 use super::{Stack, unique};
+use crate::wire::Wire;
+use aws_smithy_types::base64;
 use serde_json::{Value, json};
 
 /// The two functions that a workflow calls.
@@ -209,4 +212,47 @@ fn with(mut state: Value, more: &Value) -> Value {
     let fields = state.as_object_mut().expect("a state");
     fields.extend(more.as_object().expect("fields").clone());
     state
+}
+
+impl Stack {
+    /// Copies of acquire-lock and release-lock: same code, same roles, same table, over `wire`.
+    pub async fn functions_over(&self, wire: &Wire) -> Functions {
+        let deployed = self.functions();
+        Functions {
+            acquire: self.copy("acquire-lock", &deployed.acquire, wire).await,
+            release: self.copy("release-lock", &deployed.release, wire).await,
+        }
+    }
+
+    async fn copy(&self, package: &str, arn: &str, wire: &Wire) -> String {
+        let path = format!("/2015-03-31/functions/{arn}/configuration");
+        let response = self.rest("lambda", "GET", &path, Value::Null).await.body;
+        let mut variables = response["Environment"]["Variables"].clone();
+        variables["AWS_ENDPOINT_URL_DYNAMODB"] = wire.endpoint().into();
+        let zip = format!("target/lambda/{package}/bootstrap.zip");
+        let zip = crate::repository().join(zip);
+        let code = std::fs::read(&zip).unwrap_or_else(|error| panic!("{}: {error}", zip.display()));
+        let mut wanted = json!({
+            "FunctionName": unique(package),
+            "Environment": { "Variables": variables },
+            "Code": { "ZipFile": base64::encode(&code) },
+        });
+        for field in [
+            "Role",
+            "Runtime",
+            "Handler",
+            "Architectures",
+            "MemorySize",
+            "Timeout",
+            "LoggingConfig",
+        ] {
+            wanted[field] = response[field].clone();
+        }
+        let made = self
+            .rest("lambda", "POST", "/2015-03-31/functions", wanted)
+            .await;
+        let arn = made.body["FunctionArn"].as_str();
+        arn.unwrap_or_else(|| panic!("no copy of {package}: {}", made.body))
+            .to_owned()
+    }
 }

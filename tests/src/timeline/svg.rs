@@ -6,10 +6,9 @@ use super::{Scene, Timeline};
 use crate::stack::Run;
 use std::fmt::Write as _;
 
-mod picture;
 mod row;
 mod theme;
-use picture::Picture;
+use row::Picture;
 pub use theme::{STYLE, escape};
 
 const WIDTH: f64 = 1120.0;

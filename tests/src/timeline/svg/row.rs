@@ -1,8 +1,8 @@
-//! One execution in the picture.
+//! What the picture is made of, and one execution in it.
 
-use super::picture::Picture;
-use super::{LETTER, RIGHT, ROW, WIDTH, escape, theme};
-use crate::timeline::layout::{Kind, Row};
+use super::{LEFT, LETTER, RIGHT, ROW, WIDTH, escape, theme};
+use crate::timeline::Millis;
+use crate::timeline::layout::{Kind, Row, Scale};
 
 impl Picture {
     /// Draws the row of an execution.
@@ -89,5 +89,48 @@ const fn class_of(kind: Kind) -> &'static str {
         Kind::Failed => "bad",
         Kind::Skipped => "skip",
         Kind::Duplicate => "twin",
+    }
+}
+
+/// A picture that grows downwards.
+pub(super) struct Picture {
+    pub(super) scale: Scale,
+    /// What lies behind the grid.
+    pub(super) ground: String,
+    pub(super) body: String,
+    /// Where the next thing goes.
+    pub(super) y: f64,
+}
+
+impl Picture {
+    pub(super) fn put(&mut self, line: &str) {
+        self.body.push_str(line);
+        self.body.push('\n');
+    }
+
+    pub(super) fn x(&self, moment: Millis) -> f64 {
+        LEFT + self.scale.at(moment)
+    }
+
+    pub(super) fn words(&mut self, class: &str, x: f64, y: f64, words: &str) {
+        let words = escape(words);
+        self.put(&format!(
+            r#"<text class="{class}" x="{x:.1}" y="{y:.1}">{words}</text>"#
+        ));
+    }
+
+    pub(super) fn bar(&mut self, class: &str, (from, to): (Millis, Millis), y: f64, height: f64) {
+        let (from, to) = (self.x(from), self.x(to));
+        let width = (to - from).max(2.0);
+        self.put(&format!(
+            r#"<rect class="{class}" x="{from:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="3"/>"#
+        ));
+    }
+
+    pub(super) fn path(&mut self, class: &str, x: f64, y: f64, shape: &str, title: &str) {
+        let title = escape(title);
+        self.put(&format!(
+            r#"<path class="{class}" transform="translate({x:.1} {y:.1})" d="{shape}"><title>{title}</title></path>"#
+        ));
     }
 }
