@@ -6,13 +6,11 @@
 mod definition;
 mod jsonata;
 mod machine;
-mod retry;
 #[cfg(test)]
 mod rules;
 mod scope;
 mod script;
 mod task;
-mod template;
 
 pub(crate) use definition::{Machine, Resource, TEAM_PREFIX};
 pub(crate) use scope::{Frame, Place, Run};

@@ -5,10 +5,9 @@ mod book;
 mod ending;
 mod granting;
 mod line;
-mod rest;
 
 pub(crate) use book::{Audit, Book, GrantEntry};
-pub(crate) use rest::finish;
+pub(crate) use ending::finish;
 
 use crate::cloud::Cloud;
 use crate::engine::locked;

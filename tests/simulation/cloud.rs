@@ -1,22 +1,19 @@
 //! What is true of executions and tasks, whatever an API says of them.
 
 mod child;
-mod ecs;
 mod executions;
 mod run_task;
-mod step_functions;
 mod tasks;
 
 pub(crate) use child::{StartExecution, describe_child};
-pub(crate) use ecs::SimTasks;
+pub(crate) use executions::SimExecutions;
 pub(crate) use executions::{OpenState, abort, begin, begin_again, end, has_failed, short};
 pub(crate) use run_task::{RunTask, TaskRequest, begin_task};
-pub(crate) use step_functions::SimExecutions;
+pub(crate) use tasks::SimTasks;
 pub(crate) use tasks::{Batch, stop_task};
 
-use crate::engine::JobId;
+use crate::engine::{JobId, Slot};
 use crate::invoke::Failure;
-use crate::slot::Slot;
 use crate::workflow::Story;
 use crate::world::World;
 use lockstep::domain::{ExecutionArn, ExecutionEnd, FencingToken, HolderId, LockKey, TaskToken};

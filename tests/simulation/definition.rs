@@ -7,7 +7,6 @@ mod input;
 mod play;
 mod redrives;
 mod requests;
-mod retries;
 mod turns;
 mod work;
 mod workflow;

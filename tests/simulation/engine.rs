@@ -1,10 +1,7 @@
-//! A single-threaded executor on virtual time.
-//!
-//! Time stands still while anything can run, and then jumps to the next timer. Which of several
-//! ready jobs runs next is the caller's choice, so one seed fixes the whole order.
+//! A single-threaded executor on virtual time, and ways for its jobs to wait for each other.
 
 use std::collections::BTreeMap;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -180,4 +177,57 @@ impl Drop for Sleep<'_> {
 /// What stands behind `mutex`, also after a panic: the failure is then shown with what there is.
 pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A value that one job waits for and another one puts there. The first value stays.
+pub(crate) struct Slot<T>(Arc<Mutex<(Option<T>, Option<Waker>)>>);
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Clone> Slot<T> {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new((None, None))))
+    }
+
+    pub(crate) fn put(&self, value: T) {
+        let mut inner = locked(&self.0);
+        inner.0.get_or_insert(value);
+        let waker = inner.1.take();
+        drop(inner);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    pub(crate) async fn wait(&self) -> T {
+        poll_fn(|context| {
+            let mut inner = locked(&self.0);
+            if let Some(value) = &inner.0 {
+                return Poll::Ready(value.clone());
+            }
+            inner.1 = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// Which of two came first.
+pub(crate) enum First<A, B> {
+    Left(A),
+    Right(B),
+}
+
+/// Waits for one of two and drops the other.
+pub(crate) async fn race<A, B>(
+    left: impl Future<Output = A>,
+    right: impl Future<Output = B>,
+) -> First<A, B> {
+    tokio::select! {
+        biased;
+        value = left => First::Left(value),
+        value = right => First::Right(value),
+    }
 }

@@ -1,7 +1,6 @@
 //! What the engine promises to the worlds that run on it.
 
-use crate::engine::{Engine, locked};
-use crate::slot::{First, Slot, race};
+use crate::engine::{Engine, First, Slot, locked, race};
 use std::sync::{Arc, Mutex};
 
 /// What jobs have written down, and when.

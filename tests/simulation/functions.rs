@@ -1,19 +1,19 @@
-//! The real handlers, each invocation on a machine of its own with a clock of its own.
+//! The real handlers, each invocation on a machine of its own with a clock of its own, and what they answer
+//! as a workflow reads it.
 
-use crate::clock::SimClock;
 use crate::cloud::{SimExecutions, SimTasks};
 use crate::invoke::Failure;
 use crate::resource;
 use crate::store::SimStore;
 use crate::witness::missing;
-use crate::world::World;
+use crate::world::{SimClock, World};
 use lockstep::contract::{EventKind, Surface};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, Retention, Seconds};
 use lockstep::events::{Event, Events};
 use lockstep::protocol::Protocol;
 use lockstep::service::{Deps, acquire, heartbeat, operate, reap, release};
 use lockstep::telemetry::{MetricSink, Metrics};
-use serde_json::{Value, to_value};
+use serde_json::{Value, json, to_value};
 use std::sync::Arc;
 
 /// How long an ended run is remembered: longer than any simulation.
@@ -182,4 +182,52 @@ pub(crate) struct NoMetrics;
 
 impl MetricSink for NoMetrics {
     fn write(&self, _: &str) {}
+}
+
+/// The answer of acquire-lock.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Held(Grant),
+    Queued,
+    /// Skipped, duplicate or gave up: nothing to do.
+    Refused,
+}
+
+/// A permit.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    pub(crate) token: FencingToken,
+    /// Time between heartbeats, in milliseconds.
+    pub(crate) beat: u64,
+    /// The receipt, as it came.
+    pub(crate) receipt: Value,
+}
+
+impl Answer {
+    /// Reads an answer; `None` when it is not one.
+    pub(crate) fn read(answer: &Value) -> Option<Self> {
+        let status = answer["status"].as_str()?;
+        Some(match status {
+            "granted" | "alreadyHeld" => {
+                let receipt = answer["grant"].clone();
+                Self::Held(Grant {
+                    token: FencingToken::from_number(receipt["token"].as_u64()?),
+                    beat: answer["heartbeatSeconds"].as_u64()? * 1000,
+                    receipt,
+                })
+            }
+            "queued" => Self::Queued,
+            _ => Self::Refused,
+        })
+    }
+}
+
+impl Grant {
+    pub(crate) fn release(&self, outcome: &str) -> Value {
+        json!({ "grant": self.receipt, "outcome": outcome })
+    }
+
+    pub(crate) fn beat(&self, progress: &str) -> Value {
+        json!({ "grant": self.receipt, "progress": progress })
+    }
 }

@@ -1,11 +1,9 @@
 //! Invocations of functions: late, lost, cut off, run twice.
 
-use crate::engine::locked;
+use crate::engine::{First, Slot, locked, race};
 use crate::functions::{self, Function};
-use crate::slot::{First, Slot, race};
-use crate::witness;
-use crate::workflow;
 use crate::world::World;
+use crate::{witness, workflow};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -11,13 +11,10 @@
 //! - `LOCKSTEP_SEED=7` lives through one world and prints its trace.
 //! - `LOCKSTEP_SEEDS=100000` lives through so many instead of 1000.
 
-mod answer;
 mod asl;
 mod audit;
-mod clock;
 mod cloud;
 mod definition;
-mod determinism;
 mod engine;
 mod engine_rules;
 mod functions;
@@ -30,7 +27,6 @@ mod run;
 mod scenario;
 mod seeds;
 mod self_check;
-mod slot;
 mod store;
 mod weather;
 mod witness;

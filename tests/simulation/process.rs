@@ -1,12 +1,10 @@
 //! Holders that are no executions: processes that speak to the functions themselves. They are
 //! paused for longer than their lease, come back as zombies, or are gone without a word.
 
-use crate::answer::{Answer, Grant};
-use crate::engine::locked;
-use crate::functions::Function;
+use crate::engine::{First, locked, race};
+use crate::functions::{Answer, Function, Grant};
 use crate::invoke::{self, Failure};
 use crate::resource;
-use crate::slot::{First, race};
 use crate::witness::{RunFacts, Terms};
 use crate::world::World;
 use lockstep::contract::ErrorName;

@@ -2,13 +2,10 @@
 
 mod requests;
 
-use crate::cloud;
 use crate::engine::locked;
-use crate::process;
-use crate::witness;
 use crate::workflow::{self, Order};
 use crate::world::World;
-use crate::{operator, reaper};
+use crate::{cloud, operator, process, reaper, witness};
 use lockstep::domain::{ExecutionEnd, LockKey};
 use requests::{execution, process};
 use std::sync::Arc;

@@ -1,10 +1,9 @@
 //! The lock table behind a network, on a loaded service.
 
-use crate::audit;
 use crate::engine::locked;
 use crate::weather::TableTrouble;
-use crate::witness;
 use crate::world::World;
+use crate::{audit, witness};
 use lockstep::domain::{
     Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };

@@ -6,10 +6,8 @@
 
 mod copies;
 mod excuse;
-mod lapses;
 mod ledger;
 pub(crate) mod missing;
-mod rest;
 mod stops;
 mod successes;
 mod waiting;
@@ -19,7 +17,7 @@ pub(crate) use excuse::Excuse;
 pub(crate) use ledger::{
     RunFacts, Terms, Witness, answered, asked, entered, execution_ended, waits, woken,
 };
-pub(crate) use rest::at_rest;
 pub(crate) use stops::{commits, stops_execution, stops_task, workflow_stops_task};
 pub(crate) use successes::{ends_as, releases, succeeded};
+pub(crate) use waiting::at_rest;
 pub(crate) use waiting::{BOUND, watch};

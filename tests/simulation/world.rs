@@ -1,4 +1,6 @@
 //! What all actors of one simulated world share: time, chance, the table, the cloud, the trace.
+//!
+//! Clocks that disagree.
 
 use crate::audit::Audit;
 use crate::cloud::Cloud;
@@ -6,14 +8,16 @@ use crate::engine::{Engine, JobId, locked};
 use crate::weather::Weather;
 use crate::witness::Witness;
 use fastrand::Rng;
-use lockstep::domain::Timestamp;
+use lockstep::clock::Clock;
+use lockstep::domain::{CLOCK_SKEW, Timestamp};
 use lockstep::store::memory::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Arguments, Write};
 use std::future::Future;
 use std::ops::RangeInclusive;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// When every simulation begins: 2026-03-01T00:00:00Z.
 pub(crate) const START: u64 = 1_772_323_200_000;
@@ -194,5 +198,37 @@ impl World {
         let pick = |ready| locked(&self.random).usize(0..ready);
         let stop = || locked(&self.broken).is_some();
         self.engine.run(end, pick, stop);
+    }
+}
+
+/// The clock of one machine: behind the true time by up to what clocks may differ.
+pub(crate) struct SimClock {
+    world: Arc<World>,
+    behind: u64,
+}
+
+impl SimClock {
+    /// The clock of some machine.
+    pub(crate) fn any(world: &Arc<World>) -> Self {
+        let behind = match world.number(0..=3) {
+            0 => 0,
+            1 => CLOCK_SKEW.millis(),
+            _ => world.number(0..=CLOCK_SKEW.millis()),
+        };
+        Self {
+            world: Arc::clone(world),
+            behind,
+        }
+    }
+}
+
+impl Clock for SimClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.world.now() - self.behind)
+    }
+
+    async fn sleep(&self, length: Duration) {
+        let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+        self.world.sleep(millis).await;
     }
 }

@@ -4,7 +4,7 @@
 //! A state, a field or a resource that is missing here is refused by name: a definition that uses
 //! one must not run without it.
 
-use super::template::Template;
+use super::jsonata::Template;
 use crate::functions::Function;
 use lockstep::config::variable;
 use lockstep_tests::repository;

@@ -3,9 +3,9 @@
 use super::definition::{
     ChoiceState, FailState, ParallelState, State, States, TaskState, WaitState,
 };
-use super::retry::{Retries, catcher};
+use super::jsonata::Template;
 use super::scope::{Facts, Frame, Place, Run, Scope};
-use super::template::Template;
+use super::task::{Retries, catcher};
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::witness;

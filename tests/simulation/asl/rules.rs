@@ -145,7 +145,7 @@ fn names_of_errors_cover_what_step_functions_says_they_cover() {
         let names = [name.to_owned()];
 
         assert_eq!(
-            super::retry::covers(&names, error),
+            super::task::covers(&names, error),
             covered,
             "{name}: {error}"
         );

@@ -1,9 +1,8 @@
 //! Where an execution stands, what its variables are, and what its expressions can read.
 
 use super::definition::Machine;
-use super::jsonata::{Expression, follow};
+use super::jsonata::{Expression, Template, follow};
 use super::script::Script;
-use super::template::Template;
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::world::World;

@@ -6,9 +6,8 @@
 
 use super::tasks::{change, exits, has_succeeded, work};
 use super::{Batch, RunTask, TaskRow, TaskStatus};
-use crate::engine::locked;
+use crate::engine::{First, Slot, locked, race};
 use crate::invoke::Failure;
-use crate::slot::{First, Slot, race};
 use crate::witness;
 use crate::world::World;
 use lockstep::domain::{ExecutionArn, ExecutionDescription, ExecutionState, Timestamp};

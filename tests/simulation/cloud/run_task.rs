@@ -3,9 +3,8 @@
 
 use super::{TaskRow, stop_task, tasks};
 use crate::cloud::Batch;
-use crate::engine::locked;
+use crate::engine::{Slot, locked};
 use crate::invoke::Failure;
-use crate::slot::Slot;
 use crate::witness;
 use crate::world::World;
 use lockstep::domain::ExecutionArn;

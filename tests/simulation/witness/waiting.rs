@@ -1,7 +1,10 @@
 //! No run waits while a permit is free, and no lease lapses by itself.
+//!
+//! The lease of a run that is well does not lapse while nothing goes wrong.
+//!
+//! After everything has come to its end, nothing is left that nothing will use.
 
 use super::excuse::Excuse;
-use super::lapses::lapsed;
 use super::ledger::{RunFacts, Witness};
 use crate::cloud::{Cloud, TaskStatus};
 use crate::engine::locked;
@@ -156,5 +159,53 @@ fn uses(cloud: &Cloud, holder: &HolderId, run: &RunFacts, now: u64, last_fault: 
         }
         // A process that dies, or is over its time, keeps its permit until its lease is over.
         None => !run.released && in_lease,
+    }
+}
+
+/// A run whose execution works under a grant, and whose lease is over by what it was answered.
+pub(super) fn lapsed<'a>(
+    cloud: &Cloud,
+    witness: &'a Witness,
+    now: u64,
+) -> Option<(&'a HolderId, u64)> {
+    let lapsed = |(holder, run): &(&HolderId, &RunFacts)| {
+        let row = cloud.execution_of(holder);
+        // A redriven execution has its lease again when its first heartbeat is answered.
+        let works = row.is_some_and(|row| {
+            row.ended.is_none() && row.redriven.is_none_or(|at| run.answered > at)
+        });
+        let has_grant = run.grant.is_some() && !run.gone && !waits_again(run);
+        works && has_grant && !run.has_lease(now) && !run.is_over_time(now)
+    };
+    let (holder, run) = witness.runs.iter().find(lapsed)?;
+    Some((holder, now - run.lease_until))
+}
+
+/// Whether it has a place in the queue that it asked for after its grant: it was evicted before it had
+/// confirmed that.
+fn waits_again(run: &RunFacts) -> bool {
+    let since = run.grant.map(|(_, granted)| granted);
+    run.queued.is_some() && run.asked_last > since
+}
+
+/// Checks a lock in a world at rest: no side item of a waiter, no task token, no open state.
+pub(crate) fn at_rest(world: &World, lock: &LockKey) -> Result<(), String> {
+    let items = world.store.items(lock);
+    for (id, waiter) in &items.waiters {
+        let holder = &waiter.terms.holder;
+        if !locked(&world.audit).late_registrations.contains(holder) {
+            return Err(format!("the side item {id} of {holder} is left"));
+        }
+        Excuse::LateRegistration.count(world, holder);
+    }
+    let leases = items.record.iter().flat_map(|record| &record.holders);
+    let mut tokens = leases.filter(|(_, lease)| lease.beat.is_some() || lease.call.is_some());
+    if let Some((holder, _)) = tokens.next() {
+        return Err(format!("a task token of {holder} is left in the record"));
+    }
+    let cloud = locked(&world.cloud);
+    match cloud.states.iter().next() {
+        Some((_, state)) => Err(format!("a state of {} is still open", state.execution)),
+        None => Ok(()),
     }
 }
