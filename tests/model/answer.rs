@@ -1,7 +1,7 @@
 //! What becomes of an answer: what is left to do is done, and the caller goes on.
 
-use crate::effect::{begin, over, waits_as};
-use crate::names;
+use crate::call::{begin, over, waits_as};
+use crate::check;
 use crate::state::{Answer, End, Phase, Slot, State, Who, Work};
 use crate::watch::Rule;
 use crate::world::World;
@@ -156,11 +156,11 @@ impl World {
         let mut reached = self.reached.lock().expect("no step panics");
         match answer {
             Ok(done) => {
-                reached.insert(names::outcome(&done.outcome));
-                reached.extend(done.effects.iter().map(names::effect));
+                reached.insert(check::outcome(&done.outcome));
+                reached.extend(done.effects.iter().map(check::effect));
             }
             Err(ProtocolError::Refused(refusal)) => {
-                reached.insert(names::refusal(refusal));
+                reached.insert(check::refusal(refusal));
             }
             Err(ProtocolError::Contended | ProtocolError::Store(_)) => {
                 reached.insert("failed");

@@ -1,6 +1,7 @@
-//! Runs a configuration to its end and compares what came of it.
+//! Runs a configuration to its end and compares what came of it: the answers by name.
 
 use crate::world::World;
+use lockstep::domain::{Dismissal, Effect, Outcome, Refusal};
 use stateright::{Checker, HasDiscoveries, Model};
 use std::sync::Arc;
 
@@ -45,4 +46,51 @@ pub(crate) fn finds(world: World, property: &'static str) {
         checker.discovery(property).is_some(),
         "not found: {property}"
     );
+}
+
+pub(crate) fn outcome(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Granted { .. } => "Granted",
+        Outcome::AlreadyHeld { .. } => "AlreadyHeld",
+        Outcome::Queued { .. } => "Queued",
+        Outcome::GaveUp { .. } => "GaveUp",
+        Outcome::Renewed { .. } => "Renewed",
+        Outcome::Reinstated { .. } => "Reinstated",
+        Outcome::Ended => "Ended",
+        Outcome::Yielded { .. } => "Yielded",
+        Outcome::Released { already: false, .. } => "Released",
+        Outcome::Released { already: true, .. } => "Released already",
+        Outcome::Lost { .. } => "Lost",
+        Outcome::Freed { .. } => "Freed",
+        Outcome::Frozen { .. } => "Frozen",
+        Outcome::Done => "Done",
+        Outcome::Unchanged => "Unchanged",
+    }
+}
+
+pub(crate) fn refusal(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Held { .. } => "refused: Held",
+        Refusal::QueueFull { .. } => "refused: QueueFull",
+        Refusal::TooSoon { .. } => "refused: TooSoon",
+        Refusal::Duplicate { .. } => "refused: Duplicate",
+        Refusal::PermitsMismatch { .. } => "refused: PermitsMismatch",
+        Refusal::Paused { .. } => "refused: Paused",
+        Refusal::Frozen { .. } => "refused: Frozen",
+        Refusal::LeaseLost { .. } => "refused: LeaseLost",
+        Refusal::Stale { .. } => "refused: Stale",
+    }
+}
+
+pub(crate) fn effect(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::EndHeartbeat(_) => "then: end the heartbeat",
+        Effect::Wake(..) => "then: wake",
+        Effect::WakeAgain(..) => "then: wake again",
+        Effect::Dismiss(_, Dismissal::Duplicate(_)) => "then: dismiss a duplicate",
+        Effect::Dismiss(_, Dismissal::GaveUp) => "then: dismiss who gave up",
+        Effect::Dismiss(_, Dismissal::Evicted) => "then: dismiss who is sent away",
+        Effect::Stop(..) => "then: stop",
+        Effect::HandOver => "then: hand over",
+    }
 }

@@ -1,7 +1,7 @@
 //! What an action does.
 
 use crate::action::Action;
-use crate::effect::{cut_off, leave_alone};
+use crate::call::{cut_off, leave_alone};
 use crate::services::Sighting;
 use crate::state::{LATE, Phase, Slot, State, Who, Work};
 use crate::watch::Rule;
