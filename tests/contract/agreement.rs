@@ -125,7 +125,9 @@ fn the_template_sets_every_key_and_no_other() {
 fn the_template_has_the_version_of_the_functions() {
     let template = fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
     let (_, outputs) = template.split_once("\nOutputs:\n").expect("outputs");
-    let (_, version) = outputs.split_once("  LockstepVersion:\n").expect("a version");
+    let (_, version) = outputs
+        .split_once("  LockstepVersion:\n")
+        .expect("a version");
     let value = version
         .lines()
         .find_map(|line| line.strip_prefix("    Value: "));
