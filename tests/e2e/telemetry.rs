@@ -11,12 +11,8 @@ use serde_json::{Value, json};
 /// The lines of a function's log that name `lock`.
 async fn lines(stack: &Stack, function: &str, lock: &str) -> Vec<Value> {
     let group = format!("/aws/lambda/lockstep-{function}");
-    // One page has 10,000 lines at most, and all tests together make more.
     let ask = json!({ "logGroupName": group, "filterPattern": format!("{lock:?}") });
-    let page = stack
-        .call("logs", "Logs_20140328.FilterLogEvents", ask)
-        .await;
-    let events = page["events"].as_array().cloned().unwrap_or_default();
+    let events = stack.log_events(ask).await;
     let texts = events.iter().filter_map(|event| event["message"].as_str());
     texts
         .filter_map(|text| serde_json::from_str(text.trim()).ok())
@@ -93,10 +89,11 @@ async fn operators_see_and_their_functions_log_no_task_token_and_no_environment(
         .and_then(|details| details.input())
         .expect("an input");
     assert!(input.contains(&secret), "{input}");
-    let logs = [
-        stack.log_events("/aws/lambda/lockstep-operate").await,
-        stack.log_events("/aws/lambda/lockstep-view").await,
-    ];
+    let log_of = |function: &str| {
+        let group = format!("/aws/lambda/lockstep-{function}");
+        stack.log_events(json!({ "logGroupName": group }))
+    };
+    let logs = [log_of("operate").await, log_of("view").await];
     let logs = serde_json::to_string(&logs).unwrap();
     assert!(logs.contains("REPORT"), "{logs}");
     for text in [serde_json::to_string(&shown).unwrap(), logs] {

@@ -108,18 +108,10 @@ impl Fleet {
     /// All lines that the container of a task wrote.
     pub(super) async fn lines(&self, task: &Task) -> Vec<String> {
         let stream = format!("inside/batch/{}", task.id);
-        let mut ask = json!({ "logGroupName": self.common.log, "logStreamNames": [stream] });
-        let mut lines = Vec::new();
-        loop {
-            let target = "Logs_20140328.FilterLogEvents";
-            let page = self.stack.call("logs", target, ask.clone()).await;
-            let events = page["events"].as_array().into_iter().flatten();
-            lines.extend(events.filter_map(|event| Some(event["message"].as_str()?.to_owned())));
-            match page["nextToken"].as_str() {
-                Some(next) => ask["nextToken"] = next.into(),
-                None => return lines,
-            }
-        }
+        let ask = json!({ "logGroupName": self.common.log, "logStreamNames": [stream] });
+        let events = self.stack.log_events(ask).await;
+        let texts = events.iter().filter_map(|event| event["message"].as_str());
+        texts.map(ToOwned::to_owned).collect()
     }
 
     /// What the command of a task logged about itself.

@@ -157,15 +157,15 @@ impl Stack {
     }
 
     async fn all_records(&self) -> Vec<Record> {
-        let events = self.log_events(self.fixture("BatchLogGroupName")).await;
+        let ask = json!({ "logGroupName": self.fixture("BatchLogGroupName") });
+        let events = self.log_events(ask).await;
         let mut records: Vec<_> = events.iter().map(record).collect();
         records.sort_by_key(|record| record.at);
         records
     }
 
-    /// The events of a log group, as CloudWatch Logs gives them.
-    pub async fn log_events(&self, group: &str) -> Vec<Value> {
-        let mut ask = json!({ "logGroupName": group });
+    /// All events that FilterLogEvents gives for `ask`, page by page.
+    pub async fn log_events(&self, mut ask: Value) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
             let target = "Logs_20140328.FilterLogEvents";

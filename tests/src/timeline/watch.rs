@@ -4,6 +4,7 @@ use super::journal::Journal;
 use super::layout::seconds;
 use super::{Execution, Fate, Millis, Scene, Timeline};
 use crate::stack::{BatchInput, Item, Run, Stack, now, pause, runs};
+use serde_json::json;
 
 /// No scene takes longer.
 const PATIENCE: Millis = 60_000;
@@ -150,7 +151,8 @@ impl Watch {
         let mut events = Vec::new();
         for function in ["acquire-lock", "heartbeat", "release-lock", "reaper"] {
             let group = format!("/aws/lambda/lockstep-{function}");
-            events.extend(self.stack.log_events(&group).await);
+            let ask = json!({ "logGroupName": group });
+            events.extend(self.stack.log_events(ask).await);
         }
         let lines = events.iter().filter_map(|event| event["message"].as_str());
         self.timeline.journal = Journal::read(lines, &self.timeline.lock);
