@@ -32,6 +32,18 @@ async fn a_conflict_with_another_transaction_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_new_lock_that_another_transaction_creates_is_tried_again() {
+    let fixture = Fixture::new("busy-new").await;
+    let busy = Fault::error(400, "TransactionConflictException");
+    fixture.wire.fail_next("PutItem", busy);
+
+    fixture.granted(acquire("a")).await;
+
+    let requests = fixture.requests();
+    assert!(requests.contains(&"PutItem 2".to_owned()), "{requests:?}");
+}
+
+#[tokio::test]
 async fn endless_conflicts_end_as_contended() {
     let fixture = Fixture::used("contended").await;
     for _ in 0..20 {

@@ -51,7 +51,9 @@ pub async fn run_all<S: LockIndex>(store: &S, unique: &str) {
     due::the_due_locks_of_a_shard_come_page_by_page_longest_due_first(&bench).await;
     index::every_lock_is_listed_whatever_its_state(&bench).await;
     index::the_locks_of_a_prefix_come_page_by_page_by_name(&bench).await;
+    index::a_page_has_more_only_if_there_are_more_locks(&bench).await;
     index::the_acts_on_a_lock_come_oldest_first(&bench).await;
+    index::all_acts_on_a_lock_come(&bench).await;
     sizes::holders_of_any_visible_characters_keep_apart(&bench).await;
     sizes::the_largest_record_can_be_written_and_read(&bench).await;
 }

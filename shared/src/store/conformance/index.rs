@@ -5,7 +5,7 @@ use super::samples::{at, change, ended, held, holder, permits, token, write};
 use crate::domain::{
     Assign, Clause, LockKey, LockRecord, Mode, Run, RunGuard, RunId, RunOutcome, Update,
 };
-use crate::store::{LockIndex, LockStore};
+use crate::store::{LockIndex, LockStore, shard};
 
 pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench: &Bench<'_, S>) {
     let idle = LockRecord::new(permits(1));
@@ -54,6 +54,46 @@ pub(super) async fn the_locks_of_a_prefix_come_page_by_page_by_name<S: LockIndex
     }
     let none = listed(bench, "nothing/", 5).await;
     assert_eq!(none, Vec::<LockKey>::new());
+}
+
+pub(super) async fn a_page_has_more_only_if_there_are_more_locks<S: LockIndex>(
+    bench: &Bench<'_, S>,
+) {
+    let names: Vec<_> = (0..=u8::MAX)
+        .map(|number| format!("pair/{number}"))
+        .collect();
+    let of_shard = |of: u8| {
+        let locks = names.iter().map(|name| bench.lock(name));
+        locks.filter(move |lock| shard(lock) == of)
+    };
+    let of = shard(&bench.lock(&names[0]));
+    let pair: Vec<_> = of_shard(of).take(2).collect();
+    for lock in &pair {
+        bench.given(lock, &LockRecord::new(permits(1))).await;
+    }
+
+    for (most, more) in [(1, true), (2, false), (3, false)] {
+        let prefix = format!("{}-pair/", bench.unique);
+        let page = bench.store.locks(&prefix, None, most).await;
+        assert_eq!(page.expect("the store works").more, more, "pages of {most}");
+    }
+    assert_eq!(listed(bench, "pair/", 1).await.len(), 2, "two of one shard");
+}
+
+/// More of them than one answer of DynamoDB, which is 1 MB at most, takes.
+pub(super) async fn all_acts_on_a_lock_come<S: LockIndex>(bench: &Bench<'_, S>) {
+    let lock = bench.lock("many-acts");
+    let mut act = ended(RunOutcome::Paused, 90_000);
+    if let Some(end) = &mut act.end {
+        end.evidence = Some("x".repeat(30_000));
+    }
+    for version in 0..40 {
+        put(bench, &lock, &RunId::Act(version), &act).await;
+    }
+
+    let found = bench.store.acts(&lock).await.expect("the store works");
+
+    assert_eq!(found.len(), 40);
 }
 
 pub(super) async fn the_acts_on_a_lock_come_oldest_first<S: LockIndex>(bench: &Bench<'_, S>) {
