@@ -1,7 +1,7 @@
 //! Runs that hang, overran or stopped renewing under the policies `yield` and `hold`.
 
 use crate::functions::{Answer, Functions, RETENTION};
-use crate::scene::{ask_with, audit_note, execution, waiting};
+use crate::scene::{CLUSTER, ask_with, audit_note, execution, task, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Mode, RunOutcome};
 use serde_json::{Value, json};
@@ -43,6 +43,31 @@ async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
         event.reason
     );
     assert!(functions.executions.stops().is_empty());
+}
+
+#[tokio::test]
+async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
+    let functions = Functions::new();
+    functions.start(&["a"]);
+    let work = json!({ "cluster": CLUSTER });
+    let terms = json!({ "stalePolicy": "yield", "maxRunSeconds": 30, "work": work });
+    let grant = functions.granted_with(ask_with("a", terms)).await;
+    functions.put_task("a", task("t", 1, false));
+    let without_permit = async || {
+        let show = json!({ "act": "show", "lock": "nightly" });
+        let shown = functions.view(show).await.unwrap();
+        shown.get("withoutPermit").cloned().unwrap_or_default()
+    };
+    assert_eq!(without_permit().await, json!(null), "it holds the lock");
+    functions.wait(31);
+    functions.beat(&grant, "beat-1").await;
+
+    let shown = without_permit().await;
+
+    assert_eq!(shown[0]["holder"], execution("a"), "{shown}");
+    assert_eq!(shown[0]["tasks"][0]["arn"], task("t", 1, false).arn);
+    functions.put_task("a", task("t", 2, true));
+    assert_eq!(without_permit().await, json!(null), "it has stopped");
 }
 
 #[tokio::test]

@@ -16,6 +16,12 @@ const HOLDERS: [Column; 6] = [
     ("PROGRESS", &["progress"]),
 ];
 
+const WITHOUT_PERMIT: [Column; 3] = [
+    ("AT WORK WITHOUT A PERMIT", &["holder"]),
+    ("SINCE", &["since"]),
+    ("WORK", &["work"]),
+];
+
 const WAITERS: [Column; 5] = [
     ("POSITION", &["position"]),
     ("WAITER", &["holder", "id"]),
@@ -59,8 +65,10 @@ fn text(lock: &Value) -> String {
         lock["permits"], lock["queueLength"]
     ));
     let holders: Vec<_> = rows(lock, "holders").iter().map(with_work).collect();
+    let ended: Vec<_> = rows(lock, "withoutPermit").iter().map(with_work).collect();
     let parts = [
         (!holders.is_empty()).then(|| as_table(HOLDERS, &holders, "")),
+        part(WITHOUT_PERMIT, &ended),
         part(WAITERS, rows(lock, "waiters")),
         part(HISTORY, rows(lock, "last")),
     ];

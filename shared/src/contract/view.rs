@@ -112,6 +112,10 @@ pub struct ShowResponse {
     /// Starts in a row that were skipped: those since the latest grant. None where no log of events is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_in_a_row: Option<u32>,
+    /// Runs that have ended or lost their permit and whose work still runs, of the latest ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub without_permit: Vec<HolderView>,
     /// The latest runs that have ended, and the acts between them, newest first.
     pub last: Vec<HistoryEntry>,
 }

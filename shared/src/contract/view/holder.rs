@@ -110,6 +110,13 @@ pub struct TaskView {
 }
 
 impl HolderView {
+    /// Whether its own task, or a task or the execution of its work, runs.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        let workflow = self.workflow.as_ref().map(|workflow| workflow.status);
+        self.tasks.iter().any(|task| !task.stopped) || workflow == Some("RUNNING")
+    }
+
     /// The holder of `lease` at `now`, without the state of its execution and work.
     #[must_use]
     pub fn of(holder: &HolderId, lease: &Lease, now: Timestamp) -> Self {

@@ -2,7 +2,7 @@
 
 use super::TIME_MAX;
 use crate::contract::{CheckedHistory, EventKind, HistoryEntry, HistoryResponse, HistoryScope};
-use crate::domain::{FencingToken, LockKey, Run, RunId, Timestamp, rfc3339};
+use crate::domain::{FencingToken, HolderId, Lease, LockKey, Run, RunId, Timestamp, rfc3339};
 use crate::error::Error;
 use crate::events::{EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::service::{Deps, Ports};
@@ -94,6 +94,8 @@ pub(super) struct LockPage {
     pub(super) entries: Vec<HistoryEntry>,
     /// All acts on the lock, oldest first.
     pub(super) acts: Vec<Run>,
+    /// Its runs with the lease that they had, where the history keeps it.
+    pub(super) leases: Vec<(HolderId, Lease)>,
     /// When starts were skipped; `None` where no log of events is read.
     pub(super) skips: Option<Vec<Timestamp>>,
     /// Why starts may be missing.
@@ -143,7 +145,10 @@ where
     let starts = logged.iter().flat_map(|logged| &logged.events);
     entries.extend(starts.filter_map(|event| Some((event.at, entry_of_start(event)?))));
     entries.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    let leases = page.runs.into_iter();
+    let leases = leases.filter_map(|run| Some((run.holder, *run.lease?)));
     Ok(LockPage {
+        leases: leases.collect(),
         acts,
         entries: collapsed(entries.into_iter().map(|(_, entry)| entry)),
         skips: logged.as_ref().and_then(skips),

@@ -15,6 +15,7 @@ use crate::recovery::{ExecutionObservation, TaskObservation, WorkObservation};
 use crate::service::{Deps, Ports};
 use crate::store::{LockIndex, LockStore, StoreError};
 use futures_util::stream::{StreamExt, TryStreamExt};
+use std::future::ready;
 
 /// Most waiters whose items are read.
 const WAITERS_MAX: usize = 100;
@@ -42,6 +43,10 @@ where
     };
     let last = history::page_of(deps, &everything, lock, None, LAST_RUNS).await?;
     let granted = record.last_token.granted_at();
+    let ended = last.leases.iter();
+    let ended = ended.filter(|(holder, _)| !record.holders.contains_key(holder));
+    let ended = ended.map(|(holder, lease)| live_view(deps, lock, holder, lease, now));
+    let without_permit = concurrently(ended).filter(|view| ready(view.is_at_work()));
     Ok(ShowResponse {
         skipped_in_a_row: last.skips.map(|skips| in_a_row(&skips, granted)),
         lock: lock.to_string(),
@@ -54,6 +59,7 @@ where
         waiters: waiters(deps, lock, &record).await?,
         outcomes: OutcomesView::of(&record, now),
         rests_until: (record.not_before > now).then(|| rfc3339(record.not_before)),
+        without_permit: without_permit.collect().await,
         last: last.entries,
     })
 }
