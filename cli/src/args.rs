@@ -1,7 +1,6 @@
 //! The command line.
 
 pub(crate) mod agent;
-pub(crate) mod jobs;
 pub(crate) mod operate;
 pub(crate) mod parse;
 pub(crate) mod run;
@@ -40,8 +39,6 @@ pub(crate) enum Command {
     },
     /// Hold locks for a program that runs many jobs in one process, over a local HTTP API
     Agent(Box<agent::AgentArgs>),
-    /// List the holders of all locks, the lost jobs among them, or the history of a lock
-    Jobs(jobs::JobsArgs),
     /// List all locks, the idle, paused and frozen ones too
     Locks(operate::LocksArgs),
     /// Show one lock: its holders, its waiters, its last runs, and what would free it

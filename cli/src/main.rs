@@ -10,7 +10,6 @@ mod agent;
 mod args;
 mod exec;
 mod exit;
-mod jobs;
 mod lease;
 mod log;
 mod manual;
@@ -20,7 +19,6 @@ mod platform;
 mod protect;
 mod retry;
 mod run;
-mod table;
 mod weave;
 mod worker;
 
@@ -70,7 +68,6 @@ fn dispatch(command: Command) -> Exit {
         Command::Pause(args) => with_runtime(operate::pause(args)),
         Command::Progress { value } => exec::progress::report(&value),
         Command::Agent(args) => with_runtime(agent::agent(*args)),
-        Command::Jobs(args) => with_runtime(jobs::jobs(args)),
         Command::Resume(args) => with_runtime(operate::resume(args)),
         Command::Run(args) => with_runtime(run::run(*args)),
         Command::Show(args) => with_runtime(operate::show(args)),

@@ -6,6 +6,7 @@ mod doctor;
 mod function;
 mod rows;
 mod show;
+mod table;
 
 use crate::args::operate::{HistoryArgs, LocksArgs, RowFormat, WatchArgs};
 use crate::exit::Exit;
@@ -53,7 +54,7 @@ pub(crate) async fn locks(args: LocksArgs) -> Exit {
 }
 
 async fn list(args: &LocksArgs) -> Result<Exit, ActError> {
-    let view = Function::open(&args.stack, Surface::View).await?;
+    let view = Function::open(&args.function, Surface::View).await?;
     let request = json!({ "act": "list", "prefix": args.prefix, "state": args.state });
     let locks = all(&view, request, "locks", u32::MAX).await?;
     print_rows(args.output, "locks", LOCKS, &locks, "no lock");
@@ -66,7 +67,7 @@ pub(crate) async fn history(args: HistoryArgs) -> Exit {
 }
 
 async fn entries(args: &HistoryArgs) -> Result<Exit, ActError> {
-    let view = Function::open(&args.stack, Surface::View).await?;
+    let view = Function::open(&args.function, Surface::View).await?;
     let request = json!({
         "act": "history", "lock": args.lock, "prefix": args.prefix, "from": args.from, "to": args.to,
     });
@@ -81,7 +82,7 @@ pub(crate) async fn watch(args: WatchArgs) -> Exit {
 }
 
 async fn repeat(args: &WatchArgs) -> Result<Exit, ActError> {
-    let view = Function::open(&args.stack, Surface::View).await?;
+    let view = Function::open(&args.function, Surface::View).await?;
     let request = json!({ "act": "list", "prefix": args.prefix });
     let mut last = String::new();
     loop {

@@ -31,7 +31,7 @@ LIMITED_BY_CONDITION = {
 
 # Managed policies of infra/template.yaml, by the end of the name that it exports. This rule sees
 # their statements there.
-OWN_POLICIES = ("-TaskLockPolicyArn", "-TaskProtectionPolicyArn", "-JobsPolicyArn", "-OperatorPolicyArn",
+OWN_POLICIES = ("-TaskLockPolicyArn", "-TaskProtectionPolicyArn", "-OperatorPolicyArn",
                 "-ViewerPolicyArn")
 
 WITH_ROLE = ("AWS::Serverless::Function", "AWS::Serverless::StateMachine")

@@ -9,7 +9,6 @@ mod adopted;
 mod agent;
 mod containers;
 mod exits;
-mod jobs;
 mod lifeline;
 mod lossy;
 mod not_started;

@@ -1,5 +1,6 @@
 //! The operators' commands on the functions operate and view of the deployed stack.
 
+use crate::agent::Agent;
 use crate::support::{Inside, Started, lock, output};
 use lockstep_tests::stack::{now, until};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ async fn act(inside: &Inside, args: &[&str]) -> (i32, String, String) {
 }
 
 /// What `ARGS --output json` prints.
-async fn printed(inside: &Inside, args: &[&str]) -> Value {
+pub(crate) async fn printed(inside: &Inside, args: &[&str]) -> Value {
     let args = [args, &["--output", "json"]].concat();
     let (code, out, stderr) = output(inside.command(&args)).await;
     assert_eq!(code, 0, "{stderr}");
@@ -64,6 +65,21 @@ async fn a_lock_is_listed_shown_and_has_a_history() {
             .is_some_and(|row| row.contains(&name)),
         "{history}"
     );
+}
+
+#[tokio::test]
+async fn a_job_of_the_agent_is_shown_with_its_progress() {
+    let (inside, lock) = Inside::with_lock("operators-job").await;
+    let agent = Agent::start(&inside, &[]).await;
+    let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
+    agent.beat(&job, json!({ "progress": "row 7" })).await;
+
+    let shown = printed(&inside, &["show", &lock]).await;
+
+    let holder = &shown["holders"][0];
+    assert_eq!(holder["holder"], job.body["holder"], "{shown}");
+    assert_eq!(holder["token"], job.body["fencingToken"], "{shown}");
+    assert_eq!(holder["progress"], "row 7", "{shown}");
 }
 
 #[tokio::test]
@@ -140,7 +156,8 @@ async fn a_holder_that_is_alive_is_evicted_by_force_only() {
 async fn each_mistake_is_one_line_with_the_code_for_it() {
     let (inside, lock) = Inside::with_lock("operators-wrong").await;
     let missing = "no-such-stack";
-    let cases: [(&[&str], i32, &str); 6] = [
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["locks", "--table", "no-such-table"], 64, "no-such-table"),
         (&["locks", "--stack", missing], 64, missing),
         (&["show", &lock], 64, "lock"),
         (&["pause", &lock, "--note", ""], 64, "note"),

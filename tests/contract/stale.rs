@@ -50,7 +50,7 @@ async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
     let functions = Functions::new();
     functions.start(&["a"]);
     let work = json!({ "cluster": CLUSTER });
-    let terms = json!({ "stalePolicy": "yield", "maxRunSeconds": 30, "work": work });
+    let terms = json!({ "stalePolicy": "yield", "maxRunSeconds": 30, "work": work.clone() });
     let grant = functions.granted_with(ask_with("a", terms)).await;
     functions.put_task("a", task("t", 1, false));
     let without_permit = async || {
@@ -66,6 +66,12 @@ async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
 
     assert_eq!(shown[0]["holder"], execution("a"), "{shown}");
     assert_eq!(shown[0]["tasks"][0]["arn"], task("t", 1, false).arn);
+    let again = functions
+        .granted_with(ask_with("a", json!({ "work": work })))
+        .await;
+    assert_eq!(without_permit().await, json!(null), "it has a permit again");
+    let ended = json!({ "grant": again, "outcome": "failed" });
+    functions.release(ended).await.unwrap();
     functions.put_task("a", task("t", 2, true));
     assert_eq!(without_permit().await, json!(null), "it has stopped");
 }

@@ -73,6 +73,7 @@ def calls(outputs, fixture):
         "invoke view": ["lambda", "invoke", {"FunctionName": outputs["ViewFunctionArn"], "Payload": "{}"}],
         "invoke operate": ["lambda", "invoke", {"FunctionName": outputs["OperateFunctionArn"], "Payload": "{}"}],
         "describe the stack": ["cloudformation", "describe_stacks", {"StackName": "lockstep"}],
+        "find the stack of the table": ["cloudformation", "describe_stack_resources", {"PhysicalResourceId": outputs["LockTableName"]}],
         "describe another stack": ["cloudformation", "describe_stacks", {"StackName": "lockstep-fixture"}],
         "describe a function": ["lambda", "get_function_configuration", {"FunctionName": outputs["ReaperFunctionArn"]}],
         "count dead letters": ["sqs", "get_queue_attributes", {"QueueUrl": outputs["RecoveryDeadLettersUrl"],
@@ -95,7 +96,7 @@ FUNCTION = ITEMS | {"get the token key", "end a state", "describe a run", "descr
                     "put an own event"}
 RECOVERY = {"read a definition", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
 
-DOCTOR = {"describe the stack", "describe a function", "count dead letters", "see the dashboard"}
+DOCTOR = {"describe the stack", "find the stack of the table", "describe a function", "count dead letters", "see the dashboard"}
 
 # What each role may do. Everything else that is tried has to be denied.
 MAY = {
@@ -110,7 +111,6 @@ MAY = {
     "exclusive-run": {"start a guarded workflow", "describe a child", "stop a child", "describe a task definition",
                       "describe a task", "stop a task"},
     "a container": ITEMS | {"describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
-    "a reader of jobs": {"get", "query", "query the index", "describe a task"},
     "a viewer": {"invoke view"} | DOCTOR,
     "an operator": {"invoke view", "invoke operate"} | DOCTOR,
 }
@@ -140,7 +140,6 @@ def roles(outputs, fixture):
     machine = outputs["ExclusiveRunStateMachineArn"]
     yield "exclusive-run", client("stepfunctions").describe_state_machine(stateMachineArn=machine)["roleArn"]
     yield "a container", fixture["InsideTaskRoleArn"]
-    yield "a reader of jobs", reader_role(outputs["JobsPolicyArn"])
     yield "an operator", reader_role(outputs["OperatorPolicyArn"])
     yield "a viewer", reader_role(outputs["ViewerPolicyArn"])
 

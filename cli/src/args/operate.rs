@@ -12,18 +12,32 @@ Exit codes:
   69   the function could not be invoked, or could not use the lock table
   75   the holder is alive (evict without --force)";
 
-/// The function to invoke.
+/// The stack of Lockstep: by its name, or else by its table, or else the one named `lockstep`.
 #[derive(Debug, Args)]
 pub(crate) struct StackArgs {
-    /// Name of the CloudFormation stack of Lockstep
+    /// Name of the CloudFormation stack of Lockstep [default: the stack of --table, or lockstep]
     #[arg(
         long,
         env = "LOCKSTEP_STACK",
         value_name = "NAME",
-        default_value = "lockstep",
         hide_env_values = true
     )]
-    pub(crate) stack: String,
+    pub(crate) stack: Option<String>,
+    /// Name of the lock table, to find the stack without its name
+    #[arg(
+        long,
+        env = "LOCKSTEP_TABLE",
+        value_name = "NAME",
+        hide_env_values = true
+    )]
+    pub(crate) table: Option<String>,
+}
+
+/// The function to invoke.
+#[derive(Debug, Args)]
+pub(crate) struct FunctionArgs {
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
     /// Name or ARN of the function operate or view, in place of the one in the outputs of the stack
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
@@ -71,7 +85,7 @@ pub(crate) struct LocksArgs {
     )]
     pub(crate) output: RowFormat,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) function: FunctionArgs,
 }
 
 /// Show one lock: its holders and their work, its waiters, its last runs, and what would free it
@@ -91,7 +105,7 @@ pub(crate) struct ShowArgs {
     )]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) function: FunctionArgs,
 }
 
 /// List the runs of locks that have ended, and what operators did, the newest first
@@ -128,7 +142,7 @@ pub(crate) struct HistoryArgs {
     )]
     pub(crate) output: RowFormat,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) function: FunctionArgs,
 }
 
 /// Print the list of locks again and again
@@ -141,7 +155,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse::limit)]
     pub(crate) every: std::time::Duration,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) function: FunctionArgs,
 }
 
 /// Why an act is done, by whom, and where.
@@ -168,7 +182,7 @@ pub(crate) struct ActArgs {
     )]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) function: FunctionArgs,
 }
 
 /// The locks of an act.
@@ -272,21 +286,14 @@ pub(crate) struct ForgetArgs {
 }
 
 /// Check that a stack can do its work: the stack, its functions and versions, the clock, dead letters, frozen
-/// locks
+/// locks, dead holders, orphaned work
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 if all checks pass, 1 otherwise, 64 if there is no such stack."
 )]
 pub(crate) struct DoctorArgs {
-    /// Name of the CloudFormation stack of Lockstep
-    #[arg(
-        long,
-        env = "LOCKSTEP_STACK",
-        value_name = "NAME",
-        default_value = "lockstep",
-        hide_env_values = true
-    )]
-    pub(crate) stack: String,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
     /// How to print the checks
     #[arg(
         long,

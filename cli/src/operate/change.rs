@@ -71,7 +71,7 @@ fn mode_request(act: &str, scope: &ScopeArgs) -> Value {
 /// One call: the message of its response.
 async fn change(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     let request = audited(request, args)?;
-    let operate = Function::open(&args.stack, Surface::Operate).await?;
+    let operate = Function::open(&args.function, Surface::Operate).await?;
     let response = operate.act(&request).await?;
     match args.output {
         Format::Json => print(&format!("{response}\n")),
@@ -87,7 +87,7 @@ async fn change(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
 /// them.
 async fn change_mode(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     let mut request = audited(request, args)?;
-    let operate = Function::open(&args.stack, Surface::Operate).await?;
+    let operate = Function::open(&args.function, Surface::Operate).await?;
     let mut total = json!({ "done": 0, "unchanged": 0, "frozen": [], "failed": [] });
     // Locks that an earlier call with the same request has changed: the next one counts them as unchanged.
     let mut changed_before = 0;

@@ -254,13 +254,20 @@ fn closed(locks: &[Value]) -> Check {
     found("locks", "is frozen or unreadable", names, advice)
 }
 
-/// Holders whose lease ended minutes ago: events and the sweep free their permits earlier.
+/// Holders whose lease, execution or own task ended minutes ago: events and the sweep free their permits earlier.
 fn dead(shown: &[Value]) -> Check {
     let now = SystemClock.now();
+    let is_over = |time: &Value| {
+        let time = time.as_str().and_then(|time| parse_time("time", time).ok());
+        time.is_some_and(|time| time.plus(SWEPT_AFTER) < now)
+    };
     let is_dead = |holder: &Value| {
-        let end = holder["expiresAt"].as_str();
-        let end = end.and_then(|end| parse_time("expiresAt", end).ok());
-        end.is_some_and(|end| end.plus(SWEPT_AFTER) < now)
+        // Of a holder that is no execution, the only task is its own.
+        let own = match &holder["execution"] {
+            Value::Null => list(holder, "tasks").first().map(|task| &task["stoppedAt"]),
+            execution => Some(&execution["stoppedAt"]),
+        };
+        is_over(&holder["expiresAt"]) || own.is_some_and(is_over)
     };
     let has_dead = |lock: &&Value| list(lock, "holders").iter().any(is_dead);
     let names = shown.iter().filter(has_dead).map(name_of);
@@ -345,6 +352,7 @@ mod tests {
     #[test]
     fn a_lock_needs_a_person_if_it_is_frozen_its_holder_is_dead_or_work_has_no_permit() {
         let held = |expires_at: &str| json!({ "holders": [{ "expiresAt": expires_at }] });
+        let over = |state: Value| json!({ "holders": [state] });
         let orphan = json!({ "holders": [], "withoutPermit": [{ "holder": "a" }] });
         for (lock, expected) in [
             (json!({ "state": "idle" }), [Status::Ok; 3]),
@@ -356,6 +364,21 @@ mod tests {
             (
                 held("2026-01-01T00:00:00Z"),
                 [Status::Ok, Status::Failed, Status::Ok],
+            ),
+            (
+                over(json!({ "execution": { "stoppedAt": "2026-01-01T00:00:00Z" } })),
+                [Status::Ok, Status::Failed, Status::Ok],
+            ),
+            (
+                over(json!({ "tasks": [{ "stoppedAt": "2026-01-01T00:00:00Z" }] })),
+                [Status::Ok, Status::Failed, Status::Ok],
+            ),
+            // Its work has ended, and the execution goes on.
+            (
+                over(
+                    json!({ "execution": {}, "tasks": [{ "stoppedAt": "2026-01-01T00:00:00Z" }] }),
+                ),
+                [Status::Ok; 3],
             ),
             (orphan, [Status::Ok, Status::Ok, Status::Failed]),
         ] {

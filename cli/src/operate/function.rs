@@ -1,6 +1,6 @@
 //! The function operate or view of a stack.
 
-use crate::args::operate::StackArgs;
+use crate::args::operate::{FunctionArgs, StackArgs};
 use crate::exit::Exit;
 use crate::platform::env::filled;
 use crate::platform::tls;
@@ -25,6 +25,9 @@ use std::time::Duration;
 
 /// Longest time for one act. The functions time out after a minute (`Timeout` in the template).
 const ACT_TIME: Duration = Duration::from_secs(65);
+
+/// The stack that is used where none is named.
+const DEFAULT_STACK: &str = "lockstep";
 
 /// The functions of operators, by what they may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +76,7 @@ impl Function {
     ///
     /// # Errors
     /// [`ActError`] if there are no credentials, no region, no such stack, or no function in it.
-    pub(super) async fn open(args: &StackArgs, surface: Surface) -> Result<Self, ActError> {
+    pub(super) async fn open(args: &FunctionArgs, surface: Surface) -> Result<Self, ActError> {
         let sdk = Self::sdk().await?;
         match &args.function {
             Some(name) => Ok(Self::named(&sdk, name)),
@@ -155,34 +158,67 @@ impl Function {
     }
 }
 
-/// Describes the stack with this name.
+/// Describes the stack that `args` name.
 ///
 /// # Errors
 /// [`ActError`] if there is no such stack, or it cannot be described.
 pub(super) async fn describe_stack(
     sdk: &SdkConfig,
-    name: &str,
+    args: &StackArgs,
 ) -> Result<DescribedStack, ActError> {
     let (client, date) = (
         aws_sdk_cloudformation::Client::new(sdk),
         ResponseDate::default(),
     );
-    let call = client.describe_stacks().stack_name(name).customize();
+    let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+    let name = match (given(&args.stack), given(&args.table)) {
+        (Some(name), _) => name,
+        (None, Some(table)) => stack_of_table(&client, &table).await?,
+        (None, None) => DEFAULT_STACK.to_owned(),
+    };
+    let call = client.describe_stacks().stack_name(&name).customize();
     let described = call.interceptor(date.clone()).send().await;
     let described = described.map_err(|failure| {
-        let error = error_text(&failure);
-        let text =
-            format!("CloudFormation DescribeStacks of {name}: {error} (--stack, --function)");
-        match failure.code() {
-            Some("ValidationError") => configuration(&text),
-            _ => unavailable(&text),
-        }
+        let call = format!("DescribeStacks of {name}");
+        cloudformation_error(&call, "--stack, --function", &failure)
     })?;
     let stack = described.stacks.unwrap_or_default().into_iter().next();
     let stack =
         stack.ok_or_else(|| configuration(&format!("there is no stack {name} (--stack)")))?;
     let date = date.get();
     Ok(DescribedStack { stack, date })
+}
+
+/// The name of the stack that made `table`, a name or an ARN.
+async fn stack_of_table(
+    client: &aws_sdk_cloudformation::Client,
+    table: &str,
+) -> Result<String, ActError> {
+    let name = super::table::last_part(table);
+    let call = client.describe_stack_resources().physical_resource_id(name);
+    let found = call.send().await.map_err(|failure| {
+        let call = format!("DescribeStackResources of the table {name}");
+        cloudformation_error(&call, "--table, --stack, --function", &failure)
+    })?;
+    let resource = found.stack_resources().first();
+    let stack = resource.and_then(|resource| resource.stack_name());
+    stack.map(str::to_owned).ok_or_else(|| {
+        configuration(&format!(
+            "no stack has the table {name} (--table, --stack, --function)"
+        ))
+    })
+}
+
+/// A call of CloudFormation that failed. A name that it does not know is a ValidationError.
+fn cloudformation_error<E>(call: &str, flags: &str, failure: &SdkError<E>) -> ActError
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    let text = format!("CloudFormation {call}: {} ({flags})", error_text(failure));
+    match failure.code() {
+        Some("ValidationError") => configuration(&text),
+        _ => unavailable(&text),
+    }
 }
 
 /// The value of an output of `stack`.

@@ -1,6 +1,6 @@
 //! Rows of a response, as a table or as comma-separated values.
 
-use crate::table;
+use super::table;
 use serde_json::Value;
 
 /// A column: its head, and the field of a row. Of two fields a row has one.

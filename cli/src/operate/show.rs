@@ -2,6 +2,7 @@
 
 use super::function::{ActError, Function, Surface};
 use super::rows::{Column, as_table, shown};
+use super::table::last_part;
 use super::{HISTORY, finish, print};
 use crate::args::operate::{Format, ShowArgs};
 use crate::exit::Exit;
@@ -36,7 +37,7 @@ pub(crate) async fn show(args: ShowArgs) -> Exit {
 }
 
 async fn attempt(args: &ShowArgs) -> Result<Exit, ActError> {
-    let view = Function::open(&args.stack, Surface::View).await?;
+    let view = Function::open(&args.function, Surface::View).await?;
     let lock = view
         .act(&json!({ "act": "show", "lock": args.lock }))
         .await?;
@@ -110,16 +111,17 @@ fn with_work(holder: &Value) -> Value {
     row["execution"] = status(&holder["execution"]);
     let tasks = rows(holder, "tasks").iter().map(|task| {
         let arn = task["arn"].as_str().unwrap_or_default();
-        let state = if task["stopped"] == true {
-            "stopped"
-        } else {
-            "runs"
+        let state = match (&task["stopped"], &task["exitCode"]) {
+            (Value::Bool(true), Value::Null) => "stopped".to_owned(),
+            (Value::Bool(true), code) => format!("stopped (exit code {code})"),
+            _ => "runs".to_owned(),
         };
-        Value::from(format!("{} {state}", crate::table::last_part(arn)))
+        format!("{} {state}", last_part(arn))
     });
     let workflow = status(&holder["workflow"]);
-    let workflow = (!workflow.is_null()).then_some(workflow);
-    row["work"] = tasks.chain(workflow).collect();
+    let workflow = (!workflow.is_null()).then(|| shown(&workflow));
+    let work: Vec<_> = tasks.chain(workflow).collect();
+    row["work"] = json!(work.join(", "));
     row
 }
 
@@ -144,7 +146,10 @@ mod tests {
             "holders": [{
                 "holder": "x", "since": "2026-03-01T05:00:00.5Z", "expiresAt": "2026-03-01T06:01:00Z",
                 "execution": { "status": "running" },
-                "tasks": [{ "arn": "arn:aws:ecs:eu-west-1:1:task/batch/4f", "stopped": false }],
+                "tasks": [
+                    { "arn": "arn:aws:ecs:eu-west-1:1:task/batch/4f", "stopped": false },
+                    { "arn": "arn:aws:ecs:eu-west-1:1:task/batch/5c", "stopped": true, "exitCode": 137 },
+                ],
             }],
             "waiters": [{ "position": 1, "id": "0123456789abcdef", "problem": "its item is missing" }],
             "last": [],
@@ -157,8 +162,8 @@ mod tests {
              closed since 2026-03-01T06:00:00Z by jo: upgrade\n\
              permits: 1, waiters: 1\n\
              \n\
-             HOLDER  SINCE                 LEASE UNTIL           EXECUTION  WORK     PROGRESS\n\
-             x       2026-03-01T05:00:00Z  2026-03-01T06:01:00Z  running    4f runs  -\n\
+             HOLDER  SINCE                 LEASE UNTIL           EXECUTION  WORK                                 PROGRESS\n\
+             x       2026-03-01T05:00:00Z  2026-03-01T06:01:00Z  running    4f runs, 5c stopped (exit code 137)  -\n\
              \n\
              POSITION  WAITER            SINCE  WAITS UNTIL  PROBLEM\n\
              1         0123456789abcdef  -      -            its item is missing\n"

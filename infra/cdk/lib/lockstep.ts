@@ -58,8 +58,6 @@ export class Lockstep extends Construct {
   public readonly exclusiveRun: sfn.StateMachine;
   /** For task roles that use the lockstep command with any lock; `grantContainer` limits it to some. */
   public readonly taskLockPolicy: iam.ManagedPolicy;
-  /** For roles and users that run `lockstep jobs`. */
-  public readonly jobsPolicy: iam.ManagedPolicy;
   /** For task roles of ECS services whose tasks work under a lock. */
   public readonly taskProtectionPolicy: iam.ManagedPolicy;
   /** For roles and users that may pause, resume and evict. */
@@ -117,7 +115,6 @@ export class Lockstep extends Construct {
     this.exclusiveRun = this.addSharedRun();
     this.addFunctionPolicies();
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
-    this.jobsPolicy = this.managed('JobsPolicy', this.statements.jobs(this.table));
     this.operatorPolicy = this.managed('OperatorPolicy', this.operatorStatements(this.operateFunction, this.viewFunction));
     this.viewerPolicy = this.managed('ViewerPolicy', this.operatorStatements(this.viewFunction));
     this.taskProtectionPolicy = this.managed('TaskProtectionPolicy', [this.statements.protection()]);
@@ -166,11 +163,6 @@ export class Lockstep extends Construct {
   public grantContainer(grantee: iam.IGrantable, lockPrefix: string): void {
     checkLockName(this, 'lockPrefix', lockPrefix);
     this.grantAll(grantee, this.containerStatements(lockPrefix));
-  }
-
-  /** Grants what `lockstep jobs` needs: it reads all locks and the history, and writes nothing. */
-  public grantJobs(grantee: iam.IGrantable): void {
-    this.grantAll(grantee, this.statements.jobs(this.table));
   }
 
   /** Grants what the tasks of an ECS service need to protect themselves from scale-in while they hold a lock. */
@@ -322,7 +314,6 @@ export class Lockstep extends Construct {
       ExclusiveRunStateMachineArn: this.exclusiveRun.stateMachineArn,
       TaskProtectionPolicyArn: this.taskProtectionPolicy.managedPolicyArn,
       TaskLockPolicyArn: this.taskLockPolicy.managedPolicyArn,
-      JobsPolicyArn: this.jobsPolicy.managedPolicyArn,
       OperatorPolicyArn: this.operatorPolicy.managedPolicyArn,
       ViewerPolicyArn: this.viewerPolicy.managedPolicyArn,
       AlarmTopicArn: this.alarmTopic.topicArn,

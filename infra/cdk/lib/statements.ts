@@ -105,7 +105,7 @@ export class Statements {
   /** How `lockstep` finds the functions, what `lockstep doctor` checks, and the dashboard. */
   diagnose(functions: lambda.IFunction[], deadLetters: sqs.IQueue, dashboardName: string): iam.PolicyStatement[] {
     return [
-      allow(['cloudformation:DescribeStacks'], [this.arn('cloudformation', 'stack', `${this.stack.stackName}/*`)]),
+      allow(['cloudformation:DescribeStacks', 'cloudformation:DescribeStackResources'], [this.arn('cloudformation', 'stack', `${this.stack.stackName}/*`)]),
       allow(['lambda:GetFunctionConfiguration'], functions.map((one) => one.functionArn)),
       allow(['sqs:GetQueueAttributes'], [deadLetters.queueArn]),
       allow(['cloudwatch:GetDashboard'], [this.stack.formatArn({ service: 'cloudwatch', region: '', resource: 'dashboard', resourceName: dashboardName })]),
@@ -166,11 +166,6 @@ export class Statements {
       this.listTasks(),
       this.putEvents(bus),
     ];
-  }
-
-  /** `lockstep jobs`: reads all locks and the history, and writes nothing. */
-  jobs(table: dynamodb.ITable): iam.PolicyStatement[] {
-    return [...this.readAll(table), this.readDue(table), this.ofTasks('ecs:DescribeTasks')];
   }
 
   private readAll(table: dynamodb.ITable): iam.PolicyStatement[] {

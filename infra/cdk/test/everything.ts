@@ -41,7 +41,6 @@ export function everythingStack(): Stack {
   }
   etl.grantRun(role);
   lockstep.grantContainer(role, 'orders/');
-  lockstep.grantJobs(role);
   lockstep.grantTaskProtection(role);
   return stack;
 }

@@ -34,7 +34,7 @@ test('grantContainer gives what TaskLockPolicy of a team gives', () => {
   assert.deepEqual(executions(role), executions(managed('TaskLockPolicy')));
 });
 
-for (const [grant, policy] of [['grantJobs', 'JobsPolicy'], ['grantTaskProtection', 'TaskProtectionPolicy'],
+for (const [grant, policy] of [['grantTaskProtection', 'TaskProtectionPolicy'],
   ['grantOperate', 'OperatorPolicy'], ['grantView', 'ViewerPolicy']] as const) {
   test(`${grant} gives what ${policy} gives`, () => {
     const [role, managed] = granted((lockstep, grantee) => lockstep[grant](grantee));

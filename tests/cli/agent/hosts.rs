@@ -60,18 +60,6 @@ impl HostTask {
         let response = ecs(inside, "GetTaskProtection", ask).await;
         response["protectedTasks"][0]["protectionEnabled"] == true
     }
-
-    /// Stops it.
-    pub(crate) async fn stop(&self, inside: &Inside, reason: &str) {
-        let ask = json!({ "cluster": self.cluster, "task": self.arn, "reason": reason });
-        ecs(inside, "StopTask", ask).await;
-        let ask = json!({ "cluster": self.cluster, "tasks": [self.arn] });
-        until("end of the task", 20, async || {
-            let response = ecs(inside, "DescribeTasks", ask.clone()).await;
-            response["tasks"][0]["lastStatus"] == "STOPPED"
-        })
-        .await;
-    }
 }
 
 async fn ecs(inside: &Inside, action: &str, body: Value) -> Value {

@@ -3,7 +3,7 @@
 use super::image::LOCKSTEP;
 use super::{Fleet, Work};
 use crate::agent::Agent;
-use crate::jobs::rows;
+use crate::operators::printed;
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{ending, now, until};
 use serde_json::json;
@@ -36,7 +36,7 @@ async fn jobs_that_a_killed_container_left_open_are_found_and_freed_before_their
     fleet.ended(&task, 20).await;
     let mut found = Vec::new();
     for lock in &locks {
-        found.push(rows(&fleet, &["--lost"], lock).await);
+        found.push(printed(&fleet, &["show", lock]).await["holders"].take());
     }
     let next = Agent::start(&fleet, &[]).await;
     let wish = json!({ "name": "next", "lock": locks[0] });
@@ -46,12 +46,18 @@ async fn jobs_that_a_killed_container_left_open_are_found_and_freed_before_their
     .await;
     let began = now();
 
-    for (code, lost) in found {
-        let [row] = &lost[..] else { panic!("{lost:?}") };
-        assert_eq!((code, &row["taskArn"]), (1, &json!(task.arn)));
-        assert_eq!(row["container"], json!(container));
-        let why = row["lost"]["why"].as_str().expect("a reason");
-        assert!(why.contains("has stopped, exit code 137"), "{row}");
+    for holders in found {
+        let (holder, end) = (&holders[0]["holder"], &holders[0]["tasks"][0]);
+        assert!(
+            holder
+                .as_str()
+                .is_some_and(|holder| holder.contains(&container)),
+            "{holders}"
+        );
+        assert_eq!(
+            (&end["arn"], &end["exitCode"]),
+            (&json!(task.arn), &json!(137))
+        );
     }
     assert!(began < lease, "{began} {lease}");
     let run = fleet.stack().whole_entry(&locks[0], token, 10).await;

@@ -5,9 +5,9 @@
 use super::Fleet;
 use super::image::LOCKSTEP;
 use crate::agent::Agent;
-use crate::jobs::rows_of;
-use crate::support::{Started, lock, scratch};
+use crate::support::{Started, lock, output, scratch};
 use crate::{agent, lossy, not_started, streams};
+use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use tokio::process::Command;
@@ -87,19 +87,20 @@ async fn a_client_of_an_agent_that_is_a_first_process_has_ten_seconds_for_its_re
 }
 
 #[tokio::test]
-async fn a_first_process_lists_what_another_container_holds() {
-    let (fleet, lock) = Fleet::with_lock("first-jobs").await;
+async fn a_first_process_shows_what_another_container_holds() {
+    let (fleet, lock) = Fleet::with_lock("first-shows").await;
     let holder = first(&fleet, &fleet.run(&lock, &[], &["sleep", "300"]), &[]);
     let mut holder = Started::of(holder);
     fleet.until_held(&lock, 1, 20).await;
 
-    let jobs = fleet.command(&["jobs", "--json"]);
-    let (code, rows) = rows_of(first(&fleet, &jobs, &[]), &lock).await;
+    let show = fleet.command(&["show", &lock, "--output", "json"]);
+    let (code, out, stderr) = output(first(&fleet, &show, &[])).await;
 
-    assert_eq!((code, rows.len()), (0, 1), "{rows:?}");
+    let shown: Value =
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {stderr}"));
     let record = fleet.record(&lock).await.expect("a record");
     let name = record.holders.keys().next().expect("a holder").as_str();
-    assert_eq!(rows[0]["holder"], name);
+    assert_eq!((code, &shown["holders"][0]["holder"]), (0, &json!(name)));
     holder.signal("TERM").await;
     assert_eq!(holder.code().await, 143);
 }

@@ -10,6 +10,9 @@ AWS: FilterLogEvents is checked on the log streams of the log group, GetDashboar
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatchlogs.html
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
 ministack 1.5.33: checks them on the log group itself, and on nothing.
+AWS: DescribeStackResources is checked on a stack.
+  https://docs.aws.amazon.com/service-authorization/latest/reference/list_awscloudformation.html
+ministack 1.5.33: checks one that names a resource in place of the stack on nothing.
 AWS: the condition key events:source of PutEvents has the sources of the events that are put.
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-conditions.html
 ministack 1.5.33: knows no events:source.
@@ -22,6 +25,8 @@ import json
 
 from ministack.core import iam_actions
 from ministack.core.responses import get_account_id, get_region
+
+from .stack_resources import stack_of
 
 _stock_resource = iam_actions.extract_resource_arn
 _stock_context = iam_actions.request_tag_context
@@ -55,6 +60,8 @@ def _extract_resource_arn(service, method, path, headers, body, query_params, re
         return f"arn:aws:logs:{region}:{account_id}:log-group:{group}:log-stream:"
     if service == "monitoring" and (dashboard := iam_actions._param(body, query_params, "DashboardName")):
         return f"arn:aws:cloudwatch::{account_id}:dashboard/{dashboard}"
+    if service == "cloudformation" and (resource := iam_actions._param(body, query_params, "PhysicalResourceId")):
+        return f"arn:aws:cloudformation:{region}:{account_id}:stack/{stack_of(resource)}/*"
     return _stock_resource(service, method, path, headers, body, query_params, region, account_id)
 
 

@@ -33,6 +33,10 @@ class Dynamodb(Probe):
             TableName=name, **self.KEYS, TimeToLiveSpecification={"AttributeName": "ttl", "Enabled": True}))
         self.wait_for_stack(name, "CREATE_COMPLETE")
         self.assertTrue(self.table_there(name))
+        resources = api.describe_stack_resources(PhysicalResourceId=name)["StackResources"]
+        self.assertEqual([(name, "AWS::DynamoDB::Table")], [(one["StackName"], one["ResourceType"]) for one in resources])
+        with self.assertRaisesRegex(Exception, "ValidationError"):
+            api.describe_stack_resources(PhysicalResourceId=unique())
         ttl = client("dynamodb").describe_time_to_live(TableName=name)["TimeToLiveDescription"]
         self.assertEqual(("ENABLED", "ttl"), (ttl["TimeToLiveStatus"], ttl["AttributeName"]))
         api.delete_stack(StackName=name)

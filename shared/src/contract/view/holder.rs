@@ -107,6 +107,10 @@ pub struct TaskView {
     /// Why it stopped, as ECS reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Once it has stopped, the exit code of the holder's container; of work, that of the first container that
+    /// failed, or else of the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
 }
 
 impl HolderView {
@@ -155,13 +159,19 @@ impl HolderView {
     }
 }
 
-impl From<&Task> for TaskView {
-    fn from(task: &Task) -> Self {
+impl TaskView {
+    /// The view of `task`, with the end of its `container` where that is the holder.
+    #[must_use]
+    pub fn of(task: &Task, container: Option<&str>) -> Self {
         Self {
             arn: task.arn.clone(),
             stopped: task.stopped,
             stopped_at: task.stopped_at.map(rfc3339),
             reason: task.stopped_reason.clone(),
+            exit_code: task
+                .stopped
+                .then(|| task.end_of(container).exit_code)
+                .flatten(),
         }
     }
 }

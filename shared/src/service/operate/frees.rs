@@ -108,6 +108,7 @@ mod tests {
             stopped,
             stopped_at: None,
             reason: None,
+            exit_code: None,
         };
         HolderView {
             ending: Some(ending),

@@ -124,7 +124,10 @@ pub(super) async fn live_view<P: Ports>(
     }
     if let Some(arn) = TaskArn::of_holder(holder) {
         match recovery.describe_task(&arn).await {
-            TaskObservation::Seen(task) => view.tasks.push(TaskView::from(&task)),
+            TaskObservation::Seen(task) => {
+                let container = TaskArn::container_of(holder);
+                view.tasks.push(TaskView::of(&task, container));
+            }
             TaskObservation::Hidden(why) => view.hidden = Some(why),
             TaskObservation::Unknown | TaskObservation::NotOne => {}
         }
@@ -132,7 +135,10 @@ pub(super) async fn live_view<P: Ports>(
     match recovery.work(lock, holder, lease).await {
         // States of the execution itself run as long as it does.
         WorkObservation::NotNamed | WorkObservation::States => {}
-        WorkObservation::Tasks(tasks) => view.tasks.extend(tasks.iter().map(TaskView::from)),
+        WorkObservation::Tasks(tasks) => {
+            let views = tasks.iter().map(|task| TaskView::of(task, None));
+            view.tasks.extend(views);
+        }
         WorkObservation::Execution(None) => {
             view.workflow = Some(execution(None, &ExecutionObservation::Unknown));
         }
@@ -163,5 +169,17 @@ fn status(seen: &ExecutionDescription) -> &'static str {
     match seen.state {
         ExecutionState::Running => "RUNNING",
         ExecutionState::Ended(end) => end.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_that_was_skipped_as_the_grant_was_made_came_before_it() {
+        let skips = [5, 6, 7].map(Timestamp::from_millis);
+
+        assert_eq!(in_a_row(&skips, Timestamp::from_millis(6)), 1);
     }
 }

@@ -59,25 +59,28 @@ pub(super) async fn the_locks_of_a_prefix_come_page_by_page_by_name<S: LockIndex
 pub(super) async fn a_page_has_more_only_if_there_are_more_locks<S: LockIndex>(
     bench: &Bench<'_, S>,
 ) {
-    let names: Vec<_> = (0..=u8::MAX)
-        .map(|number| format!("pair/{number}"))
-        .collect();
-    let of_shard = |of: u8| {
-        let locks = names.iter().map(|name| bench.lock(name));
-        locks.filter(move |lock| shard(lock) == of)
-    };
-    let of = shard(&bench.lock(&names[0]));
-    let pair: Vec<_> = of_shard(of).take(2).collect();
-    for lock in &pair {
-        bench.given(lock, &LockRecord::new(permits(1))).await;
-    }
+    // A page that takes all that a shard has may have more, so this is not asked of two in one shard.
+    for (name, apart, cases) in [
+        ("twins", false, [(1, true), (3, false)]),
+        ("strangers", true, [(1, true), (2, false)]),
+    ] {
+        let named = |number: u8| bench.lock(&format!("{name}/{number}"));
+        let first = named(0);
+        let fits = |lock: &LockKey| (shard(lock) != shard(&first)) == apart;
+        let second = (1..=u8::MAX).map(named).find(fits);
+        for lock in [&first, &second.expect("a lock of a shard like this")] {
+            bench.given(lock, &LockRecord::new(permits(1))).await;
+        }
 
-    for (most, more) in [(1, true), (2, false), (3, false)] {
-        let prefix = format!("{}-pair/", bench.unique);
-        let page = bench.store.locks(&prefix, None, most).await;
-        assert_eq!(page.expect("the store works").more, more, "pages of {most}");
+        let prefix = format!("{}-{name}/", bench.unique);
+        for (most, more) in cases {
+            let page = bench.store.locks(&prefix, None, most).await;
+            let page = page.expect("the store works");
+            assert_eq!(page.more, more, "{name} in pages of {most}");
+        }
+        let all = listed(bench, &format!("{name}/"), 1).await;
+        assert_eq!(all.len(), 2, "{name}");
     }
-    assert_eq!(listed(bench, "pair/", 1).await.len(), 2, "two of one shard");
 }
 
 /// More of them than one answer of DynamoDB, which is 1 MB at most, takes.

@@ -1,7 +1,7 @@
 //! Formats text tables.
 
 /// `rows` under `heads`, with columns as wide as their widest cell. Without rows, `none`.
-pub(crate) fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]], none: &str) -> String {
+pub(super) fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]], none: &str) -> String {
     if rows.is_empty() {
         return format!("{none}\n");
     }
@@ -21,13 +21,8 @@ pub(crate) fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]], none
     text
 }
 
-/// The text of a cell, or `-`.
-pub(crate) fn cell(text: Option<&str>) -> String {
-    text.unwrap_or("-").to_owned()
-}
-
 /// An RFC 3339 time without its fraction.
-pub(crate) fn short(time: &str) -> String {
+pub(super) fn short(time: &str) -> String {
     match time.split_once('.') {
         Some((seconds, _)) => format!("{seconds}Z"),
         None => time.to_owned(),
@@ -35,7 +30,7 @@ pub(crate) fn short(time: &str) -> String {
 }
 
 /// The last part of an ARN.
-pub(crate) fn last_part(arn: &str) -> &str {
+pub(super) fn last_part(arn: &str) -> &str {
     arn.rsplit('/').next().unwrap_or(arn)
 }
 
