@@ -54,7 +54,7 @@ pub use fast_path::{FastPath, fast_path};
 pub use guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 pub use holder::{HolderId, TaskToken};
 pub use key::LockKey;
-pub use lease::{Call, Ending, EndingCause, Lease, LeaseVersion};
+pub use lease::{Call, Ending, EndingCause, Lease, LeaseVersion, Pace};
 pub use permits::Permits;
 pub use record::{BrokenInvariant, LockRecord, Mode, QUEUE_MAX};
 pub use refusal::Refusal;

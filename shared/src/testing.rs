@@ -73,6 +73,7 @@ pub fn renew(holder: HolderId, token: FencingToken) -> Renew {
         holder,
         token,
         beat: None,
+        pace: None,
         progress: None,
         retention: RETENTION,
     }

@@ -48,6 +48,27 @@ async fn a_progress_is_a_short_visible_text() {
 }
 
 #[tokio::test]
+async fn a_pace_is_a_lease_and_a_heartbeat_at_least_two_below_it() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", ARN).await;
+    let before = functions.record("nightly").await;
+    let base = json!({ "grant": grant, "leaseSeconds": 300, "heartbeatSeconds": 99 });
+    let cases = cases! {
+        "leaseSeconds", NULL => "heartbeatSeconds", "is 99", "given only together with leaseSeconds";
+        "heartbeatSeconds", NULL => "leaseSeconds", "is 300", "given only together with heartbeatSeconds";
+        "leaseSeconds", 2 => "leaseSeconds", "is 2", "from 3 to 86400";
+        "leaseSeconds", 86_401 => "leaseSeconds", "86401", "from 3 to 86400";
+        "heartbeatSeconds", 299 => "heartbeatSeconds", "299", "from 1 to 298", "below leaseSeconds";
+        "heartbeatSeconds", 0 => "heartbeatSeconds", "is 0", "from 1 to 298";
+        "heartbeatSeconds", 1.5 => "heartbeatSeconds", "1.5";
+    };
+
+    assert_refuses(&base, cases, async |event| functions.heartbeat(event).await).await;
+
+    assert_eq!(functions.record("nightly").await, before);
+}
+
+#[tokio::test]
 async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
     let functions = Functions::new();
     let grant = functions.granted("nightly", ARN).await;

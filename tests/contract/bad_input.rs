@@ -117,6 +117,8 @@ fn acquire_cases(huge: &str) -> Vec<Case<'static>> {
         "heartbeatSeconds", 59 => "heartbeatSeconds", "59", "from 1 to 58", "below leaseSeconds";
         "heartbeatSeconds", 0 => "heartbeatSeconds", "is 0", "from 1";
         "heartbeatSeconds", -1 => "heartbeatSeconds", "is -1", "from 1";
+        "maxHeartbeatSeconds", 0 => "maxHeartbeatSeconds", "is 0", "from 1 to 28799";
+        "maxHeartbeatSeconds", 28_800 => "maxHeartbeatSeconds", "28800", "from 1 to 28799";
         "maxRunSeconds", 0 => "maxRunSeconds", "is 0", "from 1 to 31536000";
         "maxRunSeconds", -1 => "maxRunSeconds", "is -1", "from 1 to 31536000";
         "minIntervalSeconds", 0 => "minIntervalSeconds", "is 0", "from 1";

@@ -24,6 +24,30 @@ async fn a_grant_renews_and_releases_and_the_lock_is_free() {
 }
 
 #[tokio::test]
+async fn a_heartbeat_sets_the_length_of_the_lease_and_the_time_to_the_next() {
+    let functions = Functions::new();
+    let grant = functions.granted("nightly", "run-1").await;
+    let beat = json!({ "grant": grant, "heartbeatSeconds": 99, "leaseSeconds": 300 });
+    let shown = async || {
+        let show = json!({ "act": "show", "lock": "nightly" });
+        functions.view(show).await.unwrap()["holders"][0].take()
+    };
+
+    let long = functions.heartbeat(beat).await.unwrap();
+    let longer = shown().await;
+    functions.wait(10);
+    let plain = functions
+        .heartbeat(json!({ "grant": grant }))
+        .await
+        .unwrap();
+
+    assert_eq!(long["expiresAt"], longer["expiresAt"]);
+    assert_eq!(longer["heartbeatSeconds"], 99);
+    assert_eq!(plain["expiresAt"], functions.time_in(300), "it keeps both");
+    assert_eq!(shown().await["heartbeatSeconds"], 99);
+}
+
+#[tokio::test]
 async fn a_release_ends_the_state_that_keeps_the_lease_exactly_once() {
     let functions = Functions::new();
     let grant = functions.granted("nightly", "run-1").await;

@@ -22,6 +22,7 @@ async fn a_grant_carries_receipt_group_and_environment() {
             "lock": "nightly", "holder": holder, "token": 1_772_344_800_000_u64, "runKey": "tick-6"
         },
         "expiresAt": "2026-03-01T06:00:30Z",
+        "leaseSeconds": 30,
         "heartbeatSeconds": 10,
         "taskGroup": answer["taskGroup"],
         "environment": [

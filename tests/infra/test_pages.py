@@ -287,13 +287,23 @@ class Pages(unittest.TestCase):
         outputs = set(re.findall(r'outputs\["(\w+)"\]', text))
         self.assertTrue(outputs and outputs <= set(stack["Outputs"]), outputs)
 
-    def test_heartbeats_are_as_far_apart_as_said(self):
-        """A third of the default lease, and the second between two attempts of Keep Lease."""
-        lease = int(re.search(r"^\| `leaseSeconds` \| (\d+) ", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)[1])
-        pause = machine()[1]["Keep Lease"]["Retry"][1]["IntervalSeconds"]
-        for page in PAGES:
-            for said in re.findall(r"every (\d+) s (?:of work, with|with) the default", page.read_text()):
-                self.assertEqual(lease // 3 + pause, int(said), page.name)
+    def test_heartbeats_are_as_many_as_said(self):
+        """The first a third of the default lease apart, then a quarter of the run's age longer, up to the longest."""
+        reference = (ROOT / "docs" / "reference.md").read_text()
+        default = lambda field: int(re.search(rf"^\| `{field}` \| (\d+) ", reference, re.MULTILINE)[1])
+        first, longest = default("leaseSeconds") // 3, default("maxHeartbeatSeconds")
+        limit = machine()[1]["Keep Lease"]["TimeoutSeconds"]
+        self.assertIn(f"$ask.maxHeartbeatSeconds : {longest}]", limit)
+        self.assertIn("/ 4000]", limit)
+
+        def further(seconds):
+            beats, age = 0, first
+            while age < seconds:
+                beats, age = beats + 1, age + min(max(first, longest), first + age // 4)
+            return str(beats)
+        said = [text for page in PAGES for text in re.findall(r"(\d+) in an hour of work, (\d+) in a day", page.read_text())]
+        self.assertGreater(len(said), 8)
+        self.assertEqual({(further(3600), further(86_400))}, set(said))
 
     def test_readme_leads_to_the_table(self):
         self.assertIn("(docs/which-way.md)", (ROOT / "README.md").read_text())

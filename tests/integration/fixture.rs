@@ -3,8 +3,8 @@
 mod commands;
 
 pub(crate) use commands::{
-    acquire, acquire_tick, audit_note, beat, evict, holder, recover, release, release_tick, renew,
-    run_key, turn, wait, woken,
+    acquire, acquire_tick, audit_note, beat, evict, holder, paced, recover, release, release_tick,
+    renew, run_key, turn, wait, woken,
 };
 use lockstep::clock::{Clock, ManualClock};
 use lockstep::domain::{

@@ -1,7 +1,7 @@
 //! What each command costs, heartbeats too: the requests that reach DynamoDB.
 
 use crate::fixture::{
-    Fixture, acquire, acquire_tick, beat, holder, recover, release, release_tick, renew,
+    Fixture, acquire, acquire_tick, beat, holder, paced, recover, release, release_tick, renew,
 };
 use lockstep::domain::{Effect, FencingToken, Outcome, Refusal, RunOutcome, Seconds};
 use lockstep::protocol::ProtocolError;
@@ -45,6 +45,9 @@ costs! {
 
     fn a_heartbeat_is_one_request(token):
         [acquire("a")], renew("a", token) => Ok((Outcome::Renewed { .. }, _)), "UpdateItem 1";
+
+    fn a_heartbeat_at_another_pace_is_one_request(token):
+        [acquire("a")], paced("a", token) => Ok((Outcome::Renewed { .. }, _)), "UpdateItem 1";
 
     fn a_release_without_a_heartbeat_state_is_one_request(token):
         [acquire_tick("a")], release_tick("a", token)

@@ -67,6 +67,7 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
                 holder: holder.clone(),
                 token: lease.token,
                 beat: None,
+                pace: None,
                 progress: None,
                 redrives: Some(lease.redrives + 1),
                 retention: RETENTION,

@@ -68,6 +68,13 @@ pub struct Options {
         skip_serializing_if = "Option::is_none"
     )]
     pub heartbeat_seconds: Option<i64>,
+    /// Longest time between heartbeats, which come less often the longer a run lasts, 1 to 28,799 seconds.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_heartbeat_seconds: Option<i64>,
     /// Longest time of a run, 1 to 31,536,000 seconds.
     #[serde(
         default,
@@ -175,6 +182,10 @@ impl Options {
             ("catchUp", self.catch_up.map(|policy| json!(policy))),
             ("leaseSeconds", self.lease_seconds.map(Value::from)),
             ("heartbeatSeconds", self.heartbeat_seconds.map(Value::from)),
+            (
+                "maxHeartbeatSeconds",
+                self.max_heartbeat_seconds.map(Value::from),
+            ),
             ("maxRunSeconds", self.max_run_seconds.map(Value::from)),
             ("stalePolicy", self.stale_policy.map(|policy| json!(policy))),
             (

@@ -132,10 +132,13 @@ fn every_variable_that_the_guard_reads_is_one_that_it_assigns() {
         assigned.extend(names.iter().map(|entry| entry.name.clone()));
     });
     for variable in guard::variables_of(&document.root) {
-        // Functions of JSONata and `$states` aside.
+        // Functions of JSONata, `$states`, and what an expression binds for itself aside.
         if !matches!(
             &*variable,
             "states"
+                | "beat"
+                | "floor"
+                | "max"
                 | "merge"
                 | "exists"
                 | "not"

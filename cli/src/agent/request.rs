@@ -104,6 +104,7 @@ impl BeginRequest {
             lease_seconds: Some(lease_seconds),
             heartbeat_seconds: Some((lease_seconds / 3).max(1)),
             // The agent enforces it on time; the lock table would refuse only the next renewal.
+            max_heartbeat_seconds: None,
             max_run_seconds: None,
             min_interval_seconds: self.min_interval_seconds,
             expect_every_seconds: self.expect_every_seconds,

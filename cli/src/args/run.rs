@@ -156,6 +156,7 @@ impl RunArgs {
             heartbeat_seconds: Some((lease_seconds / 3).max(1)),
             // This process enforces both limits: the table would enforce them only at a renewal,
             // and sees progress only then.
+            max_heartbeat_seconds: None,
             max_run_seconds: None,
             no_progress_seconds: None,
             min_interval_seconds: self.min_interval.map(seconds),

@@ -66,6 +66,9 @@ pub(crate) struct WeaveArgs {
     /// Time between heartbeats, at least two below the lease [default: a third of the lease]
     #[arg(long, value_name = "N")]
     pub(crate) heartbeat_seconds: Option<i64>,
+    /// Longest time between heartbeats, which come less often the longer a run lasts [default: 900]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_heartbeat_seconds: Option<i64>,
     /// Longest time of a run
     #[arg(long, value_name = "N")]
     pub(crate) max_run_seconds: Option<i64>,
@@ -126,6 +129,7 @@ impl WeaveArgs {
             catch_up: self.catch_up,
             lease_seconds: self.lease_seconds,
             heartbeat_seconds: self.heartbeat_seconds,
+            max_heartbeat_seconds: self.max_heartbeat_seconds,
             max_run_seconds: self.max_run_seconds,
             stale_policy: self.stale_policy,
             run_key: self.run_key.clone(),

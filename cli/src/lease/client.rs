@@ -118,6 +118,8 @@ impl LockClient {
             redrive_count: None,
             grant: grant.clone(),
             task_token: None,
+            lease_seconds: None,
+            heartbeat_seconds: None,
             progress,
             // `crate::protect` calls the ECS container agent instead of the API.
             protect: None,

@@ -79,6 +79,13 @@ export interface LockOptions {
   readonly heartbeat?: Duration;
 
   /**
+   * Longest time between two heartbeats, which come less often the longer a run lasts, up to a second below eight hours.
+   *
+   * @default Duration.minutes(15)
+   */
+  readonly maxHeartbeat?: Duration;
+
+  /**
    * No other grant of the lock within this time, up to 31 days.
    *
    * @default - no rest
@@ -166,6 +173,7 @@ const FIELD_RANGES: { [field: string]: [number, number] } = {
   permits: [1, 100],
   leaseSeconds: [3, 86_400],
   heartbeatSeconds: [1, 86_398],
+  maxHeartbeatSeconds: [1, 28_799],
   minIntervalSeconds: [1, 2_678_400],
   expectEverySeconds: [60, YEAR],
   maxQueue: [1, 500],
@@ -200,6 +208,7 @@ export function lockFields(scope: IConstruct, props: LockOptions): { [field: str
     permits: whole('permits', props.permits),
     leaseSeconds: time('lease', props.lease),
     heartbeatSeconds: time('heartbeat', props.heartbeat),
+    maxHeartbeatSeconds: time('maxHeartbeat', props.maxHeartbeat),
     minIntervalSeconds: time('minInterval', props.minInterval),
     expectEverySeconds: time('expectEvery', props.expectEvery),
     overlap: props.overlap,

@@ -44,6 +44,7 @@ export const EVERY_LOCK_OPTION: LockOptions = {
   permits: 3,
   lease: Duration.seconds(90),
   heartbeat: Duration.seconds(20),
+  maxHeartbeat: Duration.minutes(10),
   minInterval: Duration.minutes(10),
   overlap: OverlapPolicy.QUEUE,
   onPaused: PausedPolicy.SKIP,

@@ -41,6 +41,7 @@ const PROPS: { [field: string]: (value: number) => Partial<LockOptions> } = {
   minIntervalSeconds: (value) => ({ minInterval: Duration.seconds(value) }),
   expectEverySeconds: (value) => ({ expectEvery: Duration.seconds(value) }),
   maxQueue: (maxQueue) => ({ maxQueue }),
+  maxHeartbeatSeconds: (value) => ({ maxHeartbeat: Duration.seconds(value) }),
   maxRunSeconds: (value) => ({ maxRun: Duration.seconds(value) }),
   noProgressSeconds: (value) => ({ noProgress: Duration.seconds(value) }),
 };

@@ -42,9 +42,9 @@ function rendered(props: Partial<ExclusiveStatesProps>): Json {
 const CASES: [string, Partial<ExclusiveStatesProps>, string[]][] = [
   ['no option', {}, []],
   ['every policy', {
-    overlap: OverlapPolicy.QUEUE, permits: 3, lease: Duration.seconds(90), heartbeat: Duration.seconds(20), maxRun: Duration.hours(2),
+    overlap: OverlapPolicy.QUEUE, permits: 3, lease: Duration.seconds(90), heartbeat: Duration.seconds(20), maxHeartbeat: Duration.minutes(10), maxRun: Duration.hours(2),
     stalePolicy: StalePolicy.YIELD, minInterval: Duration.minutes(10), maxQueue: 12, maxWait: Duration.minutes(10), onSkip: SkipOutcome.FAIL,
-  }, ['--overlap', 'queue', '--permits', '3', '--lease-seconds', '90', '--heartbeat-seconds', '20', '--max-run-seconds', '7200',
+  }, ['--overlap', 'queue', '--permits', '3', '--lease-seconds', '90', '--heartbeat-seconds', '20', '--max-heartbeat-seconds', '600', '--max-run-seconds', '7200',
     '--stale-policy', 'yield', '--min-interval-seconds', '600', '--max-queue', '12', '--wait-seconds', '600', '--on-skip', 'fail']],
   ['replace', { overlap: OverlapPolicy.REPLACE, runKey: '{% $states.input.day %}' }, ['--overlap', 'replace', '--run-key', '{% $states.input.day %}']],
   ['a wait for the resume', { onPaused: PausedPolicy.WAIT, maxWait: Duration.hours(1) }, ['--on-paused', 'wait', '--wait-seconds', '3600']],

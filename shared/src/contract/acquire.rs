@@ -52,6 +52,11 @@ pub struct AcquireRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_398)))]
     pub heartbeat_seconds: Option<i64>,
+    /// Longest time between two heartbeats of the workflow's states, which come less often the longer the run
+    /// lasts. Default 900. A shorter `heartbeatSeconds` is the first time, a longer one stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 28_799)))]
+    pub max_heartbeat_seconds: Option<i64>,
     /// The run may not last longer: after it, it is stale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 31_536_000)))]
@@ -213,8 +218,10 @@ impl AcquireRequest {
                 .map(|value| seconds(field, value, 1, YEAR))
                 .transpose()
         };
-        let lease = self.lease_seconds.unwrap_or(LEASE_DEFAULT);
-        let lease = seconds("leaseSeconds", lease, LEASE_MIN, LEASE_MAX)?;
+        let lease = lease_length(self.lease_seconds.unwrap_or(LEASE_DEFAULT))?;
+        if let Some(most) = self.max_heartbeat_seconds {
+            seconds("maxHeartbeatSeconds", most, 1, LEASE_MAX / 3 - 1)?;
+        }
         let work = self.work.as_ref().map(WorkPlace::check).transpose()?;
         let run_key = self.run_key.as_ref();
         Ok(Terms {
@@ -222,7 +229,10 @@ impl AcquireRequest {
             permits: Permits::new(permits)
                 .map_err(|invalid| InvalidRequest::new("permits", permits, invalid.rule))?,
             lease,
-            heartbeat: heartbeat(self.heartbeat_seconds, lease)?,
+            heartbeat: match self.heartbeat_seconds {
+                Some(time) => heartbeat_time(time, lease)?,
+                None => Seconds::of((lease.get() / 3).max(1)),
+            },
             max_run: year("maxRunSeconds", self.max_run_seconds)?,
             no_progress: year("noProgressSeconds", self.no_progress_seconds)?,
             stale: self.stale_policy.into(),
@@ -345,6 +355,7 @@ impl Redrive {
             holder: grant.holder,
             token: grant.token,
             beat: None,
+            pace: None,
             progress: None,
             redrives: Some(count),
             retention: terms.retention,
@@ -352,11 +363,14 @@ impl Redrive {
     }
 }
 
-fn heartbeat(value: Option<i64>, lease: Seconds) -> Result<Seconds, InvalidRequest> {
-    let Some(value) = value else {
-        return Ok(Seconds::of((lease.get() / 3).max(1)));
-    };
-    // A heartbeat that timed out is retried one second later, which Step Functions counts in whole
+/// The checked length of a lease.
+pub(super) fn lease_length(value: i64) -> Result<Seconds, InvalidRequest> {
+    seconds("leaseSeconds", value, LEASE_MIN, LEASE_MAX)
+}
+
+/// The checked time between the heartbeats of a lease.
+pub(super) fn heartbeat_time(value: i64, lease: Seconds) -> Result<Seconds, InvalidRequest> {
+    // A heartbeat that failed is retried one second later, which Step Functions counts in whole
     // seconds: the lease has to outlast both.
     let most = lease.get() - 2;
     match u32::try_from(value) {
@@ -364,7 +378,7 @@ fn heartbeat(value: Option<i64>, lease: Seconds) -> Result<Seconds, InvalidReque
         _ => {
             let rule = format!(
                 "a whole number of seconds from 1 to {most}: two below leaseSeconds, because a \
-                 heartbeat is retried a second after its timeout"
+                 heartbeat that fails is retried a second later"
             );
             Err(InvalidRequest::new("heartbeatSeconds", value, rule))
         }

@@ -35,6 +35,8 @@ pub struct Granted {
     pub grant: Grant,
     /// When the lease ends unless it is renewed.
     pub expires_at: String,
+    /// Length of the lease: the time from a heartbeat to the end that it sets.
+    pub lease_seconds: u32,
     /// Time between heartbeats.
     pub heartbeat_seconds: u32,
     /// The ECS group that the run's tasks belong to: `lockstep:<lock>:<holder hash>`.

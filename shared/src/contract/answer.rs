@@ -32,6 +32,7 @@ impl Granted {
         Self {
             grant: Grant::of(lock, holder, lease),
             expires_at: rfc3339(lease.expires_at),
+            lease_seconds: lease.length.get(),
             heartbeat_seconds: lease.heartbeat.get(),
             task_group: task_group(lock, holder),
             execution_arn: lease.work.as_ref().and_then(|work| match work {

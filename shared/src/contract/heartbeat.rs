@@ -1,9 +1,10 @@
 //! Request and response of heartbeat.
 
+use super::acquire::{heartbeat_time, lease_length};
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse, quoted, redrives};
 use super::protect::{Protection, ServiceTask};
-use crate::domain::{Command, LockKey, Renew, Retention, TaskArn, TaskToken};
+use crate::domain::{Command, LockKey, Pace, Renew, Retention, TaskArn, TaskToken};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,14 @@ pub struct HeartbeatRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub progress: Option<String>,
+    /// Length of the lease from here on, with `heartbeatSeconds`. Default as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 3, max = 86_400)))]
+    pub lease_seconds: Option<i64>,
+    /// Time that this heartbeat waits for the next, at least two below `leaseSeconds`, with which it comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_398)))]
+    pub heartbeat_seconds: Option<i64>,
     /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object. A
     /// count above the last one shows that the execution goes on after its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,12 +101,14 @@ impl HeartbeatRequest {
             check_progress(progress)?;
         }
         let protect = self.protect.as_ref().map(ServiceTask::check);
+        let pace = pace(self.lease_seconds, self.heartbeat_seconds)?;
         let count = self.redrive_count;
         let redrives = count.map(|count| redrives("redriveCount", count, 0));
         let renew = Renew {
             redrives: redrives.transpose()?,
             holder: grant.holder,
             token: grant.token,
+            pace,
             progress: self.progress,
             retention,
             beat: self
@@ -111,6 +122,23 @@ impl HeartbeatRequest {
             renew,
             protect: protect.transpose()?,
         })
+    }
+}
+
+/// Both times, or neither.
+fn pace(lease: Option<i64>, heartbeat: Option<i64>) -> Result<Option<Pace>, InvalidRequest> {
+    let given = |field, other, value: i64| {
+        InvalidRequest::new(field, value, format!("given only together with {other}"))
+    };
+    match (lease, heartbeat) {
+        (Some(lease), Some(heartbeat)) => {
+            let length = lease_length(lease)?;
+            let heartbeat = heartbeat_time(heartbeat, length)?;
+            Ok(Some(Pace { length, heartbeat }))
+        }
+        (None, None) => Ok(None),
+        (Some(lease), None) => Err(given("leaseSeconds", "heartbeatSeconds", lease)),
+        (None, Some(time)) => Err(given("heartbeatSeconds", "leaseSeconds", time)),
     }
 }
 

@@ -5,7 +5,7 @@ mod operator;
 pub use operator::{AuditNote, DropUnread, Evict, Forget, StopEvicted};
 
 use super::holder::{HolderId, TaskToken};
-use super::lease::LeaseVersion;
+use super::lease::{LeaseVersion, Pace};
 use super::record::LockRecord;
 use super::run::{Retention, RunId, RunKey, RunOutcome};
 use super::terms::{Terms, Waiter};
@@ -117,6 +117,8 @@ pub struct Renew {
     pub token: FencingToken,
     /// Task token of the heartbeat state, which the release ends.
     pub beat: Option<TaskToken>,
+    /// The length of the lease and the time to the next heartbeat from here on; `None` leaves them.
+    pub pace: Option<Pace>,
     /// The progress of the work.
     pub progress: Option<String>,
     /// Number of redrives of the holder's execution, if the caller reports it.

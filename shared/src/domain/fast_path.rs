@@ -7,7 +7,7 @@ use super::guard::{Change, Clause, Guard, RunGuard};
 use super::holder::HolderId;
 use super::lease::Lease;
 use super::permits::Permits;
-use super::record::{LockRecord, QUEUE_MAX};
+use super::record::{LockRecord, Mode, QUEUE_MAX};
 use super::run::{Run, RunOutcome};
 use super::ticket::WaiterId;
 use super::time::Timestamp;
@@ -87,7 +87,7 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
     let terms = &acquire.terms;
     let token = FencingToken::next(FencingToken::NONE, now);
     let lease: Lease = terms.lease(token, now);
-    let (due, due_clause) = due_of_grant(terms.permits, lease.expires_at);
+    let (due, due_clause) = due_of_grant(terms.permits, lease.next_check(&Mode::Open));
     let mut assigns = vec![
         Assign::LastToken(token),
         Assign::PutLease(terms.holder.clone(), lease.clone()),
@@ -219,6 +219,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
             renew.holder.clone(),
             now,
             renew.beat.clone(),
+            renew.pace,
         )]),
         runs: Vec::new(),
         waiter: None,

@@ -1,6 +1,7 @@
 //! Leases.
 
 use super::holder::{HolderId, TaskToken};
+use super::record::Mode;
 use super::run::RunKey;
 use super::stale::{StalePolicy, Staleness};
 use super::time::{DEAD_AFTER, Seconds, Timestamp};
@@ -68,6 +69,15 @@ pub struct Lease {
     /// The execution that started the holder's execution. A retry of a nested execution has the
     /// same parent as the attempt before it.
     pub parent: Option<HolderId>,
+}
+
+/// How long a lease is good after a heartbeat, and when the next heartbeat comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pace {
+    /// Time from a heartbeat to the end of the lease that it sets.
+    pub length: Seconds,
+    /// Time between heartbeats.
+    pub heartbeat: Seconds,
 }
 
 /// One version of a lease: a heartbeat, a redrive and the mark of an ending each create another.
@@ -205,12 +215,28 @@ impl Lease {
         self.is_spent(now).or(expired)
     }
 
-    /// When recovery has to check this holder, unless a heartbeat comes first.
+    /// When recovery has to check this holder of a lock in `mode`: a heartbeat comes first, or its time is
+    /// over. A frozen lock keeps a holder that is over its time.
     #[must_use]
-    pub fn next_check(&self) -> Timestamp {
+    pub fn next_check(&self, mode: &Mode) -> Timestamp {
         let ending = self.ending.map(|ending| ending.since);
         let suspicion = self.suspect.map(|at| self.suspicion_ends(at));
-        ending.or(suspicion).unwrap_or(self.expires_at)
+        let frozen = matches!(mode, Mode::Frozen { .. });
+        let limits = [self.run_until, self.stalls_at].into_iter().flatten();
+        let limit = limits.min().filter(|_| !frozen);
+        let silence = limit.map_or(self.expires_at, |limit| limit.min(self.expires_at));
+        ending.or(suspicion).unwrap_or(silence)
+    }
+
+    /// The lease at another pace, which the next renewal applies.
+    #[must_use]
+    pub fn paced(&self, pace: Option<Pace>) -> Self {
+        let mut lease = self.clone();
+        if let Some(Pace { length, heartbeat }) = pace {
+            lease.length = length;
+            lease.heartbeat = heartbeat;
+        }
+        lease
     }
 
     /// The lease, renewed at `now` by its holder. A `beat` replaces the task token of the heartbeat

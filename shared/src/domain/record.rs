@@ -189,7 +189,8 @@ impl LockRecord {
     /// A lock with holders is checked for that together with them.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        let first_check = self.holders.values().map(Lease::next_check).min();
+        let first_check = self.holders.values();
+        let first_check = first_check.map(|lease| lease.next_check(&self.mode)).min();
         let waits = !self.queue.is_empty() && self.has_room();
         let next_grant = waits.then_some(self.not_before);
         let success = self.success_due().filter(|_| self.is_idle());

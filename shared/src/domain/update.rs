@@ -2,7 +2,7 @@
 
 use super::expectation::Expectation;
 use super::holder::{HolderId, TaskToken};
-use super::lease::Lease;
+use super::lease::{Lease, Pace};
 use super::permits::Permits;
 use super::record::{LockRecord, Mode};
 use super::ticket::{Ticket, WaiterId};
@@ -32,9 +32,9 @@ pub enum Assign {
     Expectation(Option<Expectation>),
     /// The holder's lease, new or replaced.
     PutLease(HolderId, Lease),
-    /// The holder's lease ends its own length after this time; a new task token replaces that of
-    /// the heartbeat state.
-    ExtendLease(HolderId, Timestamp, Option<TaskToken>),
+    /// The holder's lease ends its own length after this time, or that of a new pace; a new task token
+    /// replaces that of the heartbeat state.
+    ExtendLease(HolderId, Timestamp, Option<TaskToken>, Option<Pace>),
     /// The holder's lease ends.
     DropLease(HolderId),
     /// The waiter joins the end of the queue, with the ticket behind the last one.
@@ -152,9 +152,9 @@ impl Assign {
             Self::PutLease(holder, lease) => {
                 record.holders.insert(holder.clone(), lease.clone());
             }
-            Self::ExtendLease(holder, now, beat) => {
+            Self::ExtendLease(holder, now, beat, pace) => {
                 if let Some(lease) = record.holders.get_mut(holder) {
-                    *lease = lease.renewed(*now, beat.clone(), None);
+                    *lease = lease.paced(*pace).renewed(*now, beat.clone(), None);
                 }
             }
             Self::DropLease(holder) => {

@@ -93,7 +93,8 @@ pub(super) fn merged(mut value: Value, fields: Value) -> Value {
 pub(super) fn granted() -> Value {
     json!({
         "status": "granted",
-        "grant": { "lock": "nightly", "holder": EXECUTION, "token": 7 },
+        "grant": { "lock": "nightly", "holder": EXECUTION, "token": START },
+        "leaseSeconds": 60,
         "heartbeatSeconds": 20,
         "taskGroup": "lockstep:group",
         "executionArn": "arn:aws:states:eu-west-1:1:execution:etl:lockstep-nightly-7",
@@ -207,10 +208,15 @@ impl Play {
 
     /// How often `state` calls its service in so many seconds.
     pub(super) fn calls_in(self, seconds: u64, state: &str) -> usize {
+        self.all_calls_in(seconds, state).len()
+    }
+
+    /// The calls of `state` in so many seconds.
+    pub(super) fn all_calls_in(self, seconds: u64, state: &str) -> Vec<Call> {
         let until = self.world.now() + seconds * 1000;
         self.carry_out(until, || false);
-        let calls = self.script.calls();
-        calls.iter().filter(|call| call.state == state).count()
+        let calls = self.script.calls().into_iter();
+        calls.filter(|call| call.state == state).collect()
     }
 
     /// Stops the execution as soon as it has entered `state`, and redrives it.

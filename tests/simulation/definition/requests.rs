@@ -193,7 +193,10 @@ fn the_work_is_bounded_by_step_functions_only_where_its_policy_stops_it() {
 fn a_heartbeat_names_its_grant_and_ends_with_its_interval() {
     let played = Play::granted(json!({})).works().play();
 
-    let payload = json!({ "grant": granted()["grant"], "taskToken": "TOKEN", "redriveCount": 0 });
+    let payload = json!({
+        "grant": granted()["grant"], "taskToken": "TOKEN", "redriveCount": 0,
+        "heartbeatSeconds": 20, "leaseSeconds": 60,
+    });
     assert_eq!(plain(played.payload_of("Keep Lease").clone()), payload);
     assert_eq!(played.call_of("Keep Lease").timeout_seconds, Some(20));
 }

@@ -115,10 +115,7 @@ fn a_lost_lease_ends_the_work_and_is_the_error_of_the_execution() {
 
     let end = Err(failure("Lockstep.LeaseLost"));
     played.takes("ASKS > BEGINS > Rethrow", &end);
-    assert_eq!(
-        played.seconds, 21,
-        "a beat of 20 s, and a second to the next"
-    );
+    assert_eq!(played.seconds, 20, "the second heartbeat loses it");
 }
 
 #[test]
@@ -131,8 +128,6 @@ fn whatever_else_becomes_of_a_heartbeat_the_work_goes_on() {
         ("Lambda.Unknown", 1000, 95, 110),
         ("Lockstep.Denied", 1000, 95, 110),
         ("alloc::string::String", 1000, 95, 110),
-        // A beat of 20 s, and a second to the next.
-        ("hangs", 2100, 100, 100),
     ] {
         let play = Play::granted(json!({}))
             .answers("Keep Lease", answer)
@@ -140,4 +135,68 @@ fn whatever_else_becomes_of_a_heartbeat_the_work_goes_on() {
         let beats = play.calls_in(seconds, "Keep Lease");
         assert!((least..=most).contains(&beats), "{answer}: {beats}");
     }
+}
+
+#[test]
+fn heartbeats_come_less_often_the_longer_the_run_lasts_and_the_lease_is_three_of_them() {
+    let default: &[_] = &[20, 25, 31, 39, 48, 60, 75];
+    for (fields, granted, expected) in [
+        (json!({}), (60, 20), default),
+        (
+            json!({ "maxHeartbeatSeconds": 30 }),
+            (60, 20),
+            &[20, 25, 30, 30],
+        ),
+        (
+            json!({ "maxHeartbeatSeconds": 10 }),
+            (60, 20),
+            &[20, 20, 20],
+        ),
+        (
+            json!({ "leaseSeconds": 100, "heartbeatSeconds": 5 }),
+            (100, 5),
+            &[5, 6, 7, 9],
+        ),
+        (json!({}), (3600, 1200), &[1200, 1200]),
+    ] {
+        let (lease, heartbeat) = granted;
+        let beats = beats_of(fields.clone(), lease, heartbeat, 100_000);
+        let times: Vec<_> = beats.iter().map(|(time, _)| *time).collect();
+        assert_eq!(times[..expected.len()], *expected, "{fields}");
+        for (time, length) in beats {
+            let grown = if time > heartbeat { 3 * (time + 1) } else { 0 };
+            assert_eq!(
+                length,
+                lease.max(grown),
+                "{fields}: a heartbeat of {time} s"
+            );
+        }
+    }
+    assert_eq!(beats_of(json!({}), 60, 20, 3600).len(), 18, "an hour");
+    assert_eq!(beats_of(json!({}), 60, 20, 86_400).len(), 110, "a day");
+}
+
+/// Time and lease of each heartbeat in so many seconds.
+fn beats_of(fields: Value, lease: u64, heartbeat: u64, seconds: u64) -> Vec<(u64, u64)> {
+    let answer = merged(
+        granted(),
+        json!({ "leaseSeconds": lease, "heartbeatSeconds": heartbeat }),
+    );
+    let play = Play::of(fields).gives("Acquire Lock", answer);
+    let play = play
+        .answers("Keep Lease", "hangs")
+        .answers("Run Batch", "hangs");
+    let beats = play.all_calls_in(seconds, "Keep Lease").into_iter();
+    let beats = beats.map(|beat| {
+        let payload = &beat.arguments["Payload"];
+        let [time, length] =
+            ["heartbeatSeconds", "leaseSeconds"].map(|name| payload[name].as_f64());
+        assert_eq!(
+            beat.timeout_seconds.map(|time| time as f64),
+            time,
+            "{payload}"
+        );
+        (time.expect("a time") as u64, length.expect("a time") as u64)
+    });
+    beats.collect()
 }

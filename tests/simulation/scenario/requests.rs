@@ -136,6 +136,9 @@ fn terms(world: &World, guarded: &Guarded) -> Value {
         "leaseSeconds": lease,
         "heartbeatSeconds": lease / 3,
     });
+    if world.chance(300) {
+        ask["maxHeartbeatSeconds"] = world.number(1..=60).into();
+    }
     if let Some(gap) = guarded.min_interval {
         ask["minIntervalSeconds"] = gap.into();
     }

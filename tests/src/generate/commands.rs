@@ -5,9 +5,9 @@ use super::{
 };
 use lockstep::domain::{
     Acquire, AuditNote, Command, DropUnread, Evict, FencingToken, Forget, Freeze, HolderId,
-    LeaseVersion, LockRecord, MarkEnding, Permits, Recover, RecoveryBasis, Release, Renew, RunKey,
-    RunOutcome, Seconds, Settle, Stop, StopEvicted, StopReason, Suspect, Terms, WaiterId, WhenFull,
-    WhenPaused,
+    LeaseVersion, LockRecord, MarkEnding, Pace, Permits, Recover, RecoveryBasis, Release, Renew,
+    RunKey, RunOutcome, Seconds, Settle, Stop, StopEvicted, StopReason, Suspect, Terms, WaiterId,
+    WhenFull, WhenPaused,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -73,8 +73,8 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
 /// What is said under a grant.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
-    /// A heartbeat: its state, its progress, and how often the execution was redriven.
-    Renew(Option<u8>, Option<u8>, Option<u32>),
+    /// A heartbeat: its state, its progress, how often the execution was redriven, and a new length.
+    Renew(Option<u8>, Option<u8>, Option<u32>, Option<Seconds>),
     /// The end of the run, and how often its receipt says that a success is expected.
     Release(RunOutcome, Option<Seconds>),
     /// The run was found dead, and whether its work had succeeded.
@@ -109,7 +109,11 @@ impl Act {
         seen: LeaseVersion,
     ) -> Command {
         match self {
-            Self::Renew(number, progress, redrives) => Command::Renew(Renew {
+            Self::Renew(number, progress, redrives, length) => Command::Renew(Renew {
+                pace: length.map(|length| Pace {
+                    length,
+                    heartbeat: Seconds::of(length.get() / 2),
+                }),
                 redrives,
                 holder,
                 token,
@@ -201,8 +205,8 @@ pub fn act() -> impl Strategy<Value = Act> {
     ];
     let reason = prop_oneof![Just(StopReason::Silent), Just(StopReason::Replaced)];
     prop_oneof![
-        4 => (option::of(0..3_u8), progress, redrives)
-            .prop_map(|(beat, row, count)| Act::Renew(beat, row, count)),
+        4 => (option::of(0..3_u8), progress, redrives, option::weighted(0.3, length()))
+            .prop_map(|(beat, row, count, length)| Act::Renew(beat, row, count, length)),
         4 => (outcome, option::weighted(0.1, expected()))
             .prop_map(|(outcome, expected)| Act::Release(outcome, expected)),
         3 => (basis, coin()).prop_map(|(basis, succeeded)| Act::Recover(basis, succeeded)),

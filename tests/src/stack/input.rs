@@ -65,10 +65,11 @@ impl BatchInput {
         self
     }
 
-    /// A lease of three seconds, renewed every second: the shortest there is.
+    /// A lease of three seconds, renewed every second: the shortest there is. It stays as short.
     #[must_use]
     pub fn short_lease(self) -> Self {
-        self.with("leaseSeconds", 3).with("heartbeatSeconds", 1)
+        let lease = self.with("leaseSeconds", 3).with("heartbeatSeconds", 1);
+        lease.with("maxHeartbeatSeconds", 1)
     }
 
     /// It waits for its turn where the lock is held.

@@ -91,7 +91,7 @@ fn an_option_that_breaks_its_rule_is_refused_by_the_name_of_its_flag() {
     let seconds = "a whole number of seconds from";
     let lock_rule = "1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)";
     let heartbeat = format!(
-        "{seconds} 1 to 58: two below leaseSeconds, because a heartbeat is retried a second after its timeout"
+        "{seconds} 1 to 58: two below leaseSeconds, because a heartbeat that fails is retried a second later"
     );
     let set = "name one of AcquireLockFunctionArn, HeartbeatFunctionArn, Partition, ReleaseLockFunctionArn";
     let wait_rule =

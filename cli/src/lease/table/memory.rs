@@ -190,6 +190,7 @@ fn permit(grant: Grant) -> Granted {
     Granted {
         grant,
         expires_at: "2026-03-01T00:00:00.000Z".into(),
+        lease_seconds: 60,
         heartbeat_seconds: 1,
         task_group: String::new(),
         execution_arn: None,

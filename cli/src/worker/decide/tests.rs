@@ -30,6 +30,7 @@ fn granted() -> Granted {
             expect_every_seconds: None,
         },
         expires_at: "2026-03-01T06:01:00Z".into(),
+        lease_seconds: 60,
         heartbeat_seconds: 20,
         task_group: "g".into(),
         execution_arn: None,

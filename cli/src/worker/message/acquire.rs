@@ -26,6 +26,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             lease_seconds: Some(lease_seconds),
             heartbeat_seconds: Some((lease_seconds / 3).max(1)),
             // The worker enforces both: the table sees the progress only at each renewal.
+            max_heartbeat_seconds: None,
             max_run_seconds: None,
             no_progress_seconds: None,
             min_interval_seconds: None,

@@ -73,7 +73,7 @@ impl<'a> TransitionBuilder<'a> {
         if let Some(gap) = terms.min_interval {
             next.not_before = now.plus(gap);
         }
-        next.due_by(lease.expires_at);
+        next.due_by(lease.next_check(&next.mode));
         let marker = start_run(terms, lease.token);
         next.holders.insert(terms.holder.clone(), lease);
         if let Some(marker) = marker {

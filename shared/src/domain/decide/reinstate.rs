@@ -43,6 +43,7 @@ pub(super) fn reinstate(
         redrives: renew.redrives.unwrap_or(lease.redrives),
         ..lease.restarted(now)
     };
+    let lease = lease.paced(renew.pace);
     let lease = lease.renewed(now, renew.beat.clone(), renew.progress.as_deref());
     let outcome = Outcome::Reinstated {
         expires_at: lease.expires_at,
@@ -55,7 +56,7 @@ pub(super) fn reinstate(
         (RunGuard::EndedUnder(renew.token), RunWrite { id, run })
     });
     let mut next = record.clone();
-    next.due_by(lease.expires_at);
+    next.due_by(lease.next_check(&next.mode));
     next.holders.insert(renew.holder.clone(), lease);
     Some(Transition {
         runs: runs.collect(),

@@ -24,7 +24,8 @@ pub(super) fn decide(
     if lease.is_stopped() {
         return Err(lost(seen, renew));
     }
-    let next = alive(lease, renew, now).renewed(now, renew.beat.clone(), renew.progress.as_deref());
+    let alive = alive(lease, renew, now).paced(renew.pace);
+    let next = alive.renewed(now, renew.beat.clone(), renew.progress.as_deref());
     match (next.is_spent(now), lease.stale) {
         (None, _) => Ok(renewed(record, renew, next)),
         (Some(why), StalePolicy::Terminate) => Err(Refusal::Stale {

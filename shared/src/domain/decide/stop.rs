@@ -113,7 +113,7 @@ fn held<'a>(
 
 fn changed(record: &LockRecord, holder: &HolderId, lease: Lease) -> Transition {
     let mut next = record.clone();
-    next.due_by(lease.next_check());
+    next.due_by(lease.next_check(&next.mode));
     next.holders.insert(holder.clone(), lease);
     Transition::to(next, Outcome::Done)
 }

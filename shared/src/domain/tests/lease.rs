@@ -2,7 +2,8 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Call, Ending, EndingCause, FencingToken, Lease, Seconds, Staleness, TaskToken, Terms, Timestamp,
+    Call, Ending, EndingCause, FencingToken, Lease, Mode, Pace, Seconds, Staleness, TaskToken,
+    Terms, Timestamp,
 };
 
 /// A lease that was granted at 100 s, with everything in it that a copy may drop.
@@ -80,7 +81,7 @@ fn a_silent_holder_has_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() 
         assert_eq!(lease.staleness(just_before(end)), None, "{heartbeat}");
         let expired = Some(Staleness::Expired(at(160)));
         assert_eq!(lease.staleness(end), expired, "{heartbeat}");
-        assert_eq!(lease.next_check(), end);
+        assert_eq!(lease.next_check(&Mode::Open), end);
     }
     assert_eq!(plain(60, 20).staleness(at(1000)), None, "it was not marked");
     let live = Lease {
@@ -97,6 +98,40 @@ fn a_run_is_spent_at_the_end_of_its_time_or_of_its_patience() {
     assert_eq!(lease.is_spent(just_before(at(190))), None);
     assert_eq!(lease.is_spent(at(190)), Some(Staleness::Stalled(at(190))));
     assert_eq!(lease.is_spent(at(400)), Some(Staleness::Overran(at(400))));
+}
+
+#[test]
+fn a_holder_is_checked_at_the_end_of_its_lease_or_of_its_time_whichever_comes_first() {
+    let limited = |run_until, stalls_at| Lease {
+        run_until: Some(at(run_until)),
+        stalls_at: Some(at(stalls_at)),
+        ..plain(60, 20)
+    };
+    let frozen = Mode::Frozen { note: "".into() };
+    for (lease, mode, expected) in [
+        (plain(60, 20), Mode::Open, 160),
+        (limited(400, 190), Mode::Open, 160),
+        (limited(150, 190), Mode::Open, 150),
+        (limited(400, 140), Mode::Open, 140),
+        (limited(150, 140), frozen, 160),
+    ] {
+        assert_eq!(lease.next_check(&mode), at(expected), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_heartbeat_at_another_pace_sets_the_length_of_the_lease() {
+    let pace = Pace {
+        length: Seconds::of(300),
+        heartbeat: Seconds::of(99),
+    };
+
+    let renewed = plain(60, 20).paced(Some(pace)).renewed(at(150), None, None);
+
+    assert_eq!(renewed.expires_at, at(450));
+    assert_eq!(renewed.renewed_at(), at(150));
+    assert_eq!(renewed.heartbeat, Seconds::of(99));
+    assert_eq!(plain(60, 20).paced(None), plain(60, 20));
 }
 
 #[test]

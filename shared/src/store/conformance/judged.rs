@@ -5,7 +5,7 @@ use super::samples::{
     waiter_id, workflow,
 };
 use crate::domain::{
-    Assign, Call, Clause, Lease, LockRecord, Mode, Seconds, StalePolicy, Timestamp, Work,
+    Assign, Call, Clause, Lease, LockRecord, Mode, Pace, Seconds, StalePolicy, Timestamp, Work,
 };
 
 /// Records that together make every clause of [`clauses`] hold and fail.
@@ -144,7 +144,7 @@ pub(super) fn together() -> Vec<Assign> {
         Assign::NotBefore(at(6000)),
         Assign::Mode(Mode::Open),
         Assign::PutLease(holder("b"), full_lease(900)),
-        Assign::ExtendLease(holder("a"), at(3000), Some(task_token("beat"))),
+        Assign::ExtendLease(holder("a"), at(3000), Some(task_token("beat")), None),
         Assign::DropLease(holder("c")),
         Assign::DropTicket(waiter_id("w")),
         Assign::Enqueue(waiter_id("new")),
@@ -156,6 +156,10 @@ pub(super) fn together() -> Vec<Assign> {
 /// Every assignment, each as a write to [`waited`].
 pub(super) fn assigns() -> Vec<Assign> {
     let note = "by hand".into();
+    let pace = Pace {
+        length: Seconds::of(90),
+        heartbeat: Seconds::of(29),
+    };
     let mut assigns = together();
     assigns.extend([
         Assign::Mode(Mode::Paused { note, until: None }),
@@ -165,7 +169,8 @@ pub(super) fn assigns() -> Vec<Assign> {
         }),
         Assign::Mode(Mode::Frozen { note: "".into() }),
         Assign::PutLease(holder("a"), full_lease(900)),
-        Assign::ExtendLease(holder("a"), at(3000), None),
+        Assign::ExtendLease(holder("a"), at(3000), None, None),
+        Assign::ExtendLease(holder("a"), at(3000), Some(task_token("beat")), Some(pace)),
         Assign::DropLease(holder("a")),
         Assign::DropLease(holder("absent")),
         Assign::PutTicket(waiter_id("new"), ticket(3)),

@@ -96,7 +96,7 @@ pub(super) async fn a_write_that_asks_for_the_record_gets_it<S: LockStore>(bench
     let lock = bench.lock("read-back");
     let mut first = create(&held());
     first.read_back = true;
-    let extend = Update::Assign(vec![Assign::ExtendLease(holder("a"), at(2000), None)]);
+    let extend = Update::Assign(vec![Assign::ExtendLease(holder("a"), at(2000), None, None)]);
     let mut second = change(vec![Clause::LeaseIs(holder("a"), token(1000))], extend);
     second.read_back = true;
 

@@ -43,7 +43,7 @@ pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
     assert_eq!(bench.load(&lock).await.as_ref(), Some(&now));
     for (number, name) in (1..).zip(names) {
         let update = Update::Assign(vec![
-            Assign::ExtendLease(holder(name), at(900), None),
+            Assign::ExtendLease(holder(name), at(900), None, None),
             Assign::LastToken(token(2000)),
         ]);
         let guard = vec![

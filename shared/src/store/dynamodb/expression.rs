@@ -153,13 +153,22 @@ impl Parts<'_> {
                 let value = e.value(item::lease_value(lease));
                 self.put(e, &["holders", holder.as_str()], &value);
             }
-            Assign::ExtendLease(holder, now, beat) => {
+            Assign::ExtendLease(holder, now, beat, pace) => {
                 let holder = holder.as_str();
-                let (length, now) = (
-                    e.path(&["holders", holder, "leaseMs"]),
-                    e.number(now.millis()),
-                );
-                let end = format!("{now} + {length}");
+                let end = match pace {
+                    None => {
+                        let length = e.path(&["holders", holder, "leaseMs"]);
+                        format!("{} + {length}", e.number(now.millis()))
+                    }
+                    Some(pace) => {
+                        let times = [("leaseMs", pace.length), ("beatMs", pace.heartbeat)];
+                        for (name, time) in times {
+                            let value = e.value(item::length(time));
+                            self.put(e, &["holders", holder, name], &value);
+                        }
+                        e.number(now.plus(pace.length).millis())
+                    }
+                };
                 self.put(e, &["holders", holder, "expiresAt"], &end);
                 if let Some(beat) = beat {
                     let value = e.text(beat.reveal());

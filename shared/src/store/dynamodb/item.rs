@@ -332,7 +332,7 @@ fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 
     ]
 }
 
-fn length(length: Seconds) -> AttributeValue {
+pub(super) fn length(length: Seconds) -> AttributeValue {
     number(length.millis())
 }
 
