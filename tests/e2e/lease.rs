@@ -1,11 +1,13 @@
 //! A lease is kept while its holder works, whatever its heartbeats fail with, and a lost one stops the work.
 
 use crate::support::{at_work, in_queue};
+use crate::telemetry::lines;
 use crate::{ran_alone, stack};
+use lockstep::contract::parse_time;
 use lockstep::domain::RunOutcome;
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{Event, Failure, Stack, ending, now, pause, runs, unique};
-use serde_json::json;
+use lockstep_tests::stack::{Event, Failure, Stack, ending, now, pause, runs, unique, until};
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_batch_three_leases_long_keeps_its_lock() {
@@ -29,6 +31,35 @@ async fn a_batch_three_leases_long_keeps_its_lock() {
     assert!(ended.ran(), "{ended:?}");
     eprintln!("figure: {renewals} renewals in 5 s of a 10 s batch under a 3 s lease");
     ran_alone(&stack, &lock, 1).await;
+}
+
+#[tokio::test]
+async fn heartbeats_come_less_often_the_longer_the_batch_works_and_the_lease_is_three_of_them() {
+    let (stack, lock) = (stack().await, unique("grows"));
+    let input = stack.batch_input(&lock).with("leaseSeconds", 3);
+    let input = input
+        .with("heartbeatSeconds", 1)
+        .with("maxHeartbeatSeconds", 3);
+    let run = at_work(&stack, &input.seconds(16.0)).await;
+    // Four seconds of age make a heartbeat of two seconds, and a lease of three of them and three more.
+    until("a longer lease", 10, async || {
+        lease_time(&stack, &lock, &run.arn, "leaseMs").await == 9000
+    })
+    .await;
+    let ended = stack.wait(&run.arn, 40).await;
+
+    assert!(ended.ran(), "{ended:?}");
+    let beats: Vec<_> = lines(&stack, "heartbeat", &lock)
+        .await
+        .iter()
+        .filter(|line| line["message"] == "renewed")
+        .map(|line| time_of(&line["timestamp"]))
+        .collect();
+    let gaps: Vec<_> = beats.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    eprintln!("figure: heartbeats of a batch of 16 s are {gaps:?} ms apart");
+    assert!((7..=12).contains(&gaps.len()), "{gaps:?}");
+    assert!(gaps[0] < 1900 && gaps[gaps.len() - 1] > 2800, "{gaps:?}");
+    stack.judge(&lock, &Expected::permits(1)).await;
 }
 
 #[tokio::test]
@@ -106,13 +137,24 @@ async fn a_run_over_its_time_is_stopped_and_frees_the_lock() {
     ran_alone(&stack, &lock, 2).await;
 }
 
+/// An RFC 3339 time of a log line, in milliseconds.
+fn time_of(text: &Value) -> u64 {
+    let time = parse_time("timestamp", text.as_str().expect("a text"));
+    time.expect("a time").millis()
+}
+
 async fn expires_at(stack: &Stack, lock: &str, holder: &str) -> u64 {
+    lease_time(stack, lock, holder, "expiresAt").await
+}
+
+/// A time of the lease, in milliseconds.
+async fn lease_time(stack: &Stack, lock: &str, holder: &str, field: &str) -> u64 {
     let item = stack.lock_item(lock).await.expect("a record");
     let holders = item["holders"].as_m().expect("a map");
     let lease = holders
         .get(holder)
         .unwrap_or_else(|| panic!("{holder} does not hold {lock}: {holders:?}"));
-    let at = lease.as_m().expect("a lease")["expiresAt"].as_n();
+    let at = lease.as_m().expect("a lease")[field].as_n();
     at.expect("a number").parse().expect("milliseconds")
 }
 

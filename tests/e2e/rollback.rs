@@ -14,10 +14,18 @@ fn extend(definition: &mut Value, functions: &[&str]) -> usize {
         let name = value["FunctionName"].as_str();
         name.is_some_and(|name| functions.contains(&name))
     };
-    if is_theirs(definition)
-        && let Some(payload) = definition["Payload"].as_object_mut()
-    {
-        payload.insert("ofTheNextVersion".into(), json!({ "since": 2 }));
+    if is_theirs(definition) {
+        match &mut definition["Payload"] {
+            Value::Object(payload) => {
+                payload.insert("ofTheNextVersion".into(), json!({ "since": 2 }));
+            }
+            Value::String(payload) => {
+                let inner = payload.trim_start_matches("{%").trim_end_matches("%}");
+                let field = "{'ofTheNextVersion': {'since': 2}}";
+                *payload = format!("{{% $merge([{inner}, {field}]) %}}");
+            }
+            other => panic!("a payload {other}"),
+        }
         count += 1;
     }
     let inner: Vec<_> = match definition {

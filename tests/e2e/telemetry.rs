@@ -9,7 +9,7 @@ use lockstep_tests::stack::{Stack, now, unique, until};
 use serde_json::{Value, json};
 
 /// The lines of a function's log that name `lock`.
-async fn lines(stack: &Stack, function: &str, lock: &str) -> Vec<Value> {
+pub(crate) async fn lines(stack: &Stack, function: &str, lock: &str) -> Vec<Value> {
     let group = format!("/aws/lambda/lockstep-{function}");
     let ask = json!({ "logGroupName": group, "filterPattern": format!("{lock:?}") });
     let events = stack.log_events(ask).await;
