@@ -73,6 +73,17 @@ def row(figure, subject, unit, samples, base=None):
     return fields
 
 
+def noise(rows_of_samples):
+    """How far the medians of the quarters of a row are apart, as a sentence."""
+    spreads = []
+    for samples in rows_of_samples:
+        size = len(samples) // 4
+        medians = [statistics.median(samples[at * size:(at + 1) * size]) for at in range(4)]
+        spreads.append(100 * (max(medians) - min(medians)) / statistics.median(samples))
+    return (f" Noise: the medians of the four quarters of a row differ by {statistics.median(spreads):.0f} % (median of"
+            f" the rows), at most {max(spreads):.0f} %.")
+
+
 def machine():
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), os.uname().machine)
@@ -107,7 +118,8 @@ def measure_time(folder, subjects, env):
             if name != TRUE:
                 over = [each[at] - zero for each, zero in zip(taken, base)]
                 rows.append(row(f"{figure} over true", name, "ms", over))
-    write(folder, "command-time", "Time of `lockstep run -- true`", TRUE, TIME_NOTE, rows)
+    series = [[each[at] for each in taken] for taken in samples.values() for at in (0, 1)]
+    write(folder, "command-time", "Time of `lockstep run -- true`", TRUE, TIME_NOTE + noise(series), rows)
 
 
 def measure_memory(folder, lockstep, python, env):
