@@ -1,0 +1,133 @@
+//! Lockstep as a subject: the use cases of the functions, from JSON to a response.
+
+use aws_sdk_dynamodb::Client;
+use lockstep::clock::SystemClock;
+use lockstep::contract::{AcquireResponse, Grant, HeartbeatResponse, ReleaseResponse};
+use lockstep::domain::LockKey;
+use lockstep::events::memory::MemoryEvents;
+use lockstep::executions::memory::MemoryExecutions;
+use lockstep::service::{Deps, acquire, heartbeat, release};
+use lockstep::store::dynamodb::DynamoStore;
+use lockstep::tasks::memory::MemoryTasks;
+use lockstep::telemetry::{MetricSink, Metrics};
+use lockstep::testing::RETENTION;
+use serde_json::{Value, json};
+
+/// The table is real. What no pair calls is in memory.
+type LocalPorts = (
+    DynamoStore,
+    SystemClock,
+    MemoryExecutions,
+    MemoryTasks,
+    MemoryEvents,
+    NoLines,
+);
+
+/// Takes metric lines, which are made as in a function, and prints none.
+#[derive(Debug)]
+struct NoLines;
+
+impl MetricSink for NoLines {
+    fn write(&self, line: &str) {
+        std::hint::black_box(line);
+    }
+}
+
+/// The use cases of Lockstep on a table.
+#[derive(Debug)]
+pub struct Guarded {
+    deps: Deps<LocalPorts>,
+}
+
+impl Guarded {
+    /// The use cases on `table`.
+    #[must_use]
+    pub fn new(client: Client, table: &str) -> Self {
+        let store = DynamoStore::new(client, table.into());
+        let deps = Deps {
+            protocol: lockstep::aws::protocol(store),
+            executions: MemoryExecutions::default(),
+            tasks: MemoryTasks::default(),
+            events: MemoryEvents::default(),
+            metrics: Metrics::new(NoLines, false),
+            table: table.into(),
+            retention: RETENTION,
+            run_events: false,
+        };
+        Self { deps }
+    }
+
+    /// The table's adapter.
+    pub fn store(&self) -> &DynamoStore {
+        self.deps.store()
+    }
+
+    /// Asks for a permit as `request` says.
+    ///
+    /// # Panics
+    /// When acquire-lock fails.
+    pub async fn ask(&self, request: Value) -> AcquireResponse {
+        let answer = acquire::handle(&self.deps, request).await;
+        answer.unwrap_or_else(|error| panic!("acquire-lock: {error}"))
+    }
+
+    /// Acquires the lock, unless it is held.
+    pub async fn acquire(&self, lock: &str, holder: &str) -> Option<Grant> {
+        match self.ask(request(lock, holder)).await {
+            AcquireResponse::Granted(granted) => Some(granted.grant),
+            _ => None,
+        }
+    }
+
+    /// Renews the lease, with more fields of the request in `more`.
+    ///
+    /// # Panics
+    /// When heartbeat fails.
+    pub async fn renew(&self, grant: &Grant, more: Value) -> HeartbeatResponse {
+        let mut event = more;
+        event["grant"] = json!(grant);
+        let answer = heartbeat::handle(&self.deps, event).await;
+        answer.unwrap_or_else(|error| panic!("heartbeat: {error}"))
+    }
+
+    /// Releases the lock after a success.
+    ///
+    /// # Panics
+    /// When release-lock fails, or the lease was lost.
+    pub async fn release(&self, grant: &Grant) {
+        let event = json!({ "grant": grant, "outcome": "succeeded" });
+        let answer = release::handle(&self.deps, event).await;
+        let freed = matches!(answer, Ok(ReleaseResponse::Released { .. }));
+        assert!(freed, "release-lock: {answer:?}");
+    }
+
+    /// Acquires a free lock and releases it.
+    ///
+    /// # Panics
+    /// When the lock is held.
+    pub async fn pair(&self, lock: &str) {
+        let grant = self.acquire(lock, &execution("1")).await;
+        self.release(&grant.expect("a free lock")).await;
+    }
+}
+
+/// A request for a lock that is skipped when the lock is held.
+#[must_use]
+pub fn request(lock: &str, holder: &str) -> Value {
+    json!({ "lock": lock, "holder": holder })
+}
+
+/// The ARN of an execution, as a holder.
+#[must_use]
+pub fn execution(name: &str) -> String {
+    format!("arn:aws:states:eu-west-1:123456789012:execution:nightly-report:{name}")
+}
+
+/// A lock's name as its key.
+///
+/// # Panics
+/// When the name is not valid.
+#[must_use]
+pub fn key(lock: &str) -> LockKey {
+    LockKey::new(lock).expect("a valid name of a lock")
+}

@@ -1,0 +1,18 @@
+//! Measures the locks of Lockstep beside pairs that are written by hand and a lock library.
+//!
+//! `benches/locks` runs all of it on DynamoDB Local. Subjects take turns in each measurement, so that what
+//! the machine does besides meets all of them. Each measurement writes a file to `benches/results`.
+
+pub mod bare;
+pub mod clock;
+pub mod delay;
+pub mod guarded;
+pub mod measure;
+pub mod results;
+pub mod rival;
+pub mod scenes;
+pub mod subject;
+pub mod table;
+/// The counting wire of the integration tests, without the rest of their crate, which is long to build.
+#[path = "../../tests/src/wire.rs"]
+pub mod wire;

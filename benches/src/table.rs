@@ -1,0 +1,129 @@
+//! Tables on DynamoDB Local, and what is in them.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Builder;
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, AttributeValue, BillingMode, GlobalSecondaryIndex, KeySchemaElement,
+    KeyType, Projection, ProjectionType, ScalarAttributeType,
+};
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::config::variable;
+use std::collections::{BTreeMap, HashMap};
+
+/// The attributes of an item.
+pub type Item = HashMap<String, AttributeValue>;
+
+/// Where DynamoDB Local answers.
+///
+/// # Panics
+/// Outside of a local stack.
+#[must_use]
+pub fn endpoint() -> String {
+    let endpoint = variable("AWS_ENDPOINT_URL_DYNAMODB");
+    endpoint.expect("AWS_ENDPOINT_URL_DYNAMODB names DynamoDB Local: run this by benches/locks")
+}
+
+/// A client of `endpoint` with the settings of the functions.
+pub async fn client(endpoint: &str) -> Client {
+    let settings = lockstep::aws::sdk_config().await;
+    // Set here: the variable for DynamoDB alone wins over the setting of all clients.
+    let settings = Builder::from(&settings).endpoint_url(endpoint);
+    Client::from_conf(settings.build())
+}
+
+/// Creates a table with the keys and the indexes of the deployed one. Returns its name.
+///
+/// # Panics
+/// When DynamoDB Local does not create it.
+pub async fn create(client: &Client) -> String {
+    let name = format!("bench-{}", SystemClock.now().millis());
+    let mut request = client
+        .create_table()
+        .table_name(&name)
+        .billing_mode(BillingMode::PayPerRequest)
+        .set_key_schema(Some(keys("pk", "sk")))
+        .global_secondary_indexes(index("due", "shard", "dueAt"))
+        .global_secondary_indexes(index("locks", "lockShard", "pk"));
+    let text = ScalarAttributeType::S;
+    for (attribute, kind) in [
+        ("pk", text.clone()),
+        ("sk", text.clone()),
+        ("shard", text.clone()),
+        ("lockShard", text),
+        ("dueAt", ScalarAttributeType::N),
+    ] {
+        let attribute = AttributeDefinition::builder()
+            .attribute_name(attribute)
+            .attribute_type(kind);
+        request = request.attribute_definitions(attribute.build().expect("all is set"));
+    }
+    request.send().await.expect("a new table");
+    name
+}
+
+fn index(name: &str, partition: &str, sort: &str) -> GlobalSecondaryIndex {
+    let projection = Projection::builder().projection_type(ProjectionType::KeysOnly);
+    let index = GlobalSecondaryIndex::builder()
+        .index_name(name)
+        .set_key_schema(Some(keys(partition, sort)))
+        .projection(projection.build());
+    index.build().expect("all is set")
+}
+
+fn keys(partition: &str, sort: &str) -> Vec<KeySchemaElement> {
+    let key = |name, kind| {
+        let element = KeySchemaElement::builder()
+            .attribute_name(name)
+            .key_type(kind);
+        element.build().expect("all is set")
+    };
+    vec![key(partition, KeyType::Hash), key(sort, KeyType::Range)]
+}
+
+/// The items of a lock, by their sort keys.
+///
+/// # Panics
+/// When they cannot be read.
+pub async fn items(client: &Client, table: &str, lock: &str) -> BTreeMap<String, Item> {
+    let read = client
+        .query()
+        .table_name(table)
+        .key_condition_expression("pk = :lock")
+        .expression_attribute_values(":lock", AttributeValue::S(lock.into()))
+        .consistent_read(true)
+        .send()
+        .await
+        .expect("the items of a lock");
+    let items = read.items.unwrap_or_default().into_iter();
+    items
+        .map(|item| (item["sk"].as_s().expect("a text").clone(), item))
+        .collect()
+}
+
+/// The size of an item in bytes, by the rules of DynamoDB
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>).
+#[must_use]
+pub fn size(item: &Item) -> usize {
+    item.iter()
+        .map(|(name, value)| name.len() + size_of(value))
+        .sum()
+}
+
+fn size_of(value: &AttributeValue) -> usize {
+    match value {
+        AttributeValue::S(text) => text.len(),
+        AttributeValue::N(number) => {
+            let digits = number.trim_start_matches('-').trim_matches('0').len();
+            digits.div_ceil(2) + 1 + usize::from(number.starts_with('-'))
+        }
+        AttributeValue::M(map) => {
+            let inside = map
+                .iter()
+                .map(|(name, value)| 1 + name.len() + size_of(value));
+            3 + inside.sum::<usize>()
+        }
+        AttributeValue::L(list) => 3 + list.iter().map(|value| 1 + size_of(value)).sum::<usize>(),
+        AttributeValue::B(bytes) => bytes.as_ref().len(),
+        _ => 1,
+    }
+}
