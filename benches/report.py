@@ -35,8 +35,9 @@ class ResultError(Exception):
 
 
 def read(folder):
-    """The results of a folder, by the name of their files."""
-    return [check(path, json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
+    """The results of a folder, in the order of their ids."""
+    paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)
+    return [check(path, json.loads(path.read_text())) for path in paths]
 
 
 def check(path, result):

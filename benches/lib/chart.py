@@ -1,7 +1,7 @@
 """Bars of medians as SVG: text stays text, colours follow the reader's scheme, nothing is loaded from elsewhere."""
 from xml.sax.saxutils import escape
 
-WIDTH, LABEL, BAR_END, ROW, PANEL = 760, 270, 640, 22, 40
+WIDTH, LABEL, BAR_END, ROW, PANEL = 800, 330, 690, 22, 40
 STYLE = """<style>
 text { font: 13px system-ui, sans-serif; fill: #1b2733 }
 .figure { font-weight: 600 }
