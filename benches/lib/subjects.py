@@ -1,0 +1,118 @@
+"""What is measured: each function as it is packaged, and the rivals, each with an event that it can answer."""
+import itertools
+import os
+import shutil
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from lib.runtime_api import BenchError, Process
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CACHE = Path(os.environ.get("LOCKSTEP_CACHE") or Path.home() / ".cache/lockstep") / "bench"
+FUNCTIONS = ["acquire-lock", "heartbeat", "release-lock", "check-running-executions", "reaper", "operate", "view"]
+BARE, PYTHON, NODE = "bare Rust Lambda", "Python, boto3", "Node, SDK v3"
+RIVALS = [BARE, PYTHON, NODE]
+WIDGET = {"widgetContext": {"theme": "light", "forms": {"all": {}}}}
+
+
+@dataclass
+class Subject:
+    """A command with its variables, and its next event."""
+    name: str
+    command: list
+    environment: dict
+    event: callable
+
+    def start(self, before_exec=None):
+        return Process(self.name, self.command, self.environment, before_exec)
+
+
+def archive(name):
+    """The zip of a function, as it is uploaded; view is operate in another role."""
+    if name == BARE:
+        return ROOT / "target/rivals/bare-lambda/bootstrap.zip"
+    return ROOT / "target/lambda" / {"view": "operate"}.get(name, name) / "bootstrap.zip"
+
+
+def bootstrap(name, folder):
+    source = archive(name)
+    if not source.exists():
+        verb = "benches/rivals/install" if name == BARE else "make package"
+        raise BenchError(f"{source.relative_to(ROOT)} is missing: run `{verb}` first")
+    target = Path(folder) / source.parent.name
+    if not target.exists():
+        target.write_bytes(zipfile.ZipFile(source).read("bootstrap"))
+        target.chmod(0o755)
+    return target
+
+
+class Subjects:
+    """All subjects of one run. Grants for heartbeat and release-lock come from an acquire-lock that runs along."""
+
+    def __init__(self, world):
+        self.world, self.numbers = world, itertools.count()
+        self.trust = {} if world.trusted else {"SSL_CERT_FILE": str(world.bundle)}
+        execution = world.execution()
+        self.checked = {"executionArn": execution, "startedAt": "2026-01-01T00:00:00Z"}
+        self.by_name = {name: self._function(name) for name in FUNCTIONS}
+        self.by_name |= {name: self._rival(name) for name in RIVALS}
+        self.granters = {}
+        for _ in range(10):
+            self._granted("view")
+            self._granted("operate")
+        self.beaten = self._granted("heartbeat")
+
+    def close(self):
+        for granter in self.granters.values():
+            granter.__exit__()
+
+    def __getitem__(self, name):
+        return self.by_name[name]
+
+    def trusting(self, name, what, path):
+        """A subject that reads its roots from one file."""
+        known = self.by_name[name]
+        return Subject(f"{name}, {what}", known.command, known.environment | {"SSL_CERT_FILE": str(path)}, known.event)
+
+    def _request(self, of):
+        return {"lock": f"bench/{of}/{next(self.numbers)}", "holder": "bench", "leaseSeconds": 3600}
+
+    def _function(self, name):
+        table = self.world.table(f"bench-{name}")
+        role = {"view": {"LOCKSTEP_READ_ONLY": "true"}}.get(name, {})
+        events = {
+            "acquire-lock": lambda: self._request("acquire"),
+            "heartbeat": lambda: {"grant": self.beaten},
+            "release-lock": lambda: {"grant": self._granted("release-lock"), "outcome": "succeeded"},
+            "check-running-executions": lambda: self.checked,
+            "reaper": lambda: {"sweep": True},
+            "operate": lambda: {"act": "list"},
+            "view": lambda: WIDGET,
+        }
+        environment = self.world.environment(table, **self.trust, **role)
+        return Subject(name, [str(bootstrap(name, self.world.folder))], environment, events[name])
+
+    def _rival(self, name):
+        table = self.world.table("bench-" + name.split(",")[0].replace(" ", "-").lower())
+        ca, bundle = str(self.world.ca), str(self.world.bundle)
+        if name == BARE:
+            command, more = [str(bootstrap(BARE, self.world.folder))], self.trust
+        elif name == PYTHON:
+            command = [str(CACHE / "python/bin/python"), "-m", "awslambdaric", "handler.handler"]
+            more = {"PYTHONPATH": str(ROOT / "benches/rivals/python"), "AWS_CA_BUNDLE": bundle}
+        else:
+            command, more = [shutil.which("node"), str(CACHE / "node/bundle.mjs")], {"NODE_EXTRA_CA_CERTS": ca}
+        return Subject(name, command, self.world.environment(table, **more), lambda: self._request("rival"))
+
+    def _granted(self, of):
+        """A grant in the table of another function."""
+        if of not in self.granters:
+            environment = self.by_name[of].environment
+            granter = Process("acquire-lock", self.by_name["acquire-lock"].command, environment).__enter__()
+            granter.ready()
+            self.granters[of] = granter
+        granter = self.granters[of]
+        _, _, answer = granter.invoke(self._request(of))
+        granter.ready()
+        return answer["grant"]
