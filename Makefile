@@ -161,8 +161,11 @@ mutants: tools ## [hours] the mutation score of the protocol and the definitions
 	tests/mutants/mutants test
 	tests/checks/with-stack tests/mutants/mutants run $(MUTANTS)
 
-bench: package ## size, cold start and memory of the packaged functions
-	benches/cold_start.py
+bench: package tools ## [12 min] locks and cold starts beside others, into benches/results and docs/performance.md
+	benches/rivals/install
+	benches/locks
+	benches/starts
+	benches/report.py
 
 bench-hand-over: functions ## from the release of one run to the work of the next, woken and polling
 	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example hand_over
