@@ -49,6 +49,28 @@ async fn the_job_of_a_task_that_has_stopped_makes_way_before_its_lease_is_over()
 }
 
 #[tokio::test]
+async fn the_job_of_a_task_is_shown_with_the_end_of_its_container() {
+    let (functions, _) = late().await;
+    let task_shown = async || {
+        let show = json!({ "act": "show", "lock": "nightly" });
+        functions.view(show).await.unwrap()["holders"][0]["tasks"][0].take()
+    };
+
+    let runs = task_shown().await;
+    functions.tasks.put(&work(), GROUP, task("a", 2, true));
+    let stopped = task_shown().await;
+
+    assert_eq!(
+        runs,
+        json!({ "arn": task("a", 1, false).arn, "stopped": false })
+    );
+    assert_eq!(
+        (&stopped["stopped"], &stopped["exitCode"]),
+        (&json!(true), &json!(137))
+    );
+}
+
+#[tokio::test]
 async fn the_job_of_a_task_that_runs_keeps_its_permit_while_its_lease_does() {
     let (functions, _) = late().await;
     let before = functions.record("nightly").await;

@@ -1,7 +1,7 @@
 //! What view answers about the past: the history of a lock, and of the locks of a prefix.
 
 use crate::functions::Functions;
-use crate::scene::{ask, audit_note};
+use crate::scene::{ask, ask_with, audit_note};
 use lockstep::domain::{Command, ExecutionEnd};
 use serde_json::{Value, json};
 
@@ -32,6 +32,30 @@ async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
         let request = json!({ "act": "history", "lock": "nightly", "limit": limit });
         assert_eq!(entries(&functions, request).await, expected, "{limit}");
     }
+}
+
+#[tokio::test]
+async fn a_lock_is_shown_with_its_five_latest_runs_and_its_first_hundred_waiters() {
+    let functions = Functions::new();
+    for number in 0..6 {
+        let grant = functions.granted("nightly", &format!("run-{number}")).await;
+        functions.wait(3);
+        functions.succeed(&grant).await;
+        functions.wait(3);
+    }
+    functions.granted("nightly", "holder").await;
+    for number in 0..101 {
+        let name = format!("waiter-{number}");
+        let more = json!({ "overlap": "queue", "taskToken": name, "maxQueue": 101 });
+        functions.acquire(ask_with(&name, more)).await.unwrap();
+    }
+
+    let show = json!({ "act": "show", "lock": "nightly" });
+    let shown = functions.view(show).await.unwrap();
+
+    let count = |field: &str| shown[field].as_array().map(Vec::len);
+    assert_eq!((count("last"), count("waiters")), (Some(5), Some(100)));
+    assert_eq!(shown["queueLength"], 101);
 }
 
 #[tokio::test]

@@ -109,6 +109,14 @@ mod tests {
     }
 
     #[test]
+    fn the_arn_of_a_task_has_at_most_512_characters() {
+        let of_length = |length: usize| format!("{ARN}{}", "0".repeat(length - ARN.len()));
+
+        assert!(TaskArn::new(of_length(512)).is_ok());
+        assert!(TaskArn::new(of_length(513)).is_err());
+    }
+
+    #[test]
     fn all_jobs_of_one_task_lead_to_it_and_to_their_container() {
         let jobs = [
             (ARN.to_owned(), None),
