@@ -19,7 +19,7 @@ async fn assert_each_command_ends(without: &[&str], code: i32, part: &str) {
         ("run", inside.run(&lock("not-started"), &[], &["true"])),
         ("agent", inside.command(&["agent", "--", "true"])),
         ("worker", inside.command(&WORKER)),
-        ("jobs", inside.command(&["jobs"])),
+        ("locks", inside.command(&["locks"])),
     ] {
         let (ended, stderr) = code_without(command, without, |command| command).await;
 
