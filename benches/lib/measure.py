@@ -27,7 +27,7 @@ def start_once(samples, subject):
         samples.add("first answer", subject.name, "ms", call)
 
 
-def starts(subjects, world, rounds, tell):
+def starts(subjects, world, rounds, progress):
     """Cold starts of all functions and rivals."""
     samples, order = Samples(), [subjects[name] for name in [*FUNCTIONS, *RIVALS]]
     for name in ("acquire-lock", BARE):
@@ -35,7 +35,7 @@ def starts(subjects, world, rounds, tell):
         order.append(subjects.trusting(name, "SSL_CERT_FILE has one root", world.ca))
     start_each(Samples(), order)  # files into the page cache, code of the table's engine compiled
     for number in range(rounds):
-        tell(f"cold start, round {number + 1} of {rounds}")
+        progress(f"cold start, round {number + 1} of {rounds}")
         start_each(samples, order)
     return samples
 
@@ -50,7 +50,7 @@ def first_quota(quota):
     return lambda: quota.hold(0)
 
 
-def throttled(subjects, rounds, tell):
+def throttled(subjects, rounds, progress):
     """Acquire under the CPU of 128 MB; None where no control group can be made."""
     quota = Quota()
     if not quota.available:
@@ -58,7 +58,7 @@ def throttled(subjects, rounds, tell):
     samples = Samples()
     try:
         for number in range(rounds):
-            tell(f"under the quota, round {number + 1} of {rounds}")
+            progress(f"under the quota, round {number + 1} of {rounds}")
             for name in ACQUIRES:
                 throttle_once(samples, subjects[name], quota)
     finally:
@@ -78,11 +78,11 @@ def throttle_once(samples, subject, quota):
         samples.add(RELAXED, subject.name, "ms", call)
 
 
-def warm(subjects, rounds, tell):
+def warm(subjects, rounds, progress):
     """Fresh processes, and 200 calls of each: (samples of calls, samples of memory)."""
     calls, memory = Samples(), Samples()
     for number in range(rounds):
-        tell(f"warm calls, round {number + 1} of {rounds}")
+        progress(f"warm calls, round {number + 1} of {rounds}")
         for name in [*FUNCTIONS, *RIVALS]:
             warm_once(calls, memory, subjects[name])
     return calls, memory

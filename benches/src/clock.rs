@@ -30,11 +30,11 @@ impl Stopwatch {
     }
 }
 
-/// The CPU time of this thread so far, in milliseconds. Zero where the kernel does not tell it.
+/// The CPU time of this thread so far, in milliseconds. Zero where the kernel has no schedstat.
 #[must_use]
 pub fn cpu_millis() -> f64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanos = told
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = schedstat
         .split(' ')
         .next()
         .and_then(|first| first.parse::<f64>().ok());

@@ -62,7 +62,7 @@ impl Guarded {
         self.deps.store()
     }
 
-    /// Asks for a permit as `request` says.
+    /// Requests a permit with `request`.
     ///
     /// # Panics
     /// When acquire-lock fails.

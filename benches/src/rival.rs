@@ -42,7 +42,7 @@ fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A program that does pairs when it is told to, and nothing between.
+/// A program that does pairs on command, and nothing between.
 #[derive(Debug)]
 pub struct Rival {
     child: Child,

@@ -7,7 +7,7 @@ use crate::wire::Wire;
 use std::path::Path;
 
 const NOTE: &str = "64 clients of one process ask at once; time is until the last has its answer, and the subjects take \
-    turns. Requests are counted in races of their own, on a wire that counts. A refused client of Lockstep is told who \
+    turns. Requests are counted in races of their own, on a wire that counts. A refused client of Lockstep learns who \
     holds the lock.";
 const CLIENTS: usize = 64;
 const RACES: usize = 40;
