@@ -1,25 +1,20 @@
 //! `lockstep doctor`: checks that a deployed stack can do its work.
 
+mod locks;
+
 use super::function::{
     ActError, Function, Surface, describe_stack, error_text, output_of, outputs,
 };
-use super::{all, finish, print};
+use super::{finish, print};
 use crate::args::operate::{DoctorArgs, Format};
 use crate::exit::Exit;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::types::Stack;
 use aws_sdk_sqs::types::QueueAttributeName;
 use lockstep::clock::{Clock, SystemClock};
-use lockstep::contract::parse_time;
-use lockstep::domain::{CLOCK_SKEW, Seconds, Timestamp};
+use lockstep::domain::{CLOCK_SKEW, Timestamp};
 use serde::Serialize;
-use serde_json::{Value, json};
-
-/// Most locks whose holders and work are looked at, those that were granted last.
-const SHOWN_MAX: usize = 100;
-
-/// By when the sweep, which comes each minute, has freed the permit of a dead holder.
-const SWEPT_AFTER: Seconds = Seconds::of(300);
+use serde_json::json;
 
 /// The result of one check.
 #[derive(Debug, Serialize)]
@@ -79,7 +74,7 @@ async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     }
     checks.push(of_versions(&sdk, stack).await);
     checks.push(of_dead_letters(&sdk, stack).await);
-    checks.extend(of_locks(&sdk, stack).await);
+    checks.extend(locks::of_locks(&sdk, stack).await);
     match args.output {
         Format::Json => print(&format!("{}\n", json!({ "checks": checks }))),
         Format::Table => checks.iter().for_each(|check| print(&line(check))),
@@ -220,93 +215,6 @@ async fn of_dead_letters(sdk: &SdkConfig, stack: &Stack) -> Check {
     )
 }
 
-/// Locks that need a person, as view lists them. So view works, and can read the table.
-async fn of_locks(sdk: &SdkConfig, stack: &Stack) -> Vec<Check> {
-    let checked = async {
-        let view = Function::of_stack(sdk, stack, Surface::View)?;
-        let locks = all(&view, json!({ "act": "list" }), "locks", u32::MAX).await?;
-        let shown = shown(&view, &locks).await?;
-        Ok(vec![closed(&locks), dead(&shown), without_permit(&shown)])
-    };
-    let checked: Result<_, ActError> = checked.await;
-    checked.unwrap_or_else(|error| vec![Check::unknown("locks", error.text)])
-}
-
-/// The locks that were granted last, with their holders and their latest runs.
-async fn shown(view: &Function, locks: &[Value]) -> Result<Vec<Value>, ActError> {
-    let mut granted: Vec<_> = locks
-        .iter()
-        .filter_map(|lock| Some((lock["grantedAt"].as_str()?, lock["lock"].as_str()?)))
-        .collect();
-    granted.sort_unstable();
-    let mut shown = Vec::new();
-    for (_, lock) in granted.into_iter().rev().take(SHOWN_MAX) {
-        let show = json!({ "act": "show", "lock": lock });
-        shown.push(view.act(&show).await?);
-    }
-    Ok(shown)
-}
-
-fn closed(locks: &[Value]) -> Check {
-    let wrong = |lock: &&Value| lock["state"] == "frozen" || lock["state"] == "unreadable";
-    let names = locks.iter().filter(wrong).map(name_of);
-    let advice = "lockstep show LOCK says why; check its run, then lockstep resume LOCK";
-    found("locks", "is frozen or unreadable", names, advice)
-}
-
-/// Holders whose lease, execution or own task ended minutes ago: events and the sweep free their permits earlier.
-fn dead(shown: &[Value]) -> Check {
-    let now = SystemClock.now();
-    let is_over = |time: &Value| {
-        let time = time.as_str().and_then(|time| parse_time("time", time).ok());
-        time.is_some_and(|time| time.plus(SWEPT_AFTER) < now)
-    };
-    let is_dead = |holder: &Value| {
-        // Of a holder that is no execution, the only task is its own.
-        let own = match &holder["execution"] {
-            Value::Null => list(holder, "tasks").first().map(|task| &task["stoppedAt"]),
-            execution => Some(&execution["stoppedAt"]),
-        };
-        is_over(&holder["expiresAt"]) || own.is_some_and(is_over)
-    };
-    let has_dead = |lock: &&Value| list(lock, "holders").iter().any(is_dead);
-    let names = shown.iter().filter(has_dead).map(name_of);
-    let advice = "lockstep show LOCK says what is known of the holder; see the log and the alarms of the reaper";
-    found("dead holders", "has a holder that is dead", names, advice)
-}
-
-/// Work that goes on although its run has ended: tasks and executions that nothing has stopped.
-fn without_permit(shown: &[Value]) -> Check {
-    let has_work = |lock: &&Value| !list(lock, "withoutPermit").is_empty();
-    let names = shown.iter().filter(has_work).map(name_of);
-    let advice =
-        "lockstep show LOCK names the tasks; stop them, unless their stale policy is yield";
-    found("orphaned work", "has work without a permit", names, advice)
-}
-
-fn name_of(lock: &Value) -> &str {
-    lock["lock"].as_str().unwrap_or_default()
-}
-
-fn list<'a>(lock: &'a Value, field: &str) -> &'a [Value] {
-    lock[field].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The check that no lock is as `wrong` says.
-fn found<'a>(
-    name: &str,
-    wrong: &str,
-    locks: impl Iterator<Item = &'a str>,
-    advice: &'static str,
-) -> Check {
-    let locks: Vec<_> = locks.collect();
-    let found = match locks.len() {
-        0 => format!("none {wrong}"),
-        count => format!("{count}: {} {wrong}", locks.join(", ")),
-    };
-    Check::new(name, locks.is_empty(), found, advice)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,45 +254,6 @@ mod tests {
                 .build();
 
             assert_eq!(of_stack(&stack).status, expected, "{status}");
-        }
-    }
-
-    #[test]
-    fn a_lock_needs_a_person_if_it_is_frozen_its_holder_is_dead_or_work_has_no_permit() {
-        let held = |expires_at: &str| json!({ "holders": [{ "expiresAt": expires_at }] });
-        let over = |state: Value| json!({ "holders": [state] });
-        let orphan = json!({ "holders": [], "withoutPermit": [{ "holder": "a" }] });
-        for (lock, expected) in [
-            (json!({ "state": "idle" }), [Status::Ok; 3]),
-            (
-                json!({ "state": "frozen" }),
-                [Status::Failed, Status::Ok, Status::Ok],
-            ),
-            (held("2999-01-01T00:00:00Z"), [Status::Ok; 3]),
-            (
-                held("2026-01-01T00:00:00Z"),
-                [Status::Ok, Status::Failed, Status::Ok],
-            ),
-            (
-                over(json!({ "execution": { "stoppedAt": "2026-01-01T00:00:00Z" } })),
-                [Status::Ok, Status::Failed, Status::Ok],
-            ),
-            (
-                over(json!({ "tasks": [{ "stoppedAt": "2026-01-01T00:00:00Z" }] })),
-                [Status::Ok, Status::Failed, Status::Ok],
-            ),
-            // Its work has ended, and the execution goes on.
-            (
-                over(
-                    json!({ "execution": {}, "tasks": [{ "stoppedAt": "2026-01-01T00:00:00Z" }] }),
-                ),
-                [Status::Ok; 3],
-            ),
-            (orphan, [Status::Ok, Status::Ok, Status::Failed]),
-        ] {
-            let locks = [lock];
-            let checks = [closed(&locks), dead(&locks), without_permit(&locks)];
-            assert_eq!(checks.map(|check| check.status), expected, "{locks:?}");
         }
     }
 
