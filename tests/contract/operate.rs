@@ -260,6 +260,21 @@ async fn an_act_whose_time_is_over_says_where_to_go_on() {
 }
 
 #[tokio::test]
+async fn a_pause_that_drains_names_a_hundred_held_locks_at_most() {
+    let functions = Functions::new();
+    for number in 0..101 {
+        functions.granted(&format!("s/{number:03}"), "a").await;
+    }
+
+    let drain = act("pause", json!({ "prefix": "s/", "drain": true }));
+    let waited = functions.operate(drain).await.unwrap();
+
+    assert_eq!(waited["done"], 101);
+    assert_eq!(waited["drained"], false);
+    assert_eq!(waited["held"].as_array().map(Vec::len), Some(100));
+}
+
+#[tokio::test]
 async fn a_pause_that_drains_waits_for_the_holders_and_names_those_that_are_left() {
     let functions = Functions::new();
     functions.granted("s/idle-soon", "a").await;

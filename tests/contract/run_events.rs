@@ -200,6 +200,23 @@ async fn skips_in_a_row_are_those_since_the_latest_grant() {
 }
 
 #[tokio::test]
+async fn a_list_counts_the_starts_that_were_skipped_within_a_day() {
+    let functions = Functions::new();
+    let counted = async || {
+        let list = functions.view(json!({ "act": "list" })).await.unwrap();
+        list["locks"][0]["skippedInARow"].clone()
+    };
+    functions.granted("nightly", "first").await;
+    functions.wait(5);
+    skipped(&functions, "b").await;
+
+    functions.wait(86_399);
+    assert_eq!(counted().await, 1);
+    functions.wait(2);
+    assert_eq!(counted().await, 0);
+}
+
+#[tokio::test]
 async fn a_log_that_cannot_be_read_leaves_starts_out_and_the_history_says_so() {
     let functions = Functions::new();
     let grant = functions.granted("nightly", "first").await;

@@ -223,6 +223,25 @@ async fn the_page_of_a_lock_shows_holders_waiters_runs_and_a_timeline() {
 }
 
 #[tokio::test]
+async fn the_page_of_a_lock_shows_its_last_thirty_runs() {
+    let functions = Functions::new();
+    for number in 0..31 {
+        let grant = functions
+            .granted("nightly", &format!("run-{number:02}"))
+            .await;
+        functions.wait(1);
+        functions.succeed(&grant).await;
+    }
+
+    let page = functions
+        .page(json!({ "page": "lock", "lock": "nightly" }))
+        .await;
+
+    let shown = (0..31).filter(|number| page.contains(&format!("run-{number:02}")));
+    assert_eq!(shown.collect::<Vec<_>>(), (1..31).collect::<Vec<_>>());
+}
+
+#[tokio::test]
 async fn without_the_arn_of_operate_pages_have_no_buttons_that_write() {
     let functions = Functions::new();
     busy_lock(&functions, "upgrade").await;

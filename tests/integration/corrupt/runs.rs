@@ -3,8 +3,11 @@
 use super::scene::{
     Damage, Scene, every_damage, every_wrong_type, key_sort_key, number, text, token_sort_key,
 };
-use crate::fixture::{Ask, acquire_tick, release_tick, renew};
-use lockstep::domain::{Command, NoteTask, RunOutcome, TaskEnd};
+use crate::fixture::{Ask, acquire_tick, release_tick, renew, run_key};
+use lockstep::domain::{
+    Command, NoteTask, Outcome, Recover, RecoveryBasis, RunOutcome, Settle, StalePolicy, TaskEnd,
+};
+use std::time::Duration;
 
 #[tokio::test]
 async fn a_damaged_running_run_is_reported_by_whoever_ends_it_and_left_alone() {
@@ -64,6 +67,37 @@ async fn a_damaged_entry_is_reported_by_its_late_run_and_left_alone() {
         for command in [late, again, note(&scene)] {
             scene.expect_corrupt(&damaged, &key, &damage, command).await;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_entry_is_reported_when_its_work_is_seen_to_have_succeeded_and_left_alone() {
+    let scene = Scene::with("settle", 1, StalePolicy::Yield).await;
+    scene.fixture.advance(Duration::from_secs(600));
+    let Command::Recover(lost) = scene.fixture.recovery("a", scene.token).await else {
+        unreachable!("a recovery recovers")
+    };
+    let lost = Command::Recover(Recover {
+        basis: RecoveryBasis::Expired,
+        ..lost
+    });
+    let freed = scene.fixture.outcome(lost).await;
+    let outcome = Some(RunOutcome::Lost);
+    assert_eq!(freed, Outcome::Freed { outcome });
+    let key = token_sort_key(scene.token);
+    let entry = scene.item(&key).await;
+    let settle = Command::Settle(Settle {
+        run_key: run_key(),
+        token: scene.token,
+        succeeded: true,
+        evidence: "its task ended with 0".into(),
+        retention: release_tick("a", scene.token).retention,
+    });
+
+    for damage in damages_of_an_ended_run() {
+        let damaged = damage.done_to(&entry);
+        let settle = settle.clone();
+        scene.expect_corrupt(&damaged, &key, &damage, settle).await;
     }
 }
 

@@ -23,12 +23,16 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) async fn new(test: &str, permits: i64) -> Self {
+        Self::with(test, permits, StalePolicy::Hold).await
+    }
+
+    pub(crate) async fn with(test: &str, permits: i64, stale: StalePolicy) -> Self {
         let fixture = Fixture::new(test).await;
         let mut tick = acquire_tick("a");
         tick.terms.permits = Permits::new(permits).unwrap();
         tick.terms.max_run = Some(Seconds::of(3600));
         tick.terms.no_progress = Some(Seconds::of(600));
-        tick.terms.stale = StalePolicy::Hold;
+        tick.terms.stale = stale;
         tick.terms.work = Some(Work::Tasks(TaskSet {
             container: None,
             cluster: "batches".into(),

@@ -74,18 +74,21 @@ async fn a_waiter_that_registers_again_heals_its_item() {
     assert_eq!(called, Some(turn("b")));
 }
 
-/// More entries than one page takes are damaged, and sort before the others.
+/// More entries than one page takes are damaged and sort before the lock, and a page of them behind it.
 #[tokio::test]
 async fn damaged_entries_do_not_keep_the_sweep_from_the_others() {
     let scene = Scene::new("sweep", 1).await;
     let store = scene.fixture.store();
     let of = shard(&scene.fixture.lock);
     let record = scene.item(RECORD).await;
-    let damage = Damage::new(&["dueAt"], Some(number("1.5")));
-    let mut damaged = damage.done_to(&record);
-    for entry in 0..=DUE_PAGE {
-        damaged.insert("pk".into(), text(&format!("damaged-{entry}")));
-        scene.put(&damaged).await;
+    let behind = format!("{}.5", Timestamp::MAX.millis() - 1);
+    for (due, entries) in [("1.5", DUE_PAGE + 1), (behind.as_str(), DUE_PAGE)] {
+        let damage = Damage::new(&["dueAt"], Some(number(due)));
+        let mut damaged = damage.done_to(&record);
+        for entry in 0..entries {
+            damaged.insert("pk".into(), text(&format!("damaged-{due}-{entry}")));
+            scene.put(&damaged).await;
+        }
     }
 
     let (mut found, mut unreadable, mut after) = (Vec::new(), 0, None);
@@ -100,5 +103,5 @@ async fn damaged_entries_do_not_keep_the_sweep_from_the_others() {
     }
 
     assert_eq!(found, [scene.fixture.lock]);
-    assert_eq!(unreadable, DUE_PAGE + 1);
+    assert_eq!(unreadable, DUE_PAGE + 1 + DUE_PAGE);
 }
