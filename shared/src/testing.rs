@@ -75,6 +75,7 @@ pub fn renew(holder: HolderId, token: FencingToken) -> Renew {
         beat: None,
         pace: None,
         progress: None,
+        no_progress: None,
         retention: RETENTION,
     }
 }

@@ -104,6 +104,7 @@ async fn a_token_that_is_no_number_is_a_fault_of_the_environment() {
         token: 1,
         run_key: None,
         expect_every_seconds: None,
+        no_progress_seconds: None,
     };
     grant.token = 1;
     let mut run = adopt(&inside, &grant, &["echo", "ran"]);

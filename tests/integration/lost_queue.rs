@@ -142,7 +142,7 @@ fn is_first_of_one(outcome: &Outcome) -> bool {
 
 async fn assert_one_place(fixture: &Fixture) {
     let record = fixture.record().await;
-    let tickets: Vec<_> = record.queue.into_values().collect();
+    let tickets: Vec<_> = record.queue.values().copied().collect();
     assert_eq!(tickets, [Ticket::from_number(1)]);
     assert_eq!(record.last_ticket, Ticket::from_number(1));
 }

@@ -164,15 +164,41 @@ async fn a_late_holder_learns_in_two_requests_that_its_lease_is_lost() {
     assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 1"]);
 }
 
+/// With a limit, the same progress again fails the first write: it must not restart the time.
 #[tokio::test]
-async fn a_heartbeat_with_progress_is_two_requests() {
-    let (fixture, token) = Fixture::held("progress").await;
-    let mut renew = renew("a", token);
-    renew.progress = Some("chapter 2 of 9".into());
+async fn a_heartbeat_with_progress_is_one_request() {
+    for limit in [None, Some(Seconds::of(600))] {
+        let fixture = Fixture::used("progress").await;
+        let mut ask = acquire("a");
+        ask.terms.no_progress = limit;
+        let token = fixture.granted(ask).await;
+        fixture.settle();
+        let mut renew = renew("a", token);
+        renew.progress = Some("chapter 2 of 9".into());
+        renew.no_progress = limit;
 
-    fixture.done(renew).await;
+        fixture.advance(Duration::from_secs(10));
+        let reported = fixture.now();
+        fixture.done(renew.clone()).await;
 
-    assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 1"]);
+        assert_eq!(fixture.requests(), ["UpdateItem 1"], "{limit:?}");
+        let stalls_at = limit.map(|most| reported.plus(most));
+        let lease = fixture.record().await.holders[&holder("a")].clone();
+        assert_eq!(lease.progress.as_deref(), Some("chapter 2 of 9"));
+        assert_eq!(lease.stalls_at, stalls_at);
+
+        fixture.settle();
+        fixture.done(renew.clone()).await;
+        let again = match limit {
+            None => vec!["UpdateItem 1"],
+            Some(_) => vec!["UpdateItem 2"],
+        };
+        assert_eq!(fixture.requests(), again, "{limit:?}");
+        assert_eq!(
+            fixture.record().await.holders[&holder("a")].stalls_at,
+            stalls_at
+        );
+    }
 }
 
 #[tokio::test]

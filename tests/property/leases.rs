@@ -69,6 +69,7 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
                 beat: None,
                 pace: None,
                 progress: None,
+                no_progress: None,
                 redrives: Some(lease.redrives + 1),
                 retention: RETENTION,
             };

@@ -89,7 +89,9 @@ impl<P> JobRegistry<P> {
         if fresh && job.progress == job.written {
             Beat::Fresh(job.expires_at.clone())
         } else {
-            Beat::Renew(job.terms.grant.clone(), job.progress.clone())
+            // The same progress again costs a second write.
+            let news = (job.progress != job.written).then(|| job.progress.clone());
+            Beat::Renew(job.terms.grant.clone(), news.flatten())
         }
     }
 

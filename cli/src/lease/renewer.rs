@@ -16,6 +16,12 @@ use tokio::time::timeout;
 /// The answer to a renewal.
 type HeartbeatResult = Result<HeartbeatResponse, Error>;
 
+/// A request of a renewal: when it was sent, and its progress.
+struct Sent {
+    at: Instant,
+    progress: Option<String>,
+}
+
 /// One lease, and what depends on it.
 #[derive(Clone, Debug)]
 pub(crate) struct LeaseRenewer {
@@ -29,6 +35,8 @@ pub(crate) struct LeaseRenewer {
     pub(crate) sent: Instant,
     /// The progress that the command reports.
     pub(crate) progress: watch::Receiver<Option<String>>,
+    /// The progress that the record of the lock has.
+    pub(crate) written: Option<String>,
     /// The watchdog that kills the command at the end of its lease, and that command.
     pub(crate) guarded: Option<(Watchdog, CommandTree)>,
 }
@@ -83,7 +91,10 @@ impl LeaseRenewer {
                     () = next.reached() => break,
                 };
                 match answer {
-                    (Some(Ok(HeartbeatResponse::Renewed { .. })), sent) => return Ok(sent),
+                    (Some(Ok(HeartbeatResponse::Renewed { .. })), sent) => {
+                        self.written = sent.progress.or(self.written.take());
+                        return Ok(sent.at);
+                    }
                     (Some(Ok(HeartbeatResponse::Ended)), _) => {
                         return Err("its run has already been released".into());
                     }
@@ -110,15 +121,17 @@ impl LeaseRenewer {
         }
     }
 
-    /// One request: its answer, if it comes in time, and when it was sent.
-    fn request(&mut self) -> impl Future<Output = (Option<HeartbeatResult>, Instant)> + use<> {
+    /// One request, with its answer if it comes in time. Progress that the record has costs a second write
+    /// if it is reported again.
+    fn request(&mut self) -> impl Future<Output = (Option<HeartbeatResult>, Sent)> + use<> {
         let (locks, grant) = (Arc::clone(&self.locks), self.grant.clone());
-        let progress = self.progress.borrow_and_update().clone();
+        let latest = self.progress.borrow_and_update().clone();
+        let progress = latest.filter(|latest| self.written.as_ref() != Some(latest));
         let within = self.times.request_timeout();
         async move {
-            let sent = Instant::now();
-            let answer = timeout(within, locks.renew(&grant, progress)).await;
-            (answer.ok(), sent)
+            let at = Instant::now();
+            let answer = timeout(within, locks.renew(&grant, progress.clone())).await;
+            (answer.ok(), Sent { at, progress })
         }
     }
 

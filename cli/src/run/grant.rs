@@ -167,6 +167,8 @@ fn grant_from_env(wanted: Option<&str>) -> Result<Option<Grant>, String> {
         run_key: filled("LOCKSTEP_RUN_KEY"),
         // The workflow releases it.
         expect_every_seconds: None,
+        // Unknown here: with a limit, new progress costs a second write.
+        no_progress_seconds: None,
     }))
 }
 

@@ -72,6 +72,7 @@ pub(crate) async fn work(
         times: held.times,
         sent: held.sent,
         progress: command.progress(),
+        written: None,
         guarded: Some(command.guarded()),
     };
     let grace = args.grace;

@@ -1,7 +1,9 @@
 //! The request of acquire-lock.
 
-use super::grant::{Grant, expect_every};
-use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, seconds, text};
+use super::grant::{Grant, expect_every, no_progress};
+use super::parse::{
+    self, InvalidRequest, parse_time, quoted, redrives, seconds, text, up_to_a_year,
+};
 use super::policy::{CatchUp, OnPaused, Overlap, Stale};
 use super::work::WorkPlace;
 use crate::domain::{
@@ -11,10 +13,6 @@ use crate::domain::{
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Largest `maxRunSeconds` and `noProgressSeconds`: one year, the longest Standard execution
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
-const YEAR: u32 = 31_536_000;
 
 /// Longest rest of a lock after a grant, in seconds: 31 days. One that was set by mistake blocks every
 /// run of the lock.
@@ -213,11 +211,6 @@ impl AcquireRequest {
 
     fn terms(&self, retention: Retention) -> Result<Terms, InvalidRequest> {
         let permits = self.permits.unwrap_or(1);
-        let year = |field, value: Option<i64>| {
-            value
-                .map(|value| seconds(field, value, 1, YEAR))
-                .transpose()
-        };
         let lease = lease_length(self.lease_seconds.unwrap_or(LEASE_DEFAULT))?;
         if let Some(most) = self.max_heartbeat_seconds {
             seconds("maxHeartbeatSeconds", most, 1, LEASE_MAX / 3 - 1)?;
@@ -233,8 +226,8 @@ impl AcquireRequest {
                 Some(time) => heartbeat_time(time, lease)?,
                 None => Seconds::of((lease.get() / 3).max(1)),
             },
-            max_run: year("maxRunSeconds", self.max_run_seconds)?,
-            no_progress: year("noProgressSeconds", self.no_progress_seconds)?,
+            max_run: up_to_a_year("maxRunSeconds", self.max_run_seconds, 1)?,
+            no_progress: no_progress("noProgressSeconds", self.no_progress_seconds)?,
             stale: self.stale_policy.into(),
             min_interval: self
                 .min_interval_seconds
@@ -357,6 +350,7 @@ impl Redrive {
             beat: None,
             pace: None,
             progress: None,
+            no_progress: None,
             redrives: Some(count),
             retention: terms.retention,
         })

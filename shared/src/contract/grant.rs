@@ -31,6 +31,10 @@ pub struct Grant {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 60, max = 31_536_000)))]
     pub expect_every_seconds: Option<i64>,
+    /// The limit that the request came with: `noProgressSeconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 31_536_000)))]
+    pub no_progress_seconds: Option<i64>,
 }
 
 /// A checked [`Grant`].
@@ -40,6 +44,7 @@ pub(crate) struct CheckedGrant {
     pub(crate) token: FencingToken,
     pub(crate) run_key: Option<RunKey>,
     pub(crate) expect_every: Option<Seconds>,
+    pub(crate) no_progress: Option<Seconds>,
 }
 
 impl Grant {
@@ -52,6 +57,7 @@ impl Grant {
             token: i64::try_from(lease.token.number()).unwrap_or(i64::MAX),
             run_key: lease.run_key.as_ref().map(|key| key.as_str().into()),
             expect_every_seconds: lease.expect_every.map(|every| every.get().into()),
+            no_progress_seconds: lease.no_progress.map(|most| most.get().into()),
         }
     }
 
@@ -72,17 +78,23 @@ impl Grant {
                 .map(|key| parse::text("grant.runKey", &key, RunKey::new))
                 .transpose()?,
             expect_every: expect_every("grant.expectEverySeconds", self.expect_every_seconds)?,
+            no_progress: no_progress("grant.noProgressSeconds", self.no_progress_seconds)?,
         })
     }
 }
 
-/// Checks an `expectEverySeconds`. The sweep comes once a minute, and a year is the longest Standard
-/// execution (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
+/// Checks an `expectEverySeconds`. The sweep comes once a minute.
 pub(super) fn expect_every(
     field: &'static str,
     value: Option<i64>,
 ) -> Result<Option<Seconds>, InvalidRequest> {
-    value
-        .map(|value| parse::seconds(field, value, 60, 31_536_000))
-        .transpose()
+    parse::up_to_a_year(field, value, 60)
+}
+
+/// Checks a `noProgressSeconds`.
+pub(super) fn no_progress(
+    field: &'static str,
+    value: Option<i64>,
+) -> Result<Option<Seconds>, InvalidRequest> {
+    parse::up_to_a_year(field, value, 1)
 }

@@ -110,6 +110,7 @@ impl HeartbeatRequest {
             token: grant.token,
             pace,
             progress: self.progress,
+            no_progress: grant.no_progress,
             retention,
             beat: self
                 .task_token

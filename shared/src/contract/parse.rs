@@ -102,6 +102,21 @@ pub(crate) fn text<T>(
     new(text.to_owned()).map_err(|invalid| InvalidRequest::new(field, quoted(text), invalid.rule))
 }
 
+/// One year in seconds, the longest Standard execution
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
+const YEAR: u32 = 31_536_000;
+
+/// Checks a length of time of at most a year, in seconds.
+pub(super) fn up_to_a_year(
+    field: &'static str,
+    value: Option<i64>,
+    least: u32,
+) -> Result<Option<Seconds>, InvalidRequest> {
+    value
+        .map(|value| seconds(field, value, least, YEAR))
+        .transpose()
+}
+
 /// Checks a length of time, in seconds.
 pub(crate) fn seconds(
     field: &str,

@@ -121,6 +121,9 @@ pub struct Renew {
     pub pace: Option<Pace>,
     /// The progress of the work.
     pub progress: Option<String>,
+    /// The limit without progress that the grant came with, as its receipt has it. A wrong one costs a second
+    /// write.
+    pub no_progress: Option<Seconds>,
     /// Number of redrives of the holder's execution, if the caller reports it.
     pub redrives: Option<u32>,
     /// How long the history keeps the run if this heartbeat ends it.

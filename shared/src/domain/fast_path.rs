@@ -7,7 +7,8 @@ use super::guard::{Change, Clause, Guard, RunGuard};
 use super::holder::HolderId;
 use super::lease::Lease;
 use super::permits::Permits;
-use super::record::{LockRecord, Mode, QUEUE_MAX};
+use super::queue::QUEUE_MAX;
+use super::record::{LockRecord, Mode};
 use super::run::{Run, RunOutcome};
 use super::ticket::WaiterId;
 use super::time::Timestamp;
@@ -75,7 +76,7 @@ pub fn fast_path(command: &Command, now: Timestamp) -> Option<FastPath> {
             _ => None,
         },
         Command::Acquire(acquire) => Some(fast_acquire(acquire, now)),
-        Command::Renew(renew) if renew.progress.is_none() => Some(fast_renew(renew, now)),
+        Command::Renew(renew) => Some(fast_renew(renew, now)),
         Command::Release(release) => fast_release(release, now),
         _ => None,
     }
@@ -213,14 +214,27 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
         Clause::NotEnding(holder.clone()),
     ];
     guard.extend(redrives.map(|count| Clause::RedrivesAre(holder.clone(), count)));
+    let mut assigns = vec![Assign::ExtendLease(
+        holder.clone(),
+        now,
+        renew.beat.clone(),
+        renew.pace,
+    )];
+    if let Some(progress) = &renew.progress {
+        let most = renew.no_progress;
+        guard.push(Clause::NoProgressIs(holder.clone(), most));
+        // The same progress again must not restart the time without progress.
+        guard.extend(most.map(|_| Clause::ProgressIsNot(holder.clone(), progress.clone())));
+        let stalls_at = most.map(|most| now.plus(most));
+        assigns.push(Assign::Progress(
+            holder.clone(),
+            progress.clone(),
+            stalls_at,
+        ));
+    }
     let change = Change {
         guard: Guard(guard),
-        update: Update::Assign(vec![Assign::ExtendLease(
-            renew.holder.clone(),
-            now,
-            renew.beat.clone(),
-            renew.pace,
-        )]),
+        update: Update::Assign(assigns),
         runs: Vec::new(),
         waiter: None,
         read_back: true,

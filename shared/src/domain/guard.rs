@@ -65,6 +65,10 @@ pub enum Clause {
     RedrivesAre(HolderId, u32),
     /// The holder is neither over its time nor without progress for too long.
     NotSpent(HolderId, Timestamp),
+    /// The holder may be without progress for so long, or without a limit.
+    NoProgressIs(HolderId, Option<Seconds>),
+    /// The holder's progress is another one than this.
+    ProgressIsNot(HolderId, String),
     /// The holder's lease is exactly as it was read.
     LeaseSame(HolderId, Box<Lease>),
     /// The lock is not due for the sweep later than this, if at all.
@@ -157,6 +161,12 @@ impl Clause {
             Self::RedrivesAre(holder, count) => lease(holder).is_some_and(|l| l.redrives == *count),
             Self::NotSpent(holder, now) => {
                 lease(holder).is_some_and(|l| l.is_spent(*now).is_none())
+            }
+            Self::NoProgressIs(holder, most) => {
+                lease(holder).is_some_and(|l| l.no_progress == *most)
+            }
+            Self::ProgressIsNot(holder, progress) => {
+                lease(holder).is_some_and(|l| l.progress.as_ref() != Some(progress))
             }
             Self::LeaseSame(holder, seen) => lease(holder) == Some(&**seen),
             Self::DueIs(due) => record.due == *due,

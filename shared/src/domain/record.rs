@@ -4,15 +4,13 @@ use super::expectation::Expectation;
 use super::holder::HolderId;
 use super::lease::Lease;
 use super::permits::Permits;
+use super::queue::{QUEUE_MAX, Queue};
 use super::run::{RunEnd, RunKey, RunOutcome};
 use super::terms::Terms;
 use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;
 use super::token::FencingToken;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Most waiters a lock can have. Bounds the size of the record.
-pub const QUEUE_MAX: usize = 500;
 
 /// Whether the lock grants permits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +66,7 @@ pub struct LockRecord {
     /// evicted.
     pub holders: BTreeMap<HolderId, Lease>,
     /// The waiters with their tickets.
-    pub queue: BTreeMap<WaiterId, Ticket>,
+    pub queue: Queue,
     /// Earliest time of the next grant.
     pub not_before: Timestamp,
     /// Whether permits are granted.
@@ -108,7 +106,7 @@ impl LockRecord {
             front_ticket: Ticket::ZERO.behind(),
             permits,
             holders: BTreeMap::new(),
-            queue: BTreeMap::new(),
+            queue: Queue::default(),
             not_before: Timestamp::from_millis(0),
             mode: Mode::Open,
             last_success: None,

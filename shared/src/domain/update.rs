@@ -35,6 +35,8 @@ pub enum Assign {
     /// The holder's lease ends its own length after this time, or that of a new pace; a new task token
     /// replaces that of the heartbeat state.
     ExtendLease(HolderId, Timestamp, Option<TaskToken>, Option<Pace>),
+    /// The progress that the holder reports, and when it is without progress for too long.
+    Progress(HolderId, String, Option<Timestamp>),
     /// The holder's lease ends.
     DropLease(HolderId),
     /// The waiter joins the end of the queue, with the ticket behind the last one.
@@ -100,13 +102,14 @@ impl Update {
         if old.due != new.due {
             assigns.push(Assign::Due(new.due));
         }
-        let left = old.queue.keys().filter(|id| !new.queue.contains_key(*id));
-        assigns.extend(left.cloned().map(Assign::DropTicket));
-        let came = new
-            .queue
-            .iter()
-            .filter(|(id, ticket)| old.queue.get(*id) != Some(*ticket));
-        assigns.extend(came.map(|(id, ticket)| Assign::PutTicket(id.clone(), *ticket)));
+        // Equal at once where both share it.
+        if old.queue != new.queue {
+            let left = old.queue.keys().filter(|id| !new.queue.contains_key(*id));
+            assigns.extend(left.cloned().map(Assign::DropTicket));
+            let came = new.queue.iter();
+            let came = came.filter(|(id, ticket)| old.queue.get(*id) != Some(*ticket));
+            assigns.extend(came.map(|(id, ticket)| Assign::PutTicket(id.clone(), *ticket)));
+        }
         let gone = old
             .holders
             .keys()
@@ -155,6 +158,12 @@ impl Assign {
             Self::ExtendLease(holder, now, beat, pace) => {
                 if let Some(lease) = record.holders.get_mut(holder) {
                     *lease = lease.paced(*pace).renewed(*now, beat.clone(), None);
+                }
+            }
+            Self::Progress(holder, progress, stalls_at) => {
+                if let Some(lease) = record.holders.get_mut(holder) {
+                    lease.progress = Some(progress.clone());
+                    lease.stalls_at = stalls_at.or(lease.stalls_at);
                 }
             }
             Self::DropLease(holder) => {

@@ -87,7 +87,7 @@ impl Tally {
     }
 
     fn learn(&self, record: Option<&LockRecord>) {
-        let queue = record.iter().flat_map(|record| &record.queue);
+        let queue = record.iter().flat_map(|record| record.queue.iter());
         let mut tickets = self.tickets.lock().unwrap();
         tickets.extend(queue.map(|(id, ticket)| (id.clone(), *ticket)));
     }

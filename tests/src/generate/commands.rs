@@ -73,8 +73,14 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
 /// What is said under a grant.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
-    /// A heartbeat: its state, its progress, how often the execution was redriven, and a new length.
-    Renew(Option<u8>, Option<u8>, Option<u32>, Option<Seconds>),
+    /// A heartbeat: its state, its progress and the limit in its receipt, how often the execution was
+    /// redriven, and a new length.
+    Renew(
+        Option<u8>,
+        (Option<u8>, Option<Seconds>),
+        Option<u32>,
+        Option<Seconds>,
+    ),
     /// The end of the run, and how often its receipt says that a success is expected.
     Release(RunOutcome, Option<Seconds>),
     /// The run was found dead, and whether its work had succeeded.
@@ -109,18 +115,21 @@ impl Act {
         seen: LeaseVersion,
     ) -> Command {
         match self {
-            Self::Renew(number, progress, redrives, length) => Command::Renew(Renew {
-                pace: length.map(|length| Pace {
-                    length,
-                    heartbeat: Seconds::of(length.get() / 2),
-                }),
-                redrives,
-                holder,
-                token,
-                beat: number.map(task_token),
-                progress: progress.map(|row| format!("row {row}")),
-                retention: RETENTION,
-            }),
+            Self::Renew(number, (progress, no_progress), redrives, length) => {
+                Command::Renew(Renew {
+                    pace: length.map(|length| Pace {
+                        length,
+                        heartbeat: Seconds::of(length.get() / 2),
+                    }),
+                    redrives,
+                    holder,
+                    token,
+                    beat: number.map(task_token),
+                    progress: progress.map(|row| format!("row {row}")),
+                    no_progress,
+                    retention: RETENTION,
+                })
+            }
             Self::Release(outcome, expect_every) => Command::Release(Release {
                 expect_every,
                 holder,
@@ -197,6 +206,7 @@ impl Act {
 pub fn act() -> impl Strategy<Value = Act> {
     let outcome = prop_oneof![Just(RunOutcome::Succeeded), Just(RunOutcome::Failed)];
     let progress = option::weighted(0.2, 5..9_u8);
+    let progress = (progress, option::weighted(0.2, length()));
     let redrives = option::weighted(0.3, 0..3_u32);
     let basis = prop_oneof![
         Just(RecoveryBasis::Seen),

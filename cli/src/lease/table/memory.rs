@@ -99,6 +99,7 @@ impl Inside {
             token: self.last_token,
             run_key: request.run_key.clone(),
             expect_every_seconds: request.expect_every_seconds,
+            no_progress_seconds: request.no_progress_seconds,
         };
         self.held.insert(lock, grant.clone());
         AcquireResponse::Granted(permit(grant))

@@ -28,6 +28,7 @@ fn granted() -> Granted {
             token: 5,
             run_key: None,
             expect_every_seconds: None,
+            no_progress_seconds: None,
         },
         expires_at: "2026-03-01T06:01:00Z".into(),
         lease_seconds: 60,

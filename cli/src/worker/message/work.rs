@@ -104,6 +104,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             times: self.times,
             sent,
             progress: command.progress(),
+            written: None,
             guarded: Some(command.guarded()),
         };
         let renewing = renewer.renew_and_notify(on_renewed);

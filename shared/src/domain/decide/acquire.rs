@@ -3,9 +3,10 @@
 use super::builder::TransitionBuilder;
 use crate::domain::fast_path::enqueue;
 use crate::domain::{
-    Acquire, Effect, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome, QUEUE_MAX, Refusal,
-    Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull, WhenPaused,
+    Acquire, Effect, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome, Permits, QUEUE_MAX,
+    Refusal, Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull, WhenPaused,
 };
+use std::borrow::Cow;
 
 pub(super) fn decide(
     seen: &Snapshot,
@@ -16,10 +17,7 @@ pub(super) fn decide(
     if let Some(refusal) = refuse_succeeded(seen, terms, now) {
         return Err(refusal);
     }
-    let mut record = seen
-        .record
-        .clone()
-        .unwrap_or_else(|| LockRecord::new(terms.permits));
+    let record = with_capacity(seen.record.as_ref(), terms.permits);
     // Under a committed stop the caller does not get its old grant again, but may wait for its end.
     let held = record.holders.get(&terms.holder);
     let is_free = held.is_none();
@@ -32,13 +30,9 @@ pub(super) fn decide(
         true => acquire.when_full,
         false => when_full(&record, acquire, now)?,
     };
-    let has = record.permits;
-    if record.is_idle() {
-        // An idle lock takes another capacity: no holder or waiter relies on the old one.
-        record.permits = terms.permits;
-    } else if has != terms.permits {
+    if record.permits != terms.permits {
         return Err(Refusal::PermitsMismatch {
-            has,
+            has: record.permits,
             asked: terms.permits,
             holders: record.oldest_first(),
         });
@@ -65,12 +59,24 @@ pub(super) fn decide(
             // open one.
             let alike = acquire.when_full == when_full;
             let alike = alike && (record.mode == Mode::Open || acquire.waits_paused(most));
-            let plain = seen.record.is_some() && has == terms.permits && is_free && alike;
+            let plain = matches!(record, Cow::Borrowed(_)) && is_free && alike;
             transition.fast_path = enqueue(acquire, most, &record, now).filter(|_| plain);
             Ok(transition)
         }
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
         WhenFull::Replace => Ok(replace(&record, &terms.holder, &id, now)),
+    }
+}
+
+/// The record, with `permits` where no holder or waiter relies on another capacity.
+fn with_capacity(record: Option<&LockRecord>, permits: Permits) -> Cow<'_, LockRecord> {
+    match record {
+        Some(record) if record.permits == permits || !record.is_idle() => Cow::Borrowed(record),
+        Some(record) => Cow::Owned(LockRecord {
+            permits,
+            ..record.clone()
+        }),
+        None => Cow::Owned(LockRecord::new(permits)),
     }
 }
 

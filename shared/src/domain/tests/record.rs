@@ -20,7 +20,8 @@ fn record() -> LockRecord {
         (waiter(2), Ticket::from_number(1)),
         (waiter(1), Ticket::from_number(2)),
     ]
-    .into();
+    .into_iter()
+    .collect();
     record
 }
 

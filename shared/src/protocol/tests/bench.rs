@@ -136,14 +136,8 @@ pub(super) fn queue(name: &str) -> Acquire {
 }
 
 pub(super) fn renew(name: &str, token: FencingToken) -> Command {
-    progress(name, token, None)
-}
-
-/// A heartbeat that reports how far the work has come, which has no fast path.
-pub(super) fn progress(name: &str, token: FencingToken, row: Option<&str>) -> Command {
     Command::Renew(Renew {
         beat: TaskToken::new("beat").ok(),
-        progress: row.map(str::to_owned),
         ..testing::renew(holder(name), token)
     })
 }

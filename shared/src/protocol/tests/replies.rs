@@ -1,6 +1,6 @@
 //! Replies that are lost, busy, or of another request; records that must not be written.
 
-use super::bench::{Answer, Bench, acquire, answer, at, dead, drive, holder, progress, renew};
+use super::bench::{Answer, Bench, acquire, answer, at, audit_note, dead, drive, holder, renew};
 use crate::domain::{Command, FencingToken, LockRecord, Outcome, Permits};
 use crate::protocol::{Attempt, AttemptStep, ProtocolError, Reply, Request};
 use crate::store::{Commit, StoreError};
@@ -65,7 +65,8 @@ fn a_grant_of_an_earlier_call_is_no_new_one() {
 fn a_busy_table_is_asked_again_from_the_beginning() {
     let (mut bench, _) = dead();
     bench.done(Command::Acquire(acquire("a")), 50);
-    let decided = progress("a", bench.token("a"), Some("row 7"));
+    // It has no fast path.
+    let decided = Command::Pause(audit_note("upgrade"), None);
     for (command, last) in [(Command::Acquire(acquire("b")), "write"), (decided, "read")] {
         let mut asked = Vec::new();
         let driven = drive(Attempt::new(command, at(60)), 60, |attempt| {
@@ -114,14 +115,13 @@ fn a_reply_to_another_request_changes_nothing() {
 #[test]
 fn a_record_that_breaks_a_rule_is_not_written() {
     let mut bench = Bench::held_by("a", 0);
-    let token = bench.token("a");
     let broken = bench.items.record.as_mut().expect("a record");
     let second = broken.holders[&holder("a")].clone();
     broken.holders.insert(holder("b"), second);
     let before = LockRecord::clone(broken);
     assert_eq!(before.permits, Permits::ONE);
 
-    let answer = bench.run(progress("a", token, Some("row 7")), 10);
+    let answer = bench.run(Command::Pause(audit_note("upgrade"), None), 10);
 
     let Err(ProtocolError::Store(StoreError::Corrupt { .. })) = answer else {
         panic!("{answer:?}");

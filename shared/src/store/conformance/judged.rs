@@ -88,7 +88,13 @@ fn of_holder(name: &str) -> Vec<Clause> {
         Clause::RunKeyIs(holder.clone(), Some(run_key("tick"))),
         Clause::RunKeyIs(holder.clone(), Some(run_key("tock"))),
         Clause::NoBeat(holder.clone()),
+        Clause::NoProgressIs(holder.clone(), None),
     ];
+    for lease in [lease(1000), full_lease(999)] {
+        let progress = lease.progress.unwrap_or_else(|| "row 1".into());
+        clauses.push(Clause::NoProgressIs(holder.clone(), lease.no_progress));
+        clauses.push(Clause::ProgressIsNot(holder.clone(), progress));
+    }
     clauses.extend(times.map(|time| Clause::NotSpent(holder.clone(), time)));
     let leases = almost_the_same(&lease(1000)).into_iter();
     let leases = leases.chain(almost_the_same(&full_lease(999)));
@@ -171,6 +177,8 @@ pub(super) fn assigns() -> Vec<Assign> {
         Assign::PutLease(holder("a"), full_lease(900)),
         Assign::ExtendLease(holder("a"), at(3000), None, None),
         Assign::ExtendLease(holder("a"), at(3000), Some(task_token("beat")), Some(pace)),
+        Assign::Progress(holder("a"), "row 9".into(), None),
+        Assign::Progress(holder("a"), "row 9".into(), Some(at(4000))),
         Assign::DropLease(holder("a")),
         Assign::DropLease(holder("absent")),
         Assign::PutTicket(waiter_id("new"), ticket(3)),

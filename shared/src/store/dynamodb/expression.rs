@@ -1,7 +1,9 @@
 //! Placeholders, and the rendering of assignments.
 
 use super::item;
-use crate::domain::{Assign, LockKey, Mode, Run, Ticket, Timestamp, Waiter};
+use crate::domain::{
+    Assign, HolderId, LockKey, Mode, Pace, Run, TaskToken, Ticket, Timestamp, Waiter,
+};
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
@@ -154,28 +156,14 @@ impl Parts<'_> {
                 self.put(e, &["holders", holder.as_str()], &value);
             }
             Assign::ExtendLease(holder, now, beat, pace) => {
-                let holder = holder.as_str();
-                let end = match pace {
-                    None => {
-                        let length = e.path(&["holders", holder, "leaseMs"]);
-                        format!("{} + {length}", e.number(now.millis()))
-                    }
-                    Some(pace) => {
-                        let times = [("leaseMs", pace.length), ("beatMs", pace.heartbeat)];
-                        for (name, time) in times {
-                            let value = e.value(item::length(time));
-                            self.put(e, &["holders", holder, name], &value);
-                        }
-                        e.number(now.plus(pace.length).millis())
-                    }
-                };
-                self.put(e, &["holders", holder, "expiresAt"], &end);
-                if let Some(beat) = beat {
-                    let value = e.text(beat.reveal());
-                    self.put(e, &["holders", holder, "taskToken"], &value);
-                }
-                for name in ["call", "suspectAt"] {
-                    self.remove.push(e.path(&["holders", holder, name]));
+                self.extend_lease(e, holder, *now, beat.as_ref(), *pace);
+            }
+            Assign::Progress(holder, progress, stalls_at) => {
+                let progress = e.text(progress);
+                self.put(e, &["holders", holder.as_str(), "progress"], &progress);
+                if let Some(stalls_at) = stalls_at {
+                    let time = e.number(stalls_at.millis());
+                    self.put(e, &["holders", holder.as_str(), "stallsAt"], &time);
                 }
             }
             Assign::DropLease(holder) => {
@@ -205,6 +193,39 @@ impl Parts<'_> {
                 self.put(e, &["dueAt"], &format!("if_not_exists({path}, {due})"));
                 self.shard(e);
             }
+        }
+    }
+
+    fn extend_lease(
+        &mut self,
+        e: &mut Expression,
+        holder: &HolderId,
+        now: Timestamp,
+        beat: Option<&TaskToken>,
+        pace: Option<Pace>,
+    ) {
+        let holder = holder.as_str();
+        let end = match pace {
+            None => {
+                let length = e.path(&["holders", holder, "leaseMs"]);
+                format!("{} + {length}", e.number(now.millis()))
+            }
+            Some(pace) => {
+                let times = [("leaseMs", pace.length), ("beatMs", pace.heartbeat)];
+                for (name, time) in times {
+                    let value = e.value(item::length(time));
+                    self.put(e, &["holders", holder, name], &value);
+                }
+                e.number(now.plus(pace.length).millis())
+            }
+        };
+        self.put(e, &["holders", holder, "expiresAt"], &end);
+        if let Some(beat) = beat {
+            let value = e.text(beat.reveal());
+            self.put(e, &["holders", holder, "taskToken"], &value);
+        }
+        for name in ["call", "suspectAt"] {
+            self.remove.push(e.path(&["holders", holder, name]));
         }
     }
 

@@ -104,6 +104,8 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
             &["holders", holder.as_str(), "redrives"],
             u64::from(*count),
         ),
+        Clause::NoProgressIs(holder, most) => lease::no_progress_is(holder, *most, e),
+        Clause::ProgressIsNot(holder, progress) => lease::progress_is_not(holder, progress, e),
         Clause::NotSpent(holder, now) => lease::not_spent(holder, *now, e),
         Clause::ExpectedEvery(Some(every)) => number_is(e, &[EXPECT_EVERY], every.millis()),
         Clause::ExpectedEvery(None) => missing(e, &[EXPECT_EVERY]),

@@ -3,7 +3,7 @@
 use super::super::expression::Expression;
 use super::super::item::{STALE, STATES, lease_values};
 use super::term::{all, is_type, missing, missing_or, number_is, text_is};
-use crate::domain::{FencingToken, HolderId, Lease, RunKey, Timestamp};
+use crate::domain::{FencingToken, HolderId, Lease, RunKey, Seconds, Timestamp};
 
 /// ```text
 ///  token      the grant itself: equal, so it is there and a number
@@ -98,4 +98,23 @@ pub(super) fn not_spent(holder: &HolderId, now: Timestamp, e: &mut Expression) -
         format!("({unbounded} OR {end} > {now})")
     });
     format!("{lease} AND {}", all(&ends))
+}
+
+pub(super) fn no_progress_is(
+    holder: &HolderId,
+    most: Option<Seconds>,
+    e: &mut Expression,
+) -> String {
+    let name = "noProgressMs";
+    match most {
+        Some(most) => number_is(e, &["holders", holder.as_str(), name], most.millis()),
+        None => lacks(holder, name, e),
+    }
+}
+
+pub(super) fn progress_is_not(holder: &HolderId, progress: &str, e: &mut Expression) -> String {
+    let path = ["holders", holder.as_str(), "progress"];
+    let (lease, none) = (is_type(e, &path[..2], "M"), missing(e, &path));
+    let (known, progress) = (e.path(&path), e.text(progress));
+    format!("{lease} AND ({none} OR {known} <> {progress})")
 }
