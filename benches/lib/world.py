@@ -13,6 +13,7 @@ from pathlib import Path
 from lib.runtime_api import ARN, BenchError
 
 SYSTEM_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+COMPILED_IN = Path(__file__).resolve().parent.parent.parent / "shared/src/aws/amazon-roots.pem"
 KEY = {"pk": "HASH", "sk": "RANGE"}
 INDEXES = {"due": {"shard": "HASH", "dueAt": "RANGE"}, "locks": {"lockShard": "HASH", "pk": "RANGE"}}
 MACHINE = "arn:aws:states:eu-west-1:000000000000:stateMachine:bench"
@@ -27,7 +28,7 @@ class World:
         self.folder = Path(tempfile.mkdtemp(prefix="lockstep-bench."))
         self.proxies = []
         self.ca, self.certificate, self.key = (self.folder / name for name in ("ca.pem", "leaf.pem", "leaf.key"))
-        self.bundle = self.folder / "bundle.pem"
+        self.bundle, self.roots = self.folder / "bundle.pem", self.folder / "roots.pem"
         self._certificates()
         self.database, self.services = os.environ["AWS_ENDPOINT_URL_DYNAMODB"], os.environ["AWS_ENDPOINT_URL"]
         self.tls = {"AWS_ENDPOINT_URL_DYNAMODB": self._proxy(self.database),
@@ -53,6 +54,7 @@ class World:
             "-extfile", "leaf.ext", "-out", self.certificate)
         roots = SYSTEM_BUNDLE.read_text() if SYSTEM_BUNDLE.exists() else ""
         self.bundle.write_text(roots.rstrip("\n") + "\n" + self.ca.read_text())
+        self.roots.write_text(COMPILED_IN.read_text() + self.ca.read_text())
 
     def _proxy(self, endpoint):
         target = urllib.parse.urlsplit(endpoint).netloc

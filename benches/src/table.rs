@@ -25,7 +25,7 @@ pub fn endpoint() -> String {
 
 /// A client of `endpoint` with the settings of the functions.
 pub async fn client(endpoint: &str) -> Client {
-    let settings = lockstep::aws::sdk_config().await;
+    let settings = lockstep::aws::sdk_config();
     // Set here: the variable for DynamoDB alone wins over the setting of all clients.
     let settings = Builder::from(&settings).endpoint_url(endpoint);
     Client::from_conf(settings.build())

@@ -1,5 +1,8 @@
 //! The clients of AWS services, built once before the first event.
 
+mod environment;
+pub mod trust;
+
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::events::Events;
@@ -14,38 +17,55 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use std::time::Duration;
 
-/// Loads the settings that all clients share.
-///
-/// TLS is rustls with ring: no jitter entropy at the first handshake, which costs the default
-/// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>). A call times
-/// out after six seconds, an attempt after two, so that a function responds before its own timeout.
-pub async fn sdk_config() -> SdkConfig {
-    sdk_config_trusting(TlsContext::default()).await
+/// The settings that all clients of a function share.
+#[must_use]
+pub fn sdk_config() -> SdkConfig {
+    let settings = environment::settings();
+    settings
+        .http_client(http(trust::of_functions()))
+        .retry_config(retries())
+        .timeout_config(timeouts())
+        .build()
 }
 
-/// As [`sdk_config`], with the trusted certificates of `tls`.
-pub async fn sdk_config_trusting(tls: TlsContext) -> SdkConfig {
-    let http = Builder::new()
+/// Loads the same settings with the trusted certificates of `tls`, and credentials from wherever the SDK finds
+/// them.
+pub async fn load_sdk_config(tls: TlsContext) -> SdkConfig {
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(http(tls))
+        .region(crate::config::variable("AWS_REGION").map(Region::new))
+        .retry_config(retries())
+        .timeout_config(timeouts())
+        .load()
+        .await
+}
+
+/// TLS is rustls with ring: no jitter entropy at the first handshake, which costs the default
+/// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>).
+fn http(tls: TlsContext) -> SharedHttpClient {
+    Builder::new()
         .tls_provider(Provider::Rustls(CryptoMode::Ring))
         .tls_context(tls)
-        .build_https();
-    let timeouts = TimeoutConfig::builder()
+        .build_https()
+}
+
+fn retries() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(3)
+}
+
+/// A call times out after six seconds, an attempt after two, so that a function responds before its own
+/// timeout.
+fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
         .connect_timeout(Duration::from_millis(500))
         .operation_attempt_timeout(Duration::from_secs(2))
         .operation_timeout(Duration::from_secs(6))
-        .build();
-    let region = crate::config::variable("AWS_REGION").map(Region::new);
-    aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http)
-        .region(region)
-        .retry_config(RetryConfig::standard().with_max_attempts(3))
-        .timeout_config(timeouts)
-        .load()
-        .await
+        .build()
 }
 
 /// The ports of a Lambda function.

@@ -155,7 +155,7 @@ async fn one_task_is_seen_while_it_runs_and_after_it_has_stopped_and_another_is_
 
 /// ECS, as the functions have it.
 async fn ecs() -> Ecs {
-    Ecs::from_sdk(&sdk_config().await)
+    Ecs::from_sdk(&sdk_config())
 }
 
 fn text(value: &Value) -> String {

@@ -35,7 +35,7 @@ pub async fn sdk_config(endpoint: &str) -> SdkConfig {
         .operation_attempt_timeout(LONG)
         .operation_timeout(3 * LONG);
     let keys = Credentials::new("test", "test", None, None, "tests");
-    let settings = lockstep::aws::sdk_config().await.into_builder();
+    let settings = lockstep::aws::sdk_config().into_builder();
     settings
         .endpoint_url(endpoint)
         .region(Region::new("us-east-1"))

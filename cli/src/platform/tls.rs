@@ -4,14 +4,20 @@ use crate::exit::Exit;
 use aws_config::SdkConfig;
 use aws_credential_types::provider::ProvideCredentials;
 use aws_credential_types::provider::error::CredentialsError;
-use aws_smithy_http_client::tls::{TlsContext, TrustStore};
+use aws_smithy_http_client::tls::TlsContext;
 use aws_smithy_types::base64;
-use lockstep::aws::sdk_config_trusting;
-use rustls_native_certs::load_native_certs;
+use lockstep::aws::load_sdk_config;
+use lockstep::aws::trust::trusting;
+use rustls_native_certs::{load_certs_from_paths, load_native_certs};
+use std::env;
 use std::error::Error;
 use std::time::Duration;
 use tokio::time::timeout;
+use webpki::anchor_from_trusted_cert;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+
+/// Where the image's certificates are, if it names them.
+const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Longest wait for the credentials. After it, the first request loads them again.
 const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
@@ -22,7 +28,7 @@ const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
 /// The exit code, and why there are no credentials: without them no request can be signed, and no retry
 /// helps.
 pub(crate) async fn sdk_config() -> Result<SdkConfig, (Exit, String)> {
-    let sdk = sdk_config_trusting(roots()).await;
+    let sdk = load_sdk_config(roots()).await;
     let Some(credentials) = sdk.credentials_provider() else {
         return Err(none("no credentials provider is configured"));
     };
@@ -58,30 +64,44 @@ fn permanent_cause(error: &CredentialsError) -> Option<String> {
 /// The root certificates of the image or, where it has none, the built-in ones.
 ///
 /// Many small images have none, because nothing in them uses HTTPS. The image should not need a package
-/// only for `lockstep`.
+/// only for `lockstep`. Most images have them twice, in one file and in a folder of links: the file is enough,
+/// unless the image names its own.
 fn roots() -> TlsContext {
-    if load_native_certs().certs.is_empty() {
-        tracing::debug!(
-            event = "roots_missing",
-            "the image has no root certificates; using the built-in ones"
-        );
-        return context(TrustStore::empty().with_pem_certificate(built_in()));
+    if NAMED.iter().any(|name| env::var_os(name).is_some()) {
+        return TlsContext::default();
     }
-    TlsContext::default()
-}
-
-fn context(store: TrustStore) -> TlsContext {
-    let built = TlsContext::builder().with_trust_store(store).build();
-    built.unwrap_or_default()
+    // macOS has its own in the keychain.
+    let file = (!cfg!(target_os = "macos")).then(|| openssl_probe::probe().cert_file);
+    let mut found = load_certs_from_paths(file.flatten().as_deref(), None).certs;
+    if found.is_empty() {
+        found = load_native_certs().certs;
+    }
+    // The client panics on one that cannot be parsed, which an image may have.
+    let usable = found
+        .iter()
+        .filter(|root| anchor_from_trusted_cert(root).is_ok());
+    let found = pem(usable.map(AsRef::as_ref));
+    if !found.is_empty() {
+        return trusting(&found);
+    }
+    tracing::debug!(
+        event = "roots_missing",
+        "the image has no root certificates; using the built-in ones"
+    );
+    trusting(&built_in())
 }
 
 /// Mozilla's root certificates, as PEM.
 fn built_in() -> String {
-    let certificates = TLS_SERVER_ROOT_CERTS.iter().map(|certificate| {
+    pem(TLS_SERVER_ROOT_CERTS.iter().map(AsRef::as_ref))
+}
+
+fn pem<'a>(certificates: impl Iterator<Item = &'a [u8]>) -> String {
+    let texts = certificates.map(|certificate| {
         let text = base64::encode(certificate);
         format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
     });
-    certificates.collect()
+    texts.collect()
 }
 
 #[cfg(test)]
@@ -92,12 +112,10 @@ mod tests {
 
     #[test]
     fn a_client_accepts_the_built_in_roots() {
-        let store = TrustStore::empty().with_pem_certificate(built_in());
-
         // Panics on a certificate that cannot be parsed.
         Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
-            .tls_context(context(store))
+            .tls_context(trusting(&built_in()))
             .build_https();
 
         assert!(built_in().matches("BEGIN").count() > 100);

@@ -9,6 +9,6 @@ use lockstep::telemetry::init_log;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), RuntimeError> {
     init_log();
-    let executions = StepFunctions::without_tokens(&sdk_config().await);
+    let executions = StepFunctions::without_tokens(&sdk_config());
     serve(None, |event| check_running::handle(&executions, event)).await
 }

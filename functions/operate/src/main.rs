@@ -12,7 +12,7 @@ use lockstep::telemetry::init_log;
 async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
-    let sdk = sdk_config().await;
+    let sdk = sdk_config();
     let (bus, group) = (config.event_bus.clone(), config.event_log_group.clone());
     let deps = deps_with(&sdk, &config, LoggedBus::from_sdk(&sdk, bus, group));
     let surface = match config.read_only {

@@ -10,6 +10,6 @@ use lockstep::telemetry::init_log;
 async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
-    let deps = deps(&sdk_config().await, &config);
+    let deps = deps(&sdk_config(), &config);
     serve(Some(&deps.table), |event| reap::handle(&deps, event)).await
 }

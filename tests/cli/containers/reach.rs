@@ -29,7 +29,7 @@ impl Thief {
             "the container has keys"
         );
         let keys = Credentials::new(id, secret, session, None, "a container");
-        let shared = lockstep::aws::sdk_config().await;
+        let shared = lockstep::aws::sdk_config();
         let region = Region::new("us-east-1");
         let sfn = Builder::from(&shared)
             .endpoint_url(&stack.endpoint)

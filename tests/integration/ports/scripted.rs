@@ -56,7 +56,7 @@ pub(super) fn refusal(code: &str, message: &str) -> (u16, Value) {
 /// loaded configuration lets `AWS_ENDPOINT_URL` of a running stack win over any other endpoint.
 pub(super) async fn sdk(endpoint: &str) -> SdkConfig {
     let credentials = Credentials::new("test", "test", None, None, "test");
-    let deployed = sdk_config().await;
+    let deployed = sdk_config();
     let mut sdk = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
         .endpoint_url(endpoint)

@@ -24,11 +24,10 @@ pub(super) fn decide(
     if let Some(lease) = held.filter(|lease| !lease.is_stopped()) {
         return Ok(held_already(&record, acquire, lease, now));
     }
-    let id = WaiterId::of(&terms.holder);
-    let waits = record.queue.contains_key(&id);
-    let when_full = match waits {
-        true => acquire.when_full,
-        false => when_full(&record, acquire, now)?,
+    let waits_as = waits_as(&record, &terms.holder);
+    let when_full = match waits_as {
+        Some(_) => acquire.when_full,
+        None => when_full(&record, acquire, now)?,
     };
     if record.permits != terms.permits {
         return Err(Refusal::PermitsMismatch {
@@ -37,7 +36,7 @@ pub(super) fn decide(
             holders: record.oldest_first(),
         });
     }
-    if waits {
+    if let Some(id) = waits_as {
         return Ok(wait_on(&record, seen, acquire, &id, now));
     }
     if record.queue.is_empty() && record.can_grant(now) && is_free {
@@ -53,7 +52,7 @@ pub(super) fn decide(
             Err(queue_full(&record, most))
         }
         WhenFull::Queue { most } => {
-            let mut transition = join(&record, &id, now);
+            let mut transition = join(&record, &WaiterId::of(&terms.holder), now);
             // A write that creates the record or changes the capacity depends on the record's
             // version, and so does a place at a paused lock that the caller would not take at an
             // open one.
@@ -64,8 +63,14 @@ pub(super) fn decide(
             Ok(transition)
         }
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
-        WhenFull::Replace => Ok(replace(&record, &terms.holder, &id, now)),
+        WhenFull::Replace => Ok(replace(&record, &terms.holder, now)),
     }
+}
+
+/// The short name of `holder`, if it waits. The name is a hash, which a lock without waiters needs none of.
+fn waits_as(record: &LockRecord, holder: &HolderId) -> Option<WaiterId> {
+    let id = (!record.queue.is_empty()).then(|| WaiterId::of(holder));
+    id.filter(|id| record.queue.contains_key(id))
 }
 
 /// The record, with `permits` where no holder or waiter relies on another capacity.
@@ -194,7 +199,8 @@ fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
 
 /// Joins the front of the queue and, if no permit is free, stops the oldest holder that no other
 /// run replaces yet. One run replaces one holder: the others of a semaphore continue.
-fn replace(record: &LockRecord, by: &HolderId, id: &WaiterId, now: Timestamp) -> Transition {
+fn replace(record: &LockRecord, by: &HolderId, now: Timestamp) -> Transition {
+    let id = WaiterId::of(by);
     let mut next = record.clone();
     next.front_ticket = next.front_ticket.ahead();
     next.queue.insert(id.clone(), next.front_ticket);
@@ -209,7 +215,7 @@ fn replace(record: &LockRecord, by: &HolderId, id: &WaiterId, now: Timestamp) ->
         effects.push(Effect::Stop(holder, lease));
     }
     next.due_for_waiters(now);
-    let outcome = queued(&next, id);
+    let outcome = queued(&next, &id);
     Transition {
         effects,
         ..Transition::to(next, outcome)

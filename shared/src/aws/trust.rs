@@ -1,0 +1,120 @@
+//! The root certificates that the functions trust.
+
+use crate::config;
+use aws_smithy_http_client::tls::{TlsContext, TrustStore};
+use std::env;
+
+/// The five roots of Amazon Trust Services, which a trust store of one's own should have
+/// (<https://www.amazontrust.com/repository/>).
+const AMAZON: &str = include_str!("amazon-roots.pem");
+
+/// Where the system's certificates are, if they are named.
+const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// The prefix of the variables that name endpoints of one's own: `AWS_ENDPOINT_URL` for all services, and
+/// one for each (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
+const ENDPOINT: &str = "AWS_ENDPOINT_URL";
+
+/// Which roots are trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Roots {
+    Amazon,
+    System,
+}
+
+/// The trusted certificates of a function: the roots of Amazon, which are compiled in, where AWS's own
+/// endpoints are called, and else the system's.
+///
+/// To read the system's trust store takes more CPU than everything else before the first event. The system's is read
+/// for a private certificate authority that `SSL_CERT_FILE` or `SSL_CERT_DIR` names, for an endpoint that a
+/// variable names, and in the partitions whose endpoints may have other roots.
+#[must_use]
+pub fn of_functions() -> TlsContext {
+    let named = NAMED.iter().any(|name| config::variable(name).is_some());
+    let endpoint = env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with(ENDPOINT));
+    let region = config::variable("AWS_REGION").unwrap_or_default();
+    match roots(&region, named || endpoint) {
+        Roots::Amazon => trusting(AMAZON),
+        Roots::System => TlsContext::default(),
+    }
+}
+
+/// The certificates `pem`, and no others.
+#[must_use]
+pub fn trusting(pem: &str) -> TlsContext {
+    let store = TrustStore::empty().with_pem_certificate(pem);
+    let built = TlsContext::builder().with_trust_store(store).build();
+    built.unwrap_or_default()
+}
+
+/// Regions of the partition `aws` have three parts, such as `eu-west-1`. Those of all others have four, or
+/// begin with `cn`.
+fn roots(region: &str, is_private: bool) -> Roots {
+    let is_commercial = region.split('-').count() == 3 && !region.starts_with("cn-");
+    if is_commercial && !is_private {
+        Roots::Amazon
+    } else {
+        Roots::System
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_smithy_http_client::Builder;
+    use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+    use aws_smithy_types::base64;
+    use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+
+    #[test]
+    fn the_roots_of_amazon_are_trusted_at_its_commercial_endpoints() {
+        for region in ["eu-west-1", "us-east-2", "ap-southeast-7", "il-central-1"] {
+            assert_eq!(roots(region, false), Roots::Amazon, "{region}");
+        }
+    }
+
+    #[test]
+    fn the_roots_of_the_system_are_trusted_elsewhere() {
+        let others = [
+            "cn-north-1",
+            "us-gov-west-1",
+            "us-iso-east-1",
+            "us-isob-east-1",
+            "eu-isoe-west-1",
+            "eusc-de-east-1",
+            "",
+        ];
+        for region in others {
+            assert_eq!(roots(region, false), Roots::System, "{region}");
+        }
+        assert_eq!(roots("eu-west-1", true), Roots::System);
+    }
+
+    #[test]
+    fn each_compiled_in_root_is_one_that_mozilla_trusts() {
+        let pems: Vec<_> = AMAZON
+            .split("-----BEGIN CERTIFICATE-----")
+            .skip(1)
+            .collect();
+        assert_eq!(pems.len(), 5);
+        for pem in pems {
+            let (text, _) = pem.split_once("-----END").expect("an end");
+            let der = base64::decode(text.split_whitespace().collect::<String>()).unwrap();
+            assert!(
+                TLS_SERVER_ROOT_CERTS
+                    .iter()
+                    .any(|root| root.as_ref() == der),
+                "{pem}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_client_accepts_the_compiled_in_roots() {
+        // Panics on a certificate that cannot be parsed.
+        Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .tls_context(trusting(AMAZON))
+            .build_https();
+    }
+}
