@@ -11,5 +11,6 @@ async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
     let deps = deps(&sdk_config(), &config);
+    deps.executions.prepare().await;
     serve(Some(&deps.table), |event| reap::handle(&deps, event)).await
 }

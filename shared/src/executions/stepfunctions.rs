@@ -15,6 +15,8 @@ use aws_sdk_sfn::error::ProvideErrorMetadata;
 use aws_sdk_sfn::operation::describe_execution::DescribeExecutionOutput;
 use aws_sdk_sfn::primitives::DateTime;
 use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Most pages of ListExecutions that one check reads; a page has up to 1000 executions.
 const PAGES_MAX: usize = 20;
@@ -24,6 +26,9 @@ const ERROR_MAX: usize = 256;
 
 /// Longest cause of a stopped execution, in characters.
 const CAUSE_MAX: usize = 32_768;
+
+/// Longest time that a function waits for the key of task tokens before its first event.
+const PREPARE_MAX: Duration = Duration::from_secs(1);
 
 /// A client of Step Functions.
 #[derive(Clone, Debug)]
@@ -41,6 +46,25 @@ impl StepFunctions {
         Self {
             client: Client::new(sdk),
             vault: Some(Vault::new(table)),
+        }
+    }
+
+    /// Reads the key of task tokens before the first event, which also opens a connection to the table. Before
+    /// that event a function has a whole core; after it, as much as its memory allows
+    /// (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
+    ///
+    /// Without an answer in a second, the first use of the key reads it.
+    pub async fn prepare(&self) {
+        let Some(vault) = &self.vault else { return };
+        match timeout(PREPARE_MAX, vault.key()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(event = "token_key_unread", %error, "the first use reads the key of task tokens");
+            }
+            Err(_) => tracing::warn!(
+                event = "token_key_unread",
+                "no answer in a second; the first use reads the key of task tokens"
+            ),
         }
     }
 

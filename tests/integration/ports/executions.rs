@@ -225,6 +225,27 @@ async fn a_sealed_token_is_opened_with_the_key_of_the_table_which_is_read_once()
 }
 
 #[tokio::test]
+async fn a_prepared_function_has_the_key_before_its_first_event() {
+    let key = json!({ "tokenKey": { "B": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=" } });
+    let denied = json!({ "__type": "x#AccessDeniedException", "message": "no" });
+    let there = (200, json!({ "Item": key }));
+    for (answers, calls) in [
+        (vec![there.clone()], vec!["GetItem"]),
+        (vec![(400, denied), there], vec!["GetItem", "GetItem"]),
+    ] {
+        let (sealed, asked) = on(answers, async |sfn| {
+            sfn.prepare().await;
+            sfn.seal(&lock(), &TaskToken::new("AQC-1").unwrap()).await
+        })
+        .await;
+
+        assert!(sealed.is_ok(), "{sealed:?}");
+        let asked: Vec<_> = asked.iter().map(|(call, _)| call.as_str()).collect();
+        assert_eq!(asked, calls);
+    }
+}
+
+#[tokio::test]
 async fn a_container_ends_no_state_and_seals_no_token() {
     let scripted = Scripted::new(Vec::new()).await;
     let inside = StepFunctions::without_tokens(&scripted.sdk);
