@@ -3,9 +3,9 @@
 use crate::state::Who;
 use crate::world::{Plan, World, at};
 use lockstep::domain::{
-    Acquire, AuditNote, Command, Evict, FencingToken, Forget, Lease, MarkEnding, Permits, Recover,
-    RecoveryBasis, Release, Renew, Retention, RunKey, RunOutcome, Seconds, StateMachineArn,
-    StopEvicted, TaskSet, TaskToken, Terms, WhenFull, Work,
+    Acquire, AuditNote, Command, Evict, FencingToken, Forget, Lease, MarkEnding, Pace, Permits,
+    Recover, RecoveryBasis, Release, Renew, Retention, RunKey, RunOutcome, Seconds,
+    StateMachineArn, StopEvicted, TaskSet, TaskToken, Terms, WhenFull, Work,
 };
 use lockstep::testing;
 
@@ -48,9 +48,14 @@ impl World {
         let beat = self.plans[who]
             .beat
             .then(|| testing::task_token(&format!("beat-{who}")));
+        let pace = self.plans[who].grows_to.map(|length| Pace {
+            length: Seconds::of(length),
+            heartbeat: Seconds::of(1),
+        });
         Command::Renew(Renew {
             redrives: Some(redrives.into()),
             beat,
+            pace,
             retention: RETENTION,
             ..testing::renew(self.holder(who).clone(), token)
         })

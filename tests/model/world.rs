@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) workflow: bool,
     /// How long its lease is, in seconds.
     pub(crate) lease: u32,
+    /// How long its heartbeats make it, in seconds.
+    pub(crate) grows_to: Option<u32>,
 }
 
 /// One configuration.
@@ -86,6 +88,7 @@ impl Plan {
         visible: true,
         workflow: false,
         lease: LEASE,
+        grows_to: None,
     };
     pub(crate) const QUEUE: Self = Self {
         when_full: WhenFull::Queue { most: 2 },

@@ -20,6 +20,13 @@ const ENDS: Plan = Plan {
     ..QUEUE
 };
 
+/// Its lease gets longer with its heartbeats, and nothing but its lease tells of its end.
+const GROWS: Plan = Plan {
+    grows_to: Some(4),
+    visible: false,
+    ..REFUSE
+};
+
 worlds! {
     fn no_lost_answer_and_no_second_delivery_gives_a_permit_twice:
         1, [BEATS, REFUSE], may { losses: 1, copies: 1, beats: 1 }, with { ticks: 1 } => 27866,
@@ -74,4 +81,9 @@ worlds! {
         1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 51546,
         "AlreadyHeld, Done, Ended, Freed, Frozen, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Frozen, refused: Stale, then: wake";
+
+    fn a_lease_that_heartbeats_lengthen_is_taken_only_after_its_new_end:
+        1, [GROWS, REFUSE], may { beats: 1, crashes: 1 }, with { ticks: 5 } => 263617,
+        "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
+        "refused: Held, refused: LeaseLost";
 }
