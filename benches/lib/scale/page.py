@@ -95,7 +95,7 @@ def of_runs(result, quotas):
             rows.append([scenario.title if name == "default" else "", name, *of_outcomes(one),
                          label(quotas, one["first"]) if one["first"] else "none"])
     outcomes = [">starts", ">work begun", ">skipped", "failed", ">not yet", ">leases ended", ">start to work, p50 / p99",
-                ">due locks checked, last sweep"]
+                ">locks checked of those due"]
     return table(["scenario", "quotas", *outcomes, "gives first"], rows)
 
 
