@@ -22,7 +22,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e test-page up down demo build package bench bench-hand-over validate schemas clean tools functions \
+        test-integration test-stack test-e2e test-page up down demo build package bench bench-scale bench-hand-over validate schemas clean tools functions \
         binary test-cli test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
@@ -80,6 +80,8 @@ test-unit: ## [a few s] pure code
 	$(TESTS) --lib --bins
 	tests/mutants/mutants test
 	tests/checks/again-test
+	benches/test_report.py
+	benches/test_scale.py
 
 test-contract: ## [20 s] JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
@@ -166,6 +168,10 @@ bench: package tools ## [12 min] locks and cold starts beside others, into bench
 	benches/locks
 	benches/starts
 	benches/report.py
+
+bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second, simulated, into docs/scale.md
+	benches/scale
+	benches/scale --write
 
 bench-hand-over: functions ## from the release of one run to the work of the next, woken and polling
 	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example hand_over
