@@ -92,12 +92,14 @@ def install_node():
 
 
 def install_system():
-    """The container engine and the shell that the batch image holds."""
+    """The container engine, the shell that the batch image holds, and what counts instructions."""
     wanted = []
     if not (shutil.which("dockerd") or os.environ.get("DOCKER_HOST") or os.path.exists("/var/run/docker.sock")):
         wanted += ["docker.io", "iptables"]
     if not shutil.which("busybox"):
         wanted.append("busybox-static")
+    if not shutil.which("valgrind"):
+        wanted.append("valgrind")
     if not wanted:
         return
     if not shutil.which("apt-get"):
