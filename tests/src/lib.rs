@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub mod dynamodb_local;
+pub mod figures;
 pub mod generate;
 pub mod history;
 pub mod judge;
