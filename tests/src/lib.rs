@@ -14,6 +14,7 @@ pub mod judge;
 pub mod schemas;
 pub mod seeds;
 pub mod stack;
+pub mod steps;
 pub mod timeline;
 pub mod wire;
 pub mod yaml;
