@@ -16,6 +16,7 @@ pub mod seeds;
 pub mod stack;
 pub mod steps;
 pub mod timeline;
+pub mod units;
 pub mod wire;
 pub mod yaml;
 
