@@ -22,8 +22,8 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e test-page up down demo build package bench bench-hand-over validate schemas clean tools functions \
-        binary test-cli test-cdk storm soak mutants verify-aws
+        test-integration test-stack test-e2e test-page up down demo build package bench bench-cost bench-hand-over validate schemas clean tools functions \
+        binary figures test-cli test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -166,6 +166,18 @@ bench: package tools ## [12 min] locks and cold starts beside others, into bench
 	benches/locks
 	benches/starts
 	benches/report.py
+
+# The tests hold the counts to benches/figures.toml, which the dollars are computed from.
+bench-cost: tools ## [2 min] what guarded runs cost: counts on virtual time, dollars by benches/prices.toml, into docs/performance.md
+	$(TESTS) --test simulation cost::
+	tests/checks/with-stack $(TESTS) --test integration cost::
+	benches/cost
+	benches/report.py
+
+figures: export LOCKSTEP_FIGURES = accept
+figures: tools ## write what tests count into benches/figures.toml, where it is not what is committed
+	$(TESTS) --test simulation cost::
+	tests/checks/with-stack $(TESTS) --test integration cost::
 
 bench-hand-over: functions ## from the release of one run to the work of the next, woken and polling
 	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example hand_over
