@@ -22,8 +22,8 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e test-page up down demo build package bench bench-scale bench-hand-over validate schemas clean tools functions \
-        binary test-cli test-cdk storm soak mutants verify-aws
+        test-integration test-stack test-e2e test-page up down demo build package bench bench-cost bench-scale bench-hand-over validate schemas clean tools functions \
+        binary figures test-cli test-figures test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -57,7 +57,7 @@ audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names 
 
 ##@ Test (times on 2 cores, after a build)
 
-test: checked test-unit test-contract test-model test-sim beside deployed ## [30 min cold] all levels
+test: checked test-unit test-contract test-model test-sim test-figures beside deployed ## [30 min cold] all levels
 	@echo "all levels passed"
 
 # The validators use one core while the last crates of a build use the other.
@@ -81,6 +81,7 @@ test-unit: ## [a few s] pure code
 	tests/mutants/mutants test
 	tests/checks/again-test
 	benches/test_report.py
+	benches/test_figures.py
 	benches/test_scale.py
 
 test-contract: ## [20 s] JSON in, JSON out, and that all who speak it agree
@@ -92,6 +93,9 @@ test-model: ## [2.5 min] properties over random records and commands, and every 
 
 test-sim: ## [25 s] seeded simulations of all functions under faults; LOCKSTEP_SEEDS says how many
 	$(TESTS) --test simulation
+
+test-figures: tools ## [20 s] instructions of a decision and crates of a function, beside benches/figures.toml
+	benches/guard
 
 test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
@@ -168,6 +172,19 @@ bench: package tools ## [12 min] locks and cold starts beside others, into bench
 	benches/locks
 	benches/starts
 	benches/report.py
+
+# The tests hold the counts to benches/figures.toml, which the dollars are computed from.
+bench-cost: tools ## [2 min] what guarded runs cost: counts on virtual time, dollars by benches/prices.toml, into docs/performance.md
+	$(TESTS) --test simulation cost::
+	tests/checks/with-stack $(TESTS) --test integration cost::
+	benches/cost
+	benches/report.py
+
+figures: export LOCKSTEP_FIGURES = accept
+figures: tools ## write what tests count into benches/figures.toml, where it is not what is committed
+	$(TESTS) --test simulation cost::
+	tests/checks/with-stack $(TESTS) --test integration cost::
+	benches/guard
 
 bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second, simulated, into docs/scale.md
 	benches/scale

@@ -60,8 +60,8 @@ def load():
     return float(Path("/proc/loadavg").read_text().split()[0])
 
 
-def write(name, title, samples, note, against=None):
-    content = {"id": name, "title": title, "date": date.today().isoformat(), "machine": machine()}
+def write(name, title, samples, note, against=None, place=None):
+    content = {"id": name, "title": title, "date": date.today().isoformat(), "machine": place or machine()}
     content |= {"against": against} if against else {}
     content |= {"note": note, "rows": samples.rows(against)}
     rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in content.pop("rows"))

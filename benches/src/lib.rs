@@ -13,6 +13,9 @@ pub mod rival;
 pub mod scenes;
 pub mod subject;
 pub mod table;
-/// The counting wire of the integration tests, without the rest of their crate, which is long to build.
+/// The units of the integration tests, without the rest of their crate, which is long to build.
+#[path = "../../tests/src/units.rs"]
+pub mod units;
+/// Their counting wire.
 #[path = "../../tests/src/wire.rs"]
 pub mod wire;

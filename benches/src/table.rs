@@ -1,5 +1,6 @@
 //! Tables on DynamoDB Local, and what is in them.
 
+use crate::units::Items;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Builder;
 use aws_sdk_dynamodb::types::{
@@ -8,10 +9,6 @@ use aws_sdk_dynamodb::types::{
 };
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;
-use std::collections::{BTreeMap, HashMap};
-
-/// The attributes of an item.
-pub type Item = HashMap<String, AttributeValue>;
 
 /// Where DynamoDB Local answers.
 ///
@@ -84,7 +81,7 @@ fn keys(partition: &str, sort: &str) -> Vec<KeySchemaElement> {
 ///
 /// # Panics
 /// When they cannot be read.
-pub async fn items(client: &Client, table: &str, lock: &str) -> BTreeMap<String, Item> {
+pub async fn items(client: &Client, table: &str, lock: &str) -> Items {
     let read = client
         .query()
         .table_name(table)
@@ -98,32 +95,4 @@ pub async fn items(client: &Client, table: &str, lock: &str) -> BTreeMap<String,
     items
         .map(|item| (item["sk"].as_s().expect("a text").clone(), item))
         .collect()
-}
-
-/// The size of an item in bytes, by the rules of DynamoDB
-/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>).
-#[must_use]
-pub fn size(item: &Item) -> usize {
-    item.iter()
-        .map(|(name, value)| name.len() + size_of(value))
-        .sum()
-}
-
-fn size_of(value: &AttributeValue) -> usize {
-    match value {
-        AttributeValue::S(text) => text.len(),
-        AttributeValue::N(number) => {
-            let digits = number.trim_start_matches('-').trim_matches('0').len();
-            digits.div_ceil(2) + 1 + usize::from(number.starts_with('-'))
-        }
-        AttributeValue::M(map) => {
-            let inside = map
-                .iter()
-                .map(|(name, value)| 1 + name.len() + size_of(value));
-            3 + inside.sum::<usize>()
-        }
-        AttributeValue::L(list) => 3 + list.iter().map(|value| 1 + size_of(value)).sum::<usize>(),
-        AttributeValue::B(bytes) => bytes.as_ref().len(),
-        _ => 1,
-    }
 }

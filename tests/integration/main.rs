@@ -2,6 +2,7 @@
 
 mod agreement;
 mod corrupt;
+mod cost;
 mod failures;
 mod fixture;
 mod history;

@@ -1,6 +1,7 @@
 //! The real handlers, each invocation on a machine of its own with a clock of its own, and what they answer
 //! as a workflow reads it.
 
+use crate::bill;
 use crate::cloud::{SimExecutions, SimTasks};
 use crate::invoke::Failure;
 use crate::resource;
@@ -142,7 +143,7 @@ pub(crate) fn deps(world: &Arc<World>, inside: bool) -> Deps<Simulated> {
         metrics: Metrics::new(NoMetrics, false),
         table: "locks".into(),
         retention: RETENTION,
-        run_events: true,
+        run_events: !world.as_deployed,
     }
 }
 
@@ -151,6 +152,7 @@ pub(crate) struct SimEvents(Arc<World>);
 
 impl Events for SimEvents {
     async fn publish(&self, events: Vec<Event>) {
+        self.0.count(bill::PUTS);
         for event in events {
             let of = event
                 .holder

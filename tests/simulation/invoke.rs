@@ -3,7 +3,7 @@
 use crate::engine::{First, Slot, locked, race};
 use crate::functions::{self, Function};
 use crate::world::World;
-use crate::{witness, workflow};
+use crate::{bill, witness, workflow};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -104,8 +104,10 @@ fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Va
     let event_holder = waits.and_then(Value::as_str).map(str::to_owned);
     let waits = event_holder.clone();
     let (machine, inner) = (Arc::clone(world), answer.clone());
+    bill::invoked(world, function);
     let job = world.spawn(async move {
         let called = machine.now();
+        let had_waiters = bill::has_waiters(&machine, &event);
         witness::asked(&machine, function, &event);
         let call = functions::call(&machine, function, event.clone());
         let result = match race(call, machine.sleep(function.timeout())).await {
@@ -113,6 +115,7 @@ fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Va
             First::Right(()) => Err(Failure::of_function("Sandbox.Timedout", "simulated")),
         };
         witness::answered(&machine, function, &event, called, &result);
+        bill::answered(&machine, function, &event, had_waiters, &result);
         let broke_off = |failure: &Failure| BROKE_OFF.contains(&failure.error.as_str());
         if result.as_ref().is_err_and(broke_off) {
             registered_in_vain(&machine, &waits);

@@ -13,7 +13,9 @@
 
 mod asl;
 mod audit;
+mod bill;
 mod cloud;
+mod cost;
 mod definition;
 mod engine;
 mod engine_rules;

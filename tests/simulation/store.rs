@@ -3,7 +3,7 @@
 use crate::engine::locked;
 use crate::weather::TableTrouble;
 use crate::world::World;
-use crate::{audit, witness};
+use crate::{audit, bill, witness};
 use lockstep::domain::{
     Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
@@ -19,6 +19,7 @@ impl SimStore {
     /// The way to the table: some time, and sometimes a failure before anything is done.
     async fn reach(&self) -> Result<(), StoreError> {
         let world = &self.0;
+        world.count(bill::REQUESTS);
         match world.weather.of_table(world.now()) {
             Some(TableTrouble::Away) => {
                 world.has_fault();

@@ -40,7 +40,7 @@ pub(crate) struct Story {
 impl Story {
     /// Whether the states themselves are the work.
     pub(crate) fn is_own(&self) -> bool {
-        std::ptr::eq(self.machine, Machine::own_workflow())
+        !std::ptr::eq(self.machine, Machine::exclusive_run())
     }
 }
 

@@ -40,6 +40,9 @@ pub(crate) struct World {
     pub(crate) timeouts_stop: bool,
     /// Whether Step Functions evaluates TimeoutSeconds anew with each attempt of a state.
     pub(crate) timeouts_anew: bool,
+    /// Whether there are only those events that the stack's rules and the defaults of its parameters let through.
+    /// Otherwise each run publishes its start and its end, and the reaper gets every event.
+    pub(crate) as_deployed: bool,
     /// How many times more often than usual things go wrong.
     rough: u64,
     /// When the latest fault began.
@@ -72,6 +75,7 @@ impl World {
             weather,
             timeouts_stop: random.bool(),
             timeouts_anew: random.bool(),
+            as_deployed: false,
             rough,
             fault_at: AtomicU64::new(START),
             over: AtomicBool::new(false),
@@ -150,10 +154,14 @@ impl World {
 
     /// One more of `what`, unless it was counted of `whom` before.
     pub(crate) fn count_once(&self, what: &'static str, whom: &str) {
-        let first = locked(&self.counted).insert((what, whom.to_owned()));
-        if first {
+        if self.is_first(what, whom) {
             self.count(what);
         }
+    }
+
+    /// Whether this is the first time for `what` of `whom`.
+    pub(crate) fn is_first(&self, what: &'static str, whom: &str) -> bool {
+        locked(&self.counted).insert((what, whom.to_owned()))
     }
 
     /// One line of the trace: when, who, what.

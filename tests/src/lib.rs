@@ -7,13 +7,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub mod dynamodb_local;
+pub mod figures;
 pub mod generate;
 pub mod history;
 pub mod judge;
 pub mod schemas;
 pub mod seeds;
 pub mod stack;
+pub mod steps;
 pub mod timeline;
+pub mod units;
 pub mod wire;
 pub mod yaml;
 

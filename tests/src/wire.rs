@@ -31,6 +31,17 @@ pub enum Fault {
     },
 }
 
+/// A request that DynamoDB has answered.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// The operation.
+    pub operation: String,
+    /// The JSON of the request.
+    pub body: Vec<u8>,
+    /// Whether it was carried out.
+    pub done: bool,
+}
+
 /// A wire to DynamoDB that counts requests and can fail them.
 #[derive(Debug)]
 pub struct Wire {
@@ -41,6 +52,8 @@ pub struct Wire {
 #[derive(Debug, Default)]
 struct State {
     counts: BTreeMap<String, u32>,
+    /// The requests, while they are recorded.
+    sent: Option<Vec<Sent>>,
     faults: Vec<(String, Fault)>,
 }
 
@@ -106,6 +119,14 @@ impl Wire {
     pub fn take_counts(&self) -> BTreeMap<String, u32> {
         std::mem::take(&mut lock(&self.state).counts)
     }
+
+    /// The requests since the last call, in order. The first call begins to record them.
+    pub fn take_sent(&self) -> Vec<Sent> {
+        lock(&self.state)
+            .sent
+            .replace(Vec::new())
+            .unwrap_or_default()
+    }
 }
 
 async fn accept(listener: TcpListener, upstream: String, state: Arc<Mutex<State>>) {
@@ -146,14 +167,23 @@ async fn pass(
     }
     let mut upstream = upstream.lock().await;
     upstream.ready().await?;
-    let request = Request::from_parts(head, Full::from(body));
-    let (mut head, body) = upstream.send_request(request).await?.into_parts();
-    let body = body.collect().await?.to_bytes();
+    let operation = target.unwrap_or_default().rsplit('.').next();
+    let operation = operation.unwrap_or_default().to_owned();
+    let request = Request::from_parts(head, Full::from(body.clone()));
+    let (mut head, answer) = upstream.send_request(request).await?.into_parts();
+    let answer = answer.collect().await?.to_bytes();
+    if let Some(sent) = &mut lock(state).sent {
+        sent.push(Sent {
+            operation,
+            body: body.to_vec(),
+            done: head.status.is_success(),
+        });
+    }
     if fault == Some(Fault::LostResponse) {
         return Err("the response is lost".into());
     }
     head.headers.remove(TRANSFER_ENCODING);
-    Ok(Response::from_parts(head, Full::from(body)))
+    Ok(Response::from_parts(head, Full::from(answer)))
 }
 
 /// Counts the request and takes the fault that waits for it.

@@ -5,14 +5,14 @@ use crate::guarded::{Guarded, key};
 use crate::results::Measurement;
 use crate::scenes;
 use crate::subject::LIMIT;
-use crate::table::{Item, client, create, endpoint, items, size};
+use crate::table::{client, create, endpoint, items};
+use crate::units::{Items, size, written};
 use crate::wire::Wire;
 use aws_sdk_dynamodb::Client;
 use lockstep::contract::Grant;
 use lockstep::domain::{Change, Clause, Guard, Update};
 use lockstep::store::{Commit, LockStore};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 const SIZE_NOTE: &str = "The item as the adapter writes it, read back and measured by DynamoDB's rules. Holders are \
@@ -30,7 +30,7 @@ struct Place {
 }
 
 impl Place {
-    async fn items(&self, lock: &str) -> BTreeMap<String, Item> {
+    async fn items(&self, lock: &str) -> Items {
         items(&self.client, &self.table, lock).await
     }
 
@@ -47,7 +47,7 @@ impl Place {
         } else {
             1
         };
-        units(&before, &self.items(lock).await, factor)
+        written(&before, &self.items(lock).await, factor)
     }
 }
 
@@ -138,59 +138,4 @@ fn grant(lock: &str) -> Grant {
     let record = scenes::record(1, 1, 0);
     let holder = scenes::name(1);
     Grant::of(&key(lock), &holder, &record.holders[&holder])
-}
-
-/// The write units between two states of a lock's items.
-fn units(before: &BTreeMap<String, Item>, after: &BTreeMap<String, Item>, factor: u64) -> u64 {
-    let mut units = 0;
-    for (name, now) in after {
-        let earlier = before.get(name);
-        if earlier == Some(now) {
-            continue;
-        }
-        let largest = size(now).max(earlier.map_or(0, size));
-        units += factor * largest.div_ceil(1024) as u64;
-        for index in [["shard", "dueAt"], ["lockShard", "pk"]] {
-            units += index_units(earlier, now, index);
-        }
-    }
-    units
-}
-
-/// An entry that is new or gone is one write of the index; one that moves is two.
-fn index_units(before: Option<&Item>, after: &Item, keys: [&str; 2]) -> u64 {
-    let entry = |item: &Item| Some((item.get(keys[0])?.clone(), item.get(keys[1])?.clone()));
-    match (before.and_then(entry), entry(after)) {
-        (None, None) => 0,
-        (Some(earlier), Some(now)) if earlier == now => 0,
-        (Some(_), Some(_)) => 2,
-        _ => 1,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use aws_sdk_dynamodb::types::AttributeValue;
-
-    fn item(due: Option<u64>) -> BTreeMap<String, Item> {
-        let mut item = Item::from([("pk".into(), AttributeValue::S("a".into()))]);
-        if let Some(due) = due {
-            item.insert("shard".into(), AttributeValue::S("1".into()));
-            item.insert("dueAt".into(), AttributeValue::N(due.to_string()));
-        }
-        BTreeMap::from([("lock".into(), item)])
-    }
-
-    #[test]
-    fn an_entry_of_an_index_costs_a_unit_when_it_comes_or_goes_and_two_when_it_moves() {
-        for (before, after, expected) in [
-            (None, Some(7), 2),
-            (Some(7), None, 2),
-            (Some(7), Some(8), 3),
-            (Some(7), Some(7), 0),
-        ] {
-            assert_eq!(units(&item(before), &item(after), 1), expected);
-        }
-    }
 }

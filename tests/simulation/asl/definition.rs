@@ -8,6 +8,7 @@ use super::jsonata::Template;
 use crate::functions::Function;
 use lockstep::config::variable;
 use lockstep_tests::repository;
+use lockstep_weave::{Options, weave};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -216,6 +217,19 @@ impl Machine {
     pub(crate) fn exclusive_run_of_a_team() -> &'static Self {
         static MACHINE: OnceLock<Machine> = OnceLock::new();
         MACHINE.get_or_init(|| Self::read_for(&exclusive_run(), TEAM_PREFIX))
+    }
+
+    /// A workflow of one state, woven: the lock is around its work.
+    pub(crate) fn woven() -> &'static Self {
+        static MACHINE: OnceLock<Machine> = OnceLock::new();
+        MACHINE.get_or_init(|| {
+            let text = include_str!("../definitions/one-state.asl.json");
+            let options = Options {
+                lock: "nightly".into(),
+                ..Options::default()
+            };
+            Self::read(&weave(text, &options).expect("a definition that can be woven"))
+        })
     }
 
     /// A workflow of a user's own, whose states are the work and which calls the functions itself.

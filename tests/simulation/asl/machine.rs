@@ -8,7 +8,7 @@ use super::scope::{Facts, Frame, Place, Run, Scope};
 use super::task::{Retries, catcher};
 use crate::engine::locked;
 use crate::invoke::Failure;
-use crate::witness;
+use crate::{bill, witness};
 use futures_util::future::try_join_all;
 use lockstep::contract::parse_time;
 use serde_json::Value;
@@ -39,7 +39,10 @@ impl Run {
             place: Arc::clone(&self.root),
             outer: None,
         };
-        scope.carry_out(&self.machine.states).await
+        bill::execution(&self.world);
+        let end = scope.carry_out(&self.machine.states).await;
+        bill::execution(&self.world);
+        end
     }
 
     fn note(&self, what: &str) {
@@ -58,11 +61,14 @@ impl Scope<'_> {
                     .unwrap_or_else(|| panic!("the definition has no state {name}"));
                 self.run.world.linger(5..=30).await;
                 self.run.note(&format!("enters {name}"));
+                bill::entered(&self.run.world);
                 if self.outer.is_none() {
                     let is_parallel = matches!(state, State::Parallel(_));
                     witness::entered(&self.run.world, &self.run.arn, is_parallel);
                 }
-                match self.enter(&name, state, &input).await? {
+                let step = self.enter(&name, state, &input).await?;
+                bill::exited(&self.run.world);
+                match step {
                     Step::Next(next, output) => {
                         let mut frame = locked(&self.place);
                         (frame.state, frame.input) = (next, output);
@@ -192,6 +198,7 @@ impl Scope<'_> {
             };
             locked(&self.place).branches.clear();
             self.run.world.sleep(delay).await;
+            bill::retried(&self.run.world);
         };
         let Some(catcher) = catcher(catchers, &failure.error) else {
             return Err(failure);
@@ -212,9 +219,17 @@ impl Scope<'_> {
         timeout: &mut Option<u64>,
     ) -> Result<Step, Failure> {
         let result = match work {
-            Work::Task(state) => self.call(state, facts, timeout).await?,
-            Work::Parallel(state) => self.branches(state, facts).await?,
+            Work::Task(state) => {
+                bill::task_begins(&self.run.world);
+                self.call(state, facts, timeout).await
+            }
+            Work::Parallel(state) => {
+                bill::parallel_begins(&self.run.world);
+                self.branches(state, facts).await
+            }
         };
+        bill::ends(&self.run.world);
+        let result = result?;
         let (assign, output, next, end) = match work {
             Work::Task(state) => (&state.assign, &state.output, &state.next, state.end),
             Work::Parallel(state) => (&state.assign, &state.output, &state.next, state.end),

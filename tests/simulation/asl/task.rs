@@ -2,6 +2,7 @@
 
 use super::definition::{Catcher, Jitter, Resource, Retrier, TaskState};
 use super::scope::{Facts, Scope};
+use crate::bill;
 use crate::cloud::{OpenState, RunTask, StartExecution, describe_child};
 use crate::engine::{First, race};
 use crate::functions::Function;
@@ -51,10 +52,12 @@ impl Scope<'_> {
             match (state.resource, open) {
                 (Resource::RunTask, _) => {
                     let task = RunTask::start(world, arn, &arguments, &timed_out).await?;
+                    bill::task_submitted(world);
                     task.finish().await
                 }
                 (Resource::StartExecution, _) => {
                     let child = StartExecution::start(world, arn, &arguments, &timed_out).await?;
+                    bill::task_submitted(world);
                     child.finish().await
                 }
                 (Resource::DescribeExecution, _) => describe_child(world, &arguments).await,
@@ -106,7 +109,10 @@ impl Scope<'_> {
     async fn invoke_and_wait(&self, arguments: &Value, open: &OpenState) -> Result<Value, Failure> {
         let fails = async {
             match self.invoke(arguments).await {
-                Ok(_) => pending().await,
+                Ok(_) => {
+                    bill::task_submitted(&self.run.world);
+                    pending().await
+                }
                 Err(failure) => failure,
             }
         };

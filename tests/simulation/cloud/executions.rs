@@ -6,7 +6,7 @@ use crate::engine::{JobId, Slot, locked};
 use crate::invoke::Failure;
 use crate::workflow::Story;
 use crate::world::World;
-use crate::{reaper, witness};
+use crate::{bill, reaper, witness};
 use lockstep::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey,
     TaskToken, Timestamp,
@@ -245,6 +245,7 @@ impl Executions for SimExecutions {
         if self.inside {
             return Ok(StateEnd::Sealed);
         }
+        self.world.count(bill::SENDS);
         self.reach().await?;
         if self.world.fault(50) {
             self.world.count("wake-ups lost");

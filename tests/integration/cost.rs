@@ -1,0 +1,134 @@
+//! What each step of a run that succeeds asks of the table, in request units too, held to `benches/figures.toml`.
+//!
+//! The functions get the requests that exclusive-run makes.
+
+mod scene;
+
+use lockstep::domain::{HolderId, LockKey, task_group};
+use lockstep_tests::figures;
+use lockstep_tests::steps::{self, container};
+use scene::{Cost, Scene};
+use serde_json::{Value, json};
+
+const LOCK: &str = "nightly-report";
+const CLUSTER: &str = "arn:aws:ecs:eu-west-1:123456789012:cluster/batch";
+
+#[tokio::test]
+async fn a_step_of_a_run_costs_what_is_committed() {
+    let mut scene = Scene::new().await;
+    let earlier = scene.acquires(ask("earlier")).await.0;
+    scene.step("heartbeat", beat(&earlier)).await;
+    scene.step("release", released(&earlier)).await;
+    let mut counted = Vec::new();
+    let mut note = |step: &str, cost: Cost| {
+        let cost = cost.into_iter();
+        counted.extend(cost.map(|(what, count)| (format!("{step}: {what}"), count)));
+    };
+
+    let (grant, cost) = scene.acquires(ask("a")).await;
+    note(steps::ACQUIRE, cost);
+    let first = scene.step("heartbeat", beat(&grant)).await.1;
+    let later = scene.step("heartbeat", beat(&grant)).await.1;
+    assert_eq!(first, later, "every heartbeat costs the same");
+    note(steps::RENEW, later);
+    let held = merged(ask("b"), json!({ "overlap": "skip", "mayWait": true }));
+    note(steps::HELD, scene.step("acquire", held.clone()).await.1);
+    let waiting = merged(ask("b"), json!({ "overlap": "queue", "taskToken": "" }));
+    note(steps::QUEUE, scene.step("acquire", waiting.clone()).await.1);
+    note(steps::QUEUE_AGAIN, scene.step("acquire", waiting).await.1);
+    note(
+        steps::HAND_OVER,
+        scene.step("release", released(&grant)).await.1,
+    );
+    let (confirmed, cost) = scene.step("acquire", held).await;
+    note(steps::CONFIRM, cost);
+    let grant = confirmed["grant"].clone();
+    scene.step("heartbeat", beat(&grant)).await;
+    note(
+        steps::RELEASE,
+        scene.step("release", released(&grant)).await.1,
+    );
+    note(
+        steps::STOPPED,
+        scene.step("reap", stopped("b", &grant)).await.1,
+    );
+    let earlier = scene.acquires(contained("earlier")).await.0;
+    scene.step("release", released(&earlier)).await;
+    let (grant, cost) = scene.acquires(contained("c")).await;
+    note(container::ACQUIRE, cost);
+    let renewal = json!({ "grant": grant });
+    note(container::RENEW, scene.step("heartbeat", renewal).await.1);
+    note(
+        container::RELEASE,
+        scene.step("release", released(&grant)).await.1,
+    );
+    scene.acquires(contained("d")).await;
+    let waiting = merged(contained("e"), json!({ "overlap": "queue" }));
+    note(
+        container::QUEUE,
+        scene.step("acquire", waiting.clone()).await.1,
+    );
+    note(container::POLL, scene.step("acquire", waiting).await.1);
+
+    figures::check("steps", &counted);
+}
+
+fn execution(name: &str) -> String {
+    format!(
+        "arn:aws:states:eu-west-1:123456789012:execution:exclusive-run:{name}-7b1d4a55-9c0e-4f0b-8a67"
+    )
+}
+
+/// What Acquire Lock of exclusive-run sends.
+fn ask(name: &str) -> Value {
+    json!({
+        "lock": LOCK, "holder": execution(name), "waitForEnding": true, "redriveCount": 0,
+        "work": { "container": "app", "cluster": CLUSTER, "family": "nightly-report" },
+    })
+}
+
+/// What `lockstep run` asks for in a container of a task.
+fn contained(name: &str) -> Value {
+    let task = "arn:aws:ecs:eu-west-1:123456789012:task/batch/0123456789abcdef0123456789abcdef";
+    json!({
+        "lock": "contained", "holder": format!("{task}#app/{name}"), "leaseSeconds": 58, "heartbeatSeconds": 19,
+    })
+}
+
+/// What Keep Lease sends after some minutes.
+fn beat(grant: &Value) -> Value {
+    json!({
+        "grant": grant, "taskToken": "", "redriveCount": 0, "heartbeatSeconds": 95, "leaseSeconds": 288,
+    })
+}
+
+fn released(grant: &Value) -> Value {
+    json!({ "grant": grant, "outcome": "succeeded" })
+}
+
+/// The event of the task of a run that ended by itself.
+fn stopped(name: &str, grant: &Value) -> Value {
+    let (lock, holder) = (
+        LockKey::new(LOCK).unwrap(),
+        HolderId::new(execution(name)).unwrap(),
+    );
+    let task = "arn:aws:ecs:eu-west-1:123456789012:task/batch/0123456789abcdef0123456789abcdef";
+    let environment =
+        json!([{ "name": "LOCKSTEP_FENCING_TOKEN", "value": grant["token"].to_string() }]);
+    json!({
+        "source": "aws.ecs",
+        "detail-type": "ECS Task State Change",
+        "detail": {
+            "taskArn": task, "clusterArn": CLUSTER, "version": 5, "lastStatus": "STOPPED",
+            "stopCode": "EssentialContainerExited", "group": task_group(&lock, &holder),
+            "containers": [{ "name": "app", "runtimeId": "0123456789abcdef-1234567890", "exitCode": 0 }],
+            "overrides": { "containerOverrides": [{ "name": "app", "environment": environment }] },
+        },
+    })
+}
+
+fn merged(mut value: Value, more: Value) -> Value {
+    let fields = more.as_object().expect("fields").clone();
+    value.as_object_mut().expect("an object").extend(fields);
+    value
+}
