@@ -142,6 +142,25 @@ def timers_are_kept(scratch):
     return f"{beats} heartbeats, at most {longest:.1f} s apart"
 
 
+@probe("catch-leads-back-to-its-own-state")
+def catch_leads_back(scratch):
+    """As heartbeats that come less often: each time-out enters the state again, with a longer one and a new token."""
+    url = scratch.queue()
+    caught = {"ErrorEquals": ["States.Timeout"], "Assign": {"limit": "{% $limit + 2 %}"}, "Next": "Wait"}
+    first = {"Type": "Pass", "Assign": {"limit": 1}, "Next": "Wait"}
+    state = waiting(scratch, url, {"limit": "{% $limit %}"}, TimeoutSeconds="{% $limit %}", Catch=[caught])
+    execution = scratch.start(scratch.machine({"First": first, "Wait": state}))
+    started = time.monotonic()
+    beats = [scratch.receive(url) for _ in range(3)]
+    took = time.monotonic() - started
+    check([beat["limit"] for beat in beats] == [1, 3, 5], f"limits of {[beat['limit'] for beat in beats]} s")
+    check(len({beat["token"] for beat in beats}) == 3, "the state entered again has the same token")
+    check(took > 3.5, f"the third came after {took:.1f} s: the limits were not kept")
+    answer(scratch, beats[2]["token"])
+    check(scratch.ended(execution)["status"] == "SUCCEEDED", "the last token did not end the state")
+    return f"the third after {took:.1f} s"
+
+
 @probe("error-in-arguments-is-caught-by-its-name")
 def error_in_arguments(scratch):
     state = {**waiting(scratch, scratch.queue()), "Arguments": "{% $error('not twice') %}", "TimeoutSeconds": 30,
