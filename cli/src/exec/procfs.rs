@@ -2,7 +2,12 @@
 
 use nix::unistd::Pid;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+
+/// Longer than each line of `/proc/<id>/stat`: a name and some fifty numbers. One read returns the line;
+/// `fs::read` needs six, for its buffer grows from 32 bytes.
+const LINE_MAX: usize = 2048;
 
 /// All processes at one moment.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +33,10 @@ impl ProcessTable {
         };
         let all = entries.flatten().filter_map(|entry| {
             let id: i32 = entry.file_name().to_str()?.parse().ok()?;
-            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-            Some((Pid::from_raw(id), Process::parse(&stat)?))
+            let mut line = [0; LINE_MAX];
+            let mut stat = File::open(entry.path().join("stat")).ok()?;
+            let length = stat.read(&mut line).ok()?;
+            Some((Pid::from_raw(id), Process::parse(&line[..length])?))
         });
         Self(all.collect())
     }
@@ -84,7 +91,9 @@ impl Process {
     /// Parses a line of `/proc/<id>/stat`. The name of the command is in brackets and may have any
     /// character. State, parent and group follow, and 16 fields later the start time
     /// (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
-    fn parse(stat: &str) -> Option<Self> {
+    fn parse(stat: &[u8]) -> Option<Self> {
+        // The name may be no UTF-8.
+        let stat = String::from_utf8_lossy(stat);
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_whitespace();
         let state = fields.next()?;
@@ -118,13 +127,14 @@ mod tests {
     #[test]
     fn a_process_is_parsed_whatever_its_name_is() {
         let rest = "0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8812 9 10";
-        let read = |head: &str| Process::parse(&format!("{head} {rest}"));
+        let read = |head: &[u8]| Process::parse(&[head, b" ", rest.as_bytes()].concat());
         let process = |parent, is_zombie| process(parent, 71, is_zombie, 8_812);
 
-        assert_eq!(read("71 (sleep) S 7 71 71"), Some(process(7, false)));
-        assert_eq!(read("71 (a) S 9 (b) R 7 71 71"), Some(process(7, false)));
-        assert_eq!(read("71 (sleep) Z 70 71 71"), Some(process(70, true)));
-        assert_eq!(Process::parse("71 (sl"), None);
+        assert_eq!(read(b"71 (sleep) S 7 71 71"), Some(process(7, false)));
+        assert_eq!(read(b"71 (a) S 9 (b) R 7 71 71"), Some(process(7, false)));
+        assert_eq!(read(b"71 (sleep) Z 70 71 71"), Some(process(70, true)));
+        assert_eq!(read(b"71 (\xff) S 7 71 71"), Some(process(7, false)));
+        assert_eq!(Process::parse(b"71 (sl"), None);
     }
 
     #[test]
