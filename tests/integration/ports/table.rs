@@ -2,8 +2,8 @@
 
 use super::scripted::{Asked, Scripted, refusal};
 use lockstep::domain::{
-    Assign, Change, Clause, Guard, HolderId, LockKey, LockRecord, Mode, Permits, Timestamp, Update,
-    WaiterDrop, WaiterId,
+    Assign, Change, Clause, FencingToken, Guard, HolderId, LockKey, LockRecord, Mode, Permits,
+    RunId, Timestamp, Update, WaiterDrop, WaiterId,
 };
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::store::{Commit, LockStore, StoreError};
@@ -91,8 +91,11 @@ async fn an_empty_item_is_no_item() {
 
     let (record, _) = on(empty(), async |store| store.load(&lock()).await).await;
     let (waiter, _) = on(empty(), async |store| store.load_waiter(&lock(), &id).await).await;
+    let run = RunId::Token(FencingToken::from_number(7));
+    let (run, _) = on(empty(), async |store| store.load_run(&lock(), &run).await).await;
 
     assert_eq!(record, Ok(None));
+    assert_eq!(run, Ok(None));
     assert_eq!(waiter, Ok(None));
 }
 

@@ -70,7 +70,7 @@ SIMULATION = Level("simulation", ("-p", "lockstep-tests", "--test", "simulation"
 DEFINITION = Level("definition", SIMULATION.build, OPTIMISED, ("definition::",))
 # What says that the adapter does to DynamoDB what the twin in memory does; storms and faults say other things.
 ADAPTER = ("conformance", "agreement", "corrupt", "history", "requests", "lost_responses", "too_large",
-           "failures")
+           "failures", "ports::table")
 INTEGRATION = Level("integration", ("-p", "lockstep-tests", "--test", "integration"), QUICK, ADAPTER, stack=True,
                     fail_fast=True)
 
