@@ -8,11 +8,15 @@ pub mod clock;
 pub mod delay;
 pub mod guarded;
 pub mod measure;
+pub mod partition;
 pub mod results;
 pub mod rival;
 pub mod scenes;
+pub mod state_retry;
 pub mod subject;
 pub mod table;
+pub mod throttled;
+pub mod virtual_time;
 /// The counting wire of the integration tests, without the rest of their crate, which is long to build.
 #[path = "../../tests/src/wire.rs"]
 pub mod wire;
