@@ -22,7 +22,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e test-page up down demo build package bench bench-cost bench-scale bench-hand-over validate schemas clean tools functions \
+        test-integration test-stack test-e2e test-page up down demo build package bench bench-cost bench-scale validate schemas clean tools functions \
         binary figures test-cli test-figures test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
@@ -167,10 +167,11 @@ mutants: tools ## [hours] the mutation score of the protocol and the definitions
 	tests/mutants/mutants test
 	tests/checks/with-stack tests/mutants/mutants run $(MUTANTS)
 
-bench: package tools ## [12 min] locks and cold starts beside others, into benches/results and docs/performance.md
+bench: package tools ## [25 min] locks, cold starts and the deployed stack, into benches/results and docs/performance.md
 	benches/rivals/install
 	benches/locks
 	benches/starts
+	benches/stack
 	benches/report.py
 
 # The tests hold the counts to benches/figures.toml, which the dollars are computed from.
@@ -189,9 +190,6 @@ figures: tools ## write what tests count into benches/figures.toml, where it is 
 bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second, simulated, into docs/scale.md
 	benches/scale
 	benches/scale --write
-
-bench-hand-over: functions ## from the release of one run to the work of the next, woken and polling
-	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example hand_over
 
 verify-aws: tools ## does your AWS account behave as Lockstep counts on? CONFIRM=yes runs it, SUBNETS=subnet-... with tasks
 	@tests/aws/verify $(if $(filter yes,$(CONFIRM)),--confirm) $(if $(SUBNETS),--subnets $(SUBNETS)) \

@@ -3,6 +3,7 @@
 //! Its two extras are what Lockstep's table keeps besides. They show how much of a difference the table makes.
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use lockstep::clock::{Clock, SystemClock};
 
@@ -50,6 +51,15 @@ impl Bare {
     /// # Panics
     /// When DynamoDB fails for another reason than the condition.
     pub async fn acquire(&self, lock: &str, owner: &str) -> bool {
+        let answer = self.try_acquire(lock, owner).await;
+        answer.unwrap_or_else(|error| panic!("UpdateItem: {error}"))
+    }
+
+    /// As [`Self::acquire`], where DynamoDB may fail.
+    ///
+    /// # Errors
+    /// The name of the error.
+    pub async fn try_acquire(&self, lock: &str, owner: &str) -> Result<bool, String> {
         let now = SystemClock.now().millis();
         let (update, shard) = match self.extras {
             Extras::HistoryAndIndex => (TAKE_INDEXED, Some("#shard")),
@@ -72,11 +82,12 @@ impl Bare {
             .expression_attribute_values(":one", number(1))
             .send()
             .await;
-        let Err(failure) = sent else { return true };
+        let Err(failure) = sent else { return Ok(true) };
         let service = failure.as_service_error();
-        let held = service.is_some_and(|error| error.is_conditional_check_failed_exception());
-        assert!(held, "UpdateItem: {failure:?}");
-        false
+        match service.is_some_and(|error| error.is_conditional_check_failed_exception()) {
+            true => Ok(false),
+            false => Err(name(&failure)),
+        }
     }
 
     /// Releases the lock.
@@ -87,6 +98,15 @@ impl Bare {
         if self.extras != Extras::None {
             return self.release_with_history(lock, owner).await;
         }
+        let sent = self.try_release(lock, owner).await;
+        sent.expect("UpdateItem");
+    }
+
+    /// Releases the lock without a history, where DynamoDB may fail.
+    ///
+    /// # Errors
+    /// The name of the error.
+    pub async fn try_release(&self, lock: &str, owner: &str) -> Result<(), String> {
         let sent = self
             .client
             .update_item()
@@ -99,7 +119,7 @@ impl Bare {
             .expression_attribute_values(":me", text(owner))
             .send()
             .await;
-        sent.expect("UpdateItem");
+        sent.map(drop).map_err(|failure| name(&failure))
     }
 
     async fn release_with_history(&self, lock: &str, owner: &str) {
@@ -143,6 +163,12 @@ impl Bare {
         assert!(self.acquire(lock, "owner-1").await, "{lock} is held");
         self.release(lock, "owner-1").await;
     }
+}
+
+/// The name of an error as DynamoDB sends it, or what failed before it could.
+fn name<E: ProvideErrorMetadata, R>(failure: &SdkError<E, R>) -> String {
+    let code = failure.code().map(str::to_owned);
+    code.unwrap_or_else(|| failure.to_string())
 }
 
 fn text(text: &str) -> AttributeValue {

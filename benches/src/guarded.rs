@@ -1,11 +1,13 @@
 //! Lockstep as a subject: the use cases of the functions, from JSON to a response.
 
 use aws_sdk_dynamodb::Client;
-use lockstep::clock::SystemClock;
+use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{AcquireResponse, Grant, HeartbeatResponse, ReleaseResponse};
 use lockstep::domain::LockKey;
+use lockstep::error::Error;
 use lockstep::events::memory::MemoryEvents;
 use lockstep::executions::memory::MemoryExecutions;
+use lockstep::protocol::Protocol;
 use lockstep::service::{Deps, acquire, heartbeat, release};
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::tasks::memory::MemoryTasks;
@@ -14,9 +16,9 @@ use lockstep::testing::RETENTION;
 use serde_json::{Value, json};
 
 /// The table is real. What no pair calls is in memory.
-type LocalPorts = (
+type LocalPorts<C> = (
     DynamoStore,
-    SystemClock,
+    C,
     MemoryExecutions,
     MemoryTasks,
     MemoryEvents,
@@ -35,17 +37,25 @@ impl MetricSink for NoLines {
 
 /// The use cases of Lockstep on a table.
 #[derive(Debug)]
-pub struct Guarded {
-    deps: Deps<LocalPorts>,
+pub struct Guarded<C: Clock = SystemClock> {
+    deps: Deps<LocalPorts<C>>,
 }
 
 impl Guarded {
     /// The use cases on `table`.
     #[must_use]
     pub fn new(client: Client, table: &str) -> Self {
+        Self::with_clock(client, table, SystemClock, SystemClock.now().millis())
+    }
+}
+
+impl<C: Clock> Guarded<C> {
+    /// The use cases on `table`, by `clock`. The `seed` spreads the backoff of clients that conflict.
+    #[must_use]
+    pub fn with_clock(client: Client, table: &str, clock: C, seed: u64) -> Self {
         let store = DynamoStore::new(client, table.into());
         let deps = Deps {
-            protocol: lockstep::aws::protocol(store),
+            protocol: Protocol::new(store, clock, seed),
             executions: MemoryExecutions::default(),
             tasks: MemoryTasks::default(),
             events: MemoryEvents::default(),
@@ -67,8 +77,16 @@ impl Guarded {
     /// # Panics
     /// When acquire-lock fails.
     pub async fn ask(&self, request: Value) -> AcquireResponse {
-        let answer = acquire::handle(&self.deps, request).await;
+        let answer = self.try_ask(request).await;
         answer.unwrap_or_else(|error| panic!("acquire-lock: {error}"))
+    }
+
+    /// As [`Self::ask`], where acquire-lock may fail.
+    ///
+    /// # Errors
+    /// The error of the function.
+    pub async fn try_ask(&self, request: Value) -> Result<AcquireResponse, Error> {
+        acquire::handle(&self.deps, request).await
     }
 
     /// Acquires the lock, unless it is held.
@@ -95,10 +113,18 @@ impl Guarded {
     /// # Panics
     /// When release-lock fails, or the lease was lost.
     pub async fn release(&self, grant: &Grant) {
-        let event = json!({ "grant": grant, "outcome": "succeeded" });
-        let answer = release::handle(&self.deps, event).await;
+        let answer = self.try_release(grant).await;
         let freed = matches!(answer, Ok(ReleaseResponse::Released { .. }));
         assert!(freed, "release-lock: {answer:?}");
+    }
+
+    /// As [`Self::release`], where release-lock may fail.
+    ///
+    /// # Errors
+    /// The error of the function.
+    pub async fn try_release(&self, grant: &Grant) -> Result<ReleaseResponse, Error> {
+        let event = json!({ "grant": grant, "outcome": "succeeded" });
+        release::handle(&self.deps, event).await
     }
 
     /// Acquires a free lock and releases it.

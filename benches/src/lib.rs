@@ -8,14 +8,18 @@ pub mod clock;
 pub mod delay;
 pub mod guarded;
 pub mod measure;
+pub mod partition;
 pub mod results;
 pub mod rival;
 pub mod scenes;
+pub mod state_retry;
 pub mod subject;
 pub mod table;
+pub mod throttled;
 /// The units of the integration tests, without the rest of their crate, which is long to build.
 #[path = "../../tests/src/units.rs"]
 pub mod units;
+pub mod virtual_time;
 /// Their counting wire.
 #[path = "../../tests/src/wire.rs"]
 pub mod wire;

@@ -1,6 +1,6 @@
 //! Measures locks on DynamoDB Local: lockstep-bench RESULTS RIVALS MEASUREMENT [MEASUREMENT ...]
 
-use lockstep_bench::measure::{decide, item, latency, race, requests, throughput};
+use lockstep_bench::measure::{decide, item, latency, many, race, requests, storm, throughput};
 use lockstep_bench::rival::Installed;
 use lockstep_bench::table::{client, create, endpoint};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 const USAGE: &str = "lockstep-bench RESULTS RIVALS MEASUREMENT [MEASUREMENT ...]
   RESULTS       folder of the files of results
   RIVALS        folder of the packages that benches/rivals/pairs/install has installed
-  MEASUREMENT   requests, latency, throughput, race, decide or item; `table` creates a table and prints its name";
+  MEASUREMENT   requests, latency, throughput, race, storm, many, decide or item; `table` creates a table and prints its name";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -25,6 +25,8 @@ async fn main() -> ExitCode {
             "latency" => latency::measure(&results, &rivals).await,
             "throughput" => throughput::measure(&results, &rivals).await,
             "race" => race::measure(&results).await,
+            "storm" => storm::measure(&results).await,
+            "many" => many::measure(&results).await,
             "decide" => decide::measure(&results),
             "item" => item::measure(&results).await,
             "table" => println!("{}", create(&client(&endpoint()).await).await),

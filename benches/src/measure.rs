@@ -3,6 +3,8 @@
 pub mod decide;
 pub mod item;
 pub mod latency;
+pub mod many;
 pub mod race;
 pub mod requests;
+pub mod storm;
 pub mod throughput;

@@ -13,6 +13,7 @@ pub struct Measurement {
     title: &'static str,
     against: &'static str,
     note: String,
+    chart: Vec<String>,
     rows: Vec<Row>,
 }
 
@@ -34,8 +35,14 @@ impl Measurement {
             title,
             against,
             note: note.into(),
+            chart: Vec::new(),
             rows: Vec::new(),
         }
+    }
+
+    /// Adds a figure to the chart, which otherwise has the first figures that fit.
+    pub fn chart(&mut self, figure: String) {
+        self.chart.push(figure);
     }
 
     /// Adds what was measured repeatedly.
@@ -73,7 +80,8 @@ impl Measurement {
     /// When the file cannot be written.
     pub fn write(&self, folder: &Path) {
         println!("\n{}", self.title);
-        let rows: Vec<_> = self.rows.iter().map(|row| line(&self.row(row))).collect();
+        let rows = self.grouped().map(|row| line(&self.row(row)));
+        let rows: Vec<_> = rows.collect();
         for row in &rows {
             println!("  {row}");
         }
@@ -84,9 +92,23 @@ impl Measurement {
             "machine": machine(),
             "against": self.against,
             "note": format!("{}{}", self.note, self.noise()),
+            "chart": self.chart,
         });
         let path = folder.join(format!("{}.json", self.id));
         fs::write(&path, laid_out(&file, &rows)).expect("a folder that can be written to");
+    }
+
+    /// The rows, all subjects of a figure together.
+    fn grouped(&self) -> impl Iterator<Item = &Row> {
+        let is_first = |at: &usize| {
+            let mut before = self.rows[..*at].iter();
+            before.all(|row| row.figure != self.rows[*at].figure)
+        };
+        let firsts = (0..self.rows.len()).filter(is_first);
+        firsts.flat_map(|at| {
+            let figure = &self.rows[at].figure;
+            self.rows.iter().filter(move |row| row.figure == *figure)
+        })
     }
 
     /// The fields of a row, in the order of the file.
@@ -140,7 +162,9 @@ fn line(fields: &[(&str, Value)]) -> String {
 /// One line for each row.
 fn laid_out(file: &Value, rows: &[String]) -> String {
     let mut lines = Vec::new();
-    for key in ["id", "title", "date", "machine", "against", "note"] {
+    let chart = (file["chart"] != json!([])).then_some("chart");
+    let keys = ["id", "title", "date", "machine", "against", "note"];
+    for key in keys.into_iter().chain(chart) {
         lines.push(format!("  \"{key}\": {}", file[key]));
     }
     let rows: Vec<_> = rows.iter().map(|row| format!("    {row}")).collect();
@@ -185,6 +209,23 @@ fn machine() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rows_of_a_figure_come_together() {
+        let mut measurement = Measurement::new("x", "X", "", "");
+        for (figure, subject) in [("a", "1"), ("b", "1"), ("a", "2")] {
+            measurement.add_exact(figure, subject, "", 7);
+        }
+
+        let order = measurement
+            .grouped()
+            .map(|row| (&row.figure[..], &row.subject[..]));
+
+        assert_eq!(
+            order.collect::<Vec<_>>(),
+            [("a", "1"), ("a", "2"), ("b", "1")]
+        );
+    }
 
     #[test]
     fn a_ratio_divides_by_the_subject_of_the_same_figure() {

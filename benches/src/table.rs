@@ -3,6 +3,8 @@
 use crate::units::Items;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Builder;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::create_table::CreateTableError;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, GlobalSecondaryIndex, KeySchemaElement,
     KeyType, Projection, ProjectionType, ScalarAttributeType,
@@ -54,7 +56,12 @@ pub async fn create(client: &Client) -> String {
             .attribute_type(kind);
         request = request.attribute_definitions(attribute.build().expect("all is set"));
     }
-    request.send().await.expect("a new table");
+    let made = request.send().await.map_err(SdkError::into_service_error);
+    // The name is new: the table exists already only when the first answer came too late.
+    let exists = |error: &CreateTableError| error.is_resource_in_use_exception();
+    if let Err(error) = made {
+        assert!(exists(&error), "DynamoDB Local creates a table: {error:?}");
+    }
     name
 }
 

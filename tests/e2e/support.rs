@@ -1,7 +1,8 @@
 //! What the tests share: the stack, a run at work, and what must be true of every lock.
 
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{BatchInput, Ended, Event, Record, Stack, overlaps, runs};
+use lockstep_tests::stack::{BatchInput, Ended, Record, Stack, overlaps, runs};
+pub(crate) use lockstep_tests::stack::{at_work, in_queue};
 use std::ops::Deref;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -42,44 +43,11 @@ pub(crate) async fn connect() -> Stack {
     }
 }
 
-/// A run whose container works.
-pub(crate) struct AtWork {
-    /// Its execution.
-    pub(crate) arn: String,
-    /// The id of its task.
-    pub(crate) task: String,
-    /// Its fencing token.
-    pub(crate) token: u64,
-}
-
-/// Starts the first run of a lock and waits until its container works.
-pub(crate) async fn at_work(stack: &Stack, input: &BatchInput) -> AtWork {
-    let arn = stack.start(input).await;
-    let records = stack.wait_for(input.lock(), Event::Start, 1, 60).await;
-    let run = runs(&records).remove(0);
-    assert_eq!(run.env["LOCKSTEP_HOLDER"], arn, "who works");
-    AtWork {
-        arn,
-        token: run.token(),
-        task: run.task,
-    }
-}
-
-/// Starts a run that waits, and waits until it is the one that makes `count` in the queue.
-pub(crate) async fn in_queue(stack: &Stack, input: &BatchInput, count: usize) -> String {
-    let arn = stack.start(&input.clone().queued()).await;
-    stack.wait_waiting(input.lock(), count, 20).await;
-    arn
-}
-
 /// Waits until the execution `arn` has run. Tells how long after `since` its container began.
 pub(crate) async fn runs_after(stack: &Stack, what: &str, lock: &str, arn: &str, since: u64) {
     let ended = stack.wait(arn, 60).await;
     assert!(ended.ran(), "{ended:?}");
-    let records = stack.records(lock).await;
-    let runs = runs(&records);
-    let own = runs.iter().find(|run| run.env["LOCKSTEP_HOLDER"] == arn);
-    let start = own.expect("a container of the waiter").start;
+    let start = stack.container_start(lock, arn).await;
     let millis = start.saturating_sub(since);
     eprintln!("figure: {what}: the next container starts {millis} ms after it");
 }

@@ -3,6 +3,7 @@
 //! What a batch did is read from the lines that its container wrote, never from what Lockstep says.
 //! Every method panics with one line when the stack gives no usable answer.
 
+mod at_work;
 mod deploys;
 mod ends;
 mod events;
@@ -17,6 +18,7 @@ mod operator;
 mod past;
 mod records;
 
+pub use at_work::{AtWork, at_work, at_work_of, in_queue};
 pub use events::Feed;
 pub use executions::{Ended, FunctionError};
 pub use faults::{Failure, Fired};

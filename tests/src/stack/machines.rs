@@ -110,12 +110,20 @@ impl Stack {
 
     /// When an execution of a small machine came to its work, in epoch milliseconds.
     pub async fn began_work(&self, arn: &str) -> u64 {
+        self.entered(arn, WORK).await
+    }
+
+    /// When an execution first entered `state`, in epoch milliseconds, by its history.
+    ///
+    /// # Panics
+    /// When it has not.
+    pub async fn entered(&self, arn: &str, state: &str) -> u64 {
         let events = self.history(arn).await;
         let entered = events.iter().find(|event| {
             let entered = event.state_entered_event_details();
-            entered.is_some_and(|state| state.name() == WORK)
+            entered.is_some_and(|entered| entered.name() == state)
         });
-        let entered = entered.unwrap_or_else(|| panic!("{arn} came to no work"));
+        let entered = entered.unwrap_or_else(|| panic!("{arn} has not entered {state}"));
         (entered.timestamp.as_secs_f64() * 1000.0).round() as u64
     }
 }
