@@ -33,7 +33,7 @@ fn child(input: &BatchInput, lock: &str, token: u64) -> String {
 }
 
 /// Its execution in exclusive-run, and a run at work for long under it.
-async fn long(stack: &Stack, lock: &str) -> (BatchInput, crate::support::AtWork) {
+async fn long(stack: &Stack, lock: &str) -> (BatchInput, lockstep_tests::stack::AtWork) {
     let machine = stack.guarded_machine().await;
     let first = in_workflow(stack, lock, &machine, 60.0);
     let first = at_work(stack, &first).await;
