@@ -294,6 +294,28 @@ fn a_workflow_that_stops_its_work_under_a_good_lease_is_noticed() {
 }
 
 #[test]
+fn a_heartbeat_that_is_refused_after_the_end_of_the_work_was_reported_stops_nothing() {
+    for at_work in [true, false] {
+        let scene = Scene::new();
+        let holder = scene.run("a", json!({}));
+        scene.grant(&holder, 5);
+        scene.task(&holder, 5);
+        if !at_work {
+            // It ends by itself.
+            scene.at(30);
+        }
+        let stopping = json!({ "grant": { "holder": holder.as_str() }, "outcome": "stopping" });
+        witness::asked(&scene.world, Function::Release, &stopping);
+        let refused = Err(Failure::new("Lockstep.LeaseLost", "by hand"));
+        let now = scene.world.now();
+
+        witness::answered(&scene.world, Function::Heartbeat, &stopping, now, &refused);
+
+        scene.notices("a refused heartbeat stops", at_work, "reported");
+    }
+}
+
+#[test]
 fn a_heartbeat_that_is_refused_under_a_good_lease_is_noticed() {
     for (after, noticed) in [(1, true), (61, false)] {
         let scene = Scene::new();

@@ -81,6 +81,15 @@ pub(super) fn refuses(world: &World, holder: &HolderId) {
         return;
     }
     let mut verdict = judge(world, &cloud, holder);
+    let works = cloud
+        .tasks
+        .values()
+        .any(|row| row.holder == *holder && row.now.status.is_live());
+    // The report's answer may come after the recovery that the report has led to. The workflow fails next.
+    let gave_up = |witness: &Witness| witness.runs.get(holder).is_some_and(|run| run.stopping);
+    if verdict.is_err() && !works && gave_up(&locked(&world.witness)) {
+        verdict = Ok("stops: it has reported the end of its work, which has ended");
+    }
     // A workflow of a user's own that does not report its redrives: within a second of its last
     // heartbeat, which clocks may differ by, its old end counts for as long as it is described.
     let row = cloud.execution_of(holder).filter(|row| row.story.is_own());
