@@ -13,7 +13,7 @@ const NOTE: &str = "One run works, the next one waits in the queue. The time sta
     enters the state Run Exclusively, by its history, and when its container begins to work, by the \
     container. Leases last the default of a minute, so that none expires meanwhile. Only the holder whose \
     events are lost has the shortest lease, 3 s: it is found by the sweep, which runs once a minute and only looks at leases \
-    that are over; the deaths of these rounds are spread over a minute. All functions are warm.";
+    that are over, so the default lease adds up to a minute; the deaths of these rounds are spread over a minute. All functions are warm.";
 const GRANT: &str = "to the grant of the next run";
 const CONTAINER: &str = "to the start of its container";
 /// Longer than a start of a container and of a waiter takes.
