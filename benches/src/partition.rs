@@ -10,6 +10,12 @@ use std::time::Duration;
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html>, 2026-11-24).
 const UNITS_A_SECOND: f64 = 1000.0;
 
+/// How much too high DynamoDB Local reports a transaction, the table's part and that of an index: of an item of 1 KB
+/// and its index entry four units each. DynamoDB writes an item of a transaction twice
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html>, 2026-11-24), and its
+/// index entry once.
+const EXCESS: (f64, f64) = (2.0, 4.0);
+
 /// What was sent and consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
@@ -132,6 +138,11 @@ impl Partitions {
     /// consumes for the items as they are
     /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html>, 2026-11-24).
     pub fn consume(&mut self, write: &Write, answer: &Value, now: Duration) {
+        let (excess, index_excess) = if write.transaction {
+            EXCESS
+        } else {
+            (1.0, 1.0)
+        };
         let consumed = match &answer["ConsumedCapacity"] {
             Value::Array(tables) => tables.first(),
             Value::Null => None,
@@ -142,10 +153,11 @@ impl Partitions {
                 let indexes = consumed["GlobalSecondaryIndexes"].as_object();
                 for (index, of) in indexes.into_iter().flatten() {
                     let key = (shard_of(&write.lock), index.clone());
-                    self.counts.units += units_of(of);
-                    self.indexes.entry(key).or_default().take(units_of(of), now);
+                    let units = units_of(of) / index_excess;
+                    self.counts.units += units;
+                    self.indexes.entry(key).or_default().take(units, now);
                 }
-                units_of(&consumed["Table"])
+                units_of(&consumed["Table"]) / excess
             }
             None => self.units_of_items(write),
         };
@@ -228,6 +240,19 @@ mod tests {
         );
 
         assert_eq!(partitions.take_counts().units, 20.0);
+    }
+
+    #[test]
+    fn a_transaction_consumes_two_units_for_each_item_and_one_for_an_index_entry() {
+        let mut partitions = Partitions::new(true);
+        let key = |sort: &str| json!({ "Key": { "pk": { "S": "a" }, "sk": { "S": sort } } });
+        let body = json!({ "TransactItems": [{ "Update": key("lock") }, { "Put": key("run") }] });
+        let write = Write::of("TransactWriteItems", &body).unwrap();
+        let reported = consumed(8.0, 4.0)["ConsumedCapacity"].take();
+
+        partitions.consume(&write, &json!({ "ConsumedCapacity": [reported] }), NOW);
+
+        assert_eq!(partitions.take_counts().units, 5.0);
     }
 
     #[test]

@@ -120,14 +120,19 @@ impl Measurement {
             ("unit", json!(row.unit)),
             ("median", rounded(middle)),
         ];
-        if !row.exact {
+        if !row.exact && row.samples.iter().any(|one| *one != row.samples[0]) {
             fields.push(("min", rounded(fold(&row.samples, f64::min))));
             fields.push(("max", rounded(fold(&row.samples, f64::max))));
         }
         fields.push(("n", json!(row.samples.len())));
         let same = |other: &&Row| other.figure == row.figure && other.subject == self.against;
-        if let Some(base) = self.rows.iter().find(same) {
-            fields.push(("ratio", rounded(middle / median(&base.samples))));
+        let base = self
+            .rows
+            .iter()
+            .find(same)
+            .map(|base| median(&base.samples));
+        if let Some(base) = base.filter(|base| *base != 0.0) {
+            fields.push(("ratio", rounded(middle / base)));
         }
         fields
     }

@@ -9,6 +9,7 @@ use crate::subject::LIMIT;
 use crate::table::{client, create, endpoint};
 use crate::throttled::ThrottledTable;
 use crate::virtual_time::VirtualTime;
+use aws_sdk_dynamodb::Client;
 use futures_util::future::join_all;
 use lockstep::contract::AcquireResponse;
 use serde_json::{Value, json};
@@ -16,14 +17,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-const NOTE: &str = "In simulated time: each start is a function instance of its own, with the functions' clients and \
-    their retries and time-outs; a request takes 5 ms, computing takes none. DynamoDB Local decides, behind a \
-    model of DynamoDB's limit: 1,000 write units a second for each partition key, of which the first second's may be \
-    consumed at once. Units are those that DynamoDB Local reports; a condition that is false consumes them too. A call \
-    that fails is repeated as the state Acquire Lock of exclusive-run does. Time is until the last start has its \
-    answer. Counts differ between rounds by the jitter of the retries. A start of overlap queue requests the lock as \
-    exclusive-run does: without waiting, then as a waiting state. Units include those of indexes.";
-const ROUNDS: u64 = 1;
+const NOTE: &str = "In simulated time: each start is a function instance of its own, with the functions' clients, their \
+    retries and time-outs; a request takes 5 ms, and computing takes none. DynamoDB Local decides, behind a model of \
+    DynamoDB's limit: 1,000 write units a second for each partition key, of which a second's may be consumed at once. \
+    Units are those that DynamoDB Local reports, with those of indexes; a write whose condition is false consumes units \
+    too, a throttled one none. A call that fails is repeated as the state of exclusive-run does. Time is until the \
+    last start has its answer. A start of overlap queue requests the lock as exclusive-run does: without waiting, then \
+    as a waiting state. Counts differ between the rounds by the jitter of the retries. Requests to other services, such \
+    as the event of a skip, are not part of it.";
+const ROUNDS: u64 = 3;
+const ACQUIRE: &str = "Acquire Lock";
+const WAIT: &str = "Wait For Turn";
 const OURS: &str = "Lockstep";
 const UNLIMITED: &str = "Lockstep, no limit";
 
@@ -64,7 +68,7 @@ const SCENES: [Scene; 4] = [
         starts: 500,
         over: Duration::ZERO,
         queue: true,
-        subjects: &[OURS],
+        subjects: &[OURS, UNLIMITED],
     },
 ];
 
@@ -121,7 +125,10 @@ impl Scene {
         throttled.time.run(async {
             match subject {
                 LIMIT => Bare::new(first, table, Extras::None).pair(&lock).await,
-                _ => guarded(throttled, first, table, 0).pair(&lock).await,
+                _ => {
+                    let time = throttled.time.clone();
+                    Guarded::with_clock(first, table, time, 0).pair(&lock).await;
+                }
             }
         });
         throttled
@@ -132,24 +139,17 @@ impl Scene {
         let starts = (0..self.starts).map(async |number| {
             let delay = self.over.mul_f64(number as f64 / self.starts as f64);
             throttled.time.wait(delay).await;
-            let client = throttled.client(format!("{lock}-{number}"));
-            let retry = StateRetry::of("Acquire Lock", round * self.starts + number);
-            if subject == LIMIT {
-                let bare = Bare::new(client, table, Extras::None);
-                let owner = format!("owner-{number}");
-                let ask = async || bare.try_acquire(&lock, &owner).await;
-                let (won, failures) = retry.apply(&throttled.time, ask).await;
-                let answer = won.map(|won| {
-                    if won {
-                        Answer::Granted
-                    } else {
-                        Answer::Refused
-                    }
-                });
-                return (answer, failures);
+            let start = Start {
+                time: &throttled.time,
+                client: throttled.client(format!("{lock}-{number}")),
+                table,
+                lock: &lock,
+                number,
+            };
+            match subject {
+                LIMIT => start.bare().await,
+                _ => start.lockstep(self).await,
             }
-            let guarded = guarded(throttled, client, table, number);
-            self.start(throttled, &guarded, &retry, &lock, number).await
         });
         let ended = throttled.time.run(join_all(starts));
         let time = throttled.time.elapsed() - begin;
@@ -166,46 +166,6 @@ impl Scene {
             failures,
             time,
         }
-    }
-
-    /// The requests of one execution of exclusive-run, until its lock is granted, refused or queued for.
-    async fn start(
-        &self,
-        throttled: &ThrottledTable,
-        guarded: &Guarded<VirtualTime>,
-        retry: &StateRetry,
-        lock: &str,
-        number: u64,
-    ) -> (Option<Answer>, Vec<String>) {
-        let mut event = request(lock, &execution(&number.to_string()));
-        if self.queue {
-            event["mayWait"] = true.into();
-        }
-        let ask = async |event: &Value| {
-            let answer = guarded.try_ask(event.clone()).await;
-            answer.map_err(|error| error.name().to_string())
-        };
-        let (answer, mut failures) = retry
-            .apply(&throttled.time, async || ask(&event).await)
-            .await;
-        match answer {
-            Some(AcquireResponse::Granted(_)) => return (Some(Answer::Granted), failures),
-            // Its task may be in the table already: the answer to the first write was lost.
-            Some(AcquireResponse::AlreadyHeld(_)) => return (Some(Answer::Granted), failures),
-            Some(_) if !self.queue => return (Some(Answer::Refused), failures),
-            None => return (None, failures),
-            Some(_) => {}
-        }
-        event = request(lock, &execution(&number.to_string()));
-        event["overlap"] = json!("queue");
-        event["maxQueue"] = json!(self.starts);
-        event["taskToken"] = json!(format!("AQCEAAAAKgAAAAMAAAAAAAAAAc8turn{number}"));
-        let wait = StateRetry::of("Wait For Turn", number);
-        let (answer, more) = wait
-            .apply(&throttled.time, async || ask(&event).await)
-            .await;
-        failures.extend(more);
-        (answer.map(|_| Answer::Queued), failures)
     }
 
     fn report(&self, measurement: &mut Measurement, subject: &str, rounds: &[Outcome]) {
@@ -246,11 +206,62 @@ impl Scene {
     }
 }
 
-fn guarded(
-    throttled: &ThrottledTable,
-    client: aws_sdk_dynamodb::Client,
-    table: &str,
-    seed: u64,
-) -> Guarded<VirtualTime> {
-    Guarded::with_clock(client, table, throttled.time.clone(), seed)
+/// One start, in a function instance of its own.
+struct Start<'a> {
+    time: &'a VirtualTime,
+    client: Client,
+    table: &'a str,
+    lock: &'a str,
+    number: u64,
+}
+
+/// What became of a start, none when it failed in the end, and the names of the errors of its calls that failed.
+type Ended = (Option<Answer>, Vec<String>);
+
+impl Start<'_> {
+    /// The lock that is written by hand.
+    async fn bare(self) -> Ended {
+        let retry = StateRetry::of(ACQUIRE, self.number);
+        let bare = Bare::new(self.client, self.table, Extras::None);
+        let owner = format!("owner-{}", self.number);
+        let ask = async || bare.try_acquire(self.lock, &owner).await;
+        let (won, failures) = retry.apply(self.time, ask).await;
+        let answer = won.map(|won| match won {
+            true => Answer::Granted,
+            false => Answer::Refused,
+        });
+        (answer, failures)
+    }
+
+    /// An execution of exclusive-run until its permit is granted or refused, or it waits.
+    async fn lockstep(self, scene: &Scene) -> Ended {
+        let guarded = Guarded::with_clock(self.client, self.table, self.time.clone(), self.number);
+        let ask = async |event: &Value| {
+            let answer = guarded.try_ask(event.clone()).await;
+            answer.map_err(|error| error.name().to_string())
+        };
+        let plain = request(self.lock, &execution(&self.number.to_string()));
+        let mut event = plain.clone();
+        if scene.queue {
+            event["mayWait"] = true.into();
+        }
+        let retry = StateRetry::of(ACQUIRE, self.number);
+        let (answer, mut failures) = retry.apply(self.time, async || ask(&event).await).await;
+        let answer = match answer {
+            None => return (None, failures),
+            Some(AcquireResponse::Granted(_) | AcquireResponse::AlreadyHeld(_)) => Answer::Granted,
+            Some(_) => Answer::Refused,
+        };
+        if answer == Answer::Granted || !scene.queue {
+            return (Some(answer), failures);
+        }
+        event = plain;
+        event["overlap"] = json!("queue");
+        event["maxQueue"] = json!(scene.starts);
+        event["taskToken"] = json!(format!("AQCEAAAAKgAAAAMAAAAAAAAAAc8turn{}", self.number));
+        let retry = StateRetry::of(WAIT, self.number);
+        let (answer, more) = retry.apply(self.time, async || ask(&event).await).await;
+        failures.extend(more);
+        (answer.map(|_| Answer::Queued), failures)
+    }
 }

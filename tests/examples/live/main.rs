@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-Measures a deployed stack, and writes a file of results for each measurement. Nothing is read from the
+Measures a deployed stack, and writes a file of results for each measurement. No time is read from the
 lock table: the witnesses are the containers, ECS and the histories of the executions.
 
 usage: live RESULTS [--check] [--rounds N] [MEASUREMENT ...]
@@ -106,9 +106,9 @@ fn arguments(mut given: impl Iterator<Item = String>) -> Result<Option<Arguments
     }))
 }
 
-/// One line of progress.
+/// One line of progress; round 0 is one that does not count.
 fn progress(what: &str, round: usize, rounds: usize) {
-    eprintln!("{what}: {} of {rounds}", round + 1);
+    eprintln!("{what}: {round} of {rounds}");
 }
 
 /// The load of the machine, for the note of a measurement.
