@@ -1,8 +1,8 @@
 //! What the tests share: the stack, a run at work, and what must be true of every lock.
 
 use lockstep_tests::judge::Expected;
-pub(crate) use lockstep_tests::stack::{AtWork, at_work, in_queue};
 use lockstep_tests::stack::{BatchInput, Ended, Record, Stack, overlaps, runs};
+pub(crate) use lockstep_tests::stack::{at_work, in_queue};
 use std::ops::Deref;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
