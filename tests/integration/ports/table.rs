@@ -6,7 +6,7 @@ use lockstep::domain::{
     RunId, Timestamp, Update, WaiterDrop, WaiterId,
 };
 use lockstep::store::dynamodb::DynamoStore;
-use lockstep::store::{Commit, LockStore, StoreError};
+use lockstep::store::{Commit, LockIndex, LockStore, StoreError};
 use serde_json::{Value, json};
 
 fn lock() -> LockKey {
@@ -113,7 +113,9 @@ async fn an_empty_key_ends_a_list() {
 
     let (history, _) = on(page(), async |store| store.history(&lock(), None, 5).await).await;
     let (due, _) = on(page(), async |store| store.due(0, now, None).await).await;
+    let (acts, _) = on(page(), async |store| store.acts(&lock()).await).await;
 
     assert_eq!(history.unwrap().next, None);
     assert_eq!(due.unwrap().next, None);
+    assert_eq!(acts, Ok(Vec::new()));
 }
