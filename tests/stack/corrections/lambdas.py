@@ -7,9 +7,9 @@ ministack 1.5.33: names both Lambda.Unknown.
 
 Not differences of behaviour but of speed: a warm invocation on AWS takes a few ms, here
   70 ms, because the runtime API's small answers wait for Nagle's algorithm (40 ms) and the
-  emulator waits 50 ms for log lines after each invocation. Each idle environment looks ten
-  times a second for work. And AWS has room for 1000 environments; here invocations beyond
-  LOCKSTACK_ENVIRONMENTS wait for one to be free.
+  emulator for log lines (lambda_logs.py). Each idle environment looks ten times a second for
+  work. And AWS has room for 1000 environments; here invocations beyond LOCKSTACK_ENVIRONMENTS
+  wait for one to be free.
 """
 import hashlib
 import json
@@ -116,8 +116,6 @@ def function_of(headers):
 
 def apply():
     socketserver.StreamRequestHandler.disable_nagle_algorithm = True
-    # first_line_wait, idle_confirm, hard_cap
-    lambda_runtime.Worker._drain_stderr_bounded.__defaults__ = (0.003, 0.002, 0.100)
     lambda_runtime.ProvidedWorker._build_handler_class = (
         lambda worker, generation, pending: _stock_handler(worker, generation, _Patient(pending)))
     sts._evict_expired_sessions = _evict_expired_sessions

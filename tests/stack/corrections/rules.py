@@ -9,6 +9,7 @@ ministack 1.5.33: each firing is late by up to a look (10 s), and the lateness a
 """
 import json
 import logging
+import queue
 
 from ministack.services import eventbridge, lambda_svc
 
@@ -16,10 +17,14 @@ from . import scope
 
 _stock_tick = eventbridge._tick_scheduled_rules
 _log = logging.getLogger("lockstack.rules")
+_ordered = queue.SimpleQueue()  # keys of rules; the thread that fires rules is the only one that writes when they fired
 
 
 def _tick_scheduled_rules():
     last = eventbridge._rule_last_fired
+    while not _ordered.empty():
+        key, every = _ordered.get()
+        last[key] = eventbridge._now_ts() - every
     before = dict(last)
     _stock_tick()
     for key, fired in list(last.items()):
@@ -52,7 +57,7 @@ def fire(name):
         every = eventbridge._parse_rate_seconds(rule.get("ScheduleExpression", ""))
         targets = {target["Arn"] for target in eventbridge._targets._data.get(key, [])}
         if every and (rule.get("Name") == name or any(arn == name or arn.endswith(f":{name}") for arn in targets)):
-            eventbridge._rule_last_fired[key] = eventbridge._now_ts() - every
+            _ordered.put((key, every))
             found = True
     return found
 
