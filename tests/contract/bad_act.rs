@@ -1,6 +1,6 @@
 //! What operate and view refuse.
 
-use crate::bad_input::{NULL, assert_invalid, assert_refuses, cases};
+use crate::bad_input::{NULL, assert_invalid, cases};
 use crate::functions::Functions;
 use serde_json::json;
 
@@ -24,10 +24,7 @@ async fn an_act_names_field_value_and_rule() {
         "next", "a b" => "next", "a b", "the same request";
         "lock", "nightly" => "unknown field `lock`";
     };
-    assert_refuses(&list, list_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&list, list_cases).await;
 
     let show = json!({ "act": "show", "lock": "nightly" });
     let show_cases = cases! {
@@ -36,10 +33,7 @@ async fn an_act_names_field_value_and_rule() {
         "lock", "nightl" => "lock", "\"nightl\"", "acquired or paused before";
         "prefix", "n" => "unknown field `prefix`";
     };
-    assert_refuses(&show, show_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&show, show_cases).await;
 
     let history = json!({ "act": "history", "lock": "nightly", "from": "2026-03-01T06:00:00Z" });
     let history_cases = cases! {
@@ -54,10 +48,7 @@ async fn an_act_names_field_value_and_rule() {
         "next", "x@nightly" => "next", "x@nightly", "the same request";
         "last", 5 => "unknown field `last`";
     };
-    assert_refuses(&history, history_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&history, history_cases).await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::bad_input::{Case, NULL, assert_refuses, cases, with};
 use crate::functions::{Functions, key};
-use crate::scene::{ask, execution_event, task, task_event};
+use crate::scene::{ask, assert_says, end_event, execution_event, task, task_event};
 use serde_json::{Value, json};
 
 /// Checks that the reaper refuses `base` with each of `cases` and touches no lock.
@@ -47,7 +47,7 @@ async fn an_event_of_another_source_is_refused_by_name() {
 
 #[tokio::test]
 async fn an_event_of_an_execution_says_which_and_what_became_of_it() {
-    let base = execution_event("a", "FAILED", json!("{\"lock\":\"nightly\"}"));
+    let base = end_event("a", "FAILED");
     let cases = cases! {
         "detail", NULL => "missing field `detail`";
         "detail.executionArn", NULL => "missing field `executionArn`";
@@ -88,6 +88,6 @@ async fn a_task_that_no_run_has_started_is_ignored() {
         let report = functions.reap(with(&base, "detail.group", group)).await;
 
         let why = report.unwrap()["ignored"].to_string();
-        assert!(why.contains("not one of Lockstep's"), "{why}");
+        assert_says(&why, "not one of Lockstep's");
     }
 }

@@ -6,14 +6,12 @@ use crate::functions::Functions;
 use crate::scene::{ask, ask_with, execution, task, waiting};
 use futures_util::FutureExt;
 use lockstep::domain::ExecutionEnd;
-use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn the_checks_of_one_call_end_after_five_seconds() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     functions.granted_with(ask("a")).await;
     functions.end("a", ExecutionEnd::Aborted);
     functions.wait(62);
@@ -29,15 +27,11 @@ async fn the_checks_of_one_call_end_after_five_seconds() {
 
 #[tokio::test]
 async fn a_retry_checks_the_attempt_before_it_again_where_a_check_has_failed() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let retried = json!({ "parent": execution("caller"), "waitForEnding": true });
     functions.granted_with(ask_with("a", retried.clone())).await;
     functions.end("a", ExecutionEnd::Failed);
-    let away = ExecutionsError::Unavailable("away".into());
-    functions
-        .executions
-        .fail_next(ExecutionsCall::Describe, away);
+    functions.lose_next(ExecutionsCall::Describe);
 
     let answer = functions.acquire(ask_with("b", retried)).await.unwrap();
 
@@ -50,8 +44,7 @@ async fn only_a_retry_fails_where_the_attempt_before_it_cannot_be_checked() {
     let parent = json!({ "parent": execution("caller"), "waitForEnding": true });
     for (more, is_retry) in [(parent, true), (json!({ "waitForEnding": true }), false)] {
         for silent in [true, false] {
-            let functions = Functions::new();
-            functions.start(&["a", "b"]);
+            let functions = Functions::running(&["a", "b"]);
             functions.granted_with(ask_with("a", more.clone())).await;
             functions.end("a", ExecutionEnd::Aborted);
             functions.wait(62);
@@ -94,8 +87,7 @@ async fn an_acquire_ends_in_time_whichever_request_gets_no_response() {
         (redrive, 3),
     ] {
         for answered in 0.. {
-            let functions = Functions::new();
-            functions.start(&["a", "b"]);
+            let functions = Functions::running(&["a", "b"]);
             functions.granted_with(ask("a")).await;
             functions.end("a", ExecutionEnd::Aborted);
             functions.wait(62);

@@ -1,10 +1,10 @@
 //! How operate ends a rest, and has a run key forgotten.
 
-use crate::bad_input::{NULL, assert_invalid, assert_refuses, cases};
+use crate::bad_input::{NULL, assert_invalid, cases};
 use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::operate::act;
-use crate::scene::{ask_with, execution, waiting};
+use crate::scene::{ask_with, assert_says, execution, waiting};
 use serde_json::{Value, json};
 
 fn tick(name: &str) -> Value {
@@ -17,8 +17,7 @@ fn forget() -> Value {
 
 /// The outcomes of the acts in the history of the lock.
 async fn acts(functions: &Functions) -> Vec<Value> {
-    let history = json!({ "act": "history", "lock": "nightly" });
-    let history = functions.view(history).await.unwrap();
+    let history = functions.history_page().await;
     let entries = history["entries"].as_array().unwrap().iter();
     let acts = entries.filter(|entry| entry["kind"] == "act");
     acts.map(|entry| json!([entry["outcome"], entry["note"]]))
@@ -37,28 +36,21 @@ async fn bad_requests_name_field_value_and_rule() {
         "actor", "Jo Doe" => "actor", "Jo Doe", "without spaces";
         "prefix", "n" => "unknown field `prefix`";
     };
-    assert_refuses(&clear, clear_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&clear, clear_cases).await;
     let forget_cases = cases! {
         "lock", "unused" => "lock", "\"unused\"", "acquired or paused before";
         "runKey", NULL => "missing field `runKey`";
         "runKey", "a b" => "runKey", "a b", "visible ASCII";
         "runKey", "tick-2" => "runKey", "\"tick-2\"", "has succeeded within RunKeyRetentionDays";
     };
-    assert_refuses(&forget(), forget_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&forget(), forget_cases).await;
     let refused = functions.view(forget()).await;
     assert_invalid(refused, "forget", &["forget", "view only reads"]);
 }
 
 #[tokio::test]
 async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let rests = json!({ "minIntervalSeconds": 86_400 });
     let grant = functions.granted_with(ask_with("a", rests)).await;
     functions.succeed(&grant).await;
@@ -69,10 +61,8 @@ async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
     let cleared = functions.operate(clear.clone()).await.unwrap();
     let again = functions.operate(clear).await.unwrap();
 
-    assert_eq!(
-        (&cleared["status"], &again["status"]),
-        (&json!("cleared"), &json!("unchanged"))
-    );
+    assert_eq!(cleared["status"], "cleared");
+    assert_eq!(again["status"], "unchanged");
     assert_eq!(again["message"], "lock nightly does not rest");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     let expected = json!(["restCleared", "upgrade (by jo@example.com)"]);
@@ -81,8 +71,7 @@ async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
 
 #[tokio::test]
 async fn a_run_key_that_is_forgotten_is_free_for_one_more_success() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c"]);
+    let functions = Functions::running(&["a", "b", "c"]);
     let grant = functions.granted_with(tick("a")).await;
     functions.succeed(&grant).await;
     let before = functions.acquire(tick("b")).await.unwrap();
@@ -93,18 +82,15 @@ async fn a_run_key_that_is_forgotten_is_free_for_one_more_success() {
     let after = functions.acquire(tick("c")).await.unwrap();
 
     assert_eq!(forgotten["status"], "forgotten");
-    assert_eq!(
-        (&before["status"], &after["status"]),
-        (&json!("duplicate"), &json!("duplicate"))
-    );
+    assert_eq!(before["status"], "duplicate");
+    assert_eq!(after["status"], "duplicate");
     let expected = json!(["forgotten", "run key tick-1: upgrade (by jo@example.com)"]);
     assert_eq!(acts(&functions).await, [expected]);
 }
 
 #[tokio::test]
 async fn a_run_key_is_not_forgotten_while_a_holder_or_a_waiter_has_it() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "w"]);
+    let functions = Functions::running(&["a", "b", "w"]);
     let grant = functions.granted_with(tick("a")).await;
 
     let held = functions.operate(forget()).await.unwrap_err();
@@ -118,14 +104,13 @@ async fn a_run_key_is_not_forgotten_while_a_holder_or_a_waiter_has_it() {
 
     for (refused, who) in [(held, "a"), (waited, "w")] {
         assert_eq!(refused.name().as_str(), "Lockstep.LockHeld");
-        assert!(refused.message().contains(&execution(who)), "{refused}");
+        assert_says(refused.message(), &execution(who));
     }
 }
 
 #[tokio::test]
 async fn a_forget_whose_answer_is_lost_is_repeated() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     let grant = functions.granted_with(tick("a")).await;
     functions.succeed(&grant).await;
 

@@ -1,43 +1,27 @@
 //! Locks that an operator paused or a stale holder froze.
 
 use crate::functions::{Functions, RETENTION};
-use crate::scene::{ask, ask_with, audit_note, execution, waiting};
+use crate::scene::{ask, ask_with, assert_says, execution, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Command, FencingToken, Freeze, HolderId, Mode};
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_paused_lock_lets_runs_wait_and_a_resumed_one_lets_the_first_in() {
-    let functions = Functions::new();
-    functions.start(&["b"]);
-    functions
-        .command("nightly", Command::Pause(audit_note("deploy"), None))
-        .await;
+    let functions = Functions::running(&["b"]);
+    functions.pause("deploy").await;
 
-    let failed = functions
-        .acquire(ask_with("a", json!({ "overlap": "fail" })))
-        .await
-        .unwrap_err();
+    let fails = ask_with("a", json!({ "overlap": "fail" }));
+    let failed = functions.acquire(fails).await.unwrap_err();
     let queued = functions.acquire(waiting("b", "token-b")).await.unwrap();
     let early = functions.output("token-b");
-    functions
-        .command("nightly", Command::Resume(audit_note("done")))
-        .await;
+    functions.resume("done").await;
 
     assert_eq!(failed.name().as_str(), "Lockstep.LockPaused");
-    assert!(
-        failed.message().contains("deploy (by ops@example.com)"),
-        "{failed}"
-    );
+    assert_says(failed.message(), "deploy (by ops@example.com)");
     assert_eq!(queued["status"], "queued");
     assert_eq!(early, None);
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
-}
-
-/// Pauses the lock.
-async fn pause(functions: &Functions) {
-    let pause = Command::Pause(audit_note("deploy"), None);
-    functions.command("nightly", pause).await;
 }
 
 /// The policy, the answer to a first run, and the answer to a second.
@@ -65,9 +49,8 @@ async fn a_paused_lock_answers_a_run_as_its_policy_says() {
     for row in POLICIES.trim().lines() {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
         let policy: Value = serde_json::from_str(cells[0]).unwrap();
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
-        pause(&functions).await;
+        let functions = Functions::running(&["a", "b"]);
+        functions.pause("deploy").await;
 
         for (name, expected) in ["a", "b"].into_iter().zip(&cells[1..]) {
             let answer = functions.acquire(ask_with(name, policy.clone())).await;
@@ -77,22 +60,17 @@ async fn a_paused_lock_answers_a_run_as_its_policy_says() {
                 Err(error) => (error.name().as_str(), &Value::Null),
             };
             assert!(status.ends_with(expected), "{name}: {row}: {answer:?}");
-            let is_skipped = *expected == "skipped";
-            assert_eq!(
-                paused.as_bool(),
-                is_skipped.then_some(true),
-                "{name}: {row}"
-            );
+            let is_skipped = (*expected == "skipped").then_some(true);
+            assert_eq!(paused.as_bool(), is_skipped, "{name}: {row}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_skip_at_a_paused_lock_is_counted_and_says_why() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let grant = functions.granted("nightly", &execution("b")).await;
-    pause(&functions).await;
+    functions.pause("deploy").await;
 
     let skipped = functions.acquire(ask("a")).await.unwrap();
 
@@ -101,10 +79,8 @@ async fn a_skip_at_a_paused_lock_is_counted_and_says_why() {
     assert_eq!(skipped["message"], why);
     assert_eq!(event.reason, why);
     assert_eq!(skipped["holder"], grant["holder"]);
-    assert_eq!(
-        (&skipped["held"], &skipped["queueLength"]),
-        (&json!(1), &json!(0))
-    );
+    assert_eq!(skipped["held"], 1);
+    assert_eq!(skipped["queueLength"], 0);
     let metrics = functions.metrics.all();
     assert_eq!(metrics.last().unwrap()["Skipped"], 1.0);
 }
@@ -117,9 +93,8 @@ async fn a_paused_lock_counts_a_skip_where_the_run_ends_with_it_and_nowhere_else
         (json!({ "mayWait": true }), false),
         (json!({ "onPaused": "wait" }), false),
     ] {
-        let functions = Functions::new();
-        functions.start(&["a"]);
-        pause(&functions).await;
+        let functions = Functions::running(&["a"]);
+        functions.pause("deploy").await;
 
         functions.acquire(ask_with("a", policy.clone())).await.ok();
 
@@ -136,28 +111,23 @@ async fn a_retry_beside_an_attempt_that_may_hold_a_permit_is_not_skipped_at_a_pa
         json!({ "parent": execution("caller") }),
         json!({ "runKey": "tick" }),
     ] {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
+        let functions = Functions::running(&["a", "b"]);
         functions.granted_with(ask_with("a", more.clone())).await;
-        pause(&functions).await;
+        functions.pause("deploy").await;
 
         let retry = functions.acquire(ask_with("b", more.clone())).await;
         let other = functions.acquire(ask("b")).await.unwrap();
 
-        assert_eq!(
-            retry.unwrap_err().name().as_str(),
-            "Lockstep.LockPaused",
-            "{more}"
-        );
+        let refused = retry.unwrap_err().name().as_str();
+        assert_eq!(refused, "Lockstep.LockPaused", "{more}");
         assert_eq!(other["status"], "skipped", "{more}");
     }
 }
 
 #[tokio::test]
 async fn one_run_of_those_that_a_pause_skips_runs_after_the_resume() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c"]);
-    pause(&functions).await;
+    let functions = Functions::running(&["a", "b", "c"]);
+    functions.pause("deploy").await;
     let catch_up = |name: &str| {
         let token = format!("token-{name}");
         ask_with(name, json!({ "catchUp": "once", "taskToken": token }))
@@ -168,9 +138,7 @@ async fn one_run_of_those_that_a_pause_skips_runs_after_the_resume() {
         assert_eq!(answer["status"], expected, "{name}");
     }
     let early = functions.output("token-a");
-    functions
-        .command("nightly", Command::Resume(audit_note("done")))
-        .await;
+    functions.resume("done").await;
 
     assert_eq!(early, None);
     assert_eq!(functions.output("token-a").unwrap()["status"], "granted");
@@ -179,12 +147,10 @@ async fn one_run_of_those_that_a_pause_skips_runs_after_the_resume() {
 }
 
 #[tokio::test]
-async fn a_frozen_lock_lets_nobody_in_and_says_how_to_clear_it() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
-    let grant = functions
-        .granted_with(ask_with("a", json!({ "stalePolicy": "hold" })))
-        .await;
+async fn a_frozen_lock_grants_nothing_and_says_how_to_clear_it() {
+    let functions = Functions::running(&["a"]);
+    let holds = json!({ "stalePolicy": "hold" });
+    let grant = functions.granted_with(ask_with("a", holds)).await;
     functions.silent_for_long(60).await;
     let token = FencingToken::from_number(grant["token"].as_u64().unwrap());
     let holder = HolderId::new(execution("a")).unwrap();
@@ -198,11 +164,9 @@ async fn a_frozen_lock_lets_nobody_in_and_says_how_to_clear_it() {
     functions.command("nightly", Command::Freeze(freeze)).await;
 
     for overlap in ["skip", "fail", "queue", "replace"] {
-        let error = functions
-            .acquire(ask_with("b", json!({ "overlap": overlap })))
-            .await;
+        let ask = ask_with("b", json!({ "overlap": overlap }));
+        let error = functions.acquire(ask).await.unwrap_err();
 
-        let error = error.unwrap_err();
         assert_eq!(error.name().as_str(), "Lockstep.LockFrozen", "{overlap}");
         for part in [
             execution("a").as_str(),

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 #[tokio::test]
 async fn an_event_that_was_not_dealt_with_to_the_end_is_not_taken_for_one_that_was() {
     for writes in 0.. {
-        let functions = Functions::new();
-        functions.start(&["a"]);
+        let functions = Functions::running(&["a"]);
         let work = json!({ "work": { "cluster": CLUSTER } });
         let grant = functions.granted_with(ask_with("a", work)).await;
         functions.end("a", ExecutionEnd::Failed);
@@ -43,8 +42,7 @@ async fn an_event_that_was_not_dealt_with_to_the_end_is_not_taken_for_one_that_w
 #[tokio::test]
 async fn an_acquire_that_was_cut_off_is_done_by_the_next_try() {
     for writes in 0.. {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
+        let functions = Functions::running(&["a", "b"]);
         functions.granted_with(ask("a")).await;
         functions.end("a", ExecutionEnd::Failed);
         functions.wait(30);
@@ -71,8 +69,7 @@ async fn a_replace_that_was_cut_off_is_done_by_the_next_try() {
         ask_with("b", json!({ "overlap": "replace", "taskToken": token }))
     };
     for writes in 0.. {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
+        let functions = Functions::running(&["a", "b"]);
         let grant = functions.granted_with(ask("a")).await;
 
         let table = Faulty::cut_off_after(&functions, writes);
@@ -84,10 +81,9 @@ async fn a_replace_that_was_cut_off_is_done_by_the_next_try() {
 
         assert_eq!(functions.holders("nightly").await, [execution("b")]);
         assert_eq!(functions.output("token-2").unwrap()["status"], "granted");
-        let outcome = functions.run_of(&grant).unwrap().outcome();
         assert_eq!(
-            outcome,
-            Some(RunOutcome::Replaced),
+            functions.outcome_of(&grant),
+            RunOutcome::Replaced,
             "cut off after {writes}"
         );
     }

@@ -2,14 +2,10 @@
 
 use crate::faulty::Faulty;
 use crate::functions::Functions;
-use crate::scene::{ask_with, execution};
+use crate::scene::{LATE, ask_with, execution, merged};
 use lockstep::domain::{ExecutionEnd, RunOutcome};
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// Seconds after which the first heartbeat of a lease of a minute is late, and the lease is not
-/// over.
-const LATE: u64 = 30;
 
 /// The message `m`, brought to the execution called `name`, where there is room for many.
 fn message(name: &str) -> Value {
@@ -18,8 +14,7 @@ fn message(name: &str) -> Value {
 
 #[tokio::test]
 async fn a_duplicate_of_a_run_that_died_takes_its_place() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let dead = functions.granted_with(message("a")).await;
     functions.end("a", ExecutionEnd::Aborted);
     functions.wait(LATE);
@@ -28,18 +23,15 @@ async fn a_duplicate_of_a_run_that_died_takes_its_place() {
 
     assert_eq!(answer["status"], "granted", "{answer}");
     assert_eq!(answer["takenFrom"], execution("a"));
-    let outcome = functions.run_of(&dead).unwrap().outcome();
-    assert_eq!(outcome, Some(RunOutcome::Recovered));
+    assert_eq!(functions.outcome_of(&dead), RunOutcome::Recovered);
 }
 
 #[tokio::test]
-async fn a_duplicate_of_a_holder_that_nobody_can_ask_takes_its_place_once_its_lease_is_dead() {
+async fn a_duplicate_of_a_holder_without_evidence_takes_its_place_once_its_lease_is_dead() {
     let functions = Functions::new();
-    let worker = |name| {
-        let mut message = message(name);
-        message["holder"] = json!(name);
-        message["leaseSeconds"] = json!(20);
-        message
+    let worker = |name: &str| {
+        let terms = json!({ "holder": name, "leaseSeconds": 20 });
+        merged(message(name), &terms)
     };
     functions.granted_with(worker("worker-1")).await;
 
@@ -54,9 +46,8 @@ async fn a_duplicate_of_a_holder_that_nobody_can_ask_takes_its_place_once_its_le
 }
 
 #[tokio::test]
-async fn a_duplicate_of_a_run_that_lives_is_told_so_and_the_run_is_left_alone() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+async fn a_duplicate_of_a_live_run_is_refused_and_the_run_is_left_alone() {
+    let functions = Functions::running(&["a", "b"]);
     functions.granted_with(message("a")).await;
     functions.wait(LATE);
     let before = functions.record("nightly").await;
@@ -83,7 +74,7 @@ async fn a_run_of_the_same_key_is_checked_although_its_heartbeat_is_in_time() {
 }
 
 #[tokio::test]
-async fn a_duplicate_of_a_success_asks_about_nobody() {
+async fn a_duplicate_of_a_success_makes_no_describe_call() {
     let functions = Functions::new();
     let grant = functions.granted_with(message("a")).await;
     functions.succeed(&grant).await;

@@ -2,20 +2,15 @@
 
 use crate::faulty::Faulty;
 use crate::functions::Functions;
-use crate::operate::act;
-use crate::scene::{CLUSTER, ask_with, execution, task, waiting};
+use crate::operate::evict;
+use crate::scene::{CLUSTER, ask_with, assert_says, execution, merged, task, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{CLOCK_SKEW, Container, ExecutionEnd, RunOutcome, Task};
 use serde_json::{Value, json};
 
 pub(crate) fn run_of(name: &str, more: Value) -> Value {
-    let mut ask = ask_with(
-        name,
-        json!({ "work": { "cluster": CLUSTER, "container": "app" } }),
-    );
-    let more = more.as_object().unwrap().clone();
-    ask.as_object_mut().unwrap().extend(more);
-    ask
+    let work = json!({ "work": { "cluster": CLUSTER, "container": "app" } });
+    ask_with(name, merged(work, &more))
 }
 
 /// The task of a run whose container exited with `code` by itself.
@@ -35,23 +30,25 @@ pub(crate) fn exited(code: i64) -> Task {
 }
 
 fn resume(grant: &Value, name: &str, count: u64) -> Value {
-    run_of(
-        name,
-        json!({ "redrive": { "grant": grant, "count": count } }),
-    )
+    let redrive = json!({ "grant": grant, "count": count });
+    run_of(name, json!({ "redrive": redrive }))
+}
+
+/// `a` works in a task, on the terms of `more`, and `b` runs; with the grant of `a`.
+async fn working(more: &Value) -> (Functions, Value) {
+    let functions = Functions::running(&["a", "b"]);
+    let grant = functions.granted_with(run_of("a", more.clone())).await;
+    functions.put_task("a", task("t", 1, false));
+    (functions, grant)
 }
 
 #[tokio::test]
 async fn a_run_that_meets_its_own_dying_predecessor_learns_that_it_is_ending() {
-    let same = [
+    for same in [
         json!({ "parent": execution("caller") }),
         json!({ "runKey": "tick" }),
-    ];
-    for same in same {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
-        functions.granted_with(run_of("a", same.clone())).await;
-        functions.put_task("a", task("t", 1, false));
+    ] {
+        let (functions, _) = working(&same).await;
         functions.end("a", ExecutionEnd::Aborted);
         functions.wait(1);
 
@@ -76,10 +73,7 @@ async fn a_retry_that_asks_before_the_end_of_its_predecessor_shows_learns_of_it(
         (json!({}), 1, false),
     ];
     for (same, calls, learns) in cases {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
-        functions.granted_with(run_of("a", same.clone())).await;
-        functions.put_task("a", task("t", 1, false));
+        let (functions, _) = working(&same).await;
         functions.end_late("a", ExecutionEnd::Aborted, calls);
         let mut ask = run_of("b", same.clone());
         ask["waitForEnding"] = true.into();
@@ -99,10 +93,7 @@ async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
         json!({ "parent": execution("caller") }),
         json!({ "runKey": "tick" }),
     ] {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
-        let grant = functions.granted_with(run_of("a", same.clone())).await;
-        functions.put_task("a", task("t", 1, false));
+        let (functions, grant) = working(&same).await;
         functions.end("a", ExecutionEnd::Aborted);
         functions.wait(1);
         functions.beat(&grant, "token-a").await;
@@ -114,18 +105,16 @@ async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
         let late = functions.acquire(ask).await.unwrap();
 
         assert_eq!(early.name().as_str(), "Lockstep.Unavailable", "{same}");
-        assert!(early.message().contains("a retry is safe"), "{early:?}");
+        assert_says(early.message(), "a retry is safe");
         assert_eq!(late["ending"], true, "{same}: {late}");
     }
 }
 
 #[tokio::test]
 async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let grant = functions.granted_with(run_of("a", json!({}))).await;
-    let stopping = json!({ "grant": grant, "outcome": "stopping" });
-    functions.release(stopping).await.unwrap();
+    functions.finish(&grant, "stopping").await;
     let wait = json!({ "overlap": "queue", "taskToken": "token-b" });
     functions.put_task("a", task("t", 1, false));
     functions.acquire(run_of("b", wait)).await.unwrap();
@@ -138,10 +127,7 @@ async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
 
 #[tokio::test]
 async fn a_run_that_reports_that_its_work_is_being_stopped_keeps_its_permit_until_it_has() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
-    let grant = functions.granted_with(run_of("a", json!({}))).await;
-    functions.put_task("a", task("t", 1, false));
+    let (functions, grant) = working(&json!({})).await;
 
     let stopping = json!({ "grant": grant, "outcome": "stopping" });
     let answer = functions.release(stopping.clone()).await.unwrap();
@@ -167,18 +153,14 @@ async fn a_run_whose_container_exited_with_zero_before_its_abort_has_succeeded()
     let next = functions.acquire(run_of("b", key)).await.unwrap();
 
     assert_eq!(next["status"], "duplicate");
-    let outcome = functions.run_of(&grant).unwrap().outcome();
-    assert_eq!(outcome, Some(RunOutcome::Succeeded));
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Succeeded);
 }
 
 #[tokio::test]
 async fn a_run_that_went_on_without_its_permit_is_settled_by_the_next_that_asks_for_its_key() {
     for (code, status) in [(0, "duplicate"), (1, "granted")] {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
         let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
-        functions.granted_with(run_of("a", yields)).await;
-        functions.put_task("a", task("t", 1, false));
+        let (functions, _) = working(&yields).await;
         functions.silent_for_long(60).await;
         functions.sweep().await;
         let key = json!({ "runKey": "tick" });
@@ -195,8 +177,7 @@ async fn a_run_that_went_on_without_its_permit_is_settled_by_the_next_that_asks_
 
 #[tokio::test]
 async fn a_redriven_run_waits_for_the_task_of_its_last_attempt() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     let grant = functions.granted_with(run_of("a", json!({}))).await;
     let running = |started_at| Task {
         started_at: Some(started_at),
@@ -223,8 +204,7 @@ async fn a_redriven_run_waits_for_the_task_of_its_last_attempt() {
 
 #[tokio::test]
 async fn a_redriven_run_whose_work_had_succeeded_does_not_repeat_it() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     let key = json!({ "runKey": "tick" });
     let grant = functions.granted_with(run_of("a", key.clone())).await;
     functions.acquire(waiting("c", "token-c")).await.unwrap();
@@ -233,10 +213,8 @@ async fn a_redriven_run_whose_work_had_succeeded_does_not_repeat_it() {
     let first = functions.acquire(resume(&grant, "a", 1)).await.unwrap();
     let second = functions.acquire(resume(&grant, "a", 2)).await.unwrap();
 
-    assert_eq!(
-        (&first["status"], &second["status"]),
-        (&json!("finished"), &json!("finished"))
-    );
+    assert_eq!(first["status"], "finished");
+    assert_eq!(second["status"], "finished");
     assert_eq!(functions.output("token-c").unwrap()["status"], "granted");
     let next = functions.acquire(run_of("b", key)).await.unwrap();
     assert_eq!(next["status"], "duplicate");
@@ -273,7 +251,7 @@ async fn a_redrive_of_another_grant_is_refused_by_the_field() {
         let error = functions.acquire(request).await.unwrap_err();
 
         assert_eq!(error.name().as_str(), "Lockstep.InvalidRequest");
-        assert!(error.message().contains(field), "{}", error.message());
+        assert_says(error.message(), field);
     }
 }
 
@@ -292,10 +270,7 @@ async fn an_acquire_waits_only_for_an_earlier_attempt_and_a_second_between_two_l
         (json!({}), false, 40, 9, 0),
     ];
     for (same, waits, silent, calls, expected) in cases {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
-        functions.granted_with(run_of("a", same.clone())).await;
-        functions.put_task("a", task("t", 1, false));
+        let (functions, _) = working(&same).await;
         functions.end_late("a", ExecutionEnd::Aborted, calls);
         functions.wait(silent);
         let mut ask = run_of("b", same.clone());
@@ -314,8 +289,7 @@ async fn an_earlier_attempt_whose_check_failed_is_checked_again() {
     let same = json!({ "parent": execution("caller") });
     // The first write is that of the request, which is refused; the second one that of the check.
     for write in [2, u32::MAX] {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
+        let functions = Functions::running(&["a", "b"]);
         functions.granted_with(run_of("a", same.clone())).await;
         functions.end("a", ExecutionEnd::Aborted);
         functions.wait(120);
@@ -340,13 +314,9 @@ async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
         (false, false, true),
     ];
     for (ending, waits, skipped) in cases {
-        let functions = Functions::new();
-        functions.start(&["a", "b"]);
-        let grant = functions.granted_with(run_of("a", json!({}))).await;
-        functions.put_task("a", task("t", 1, false));
+        let (functions, grant) = working(&json!({})).await;
         if ending {
-            let stopping = json!({ "grant": grant, "outcome": "stopping" });
-            functions.release(stopping).await.unwrap();
+            functions.finish(&grant, "stopping").await;
         }
         let ask = run_of("b", json!({ "waitForEnding": waits }));
 
@@ -364,21 +334,16 @@ async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
 
 #[tokio::test]
 async fn an_evicted_run_is_waited_for_where_its_work_may_still_be_stopping() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let states = json!({ "work": { "states": true } });
     functions.granted_with(ask_with("a", states)).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.end("a", ExecutionEnd::Aborted);
-    let evict = act(
-        "evict",
-        json!({ "lock": "nightly", "holder": execution("a") }),
-    );
 
-    let stopping = functions.operate(evict.clone()).await.unwrap();
+    let stopping = functions.operate(evict("a")).await.unwrap();
     assert_eq!(stopping["status"], "stopping");
     assert_eq!(functions.output("token-b"), None);
-    let evicted = functions.operate(evict).await.unwrap();
+    let evicted = functions.operate(evict("a")).await.unwrap();
 
     assert_eq!(evicted["status"], "evicted");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
@@ -386,26 +351,17 @@ async fn an_evicted_run_is_waited_for_where_its_work_may_still_be_stopping() {
 
 #[tokio::test]
 async fn a_run_key_stays_taken_when_the_run_whose_work_succeeded_is_evicted() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
-    let grant = functions
-        .granted_with(run_of("a", json!({ "runKey": "monday" })))
-        .await;
+    let functions = Functions::running(&["a", "b"]);
+    let key = json!({ "runKey": "monday" });
+    let grant = functions.granted_with(run_of("a", key.clone())).await;
     functions.put_task("a", exited(0));
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(90);
-    let evict = act(
-        "evict",
-        json!({ "lock": "nightly", "holder": execution("a") }),
-    );
 
-    let evicted = functions.operate(evict).await.unwrap();
+    let evicted = functions.operate(evict("a")).await.unwrap();
 
     assert_eq!(evicted["status"], "evicted");
-    let end = functions.run_of(&grant).unwrap().end.unwrap();
-    assert_eq!(end.outcome, RunOutcome::Succeeded);
-    let again = functions
-        .acquire(run_of("b", json!({ "runKey": "monday" })))
-        .await;
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Succeeded);
+    let again = functions.acquire(run_of("b", key)).await;
     assert_eq!(again.unwrap()["status"], "duplicate");
 }

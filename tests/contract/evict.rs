@@ -1,9 +1,9 @@
 //! How operate evicts holders and drops waiters.
 
-use crate::faulty::Faulty;
+use crate::faulty::{Behind, Faulty};
 use crate::functions::{Functions, key};
-use crate::operate::act;
-use crate::scene::{ask, ask_with, execution, task, waiting, work};
+use crate::operate::{act, evict, evict_by_force};
+use crate::scene::{arn, ask, assert_says, at_work, execution, merged, status_of, task, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{
     CLOCK_SKEW, DEAD_AFTER, ExecutionEnd, FencingToken, HolderId, RunId, WaiterId,
@@ -16,8 +16,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn a_holder_that_is_alive_is_evicted_only_by_force() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     functions.granted_with(ask("a")).await;
     functions.granted("other", "in-a-process").await;
     for (lock, holder, why) in [
@@ -29,10 +28,7 @@ async fn a_holder_that_is_alive_is_evicted_only_by_force() {
 
         assert_eq!(refused.name().as_str(), "Lockstep.LockHeld", "{lock}");
         for part in [holder.as_str(), why, "force: true"] {
-            assert!(
-                refused.message().contains(part),
-                "{part:?} not in {refused}"
-            );
+            assert_says(refused.message(), part);
         }
         assert_eq!(functions.holders(lock).await, [holder]);
     }
@@ -42,42 +38,29 @@ async fn a_holder_that_is_alive_is_evicted_only_by_force() {
 #[tokio::test]
 async fn a_heartbeat_meanwhile_keeps_a_run_that_had_ended_but_not_one_that_is_evicted_by_force() {
     for (force, expected) in [(true, Ok("stopping")), (false, Err("Lockstep.LockHeld"))] {
-        let functions = Functions::new();
-        functions.start(&["a"]);
+        let functions = Functions::running(&["a"]);
         let grant = functions.granted_with(ask("a")).await;
         functions.end("a", ExecutionEnd::Aborted);
         // DescribeExecution may lag behind a redrive for a minute.
         functions.wait(120);
-        let table = Faulty::renewed_behind_a_read(&functions, grant);
-        let evict = act(
-            "evict",
-            json!({ "lock": "nightly", "holder": execution("a"), "force": force }),
-        );
+        let table = Faulty::behind_a_read(&functions, grant, Behind::Renewed);
+        let evict = merged(evict("a"), &json!({ "force": force }));
 
         let answer = functions.operate_on(table, evict).await;
 
-        let status = answer
-            .as_ref()
-            .map(|answer| answer["status"].as_str().unwrap());
-        let status = status.map_err(|error| error.name().as_str());
-        assert_eq!(status, expected, "force: {force}");
+        assert_eq!(status_of(&answer), expected, "force: {force}");
     }
 }
 
 #[tokio::test]
 async fn a_dead_holder_is_evicted_at_once_with_note_and_actor() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(90);
 
-    let evict = act(
-        "evict",
-        json!({ "lock": "nightly", "holder": execution("a") }),
-    );
-    let evicted = functions.operate(evict).await.unwrap();
+    let evicted = functions.operate(evict("a")).await.unwrap();
 
     assert_eq!(evicted["status"], "evicted");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
@@ -88,23 +71,16 @@ async fn a_dead_holder_is_evicted_at_once_with_note_and_actor() {
 
 #[tokio::test]
 async fn a_holder_that_was_redriven_a_moment_ago_is_not_evicted_by_its_old_end() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(20);
-    let beat = json!({ "grant": grant });
-    functions.heartbeat(beat).await.unwrap();
-    let evict = act(
-        "evict",
-        json!({ "lock": "nightly", "holder": execution("a") }),
-    );
+    functions.renew(&grant).await;
 
-    let refused = functions.operate(evict).await.unwrap_err();
+    let refused = functions.operate(evict("a")).await.unwrap_err();
 
     assert_eq!(refused.name().as_str(), "Lockstep.LockHeld");
-    let message = refused.message();
-    assert!(message.contains("may have been redriven"), "{message}");
+    assert_says(refused.message(), "may have been redriven");
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
     let record = functions.record("nightly").await.unwrap();
     assert!(record.holders.values().all(|lease| lease.ending.is_none()));
@@ -113,10 +89,8 @@ async fn a_holder_that_was_redriven_a_moment_ago_is_not_evicted_by_its_old_end()
 #[tokio::test]
 async fn a_dead_holder_that_cannot_be_read_is_evicted_only_by_force() {
     for case in ["its execution", "its work"] {
-        let functions = Functions::new();
-        functions.start(&["a"]);
-        let with_work = json!({ "work": { "cluster": work().cluster } });
-        functions.granted_with(ask_with("a", with_work)).await;
+        let functions = Functions::running(&["a"]);
+        functions.granted_with(at_work("a")).await;
         if case == "its execution" {
             functions.lose_every(ExecutionsCall::Describe);
         } else {
@@ -125,15 +99,12 @@ async fn a_dead_holder_that_cannot_be_read_is_evicted_only_by_force() {
             functions.tasks.fail_every(TasksCall::OfGroup, denied);
         }
         functions.wait(100);
-        let request = json!({ "lock": "nightly", "holder": execution("a") });
 
-        let refused = functions.operate(act("evict", request)).await.unwrap_err();
-        let force = json!({ "lock": "nightly", "holder": execution("a"), "force": true });
-        let evicted = functions.operate(act("evict", force)).await.unwrap();
+        let refused = functions.operate(evict("a")).await.unwrap_err();
+        let evicted = functions.operate(evict_by_force("a")).await.unwrap();
 
         assert_eq!(refused.name().as_str(), "Lockstep.LockHeld", "{case}");
-        let message = refused.message();
-        assert!(message.contains("is alive cannot be read"), "{message}");
+        assert_says(refused.message(), "is alive cannot be read");
         assert_eq!(evicted["status"], "evicted", "{case}");
     }
 }
@@ -159,19 +130,12 @@ async fn a_holder_with_nothing_but_its_lease_is_evicted_when_that_may_be_judged_
 
 #[tokio::test]
 async fn an_evicted_run_is_stopped_before_its_permit_is_free() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
-    let with_work = json!({ "work": { "cluster": work().cluster } });
-    let grant = functions.granted_with(ask_with("a", with_work)).await;
-    functions.put_task("a", task("busy", 1, false));
+    let functions = Functions::running(&["a", "b"]);
+    let grant = functions.works("a").await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
-    let force = json!({ "lock": "nightly", "holder": execution("a"), "force": true });
 
     let began = functions.now();
-    let stopping = functions
-        .operate(act("evict", force.clone()))
-        .await
-        .unwrap();
+    let stopping = functions.operate(evict_by_force("a")).await.unwrap();
 
     assert_eq!(stopping["status"], "stopping");
     assert_eq!(functions.now().millis_since(began), 20_000);
@@ -181,38 +145,26 @@ async fn an_evicted_run_is_stopped_before_its_permit_is_free() {
     let late = functions.refused_beat(&grant, "token-a").await;
     assert_eq!(late, "Lockstep.LeaseLost");
 
-    functions.put_task("a", task("busy", 2, true));
-    let evicted = functions.operate(act("evict", force)).await.unwrap();
+    functions.put_task("a", task("t", 2, true));
+    let evicted = functions.operate(evict_by_force("a")).await.unwrap();
 
     assert_eq!(evicted["status"], "evicted");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     let run = functions.run_of(&grant).unwrap().end.unwrap();
     assert_eq!(run.outcome.as_str(), "evicted");
-    let evidence = run.evidence.unwrap();
-    assert!(
-        evidence.contains("upgrade (by jo@example.com)"),
-        "{evidence}"
-    );
-    assert!(
-        functions
-            .event(EventKind::RunEvicted)
-            .reason
-            .contains("by jo@example.com")
-    );
+    assert_says(&run.evidence.unwrap(), "upgrade (by jo@example.com)");
+    let event = functions.event(EventKind::RunEvicted);
+    assert_says(&event.reason, "by jo@example.com");
 }
 
 #[tokio::test]
 async fn the_sweep_finishes_an_eviction() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
-    let with_work = json!({ "work": { "cluster": work().cluster } });
-    let grant = functions.granted_with(ask_with("a", with_work)).await;
-    functions.put_task("a", task("busy", 1, false));
-    let force = json!({ "lock": "nightly", "holder": execution("a"), "force": true });
-    let stopping = functions.operate(act("evict", force)).await.unwrap();
+    let functions = Functions::running(&["a"]);
+    let grant = functions.works("a").await;
+    let stopping = functions.operate(evict_by_force("a")).await.unwrap();
     assert_eq!(stopping["status"], "stopping");
 
-    functions.put_task("a", task("busy", 2, true));
+    functions.put_task("a", task("t", 2, true));
     functions.wait(120);
     functions.sweep().await;
 
@@ -223,18 +175,17 @@ async fn the_sweep_finishes_an_eviction() {
 
 #[tokio::test]
 async fn work_that_does_not_belong_to_the_lock_is_not_stopped_by_force_either() {
-    let functions = Functions::new();
-    functions.start(&["victim"]);
-    functions.executions.disown(&crate::scene::arn("victim"));
+    let functions = Functions::running(&["victim"]);
+    functions.executions.disown(&arn("victim"));
     functions.granted_with(ask("victim")).await;
-    let force = json!({ "lock": "nightly", "holder": execution("victim"), "force": true });
 
-    let response = functions.operate(act("evict", force)).await.unwrap();
+    let force = evict_by_force("victim");
+    let response = functions.operate(force).await.unwrap();
 
     assert_eq!(response["status"], "stopping");
     assert!(functions.executions.stops().is_empty());
     let event = functions.event(EventKind::EvidenceMissing);
-    assert!(event.reason.contains("names the lock"), "{}", event.reason);
+    assert_says(&event.reason, "names the lock");
 }
 
 #[tokio::test]
@@ -246,30 +197,14 @@ async fn a_waiter_is_dropped_by_its_holder_or_its_id_and_its_execution_ends() {
         functions.acquire(waiting(name, &token)).await.unwrap();
     }
     let id = WaiterId::of(&HolderId::new(execution("c")).unwrap());
-    for (act, name) in [
-        (
-            act(
-                "drop-waiter",
-                json!({ "lock": "nightly", "holder": execution("b") }),
-            ),
-            "b",
-        ),
-        (
-            act(
-                "drop-waiter",
-                json!({ "lock": "nightly", "id": id.as_str() }),
-            ),
-            "c",
-        ),
-        (
-            act(
-                "evict",
-                json!({ "lock": "nightly", "holder": execution("d") }),
-            ),
-            "d",
-        ),
+    let by_holder = json!({ "lock": "nightly", "holder": execution("b") });
+    let by_id = json!({ "lock": "nightly", "id": id.as_str() });
+    for (request, name) in [
+        (act("drop-waiter", by_holder), "b"),
+        (act("drop-waiter", by_id), "c"),
+        (evict("d"), "d"),
     ] {
-        let dropped = functions.operate(act).await.unwrap();
+        let dropped = functions.operate(request).await.unwrap();
         assert_eq!(dropped["status"], "dropped", "{name}");
         assert_eq!(dropped["holder"], execution(name));
         let output = functions.output(&format!("token-{name}")).unwrap();
@@ -278,62 +213,38 @@ async fn a_waiter_is_dropped_by_its_holder_or_its_id_and_its_execution_ends() {
     assert!(functions.record("nightly").await.unwrap().queue.is_empty());
     assert_eq!(functions.events.kinds(), [EventKind::RunEvicted; 3]);
     let items = functions.store.items(&key("nightly"));
-    let mut acts = items
-        .runs
-        .iter()
-        .filter(|(id, _)| matches!(id, RunId::Act(_)));
-    let note = acts
-        .next()
-        .and_then(|(_, act)| act.end.clone()?.evidence)
-        .unwrap();
-    assert_eq!(
-        note,
-        format!("waiter {}: upgrade (by jo@example.com)", execution("b"))
-    );
+    let mut runs = items.runs.iter();
+    let (_, act) = runs.find(|(id, _)| matches!(id, RunId::Act(_))).unwrap();
+    let note = act.end.clone().unwrap().evidence.unwrap();
+    let expected = format!("waiter {}: upgrade (by jo@example.com)", execution("b"));
+    assert_eq!(note, expected);
 }
 
 #[tokio::test]
 async fn a_waiter_without_a_readable_item_is_dropped_by_its_id_and_the_next_one_is_let_in() {
-    let functions = Functions::new();
-    functions.start(&["b", "c"]);
+    let functions = Functions::running(&["b", "c"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.acquire(waiting("c", "token-c")).await.unwrap();
     let id = WaiterId::of(&HolderId::new(execution("b")).unwrap());
     let damaged = Faulty::damaged_waiter(&functions, id.clone());
     let release = json!({ "grant": grant, "outcome": "succeeded" });
-    let stuck = functions
-        .release_on(&damaged, release.clone())
-        .await
-        .unwrap_err();
-    assert_eq!(
-        stuck.name().as_str(),
-        "Lockstep.Corrupt",
-        "b keeps a from its release"
-    );
+    let stuck = functions.release_on(&damaged, release.clone()).await;
+    let stuck = stuck.unwrap_err().name().as_str();
+    assert_eq!(stuck, "Lockstep.Corrupt", "b keeps a from its release");
     let shown = json!({ "act": "show", "lock": "nightly" });
     let shown = functions.operate_on(&damaged, shown).await.unwrap();
     assert_eq!(shown["waiters"][0]["id"], id.as_str());
-    assert!(
-        shown["waiters"][0]["problem"]
-            .as_str()
-            .unwrap()
-            .contains("permits")
-    );
+    let problem = shown["waiters"][0]["problem"].as_str().unwrap();
+    assert_says(problem, "permits");
 
-    let drop = act(
-        "drop-waiter",
-        json!({ "lock": "nightly", "id": id.as_str() }),
-    );
+    let by_id = json!({ "lock": "nightly", "id": id.as_str() });
+    let drop = act("drop-waiter", by_id);
     let dropped = functions.operate_on(&damaged, drop).await.unwrap();
 
     assert_eq!(dropped["holder"], id.as_str());
     functions.release_on(&damaged, release).await.unwrap();
     assert_eq!(functions.output("token-c").unwrap()["status"], "granted");
-    let item = functions
-        .store
-        .load_waiter(&key("nightly"), &id)
-        .await
-        .unwrap();
-    assert_eq!(item, None);
+    let item = functions.store.load_waiter(&key("nightly"), &id).await;
+    assert_eq!(item.unwrap(), None);
 }

@@ -2,9 +2,7 @@
 
 use crate::ending::{exited, run_of};
 use crate::functions::Functions;
-use crate::operate::act;
-use crate::replace::at_work;
-use crate::scene::{ask_with, task};
+use crate::scene::{ask_with, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, Seconds};
 use serde_json::{Value, json};
@@ -14,9 +12,8 @@ const EVERY: u64 = 26 * 3600;
 
 /// The batch of one night.
 enum Night {
-    Succeeds,
     /// It succeeds after so many hours.
-    Slow(u64),
+    Succeeds(u64),
     Fails,
     /// Nothing starts it.
     NotStarted,
@@ -39,11 +36,7 @@ async fn hours(functions: &Functions, hours: u64) {
 async fn night(functions: &Functions, name: &str, night: Night, length: u64) {
     let mut left = length;
     match night {
-        Night::Succeeds => {
-            let grant = start(functions, name).await;
-            functions.succeed(&grant).await;
-        }
-        Night::Slow(took) => {
+        Night::Succeeds(took) => {
             let grant = start(functions, name).await;
             hours(functions, took).await;
             left -= took;
@@ -51,8 +44,7 @@ async fn night(functions: &Functions, name: &str, night: Night, length: u64) {
         }
         Night::Fails => {
             let grant = start(functions, name).await;
-            let failed = json!({ "grant": grant, "outcome": "failed" });
-            functions.release(failed).await.unwrap();
+            functions.finish(&grant, "failed").await;
         }
         Night::NotStarted => {}
     }
@@ -65,21 +57,16 @@ fn missing(functions: &Functions) -> usize {
     missing.count()
 }
 
-async fn shown(functions: &Functions) -> Value {
-    let show = json!({ "act": "show", "lock": "nightly" });
-    functions.view(show).await.unwrap()
-}
-
 #[tokio::test]
 async fn nights_that_succeed_are_not_missing_over_a_change_of_the_clocks_and_a_slow_run() {
     let functions = Functions::new();
 
     for (number, (batch, length)) in [
-        (Night::Succeeds, 24),
-        (Night::Succeeds, 25),
-        (Night::Slow(1), 24),
-        (Night::Succeeds, 23),
-        (Night::Succeeds, 24),
+        (Night::Succeeds(0), 24),
+        (Night::Succeeds(0), 25),
+        (Night::Succeeds(1), 24),
+        (Night::Succeeds(0), 23),
+        (Night::Succeeds(0), 24),
     ]
     .into_iter()
     .enumerate()
@@ -93,14 +80,14 @@ async fn nights_that_succeed_are_not_missing_over_a_change_of_the_clocks_and_a_s
 async fn a_night_that_fails_or_is_not_started_is_missing_once_until_the_next_success() {
     for (case, batch) in [("fails", Night::Fails), ("not started", Night::NotStarted)] {
         let functions = Functions::new();
-        night(&functions, "run-1", Night::Succeeds, 24).await;
+        night(&functions, "run-1", Night::Succeeds(0), 24).await;
         night(&functions, "run-2", batch, 24).await;
         assert_eq!(missing(&functions), 1, "{case}");
 
         night(&functions, "run-3", Night::NotStarted, 24).await;
-        let late = shown(&functions).await;
-        night(&functions, "run-4", Night::Succeeds, 24).await;
-        let again = shown(&functions).await;
+        let late = functions.shown().await;
+        night(&functions, "run-4", Night::Succeeds(0), 24).await;
+        let again = functions.shown().await;
 
         assert_eq!(missing(&functions), 1, "{case}: once");
         assert_eq!(late["lastSuccessAt"], "2026-03-01T06:00:00Z", "{case}");
@@ -147,14 +134,13 @@ async fn a_first_run_that_dies_is_missing_too() {
 #[tokio::test]
 async fn a_paused_night_is_not_missing_and_the_time_begins_anew_with_the_resume() {
     let functions = Functions::new();
-    night(&functions, "run-1", Night::Succeeds, 24).await;
-    let pause = act("pause", json!({ "lock": "nightly" }));
-    functions.operate(pause).await.unwrap();
+    night(&functions, "run-1", Night::Succeeds(0), 24).await;
+    let nightly = json!({ "lock": "nightly" });
+    functions.order("pause", nightly.clone()).await;
 
     hours(&functions, 72).await;
-    let paused = shown(&functions).await;
-    let resume = act("resume", json!({ "lock": "nightly" }));
-    functions.operate(resume).await.unwrap();
+    let paused = functions.shown().await;
+    functions.order("resume", nightly).await;
     hours(&functions, 25).await;
     let early = missing(&functions);
     hours(&functions, 2).await;
@@ -182,16 +168,13 @@ async fn the_receipt_names_the_expectation_and_one_that_lies_costs_a_read() {
 
 #[tokio::test]
 async fn runs_are_counted_by_how_they_ended_and_queues_by_their_length() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let grant = start(&functions, "a").await;
-    let waits = crate::scene::waiting("b", "token-b");
-    functions.acquire(waits).await.unwrap();
+    functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.wait(60);
     functions.succeed(&grant).await;
     let grant = functions.output("token-b").unwrap()["grant"].clone();
-    let failed = json!({ "grant": grant, "outcome": "failed" });
-    functions.release(failed).await.unwrap();
+    functions.finish(&grant, "failed").await;
 
     let lines = functions.metrics.all();
     let values = |name: &str| -> Vec<_> {
@@ -207,24 +190,20 @@ async fn runs_are_counted_by_how_they_ended_and_queues_by_their_length() {
 
 #[tokio::test]
 async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
+    let failed = Some(ExecutionEnd::Failed);
     for (case, end, expected) in [
-        ("dead", Some(ExecutionEnd::Failed), ["Recovered", "Failed"]),
+        ("dead", failed, ["Recovered", "Failed"]),
         ("silent", None, ["Recovered", "Failed"]),
-        (
-            "done",
-            Some(ExecutionEnd::Failed),
-            ["Recovered", "Succeeded"],
-        ),
+        ("done", failed, ["Recovered", "Succeeded"]),
     ] {
-        let functions = Functions::new();
-        functions.start(&["a", "b", "c"]);
+        let functions = Functions::running(&["a", "b", "c"]);
         let policy = json!({ "stalePolicy": "yield" });
         functions.granted_with(run_of("a", policy)).await;
         if case == "done" {
             functions.put_task("a", exited(0));
         }
         for name in ["b", "c"] {
-            let waits = crate::scene::waiting(name, &format!("token-{name}"));
+            let waits = waiting(name, &format!("token-{name}"));
             functions.acquire(waits).await.unwrap();
         }
         if let Some(end) = end {
@@ -244,12 +223,10 @@ async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
 
 #[tokio::test]
 async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registration() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c", "r"]);
-    functions.granted_with(at_work("a")).await;
-    functions.put_task("a", task("t", 1, false));
+    let functions = Functions::running(&["a", "b", "c", "r"]);
+    functions.works("a").await;
     for name in ["b", "c", "b"] {
-        let waits = crate::scene::waiting(name, &format!("token-{name}"));
+        let waits = waiting(name, &format!("token-{name}"));
         functions.acquire(waits).await.unwrap();
         functions.wait(3);
     }
@@ -262,27 +239,22 @@ async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registrati
     functions.sweep().await;
 
     let lines = functions.metrics.all();
-    let waited: Vec<_> = lines
+    let waited = lines
         .iter()
-        .filter_map(|line| line.get("OldestWaitSeconds"))
-        .collect();
-    assert_eq!(waited, [120.0]);
-    let show = functions
-        .view(json!({ "act": "show", "lock": "nightly" }))
-        .await;
-    let waiters = &show.unwrap()["waiters"];
+        .filter_map(|line| line.get("OldestWaitSeconds"));
+    assert_eq!(waited.collect::<Vec<_>>(), [120.0]);
+    let shown = functions.shown().await;
+    let waiters = &shown["waiters"];
     assert_eq!(waiters[1]["since"], "2026-03-01T06:00:00Z", "{waiters}");
 }
 
 #[tokio::test]
 async fn a_held_lock_that_the_sweep_checks_is_not_missing_before_its_time() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     let fields = json!({ "expectEverySeconds": EVERY });
     let grant = functions.granted_with(ask_with("a", fields)).await;
     functions.wait(50);
-    let beat = json!({ "grant": grant });
-    functions.heartbeat(beat).await.unwrap();
+    functions.renew(&grant).await;
 
     functions.wait(30);
     let report = functions.sweep().await;

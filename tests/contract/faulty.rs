@@ -9,7 +9,7 @@ use lockstep::store::memory::MemoryStore;
 use lockstep::store::{
     Commit, DueLock, DuePage, HistoryPage, LockIndex, LockStore, LocksPage, StoreError, shard,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(crate) struct Faulty<'a> {
 
 /// What happens to a grant behind a read.
 #[derive(Clone, Copy)]
-enum Behind {
+pub(crate) enum Behind {
     Released,
     Renewed,
 }
@@ -79,18 +79,10 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// `grant` is released right after the next read of a record.
-    pub(crate) fn released_behind_a_read(functions: &'a Functions, grant: Value) -> Self {
+    /// This happens to `grant` right after the next read of a record.
+    pub(crate) fn behind_a_read(functions: &'a Functions, grant: Value, what: Behind) -> Self {
         Self {
-            behind: Mutex::new(Some((functions, grant, Behind::Released))),
-            ..Self::of(functions)
-        }
-    }
-
-    /// The lease of `grant` is renewed right after the next read of a record.
-    pub(crate) fn renewed_behind_a_read(functions: &'a Functions, grant: Value) -> Self {
-        Self {
-            behind: Mutex::new(Some((functions, grant, Behind::Renewed))),
+            behind: Mutex::new(Some((functions, grant, what))),
             ..Self::of(functions)
         }
     }
@@ -194,17 +186,11 @@ impl LockStore for Faulty<'_> {
         }
         let record = self.table.load(lock).await;
         let behind = self.behind.lock().unwrap().take();
-        match behind {
-            Some((functions, grant, Behind::Released)) => {
-                functions.succeed(&grant).await;
-            }
-            Some((functions, grant, Behind::Renewed)) => {
-                functions
-                    .heartbeat(json!({ "grant": grant }))
-                    .await
-                    .unwrap();
-            }
-            None => {}
+        if let Some((functions, grant, what)) = behind {
+            match what {
+                Behind::Released => functions.succeed(&grant).await,
+                Behind::Renewed => functions.renew(&grant).await,
+            };
         }
         record
     }

@@ -1,15 +1,12 @@
 //! Holders that are ECS tasks: a task that has stopped is evidence, and needs no end of a lease.
 
 use crate::functions::Functions;
-use crate::scene::{task, work};
+use crate::scene::{LATE, assert_says, task, work};
 use lockstep::domain::RunOutcome;
 use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
 use serde_json::{Value, json};
 
-/// Seconds after which the first heartbeat of a lease of a minute is late, and the lease is not
-/// over.
-const LATE: u64 = 30;
 const GROUP: &str = "service:worker";
 
 /// The job of the task called `name`, as the holder that it is.
@@ -51,23 +48,16 @@ async fn the_job_of_a_task_that_has_stopped_makes_way_before_its_lease_is_over()
 #[tokio::test]
 async fn the_job_of_a_task_is_shown_with_the_end_of_its_container() {
     let (functions, _) = late().await;
-    let task_shown = async || {
-        let show = json!({ "act": "show", "lock": "nightly" });
-        functions.view(show).await.unwrap()["holders"][0]["tasks"][0].take()
-    };
+    let task_shown = async || functions.shown().await["holders"][0]["tasks"][0].take();
 
     let runs = task_shown().await;
     functions.tasks.put(&work(), GROUP, task("a", 2, true));
     let stopped = task_shown().await;
 
-    assert_eq!(
-        runs,
-        json!({ "arn": task("a", 1, false).arn, "stopped": false })
-    );
-    assert_eq!(
-        (&stopped["stopped"], &stopped["exitCode"]),
-        (&json!(true), &json!(137))
-    );
+    let arn = task("a", 1, false).arn;
+    assert_eq!(runs, json!({ "arn": arn, "stopped": false }));
+    assert_eq!(stopped["stopped"], true);
+    assert_eq!(stopped["exitCode"], 137);
 }
 
 #[tokio::test]
@@ -120,7 +110,7 @@ async fn the_sweep_frees_what_the_job_of_a_forgotten_task_held() {
     functions.wait(62 - LATE);
     let late = functions.sweep().await;
 
-    assert_eq!((&early["freed"], &late["freed"]), (&json!(0), &json!(1)));
+    assert_eq!(json!([early["freed"], late["freed"]]), json!([0, 1]));
     let end = functions.run_of(&lost).unwrap().end.unwrap();
     assert_eq!(end.outcome, RunOutcome::Recovered);
     assert!(end.evidence.unwrap().contains("does not know the task"));
@@ -142,7 +132,7 @@ async fn a_message_whose_worker_was_killed_goes_to_the_worker_that_gets_it_next(
 }
 
 #[tokio::test]
-async fn who_is_skipped_is_told_how_to_end_a_task_and_of_no_execution_where_there_is_none() {
+async fn a_skip_says_how_to_end_a_task_and_names_no_execution_where_there_is_none() {
     let (functions, _) = late().await;
 
     let by_task = functions.acquire(ask("b")).await.unwrap();
@@ -152,14 +142,9 @@ async fn who_is_skipped_is_told_how_to_end_a_task_and_of_no_execution_where_ther
     let by_host = functions.acquire(next).await.unwrap();
 
     let arn = task("a", 1, false).arn;
-    let message = by_task["message"].as_str().unwrap();
-    assert!(
-        message.contains(&format!("aws ecs stop-task --cluster batch --task {arn}")),
-        "{message}"
-    );
+    let stop = format!("aws ecs stop-task --cluster batch --task {arn}");
+    assert_says(by_task["message"].as_str().unwrap(), &stop);
     let message = by_host["message"].as_str().unwrap();
-    assert!(
-        message.contains("frees itself") && !message.contains("aws "),
-        "{message}"
-    );
+    assert_says(message, "frees itself");
+    assert!(!message.contains("aws "), "{message}");
 }

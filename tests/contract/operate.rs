@@ -1,19 +1,40 @@
 //! What operate refuses, and how it pauses and resumes.
 
-use crate::bad_input::{NULL, assert_invalid, assert_refuses, cases, with};
+use crate::bad_input::{Case, NULL, assert_invalid, assert_refuses, cases, with};
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
-use crate::scene::{ask_with, waiting};
+use crate::scene::{ask_with, assert_says, execution, merged, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::Mode;
 use serde_json::{Value, json};
 
 /// `act` with a note and an actor, and the fields of `more`.
 pub(crate) fn act(act: &str, more: Value) -> Value {
-    let mut request = json!({ "act": act, "note": "upgrade", "actor": "jo@example.com" });
-    let fields = more.as_object().expect("fields").clone();
-    request.as_object_mut().expect("an object").extend(fields);
-    request
+    let request = json!({ "act": act, "note": "upgrade", "actor": "jo@example.com" });
+    merged(request, &more)
+}
+
+/// The eviction of the execution called `name`.
+pub(crate) fn evict(name: &str) -> Value {
+    let holder = execution(name);
+    act("evict", json!({ "lock": "nightly", "holder": holder }))
+}
+
+/// The same, whether it is alive or not.
+pub(crate) fn evict_by_force(name: &str) -> Value {
+    merged(evict(name), &json!({ "force": true }))
+}
+
+impl Functions {
+    /// The answer of operate to `act` with the fields of `more`.
+    pub(crate) async fn order(&self, act: &str, more: Value) -> Value {
+        self.operate(self::act(act, more)).await.unwrap()
+    }
+
+    /// Checks that operate refuses `base` with each of `cases`.
+    pub(crate) async fn assert_refused(&self, base: &Value, cases: Vec<Case<'_>>) {
+        assert_refuses(base, cases, async |event| self.operate(event).await).await;
+    }
 }
 
 /// Whether an operator has paused the lock.
@@ -44,10 +65,7 @@ async fn acts_that_write_name_field_value_and_rule() {
         "until", "2026-03-01T06:00:00Z" => "until", "2026-03-01T06:00:00Z", "in the future";
         "until", "2027-03-02T06:00:00Z" => "until", "at most 365 days";
     };
-    assert_refuses(&pause, pause_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&pause, pause_cases).await;
     let resume = act("resume", json!({ "prefix": "s/" }));
     let resume_cases = cases! {
         "prefix", NULL => "lock", "missing";
@@ -55,10 +73,7 @@ async fn acts_that_write_name_field_value_and_rule() {
         "drain", true => "drain", "is true", "except in a pause";
         "until", "2026-03-02T06:00:00Z" => "until", "2026-03-02", "except in a pause";
     };
-    assert_refuses(&resume, resume_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&resume, resume_cases).await;
     functions.granted("nightly", "a").await;
     let evict = act("evict", json!({ "lock": "nightly", "holder": "a" }));
     let evict_cases = cases! {
@@ -68,26 +83,17 @@ async fn acts_that_write_name_field_value_and_rule() {
         "force", "yes" => "force", "string \"yes\"";
         "note", "" => "note", "1 to 500";
     };
-    assert_refuses(&evict, evict_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&evict, evict_cases).await;
     let drop = act("drop-waiter", json!({ "lock": "nightly", "holder": "a" }));
     let drop_cases = cases! {
         "holder", NULL => "holder", "missing", "unless `id` is";
         "holder", "b" => "id", "a waiter of lock nightly";
         "id", "ba7816bf8f01cfea" => "id", "left out where `holder`";
     };
-    assert_refuses(&drop, drop_cases, async |event| {
-        functions.operate(event).await
-    })
-    .await;
+    functions.assert_refused(&drop, drop_cases).await;
     let short = with(&with(&drop, "holder", NULL), "id", json!("ba78"));
-    assert_invalid(
-        functions.operate(short).await,
-        "id",
-        &["id", "ba78", "16 hex digits"],
-    );
+    let refused = functions.operate(short).await;
+    assert_invalid(refused, "id", &["id", "ba78", "16 hex digits"]);
 
     assert!(!is_paused(&functions, "nightly").await);
     assert_eq!(functions.holders("nightly").await, ["a"]);
@@ -98,14 +104,12 @@ async fn acts_that_write_name_field_value_and_rule() {
 async fn view_refuses_every_act_that_writes() {
     let functions = Functions::new();
     functions.granted("nightly", "a").await;
+    let held = json!({ "lock": "nightly", "holder": "a" });
     for act in [
         act("pause", json!({ "lock": "nightly" })),
         act("resume", json!({ "all": true })),
-        act(
-            "evict",
-            json!({ "lock": "nightly", "holder": "a", "force": true }),
-        ),
-        act("drop-waiter", json!({ "lock": "nightly", "holder": "a" })),
+        act("evict", with(&held, "force", json!(true))),
+        act("drop-waiter", held),
     ] {
         let name = act["act"].as_str().unwrap().to_owned();
         let refused = functions.view(act).await;
@@ -120,32 +124,21 @@ async fn view_refuses_every_act_that_writes() {
 
 #[tokio::test]
 async fn a_pause_is_recorded_with_note_and_actor_and_a_resume_lets_the_first_waiter_in() {
-    let functions = Functions::new();
-    functions.start(&["b"]);
+    let functions = Functions::running(&["b"]);
 
-    let paused = functions
-        .operate(act("pause", json!({ "lock": "nightly" })))
-        .await;
-    let again = functions
-        .operate(act("pause", json!({ "lock": "nightly" })))
-        .await;
+    let nightly = json!({ "lock": "nightly" });
+    let paused = functions.order("pause", nightly.clone()).await;
+    let again = functions.order("pause", nightly.clone()).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     let fails = ask_with("c", json!({ "overlap": "fail" }));
     let refused = functions.acquire(fails).await.unwrap_err();
-    let resumed = functions
-        .operate(act("resume", json!({ "lock": "nightly" })))
-        .await;
+    let resumed = functions.order("resume", nightly).await;
 
-    assert_eq!(
-        paused.unwrap(),
-        json!({ "act": "pause", "done": 1, "unchanged": 0 })
-    );
-    assert_eq!(again.unwrap()["unchanged"], 1);
-    assert_eq!(resumed.unwrap()["done"], 1);
-    assert!(
-        refused.message().contains("upgrade (by jo@example.com)"),
-        "{refused}"
-    );
+    let first = json!({ "act": "pause", "done": 1, "unchanged": 0 });
+    assert_eq!(paused, first);
+    assert_eq!(again["unchanged"], 1);
+    assert_eq!(resumed["done"], 1);
+    assert_says(refused.message(), "upgrade (by jo@example.com)");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     for (kind, outcome, advice) in [
         (EventKind::LockPaused, "paused", "resume the lock"),
@@ -153,7 +146,7 @@ async fn a_pause_is_recorded_with_note_and_actor_and_a_resume_lets_the_first_wai
     ] {
         let event = functions.event(kind);
         assert_eq!(event.reason, "upgrade (by jo@example.com)");
-        assert!(event.advice.contains(advice), "{}", event.advice);
+        assert_says(&event.advice, advice);
         let history = json!({ "act": "history", "lock": "nightly" });
         let history = functions.operate(history).await.unwrap();
         let entries = history["entries"].as_array().unwrap();
@@ -177,38 +170,23 @@ async fn a_prefix_is_paused_and_resumed_lock_by_lock_but_for_frozen_ones() {
     };
     functions.store.put(key("s/07"), frozen);
 
-    let paused = functions
-        .operate(act("pause", json!({ "prefix": "s/" })))
-        .await
-        .unwrap();
-    let all = functions
-        .operate(act("pause", json!({ "all": true })))
-        .await
-        .unwrap();
-    let resumed = functions
-        .operate(act("resume", json!({ "prefix": "s/" })))
-        .await
-        .unwrap();
+    let prefix = json!({ "prefix": "s/" });
+    let paused = functions.order("pause", prefix.clone()).await;
+    let all = functions.order("pause", json!({ "all": true })).await;
+    let resumed = functions.order("resume", prefix).await;
 
-    assert_eq!(
-        (&paused["done"], &paused["frozen"]),
-        (&json!(39), &json!(["s/07"]))
-    );
-    assert_eq!((&all["done"], &all["unchanged"]), (&json!(1), &json!(39)));
-    assert_eq!(
-        (&resumed["done"], &resumed["unchanged"]),
-        (&json!(39), &json!(0))
-    );
+    assert_eq!(paused["done"], 39);
+    assert_eq!(paused["frozen"], json!(["s/07"]));
+    assert_eq!(json!([all["done"], all["unchanged"]]), json!([1, 39]));
+    assert_eq!(resumed["done"], 39);
+    assert_eq!(resumed["unchanged"], 0);
     assert!(is_paused(&functions, "t/other").await);
     let record = functions.record("s/07").await.unwrap();
     assert!(matches!(record.mode, Mode::Frozen { .. }));
     let kinds = functions.events.kinds();
     assert_eq!(kinds.len(), 39 + 1 + 39, "{kinds:?}");
 
-    let named = functions
-        .operate(act("resume", json!({ "lock": "s/07" })))
-        .await
-        .unwrap();
+    let named = functions.order("resume", json!({ "lock": "s/07" })).await;
     assert_eq!(named["done"], 1, "by its name, a frozen lock is opened");
 }
 
@@ -228,10 +206,7 @@ async fn an_act_that_dies_half_way_through_a_prefix_is_repeated() {
     let failed = half["failed"].as_array().unwrap();
     assert_eq!(failed.len(), 20);
     assert_eq!(failed[0]["error"], "Lockstep.Unavailable");
-    assert_eq!(
-        (&again["done"], &again["unchanged"]),
-        (&json!(20), &json!(20))
-    );
+    assert_eq!(json!([again["done"], again["unchanged"]]), json!([20, 20]));
 }
 
 #[tokio::test]
@@ -266,8 +241,8 @@ async fn a_pause_that_drains_names_a_hundred_held_locks_at_most() {
         functions.granted(&format!("s/{number:03}"), "a").await;
     }
 
-    let drain = act("pause", json!({ "prefix": "s/", "drain": true }));
-    let waited = functions.operate(drain).await.unwrap();
+    let drain = json!({ "prefix": "s/", "drain": true });
+    let waited = functions.order("pause", drain).await;
 
     assert_eq!(waited["done"], 101);
     assert_eq!(waited["drained"], false);
@@ -281,14 +256,14 @@ async fn a_pause_that_drains_waits_for_the_holders_and_names_those_that_are_left
     let grant = functions.granted("s/held", "a").await;
     let released = functions.granted("s/released", "a").await;
     functions.succeed(&released).await;
-    let drain = act("pause", json!({ "prefix": "s/", "drain": true }));
+    let drain = json!({ "prefix": "s/", "drain": true });
 
     let began = functions.now();
-    let waited = functions.operate(drain.clone()).await.unwrap();
+    let waited = functions.order("pause", drain).await;
     let took = functions.now().millis_since(began);
     functions.succeed(&grant).await;
     let one = json!({ "lock": "s/held", "drain": true });
-    let drained = functions.operate(act("pause", one)).await.unwrap();
+    let drained = functions.order("pause", one).await;
 
     assert_eq!(waited["drained"], false);
     assert_eq!(waited["held"], json!(["s/held", "s/idle-soon"]));

@@ -1,47 +1,42 @@
 //! A pause that is over by itself.
 
 use crate::functions::Functions;
-use crate::operate::{act, is_paused};
-use crate::scene::{ask_with, waiting};
+use crate::operate::is_paused;
+use crate::scene::{ask_with, assert_says, waiting};
 use lockstep::contract::EventKind;
 use serde_json::json;
 
 #[tokio::test]
 async fn a_pause_with_an_end_is_over_by_itself_and_the_sweep_resumes_the_lock() {
-    let functions = Functions::new();
-    functions.start(&["b", "c"]);
+    let functions = Functions::running(&["b", "c"]);
     functions.granted("nightly", "a").await;
     let until = functions.time_in(3600);
     let pause = json!({ "lock": "nightly", "until": until });
 
-    let paused = functions.operate(act("pause", pause)).await.unwrap();
+    let paused = functions.order("pause", pause).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     let fails = ask_with("c", json!({ "overlap": "fail" }));
     let refused = functions.acquire(fails).await.unwrap_err();
-    let show = json!({ "act": "show", "lock": "nightly" });
-    let shown = functions.view(show.clone()).await.unwrap();
+    let shown = functions.shown().await;
     functions.wait(3500);
     functions.sweep().await;
     let before = functions.output("token-b");
     functions.wait(103);
     functions.sweep().await;
-    let open = functions.view(show).await.unwrap();
+    let open = functions.shown().await;
 
     assert_eq!(paused["done"], 1);
-    let message = refused.message();
-    assert!(
-        message.contains(&format!("paused until {until}: upgrade")),
-        "{message}"
-    );
+    let paused_until = format!("paused until {until}: upgrade");
+    assert_says(refused.message(), &paused_until);
     assert_eq!(shown["closed"]["until"], json!(until));
-    assert!(shown["frees"].as_str().unwrap().contains(&until), "{shown}");
+    assert_says(shown["frees"].as_str().unwrap(), &until);
     assert_eq!(before, None);
     assert_eq!(open["state"], "held");
     assert_eq!(open["last"][0]["outcome"], "resumed");
     assert_eq!(open["last"][0]["actor"], "reaper");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     let event = functions.event(EventKind::LockResumed);
-    assert!(event.reason.contains(&until), "{}", event.reason);
+    assert_says(&event.reason, &until);
 }
 
 #[tokio::test]
@@ -52,9 +47,9 @@ async fn idle_locks_are_resumed_at_the_end_of_their_pause_and_open_before_the_sw
         functions.succeed(&grant).await;
     }
     let until = functions.time_in(600);
-    let pause = act("pause", json!({ "prefix": "s/", "until": until }));
-    functions.operate(pause.clone()).await.unwrap();
-    let again = functions.operate(pause).await.unwrap();
+    let pause = json!({ "prefix": "s/", "until": until });
+    functions.order("pause", pause.clone()).await;
+    let again = functions.order("pause", pause).await;
     assert_eq!(again["unchanged"], 2);
 
     functions.wait(601);

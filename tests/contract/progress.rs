@@ -1,15 +1,13 @@
 //! Runs that hang or overran although their heartbeat comes, under the policy `terminate`.
 
-use crate::functions::Functions;
-use crate::scene::execution;
+use crate::scene::{assert_says, execution};
 use crate::stale::{beat, held};
 use lockstep::contract::EventKind;
 use serde_json::json;
 
 #[tokio::test]
 async fn a_run_that_makes_progress_is_renewed() {
-    let functions = Functions::new();
-    let grant = held(&functions, "terminate").await;
+    let (functions, grant) = held("terminate").await;
 
     for step in ["1 of 3", "2 of 3", "3 of 3"] {
         functions.wait(20);
@@ -22,8 +20,7 @@ async fn a_run_that_makes_progress_is_renewed() {
 
 #[tokio::test]
 async fn the_same_words_again_are_no_progress() {
-    let functions = Functions::new();
-    let grant = held(&functions, "terminate").await;
+    let (functions, grant) = held("terminate").await;
     functions.wait(20);
     beat(&functions, &grant, "1 of 3").await.unwrap();
     functions.wait(29);
@@ -33,14 +30,13 @@ async fn the_same_words_again_are_no_progress() {
     let error = beat(&functions, &grant, "1 of 3").await.unwrap_err();
 
     assert_eq!(error.name().as_str(), "Lockstep.LeaseLost");
-    assert!(error.message().contains("noProgressSeconds"), "{error}");
-    assert!(error.message().contains("2026-03-01T06:00:50Z"), "{error}");
+    assert_says(error.message(), "noProgressSeconds");
+    assert_says(error.message(), "2026-03-01T06:00:50Z");
 }
 
 #[tokio::test]
 async fn progress_in_the_last_moment_counts() {
-    let functions = Functions::new();
-    let grant = held(&functions, "terminate").await;
+    let (functions, grant) = held("terminate").await;
     functions.wait(31);
 
     let answer = beat(&functions, &grant, "1 of 3").await.unwrap();
@@ -50,41 +46,27 @@ async fn progress_in_the_last_moment_counts() {
 
 #[tokio::test]
 async fn terminate_fails_the_heartbeat_and_leaves_the_permit_to_the_workflows_own_release() {
-    let functions = Functions::new();
-    let grant = held(&functions, "terminate").await;
+    let (functions, grant) = held("terminate").await;
     functions.wait(31);
 
-    let lost = functions
-        .heartbeat(json!({ "grant": grant }))
-        .await
-        .unwrap_err();
+    let plain = json!({ "grant": grant });
+    let lost = functions.heartbeat(plain).await.unwrap_err();
     let between = functions.holders("nightly").await;
-    let release = json!({ "grant": grant, "outcome": "failed" });
-    let released = functions.release(release).await.unwrap();
+    let released = functions.finish(&grant, "failed").await;
 
     assert_eq!(lost.name().as_str(), "Lockstep.LeaseLost");
     assert_eq!(between, [execution("a")]);
     assert_eq!(released["status"], "released");
     let event = functions.event(EventKind::LeaseLost);
-    assert!(
-        event.reason.contains("noProgressSeconds"),
-        "{}",
-        event.reason
-    );
-    assert!(event.advice.contains("stops the work"), "{}", event.advice);
-    assert!(
-        functions
-            .metrics
-            .all()
-            .iter()
-            .any(|line| line["LeaseLost"] == 1.0)
-    );
+    assert_says(&event.reason, "noProgressSeconds");
+    assert_says(&event.advice, "stops the work");
+    let metrics = functions.metrics.all();
+    assert!(metrics.iter().any(|line| line["LeaseLost"] == 1.0));
 }
 
 #[tokio::test]
 async fn a_run_that_overran_is_stale_however_much_progress_it_makes() {
-    let functions = Functions::new();
-    let grant = held(&functions, "terminate").await;
+    let (functions, grant) = held("terminate").await;
     for step in 1..5 {
         functions.wait(20);
         beat(&functions, &grant, &step.to_string()).await.unwrap();
@@ -94,6 +76,6 @@ async fn a_run_that_overran_is_stale_however_much_progress_it_makes() {
     let error = beat(&functions, &grant, "5").await.unwrap_err();
 
     assert_eq!(error.name().as_str(), "Lockstep.LeaseLost");
-    assert!(error.message().contains("maxRunSeconds"), "{error}");
-    assert!(error.message().contains("2026-03-01T06:01:40Z"), "{error}");
+    assert_says(error.message(), "maxRunSeconds");
+    assert_says(error.message(), "2026-03-01T06:01:40Z");
 }

@@ -18,19 +18,19 @@ fn arn() -> TaskArn {
 }
 
 /// A grant for so long, and the heartbeat and the release that want a task protected.
-async fn held(functions: &Functions, lease: u32) -> (Value, Value) {
+async fn held(lease: u32) -> (Functions, Value, Value) {
+    let functions = Functions::new();
     let request = ask_with("a", json!({ "leaseSeconds": lease }));
     let grant = functions.granted_with(request).await;
     let beat = json!({ "grant": grant, "protect": service_task() });
     let release = with(&beat, "outcome", json!("succeeded"));
-    (beat, release)
+    (functions, beat, release)
 }
 
 #[tokio::test]
 async fn a_renewal_protects_the_task_until_the_lease_ends_in_whole_minutes() {
     for (lease, minutes) in [(20, 1), (60, 1), (61, 2), (300, 5), (86_400, 1440)] {
-        let functions = Functions::new();
-        let (beat, _) = held(&functions, lease).await;
+        let (functions, beat, _) = held(lease).await;
         functions.wait(5);
 
         let answer = functions.heartbeat(beat).await.unwrap();
@@ -48,8 +48,7 @@ async fn a_renewal_protects_the_task_until_the_lease_ends_in_whole_minutes() {
 
 #[tokio::test]
 async fn a_release_clears_the_protection_also_of_a_run_that_had_lost_its_permit() {
-    let functions = Functions::new();
-    let (_, release) = held(&functions, 60).await;
+    let (functions, _, release) = held(60).await;
 
     let first = functions.release(release.clone()).await.unwrap();
     let again = functions.release(release.clone()).await.unwrap();
@@ -67,8 +66,7 @@ async fn a_release_clears_the_protection_also_of_a_run_that_had_lost_its_permit(
 
 #[tokio::test]
 async fn a_request_without_protection_is_answered_without_it() {
-    let functions = Functions::new();
-    let (beat, release) = held(&functions, 60).await;
+    let (functions, beat, release) = held(60).await;
     let plain = |request| with(request, "protect", Value::Null);
 
     let renewed = functions.heartbeat(plain(&beat)).await.unwrap();
@@ -82,8 +80,7 @@ async fn a_request_without_protection_is_answered_without_it() {
 #[tokio::test]
 async fn a_refusal_of_ecs_is_reported_and_fails_neither_heartbeat_nor_release() {
     for reason in ["DEPLOYMENT_BLOCKED", "TASK_NOT_VALID", "MISSING"] {
-        let functions = Functions::new();
-        let (beat, release) = held(&functions, 60).await;
+        let (functions, beat, release) = held(60).await;
         functions.tasks.refuse_protection(reason, "in its words");
 
         let renewed = functions.heartbeat(beat).await.unwrap();
@@ -105,8 +102,7 @@ async fn an_ecs_that_denies_or_does_not_answer_is_reported_and_fails_neither() {
         (TasksError::Unavailable("throttled".into()), "Unavailable"),
     ];
     for (error, reason) in errors {
-        let functions = Functions::new();
-        let (beat, release) = held(&functions, 60).await;
+        let (functions, beat, release) = held(60).await;
         let detail = error.to_string();
         functions.tasks.fail_every(TasksCall::Protect, error);
 
@@ -122,8 +118,7 @@ async fn an_ecs_that_denies_or_does_not_answer_is_reported_and_fails_neither() {
 
 #[tokio::test]
 async fn a_heartbeat_that_renews_nothing_protects_nothing() {
-    let functions = Functions::new();
-    let (beat, release) = held(&functions, 60).await;
+    let (functions, beat, release) = held(60).await;
     functions.release(release).await.unwrap();
     let cleared = functions.tasks.wishes();
     let stranger = with(&beat, "grant.holder", json!(execution("z")));
@@ -138,8 +133,7 @@ async fn a_heartbeat_that_renews_nothing_protects_nothing() {
 
 #[tokio::test]
 async fn the_cluster_of_the_task_goes_by_its_name_or_its_arn() {
-    let functions = Functions::new();
-    let (beat, _) = held(&functions, 60).await;
+    let (functions, beat, _) = held(60).await;
 
     for cluster in ["batch", CLUSTER] {
         let beat = with(&beat, "protect.cluster", json!(cluster));
@@ -151,18 +145,13 @@ async fn the_cluster_of_the_task_goes_by_its_name_or_its_arn() {
 
 #[tokio::test]
 async fn heartbeat_and_release_name_what_is_wrong_with_the_task_and_change_nothing() {
-    let functions = Functions::new();
-    let (beat, release) = held(&functions, 60).await;
+    let (functions, beat, release) = held(60).await;
     let before = functions.record("nightly").await;
 
-    assert_refuses(&beat, bad_tasks(), async |event| {
-        functions.heartbeat(event).await
-    })
-    .await;
-    assert_refuses(&release, bad_tasks(), async |event| {
-        functions.release(event).await
-    })
-    .await;
+    let heartbeat = async |event: Value| functions.heartbeat(event).await;
+    assert_refuses(&beat, bad_tasks(), heartbeat).await;
+    let released = async |event: Value| functions.release(event).await;
+    assert_refuses(&release, bad_tasks(), released).await;
 
     assert_eq!(functions.record("nightly").await, before);
     assert_eq!(functions.tasks.wishes(), []);

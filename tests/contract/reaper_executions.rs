@@ -1,16 +1,17 @@
 //! The reaper on events of executions.
 
-use crate::faulty::Faulty;
+use crate::faulty::{Behind, Faulty};
 use crate::functions::{Functions, key};
-use crate::scene::{arn, ask, ask_with, execution, execution_event, waiting};
+use crate::scene::{
+    arn, ask, ask_with, assert_says, end_event, execution, execution_event, waiting,
+};
 use lockstep::domain::{ExecutionEnd, ExecutionState, RunOutcome};
 use lockstep::executions::Executions;
 use serde_json::json;
 
 #[tokio::test]
 async fn an_execution_that_ended_frees_what_it_held_and_lets_the_next_in() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.end("a", ExecutionEnd::Aborted);
@@ -19,15 +20,13 @@ async fn an_execution_that_ended_frees_what_it_held_and_lets_the_next_in() {
 
     assert_eq!(report["freed"], 1);
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
-    let outcome = functions.run_of(&grant).unwrap().outcome();
-    assert_eq!(outcome, Some(RunOutcome::Recovered));
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
 }
 
 /// Its heartbeat was under way when it ended, as after a redrive that is not described yet.
 #[tokio::test]
 async fn an_execution_that_seems_to_have_renewed_since_its_end_is_checked_once_more() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.end("a", ExecutionEnd::Aborted);
     functions.wait(1);
@@ -36,8 +35,7 @@ async fn an_execution_that_seems_to_have_renewed_since_its_end_is_checked_once_m
     let report = functions.reap_end("a", "ABORTED").await;
 
     assert_eq!(report["freed"], 1);
-    let outcome = functions.run_of(&grant).unwrap().outcome();
-    assert_eq!(outcome, Some(RunOutcome::Recovered));
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
 }
 
 #[tokio::test]
@@ -48,9 +46,8 @@ async fn all_permits_of_one_execution_are_freed() {
         functions.granted_with(request).await;
         functions.wait(1);
     }
-    functions
-        .granted_with(ask_with("b", json!({ "permits": 3 })))
-        .await;
+    let other = ask_with("b", json!({ "permits": 3 }));
+    functions.granted_with(other).await;
     functions.end("a", ExecutionEnd::Failed);
 
     let report = functions.reap_end("a", "FAILED").await;
@@ -71,18 +68,10 @@ async fn an_event_of_an_execution_that_names_no_lock_is_left_to_the_sweep() {
         json!("no JSON"),
         json!({ "lock": "nightly" }),
     ] {
-        let report = functions
-            .reap(execution_event("a", "FAILED", input))
-            .await
-            .unwrap();
+        let event = execution_event("a", "FAILED", input);
+        let report = functions.reap(event).await.unwrap();
 
-        assert!(
-            report["ignored"]
-                .as_str()
-                .unwrap()
-                .contains("names no lock"),
-            "{report}"
-        );
+        assert_says(report["ignored"].as_str().unwrap(), "names no lock");
     }
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
 }
@@ -91,8 +80,7 @@ async fn an_event_of_an_execution_that_names_no_lock_is_left_to_the_sweep() {
 async fn a_dead_waiter_is_cleared_from_the_queue() {
     // It may have registered in the millisecond of its end.
     for waited in [0, 1] {
-        let functions = Functions::new();
-        functions.start(&["a", "b", "c"]);
+        let functions = Functions::running(&["a", "b", "c"]);
         functions.granted_with(ask("a")).await;
         functions.acquire(waiting("b", "token-b")).await.unwrap();
         functions.acquire(waiting("c", "token-c")).await.unwrap();
@@ -101,23 +89,17 @@ async fn a_dead_waiter_is_cleared_from_the_queue() {
 
         let report = functions.reap_end("b", "ABORTED").await;
 
-        assert_eq!(
-            (&report["locks"], &report["holders"]),
-            (&json!(1), &json!(0))
-        );
+        assert_eq!(json!([report["locks"], report["holders"]]), json!([1, 0]));
         let again = functions.acquire(waiting("c", "token-c2")).await.unwrap();
-        assert_eq!(
-            (&again["position"], &again["queueLength"]),
-            (&json!(1), &json!(1))
-        );
+        assert_eq!(again["position"], 1);
+        assert_eq!(again["queueLength"], 1);
         assert_eq!(functions.store.items(&key("nightly")).waiters.len(), 1);
     }
 }
 
 #[tokio::test]
 async fn the_end_of_an_execution_that_neither_holds_nor_waits_asks_for_no_description() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     functions.granted_with(ask("a")).await;
     // The first call of DescribeExecution still shows it as running.
     functions.end_late("b", ExecutionEnd::Failed, 1);
@@ -131,16 +113,15 @@ async fn the_end_of_an_execution_that_neither_holds_nor_waits_asks_for_no_descri
 /// No other event is to come.
 #[tokio::test]
 async fn a_dead_waiter_whose_turn_comes_while_its_event_is_handled_is_found() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c"]);
+    let functions = Functions::running(&["a", "b", "c"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.acquire(waiting("c", "token-c")).await.unwrap();
     functions.wait(1);
     functions.end("b", ExecutionEnd::Aborted);
 
-    let table = Faulty::released_behind_a_read(&functions, grant);
-    let event = execution_event("b", "ABORTED", json!("{\"lock\":\"nightly\"}"));
+    let table = Faulty::behind_a_read(&functions, grant, Behind::Released);
+    let event = end_event("b", "ABORTED");
     let report = functions.reap_on(&table, event).await.unwrap();
 
     assert_eq!(report["freed"], 1);
@@ -150,8 +131,7 @@ async fn a_dead_waiter_whose_turn_comes_while_its_event_is_handled_is_found() {
 /// DescribeExecution still shows the end from before its redrive.
 #[tokio::test]
 async fn an_event_of_an_end_before_the_waiter_registered_leaves_its_place() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.end("b", ExecutionEnd::Aborted);
@@ -165,8 +145,7 @@ async fn an_event_of_an_end_before_the_waiter_registered_leaves_its_place() {
 
 #[tokio::test]
 async fn an_old_event_of_a_waiter_that_was_redriven_leaves_its_place() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
 
@@ -174,21 +153,13 @@ async fn an_old_event_of_a_waiter_that_was_redriven_leaves_its_place() {
 
     let again = functions.acquire(waiting("b", "token-b2")).await.unwrap();
     assert_eq!(again["position"], 1);
-    assert_eq!(
-        functions
-            .record("nightly")
-            .await
-            .unwrap()
-            .last_ticket
-            .number(),
-        1
-    );
+    let record = functions.record("nightly").await.unwrap();
+    assert_eq!(record.last_ticket.number(), 1);
 }
 
 #[tokio::test]
 async fn an_old_event_of_a_holder_that_was_redriven_leaves_its_permit() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     functions.granted_with(ask("a")).await;
 
     let report = functions.reap_end("a", "FAILED").await;
@@ -203,21 +174,16 @@ async fn an_execution_that_runs_is_no_news() {
 
     let report = functions.reap_end("a", "RUNNING").await;
 
-    assert!(
-        report["ignored"].as_str().unwrap().contains("not ended"),
-        "{report}"
-    );
+    assert_says(report["ignored"].as_str().unwrap(), "not ended");
 }
 
 /// ECS may not list the task yet that the execution has started.
 #[tokio::test]
 async fn an_execution_that_ended_without_a_task_is_checked_once_more_on_its_event() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     let place = json!({ "cluster": "batches", "container": "app" });
-    functions
-        .granted_with(ask_with("a", json!({ "work": place })))
-        .await;
+    let in_a_place = ask_with("a", json!({ "work": place }));
+    functions.granted_with(in_a_place).await;
     functions.wait(1);
     functions.end("a", ExecutionEnd::Aborted);
 
@@ -231,11 +197,10 @@ async fn an_execution_that_ended_without_a_task_is_checked_once_more_on_its_even
 
 #[tokio::test]
 async fn an_event_counts_where_the_description_of_the_end_lags_behind_it() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     functions.granted_with(ask("a")).await;
     functions.wait(5);
-    let mut event = execution_event("a", "FAILED", json!("{\"lock\":\"nightly\"}"));
+    let mut event = end_event("a", "FAILED");
     event["detail"]["stopDate"] = json!(functions.now().millis());
 
     let report = functions.reap(event).await.unwrap();

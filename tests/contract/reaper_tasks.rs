@@ -1,57 +1,42 @@
 //! The reaper on events of tasks.
 
 use crate::functions::{Functions, key};
-use crate::scene::{CLUSTER, ask, ask_with, execution, task, task_event};
+use crate::scene::{ask, assert_says, execution, task, task_event};
 use lockstep::domain::{ExecutionEnd, RunOutcome, Task};
 use serde_json::{Value, json};
 
 /// `a` holds, and has a task at work.
-async fn at_work(functions: &Functions) -> (Value, Task) {
-    functions.start(&["a"]);
-    let request = ask_with("a", json!({ "work": { "cluster": CLUSTER } }));
-    let grant = functions.granted_with(request).await;
-    functions.put_task("a", task("t", 1, false));
-    (grant, task("t", 2, true))
+async fn at_work() -> (Functions, Value, Task) {
+    let functions = Functions::running(&["a"]);
+    let grant = functions.works("a").await;
+    (functions, grant, task("t", 2, true))
 }
 
 #[tokio::test]
 async fn a_stopped_task_of_an_ended_execution_frees_the_permit_in_seconds() {
-    let functions = Functions::new();
-    let (grant, stopped) = at_work(&functions).await;
+    let (functions, grant, stopped) = at_work().await;
     functions.end("a", ExecutionEnd::Failed);
     functions.put_task("a", stopped.clone());
     functions.wait(2);
 
-    let report = functions
-        .reap(task_event("a", &stopped, &grant, "STOPPED"))
-        .await
-        .unwrap();
+    let report = functions.reap_stop("a", &stopped, &grant).await;
 
-    assert_eq!(
-        (&report["holders"], &report["freed"]),
-        (&json!(1), &json!(1))
-    );
+    assert_eq!(json!([report["holders"], report["freed"]]), json!([1, 1]));
     assert!(functions.holders("nightly").await.is_empty());
     let run = functions.run_of(&grant).unwrap();
     assert_eq!(run.outcome(), Some(RunOutcome::Recovered));
     let end = run.task.unwrap();
-    assert_eq!(
-        (end.exit_code, end.runtime_id.as_deref()),
-        (Some(137), Some("t-4711"))
-    );
+    assert_eq!(end.exit_code, Some(137));
+    assert_eq!(end.runtime_id.as_deref(), Some("t-4711"));
     assert!(end.reason.unwrap().contains("OutOfMemory"));
 }
 
 #[tokio::test]
 async fn a_task_that_stops_while_its_execution_goes_on_frees_nothing_and_is_noted() {
-    let functions = Functions::new();
-    let (grant, stopped) = at_work(&functions).await;
+    let (functions, grant, stopped) = at_work().await;
     functions.put_task("a", stopped.clone());
 
-    let report = functions
-        .reap(task_event("a", &stopped, &grant, "STOPPED"))
-        .await
-        .unwrap();
+    let report = functions.reap_stop("a", &stopped, &grant).await;
 
     assert_eq!(report["freed"], 0);
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
@@ -61,8 +46,7 @@ async fn a_task_that_stops_while_its_execution_goes_on_frees_nothing_and_is_note
 
 #[tokio::test]
 async fn an_event_that_comes_twice_is_dropped() {
-    let functions = Functions::new();
-    let (grant, stopped) = at_work(&functions).await;
+    let (functions, grant, stopped) = at_work().await;
     functions.end("a", ExecutionEnd::Failed);
     functions.put_task("a", stopped.clone());
     let event = task_event("a", &stopped, &grant, "STOPPED");
@@ -71,17 +55,13 @@ async fn an_event_that_comes_twice_is_dropped() {
 
     let report = functions.reap(event).await.unwrap();
 
-    assert!(
-        report["ignored"].as_str().unwrap().contains("seen before"),
-        "{report}"
-    );
+    assert_says(report["ignored"].as_str().unwrap(), "seen before");
     assert_eq!(functions.store.items(&key("nightly")), before);
 }
 
 #[tokio::test]
 async fn an_older_version_of_the_task_is_dropped_and_a_newer_one_is_noted() {
-    let functions = Functions::new();
-    let (grant, _) = at_work(&functions).await;
+    let (functions, grant, _) = at_work().await;
     let event = |version| task_event("a", &task("t", version, true), &grant, "STOPPED");
     functions.reap(event(5)).await.unwrap();
 
@@ -97,17 +77,13 @@ async fn an_older_version_of_the_task_is_dropped_and_a_newer_one_is_noted() {
 
 #[tokio::test]
 async fn a_late_event_of_an_earlier_run_leaves_the_next_one_alone() {
-    let functions = Functions::new();
-    let (grant, stopped) = at_work(&functions).await;
+    let (functions, grant, stopped) = at_work().await;
     functions.succeed(&grant).await;
     functions.wait(1);
     functions.start(&["b"]);
     functions.granted_with(ask("b")).await;
 
-    functions
-        .reap(task_event("a", &stopped, &grant, "STOPPED"))
-        .await
-        .unwrap();
+    functions.reap_stop("a", &stopped, &grant).await;
 
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
     let run = functions.run_of(&grant).unwrap();
@@ -117,14 +93,10 @@ async fn a_late_event_of_an_earlier_run_leaves_the_next_one_alone() {
 
 #[tokio::test]
 async fn a_task_that_has_not_stopped_is_no_news() {
-    let functions = Functions::new();
-    let (grant, _) = at_work(&functions).await;
+    let (functions, grant, _) = at_work().await;
 
     let running = task_event("a", &task("t", 1, false), &grant, "RUNNING");
     let report = functions.reap(running).await.unwrap();
 
-    assert!(
-        report["ignored"].as_str().unwrap().contains("not stopped"),
-        "{report}"
-    );
+    assert_says(report["ignored"].as_str().unwrap(), "not stopped");
 }

@@ -1,19 +1,14 @@
 //! acquire-lock meets a holder whose heartbeat is overdue: it gathers evidence, and acts on it.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, execution};
+use crate::scene::{LATE, ask, ask_with, execution, waiting_alone};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, RunOutcome};
 use serde_json::json;
 
-/// Seconds after which the first heartbeat of a lease of a minute is late, and the lease is not
-/// over.
-const LATE: u64 = 30;
-
 #[tokio::test]
 async fn a_dead_holder_is_recovered_before_its_lease_is_over_and_the_caller_is_granted() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let dead = functions.granted_with(ask("a")).await;
     functions.end("a", ExecutionEnd::TimedOut);
     functions.wait(LATE);
@@ -43,8 +38,7 @@ async fn a_holder_whose_heartbeat_is_in_time_is_not_even_asked_about() {
 
 #[tokio::test]
 async fn a_live_holder_with_a_late_heartbeat_is_left() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     functions.granted_with(ask("a")).await;
     functions.wait(LATE);
     let before = functions.record("nightly").await;
@@ -59,36 +53,23 @@ async fn a_live_holder_with_a_late_heartbeat_is_left() {
 }
 
 #[tokio::test]
-async fn overlap_fail_looks_for_evidence_as_well() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    functions.end("a", ExecutionEnd::Aborted);
-    functions.wait(LATE);
+async fn a_dead_holder_makes_way_for_overlap_fail_and_for_another_capacity_as_well() {
+    for more in [json!({ "overlap": "fail" }), json!({ "permits": 3 })] {
+        let functions = Functions::new();
+        functions.granted_with(ask("a")).await;
+        functions.end("a", ExecutionEnd::Aborted);
+        functions.wait(LATE);
 
-    let request = ask_with("b", json!({ "overlap": "fail" }));
-    let answer = functions.acquire(request).await.unwrap();
+        let request = ask_with("b", more.clone());
+        let answer = functions.acquire(request).await.unwrap();
 
-    assert_eq!(answer["status"], "granted");
-}
-
-#[tokio::test]
-async fn a_dead_holder_under_another_capacity_makes_way_for_the_new_one() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    functions.end("a", ExecutionEnd::Aborted);
-    functions.wait(LATE);
-
-    let answer = functions
-        .acquire(ask_with("b", json!({ "permits": 3 })))
-        .await;
-
-    assert_eq!(answer.unwrap()["status"], "granted");
+        assert_eq!(answer["status"], "granted", "{more}");
+    }
 }
 
 #[tokio::test]
 async fn of_several_holders_only_the_dead_one_loses_its_permit() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c"]);
+    let functions = Functions::running(&["a", "b", "c"]);
     let of_two = |name| ask_with(name, json!({ "permits": 2 }));
     functions.granted_with(of_two("a")).await;
     functions.wait(1);
@@ -129,24 +110,17 @@ async fn an_execution_that_began_so_recently_that_it_is_not_known_is_left() {
 
 #[tokio::test]
 async fn a_queue_that_a_dead_holder_had_filled_takes_the_caller() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c"]);
+    let functions = Functions::running(&["a", "b", "c"]);
     functions.granted_with(ask("a")).await;
-    let bounded = |name, token| {
-        ask_with(
-            name,
-            json!({ "overlap": "queue", "maxQueue": 1, "taskToken": token }),
-        )
-    };
-    functions.acquire(bounded("b", "token-b")).await.unwrap();
+    let first = waiting_alone("b", "token-b");
+    functions.acquire(first).await.unwrap();
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(LATE);
 
-    let answer = functions.acquire(bounded("c", "token-c")).await.unwrap();
+    let second = waiting_alone("c", "token-c");
+    let answer = functions.acquire(second).await.unwrap();
 
-    assert_eq!(
-        (&answer["status"], &answer["holder"]),
-        (&json!("queued"), &json!(execution("b")))
-    );
+    assert_eq!(answer["status"], "queued");
+    assert_eq!(answer["holder"], execution("b"));
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
 }

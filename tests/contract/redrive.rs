@@ -1,37 +1,37 @@
 //! RedriveExecution goes on behind the acquire step, with the grant that the run had.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, execution};
+use crate::scene::{ask, ask_with, assert_says, execution};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, HolderId, RunOutcome};
 use serde_json::{Value, json};
 
 /// `a` died with its heartbeat state and was recovered; then it was redriven an hour later.
-async fn redriven(functions: &Functions) -> Value {
-    functions.start(&["a", "b"]);
-    let grant = functions
-        .granted_with(ask_with("a", json!({ "runKey": "tick-6" })))
-        .await;
+async fn redriven() -> (Functions, Value) {
+    let functions = Functions::running(&["a", "b"]);
+    let grant = functions.granted_with(tick("a")).await;
     functions.beat(&grant, "beat-1").await;
     functions.end("a", ExecutionEnd::Aborted);
     functions.reap_end("a", "ABORTED").await;
     assert!(functions.holders("nightly").await.is_empty());
     functions.wait(3600);
     functions.start(&["a"]);
-    grant
+    (functions, grant)
+}
+
+fn tick(name: &str) -> Value {
+    ask_with(name, json!({ "runKey": "tick-6" }))
 }
 
 #[tokio::test]
 async fn its_heartbeat_gets_the_grant_back_under_the_same_token() {
-    let functions = Functions::new();
-    let grant = redriven(&functions).await;
+    let (functions, grant) = redriven().await;
 
     let answer = functions.beat(&grant, "beat-2").await;
 
-    assert_eq!(
-        answer,
-        json!({ "status": "renewed", "expiresAt": functions.time_in(60) })
-    );
+    let expires_at = functions.time_in(60);
+    let renewed = json!({ "status": "renewed", "expiresAt": expires_at });
+    assert_eq!(answer, renewed);
     let record = functions.record("nightly").await.unwrap();
     let lease = &record.holders[&HolderId::new(execution("a")).unwrap()];
     assert_eq!(Some(lease.token.number()), grant["token"].as_u64());
@@ -41,37 +41,24 @@ async fn its_heartbeat_gets_the_grant_back_under_the_same_token() {
 
 #[tokio::test]
 async fn its_release_ends_its_state_and_takes_the_run_key() {
-    let functions = Functions::new();
-    let grant = redriven(&functions).await;
+    let (functions, grant) = redriven().await;
     functions.beat(&grant, "beat-2").await;
 
     let answer = functions.succeed(&grant).await;
 
-    assert_eq!(
-        (&answer["status"], &answer["alreadyReleased"]),
-        (&json!("released"), &json!(false))
-    );
+    assert_eq!(answer["status"], "released");
+    assert_eq!(answer["alreadyReleased"], false);
     assert_eq!(functions.output("beat-2"), Some(json!({})));
-    let outcome = |run: Option<lockstep::domain::Run>| run.unwrap().outcome();
-    assert_eq!(
-        outcome(functions.run_of(&grant)),
-        Some(RunOutcome::Succeeded)
-    );
-    assert_eq!(
-        outcome(functions.marker("nightly", "tick-6")),
-        Some(RunOutcome::Succeeded)
-    );
-    let again = functions
-        .acquire(ask_with("b", json!({ "runKey": "tick-6" })))
-        .await
-        .unwrap();
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Succeeded);
+    let marker = functions.marker("nightly", "tick-6").unwrap();
+    assert_eq!(marker.outcome(), Some(RunOutcome::Succeeded));
+    let again = functions.acquire(tick("b")).await.unwrap();
     assert_eq!(again["status"], "duplicate");
 }
 
 #[tokio::test]
 async fn it_has_lost_its_lease_when_somebody_was_granted_since() {
-    let functions = Functions::new();
-    let grant = redriven(&functions).await;
+    let (functions, grant) = redriven().await;
     let newer = functions.granted_with(ask("b")).await;
     functions.succeed(&newer).await;
 
@@ -85,11 +72,8 @@ async fn it_has_lost_its_lease_when_somebody_was_granted_since() {
 
 #[tokio::test]
 async fn it_has_lost_its_lease_when_its_run_key_was_done_by_another() {
-    let functions = Functions::new();
-    let grant = redriven(&functions).await;
-    let other = functions
-        .granted_with(ask_with("b", json!({ "runKey": "tick-6" })))
-        .await;
+    let (functions, grant) = redriven().await;
+    let other = functions.granted_with(tick("b")).await;
     functions.succeed(&other).await;
 
     let refused = functions.refused_beat(&grant, "beat-2").await;
@@ -101,21 +85,16 @@ async fn it_has_lost_its_lease_when_its_run_key_was_done_by_another() {
 
 #[tokio::test]
 async fn it_has_lost_its_lease_while_another_holds_the_lock_and_is_named() {
-    let functions = Functions::new();
-    let grant = redriven(&functions).await;
+    let (functions, grant) = redriven().await;
     functions.granted_with(ask("b")).await;
 
-    let error = functions
-        .heartbeat(json!({ "grant": grant }))
-        .await
-        .unwrap_err();
+    let beat = json!({ "grant": grant });
+    let error = functions.heartbeat(beat).await.unwrap_err();
     let released = functions.succeed(&grant).await;
 
-    assert!(error.message().contains(&execution("b")), "{error}");
-    assert_eq!(
-        released,
-        json!({ "status": "lost", "holders": [execution("b")] })
-    );
+    assert_says(error.message(), &execution("b"));
+    let lost = json!({ "status": "lost", "holders": [execution("b")] });
+    assert_eq!(released, lost);
 }
 
 #[tokio::test]
@@ -135,12 +114,10 @@ async fn after_a_success_there_is_nothing_to_keep() {
 
 #[tokio::test]
 async fn a_run_that_failed_and_was_redriven_gets_its_grant_back() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.beat(&grant, "beat-1").await;
-    let release = json!({ "grant": grant, "outcome": "failed" });
-    functions.release(release).await.unwrap();
+    functions.finish(&grant, "failed").await;
     functions.wait(3600);
 
     let answer = functions.beat(&grant, "beat-2").await;

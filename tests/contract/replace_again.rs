@@ -1,19 +1,18 @@
 //! Overlap `replace` where the holder is not gone at once, or not alone.
 
 use crate::functions::Functions;
-use crate::replace::{at_work, replaced, replacing};
-use crate::scene::{ask_with, execution, task};
+use crate::replace::{replaced, replacing};
+use crate::scene::{ask, execution, merged};
 use lockstep::domain::RunOutcome;
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[tokio::test]
 async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_again() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
-    functions.granted_with(ask_with("a", json!({}))).await;
+    let functions = Functions::running(&["a", "b"]);
+    functions.granted_with(ask("a")).await;
     functions.lose_next(ExecutionsCall::Stop);
 
     let first = functions.acquire(replacing("b", "token-1")).await.unwrap();
@@ -28,9 +27,8 @@ async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_
 
 #[tokio::test]
 async fn a_replaced_run_whose_stop_failed_is_refused_its_heartbeat_and_stopped_by_the_sweep() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
-    let grant = functions.granted_with(ask_with("a", json!({}))).await;
+    let functions = Functions::running(&["a", "b"]);
+    let grant = functions.granted_with(ask("a")).await;
     functions.lose_next(ExecutionsCall::Stop);
     functions.acquire(replacing("b", "token-b")).await.unwrap();
     functions.wait(50);
@@ -46,10 +44,8 @@ async fn a_replaced_run_whose_stop_failed_is_refused_its_heartbeat_and_stopped_b
 
 #[tokio::test]
 async fn a_task_that_cannot_be_stopped_keeps_the_permit_and_the_sweep_tries_again() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
-    functions.granted_with(at_work("a")).await;
-    functions.put_task("a", task("t", 1, false));
+    let functions = Functions::running(&["a", "b"]);
+    functions.works("a").await;
     let denied = TasksError::Denied("AccessDeniedException".into());
     functions.tasks.fail_every(TasksCall::Stop, denied);
     functions.acquire(replacing("b", "token-b")).await.unwrap();
@@ -65,34 +61,24 @@ async fn a_task_that_cannot_be_stopped_keeps_the_permit_and_the_sweep_tries_agai
 
 #[tokio::test]
 async fn a_replaced_run_that_ends_by_itself_makes_way_like_any_other() {
-    let functions = Functions::new();
-    let (grant, _) = replaced(&functions).await;
+    let (functions, grant, _) = replaced().await;
 
     functions.succeed(&grant).await;
 
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
-    let outcome = functions.run_of(&grant).unwrap().outcome();
-    assert_eq!(outcome, Some(RunOutcome::Succeeded));
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Succeeded);
 }
 
 #[tokio::test]
 async fn of_a_semaphore_only_the_oldest_holder_makes_way() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c"]);
-    let two = |name, more: Value| {
-        let mut request = ask_with(name, json!({ "permits": 2 }));
-        request
-            .as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        request
-    };
-    functions.granted_with(two("a", json!({}))).await;
+    let functions = Functions::running(&["a", "b", "c"]);
+    let two = |request| merged(request, &json!({ "permits": 2 }));
+    functions.granted_with(two(ask("a"))).await;
     functions.wait(1);
-    functions.granted_with(two("b", json!({}))).await;
+    functions.granted_with(two(ask("b"))).await;
 
-    let replace = json!({ "overlap": "replace", "taskToken": "token-c" });
-    functions.acquire(two("c", replace)).await.unwrap();
+    let replace = two(replacing("c", "token-c"));
+    functions.acquire(replace).await.unwrap();
 
     let holders = functions.holders("nightly").await;
     assert_eq!(holders, [execution("b"), execution("c")]);

@@ -1,6 +1,7 @@
 //! Responses, word for word.
 
 use crate::functions::Functions;
+use crate::scene::assert_says;
 use lockstep::contract::EventKind;
 use serde_json::json;
 use std::time::Duration;
@@ -34,12 +35,8 @@ async fn a_grant_carries_receipt_group_and_environment() {
         ]
     });
     assert_eq!(answer, expected);
-    assert!(
-        answer["taskGroup"]
-            .as_str()
-            .unwrap()
-            .starts_with("lockstep:nightly:")
-    );
+    let group = answer["taskGroup"].as_str().unwrap();
+    assert!(group.starts_with("lockstep:nightly:"), "{group}");
 }
 
 #[tokio::test]
@@ -48,10 +45,8 @@ async fn the_same_holder_again_gets_the_same_grant() {
     let first = functions.granted("nightly", "run-1").await;
     functions.clock.advance(Duration::from_secs(5));
 
-    let again = functions
-        .acquire(json!({ "lock": "nightly", "holder": "run-1" }))
-        .await
-        .unwrap();
+    let same = json!({ "lock": "nightly", "holder": "run-1" });
+    let again = functions.acquire(same).await.unwrap();
 
     assert_eq!(again["status"], "alreadyHeld");
     assert_eq!(again["grant"], first);
@@ -73,10 +68,8 @@ async fn a_skip_says_who_since_when_until_when_and_how_to_clear() {
     functions.granted("nightly", "arn:x:execution:m:a#1").await;
     functions.clock.advance(Duration::from_secs(5));
 
-    let answer = functions
-        .acquire(json!({ "lock": "nightly", "holder": "run-2" }))
-        .await
-        .unwrap();
+    let other = json!({ "lock": "nightly", "holder": "run-2" });
+    let answer = functions.acquire(other).await.unwrap();
 
     assert_eq!(answer["status"], "skipped");
     assert_eq!(answer["holder"], "arn:x:execution:m:a#1");
@@ -85,10 +78,8 @@ async fn a_skip_says_who_since_when_until_when_and_how_to_clear() {
     assert_eq!(answer["held"], 1);
     assert_eq!(answer["queueLength"], 0);
     let message = answer["message"].as_str().unwrap();
-    assert!(
-        message.contains("stop-execution --execution-arn arn:x:execution:m:a"),
-        "{message}"
-    );
+    let stop = "stop-execution --execution-arn arn:x:execution:m:a";
+    assert_says(message, stop);
 }
 
 #[tokio::test]
@@ -96,10 +87,7 @@ async fn a_rest_between_grants_skips_with_the_time_it_ends() {
     let functions = Functions::new();
     let ask = json!({ "lock": "nightly", "holder": "run-1", "minIntervalSeconds": 600 });
     let grant = functions.acquire(ask).await.unwrap()["grant"].clone();
-    functions
-        .release(json!({ "grant": grant, "outcome": "succeeded" }))
-        .await
-        .unwrap();
+    functions.succeed(&grant).await;
     let next = json!({ "lock": "nightly", "holder": "run-2" });
 
     let early = functions.acquire(next.clone()).await.unwrap();
@@ -109,7 +97,7 @@ async fn a_rest_between_grants_skips_with_the_time_it_ends() {
 
     assert_eq!(early["status"], "skipped");
     assert_eq!(early["notBefore"], "2026-03-01T06:10:00Z");
-    assert!(skipped.contains("2026-03-01T06:10:00Z"), "{skipped}");
+    assert_says(&skipped, "2026-03-01T06:10:00Z");
     assert_eq!(later["status"], "granted");
 }
 
@@ -122,12 +110,7 @@ async fn overlap_fail_names_the_holder_in_a_named_error() {
     let error = functions.acquire(ask).await.unwrap_err();
 
     assert_eq!(error.name().as_str(), "Lockstep.LockHeld");
-    assert!(
-        error
-            .message()
-            .contains("held by run-1 since 2026-03-01T06:00:00Z"),
-        "{error}"
-    );
+    assert_says(error.message(), "held by run-1 since 2026-03-01T06:00:00Z");
 }
 
 #[tokio::test]

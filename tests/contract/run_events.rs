@@ -1,7 +1,7 @@
 //! The start and the end of a run as events, for those who ask for them, and starts that got no permit.
 
 use crate::functions::Functions;
-use crate::scene::execution;
+use crate::scene::{assert_says, execution, merged};
 use lockstep::contract::EventKind;
 use lockstep::domain::ExecutionEnd;
 use serde_json::{Value, json};
@@ -15,8 +15,7 @@ async fn three_runs(functions: &Functions) {
     let second = functions.granted("nightly", "second").await;
     let wait = json!({ "lock": "nightly", "holder": execution("w"), "overlap": "queue" });
     assert_eq!(functions.acquire(wait).await.unwrap()["status"], "queued");
-    let failed = json!({ "grant": second, "outcome": "failed" });
-    functions.release(failed).await.unwrap();
+    functions.finish(&second, "failed").await;
     functions.end("w", ExecutionEnd::Aborted);
     functions.wait(1_000);
     functions.sweep().await;
@@ -98,12 +97,9 @@ async fn starts_in_a_row_without_a_permit_are_one_entry_of_the_history_between_t
     functions.wait(5);
     functions.succeed(&second).await;
     functions.wait(5);
-    let mut again = keyed;
-    again["holder"] = json!("k2");
-    assert_eq!(
-        functions.acquire(again).await.unwrap()["status"],
-        "duplicate"
-    );
+    let again = merged(keyed, &json!({ "holder": "k2" }));
+    let again = functions.acquire(again).await.unwrap();
+    assert_eq!(again["status"], "duplicate");
 
     let until = json!({ "act": "history", "lock": "nightly", "to": functions.time_in(0) });
     let until = functions.view(until).await.unwrap();
@@ -129,26 +125,18 @@ async fn starts_in_a_row_without_a_permit_are_one_entry_of_the_history_between_t
         let row = &entries[2];
         assert_eq!(row["holder"], "k");
         assert!(row["since"].as_str() < row["at"].as_str(), "{row}");
-        let reason = row["reason"].as_str().expect("a reason");
-        assert!(reason.contains("held by first"), "{reason}");
+        assert_says(row["reason"].as_str().unwrap(), "held by first");
     }
 }
 
 /// All entries of the history, from pages of `limit` runs.
 async fn history(functions: &Functions, limit: u32) -> Vec<Value> {
-    let mut request = json!({ "act": "history", "lock": "nightly", "limit": limit });
-    let mut entries = Vec::new();
-    loop {
-        let mut page = functions.view(request.clone()).await.unwrap();
-        let Value::Array(some) = page["entries"].take() else {
-            panic!("no entries: {page}")
-        };
-        entries.extend(some);
-        match page.get("next") {
-            Some(next) => request["next"] = next.clone(),
-            None => return entries,
-        }
-    }
+    let request = json!({ "act": "history", "lock": "nightly", "limit": limit });
+    let pages = functions.pages(request).await;
+    let entries = pages.iter().map(|page| page["entries"].as_array());
+    entries
+        .flat_map(|some| some.expect("entries").clone())
+        .collect()
 }
 
 async fn skipped(functions: &Functions, holder: &str) -> Value {
@@ -162,8 +150,7 @@ async fn skips_in_a_row_are_those_since_the_latest_grant() {
     let in_a_row = async || {
         let list = json!({ "act": "list" });
         let list = functions.view(list).await.unwrap();
-        let show = json!({ "act": "show", "lock": "nightly" });
-        let show = functions.view(show).await.unwrap();
+        let show = functions.shown().await;
         assert_eq!(list["locks"][0]["skippedInARow"], show["skippedInARow"]);
         show["skippedInARow"].clone()
     };
@@ -187,12 +174,9 @@ async fn skips_in_a_row_are_those_since_the_latest_grant() {
     functions.granted("nightly", "second").await;
     assert_eq!(in_a_row().await, 0);
     functions.wait(5);
-    let mut again = keyed;
-    again["holder"] = json!("k2");
-    assert_eq!(
-        functions.acquire(again).await.unwrap()["status"],
-        "duplicate"
-    );
+    let again = merged(keyed, &json!({ "holder": "k2" }));
+    let again = functions.acquire(again).await.unwrap();
+    assert_eq!(again["status"], "duplicate");
     assert_eq!(in_a_row().await, 0);
     functions.wait(5);
     skipped(&functions, "d").await;
@@ -224,11 +208,9 @@ async fn a_log_that_cannot_be_read_leaves_starts_out_and_the_history_says_so() {
     functions.succeed(&grant).await;
     functions.events.close_log();
 
-    let history = json!({ "act": "history", "lock": "nightly" });
-    let history = functions.view(history).await.unwrap();
+    let history = functions.history_page().await;
     let list = functions.view(json!({ "act": "list" })).await.unwrap();
-    let show = json!({ "act": "show", "lock": "nightly" });
-    let show = functions.view(show).await.unwrap();
+    let show = functions.shown().await;
 
     assert_eq!(history["problem"], "the log cannot be read");
     assert_eq!(history["entries"].as_array().map(Vec::len), Some(1));
@@ -247,17 +229,13 @@ async fn an_operator_who_ends_a_rest_or_frees_a_run_key_is_in_the_events() {
     functions.succeed(&grant).await;
 
     let signed = json!({ "actor": "ops@example.com", "note": "wrong", "lock": "nightly" });
-    for (act, more) in [
-        ("clear-rest", json!({})),
-        ("forget", json!({ "runKey": "day" })),
+    for act in [
+        json!({ "act": "clear-rest" }),
+        json!({ "act": "forget", "runKey": "day" }),
         // It does not rest any more.
-        ("clear-rest", json!({})),
+        json!({ "act": "clear-rest" }),
     ] {
-        let mut request = signed.clone();
-        request["act"] = json!(act);
-        if let (Value::Object(request), Value::Object(more)) = (&mut request, more) {
-            request.extend(more);
-        }
+        let request = merged(signed.clone(), &act);
         functions.operate(request).await.unwrap();
     }
 

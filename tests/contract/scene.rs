@@ -1,10 +1,10 @@
 //! What happens around the functions: executions, tasks, events, operators, and tables that fail.
 
-use crate::functions::{Functions, RETENTION, key};
+use crate::functions::{Answer, Functions, RETENTION, key};
 use lockstep::contract::EventKind;
 use lockstep::domain::{
-    AuditNote, Container, Execution, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, Task,
-    TaskSet, rfc3339, task_group,
+    AuditNote, Command, Container, Execution, ExecutionArn, ExecutionEnd, ExecutionState, HolderId,
+    RunOutcome, Task, TaskSet, rfc3339, task_group,
 };
 use lockstep::events::{Event, EventDetail};
 use lockstep::executions::ExecutionsError;
@@ -15,6 +15,10 @@ use serde_json::{Value, json};
 
 /// The cluster that the runs of these tests name.
 pub(crate) const CLUSTER: &str = "arn:aws:ecs:eu-west-1:123456789012:cluster/batch";
+
+/// Seconds after which the first heartbeat of a lease of a minute is late, and the lease is not
+/// over.
+pub(crate) const LATE: u64 = 30;
 
 /// The execution called `name`: the holder, where a run is one.
 pub(crate) fn execution(name: &str) -> String {
@@ -28,15 +32,43 @@ pub(crate) fn ask(name: &str) -> Value {
 
 /// The same with more or other fields.
 pub(crate) fn ask_with(name: &str, more: Value) -> Value {
-    let mut request = ask(name);
+    merged(ask(name), &more)
+}
+
+/// `request` with the fields of `more`.
+pub(crate) fn merged(mut request: Value, more: &Value) -> Value {
     let fields = more.as_object().expect("fields").clone();
     request.as_object_mut().expect("an object").extend(fields);
     request
 }
 
+/// What an execution asks for whose work are tasks.
+pub(crate) fn at_work(name: &str) -> Value {
+    ask_with(name, json!({ "work": { "cluster": CLUSTER } }))
+}
+
 /// What its waiting state asks for.
 pub(crate) fn waiting(name: &str, token: &str) -> Value {
     ask_with(name, json!({ "overlap": "queue", "taskToken": token }))
+}
+
+/// The same, where one may wait.
+pub(crate) fn waiting_alone(name: &str, token: &str) -> Value {
+    merged(waiting(name, token), &json!({ "maxQueue": 1 }))
+}
+
+/// Checks that `text` contains `part`.
+#[track_caller]
+pub(crate) fn assert_says(text: &str, part: &str) {
+    assert!(text.contains(part), "{part:?} is not in: {text}");
+}
+
+/// The status in an answer, or the name of the error.
+pub(crate) fn status_of(answer: &Answer) -> Result<&str, &'static str> {
+    match answer {
+        Ok(answer) => Ok(answer["status"].as_str().expect("a status")),
+        Err(error) => Err(error.name().as_str()),
+    }
 }
 
 /// Where the tasks of these tests run.
@@ -90,6 +122,11 @@ pub(crate) fn execution_event(name: &str, status: &str, input: Value) -> Value {
     })
 }
 
+/// The same, of one whose input names the lock.
+pub(crate) fn end_event(name: &str, status: &str) -> Value {
+    execution_event(name, status, json!("{\"lock\":\"nightly\"}"))
+}
+
 /// One of Lockstep's own events, as EventBridge delivers it.
 pub(crate) fn bus_event(event: &Event) -> Value {
     let detail = serde_json::to_value(EventDetail::from(event)).unwrap();
@@ -106,6 +143,13 @@ pub(crate) fn audit_note(note: &str) -> AuditNote {
 }
 
 impl Functions {
+    /// All functions, while the executions called so run.
+    pub(crate) fn running(names: &[&str]) -> Self {
+        let functions = Self::new();
+        functions.start(names);
+        functions
+    }
+
     /// The executions called so run from now on.
     pub(crate) fn start(&self, names: &[&str]) {
         for name in names {
@@ -136,8 +180,12 @@ impl Functions {
 
     /// The report of the reaper on the end of the execution called `name`, whose input names the lock.
     pub(crate) async fn reap_end(&self, name: &str, status: &str) -> Value {
-        let input = json!("{\"lock\":\"nightly\"}");
-        let event = execution_event(name, status, input);
+        self.reap(end_event(name, status)).await.unwrap()
+    }
+
+    /// The report of the reaper on the end of `task`, which `name` has started under `grant`.
+    pub(crate) async fn reap_stop(&self, name: &str, task: &Task, grant: &Value) -> Value {
+        let event = task_event(name, task, grant, "STOPPED");
         self.reap(event).await.unwrap()
     }
 
@@ -184,9 +232,71 @@ impl Functions {
         self.heartbeat(beat).await.unwrap()
     }
 
+    /// The execution called so works in a task from now on; its grant.
+    pub(crate) async fn works(&self, name: &str) -> Value {
+        let grant = self.granted_with(at_work(name)).await;
+        self.put_task(name, task("t", 1, false));
+        grant
+    }
+
+    /// An operator pauses the lock, without an end.
+    pub(crate) async fn pause(&self, note: &str) {
+        let pause = Command::Pause(audit_note(note), None);
+        self.command("nightly", pause).await;
+    }
+
+    /// An operator resumes the lock.
+    pub(crate) async fn resume(&self, note: &str) {
+        let resume = Command::Resume(audit_note(note));
+        self.command("nightly", resume).await;
+    }
+
+    /// A heartbeat of `grant` from a program.
+    pub(crate) async fn renew(&self, grant: &Value) -> Value {
+        self.heartbeat(json!({ "grant": grant })).await.unwrap()
+    }
+
     pub(crate) async fn succeed(&self, grant: &Value) -> Value {
-        let release = json!({ "grant": grant, "outcome": "succeeded" });
+        self.finish(grant, "succeeded").await
+    }
+
+    pub(crate) async fn finish(&self, grant: &Value, outcome: &str) -> Value {
+        let release = json!({ "grant": grant, "outcome": outcome });
         self.release(release).await.unwrap()
+    }
+
+    /// How the run of `grant` ended.
+    #[track_caller]
+    pub(crate) fn outcome_of(&self, grant: &Value) -> RunOutcome {
+        let run = self.run_of(grant).expect("a run in the history");
+        run.outcome().expect("an end")
+    }
+
+    /// What view shows of the lock.
+    pub(crate) async fn shown(&self) -> Value {
+        let show = json!({ "act": "show", "lock": "nightly" });
+        self.view(show).await.unwrap()
+    }
+
+    /// What view answers to `request`, page by page.
+    pub(crate) async fn pages(&self, mut request: Value) -> Vec<Value> {
+        let mut pages = Vec::new();
+        loop {
+            let page = self.view(request.clone()).await.unwrap();
+            let next = page.get("next").cloned();
+            pages.push(page);
+            assert!(pages.len() < 100, "the pages have no end");
+            match next {
+                Some(next) => request["next"] = next,
+                None => return pages,
+            }
+        }
+    }
+
+    /// What view answers about the history of the lock.
+    pub(crate) async fn history_page(&self) -> Value {
+        let history = json!({ "act": "history", "lock": "nightly" });
+        self.view(history).await.unwrap()
     }
 
     /// The only event of this kind.

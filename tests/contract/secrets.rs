@@ -4,7 +4,7 @@ use crate::bad_input::with;
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
 use crate::operate::act;
-use crate::scene::{ask, ask_with, audit_note, execution, task, waiting, work};
+use crate::scene::{ask, ask_with, assert_says, audit_note, execution, task, waiting, work};
 use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
@@ -197,7 +197,7 @@ async fn no_task_token_shows_in_what_operators_see_or_in_their_log() {
         assert!(texts.iter().any(|text| text.contains(part)), "no {part}");
     }
     let log = LOG.with_borrow(|log| String::from_utf8(log.clone()).unwrap());
-    assert!(log.contains("state_end_failed"), "{log}");
+    assert_says(&log, "state_end_failed");
     let metrics = format!("{:?}", functions.metrics.all());
     for text in texts.iter().chain([&log, &metrics]) {
         let text = text.replace("SECRET-unknown", "");

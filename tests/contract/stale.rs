@@ -1,18 +1,19 @@
 //! Runs that hang, overran or stopped renewing under the policies `yield` and `hold`.
 
 use crate::functions::{Answer, Functions, RETENTION};
-use crate::scene::{CLUSTER, ask_with, audit_note, execution, task, waiting};
+use crate::scene::{ask, ask_with, assert_says, at_work, execution, merged, task, waiting};
 use lockstep::contract::EventKind;
-use lockstep::domain::{Command, Mode, RunOutcome};
+use lockstep::domain::{Mode, RunOutcome};
 use serde_json::{Value, json};
 
 /// `a` holds under `policy`, hangs after half a minute, and has to be over after a hundred seconds.
-pub(crate) async fn held(functions: &Functions, policy: &str) -> Value {
-    functions.start(&["a", "b"]);
+pub(crate) async fn held(policy: &str) -> (Functions, Value) {
+    let functions = Functions::running(&["a", "b"]);
     let limits = json!({
         "stalePolicy": policy, "noProgressSeconds": 30, "maxRunSeconds": 100
     });
-    functions.granted_with(ask_with("a", limits)).await
+    let grant = functions.granted_with(ask_with("a", limits)).await;
+    (functions, grant)
 }
 
 pub(crate) async fn beat(functions: &Functions, grant: &Value, progress: &str) -> Answer {
@@ -22,8 +23,7 @@ pub(crate) async fn beat(functions: &Functions, grant: &Value, progress: &str) -
 
 #[tokio::test]
 async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
-    let functions = Functions::new();
-    let grant = held(&functions, "yield").await;
+    let (functions, grant) = held("yield").await;
     beat(&functions, &grant, "1 of 3").await.unwrap();
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.wait(31);
@@ -37,25 +37,18 @@ async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
     let end = functions.run_of(&grant).unwrap().end.unwrap();
     assert_eq!(end.outcome, RunOutcome::Lost);
     let event = functions.event(EventKind::LeaseLost);
-    assert!(
-        event.reason.contains("runs on without its permit"),
-        "{}",
-        event.reason
-    );
+    assert_says(&event.reason, "runs on without its permit");
     assert!(functions.executions.stops().is_empty());
 }
 
 #[tokio::test]
 async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
-    let work = json!({ "cluster": CLUSTER });
-    let terms = json!({ "stalePolicy": "yield", "maxRunSeconds": 30, "work": work.clone() });
-    let grant = functions.granted_with(ask_with("a", terms)).await;
+    let functions = Functions::running(&["a"]);
+    let terms = json!({ "stalePolicy": "yield", "maxRunSeconds": 30 });
+    let grant = functions.granted_with(merged(at_work("a"), &terms)).await;
     functions.put_task("a", task("t", 1, false));
     let without_permit = async || {
-        let show = json!({ "act": "show", "lock": "nightly" });
-        let shown = functions.view(show).await.unwrap();
+        let shown = functions.shown().await;
         shown.get("withoutPermit").cloned().unwrap_or_default()
     };
     assert_eq!(without_permit().await, json!(null), "it holds the lock");
@@ -66,20 +59,16 @@ async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
 
     assert_eq!(shown[0]["holder"], execution("a"), "{shown}");
     assert_eq!(shown[0]["tasks"][0]["arn"], task("t", 1, false).arn);
-    let again = functions
-        .granted_with(ask_with("a", json!({ "work": work })))
-        .await;
+    let again = functions.granted_with(at_work("a")).await;
     assert_eq!(without_permit().await, json!(null), "it has a permit again");
-    let ended = json!({ "grant": again, "outcome": "failed" });
-    functions.release(ended).await.unwrap();
+    functions.finish(&again, "failed").await;
     functions.put_task("a", task("t", 2, true));
     assert_eq!(without_permit().await, json!(null), "it has stopped");
 }
 
 #[tokio::test]
 async fn a_run_that_yielded_finds_its_permit_lost_when_it_releases_and_its_late_beats_end() {
-    let functions = Functions::new();
-    let grant = held(&functions, "yield").await;
+    let (functions, grant) = held("yield").await;
     functions.wait(31);
     functions.beat(&grant, "beat-1").await;
 
@@ -93,8 +82,7 @@ async fn a_run_that_yielded_finds_its_permit_lost_when_it_releases_and_its_late_
 
 #[tokio::test]
 async fn hold_freezes_the_lock_once_and_goes_on_renewing() {
-    let functions = Functions::new();
-    let grant = held(&functions, "hold").await;
+    let (functions, grant) = held("hold").await;
     functions.wait(31);
 
     for number in 0..3 {
@@ -107,31 +95,21 @@ async fn hold_freezes_the_lock_once_and_goes_on_renewing() {
     let record = functions.record("nightly").await.unwrap();
     assert!(matches!(record.mode, Mode::Frozen { .. }));
     let event = functions.event(EventKind::LockFrozen);
-    assert!(
-        event.reason.contains("noProgressSeconds"),
-        "{}",
-        event.reason
-    );
-    assert!(event.advice.contains("resume"), "{}", event.advice);
+    assert_says(&event.reason, "noProgressSeconds");
+    assert_says(&event.advice, "resume");
     assert!(functions.executions.ended().is_empty());
 }
 
 #[tokio::test]
 async fn a_frozen_lock_stays_so_after_its_run_is_over_until_it_is_resumed() {
-    let functions = Functions::new();
-    let grant = held(&functions, "hold").await;
+    let (functions, grant) = held("hold").await;
     functions.wait(31);
     functions.beat(&grant, "beat-1").await;
     functions.succeed(&grant).await;
 
-    let frozen = functions
-        .acquire(ask_with("b", json!({})))
-        .await
-        .unwrap_err();
-    functions
-        .command("nightly", Command::Resume(audit_note("checked")))
-        .await;
-    let open = functions.acquire(ask_with("b", json!({}))).await.unwrap();
+    let frozen = functions.acquire(ask("b")).await.unwrap_err();
+    functions.resume("checked").await;
+    let open = functions.acquire(ask("b")).await.unwrap();
 
     assert_eq!(frozen.name().as_str(), "Lockstep.LockFrozen");
     assert_eq!(open["status"], "granted");
@@ -139,11 +117,9 @@ async fn a_frozen_lock_stays_so_after_its_run_is_over_until_it_is_resumed() {
 
 #[tokio::test]
 async fn a_sweep_freezes_the_lock_of_a_holder_that_stopped_renewing_under_hold_once() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
-    functions
-        .granted_with(ask_with("a", json!({ "stalePolicy": "hold" })))
-        .await;
+    let functions = Functions::running(&["a"]);
+    let holds = json!({ "stalePolicy": "hold" });
+    functions.granted_with(ask_with("a", holds)).await;
     functions.wait(62);
 
     functions.sweep().await;
@@ -157,29 +133,20 @@ async fn a_sweep_freezes_the_lock_of_a_holder_that_stopped_renewing_under_hold_o
 
 #[tokio::test]
 async fn a_sweep_takes_the_permit_of_a_holder_that_stopped_renewing_under_yield() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
-    let grant = functions
-        .granted_with(ask_with("a", json!({ "stalePolicy": "yield" })))
-        .await;
+    let functions = Functions::running(&["a"]);
+    let yields = json!({ "stalePolicy": "yield" });
+    let grant = functions.granted_with(ask_with("a", yields)).await;
     functions.beat(&grant, "beat-a").await;
     functions.silent_for_long(60).await;
 
     let report = functions.sweep().await;
 
     assert_eq!(report["freed"], 1);
-    assert_eq!(
-        functions.output("beat-a"),
-        Some(json!({})),
-        "its state has nothing to wait for"
-    );
+    let output = functions.output("beat-a");
+    assert_eq!(output, Some(json!({})), "its state has nothing to wait for");
     assert!(functions.executions.stops().is_empty());
     let event = functions.event(EventKind::LeaseLost);
-    assert!(
-        event.advice.contains("may still be at work"),
-        "{}",
-        event.advice
-    );
+    assert_says(&event.advice, "may still be at work");
     let end = functions.run_of(&grant).unwrap().end.unwrap();
     assert_eq!(end.retain_until, functions.now().plus(RETENTION.history));
 }

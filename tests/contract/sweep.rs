@@ -7,9 +7,8 @@ use lockstep::executions::memory::ExecutionsCall;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_holder_whose_end_no_event_told_is_recovered() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+async fn a_holder_whose_end_came_without_an_event_is_recovered() {
+    let functions = Functions::running(&["a"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(62);
@@ -18,17 +17,14 @@ async fn a_holder_whose_end_no_event_told_is_recovered() {
 
     let expected = json!({ "locks": 1, "holders": 1, "freed": 1, "failed": 0, "more": false });
     assert_eq!(report, expected);
-    let outcome = functions.run_of(&grant).unwrap().outcome();
-    assert_eq!(outcome, Some(RunOutcome::Recovered));
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
     let metrics = functions.metrics.all();
     let [.., recovered, sweep] = metrics.as_slice() else {
         panic!("{metrics:?}");
     };
     assert_eq!(recovered["Recovered"], 1.0);
-    assert_eq!(
-        (&sweep["SweepFinished"], &sweep["LocksUnchecked"]),
-        (&json!(1.0), &json!(0.0))
-    );
+    assert_eq!(sweep["SweepFinished"], 1.0);
+    assert_eq!(sweep["LocksUnchecked"], 0.0);
 }
 
 #[tokio::test]
@@ -53,8 +49,8 @@ async fn a_lease_is_not_judged_before_it_is_over_for_longer_than_clocks_differ()
     functions.wait(1);
     let late = functions.sweep().await;
 
-    assert_eq!((&early["locks"], &early["freed"]), (&json!(0), &json!(0)));
-    assert_eq!((&late["locks"], &late["freed"]), (&json!(1), &json!(1)));
+    assert_eq!(json!([early["locks"], early["freed"]]), json!([0, 0]));
+    assert_eq!(json!([late["locks"], late["freed"]]), json!([1, 1]));
 }
 
 #[tokio::test]
@@ -62,17 +58,14 @@ async fn a_run_that_renews_is_looked_at_once_and_comes_up_again_when_its_lease_e
     let functions = Functions::new();
     let grant = functions.granted_with(ask("a")).await;
     functions.wait(50);
-    functions
-        .heartbeat(json!({ "grant": grant }))
-        .await
-        .unwrap();
+    functions.renew(&grant).await;
     functions.wait(12);
 
     let first = functions.sweep().await;
     functions.wait(40);
     let second = functions.sweep().await;
 
-    assert_eq!((&first["locks"], &first["holders"]), (&json!(1), &json!(0)));
+    assert_eq!(json!([first["locks"], first["holders"]]), json!([1, 0]));
     assert_eq!(second["locks"], 0);
     let due = functions.record("nightly").await.unwrap().due.unwrap();
     assert_eq!(due, functions.now().plus(Seconds::of(8)));
@@ -93,8 +86,7 @@ async fn an_idle_lock_is_never_looked_at() {
 
 #[tokio::test]
 async fn a_waiter_gets_its_turn_when_the_lock_has_rested() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let rest = json!({ "minIntervalSeconds": 90 });
     let grant = functions.granted_with(ask_with("a", rest)).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
@@ -112,8 +104,7 @@ async fn a_waiter_gets_its_turn_when_the_lock_has_rested() {
 
 #[tokio::test]
 async fn a_waiter_that_could_not_be_woken_is_woken() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.lose_next(ExecutionsCall::EndState);
@@ -129,8 +120,7 @@ async fn a_waiter_that_could_not_be_woken_is_woken() {
 
 #[tokio::test]
 async fn a_waiter_that_could_not_be_woken_is_woken_before_its_lease_is_over() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
+    let functions = Functions::running(&["a", "b"]);
     let grant = functions.granted_with(ask("a")).await;
     functions.acquire(waiting("b", "token-b")).await.unwrap();
     functions.wait(50);
@@ -145,8 +135,7 @@ async fn a_waiter_that_could_not_be_woken_is_woken_before_its_lease_is_over() {
 
 #[tokio::test]
 async fn a_waiter_that_never_confirms_its_grant_is_stopped_after_the_longest_wait() {
-    let functions = Functions::new();
-    functions.start(&["a", "b", "c"]);
+    let functions = Functions::running(&["a", "b", "c"]);
     let grant = functions.granted_with(ask("a")).await;
     for (name, token) in [("b", "token-b"), ("c", "token-c")] {
         functions.acquire(waiting(name, token)).await.unwrap();
@@ -178,7 +167,7 @@ async fn a_lock_whose_holder_cannot_be_asked_comes_up_again_after_half_a_minute(
     functions.wait(3);
     let second = functions.sweep().await;
 
-    assert_eq!((&first["holders"], &first["freed"]), (&json!(1), &json!(0)));
+    assert_eq!(json!([first["holders"], first["freed"]]), json!([1, 0]));
     assert_eq!(between["locks"], 0);
     assert_eq!(second["freed"], 1);
 }

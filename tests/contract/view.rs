@@ -2,7 +2,7 @@
 
 use crate::faulty::Faulty;
 use crate::functions::{Functions, task_token};
-use crate::scene::{ask, ask_with, audit_note, execution, task, waiting, work};
+use crate::scene::{ask, ask_with, assert_says, audit_note, execution, task, waiting, work};
 use crate::workflow_work::held;
 use lockstep::domain::{Command, ExecutionEnd, ExecutionState, Seconds, rfc3339};
 use lockstep::executions::memory::ExecutionsCall;
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Locks in every state: held, paused and held, waiting for the end of a rest, and idle.
-async fn locks_in_every_state(functions: &Functions) {
-    functions.start(&["w"]);
+async fn locks_in_every_state() -> Functions {
+    let functions = Functions::running(&["w"]);
     let rested = json!({ "lock": "s/waiting", "holder": "a", "minIntervalSeconds": 60 });
     let grant = functions.granted_with(rested).await;
     functions.succeed(&grant).await;
@@ -26,6 +26,7 @@ async fn locks_in_every_state(functions: &Functions) {
     let grant = functions.granted("s/idle", "d").await;
     functions.succeed(&grant).await;
     functions.granted("t/other", "e").await;
+    functions
 }
 
 fn names(list: &Value) -> Vec<(&str, &str)> {
@@ -38,13 +39,10 @@ fn names(list: &Value) -> Vec<(&str, &str)> {
 
 #[tokio::test]
 async fn a_list_has_every_lock_of_the_prefix_whatever_its_state() {
-    let functions = Functions::new();
-    locks_in_every_state(&functions).await;
+    let functions = locks_in_every_state().await;
 
-    let all = functions
-        .view(json!({ "act": "list", "prefix": "s/" }))
-        .await;
-    let all = all.unwrap();
+    let list = json!({ "act": "list", "prefix": "s/" });
+    let all = functions.view(list).await.unwrap();
 
     let expected = [
         ("s/held", "held"),
@@ -63,51 +61,32 @@ async fn a_list_has_every_lock_of_the_prefix_whatever_its_state() {
 
 #[tokio::test]
 async fn a_list_comes_in_pages_and_by_state() {
-    let functions = Functions::new();
-    locks_in_every_state(&functions).await;
+    let functions = locks_in_every_state().await;
 
-    for limit in [1, 2, 5, 6, 100] {
-        let mut request = json!({ "act": "list", "limit": limit });
-        let mut found = Vec::new();
-        loop {
-            let page = functions.view(request.clone()).await.unwrap();
-            let locks = page["locks"].as_array().unwrap();
-            assert!(locks.len() <= limit, "{page}");
-            found.extend(locks.iter().map(|of| of["lock"].clone()));
-            match page.get("next") {
-                Some(next) => request["next"] = next.clone(),
-                None => break,
+    let all = [
+        ("s/held", "held"),
+        ("s/idle", "idle"),
+        ("s/paused", "paused"),
+        ("s/unused", "paused"),
+        ("s/waiting", "waiting"),
+        ("t/other", "held"),
+    ];
+    for state in [None, Some("paused"), Some("held"), Some("frozen")] {
+        for limit in [1, 2, 5, 6, 100] {
+            let mut request = json!({ "act": "list", "limit": limit });
+            if let Some(state) = state {
+                request["state"] = json!(state);
             }
-        }
-        let expected = [
-            "s/held",
-            "s/idle",
-            "s/paused",
-            "s/unused",
-            "s/waiting",
-            "t/other",
-        ];
-        assert_eq!(found, expected, "{limit}");
-    }
-    for (state, expected) in [
-        ("paused", vec!["s/paused", "s/unused"]),
-        ("held", vec!["s/held", "t/other"]),
-        ("frozen", vec![]),
-    ] {
-        for limit in [1, 100] {
-            let mut request = json!({ "act": "list", "state": state, "limit": limit });
-            let mut found = Vec::new();
-            loop {
-                let page = functions.view(request.clone()).await.unwrap();
-                let of_page = names(&page);
-                assert!(of_page.len() <= limit, "{page}");
-                found.extend(of_page.iter().map(|(name, _)| (*name).to_owned()));
-                match page.get("next") {
-                    Some(next) => request["next"] = next.clone(),
-                    None => break,
-                }
+
+            let pages = functions.pages(request).await;
+
+            for page in &pages {
+                assert!(names(page).len() <= limit, "{state:?}, {limit}: {page}");
             }
-            assert_eq!(found, expected, "{state}, {limit}");
+            let found: Vec<_> = pages.iter().flat_map(names).collect();
+            let of_state = |lock: &(&str, &str)| state.is_none_or(|state| lock.1 == state);
+            let expected: Vec<_> = all.into_iter().filter(of_state).collect();
+            assert_eq!(found, expected, "{state:?}, {limit}");
         }
     }
 }
@@ -141,8 +120,7 @@ async fn waiters_are_shown_in_the_order_of_their_turns() {
         functions.acquire(waiting(name, name)).await.unwrap();
     }
 
-    let show = json!({ "act": "show", "lock": "nightly" });
-    let shown = functions.view(show).await.unwrap();
+    let shown = functions.shown().await;
 
     let waiters = shown["waiters"].as_array().unwrap();
     let shown: Vec<_> = waiters.iter().map(|of| of["holder"].clone()).collect();
@@ -156,14 +134,12 @@ async fn a_shown_holder_has_the_state_of_the_workflow_that_is_its_work() {
         (Some(ExecutionState::Running), "RUNNING"),
         (Some(ExecutionState::Ended(ExecutionEnd::Failed)), "FAILED"),
     ] {
-        let functions = Functions::new();
-        let (_, work) = held(&functions, 0).await;
+        let (functions, _, work) = held().await;
         if let Some(state) = state {
             functions.executions.set(&work, state);
         }
 
-        let show = json!({ "act": "show", "lock": "nightly" });
-        let shown = functions.view(show).await.unwrap();
+        let shown = functions.shown().await;
 
         let workflow = &shown["holders"][0]["workflow"];
         assert_eq!(workflow["status"], expected, "{shown}");
@@ -178,15 +154,13 @@ async fn a_damaged_record_hides_no_other_lock() {
     }
     let damaged = Faulty::corrupt(&functions, "b");
 
-    let list = functions
-        .operate_on(&damaged, json!({ "act": "list" }))
-        .await;
+    let list = json!({ "act": "list" });
+    let list = functions.operate_on(&damaged, list).await.unwrap();
 
-    let list = list.unwrap();
     let expected = [("a", "held"), ("b", "unreadable"), ("c", "held")];
     assert_eq!(names(&list), expected);
     let note = list["locks"][1]["note"].as_str().unwrap();
-    assert!(note.contains("holders is no map"), "{note}");
+    assert_says(note, "holders is no map");
 }
 
 #[tokio::test]
@@ -238,11 +212,8 @@ async fn a_shown_lock_has_its_holder_with_live_state_its_queue_and_its_past() {
     functions.heartbeat(beat).await.unwrap();
     functions.acquire(waiting("b", "SECRET-b")).await.unwrap();
 
-    let shown = functions
-        .view(json!({ "act": "show", "lock": "nightly" }))
-        .await;
+    let shown = functions.shown().await;
 
-    let shown = shown.unwrap();
     let holder = &shown["holders"][0];
     assert_eq!(shown["state"], "held");
     assert_eq!(holder["token"], grant["token"]);
@@ -254,34 +225,25 @@ async fn a_shown_lock_has_its_holder_with_live_state_its_queue_and_its_past() {
     assert_eq!(shown["waiters"][0]["position"], 1);
     assert_eq!(shown["last"][0]["outcome"], "succeeded");
     assert_eq!(shown["last"][0]["heldSeconds"], 0.0);
-    assert!(
-        shown["frees"].as_str().unwrap().contains("which runs"),
-        "{shown}"
-    );
+    assert_says(shown["frees"].as_str().unwrap(), "which runs");
     assert!(!shown.to_string().contains("SECRET"), "{shown}");
     assert_eq!(functions.executions.output(&task_token("SECRET-b")), None);
 }
 
 #[tokio::test]
 async fn a_shown_lock_says_why_it_is_closed_and_what_cannot_be_described() {
-    let functions = Functions::new();
-    functions.start(&["a"]);
+    let functions = Functions::running(&["a"]);
     functions.granted_with(ask("a")).await;
     let since = functions.now();
-    functions
-        .command("nightly", Command::Pause(audit_note("upgrade"), None))
-        .await;
+    functions.pause("upgrade").await;
     functions.wait(90);
     functions.lose_every(ExecutionsCall::Describe);
 
-    let shown = functions
-        .view(json!({ "act": "show", "lock": "nightly" }))
-        .await;
+    let shown = functions.shown().await;
 
-    let shown = shown.unwrap();
     assert_eq!(shown["closed"]["note"], "upgrade (by ops@example.com)");
     assert_eq!(shown["closed"]["actor"], "ops@example.com");
-    assert_eq!(shown["closed"]["since"], lockstep::domain::rfc3339(since));
+    assert_eq!(shown["closed"]["since"], rfc3339(since));
     assert_eq!(shown["holders"][0]["execution"]["status"], "HIDDEN");
     assert_eq!(shown["holders"][0]["expired"], true);
 }

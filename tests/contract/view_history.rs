@@ -1,14 +1,13 @@
 //! What view answers about the past: the history of a lock, and of the locks of a prefix.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, audit_note};
-use lockstep::domain::{Command, ExecutionEnd};
+use crate::scene::{ask, ask_with, assert_says, merged};
+use lockstep::domain::ExecutionEnd;
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
-    let functions = Functions::new();
-    functions.start(&["dead"]);
+    let functions = Functions::running(&["dead"]);
     let mut expected = Vec::new();
     for number in 0..4 {
         let grant = functions.granted("nightly", &format!("run-{number}")).await;
@@ -16,13 +15,10 @@ async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
         functions.succeed(&grant).await;
         expected.push(json!(format!("run-{number}")));
         functions.wait(3);
-        let pause = Command::Pause(audit_note(&format!("act {number}")), None);
-        functions.command("nightly", pause).await;
+        functions.pause(&format!("act {number}")).await;
         expected.push(json!(format!("act {number} (by ops@example.com)")));
         functions.wait(3);
-        functions
-            .command("nightly", Command::Resume(audit_note("on")))
-            .await;
+        functions.resume("on").await;
         expected.push(json!("on (by ops@example.com)"));
         functions.wait(3);
     }
@@ -50,8 +46,7 @@ async fn a_lock_is_shown_with_its_five_latest_runs_and_its_first_hundred_waiters
         functions.acquire(ask_with(&name, more)).await.unwrap();
     }
 
-    let show = json!({ "act": "show", "lock": "nightly" });
-    let shown = functions.view(show).await.unwrap();
+    let shown = functions.shown().await;
 
     let count = |field: &str| shown[field].as_array().map(Vec::len);
     assert_eq!((count("last"), count("waiters")), (Some(5), Some(100)));
@@ -77,15 +72,9 @@ async fn a_history_ends_with_the_page_that_has_its_last_entry() {
         // The run that is older than `from` is read, and is the last one.
         (json!({ "lock": "t/b", "limit": 1, "from": from }), 2),
     ] {
-        let mut request = request;
-        request["act"] = json!("history");
-        let mut read = 1;
-        while let Some(next) = functions.view(request.clone()).await.unwrap().get("next") {
-            request["next"] = next.clone();
-            read += 1;
-            assert!(read < 10, "the pages have no end");
-        }
-        assert_eq!(read, pages, "{request}");
+        let request = merged(request, &json!({ "act": "history" }));
+        let read = functions.pages(request.clone()).await;
+        assert_eq!(read.len(), pages, "{request}");
     }
 }
 
@@ -106,64 +95,47 @@ async fn the_history_of_a_prefix_goes_lock_by_lock_and_keeps_to_its_times() {
     let all = ["t/a-2", "t/a-1", "t/a-0", "t/b-2", "t/b-1", "t/b-0"];
     for limit in [1, 2, 3, 100] {
         let request = json!({ "act": "history", "prefix": "t/", "limit": limit });
-        assert_eq!(entries(&functions, request).await, all, "{limit}");
+        let found = entries(&functions, request.clone()).await;
+        assert_eq!(found, all, "{limit}");
         for (field, expected) in [
             ("from", ["t/a-2", "t/a-1", "t/b-2", "t/b-1"]),
             ("to", ["t/a-1", "t/a-0", "t/b-1", "t/b-0"]),
         ] {
-            let request =
-                json!({ "act": "history", "prefix": "t/", "limit": limit, field: middle });
-            assert_eq!(
-                entries(&functions, request).await,
-                expected,
-                "{field} {limit}"
-            );
+            let request = merged(request.clone(), &json!({ field: middle }));
+            let found = entries(&functions, request).await;
+            assert_eq!(found, expected, "{field} {limit}");
         }
     }
 }
 
 #[tokio::test]
 async fn the_history_says_on_what_evidence_a_run_was_recovered() {
-    let functions = Functions::new();
-    functions.start(&["dead"]);
+    let functions = Functions::running(&["dead"]);
     functions.granted_with(ask("dead")).await;
     functions.end("dead", ExecutionEnd::Failed);
     functions.wait(90);
     functions.sweep().await;
 
-    let history = json!({ "act": "history", "lock": "nightly" });
-    let history = functions.view(history).await.unwrap();
+    let history = functions.history_page().await;
 
     let entry = &history["entries"][0];
     assert_eq!(entry["kind"], "run");
     assert_eq!(entry["outcome"], "recovered");
-    assert!(
-        entry["evidence"].as_str().unwrap().contains("FAILED"),
-        "{entry}"
-    );
+    assert_says(entry["evidence"].as_str().unwrap(), "FAILED");
 }
 
 /// The entries in all pages of a history: the holder of a run, the note of an act.
-async fn entries(functions: &Functions, mut request: Value) -> Vec<Value> {
+async fn entries(functions: &Functions, request: Value) -> Vec<Value> {
+    let limit = request["limit"].as_u64().unwrap_or(50);
     let mut found = Vec::new();
-    loop {
-        let page = functions.view(request.clone()).await.unwrap();
-        let page_entries = page["entries"].as_array().unwrap();
-        let runs = page_entries.iter().filter(|entry| entry["kind"] == "run");
-        let limit = request["limit"].as_u64().unwrap_or(50);
+    for page in functions.pages(request).await {
+        let entries = page["entries"].as_array().unwrap();
+        let runs = entries.iter().filter(|entry| entry["kind"] == "run");
         assert!(runs.count() as u64 <= limit, "{page}");
-        found.extend(
-            page_entries
-                .iter()
-                .map(|entry| match entry["kind"].as_str() {
-                    Some("run") => entry["holder"].clone(),
-                    _ => entry["note"].clone(),
-                }),
-        );
-        match page.get("next") {
-            Some(next) => request["next"] = next.clone(),
-            None => return found,
-        }
-        assert!(found.len() < 100, "the pages have no end");
+        found.extend(entries.iter().map(|entry| match entry["kind"].as_str() {
+            Some("run") => entry["holder"].clone(),
+            _ => entry["note"].clone(),
+        }));
     }
+    found
 }

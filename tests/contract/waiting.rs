@@ -1,7 +1,7 @@
 //! The ends of waiting other than a turn: time, a taken key, an operator.
 
 use crate::functions::{Functions, key};
-use crate::scene::{ask, ask_with, audit_note, execution, waiting};
+use crate::scene::{ask, ask_with, assert_says, audit_note, execution, merged, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Evict, HolderId};
 use serde_json::{Value, json};
@@ -9,11 +9,7 @@ use serde_json::{Value, json};
 async fn one_waits(functions: &Functions, more: Value) -> Value {
     functions.start(&["a", "b"]);
     let grant = functions.granted_with(ask("a")).await;
-    let mut request = waiting("b", "token-b");
-    request
-        .as_object_mut()
-        .unwrap()
-        .extend(more.as_object().unwrap().clone());
+    let request = merged(waiting("b", "token-b"), &more);
     let answer = functions.acquire(request).await.unwrap();
     assert_eq!(answer["status"], "queued");
     functions.wait(5);
@@ -33,8 +29,8 @@ async fn a_run_that_comes_too_late_to_wait_at_all_gives_up_and_leaves_no_place()
     assert_eq!(functions.output("token-b"), Some(answer));
     assert!(functions.record("nightly").await.unwrap().queue.is_empty());
     let event = functions.event(EventKind::WaitGivenUp);
-    assert!(event.reason.contains("gave up waiting"), "{}", event.reason);
-    assert!(event.advice.contains("waitSeconds"), "{}", event.advice);
+    assert_says(&event.reason, "gave up waiting");
+    assert_says(&event.advice, "waitSeconds");
     assert_eq!(functions.metrics.all().last().unwrap()["GaveUp"], 1.0);
 }
 
@@ -50,7 +46,7 @@ async fn a_free_lock_is_granted_however_late_the_caller_is() {
 }
 
 #[tokio::test]
-async fn a_turn_that_comes_after_the_end_of_waiting_goes_to_nobody_and_the_state_ends() {
+async fn a_turn_that_comes_after_the_end_of_waiting_is_not_given_and_the_state_ends() {
     let functions = Functions::new();
     let until = functions.time_in(3);
     let grant = one_waits(&functions, json!({ "waitUntil": until })).await;
@@ -65,20 +61,11 @@ async fn a_turn_that_comes_after_the_end_of_waiting_goes_to_nobody_and_the_state
 
 #[tokio::test]
 async fn a_waiter_whose_key_succeeded_meanwhile_ends_as_a_duplicate() {
-    let functions = Functions::new();
-    functions.start(&["a", "b"]);
-    let keyed = |name, more| {
-        let mut request = ask_with(name, json!({ "runKey": "tick-6" }));
-        let fields: &Value = &more;
-        request
-            .as_object_mut()
-            .unwrap()
-            .extend(fields.as_object().unwrap().clone());
-        request
-    };
-    let grant = functions.granted_with(keyed("a", json!({}))).await;
-    let wait = json!({ "overlap": "queue", "taskToken": "token-b" });
-    let queued = functions.acquire(keyed("b", wait)).await.unwrap();
+    let functions = Functions::running(&["a", "b"]);
+    let keyed = |request| merged(request, &json!({ "runKey": "tick-6" }));
+    let grant = functions.granted_with(keyed(ask("a"))).await;
+    let waits = keyed(waiting("b", "token-b"));
+    let queued = functions.acquire(waits).await.unwrap();
 
     functions.succeed(&grant).await;
 
@@ -106,7 +93,7 @@ async fn a_waiter_that_an_operator_sends_away_ends_with_the_reason() {
     let pushed = functions.output("token-b").unwrap();
     assert_eq!(pushed["status"], "gaveUp");
     let message = pushed["message"].as_str().unwrap();
-    assert!(message.contains("an operator"), "{message}");
+    assert_says(message, "an operator");
     let items = functions.store.items(&key("nightly"));
     assert!(items.record.unwrap().queue.is_empty());
     assert!(items.waiters.is_empty());

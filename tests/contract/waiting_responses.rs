@@ -1,7 +1,7 @@
 //! Responses to runs that may wait, word for word.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, execution, waiting};
+use crate::scene::{ask, ask_with, execution, merged, waiting};
 use serde_json::json;
 
 #[tokio::test]
@@ -35,10 +35,8 @@ async fn a_skip_says_how_many_wait() {
     let answer = functions.acquire(ask("c")).await.unwrap();
 
     assert_eq!(answer["status"], "skipped");
-    assert_eq!(
-        (&answer["held"], &answer["queueLength"]),
-        (&json!(1), &json!(1))
-    );
+    assert_eq!(answer["held"], 1);
+    assert_eq!(answer["queueLength"], 1);
 }
 
 #[tokio::test]
@@ -46,12 +44,7 @@ async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
     let functions = Functions::new();
     functions.granted_with(ask("a")).await;
     let until = functions.time_in(10);
-    let wait = |token: &str| {
-        ask_with(
-            "b",
-            json!({ "overlap": "queue", "taskToken": token, "waitUntil": until }),
-        )
-    };
+    let wait = |token| merged(waiting("b", token), &json!({ "waitUntil": until }));
     let first = functions.acquire(wait("token-1")).await.unwrap();
     functions.wait(10);
 
@@ -68,11 +61,8 @@ async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
     });
     assert_eq!(first["status"], "queued");
     assert_eq!(answer, expected);
-    assert_eq!(
-        functions.output("token-2"),
-        Some(expected),
-        "its state gets the same"
-    );
+    let output = functions.output("token-2");
+    assert_eq!(output, Some(expected), "its state gets the same");
     assert!(functions.record("nightly").await.unwrap().queue.is_empty());
 }
 
@@ -89,9 +79,8 @@ async fn a_state_that_waits_for_a_free_lock_ends_with_the_grant_at_once() {
 #[tokio::test]
 async fn a_state_that_waits_for_a_key_that_is_taken_ends_as_a_duplicate() {
     let functions = Functions::new();
-    let grant = functions
-        .granted_with(ask_with("a", json!({ "runKey": "tick-6" })))
-        .await;
+    let keyed = json!({ "runKey": "tick-6" });
+    let grant = functions.granted_with(ask_with("a", keyed)).await;
     functions.succeed(&grant).await;
     let more = json!({ "runKey": "tick-6", "overlap": "queue", "taskToken": "token-b" });
 

@@ -3,9 +3,9 @@
 use crate::functions::{Functions, key};
 use crate::markup::{Element, assert_harmless, parsed};
 use crate::operate::act;
-use crate::scene::{ask, audit_note, execution, waiting};
+use crate::scene::{ask, execution, waiting};
 use lockstep::contract::Surface;
-use lockstep::domain::{Command, Mode};
+use lockstep::domain::Mode;
 use lockstep::service::widget::{self, Endpoints, Reply};
 use serde_json::{Value, json};
 
@@ -66,10 +66,21 @@ impl Functions {
         self.page_with(Surface::View, Some(OPERATE), event).await
     }
 
+    /// What view shows of the lock.
+    pub(crate) async fn page_of_the_lock(&self) -> String {
+        let body = json!({ "page": "lock", "lock": "nightly" });
+        self.page(body).await
+    }
+
     /// What operate shows after a button was clicked, with the fields of the form.
     pub(crate) async fn click(&self, body: &Value, form: Value) -> String {
         let event = event(body, form);
         self.page_with(Surface::Operate, Some(OPERATE), event).await
+    }
+
+    /// What operate shows after a click on the button called so, with a note in the form.
+    pub(crate) async fn press(&self, page: &str, label: &str, note: &str) -> String {
+        self.click(&button(page, label), signed(note)).await
     }
 }
 
@@ -102,33 +113,45 @@ pub(crate) fn texts(page: &str) -> Vec<String> {
     elements.map(|Element { text, .. }| text).collect()
 }
 
+/// What is in the field of a form.
+pub(crate) fn field(page: &str, name: &str) -> Option<String> {
+    let elements = parsed(page);
+    let mut fields = elements.iter();
+    let field = fields.find(|one| one.attribute("name") == Some(name))?;
+    field.attribute("value").map(str::to_owned)
+}
+
 /// The one problem that a page shows.
 #[track_caller]
 pub(crate) fn problem(page: &str) -> String {
+    let mut problems = problems(page);
+    assert_eq!(problems.len(), 1, "{page}");
+    problems.remove(0)
+}
+
+/// All problems that it shows.
+pub(crate) fn problems(page: &str) -> Vec<String> {
     let elements = parsed(page).into_iter();
-    let mut problems = elements.filter(|one| one.attribute("class") == Some("notice problem"));
-    let problem = problems.next().expect("a problem");
-    assert!(problems.next().is_none(), "more than one: {page}");
-    problem.text
+    let problems = elements.filter(|one| one.attribute("class") == Some("notice problem"));
+    problems.map(|problem| problem.text).collect()
 }
 
 /// A lock that is held, with a queue, runs of before, and `note` as the note of a pause.
-async fn busy_lock(functions: &Functions, note: &str) {
-    functions.start(&["a", "b", "c"]);
+async fn busy_lock(note: &str) -> Functions {
+    let functions = Functions::running(&["a", "b", "c"]);
     let first = functions.granted_with(ask("a")).await;
     functions.wait(30);
     functions.succeed(&first).await;
     functions.granted_with(ask("b")).await;
     functions.acquire(waiting("c", "SECRET-c")).await.unwrap();
-    let pause = Command::Pause(audit_note(note), None);
-    functions.command("nightly", pause).await;
+    functions.pause(note).await;
     functions.wait(5);
+    functions
 }
 
 #[tokio::test]
 async fn the_list_shows_locks_and_leads_to_each() {
-    let functions = Functions::new();
-    busy_lock(&functions, "upgrade").await;
+    let functions = busy_lock("upgrade").await;
     functions.granted("s/held", "b").await;
 
     let page = functions.page(json!({})).await;
@@ -144,15 +167,11 @@ async fn the_list_shows_locks_and_leads_to_each() {
     ] {
         assert!(texts.iter().any(|one| one == text), "{text}: {texts:?}");
     }
-    assert_eq!(
-        button(&page, "s/held"),
-        json!({ "page": "lock", "lock": "s/held" })
-    );
-    let calls = actions(&page);
-    assert!(
-        calls.iter().all(|(_, endpoint, _)| endpoint == VIEW),
-        "{calls:?}"
-    );
+    let leads_to = json!({ "page": "lock", "lock": "s/held" });
+    assert_eq!(button(&page, "s/held"), leads_to);
+    for (label, endpoint, _) in actions(&page) {
+        assert_eq!(endpoint, VIEW, "{label}");
+    }
 }
 
 #[tokio::test]
@@ -176,25 +195,16 @@ async fn the_list_is_filtered_by_the_form_and_goes_on_behind_a_page() {
     assert_eq!(shown(&first), ["s/0", "s/1", "s/2", "s/3", "s/4"]);
     assert_eq!(shown(&second), ["s/5", "s/6"]);
     assert!(!second.contains(">Next<"), "{second}");
-    let prefix = parsed(&first)
-        .into_iter()
-        .find(|one| one.attribute("name") == Some("namePrefix"));
-    assert_eq!(prefix.unwrap().attribute("value"), Some("s/"));
+    assert_eq!(field(&first, "namePrefix").as_deref(), Some("s/"));
 }
 
 #[tokio::test]
 async fn the_page_of_a_lock_shows_holders_waiters_runs_and_a_timeline() {
-    let functions = Functions::new();
-    busy_lock(&functions, "upgrade").await;
+    let functions = busy_lock("upgrade").await;
 
-    let page = functions
-        .page(json!({ "page": "lock", "lock": "nightly" }))
-        .await;
+    let page = functions.page_of_the_lock().await;
 
-    let shown = functions
-        .view(json!({ "act": "show", "lock": "nightly" }))
-        .await
-        .unwrap();
+    let shown = functions.shown().await;
     let texts = texts(&page);
     let frees = shown["frees"].as_str().unwrap();
     for text in [
@@ -208,10 +218,9 @@ async fn the_page_of_a_lock_shows_holders_waiters_runs_and_a_timeline() {
     ] {
         assert!(texts.iter().any(|one| one == text), "{text}: {texts:?}");
     }
-    let bars = parsed(&page).into_iter().filter(|one| one.name == "rect");
-    let bars: Vec<_> = bars
-        .filter_map(|one| one.attribute("class").map(str::to_owned))
-        .collect();
+    let elements = parsed(&page);
+    let bars = elements.iter().filter(|one| one.name == "rect");
+    let bars: Vec<_> = bars.filter_map(|one| one.attribute("class")).collect();
     assert_eq!(bars, ["ground", "succeeded", "held"]);
     let body = json!({ "act": "evict", "lock": "nightly", "holder": execution("b") });
     assert_eq!(button(&page, "Evict"), body);
@@ -226,16 +235,13 @@ async fn the_page_of_a_lock_shows_holders_waiters_runs_and_a_timeline() {
 async fn the_page_of_a_lock_shows_its_last_thirty_runs() {
     let functions = Functions::new();
     for number in 0..31 {
-        let grant = functions
-            .granted("nightly", &format!("run-{number:02}"))
-            .await;
+        let name = format!("run-{number:02}");
+        let grant = functions.granted("nightly", &name).await;
         functions.wait(1);
         functions.succeed(&grant).await;
     }
 
-    let page = functions
-        .page(json!({ "page": "lock", "lock": "nightly" }))
-        .await;
+    let page = functions.page_of_the_lock().await;
 
     let shown = (0..31).filter(|number| page.contains(&format!("run-{number:02}")));
     assert_eq!(shown.collect::<Vec<_>>(), (1..31).collect::<Vec<_>>());
@@ -243,8 +249,7 @@ async fn the_page_of_a_lock_shows_its_last_thirty_runs() {
 
 #[tokio::test]
 async fn without_the_arn_of_operate_pages_have_no_buttons_that_write() {
-    let functions = Functions::new();
-    busy_lock(&functions, "upgrade").await;
+    let functions = busy_lock("upgrade").await;
     let event = event(&json!({ "page": "lock", "lock": "nightly" }), json!({}));
 
     let page = functions.page_with(Surface::View, None, event).await;
@@ -255,16 +260,14 @@ async fn without_the_arn_of_operate_pages_have_no_buttons_that_write() {
 
 #[tokio::test]
 async fn hostile_text_shows_as_text_on_every_page_in_both_themes() {
-    let functions = Functions::new();
-    busy_lock(&functions, SCRIPT).await;
+    let functions = busy_lock(SCRIPT).await;
     let mut record = functions.record("nightly").await.unwrap();
     for lease in record.holders.values_mut() {
         lease.progress = Some(SCRIPT.into());
     }
     functions.store.put(key("nightly"), record);
-    functions
-        .granted("s/frozen", "<b>onclick=x</b>&quot;")
-        .await;
+    let holder = "<b>onclick=x</b>&quot;";
+    functions.granted("s/frozen", holder).await;
     let mut frozen = functions.record("s/frozen").await.unwrap();
     frozen.mode = Mode::Frozen {
         note: SCRIPT.into(),
@@ -279,9 +282,8 @@ async fn hostile_text_shows_as_text_on_every_page_in_both_themes() {
         ] {
             let mut event = event(&body, json!({}));
             event["widgetContext"]["theme"] = json!(theme);
-            let page = functions
-                .page_with(Surface::View, Some(OPERATE), event)
-                .await;
+            let page = functions.page_with(Surface::View, Some(OPERATE), event);
+            let page = page.await;
             let shown = texts(&page).iter().any(|text| text.contains(SCRIPT));
             assert!(shown, "{theme} {body}: {page}");
             let dark = page.contains("#0f1b2a");
@@ -303,10 +305,8 @@ async fn describe_returns_markdown_and_json_requests_get_json() {
         (json!({ "act": "list" }), false),
         (act("pause", json!({ "lock": "nightly" })), false),
     ] {
-        let reply = widget::handle(&deps, Surface::Operate, endpoints, request)
-            .await
-            .unwrap();
-        let reply = serde_json::to_value(reply).unwrap();
+        let reply = widget::handle(&deps, Surface::Operate, endpoints, request).await;
+        let reply = serde_json::to_value(reply.unwrap()).unwrap();
         assert_eq!(reply.is_string(), is_page, "{reply}");
         let described = reply.as_str().is_none_or(|text| text.contains("``` yaml"));
         assert!(described, "{reply}");

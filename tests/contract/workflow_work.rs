@@ -1,7 +1,7 @@
 //! Work that is an execution of a workflow.
 
 use crate::functions::Functions;
-use crate::scene::{ask_with, execution_event};
+use crate::scene::{ask_with, execution_event, status_of};
 use lockstep::domain::{ExecutionArn, ExecutionEnd, ExecutionState, RunOutcome};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
@@ -13,14 +13,13 @@ fn ask(name: &str, mut more: Value) -> Value {
     ask_with(name, more)
 }
 
-/// `a` holds the lock. Its grant, and the ARN that its execution gets in the attempt after
-/// `redrives` redrives.
-pub(crate) async fn held(functions: &Functions, redrives: u32) -> (Value, ExecutionArn) {
-    functions.start(&["a", "b"]);
+/// `a` holds the lock. Its grant, and the ARN that its execution gets in the first attempt.
+pub(crate) async fn held() -> (Functions, Value, ExecutionArn) {
+    let functions = Functions::running(&["a", "b"]);
     let answer = functions.acquire(ask("a", json!({}))).await.unwrap();
     let arn = answer["executionArn"].as_str().unwrap();
-    let arn = ExecutionArn::new(format!("{arn}-{redrives}")).unwrap();
-    (answer["grant"].clone(), arn)
+    let arn = ExecutionArn::new(format!("{arn}-0")).unwrap();
+    (functions, answer["grant"].clone(), arn)
 }
 
 /// The event of the end of `execution`, whose input names no lock.
@@ -32,9 +31,7 @@ fn end_of(execution: &ExecutionArn, status: &str) -> Value {
 
 #[tokio::test]
 async fn a_grant_says_which_execution_does_the_work() {
-    let functions = Functions::new();
-
-    let (grant, work) = held(&functions, 0).await;
+    let (_, grant, work) = held().await;
 
     let token = grant["token"].as_i64().unwrap();
     let expected =
@@ -44,25 +41,21 @@ async fn a_grant_says_which_execution_does_the_work() {
 
 #[tokio::test]
 async fn a_run_that_died_after_its_work_had_succeeded_has_succeeded() {
-    let functions = Functions::new();
-    let (grant, work) = held(&functions, 0).await;
-    functions
-        .executions
-        .set(&work, ExecutionState::Ended(ExecutionEnd::Succeeded));
+    let (functions, grant, work) = held().await;
+    let succeeded = ExecutionState::Ended(ExecutionEnd::Succeeded);
+    functions.executions.set(&work, succeeded);
     functions.end("a", ExecutionEnd::Aborted);
 
     let report = functions.reap_end("a", "ABORTED").await;
 
     assert_eq!(report["freed"], 1);
-    let outcome = functions.run_of(&grant).unwrap().outcome();
-    assert_eq!(outcome, Some(RunOutcome::Succeeded));
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Succeeded);
 }
 
 #[tokio::test]
 async fn the_work_of_a_dead_run_is_stopped_and_its_end_frees_the_permit() {
     for stop_succeeds in [true, false] {
-        let functions = Functions::new();
-        let (grant, work) = held(&functions, 0).await;
+        let (functions, grant, work) = held().await;
         functions.executions.set(&work, ExecutionState::Running);
         functions.end("a", ExecutionEnd::Aborted);
         if !stop_succeeds {
@@ -79,8 +72,7 @@ async fn the_work_of_a_dead_run_is_stopped_and_its_end_frees_the_permit() {
             let second = functions.reap(end_of(&work, "ABORTED")).await.unwrap();
             assert_eq!(second["freed"], 1);
         }
-        let outcome = functions.run_of(&grant).unwrap().outcome();
-        assert_eq!(outcome, Some(RunOutcome::Recovered));
+        assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
     }
 }
 
@@ -92,8 +84,7 @@ async fn an_execution_whose_own_states_are_the_work_settles_when_it_ended_withou
         (ExecutionEnd::Succeeded, "SUCCEEDED", false),
         (ExecutionEnd::Failed, "FAILED", true),
     ] {
-        let functions = Functions::new();
-        functions.start(&["a"]);
+        let functions = Functions::running(&["a"]);
         let states = json!({ "work": { "states": true } });
         let granted = functions.acquire(ask_with("a", states)).await;
         let grant = granted.unwrap()["grant"].clone();
@@ -105,18 +96,19 @@ async fn an_execution_whose_own_states_are_the_work_settles_when_it_ended_withou
         assert_eq!(report["freed"], 1, "{status}: {report}");
         let waited = functions.now().millis_since(died);
         assert_eq!(waited >= 30_000, settles, "{status}: {waited} ms");
-        let outcome = functions.run_of(&grant).unwrap().outcome();
-        assert_eq!(outcome, Some(RunOutcome::Recovered), "{status}");
+        assert_eq!(
+            functions.outcome_of(&grant),
+            RunOutcome::Recovered,
+            "{status}"
+        );
     }
 }
 
 #[tokio::test]
 async fn the_end_of_the_work_leaves_a_run_alone_that_is_alive() {
-    let functions = Functions::new();
-    let (_, work) = held(&functions, 0).await;
-    functions
-        .executions
-        .end(&work, ExecutionEnd::Failed, functions.now());
+    let (functions, _, work) = held().await;
+    let now = functions.now();
+    functions.executions.end(&work, ExecutionEnd::Failed, now);
 
     let report = functions.reap(end_of(&work, "FAILED")).await.unwrap();
 
@@ -126,8 +118,7 @@ async fn the_end_of_the_work_leaves_a_run_alone_that_is_alive() {
 
 #[tokio::test]
 async fn the_end_of_the_work_of_an_earlier_grant_checks_no_holder() {
-    let functions = Functions::new();
-    let (grant, work) = held(&functions, 0).await;
+    let (functions, grant, work) = held().await;
     functions.succeed(&grant).await;
     functions.acquire(ask("b", json!({}))).await.unwrap();
 
@@ -146,8 +137,7 @@ async fn a_redrive_goes_on_once_the_execution_of_its_last_attempt_has_ended() {
         (ended(ExecutionEnd::Succeeded), Ok("finished")),
     ];
     for (state, expected) in cases {
-        let functions = Functions::new();
-        let (grant, work) = held(&functions, 0).await;
+        let (functions, grant, work) = held().await;
         if let Some(state) = state {
             functions.executions.set(&work, state);
         }
@@ -155,24 +145,16 @@ async fn a_redrive_goes_on_once_the_execution_of_its_last_attempt_has_ended() {
         let redrive = json!({ "redrive": { "grant": grant, "count": 2 } });
         let answer = functions.acquire(ask("a", redrive)).await;
 
-        let status = answer
-            .as_ref()
-            .map(|answer| answer["status"].as_str().unwrap());
-        let status = status.map_err(|error| error.name().as_str());
-        assert_eq!(status, expected, "{state:?}");
+        assert_eq!(status_of(&answer), expected, "{state:?}");
         let stops = functions.executions.stops().len();
-        assert_eq!(
-            stops,
-            usize::from(state == Some(ExecutionState::Running)),
-            "{state:?}"
-        );
+        let is_running = state == Some(ExecutionState::Running);
+        assert_eq!(stops, usize::from(is_running), "{state:?}");
     }
 }
 
 #[tokio::test]
 async fn work_that_an_event_reports_as_aborted_settles_although_its_description_lags_behind() {
-    let functions = Functions::new();
-    let (_, work) = held(&functions, 0).await;
+    let (functions, _, work) = held().await;
     functions.executions.set(&work, ExecutionState::Running);
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(5);
@@ -190,8 +172,7 @@ async fn work_that_an_event_reports_as_aborted_settles_although_its_description_
 #[tokio::test]
 async fn a_lock_shows_the_execution_of_the_latest_attempt_that_was_started() {
     for (started, expected) in [(false, "FAILED"), (true, "RUNNING")] {
-        let functions = Functions::new();
-        let (grant, first) = held(&functions, 0).await;
+        let (functions, grant, first) = held().await;
         let failed = ExecutionState::Ended(ExecutionEnd::Failed);
         functions.executions.set(&first, failed);
         let redrive = json!({ "redrive": { "grant": grant, "count": 1 } });
@@ -202,8 +183,7 @@ async fn a_lock_shows_the_execution_of_the_latest_attempt_that_was_started() {
             functions.executions.set(&second, ExecutionState::Running);
         }
 
-        let show = json!({ "act": "show", "lock": "nightly" });
-        let shown = functions.view(show).await.unwrap();
+        let shown = functions.shown().await;
 
         let status = &shown["holders"][0]["workflow"]["status"];
         assert_eq!(*status, expected, "{shown}");
