@@ -52,7 +52,7 @@ async fn a_job_is_begun_kept_by_its_beats_and_ended_on_the_table() {
 }
 
 #[tokio::test]
-async fn an_end_that_is_told_again_changes_nothing() {
+async fn an_end_that_is_reported_again_changes_nothing() {
     let (inside, lock, agent) = Agent::with_lock("agent-twice").await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
@@ -88,7 +88,7 @@ async fn a_held_lock_is_data_or_an_error_as_the_request_wants_it() {
 }
 
 #[tokio::test]
-async fn a_run_key_has_one_success_whoever_asks() {
+async fn a_run_key_has_one_success_for_all_clients() {
     let (_inside, lock, agent) = Agent::with_lock("agent-once").await;
     let wish = json!({ "name": "mail", "lock": lock, "runKey": "order-7" });
     let failed = agent.begin(wish.clone()).await;

@@ -247,7 +247,7 @@ async fn a_signal_does_not_cut_the_release_of_a_success_off() {
 }
 
 #[tokio::test]
-async fn a_lost_lease_is_learned_from_the_table_although_no_event_can_be_told() {
+async fn a_lost_lease_is_learned_from_the_table_without_any_event() {
     let (inside, lock) = Inside::with_lock("silent-bus").await;
     let bus = FaultProxy::open(&inside.stack.endpoint).await;
     bus.close();

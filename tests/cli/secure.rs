@@ -86,7 +86,7 @@ async fn a_table_behind_https_is_used_where_the_image_has_a_root_that_vouches_fo
 }
 
 #[tokio::test]
-async fn without_roots_in_the_image_those_of_the_program_refuse_whom_nobody_vouches_for() {
+async fn without_roots_in_the_image_those_of_the_program_refuse_an_unknown_issuer() {
     let inside = Inside::open().await;
     let front = Front::of(&inside, "stranger").await;
     let lock = lock("https");

@@ -29,7 +29,7 @@ async fn unread(
 }
 
 #[tokio::test]
-async fn a_log_that_nobody_reads_does_not_hold_up_renewals() {
+async fn a_log_without_a_reader_does_not_hold_up_renewals() {
     renews_unread(&Inside::open().await, |run| run).await;
 }
 
@@ -84,7 +84,7 @@ async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
 }
 
 #[tokio::test]
-async fn a_log_that_nobody_reads_does_not_hold_up_the_watchdog() {
+async fn a_log_without_a_reader_does_not_hold_up_the_watchdog() {
     let inside = Inside::open().await;
     let (lock, resource) = (lock("unread-watchdog"), FencedResource::open().await);
     let run = unread(&inside, &lock, &resource, |run| run).await;
@@ -169,7 +169,7 @@ async fn a_full_standard_error_holds_up_no_exit_code() {
 }
 
 #[tokio::test]
-async fn bad_input_has_its_code_although_nobody_can_be_told() {
+async fn bad_input_has_its_exit_code_although_stderr_is_closed() {
     let inside = Inside::open().await;
     let mut command = inside.run("", &[], &["true"]);
     command.stderr(Stdio::piped());

@@ -58,7 +58,7 @@ async fn of_the_runs_that_a_pause_skips_one_runs_after_the_resume() {
 }
 
 #[tokio::test]
-async fn an_evicted_waiter_is_told_so_and_the_one_behind_it_runs() {
+async fn an_evicted_waiter_gets_an_error_and_the_one_behind_it_runs() {
     let (stack, lock) = (stack().await, unique("sent-away"));
     let input = stack.batch_input(&lock).seconds(0.3);
     let first = at_work(&stack, &input.clone().seconds(5.0)).await;

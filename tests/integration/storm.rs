@@ -12,7 +12,7 @@ use lockstep::protocol::ProtocolError;
 const CLIENTS: usize = 500;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_of_500_on_one_permit_is_served_in_order_and_nobody_is_lost() {
+async fn a_storm_of_500_on_one_permit_is_served_in_order_and_none_is_lost() {
     let crowd = Crowd::new("storm", 1, CLIENTS).await;
     let begin = SystemClock.now();
 
@@ -38,7 +38,7 @@ async fn three_permits_are_never_held_by_more_than_three_of_60() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_501st_waiter_is_told_that_the_queue_is_full() {
+async fn the_501st_waiter_is_refused_because_the_queue_is_full() {
     let crowd = Crowd::new("full", 1, CLIENTS).await;
     crowd.hold("first").await;
 

@@ -34,7 +34,7 @@ async fn a_grant_that_does_not_fit_is_refused_once_and_the_record_stays_as_it_is
 }
 
 #[tokio::test]
-async fn whoever_holds_a_full_record_can_still_renew_and_release() {
+async fn the_holder_of_a_full_record_can_still_renew_and_release() {
     let fixture = Fixture::new("full").await;
     fill(&fixture).await;
     let token = fixture.record().await.holders[&large(0).terms.holder].token;

@@ -8,7 +8,7 @@ use lockstep_tests::stack::{now, pause, until};
 use serde_json::json;
 
 #[tokio::test]
-async fn a_job_without_a_beat_is_told_to_stop_while_its_lease_is_still_good() {
+async fn a_job_without_a_beat_has_to_stop_while_its_lease_is_still_good() {
     let (inside, lock, agent) = Agent::with_lock("agent-silent").await;
     let job = agent
         .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 8 }))
@@ -36,7 +36,7 @@ async fn a_job_without_a_beat_is_told_to_stop_while_its_lease_is_still_good() {
 }
 
 #[tokio::test]
-async fn a_job_that_was_evicted_is_told_at_its_next_beat_and_by_the_long_poll() {
+async fn a_job_that_was_evicted_learns_it_at_its_next_beat_and_by_the_long_poll() {
     let (inside, lock, agent) = Agent::with_lock("agent-evicted").await;
     let job = agent
         .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 20 }))
@@ -75,7 +75,7 @@ async fn a_long_poll_ends_with_the_job() {
 }
 
 #[tokio::test]
-async fn a_table_out_of_reach_is_told_and_then_the_job_has_to_stop_in_time() {
+async fn a_table_out_of_reach_is_reported_and_then_the_job_has_to_stop_in_time() {
     let (inside, lock) = Inside::with_lock("agent-proxy").await;
     let proxy = inside.table_proxy().await;
     let endpoint = proxy.endpoint();
@@ -152,7 +152,7 @@ async fn a_dead_agent_keeps_no_lock_for_longer_than_the_lease() {
 }
 
 #[tokio::test]
-async fn a_permit_that_nobody_heard_of_is_given_back_long_before_its_lease_ends() {
+async fn a_permit_whose_answer_was_lost_is_given_back_long_before_its_lease_ends() {
     let (inside, lock) = Inside::with_lock("agent-unheard").await;
     // From then on there is a record, and one request takes a permit.
     output(inside.run(&lock, &[], &["true"])).await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const JSON: &[&str] = &["Content-Type: application/json"];
 
 #[tokio::test]
-async fn a_bad_request_is_told_what_is_wrong_with_it() {
+async fn a_bad_request_gets_an_error_that_says_what_is_wrong() {
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;
     let lock = lock("agent-bad");
@@ -147,7 +147,7 @@ async fn a_bad_progress_does_not_stand_in_the_way_of_the_next_beat() {
 }
 
 #[tokio::test]
-async fn nobody_learns_the_id_of_a_job_but_who_began_it() {
+async fn only_the_client_that_began_a_job_learns_its_id() {
     let (_inside, lock, agent) = Agent::with_lock("agent-secret").await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 

@@ -48,7 +48,7 @@ fn first(fleet: &Fleet, command: &Command, options: &[&str]) -> Command {
 }
 
 #[tokio::test]
-async fn a_log_that_nobody_reads_does_not_hold_up_the_renewals_of_a_first_process() {
+async fn a_log_without_a_reader_does_not_hold_up_the_renewals_of_a_first_process() {
     let fleet = Fleet::open().await;
     streams::renews_unread(&fleet, |run| first(&fleet, &run, &["--log-driver", "none"])).await;
 }

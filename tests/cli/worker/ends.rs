@@ -109,7 +109,7 @@ async fn a_worker_that_is_stopped_loses_its_command_before_another_runs_the_mess
 }
 
 #[tokio::test]
-async fn a_worker_whose_watchdog_is_stopped_renews_works_on_and_hears_sigterm() {
+async fn a_worker_whose_watchdog_is_stopped_renews_works_on_and_handles_sigterm() {
     let scene = Scene::new("stopped-watchdog", 9).await;
     let flags = ["--lease", "5s", "--grace", "2s"];
     let writer = "say start; while :; do say work; sleep 0.05; done";

@@ -10,7 +10,7 @@ use lockstep::domain::{
 use std::time::Duration;
 
 #[tokio::test]
-async fn a_damaged_running_run_is_reported_by_whoever_ends_it_and_left_alone() {
+async fn a_damaged_running_run_is_reported_by_the_call_that_ends_it_and_left_alone() {
     let scene = Scene::new("running", 1).await;
     let key = key_sort_key();
     let run = scene.item(&key).await;

@@ -7,7 +7,7 @@ use lockstep::domain::Timestamp;
 use lockstep::store::{DUE_PAGE, LockStore, shard};
 
 #[tokio::test]
-async fn a_damaged_waiter_is_reported_by_whoever_would_let_it_in_and_left_alone() {
+async fn a_damaged_waiter_is_reported_by_the_call_that_would_let_it_in_and_left_alone() {
     let scene = Scene::new("waiter", 1).await;
     scene.fixture.queued(&["b"]).await;
     let key = waiter_sort_key("b");

@@ -103,7 +103,7 @@ async fn a_refused_list_is_denied_and_not_retried() {
 }
 
 #[tokio::test]
-async fn a_look_asks_for_the_status_alone() {
+async fn a_describe_call_asks_for_the_status_alone() {
     let answers = vec![described("TIMED_OUT")];
 
     let (state, asked) = on(answers, async |sfn| sfn.describe(&arn()).await).await;
@@ -124,7 +124,7 @@ async fn an_execution_that_does_not_exist_is_none() {
 }
 
 #[tokio::test]
-async fn what_a_look_does_not_learn_is_an_error() {
+async fn an_unknown_status_and_a_denial_are_errors() {
     let odd = describe(described("HIBERNATED")).await;
     let denied = describe(refusal("AccessDeniedException", "not authorized")).await;
 

@@ -31,7 +31,7 @@ async fn protect(
 }
 
 #[tokio::test]
-async fn a_wish_names_cluster_task_and_minutes_and_hears_until_when() {
+async fn a_request_for_protection_names_cluster_task_and_minutes_and_returns_until_when() {
     let (done, asked) = protect(vec![protection(TASK, true)], Some(5)).await;
 
     let Ok(ProtectionAnswer::On(Some(until))) = done else {
@@ -83,7 +83,7 @@ async fn an_answer_that_does_not_say_what_was_wished_is_none() {
 }
 
 #[tokio::test]
-async fn denial_is_told_at_once_and_throttling_is_ridden_out() {
+async fn denial_fails_at_once_and_throttling_is_retried() {
     let throttled = || refusal("ThrottlingException", "Rate exceeded");
 
     let (denied, once) = protect(vec![refusal("AccessDeniedException", "no")], Some(1)).await;

@@ -103,7 +103,7 @@ async fn an_empty_cluster_is_not_described() {
 }
 
 #[tokio::test]
-async fn more_tasks_than_one_look_takes_are_looked_at_by_the_hundred() {
+async fn more_tasks_than_one_describe_call_takes_are_described_by_the_hundred() {
     let names: Vec<_> = (0..150).map(|n| format!("t{n:03}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let answers = vec![

@@ -142,7 +142,7 @@ fn a_run_key_succeeds_in_one_container() {
 }
 
 #[test]
-fn a_container_that_was_told_to_stop_and_exits_with_0_has_not_succeeded() {
+fn a_container_that_got_sigterm_and_exits_with_0_has_not_succeeded() {
     let mut obedient = stopped(keyed(1, 0, 10));
     obedient.exit_code = Some(0);
     let runs = [obedient, keyed(2, 10, 20)];

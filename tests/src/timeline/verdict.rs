@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_run_that_nobody_recovered_is_a_problem() {
+    fn a_killed_run_without_a_recovery_is_a_problem() {
         let found = problems_after(|timeline| timeline.journal = Journal::default());
         assert!(
             found

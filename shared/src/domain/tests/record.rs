@@ -123,7 +123,7 @@ fn a_grant_is_found_by_holder_and_token_together() {
 }
 
 #[test]
-fn the_sweep_looks_when_a_holder_needs_it_or_a_waiter_may_come_in() {
+fn the_sweep_is_due_when_a_holder_needs_it_or_a_waiter_may_come_in() {
     let mut waiting = record();
     waiting.not_before = at(50);
     assert_eq!(waiting.next_due(), Some(at(160)), "the lock is full");

@@ -28,7 +28,7 @@ fn a_waiter_is_let_in_only_by_its_own_side_item() {
 }
 
 #[test]
-fn a_waiter_that_expects_another_capacity_waits_until_nobody_holds() {
+fn a_waiter_that_expects_another_capacity_waits_until_no_run_holds() {
     let mut scene = Scene::held_by(2, &[("a", 0), ("c", 1)]);
     scene.queue("b", 2).unwrap();
     let id = WaiterId::of(&holder("b"));

@@ -97,7 +97,7 @@ fn a_failure_leaves_its_run_key_free() {
 }
 
 #[test]
-fn the_capacity_changes_only_while_nobody_holds_or_waits() {
+fn the_capacity_changes_only_while_no_run_holds_or_waits() {
     let mut scene = Scene::held_by(1, &[("one", 0)]);
     let mut wide = scene.terms("wide");
     wide.permits = crate::domain::Permits::new(3).unwrap();
@@ -141,7 +141,7 @@ fn every_grant_that_ends_leaves_an_entry_in_the_history() {
 }
 
 #[test]
-fn a_grant_beside_which_nobody_waits_leaves_nothing_to_do() {
+fn a_grant_with_an_empty_queue_leaves_nothing_to_do() {
     let mut scene = Scene::new(2);
 
     let done = scene.acquire("a", WhenFull::Refuse, 0).unwrap();

@@ -94,7 +94,7 @@ fn grant_again(record: &mut LockRecord) {
 }
 
 #[test]
-fn a_grant_without_a_look_needs_an_open_lock_with_room_for_this_run_and_no_other_waiting() {
+fn a_grant_without_a_read_needs_an_open_lock_with_room_for_this_run_and_no_other_waiting() {
     let scene = Scene::held_by(2, &[("a", 50)]);
     let guard = fast_guard(&Command::Acquire(acquire(&scene, "b", WhenFull::Refuse)));
 
@@ -127,7 +127,7 @@ fn a_grant_without_a_look_needs_an_open_lock_with_room_for_this_run_and_no_other
 }
 
 #[test]
-fn a_renewal_without_a_look_needs_the_grant_as_it_was_and_a_run_that_may_go_on() {
+fn a_renewal_without_a_read_needs_the_grant_as_it_was_and_a_run_that_may_go_on() {
     let mut scene = Scene::new(1);
     let mut terms = scene.terms("a");
     terms.max_run = Some(Seconds::of(200));
@@ -159,7 +159,7 @@ fn a_renewal_without_a_look_needs_the_grant_as_it_was_and_a_run_that_may_go_on()
 }
 
 #[test]
-fn a_release_without_a_look_needs_nothing_to_end_but_the_lease() {
+fn a_release_without_a_read_needs_nothing_to_end_but_the_lease() {
     let scene = Scene::held_by(2, &[("a", 50)]);
     let guard = fast_guard(&Command::Release(testing::release(
         holder("a"),
@@ -237,7 +237,7 @@ fn a_grant_with_an_expectation_needs_the_same_one_and_one_without_needs_none() {
 }
 
 #[test]
-fn a_place_without_a_look_is_one_in_the_queue_of_a_full_lock() {
+fn a_place_without_a_read_is_one_in_the_queue_of_a_full_lock() {
     let scene = Scene::held_by(1, &[("a", 50)]);
     let asked = acquire(&scene, "b", WhenFull::Queue { most: 1 });
     let guard = fast_guard(&Command::Acquire(asked.clone()));
@@ -317,7 +317,7 @@ fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
 }
 
 #[test]
-fn what_is_written_without_a_look_is_what_a_look_decides() {
+fn what_is_written_without_a_read_is_what_decide_writes_after_one() {
     let held = Scene::held_by(1, &[("a", 50)]);
     let mut used = held.clone();
     used.release("a", RunOutcome::Failed, 60).unwrap();

@@ -70,7 +70,7 @@ fn a_hand_over_does_not_stand_when_another_run_went_first_in_between() {
 }
 
 #[test]
-fn nobody_passes_the_queue() {
+fn no_run_passes_the_queue() {
     let mut scene = Scene::held_by(2, &[("a", 0), ("b", 0)]);
     scene.queue("c", 1).unwrap();
 
@@ -112,7 +112,7 @@ fn a_waiter_that_asks_again_after_its_turn_came_finds_its_grant() {
 }
 
 #[test]
-fn a_queue_at_its_bound_takes_nobody_else() {
+fn a_queue_at_its_bound_takes_no_other_run() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let one = WhenFull::Queue { most: 1 };
     scene.acquire("b", one, 1).unwrap();

@@ -89,7 +89,7 @@ fn a_heartbeat_after_recovery_by_expiry_learns_that_the_lease_is_lost() {
 }
 
 #[test]
-fn a_late_heartbeat_keeps_the_lease_while_nobody_has_freed_it() {
+fn a_late_heartbeat_keeps_the_lease_until_it_is_freed() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let token = scene.token("a");
 

@@ -25,7 +25,7 @@ fn failed() -> (Scene, crate::domain::FencingToken) {
 }
 
 #[test]
-fn a_redriven_run_gets_its_grant_back_if_nobody_was_granted_since() {
+fn a_redriven_run_gets_its_grant_back_if_no_run_was_granted_since() {
     let (mut scene, token) = dead();
 
     let beat = scene.renew("a", token, 100).unwrap();

@@ -36,7 +36,7 @@ fn a_replaced_run_is_in_the_history_with_the_name_of_the_one_that_took_its_place
 
 /// It waits for the distance to the last grant, not for a permit.
 #[test]
-fn a_run_that_replaces_stops_nobody_where_a_permit_is_free() {
+fn a_run_that_replaces_stops_no_run_where_a_permit_is_free() {
     let mut scene = Scene::new(2);
     let mut terms = scene.terms("old");
     terms.min_interval = Some(Seconds::of(60));
@@ -49,7 +49,7 @@ fn a_run_that_replaces_stops_nobody_where_a_permit_is_free() {
 }
 
 #[test]
-fn a_second_run_that_replaces_goes_before_the_first_and_stops_nobody_else() {
+fn a_second_run_that_replaces_goes_before_the_first_and_stops_no_other() {
     let mut scene = Scene::held_by(1, &[("old", 0)]);
     scene.acquire("first", WhenFull::Replace, 3).unwrap();
 

@@ -159,7 +159,7 @@ fn the_time_of_a_run_begins_when_its_hand_over_reaches_it() {
 }
 
 #[test]
-fn a_release_that_comes_twice_leaves_nothing_to_do_where_nobody_waits() {
+fn a_release_that_comes_twice_leaves_nothing_to_do_with_an_empty_queue() {
     let mut scene = Scene::held_by(1, &[("a", 0)]);
     let release = Command::Release(testing::release(holder("a"), scene.token("a")));
     scene.carry_out(&release, 2).unwrap();
@@ -210,7 +210,7 @@ fn a_waiter_that_takes_up_an_old_turn_has_confirmed_it() {
 }
 
 #[test]
-fn a_release_that_comes_twice_wakes_nobody_that_has_confirmed_its_grant() {
+fn a_release_that_comes_twice_wakes_no_run_that_has_confirmed_its_grant() {
     for (confirmed, effects) in [(false, 1), (true, 0)] {
         let mut scene = Scene::held_by(1, &[("a", 0)]);
         scene.queue("b", 1).unwrap();

@@ -108,7 +108,7 @@ fn a_decision_without_a_narrow_guard_needs_the_version_that_was_seen() {
 
 /// The numbers of a record that is written anew have to be known.
 #[test]
-fn a_place_is_taken_without_a_look_only_where_the_lock_keeps_its_capacity() {
+fn a_place_is_taken_without_a_read_only_where_the_lock_keeps_its_capacity() {
     for (permits, fast) in [(2, true), (3, false)] {
         let mut scene = Scene::new(2);
         let mut first = scene.terms("a");
