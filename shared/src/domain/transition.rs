@@ -196,6 +196,8 @@ impl Transition {
     /// decision has a narrower guard, it fails if the record was written in between.
     #[must_use]
     pub fn change(&self, before: Option<&LockRecord>) -> Option<Change> {
+        // A decision that is right for any record on which the fast guard holds: then the write
+        // need not fail because of another arrival.
         if let Some(fast_path) = &self.fast_path {
             return Some(fast_path.change.clone());
         }
