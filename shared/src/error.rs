@@ -199,7 +199,7 @@ impl From<InvalidRequest> for Error {
 }
 
 impl From<OutOfTime> for Error {
-    // Nothing is known of what the call has done. A retry is safe.
+    /// Nothing is known of what the call has done. A retry is safe.
     fn from(late: OutOfTime) -> Self {
         Self::new(ErrorName::Unavailable, late.to_string())
     }

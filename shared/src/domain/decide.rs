@@ -52,11 +52,11 @@ const LOOK_AGAIN: Seconds = Seconds::of(30);
 ///
 /// A pure function: the result depends on nothing but the arguments.
 ///
-/// # Errors
-/// A [`Refusal`], if the command changes nothing and the caller needs the reason.
-///
 /// A command that finds nothing to do is no error: its outcome is [`Outcome::Unchanged`], because
 /// all commands can be executed twice, and the second time has nothing left to change.
+///
+/// # Errors
+/// A [`Refusal`], if the command changes nothing and the caller needs the reason.
 pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Transition, Refusal> {
     match command {
         Command::Acquire(acquire) => acquire::decide(seen, acquire, now),

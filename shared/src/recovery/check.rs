@@ -16,9 +16,9 @@
 //! check that begins anew goes on from what is in the record.
 //!
 //! What was learnt under one version of the lease is void under the next
-//! ([`LeaseVersion`](crate::domain::LeaseVersion)): every command names the version, and one that
-//! changes nothing leads to one more round with the lease as it is now. One, because a holder that
-//! renews in every round is alive.
+//! ([`LeaseVersion`](crate::domain::LeaseVersion)): a command that frees or stops the holder names
+//! the version, and one that changes nothing leads to one more round with the lease as it is now.
+//! One, because a holder that renews in every round is alive.
 
 mod commands;
 mod exchange;

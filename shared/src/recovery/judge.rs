@@ -5,8 +5,8 @@
 //! differently.
 //!
 //! Two mistakes are possible, and only one of them is harmless. A dead holder that is left costs
-//! time: a later check frees it. A living one that is freed has two runs at work. So what is not
-//! known is never taken for an end.
+//! time: a later check frees it. A living one that is freed has two runs at work. So an answer that
+//! is missing is never taken for an end.
 
 use super::{
     Action, Commitment, Evidence, ExecutionObservation, LIST_LAG, Ownership, TaskObservation,
@@ -288,7 +288,6 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
                 }
             }
             // The replacer may be dead.
-            // A run is not stopped for one that may be dead.
             ExecutionObservation::Hidden(_) => Action::Leave,
             // One that began a moment ago may not be known yet.
             ExecutionObservation::Seen(_)

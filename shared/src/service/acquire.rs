@@ -323,8 +323,6 @@ fn held(
 ) -> AcquireResponse {
     let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
     match outcome {
-        // The caller learns from whom: what a dead run has left behind may have to be cleared
-        // first.
         Outcome::Granted { lease } => AcquireResponse::Granted(Granted {
             taken_from: freed.map(|holder| holder.to_string()),
             ..Granted::of(lock, holder, &lease, table)

@@ -4,7 +4,7 @@
 //!
 //! The protection must not outlive the lease for long: a task that is protected for ever after a
 //! crash would keep its service from scaling in. So each renewal protects the task until the end of
-//! the new lease and no longer.
+//! the new lease, in whole minutes.
 
 use super::{PROTECTION_END, Ports};
 use crate::clock::CallTime;

@@ -109,7 +109,7 @@ pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<ReapRepor
                 execution_ended(deps, ended, lock, work_of).await?
             }
         },
-        // The event names the lock alone; whom to wake is read from the table. A forged event leads
+        // The event names the lock alone; the waiter to wake is read from the table. A forged event leads
         // to a check that the sweep would make as well.
         Trigger::HandedOver { lock } => ReapReport {
             locks: 1,

@@ -61,10 +61,10 @@ impl<P: Ports> RecoveryService<'_, P> {
     /// Records the end of a run that lost its permit and worked on (stale policy `yield`), if its work
     /// has ended. `run` is its open marker. Whether the end was recorded.
     ///
+    /// Called where another run asks for the key: it is the only one that waits for this end.
+    ///
     /// # Errors
     /// [`ProtocolError`], as for a check.
-    ///
-    /// Called where another run asks for the key: it is the only one that waits for this end.
     pub async fn settle(&self, lock: &LockKey, run: &Run) -> Result<bool, ProtocolError> {
         let (Some(lease), Some(run_key)) = (&run.lease, &run.run_key) else {
             return Ok(false);

@@ -1,7 +1,7 @@
 //! The end of one job, and of all jobs.
 //!
 //! The first end of a job counts, and is the answer to each further one. A lost job is ended, too:
-//! its release tells the table that its work has stopped, so that the next run need not wait for
+//! its release shows that its work has stopped, so that the next run need not wait for
 //! the end of the lease.
 
 use super::{Service, TRIES};

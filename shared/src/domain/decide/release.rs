@@ -2,7 +2,7 @@
 //!
 //! A release is repeated until it is answered: by the Retry of the workflow, by `lockstep run`. So
 //! an answer that was lost must lead to the same answer, and never to a second hand-over or to the
-//! end of the successor's lease. The token tells them apart: it is that of one grant.
+//! end of the successor's lease. The token distinguishes them: it is that of one grant.
 
 use super::builder::TransitionBuilder;
 use super::ended;

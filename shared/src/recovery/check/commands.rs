@@ -1,7 +1,8 @@
 //! The commands of a check.
 //!
-//! Each names the grant by its token, and the version of the lease that the evidence was gathered
-//! under. A command that meets another grant, or another version, changes nothing.
+//! Each names the grant by its token, and those that free or stop a holder name the version of the
+//! lease that the evidence was gathered under. A command that meets another grant, or another
+//! version, changes nothing.
 
 use super::Check;
 use crate::domain::{

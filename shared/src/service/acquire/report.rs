@@ -48,8 +48,8 @@ pub(super) async fn refusal<P: Ports>(
 
 /// Reports a response.
 ///
-/// Reports what the caller is answered. A skip at a paused lock counts even with `mayWait`: the
-/// definition does not go on to wait after it.
+/// A skip at a paused lock counts even with `mayWait`: the definition does not go on to wait after
+/// it.
 pub(super) async fn response<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedAcquire,

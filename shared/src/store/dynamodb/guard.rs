@@ -3,7 +3,7 @@
 //!
 //! A condition on an attribute that is missing, or of another type, is false in DynamoDB and no
 //! error. So where absence is meant, the condition states it, and where a type is expected, too.
-//! Without that, a damaged lease would look like one that is not there.
+//! Without that, a damaged lease would count as one that is not there.
 //!
 //! Clauses are plain data in the domain. What each means is written twice, here and in
 //! `Clause::holds` for the memory store; one conformance suite and random sequences hold the two
