@@ -10,15 +10,9 @@
 //!         └─▶ load the lease ─▶ once more from the start
 //! ```
 //!
-//! A check takes seconds and several calls, and may end after each of them: the function runs out
-//! of time, or dies. So the order is that of what may be lost. A stop is written before it is
-//! carried out, and what the history and operators learn comes after the write that it is about. A
-//! check that begins anew goes on from what is in the record.
-//!
-//! What was learnt under one version of the lease is void under the next
-//! ([`LeaseVersion`](crate::domain::LeaseVersion)): a command that frees or stops the holder names
-//! the version, and one that changes nothing leads to one more round with the lease as it is now.
-//! One, because a holder that renews in every round is alive.
+//! The function may die after each call, so a stop is written before it is carried out. What frees
+//! or stops a holder names the version of the lease that was judged. If it changes nothing, one more
+//! round follows with the lease as it is now: a holder that renews in every round is alive.
 
 mod commands;
 mod exchange;
@@ -125,7 +119,6 @@ impl Check {
                 let evidence = evidence.clone();
                 self.freed(outcome, evidence);
             }
-            // The holder has renewed, was redriven, or has released in between.
             (Phase::Recover(_), _) => self.reload(),
             (Phase::Freeze, CheckAnswer::Executed(Outcome::Frozen { note, .. })) => {
                 self.finish(Inspection::Held, [Request::Raise(Alert::Frozen(note))]);
@@ -141,8 +134,6 @@ impl Check {
         self.next(now)
     }
 
-    /// The next request, or the end of the check. A phase ends with its queue: the evidence is
-    /// judged once all of it is there, and gathered again after a stop.
     fn next(&mut self, now: Timestamp) -> CheckStep {
         loop {
             if let Some(request) = self.queue.pop_front() {
@@ -159,8 +150,6 @@ impl Check {
                     self.gather();
                     self.queue.push_front(Request::Raise(alert));
                 }
-                // The request of such a phase was answered by something that is no answer to it.
-                // The holder stays as it is.
                 Phase::Commit(_) | Phase::Recover(_) | Phase::Freeze | Phase::Reload => {
                     return CheckStep::Over(self.held(now));
                 }
@@ -168,16 +157,12 @@ impl Check {
         }
     }
 
-    /// Begins a round: what was learnt before is dropped, since a stop or a heartbeat has changed
-    /// it.
-    ///
-    /// The holder's execution is described before its work is listed: one that has ended starts no
-    /// further task, so what is listed after that is complete, but for the lag of ListTasks.
+    /// The execution is described before its work is listed: one that has ended starts no further
+    /// task, so what is listed after that is complete, but for the lag of ListTasks.
     fn gather(&mut self) {
         let execution = ExecutionArn::of_holder(&self.holder);
         let task = TaskArn::of_holder(&self.holder);
         let replacer = self.lease.replaced_by.as_ref();
-        // Only an execution can be stopped, so for another holder its replacer decides nothing.
         let replacer = replacer.filter(|_| execution.is_some());
         let waits = replacer.map(WaiterId::of);
         let replacer = replacer.and_then(ExecutionArn::of_holder);
@@ -202,8 +187,6 @@ impl Check {
         .collect();
     }
 
-    /// Takes one piece of evidence. An answer to another kind of request is no evidence and is
-    /// dropped.
     fn learn(&mut self, answer: CheckAnswer, now: Timestamp) {
         let evidence = &mut self.evidence;
         match answer {
@@ -239,15 +222,12 @@ impl Check {
         }
     }
 
-    /// Judges the evidence, and asks for what the action takes.
     fn decide(&mut self, now: Timestamp) {
         if let Some(hint) = &self.hint {
             self.evidence.correct(hint, &self.lease, now);
         }
         self.doubted = self.evidence.doubt(&self.lease, now);
         let action = judge(&self.lease, &self.evidence, now);
-        // The proof takes two calls, so it is asked for only where something would be stopped. The
-        // action is then judged again, with the proof.
         if let Some(execution) = self.unproven(&action) {
             self.queue = VecDeque::from([Request::ProveOwnership(execution)]);
             return;
@@ -255,8 +235,6 @@ impl Check {
         let (lock, holder, token) = (&self.lock, &self.holder, self.lease.token);
         tracing::info!(event = "holder_checked", %lock, %holder, %token, ?action, "checked");
         match action {
-            // A holder that is left is checked again by the next acquire that it is in the way of,
-            // or by the sweep.
             Action::Leave => self.finish(self.held(now), []),
             Action::Wake => {
                 let wake = Request::Wake(self.lease.clone());
@@ -310,9 +288,6 @@ impl Check {
 
     /// The execution that `action` would stop, if whether it belongs to the lock has not been
     /// checked yet.
-    ///
-    /// The caller of acquire-lock chooses the name of the holder, so a name alone must not get an
-    /// execution stopped. A task needs no such proof: its group names lock and holder.
     fn unproven(&self, action: &Action) -> Option<ExecutionArn> {
         let stops = matches!(
             action,
@@ -328,7 +303,6 @@ impl Check {
 
     /// Carries out a stop that is committed. The lease is as the commit has left it.
     fn carry_out(&mut self, plan: StopPlan, now: Timestamp) {
-        // The same as in the record, so that the version which the next command names is right.
         let cause = match plan.execution {
             true => EndingCause::Stopped,
             false => EndingCause::Over,
@@ -339,8 +313,6 @@ impl Check {
     }
 
     fn stop(&mut self, plan: StopPlan) {
-        // The execution ends as ABORTED with this error, which is what its owner sees of the
-        // reason.
         let error = match self.lease.replaced_by {
             Some(_) => "Lockstep.Replaced",
             None => "Lockstep.LeaseLost",
@@ -368,8 +340,6 @@ impl Check {
 
     /// Notes the task that the run ended with in the history. That comes after the recovery,
     /// because the reaper skips a task that is noted already.
-    ///
-    /// The permit is free and handed over. What is left is for the history and for operators.
     fn freed(&mut self, outcome: Option<RunOutcome>, evidence: String) {
         let note = self.note_task().map(Request::Note);
         let Some(outcome) = outcome else {
@@ -386,26 +356,22 @@ impl Check {
         );
     }
 
-    /// The lease is not as it was seen: reads it again. If its grant is over, the check is, too.
     fn reload(&mut self) {
         let load = Request::LoadLease(self.holder.clone(), self.lease.token);
         self.phase = Phase::Reload;
         self.queue = VecDeque::from([load]);
     }
 
-    /// Has `command` executed; `phase` is what its outcome is needed for.
     fn ask(&mut self, phase: Phase, command: Command) {
         self.phase = phase;
         self.queue = VecDeque::from([Request::Execute(command)]);
     }
 
-    /// Ends the check with `inspection`, after the `last` requests.
     fn finish(&mut self, inspection: Inspection, last: impl IntoIterator<Item = Request>) {
         self.phase = Phase::Finish(inspection);
         self.queue = last.into_iter().collect();
     }
 
-    /// The result for a holder that keeps its permit: what a later check may find, and when.
     fn held(&self, now: Timestamp) -> Inspection {
         match self.lease.ending {
             Some(_) if self.evidence.is_settling(now) => Inspection::Settling,

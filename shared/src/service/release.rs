@@ -2,7 +2,13 @@
 //! waiter.
 //!
 //! Nothing after the write can undo it, so nothing after it fails the call. What is lost, a
-//! repeated release or the sweep makes up for.
+//! repeated release or the sweep makes up for. A repeated release is counted by its first call.
+//!
+//! ```text
+//!  Released   the permit is free, or the next waiter's
+//!  Ending     the work is being stopped (`stopping`): the permit stays held until it has
+//!  Lost       no error, since the work has ended: the caller could do nothing about it
+//! ```
 
 use super::alerts::About;
 use super::{Deps, Ports};
@@ -41,7 +47,6 @@ pub async fn run<P: Ports>(
         protect,
     } = request;
     let time = CallTime::start(deps.clock());
-    // For the metrics. `stopping` is no release and ends nothing yet.
     let ended = match &command {
         Command::Release(release) => release.outcome,
         _ => RunOutcome::Failed,
@@ -56,7 +61,6 @@ pub async fn run<P: Ports>(
     match outcome {
         Outcome::Released { since, at, already } => {
             let held_seconds = Duration::from_millis(at.millis_since(since)).as_secs_f64();
-            // A repeated release was counted by its first call.
             if !already {
                 let mut values = vec![(Metric::Released, 1.0), (Metric::HeldSeconds, held_seconds)];
                 values.extend(match ended {
@@ -83,13 +87,10 @@ pub async fn run<P: Ports>(
                 protection,
             })
         }
-        // The work is being stopped (`stopping`): the permit stays held until that has been
-        // confirmed.
         Outcome::Done => {
             tracing::info!(event = "ending", %lock, %holder, %token, "ending");
             Ok(ReleaseResponse::Ending { protection })
         }
-        // No error: the work has ended, and there is nothing that the caller could do about it.
         Outcome::Lost { holders } => {
             tracing::warn!(event = "lease_already_lost", %lock, %holder, %token, "lease already lost at release");
             let holders = holders
