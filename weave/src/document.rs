@@ -25,7 +25,6 @@ pub(crate) struct Node {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// Entries in their order, also those with the same name.
     Map { flow: bool, entries: Vec<Entry> },
     List(Vec<Node>),
     Scalar { text: String, quoted: bool },
