@@ -228,8 +228,8 @@ fn fill_work(guard: &mut Value, names: &Names, around: &Around) {
 /// Adds its query language to a state.
 ///
 /// In a definition in JSONPath, a state that names no language has that of the definition, also
-/// inside of one in JSONata
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/amazon-states-language-common-fields.html>).
+/// inside of one in JSONata:
+/// <https://docs.aws.amazon.com/step-functions/latest/dg/amazon-states-language-common-fields.html>.
 fn say_jsonata(value: &mut Value) {
     let is_state = value.get("Type").and_then(Value::as_text);
     if let (true, Value::Map(fields)) = (is_state.is_some(), value) {

@@ -1,4 +1,8 @@
 //! The whole state of one lock.
+//!
+//! All that a decision about a permit needs is in this one item, so one conditional write decides,
+//! and nothing has to be kept consistent with anything. What may grow without bound (the history,
+//! run keys, the terms of waiters) is in items of its own.
 
 use super::expectation::Expectation;
 use super::holder::HolderId;
@@ -257,6 +261,9 @@ impl LockRecord {
     }
 
     /// Checks the invariants of every record, before a write and after a read.
+    ///
+    /// A decision that breaks one is a fault of this program and is not written. An item that breaks
+    /// one was damaged, and is refused.
     ///
     /// # Errors
     /// The first invariant that is broken.

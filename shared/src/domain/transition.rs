@@ -1,4 +1,9 @@
 //! The input and the result of a decision.
+//!
+//! ```text
+//!  Snapshot, Command, time ─▶ decide ─▶ Transition ─▶ Change ─▶ the table
+//!                                └▶ Refusal    └▶ Effects, after the commit
+//! ```
 
 use super::fast_path::FastPath;
 use super::guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
