@@ -1,8 +1,7 @@
 //! The whole state of one lock.
 //!
-//! All that a decision about a permit needs is in this one item, so one conditional write decides,
-//! and nothing has to be kept consistent with anything. What may grow without bound (the history,
-//! run keys, the terms of waiters) is in items of its own.
+//! Who holds and who waits is in this one item, so one conditional write decides about a permit. What
+//! may grow without bound (the history, run keys, the terms of waiters) is in items of its own.
 
 use super::expectation::Expectation;
 use super::holder::HolderId;
