@@ -1,8 +1,8 @@
 //! Dead and stale holders: frees their permits, freezes the lock, notes their tasks.
 //!
 //! Evidence takes calls of other services, during which the holder may renew, release or be
-//! redriven. So each command names the version of the lease that its evidence was gathered under,
-//! and changes nothing under another one: the caller reads the lease again and judges once more.
+//! redriven. So a recovery names the version of the lease that its evidence was gathered under, and
+//! changes nothing under another one: the caller reads the lease again and judges once more.
 
 use super::builder::TransitionBuilder;
 use super::ended;

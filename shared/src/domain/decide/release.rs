@@ -28,8 +28,8 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         if let Some(late) = own.and_then(|run| late_end(seen, release, run, now)) {
             return late;
         }
-        // An end that recovery wrote is no release, although the caller is the run: it has lost its
-        // lease.
+        // A run that was recovered, lost or evicted had lost its lease before this call. One that
+        // recovery has found to have succeeded counts as released.
         let own = own.filter(|run| run.was_released());
         let holders = seen.record.as_ref().map(LockRecord::oldest_first);
         let holders = holders.unwrap_or_default();
