@@ -1,9 +1,9 @@
 //! Writes that need no read first.
 //!
 //! Most requests meet the record in the state that they expect: a free lock, a live lease, a lock
-//! that only they hold. Each of these has a write whose guard states what is expected, and which then
-//! does in one request what reading, deciding and writing would do in two. A property test holds it
-//! to that: for random records and commands, a guard that holds implies the write that
+//! that only they hold. Each of these has a write whose guard states what is expected, and which
+//! then does in one request what reading, deciding and writing would do in two. A property test
+//! holds it to that: for random records and commands, a guard that holds implies the write that
 //! [`super::decide()`] makes.
 //!
 //! A guard that fails costs no read: the failure returns the record, on which the decision is made.
@@ -220,8 +220,8 @@ fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> F
     }
 }
 
-/// Unless the request brings another pace, the end of the new lease is computed by DynamoDB from the
-/// length that the lease has. So it is read back.
+/// Unless the request brings another pace, the end of the new lease is computed by DynamoDB from
+/// the length that the lease has. So it is read back.
 ///
 /// A holder that reports other redrives than its lease, is spent, or is ending needs a decision.
 fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {

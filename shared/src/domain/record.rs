@@ -1,7 +1,8 @@
 //! The whole state of one lock.
 //!
-//! Who holds and who waits is in this one item, so one conditional write decides about a permit. What
-//! may grow without bound (the history, run keys, the terms of waiters) is in items of its own.
+//! Who holds and who waits is in this one item, so one conditional write decides about a permit.
+//! What may grow without bound (the history, run keys, the terms of waiters) is in items of its
+//! own.
 
 use super::expectation::Expectation;
 use super::holder::HolderId;
@@ -261,8 +262,8 @@ impl LockRecord {
 
     /// Checks the invariants of every record, before a write and after a read.
     ///
-    /// A decision that breaks one is a fault of this program and is not written. An item that breaks
-    /// one was damaged, and is refused.
+    /// A decision that breaks one is a fault of this program and is not written. An item that
+    /// breaks one was damaged, and is refused.
     ///
     /// # Errors
     /// The first invariant that is broken.

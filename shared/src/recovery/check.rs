@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The function may die after each call, so a stop is written before it is carried out. What frees
-//! or stops a holder names the version of the lease that was judged. If it changes nothing, one more
-//! round follows with the lease as it is now: a holder that renews in every round is alive.
+//! or stops a holder names the version of the lease that was judged. If it changes nothing, one
+//! more round follows with the lease as it is now: a holder that renews in every round is alive.
 
 mod commands;
 mod exchange;

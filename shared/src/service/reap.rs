@@ -109,8 +109,8 @@ pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<ReapRepor
                 execution_ended(deps, ended, lock, work_of).await?
             }
         },
-        // The event names the lock alone; the waiter to wake is read from the table. A forged event leads
-        // to a check that the sweep would make as well.
+        // The event names the lock alone; the waiter to wake is read from the table. A forged event
+        // leads to a check that the sweep would make as well.
         Trigger::HandedOver { lock } => ReapReport {
             locks: 1,
             ..of(lock).check_all().await?

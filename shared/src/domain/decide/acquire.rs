@@ -12,7 +12,7 @@
 //!  another capacity in use ───────▶ PermitsMismatch
 //!  the caller waits ──────────────▶ keeps its place, Granted, or GaveUp
 //!  a permit is free, none waits ──▶ Granted; Duplicate while a run of its key is under way
-//!  anything else ─────────────────▶ by overlap policy: refused, a place in the queue, a replacement
+//!  anything else ─────────────────▶ by overlap policy: refused, queued, or a replacement
 //! ```
 
 use super::builder::TransitionBuilder;

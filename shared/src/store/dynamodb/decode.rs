@@ -3,9 +3,9 @@
 //! Attributes that this version does not know are left alone: updates go by attribute, so a newer
 //! version may add some under the same schema number.
 //!
-//! What does not fit is [`StoreError::Corrupt`], with the item, the attribute and the rule. A default
-//! in its place could grant a permit that is held. An operator mends the item by hand; until then the
-//! lock is refused and nothing overwrites it.
+//! What does not fit is [`StoreError::Corrupt`], with the item, the attribute and the rule. A
+//! default in its place could grant a permit that is held. An operator mends the item by hand;
+//! until then the lock is refused and nothing overwrites it.
 //!
 //! A missing attribute has a meaning only where an older version left it out, or where it is
 //! written that way.
