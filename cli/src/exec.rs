@@ -1,5 +1,13 @@
 //! Runs the guarded command: starts it, supervises it, kills what it leaves behind. The watchdog kills it
 //! when this process cannot.
+//!
+//! ```text
+//!  lockstep ──▶ shim ═▶ the command          in a group of its own, marked, dies with its parent
+//!      │                   └─ descendants    also those that left the group: by mark and descent
+//!      └──────▶ watchdog                     knows every deadline, kills where lockstep cannot
+//! ```
+//! A command is its process group and what has left that group. Only all of it together counts as
+//! ended: one process that goes on would work without the lock.
 
 mod child;
 mod descendants;

@@ -3,6 +3,10 @@
 //! Reading order: [`run`], [`exec`] (a command: supervision, its processes, its watchdog), [`lease`]
 //! (its lock: acquire, renew, release), [`protect`] (task protection), [`worker`] (a queue), [`agent`]
 //! (jobs of one program), [`operate`] (what operators see and do), [`weave`] (definitions of workflows). [`platform`] is the operating system below them.
+//!
+//! Whatever this process starts must die with it, or before it. Two hidden subcommands are parts of
+//! that, which the binary starts itself: `watchdog` is the second process that holds the deadline
+//! of each lease, and `start-command` is what a command is until it has its parent-death signal.
 
 #![deny(clippy::print_stderr)]
 
@@ -47,6 +51,8 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: Command) -> Exit {
+    // Process groups, `/proc`, parent-death signals and subreapers are Linux's; without them
+    // nothing could be promised of a command.
     if !cfg!(target_os = "linux") && command.guards_processes() {
         log::print_line(
             "this command guards processes, which needs Linux; the operators' commands run here",
@@ -54,6 +60,8 @@ fn dispatch(command: Command) -> Exit {
         return Exit::CONFIGURATION;
     }
     match command {
+        // Neither of the first two begins an async runtime: the watchdog has to work where that
+        // hangs, and the other is replaced by the command.
         Command::Watchdog => exec::watchdog::watch(),
         Command::Become { parent, command } => exec::start_command(parent, &command),
         Command::ClearRest(args) => with_runtime(operate::clear_rest(args)),
@@ -87,6 +95,8 @@ fn with_runtime(work: impl Future<Output = Exit>) -> Exit {
     match runtime {
         Ok(runtime) => {
             let exit = runtime.block_on(work);
+            // A full pipe does not block the work: lines go through a queue, and what is left in it
+            // is written here.
             log::flush();
             exit
         }

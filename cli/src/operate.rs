@@ -1,5 +1,9 @@
 //! The operators' commands: each invokes the function operate or view of a stack, and prints what it
 //! returns.
+//!
+//! The command has no rights to the table: the functions answer, so what an operator may do is a
+//! matter of which of the two they may invoke. Requests and responses are JSON that this command
+//! passes on.
 
 mod change;
 mod doctor;
@@ -111,6 +115,7 @@ async fn all(
         let left = most - u32::try_from(found.len()).unwrap_or(most).min(most);
         request["limit"] = json!(left.clamp(1, PAGE));
         let mut page = view.act(&request).await?;
+        // Starts that the log of events could not show. The rest of the page is complete.
         if let Some(problem) = page["problem"].as_str() {
             crate::log::print_line(problem);
         }
@@ -118,6 +123,8 @@ async fn all(
             found.extend(rows);
         }
         found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        // A page may have fewer rows than it was asked for, or none, and still not be the last: the
+        // function ends it in time.
         let next = page["next"].take();
         if next.is_null() || found.len() as u64 >= u64::from(most) {
             return Ok(found);

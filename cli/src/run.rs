@@ -5,6 +5,10 @@
 //!                                                         ├─ forwarded signals
 //!  exit code ◀─ unprotect ◀─ release ◀─ kill orphans ◀────┘ end, lost lease, time over, SIGTERM
 //! ```
+//!
+//! The watchdog is started before the command, so that no moment is without it. What is left of the
+//! command is killed before the lock is released, because work that goes on after the release is
+//! guarded by nothing.
 
 mod grant;
 mod work;
@@ -49,6 +53,8 @@ pub(crate) async fn run(args: RunArgs) -> Exit {
     }
 }
 
+/// Signals are caught before anything is started: from here on a SIGTERM ends this process in
+/// order.
 async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     args.check().map_err(wrong)?;
@@ -57,6 +63,7 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let mut signals = Signals::begin().map_err(failed)?;
     let reaper = Subreaper::begin().map_err(failed)?;
+    // Credentials may take long to come, and a signal must not wait for them.
     let sdk = tokio::select! {
         biased;
         signal = signals.end() => return Err(grant::interrupted(signal)),
@@ -64,10 +71,14 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     };
     let locks = Arc::new(LockClient::open(&sdk, &config));
     let exit = on_table(args, &locks, &config.table, &reaper, &mut signals).await;
+    // Events are published beside the work. Without this, those of the release would be lost with
+    // the process.
     locks.settle().await;
     exit
 }
 
+/// All that happens between the grant and the release. Whatever the reason for its end, the permit
+/// is released here, unless a workflow has to.
 async fn on_table(
     args: &RunArgs,
     locks: &Arc<LockClient>,
@@ -100,6 +111,7 @@ async fn on_table(
             in_flight.end().await;
             Ok(worked.exit)
         }
+        // The command was not started, so its run has failed, and its run key is free.
         Err((cause, early)) => {
             let bound = release_bound(cause, held.times.length);
             release_acquired(locks, &held, ReleaseOutcome::Failed, bound, signals).await;
@@ -134,6 +146,7 @@ async fn release_acquired(
     if held.hold == Hold::Adopted {
         return;
     }
+    // Not cancelled: a release that is under way may have been carried out.
     let mut releasing = pin!(release(locks, &held.grant, outcome, bound));
     tokio::select! {
         biased;

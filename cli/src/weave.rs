@@ -1,4 +1,7 @@
 //! `lockstep weave` and `lockstep unweave`: definitions of workflows, from file to file.
+//!
+//! The library has no files: here they are read, compared and written. A refusal comes before
+//! anything is written, and leaves the file as it was.
 
 use crate::args::weave::{FilesArg, UnweaveArgs, WeaveArgs};
 use crate::exit::Exit;

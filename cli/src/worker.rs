@@ -78,6 +78,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     check_queue(&queue).await?;
     let times = LeaseTiming::after_silence(args.lease, args.grace);
     let protection = Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), times.length);
+    // SQS hides no message for longer than twelve hours after its receive.
     let hide = (args.lease + HIDE_MARGIN).min(CEILING);
     let lock = args.lock.unwrap_or_else(|| args.queue_url.name.clone());
     let queue = Arc::new(queue);

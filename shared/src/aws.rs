@@ -1,4 +1,8 @@
 //! The clients of AWS services, built once before the first event.
+//!
+//! Connect 500 ms, an attempt 2 s, a call 6 s, at most three attempts: a function decides in six
+//! seconds or answers by name, before Lambda cuts it off. Clients are built before the first event,
+//! while a function has a whole core.
 
 mod environment;
 pub mod trust;

@@ -1,8 +1,8 @@
 //! The lock protocol as pure data and pure functions.
 //!
-//! A [`LockRecord`] is the whole state of one lock. [`decide`] applies a [`Command`] to it and
-//! returns a [`Transition`] or a [`Refusal`]. [`fast_path`] returns a write that needs no read first: a
-//! [`Guard`] and an [`Update`], both plain data that any store can evaluate.
+//! A [`LockRecord`] is the whole state of one lock. [`decide()`] applies a [`Command`] to it and
+//! returns a [`Transition`] or a [`Refusal`]. [`fast_path()`] returns a write that needs no read
+//! first: a [`Guard`] and an [`Update`], both plain data that any store can evaluate.
 //!
 //! May depend on: `core` and `std` only (and `thiserror` for the wording of errors, `sha2` for
 //! short names, `time` for RFC 3339). No clock, no randomness, no I/O, no JSON, no AWS type.

@@ -1,4 +1,16 @@
 //! The error of a function, with a name from a closed list.
+//!
+//! The name is what a workflow catches and what decides whether its call is retried;
+//! `contract::ErrorName` has the list, and a test holds the state machines to it. The message is
+//! for the operator who reads the execution or the log: it names the lock, what is in the way, and
+//! what to do about it. It never has a task token in it.
+//!
+//! ```text
+//!  refused by the protocol ─▶ LockHeld, QueueFull, PermitsMismatch, LockPaused, LockFrozen,
+//!                             LeaseLost
+//!  nothing decided ─────────▶ Contended, Unavailable: the same request is safe to repeat
+//!  nothing to retry ────────▶ InvalidRequest, Denied, Corrupt
+//! ```
 
 use crate::clock::OutOfTime;
 use crate::contract::{ErrorName, InvalidRequest, held_by, paused_by};
@@ -37,6 +49,9 @@ impl Error {
     }
 
     /// Converts the error of a command on `lock`.
+    ///
+    /// After `Unavailable` the command may or may not have been written: its answer was lost. The
+    /// caller repeats it, and gets the answer of the first time.
     #[must_use]
     pub fn of_command(lock: &LockKey, error: ProtocolError) -> Self {
         match error {
@@ -52,6 +67,8 @@ impl Error {
     }
 
     /// `Lockstep.LockHeld` for a redriven run whose last attempt still has `tasks` that run.
+    ///
+    /// The workflow asks again while the work stops.
     #[must_use]
     pub fn still_stopping(lock: &LockKey, tasks: &[String]) -> Self {
         let tasks = tasks.join(", ");
@@ -62,6 +79,9 @@ impl Error {
     }
 
     /// `Lockstep.Unavailable` for a retry whose attempt before, `holder`, may have ended.
+    ///
+    /// An error in place of `skipped` or `duplicate`: those succeed, and the caller's retry would
+    /// be over without a run.
     #[must_use]
     pub fn in_doubt(lock: &LockKey, holder: &HolderId) -> Self {
         let text =
@@ -80,6 +100,9 @@ impl Error {
 
     /// `Lockstep.LockHeld` for a holder that is not evicted without force, because whether it is alive
     /// cannot be read.
+    ///
+    /// An outage of Step Functions must not free a living run whose heartbeats fail in the same
+    /// outage.
     #[must_use]
     pub fn not_seen(lock: &LockKey, holder: &HolderId, why: &str) -> Self {
         let text = format!(
@@ -97,6 +120,9 @@ impl Error {
     }
 
     /// Converts a refusal that the caller did not request as data.
+    ///
+    /// Under `overlap: skip` most refusals are a response and not an error; they come here where a
+    /// run asked to fail, or cannot have what it asked for.
     #[must_use]
     pub fn of_refusal(lock: &LockKey, refusal: Refusal) -> Self {
         let (name, text) = match refusal {
@@ -126,6 +152,7 @@ impl Error {
                     format!("free, but rests until {at} (minIntervalSeconds)"),
                 )
             }
+            // Only to `forget`: acquire answers a duplicate with a response.
             Refusal::Duplicate { run_key, run } => {
                 let text = format!("run key {} is taken by {}", run_key.as_str(), run.holder);
                 (ErrorName::LockHeld, text)
@@ -155,6 +182,7 @@ impl Error {
                 let text = format!("{holder} no longer holds it with token {token}; {now}");
                 (ErrorName::LeaseLost, text)
             }
+            // The same name as for a lease that is gone: the workflow stops its work for both.
             Refusal::Stale { holder, why } => {
                 let text = format!("{holder} {why}");
                 (ErrorName::LeaseLost, text)
@@ -171,6 +199,7 @@ impl From<InvalidRequest> for Error {
 }
 
 impl From<OutOfTime> for Error {
+    /// Nothing is known of what the call has done. A retry is safe.
     fn from(late: OutOfTime) -> Self {
         Self::new(ErrorName::Unavailable, late.to_string())
     }
@@ -181,6 +210,7 @@ impl From<StoreError> for Error {
         let name = match error {
             StoreError::Throttled(_) | StoreError::Unavailable(_) => ErrorName::Unavailable,
             StoreError::Denied(_) => ErrorName::Denied,
+            // The item would exceed DynamoDB's 400 KB: the same request fails again.
             StoreError::TooLarge(_) => ErrorName::InvalidRequest,
             StoreError::Corrupt { .. } => ErrorName::Corrupt,
         };

@@ -1,6 +1,6 @@
 //! From evidence to action: what to do about a holder that may be dead, stale or ending.
 //!
-//! [`judge`] is a pure function. [`Check`] is one check of a holder as a state machine: it yields
+//! [`judge()`] is a pure function. [`Check`] is one check of a holder as a state machine: it yields
 //! each request and takes each answer. [`crate::service::RecoveryService`] sends the requests.
 //!
 //! May depend on: domain, the states of executions and tasks.

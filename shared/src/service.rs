@@ -5,6 +5,15 @@
 //! done, [`RecoveryService`] checks holders.
 //!
 //! May depend on: everything but the adapters to AWS.
+//!
+//! ```text
+//!  0 s                      5 s  6 s   6.5 s          9 s    10 s
+//!   ├─ decide, check holders ┴───┤ effects │ protection  │      │ the function times out
+//! ```
+//!
+//! A step that is cut off by Lambda has no answer at all, so each part ends before that. The order
+//! is that of what must not be lost: the decision is in the table first, and what is left of its
+//! effects is found there by the sweep.
 
 pub mod acquire;
 pub mod alerts;
@@ -97,6 +106,9 @@ impl<P: Ports> Deps<P> {
     }
 
     /// Publishes the start or the end of a run, if those are events.
+    ///
+    /// The stack's parameter `RunEvents` asks for them: each is a request more for a step, and most
+    /// teams have alarms on what goes wrong instead.
     async fn publish_run(&self, event: Option<Event>) {
         if let Some(event) = event.filter(|_| self.run_events) {
             self.events.publish(vec![event]).await;

@@ -6,8 +6,8 @@
 //! So pages use only the elements of AWS's samples: tables, forms, text, `svg` with `rect` and `path`, one
 //! `style`, and `cwdb-action`. They load nothing and run nothing.
 //!
-//! All text goes through [`html`], which escapes it. Markup is `&'static str`, so that no response can
-//! become markup.
+//! All text goes through `html`, which escapes it. Markup is `&'static str`, so that no response
+//! can become markup.
 
 mod html;
 mod list;

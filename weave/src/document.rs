@@ -1,4 +1,7 @@
 //! A definition as its author wrote it: the text, and a tree of nodes that know their place in it.
+//!
+//! A place is a range of bytes in the text as it was read, with a byte order mark if there is one:
+//! edits are made there.
 
 mod json;
 mod yaml;
@@ -42,6 +45,7 @@ impl<'a> Document<'a> {
         let offset = text.len() - body.len();
         let is_flow = body.trim_start().starts_with('{');
         let root = match json::parse(body, offset) {
+            // JSON's error is about what was most likely meant: a text that begins with a brace.
             Err(wrong) if is_flow => yaml::parse(body, offset).map_err(|_| wrong)?,
             Err(_) => yaml::parse(body, offset)?,
             Ok(root) => root,

@@ -1,4 +1,9 @@
 //! The states that hold the lock, taken from the definition of exclusive-run.
+//!
+//! exclusive-run is the one source. Its states from *Acquire Lock* on are found by a walk along
+//! their transitions, so a state that is added there is woven by the next version without a change
+//! here. Only *Request Lock* is new, and *Run Work* takes the place of the states that start a task
+//! or a workflow.
 
 mod names;
 mod request;
@@ -59,6 +64,7 @@ pub(crate) fn build(
     names.apply(&mut guard, variables.iter().map(|(name, _)| *name));
     fill_work(&mut guard, names, around);
     let hold = guard.get_mut(&names.state(HOLD));
+    // Without it, the execution ends with the work, as it did before.
     if let (Some(hold), Some(next)) = (hold, &around.next) {
         hold.replace("End", "Next", Value::Verbatim(next.clone()));
     }
@@ -93,6 +99,9 @@ pub(crate) fn functions(options: &Options) -> Result<BTreeSet<String>, Error> {
 }
 
 /// The guard under the names of exclusive-run, with the state around the work, which is empty.
+///
+/// The definition is part of this program, so an error here is one of the build and is found by
+/// every test.
 fn from_exclusive_run() -> Result<Value, Error> {
     let lacks = |name: &str| Error::Definition(format!("exclusive-run has no state {name}"));
     let file = Value::from(&Document::parse(EXCLUSIVE_RUN)?.root);
@@ -106,6 +115,8 @@ fn from_exclusive_run() -> Result<Value, Error> {
     let inner = first.get("States").ok_or_else(|| lacks(MODEL))?;
     let catchers = inner.get(MODEL).and_then(|model| model.get("Catch"));
     let catchers = catchers.map(Value::items).unwrap_or_default().iter();
+    // A time-out of a user's state may be that of a Lambda function, so no other catcher fits: all
+    // errors of the work release the lock.
     let any: Vec<_> = catchers.filter(|catcher| catches_any(catcher)).collect();
     let failed = any
         .iter()
@@ -204,6 +215,7 @@ fn fill_work(guard: &mut Value, names: &Names, around: &Around) {
         let own = [
             ("Arguments", Value::text(format!("{{% ${input} %}}"))),
             ("Branches", Value::List(vec![branch])),
+            // A Parallel's output is a list of those of its branches, and the work had its own.
             ("Output", Value::text("{% $states.result[0] %}")),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value));
@@ -214,6 +226,10 @@ fn fill_work(guard: &mut Value, names: &Names, around: &Around) {
 }
 
 /// Adds its query language to a state.
+///
+/// In a definition in JSONPath, a state that names no language has that of the definition, also
+/// inside of one in JSONata:
+/// <https://docs.aws.amazon.com/step-functions/latest/dg/amazon-states-language-common-fields.html>.
 fn say_jsonata(value: &mut Value) {
     let is_state = value.get("Type").and_then(Value::as_text);
     if let (true, Value::Map(fields)) = (is_state.is_some(), value) {

@@ -3,6 +3,18 @@
 //! A definition is text, and stays it: what its author wrote is moved, and never written anew. The woven states are
 //! those of exclusive-run, read from its definition, around the states that are the work. [`weave`] of a woven
 //! definition begins with [`unweave`], which gives back the original byte for byte.
+//!
+//! ```text
+//!  text ─▶ document: a tree whose nodes know their place in the text
+//!            ├─▶ section: which states are the work, and what leads into and out of them
+//!            ├─▶ guard: the states of exclusive-run around them, as values
+//!            └─▶ write: those values in the layout of the file
+//!  edits of the text: the place of the work, and the names that lead into it
+//! ```
+//! Every tool that parses a definition and writes it anew has its own layout, and the first diff
+//! would be the whole file. So nothing is serialised here but the woven states. [`weave`] reads its
+//! own result again, and refuses where a value of the work has changed or the original would not
+//! come back.
 
 mod document;
 mod error;
@@ -34,6 +46,7 @@ pub const DEFINITION_MAX: usize = 1_048_576;
 pub fn weave(text: &str, options: &Options) -> Result<String, Error> {
     options.check()?;
     let document = definition(text)?;
+    // Other flags give other states, so nothing of the old ones is kept.
     if Woven::find(&document)?.is_some() {
         return weave(&unweave(text)?, options);
     }
@@ -64,6 +77,7 @@ pub fn weave(text: &str, options: &Options) -> Result<String, Error> {
     }));
     let woven = edited(&document, &(0..text.len()), &edits);
     let characters = woven.chars().count();
+    // CreateStateMachine would refuse it; here the error comes before the deployment.
     if characters > DEFINITION_MAX {
         return Err(Error::TooLong { characters });
     }
@@ -98,6 +112,8 @@ pub fn options_of(text: &str) -> Result<Option<Options>, Error> {
 pub fn check(text: &str) -> Result<Options, Error> {
     let options = options_of(text)?;
     let options = options.ok_or_else(|| Error::NotWoven("the definition is not woven".into()))?;
+    // The flags are in the definition itself, so the check needs no others, and a version that
+    // weaves other states differs.
     if weave(text, &options)? == text {
         return Ok(options);
     }
@@ -106,6 +122,9 @@ pub fn check(text: &str) -> Result<Options, Error> {
 }
 
 /// Reads a definition.
+///
+/// Only as much is checked as weaving relies on. Whether the definition is valid is for AWS to
+/// decide.
 fn definition(text: &str) -> Result<Document<'_>, Error> {
     let document = Document::parse(text)?;
     let root = &document.root;
@@ -155,6 +174,9 @@ fn definition(text: &str) -> Result<Document<'_>, Error> {
 }
 
 /// Rejects a definition that calls the functions of the guard itself.
+///
+/// Under one lock both guards would be the same holder, the execution: the release of one would be
+/// that of the other.
 fn check_guard(document: &Document, options: &Options) -> Result<(), Error> {
     let functions = guard::functions(options)?;
     let states = document
@@ -177,6 +199,8 @@ fn check_guard(document: &Document, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
+/// What the woven states have to know of those around them: names are taken over as the author
+/// wrote them, with their quotes.
 fn around(document: &Document, section: &Section) -> Around {
     let language = document.root.get("QueryLanguage").and_then(Node::text);
     let start = section.entrances.first();
@@ -203,6 +227,8 @@ fn ending(document: &Document, section: &Section) -> Vec<(Range<usize>, String)>
     edits.into_iter().flatten().collect()
 }
 
+/// The layout of the file at the place of the work. Half of a margin of two levels is one level;
+/// where that cannot be seen, two spaces.
 fn layout<'a>(
     document: &Document<'a>,
     place: &Range<usize>,
@@ -228,6 +254,8 @@ fn layout<'a>(
 fn edited(document: &Document, place: &Range<usize>, edits: &[(Range<usize>, String)]) -> String {
     let mut edits: Vec<_> = edits.iter().collect();
     edits.sort_by_key(|(span, _)| span.start);
+    // What an alias of YAML stands for has the place of its anchor, so one scalar may be found
+    // twice.
     edits.dedup_by_key(|(span, _)| span.clone());
     let mut out = String::new();
     let mut at = place.start;

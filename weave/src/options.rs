@@ -133,6 +133,8 @@ pub struct Options {
 }
 
 /// A number, also as the text that a flag has.
+///
+/// [`Options::of_comment`] has every value as text.
 fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -215,6 +217,8 @@ impl Options {
             request.insert("maxQueue".into(), json!(most));
         }
         // No rule of a request depends on the retention.
+        // The rules of acquire-lock itself, so that a flag is refused here and not when the
+        // workflow runs.
         let checked = AcquireRequest::read(request.into(), Retention::both(Seconds::of(1)));
         checked.map_err(|wrong| Error::Option(of_flag(&wrong)))?;
         let waits = [
@@ -244,6 +248,9 @@ impl Options {
     }
 
     /// The Comment of the first woven state: the command that writes it.
+    ///
+    /// A person can copy it from the definition and run it: it is quoted for a shell. Fields and
+    /// flags have the same names, so both directions follow from the type.
     pub(crate) fn comment(&self) -> Result<String, Error> {
         let unwritable = |why: String| Error::Option(format!("an option cannot be written: {why}"));
         let text = serde_json::to_string(self).map_err(|error| unwritable(error.to_string()))?;

@@ -1,4 +1,9 @@
 //! Which states are the work, and what leads into and out of them.
+//!
+//! The work is put into a branch of a Parallel, which has its own rules: a transition leads only to
+//! a state of the same branch, the branch ends with its last state, and a variable that is assigned
+//! inside is not seen outside. What breaks one of these is refused with the name of the state,
+//! since AWS would refuse the result without a word of the section.
 
 mod machine;
 
@@ -59,10 +64,12 @@ struct Bounds<'m, 'a> {
     machine: &'m Machine<'a>,
     first: &'m str,
     last: Option<&'m str>,
+    /// The places of the section's states.
     inside: &'m BTreeSet<usize>,
 }
 
 impl<'a> Bounds<'_, 'a> {
+    /// The section, as its flags name it, and what is wrong with it.
     fn wrong(&self, why: &str) -> Error {
         let to = self
             .last
@@ -71,12 +78,14 @@ impl<'a> Bounds<'_, 'a> {
         Error::Section(format!("the section from \"{}\"{to} {why}", self.first))
     }
 
+    /// The states of the section, or those outside of it.
     fn states(&self, inside: bool) -> impl Iterator<Item = &'a Entry> {
         let states = self.machine.states.iter().enumerate();
         let states = states.filter(move |(at, _)| self.inside.contains(at) == inside);
         states.map(|(_, state)| state)
     }
 
+    /// Whether the name `target` is that of a state of the section.
     fn contains(&self, target: &Node) -> bool {
         let place = target.text().and_then(|name| self.machine.place(name));
         place.is_some_and(|place| self.inside.contains(&place))
@@ -171,6 +180,9 @@ impl<'a> Bounds<'_, 'a> {
     }
 
     /// The places of the states, if they stand next to each other.
+    ///
+    /// The section is one piece of the text, which is moved. With gaps, where its states return to
+    /// would have to be stored.
     fn neighbours(&self) -> Result<Range<usize>, Error> {
         let least = self.inside.first().copied().unwrap_or_default();
         let most = self.inside.last().copied().unwrap_or_default();

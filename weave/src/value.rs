@@ -1,4 +1,7 @@
 //! The values that weaving writes, in the order of their fields.
+//!
+//! Fields keep their order, which a map of `serde_json` would not: the woven states are read by
+//! people, and compared with those of the version before.
 
 use crate::document::{Kind, Node};
 

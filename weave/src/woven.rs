@@ -1,4 +1,12 @@
 //! A woven definition: where its parts are, and the original.
+//!
+//! ```text
+//!  Request Lock ─▶ Acquire Lock ─▶ … ─▶ Run Exclusively ─▶ what followed the work
+//!    Comment: the command                  └ Run Work ─ the work, indented deeper
+//! ```
+//! A woven definition is known by the Comment of its first woven state, which is the command with
+//! its flags. Fields of its own would be refused by CreateStateMachine, and a comment of YAML is
+//! lost in JSON. Everything else follows from the names that the guard has in exclusive-run.
 
 use crate::document::{Document, Entry, Node};
 use crate::guard::{HOLD, Names, WORK};
@@ -95,6 +103,7 @@ impl<'d, 'a> Woven<'d, 'a> {
     fn first_state(&self, target: &Node) -> String {
         let start = self.document.slice(&self.start.span);
         let target = self.document.slice(&target.span);
+        // A name that stands in the same quotes is taken over as it is, also with its escapes.
         let style = |text: &str| text.bytes().next().filter(|byte| b"\"'".contains(byte));
         match style(start) == style(target) {
             true => start.to_owned(),
@@ -130,6 +139,9 @@ fn first_branch(state: &Node) -> Option<&Node> {
 }
 
 /// The places of the states that follow `entry` and are not behind the work, if they are neighbours.
+///
+/// Found by the transitions and not by the names: a state that was added among them by hand would
+/// be lost with them. `None` if they are not neighbours any more.
 fn range(states: &[Entry], entry: &str, next: Option<&Node>) -> Option<Range<usize>> {
     let place = |name: &str| states.iter().position(|state| state.name == name);
     let behind = next.and_then(Node::text);
@@ -169,6 +181,7 @@ pub(crate) fn check_unchanged(
     let after = found.work.entries();
     let exit = section.exit.map(|exit| &exit.key);
     let changed = before.iter().zip(after).find(|(before, after)| {
+        // The one field of the work that is meant to differ.
         let last = |entry: &&Entry| !matches!(entry.name.as_str(), "Next" | "End");
         let own = |entry: &Entry| Some(&entry.key) == exit;
         let is_last = before.value.entries().iter().any(own);

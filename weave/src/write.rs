@@ -1,4 +1,12 @@
 //! Writes fields of a map in the layout of the text around them.
+//!
+//! ```text
+//!  flow, over lines   "Next": "Run Work",     JSON, and YAML in flow style
+//!  flow, on one line  "Next":"Run Work",      a definition without line ends
+//!  block              Next: "Run Work"        YAML
+//! ```
+//! What is written has to be read back as the same value by JSON and YAML alike, so texts are
+//! always in double quotes.
 
 use crate::value::Value;
 
@@ -109,6 +117,7 @@ impl<'a> Layout<'a> {
         }
     }
 
+    /// Block style knows no bracket: the indentation alone shows where a value ends.
     fn block_fields(&self, out: &mut String, fields: &[(String, Value)], margin: &str) {
         for (at, (name, value)) in fields.iter().enumerate() {
             if at > 0 {
@@ -151,6 +160,9 @@ impl<'a> Layout<'a> {
     }
 
     /// The work as it stands behind `margin`.
+    ///
+    /// Lines keep their own indentation behind the new margin, so that [`dedent`] gives back every
+    /// byte.
     fn moved(&self, margin: &str) -> String {
         let from = self.margin.unwrap_or_default();
         indent(self.work, margin.strip_prefix(from).unwrap_or_default())
@@ -165,6 +177,7 @@ impl<'a> Layout<'a> {
 /// Puts `more` before each line but the first, and but empty ones.
 fn indent(text: &str, more: &str) -> String {
     let lines = text.split('\n').enumerate().map(|(at, line)| {
+        // An empty line would get white space that its author did not write.
         let is_empty = line.is_empty() || line == "\r";
         let more = if at == 0 || is_empty { "" } else { more };
         format!("{more}{line}")

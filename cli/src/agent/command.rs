@@ -1,4 +1,7 @@
 //! The program that the agent starts.
+//!
+//! An agent that starts its program knows when that is dead, so open jobs can be released at once.
+//! One beside the program cannot know it, and leaves them to their leases.
 
 use super::service::Service;
 use crate::args::agent::AgentArgs;
@@ -41,7 +44,10 @@ pub(super) async fn supervise(
     let (end, cause) = until_end(args, &mut child, service, signals).await;
     watchdog.drop(tree.group);
     foreground::take_back(tree.group);
+    // First nothing is left of the program, then its jobs are released: the other way around, a job
+    // would run on without its lock.
     kill_orphans(&tree, || Some(watchdog.pid())).await;
+    // A begin that is under way is waited for: its job has to be released too.
     service.stop().await;
     let open = service.registry().open();
     tracing::info!(
@@ -69,6 +75,8 @@ async fn until_end(
             biased;
             end = child.ended() => return (end, cause),
             signal = signals.next() => {
+                // Every signal is the program's: a JVM answers SIGQUIT with a thread dump. Only
+                // those that ask to end begin its end.
                 child.signal(signal);
                 if asks_to_end(signal) && cause.is_none() {
                     tracing::info!(
@@ -77,6 +85,8 @@ async fn until_end(
                         "the program has {:?} to stop",
                         args.grace
                     );
+                    // No job begins any more. Open ones may beat and end until the program has
+                    // stopped.
                     service.registry().capacity.stop();
                     cause = Some(signal);
                     kill_at = Some(Instant::now() + args.grace);

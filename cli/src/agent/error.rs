@@ -1,4 +1,8 @@
 //! The errors of the agent's API.
+//!
+//! A program decides by the status: 503 is worth another try, and 410 or 404 on a beat means to
+//! stop the job. Names and messages are for its log. The names are those of the functions where the
+//! lock table has answered, and begin with `Agent.` where the agent has.
 
 use super::job::Phase;
 use super::registry::{NoRoom, OPEN_MAX};
@@ -29,6 +33,8 @@ impl ApiError {
     }
 
     /// Whether the request may have been carried out nevertheless.
+    ///
+    /// A 5xx stands for an answer that was lost, or came too late.
     pub(super) fn leaves_open(&self) -> bool {
         self.status.is_server_error()
     }
@@ -40,6 +46,9 @@ impl ApiError {
     }
 
     /// No job has that id.
+    ///
+    /// An agent that was started anew knows no job of before, and their leases run out: so the
+    /// program has to stop.
     pub(super) fn no_such_job() -> Self {
         let message = "no job has this id: it was never begun here, or ended long ago, or the agent \
                        was started anew. If it is still at work, stop it";
@@ -47,6 +56,8 @@ impl ApiError {
     }
 
     /// The job must not go on.
+    ///
+    /// 410 and not 404: the agent knows the job, and how it ended.
     pub(super) fn over(phase: &Phase) -> Self {
         match phase {
             Phase::Lost(reason) => {
@@ -87,6 +98,7 @@ impl From<Error> for ApiError {
             LockHeld | QueueFull | PermitsMismatch | LockPaused | LockFrozen => {
                 StatusCode::CONFLICT
             }
+            // The same status as for a beat that comes too late: the job has to stop in both cases.
             LeaseLost => StatusCode::GONE,
             Contended | Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Denied | Corrupt | WorkStopped => StatusCode::INTERNAL_SERVER_ERROR,
@@ -103,6 +115,7 @@ impl From<InvalidRequest> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        // The others are answers to what the program has asked for, and its own to log.
         if self.status.is_server_error() {
             tracing::warn!(
                 event = "request_failed",

@@ -3,6 +3,9 @@
 //! A web page in a browser on the same machine reaches loopback too. Its requests carry an `Origin`, or,
 //! if its domain now resolves to 127.0.0.1, that domain in `Host`
 //! (<https://en.wikipedia.org/wiki/DNS_rebinding>).
+//!
+//! Programs on this machine are trusted as far as they can open the port; pages are not, whatever
+//! machine they come from.
 
 use super::error::ApiError;
 use axum::Router;
@@ -42,6 +45,8 @@ fn check<B>(request: &axum::http::Request<B>, transport: Transport) -> Result<()
     if transport == Transport::Socket {
         return Ok(());
     }
+    // A request may name its host in two places, and a proxy may believe either: both have to be
+    // loopback.
     let in_line = request.uri().authority().map(|host| host.as_str());
     let in_head = headers.get_all(HOST).into_iter();
     let mut hosts: Vec<_> = in_head.map(|host| host.to_str().unwrap_or("")).collect();

@@ -1,4 +1,11 @@
 //! The jobs that this agent began: which may go on, until when, and how they ended. Pure.
+//!
+//! Deadlines are counted from when a renewal was sent. A job is lost while there is still time to
+//! stop its work, `--grace` before the end of its lease; others may take the lock over only after
+//! that.
+//!
+//! The job's id is a secret of the one that began it. Lists lack it, so a process that only reads
+//! cannot end another's job.
 
 use super::job::{Job, JobEnd, JobTerms, Phase};
 use crate::platform::clock::Instant;
@@ -106,6 +113,7 @@ impl<P> JobRegistry<P> {
         let job = self.jobs.get_mut(id)?;
         let (sent, expires_at) = at;
         // A lost job stays lost: its program may already be stopping it.
+        // An answer that was overtaken by that of a later beat must not move the lease back.
         if job.phase == Phase::Open && sent > job.sent {
             (job.sent, job.expires_at) = (sent, expires_at);
             job.written = progress.or(job.written.take());
@@ -164,6 +172,8 @@ impl<P> JobRegistry<P> {
                 self.closed.push_back(id.to_owned());
             }
         }
+        // A program may repeat a request after its job has closed, and is to get the same answer
+        // for a while.
         while self.closed.len() > CLOSED_MAX {
             let oldest = self.closed.pop_front();
             oldest.and_then(|id| self.jobs.remove(&id));

@@ -75,6 +75,7 @@ impl From<&JobEnd> for Ended {
         Self {
             status: match end.held_seconds {
                 Some(_) => "released",
+                // The release found the lease gone: another run may have begun beside the job.
                 None => "lost",
             },
             outcome: end.outcome,

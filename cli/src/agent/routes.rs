@@ -1,4 +1,8 @@
 //! The HTTP API.
+//!
+//! A handler reads the request and leaves the rest to [`Service`]. What changes a lock runs in a
+//! task of its own, so that a client that goes away in the middle leaves neither a permit without a
+//! job nor a job without its end.
 
 use super::error::ApiError;
 use super::request::{BeatRequest, BeginRequest, EndRequest, GetRequest};
@@ -128,6 +132,8 @@ async fn detached<T: Send + 'static>(
     tokio::spawn(work).await.unwrap_or_else(|_| Err(internal()))
 }
 
+/// A task that panicked. Whether it had changed a lock is not known, so the status is one that
+/// leaves it open.
 fn internal() -> ApiError {
     let message = "internal error; the log of the agent has the cause";
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
@@ -147,6 +153,8 @@ async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Res
     decode(is_json, &body)
 }
 
+/// The body, bounded in size and time: a client that sends half a request must not hold a
+/// connection for ever.
 async fn body(request: Request) -> Result<(bool, Bytes), ApiError> {
     let is_json = is_json(request.headers());
     let body = timeout(BODY_TIMEOUT, to_bytes(request.into_body(), BODY_MAX)).await;

@@ -1,4 +1,8 @@
 //! Begins, renews and ends jobs on the lock table.
+//!
+//! The registry is plain data behind a mutex that is never held over a request. So each answer is
+//! applied to what the registry is then, which may be another state than at the question: a job
+//! that was lost meanwhile stays lost.
 
 mod beat;
 mod begin;
@@ -50,6 +54,7 @@ impl<T: LockTable> Service<T> {
     /// If there is no such job.
     pub(super) async fn get(&self, id: &str, wait: Duration) -> Result<JobView, ApiError> {
         let end = Instant::now() + wait;
+        // Subscribed before the first read, so no change between the two goes unnoticed.
         let mut changed = self.changed.subscribe();
         loop {
             let (view, is_open) = {
@@ -89,6 +94,8 @@ impl<T: LockTable> Service<T> {
         }
     }
 
+    /// Called before each beat too: a timer that is late must not let a beat renew a job that is
+    /// past its deadline.
     fn tick(&self) {
         let (lost, closed) = {
             let mut registry = self.registry();

@@ -1,4 +1,7 @@
 //! A command under a lease: its process, its progress and its watchdog.
+//!
+//! Progress and lease belong together: the table learns the progress with each renewal, and
+//! `--no-progress` stops a command whose lease is renewed for ever and that does nothing.
 
 use super::progress::{self, Progress};
 use super::supervise::{LeaseLost, Limits, StopCause, StopSource, supervise};
@@ -89,6 +92,7 @@ impl GuardedCommand {
             ..
         } = self;
         let ended = supervise(&name, child, renewal, latest, requests, limits).await;
+        // Only after the end: until then the deadline must hold, whatever becomes of this process.
         self.watchdog.drop(group);
         ended
     }

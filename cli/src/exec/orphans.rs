@@ -51,6 +51,8 @@ pub(crate) async fn kill_orphans(tree: &CommandTree, watchdog: impl Fn() -> Opti
     }
 }
 
+/// What carries the mark, and, if no other command is at work, every child that this process has
+/// inherited as the subreaper.
 fn orphans(tree: &CommandTree, watchdog: Option<Pid>, processes: &ProcessTable) -> BTreeSet<Pid> {
     let mut roots: BTreeSet<_> = marked(&tree.mark, processes).collect();
     if let Some(watchdog) = watchdog {

@@ -1,4 +1,7 @@
 //! Receives a command's progress: it writes lines to a FIFO.
+//!
+//! A FIFO takes a line from any program and any language, without a library, and a value that
+//! nothing has read is simply replaced by the next.
 
 use crate::exit::Exit;
 use crate::log::print_line;
@@ -142,6 +145,7 @@ async fn read_lines(mut fifo: pipe::Receiver, sender: watch::Sender<Option<Strin
                     }
                     is_new
                 });
+            // A line without an end must not grow in memory.
             } else if line.len() < MAX_LENGTH {
                 line.push(*byte);
             }

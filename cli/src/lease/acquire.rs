@@ -1,4 +1,15 @@
 //! Acquires a lock: at once, not at all, or after a wait in the queue.
+//!
+//! A process has no task token, so nothing can wake it: it asks again while it waits. Its place in
+//! the queue is the same as that of a workflow. A permit that is handed over to it counts as
+//! confirmed by its next request.
+//!
+//! ```text
+//!  ask ── granted ─────────────▶ Granted
+//!   ▲  ── queued: after a second ─┐
+//!   ├─────────────────────────────┘   or as soon as the oldest lease may be judged dead
+//!   └── no answer: 5 times, or for as long as it has a place in the queue
+//! ```
 
 use crate::lease::table::LockTable;
 use crate::platform::clock::{Instant, reached, sleep};
@@ -71,6 +82,7 @@ pub(crate) async fn take(
                 failures = 0;
                 wait_log.log(&queued);
                 let dead = queued.oldest.expires_at.as_deref().and_then(dead_in);
+                // The request at that moment is also what recovers the dead holder.
                 let pause = dead.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL);
                 pause.max(Duration::from_millis(20))
             }
@@ -100,6 +112,7 @@ pub(crate) async fn take(
     }
 }
 
+/// Only the first request counts as another run in the metrics.
 async fn send(
     locks: &impl LockTable,
     request: &AcquireRequest,

@@ -1,4 +1,11 @@
 //! Client of the lock table. It runs the use cases of the Lambda functions in this process.
+//!
+//! No function is invoked: the container needs the table and a policy for it, and nothing else that
+//! could fail. The lock so has one protocol for workflows and processes, and each finds the other's
+//! holders, queues and history.
+//!
+//! What a process may not do, the reaper does for it: open a task token and end a waiting state. An
+//! event asks for it.
 
 use crate::lease::events::{BackgroundEvents, DedupEvents};
 use crate::log::StderrSink;

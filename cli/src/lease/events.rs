@@ -1,4 +1,7 @@
 //! Event publishers: one that drops repeated events, one that publishes in the background.
+//!
+//! Nothing waits for an event but the end of the process: one that is late costs nothing, and a
+//! renewal that is late may cost the run.
 
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::EventKind;

@@ -1,4 +1,7 @@
 //! Renews a lease, and reports when the command under it has to stop.
+//!
+//! Times count from when the answered request was sent: at the table, the lease may have begun any
+//! time after that, so this process never believes in it for longer than the table does.
 
 use crate::exec::CommandTree;
 use crate::exec::supervise::LeaseLost;
@@ -84,6 +87,7 @@ impl LeaseRenewer {
         let mut requests = JoinSet::new();
         loop {
             requests.spawn(self.request());
+            // A connection that hangs must not cost the lease: the next request goes its own way.
             let next = Instant::now() + self.times.retry_interval();
             loop {
                 let answer = tokio::select! {
@@ -98,6 +102,8 @@ impl LeaseRenewer {
                     (Some(Ok(HeartbeatResponse::Ended)), _) => {
                         return Err("its run has already been released".into());
                     }
+                    // The only error that means the loss. Any other leaves the lease as it is until
+                    // its time is over.
                     (Some(Err(error)), _) if error.name() == ErrorName::LeaseLost => {
                         return Err(error.message().to_owned());
                     }

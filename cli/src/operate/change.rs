@@ -1,4 +1,7 @@
 //! The acts that write.
+//!
+//! Acts can be repeated, so a call without an answer is safe to make again. On a prefix, an act
+//! goes on page by page behind `next` until all locks are as ordered.
 
 use super::function::{ActError, Function, Surface};
 use super::{finish, print, without_null};
@@ -94,6 +97,7 @@ async fn change_mode(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     loop {
         let mut response = operate.act(&request).await?;
         let [done, unchanged] = COUNTS.map(|count| response[count].as_u64().unwrap_or_default());
+        // The function waits for some seconds, and this command for as long as it takes.
         if response["drained"] == false {
             let held = response["held"].as_array().map(Vec::as_slice);
             log::print_line(waits_for(held.unwrap_or_default()));

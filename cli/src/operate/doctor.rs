@@ -1,4 +1,8 @@
 //! `lockstep doctor`: checks that a deployed stack can do its work.
+//!
+//! Each check stands for something that has to be right for a lock to work and that nothing else
+//! would show in time. One that could not be made counts as not passed: a doctor without rights
+//! must not find a stack healthy.
 
 mod locks;
 

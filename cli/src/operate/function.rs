@@ -1,4 +1,7 @@
 //! The function operate or view of a stack.
+//!
+//! The stack names its functions in its outputs, so a command needs the stack's name and nothing
+//! else. With `--function` it needs no right to CloudFormation either.
 
 use crate::args::operate::{FunctionArgs, StackArgs};
 use crate::exit::Exit;

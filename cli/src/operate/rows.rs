@@ -50,6 +50,7 @@ pub(super) fn shown(value: &Value) -> String {
     let text = text_of(value);
     let is_time = text.len() > 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
     let text = if is_time { table::short(&text) } else { text };
+    // Holders, notes and progress are texts of others.
     let text = text.replace(char::is_control, "\u{FFFD}");
     if text.is_empty() { "-".into() } else { text }
 }

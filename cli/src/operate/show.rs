@@ -1,4 +1,7 @@
 //! `lockstep show`: one lock, with the live state of its holders.
+//!
+//! The response is shown as it came: what would free a permit, and what cannot be described, are
+//! sentences of the function.
 
 use super::function::{ActError, Function, Surface};
 use super::rows::{Column, as_table, shown};

@@ -1,4 +1,7 @@
 //! Shares the plan between the jobs that begin and end, and the `runner`.
+//!
+//! Every wait here has an end. One that ends without protection is a refusal under `required`, and
+//! a line in the log under `best-effort`.
 
 use super::plan::{Plan, PlanStep, ProtectionEvent, ProtectionState, Put, PutResult};
 use super::reason::{Reason, Refused};
@@ -32,6 +35,8 @@ impl Counter {
     pub(super) fn new(lease: Duration) -> Self {
         Self {
             plan: Mutex::new(Plan::new(lease)),
+            // The lock may be held while ECS is asked, and its lease has to be renewed after a
+            // third of its length.
             max_wait: (lease / 4).min(REQUIRED_MAX),
             start: Instant::now(),
             wake: Notify::new(),

@@ -2,6 +2,15 @@
 //!
 //! One call is under way at a time: the order of two at once would be unknown.
 //! Times are durations since any fixed point of a monotonic clock.
+//!
+//! ```text
+//!  began, the first ─▶ PUT on ── protected ─▶ renewed at 80 % of its time ─▶ …
+//!                        │ refused: again after 1 s, 2 s, 4 s …; a deployment: 5 s, then 10 s
+//!  ended, the last ──▶ PUT off ── cleared
+//!                        │ refused: four times, then it expires by itself
+//! ```
+//! What is not known counts as protection where it is to be cleared, and as none where it is
+//! wanted.
 
 use super::reason::{Reason, Refused, RetryPolicy};
 use std::time::Duration;
@@ -32,7 +41,8 @@ pub(crate) struct Plan {
     closed: bool,
     /// The task is protected until then.
     protected_until: Option<Duration>,
-    /// The task may be protected until then: the outcome of a call is unknown.
+    /// The task may be protected until then: the outcome of a call is unknown. It is cleared like
+    /// one that is known.
     maybe_until: Option<Duration>,
     /// When protection has to be renewed; 0 if it is not set.
     renew_at: Duration,
@@ -90,6 +100,8 @@ impl Plan {
             .map(|refused| refused.reason.retry_policy());
         match policy {
             Some(RetryPolicy::NextBegin) => self.not_before = now,
+            // A wait that is over is due anyway, and its refusal is no answer to the work that
+            // begins now.
             Some(RetryPolicy::BackingOff | RetryPolicy::Steadily) if self.not_before <= now => {}
             _ => return,
         }
@@ -210,6 +222,7 @@ impl Plan {
         let is_new = self.logged != Some(refused.reason);
         self.logged = Some(refused.reason);
         self.last_refusal = Some(refused.clone());
+        // The same reason again and again is logged once.
         if is_new {
             ProtectionEvent::Refused(refused)
         } else {
@@ -241,6 +254,7 @@ impl Plan {
             let detail = "nothing new begins";
             return ProtectionState::Stopped(Refused::new(Reason::ShuttingDown, detail));
         }
+        // The call may be carried out before its answer comes.
         let clearing = self.call.is_some_and(|call| call.minutes.is_none());
         if !clearing && self.protected_until.is_some_and(|until| until > now) {
             return ProtectionState::Protected;
@@ -274,6 +288,8 @@ impl Plan {
             .map(|refused| refused.reason.retry_policy())
         {
             Some(RetryPolicy::Never) => true,
+            // Work that was protected once has its renewal tried again: the reason may have gone,
+            // and the work goes on.
             Some(RetryPolicy::NextBegin) => !self.granted,
             _ => false,
         }

@@ -1,4 +1,7 @@
 //! Makes the calls of the plan, and logs their results.
+//!
+//! The one loop that calls the agent. Everything else only changes the plan and wakes it, so calls
+//! never overlap.
 
 use super::counter::Counter;
 use super::endpoint::Agent;
@@ -22,6 +25,8 @@ pub(super) async fn keep<A: Agent>(counter: Arc<Counter>, agent: Arc<A>) {
     }
 }
 
+/// Makes one call and records its answer. An answer that is lost is a refusal whose outcome is
+/// open.
 async fn call<A: Agent>(counter: &Counter, agent: &A, put: Put) {
     let (answer, until) = match agent.put(put.minutes).await {
         Ok(state) if put.minutes.is_some() => (PutResult::Protected(state.left), state.until),

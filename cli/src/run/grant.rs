@@ -1,4 +1,12 @@
 //! The grant that a command runs under: acquired here, or adopted from a workflow.
+//!
+//! ```text
+//!  LOCKSTEP_LOCK, _HOLDER, _FENCING_TOKEN   adopted: renewed once, kept, never released
+//!  --lock                                   acquired: by a new holder, released here
+//! ```
+//! An answer that is lost leaves open whether a permit was granted. So a run that gives up asks
+//! once more, to leave the queue or to release what it finds; what it cannot confirm ends with its
+//! lease.
 
 use super::EarlyExit;
 use crate::args::run::RunArgs;
@@ -89,6 +97,8 @@ pub(crate) async fn hold(
         Acquired::Granted(granted, sent) => Ok(acquired(*granted, times, sent)),
         Acquired::Skipped(why) => Err((Exit::code(args.skip_code), why)),
         Acquired::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
+        // A permit may have been granted all the same. It is released, so that the next run need
+        // not wait for the end of its lease.
         Acquired::NoAnswer(why) => {
             tokio::select! {
                 biased;
@@ -97,6 +107,7 @@ pub(crate) async fn hold(
             }
             Err((Exit::UNAVAILABLE, why))
         }
+        // The last request of the wait was one to leave the queue, so nothing is left to be asked.
         Acquired::NoAnswerInTime(why) => Err((Exit::UNAVAILABLE, why)),
         Acquired::Interrupted(signal) => {
             withdraw(locks, &request, FINAL_REQUEST_TIMEOUT).await;
@@ -110,6 +121,8 @@ pub(super) fn interrupted(signal: Signal) -> EarlyExit {
     (Exit::signal(signal), why)
 }
 
+/// The lease counts from when the request was sent: at the table it may have begun any time after
+/// that.
 fn acquired(granted: Granted, times: LeaseTiming, sent: Instant) -> HeldGrant {
     let Granted {
         grant, environment, ..
@@ -151,10 +164,12 @@ async fn withdraw(locks: &LockClient, request: &AcquireRequest, within: Duration
 
 /// The grant in the environment, if it is for the `wanted` lock.
 fn grant_from_env(wanted: Option<&str>) -> Result<Option<Grant>, String> {
+    // All three or none: a variable that is left over from something else is no grant.
     let names = ["LOCKSTEP_LOCK", "LOCKSTEP_HOLDER", "LOCKSTEP_FENCING_TOKEN"];
     let [Some(lock), Some(holder), Some(token)] = names.map(filled) else {
         return Ok(None);
     };
+    // A lock of another name is one of its own: it is acquired, and released here.
     if wanted.is_some_and(|wanted| wanted != lock) {
         return Ok(None);
     }
@@ -194,6 +209,8 @@ async fn adopt(
         Err(error) => return Err(before_start(&error)),
     };
     let ends = parse_time("expiresAt", &expires_at).ok();
+    // The length of the workflow's lease is not in the environment, and grows with the age of its
+    // run. What is left of it after this renewal is its length.
     let left = ends.map_or(0, |ends| ends.millis_since(SystemClock.now()));
     let times = LeaseTiming::of_record(Duration::from_millis(left), args.grace);
     tracing::info!(

@@ -1,4 +1,7 @@
 //! Runs the command under its grant, and maps its end to an exit code and an outcome.
+//!
+//! Success means that the command ended by itself with 0. Anything that stopped it comes before its
+//! exit code, since a program that handles SIGTERM may exit with 0 half-way through its work.
 
 use super::grant::HeldGrant;
 use crate::args::run::RunArgs;
@@ -54,6 +57,7 @@ pub(crate) async fn work(
         ..Spec::default()
     };
     let lock = &held.grant.lock;
+    // The watchdog first. If it cannot be started, neither is the command.
     let started = Watchdog::start(reaper).and_then(|watchdog| {
         let command = GuardedCommand::start(lock, (reaper, &watchdog), limits, spec)?;
         Ok((command, watchdog))
@@ -79,6 +83,7 @@ pub(crate) async fn work(
     let source = ForwardedSignals { signals, grace };
     let (end, cause) = command.finish(renewer.keep(), source).await;
     foreground::take_back(tree.group);
+    // No other command of this process is at work, so every child but the watchdog is this one's.
     kill_orphans(&tree, || Some(watchdog.pid())).await;
     judge(end, cause)
 }

@@ -1,4 +1,7 @@
 //! Keeps a message hidden while its lease is renewed.
+//!
+//! A message must stay hidden for as long as its lease may be good. A visibility timeout that ends
+//! first costs only a receive: the lock keeps the message from running twice.
 
 use super::queue::{CEILING, Message, Queue};
 use crate::exec::supervise::LeaseLost;

@@ -1,4 +1,17 @@
 //! Processes one message, from its receive to its disposition.
+//!
+//! ```text
+//!  once key ── unreadable ─▶ hidden, longer each time, until the dead-letter queue takes it
+//!     │
+//!  protection ─▶ lock ── no answer, paused, frozen ─▶ deferred: trouble of all messages
+//!                 │ ├── succeeded before ───────────▶ deleted
+//!                 │ └── in flight elsewhere ────────▶ hidden for a lease or more
+//!                 ▼
+//!              command ─▶ release ─▶ delete, hide, or leave
+//! ```
+//! SQS delivers a message at least once, and the count of receives moves it to the dead-letter
+//! queue. So a receive that could not begin is hidden for long, and one that the worker gives back
+//! is visible at once.
 
 mod acquire;
 mod environment;
@@ -66,6 +79,7 @@ impl<Q: Queue> Work for MessageProcessor<Q> {
         };
         let protected = tokio::select! {
             biased;
+            // Nothing was asked of the table yet, so there is nothing to release.
             () = shutdown.stopping() => return self.give_back(message).await,
             protected = self.protection.begin() => protected,
         };
@@ -111,6 +125,8 @@ impl<Q: Queue> MessageProcessor<Q> {
         ack(&*self.queue, message, disposition).await;
     }
 
+    /// The time until a failed message is visible again. It grows with the receives, and is spread
+    /// at random.
     fn backoff(&self, message: &Message) -> Duration {
         self.delays
             .after_failure(message.receive_count, random_fraction())
@@ -188,6 +204,7 @@ impl<Q: Queue> MessageProcessor<Q> {
                 self.work(message, &granted, sent, shutdown, health).await
             }
             LockDecision::Skip { disposition, why } => {
+                // The table has answered, which is what the breaker asks about.
                 health.ok();
                 tracing::info!(
                     event = "message_skipped",

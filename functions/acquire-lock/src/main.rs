@@ -1,4 +1,6 @@
 //! The Lambda function acquire-lock: wiring only.
+//!
+//! One thread: Lambda gives an environment one event at a time.
 
 use lockstep::aws::{deps, sdk_config};
 use lockstep::config::Config;

@@ -1,4 +1,6 @@
 //! The Lambda function check-running-executions: wiring only.
+//!
+//! It needs no table: it asks Step Functions alone.
 
 use lockstep::aws::sdk_config;
 use lockstep::executions::stepfunctions::StepFunctions;

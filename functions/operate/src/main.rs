@@ -1,4 +1,6 @@
 //! The Lambda function operate, which is also deployed as view: wiring only.
+//!
+//! What view may do is a matter of its role, which cannot write.
 
 use lockstep::aws::{deps_with, sdk_config};
 use lockstep::config::Config;

@@ -1,4 +1,7 @@
 //! The Lambda function reaper: wiring only.
+//!
+//! A failure is retried by Lambda, and the events of all attempts that failed go to the dead-letter
+//! queue. The sweep makes up for them.
 
 use lockstep::aws::{deps, sdk_config};
 use lockstep::config::Config;

@@ -1,4 +1,9 @@
 //! The request of acquire-lock.
+//!
+//! The request is checked as a whole before anything is written, and the first rule that is broken
+//! is named with field and value. Fields that have no meaning beside each other are refused
+//! together: a `waitUntil` of a run that does not wait would be a mistake that shows only on a full
+//! lock.
 
 use super::grant::{Grant, expect_every, no_progress};
 use super::parse::{
@@ -183,6 +188,8 @@ impl AcquireRequest {
             .redrive
             .clone()
             .map(|redrive| redrive.check(&lock, &terms));
+        // An error is in the execution's history and in the log, and a caller with the token and
+        // the right to call SendTaskSuccess ends the state.
         let hidden = |_| InvalidRequest::new("taskToken", "(hidden)", TaskToken::RULE);
         Ok(CheckedAcquire {
             lock,
@@ -254,6 +261,8 @@ impl AcquireRequest {
 
     fn holder(&self) -> Result<HolderId, InvalidRequest> {
         let holder = text("holder", &self.holder, HolderId::new)?;
+        // DescribeExecution does not take the ARN of one, so nothing but the end of its lease would
+        // free its permit.
         if ExecutionArn::is_express(&holder) {
             let rule = "an execution of a Standard workflow, because whether one of an Express workflow has ended \
                         cannot be learnt";

@@ -1,4 +1,8 @@
 //! Converts results of the protocol to responses of acquire-lock.
+//!
+//! A waiting state is ended with the JSON that acquire-lock would answer, so a workflow reads one
+//! shape, whichever way its permit came. Messages are for people: they name the lock, who holds it
+//! since when, and how that ends.
 
 use super::acquired::{
     AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
@@ -145,6 +149,8 @@ impl Skipped {
             oldest: Oldest::of(holders),
             held: holders.len(),
             queue_length,
+            // The next permits that become free belong to those that wait. Only where more holders
+            // are ending than runs wait is one left for this caller.
             ending: ending > queue_length,
             paused: false,
             not_before: None,

@@ -58,6 +58,7 @@ impl PageRequest {
     pub fn of(event: &Value) -> Option<Self> {
         let mut fields = event.as_object()?.clone();
         // CloudWatch may add to the context at any time, so only what is used is read.
+        // Only CloudWatch adds it, so an act by a person or a script is answered in JSON.
         let context = fields.remove("widgetContext")?;
         let theme = match context["theme"].as_str() {
             Some("dark") => Theme::Dark,
@@ -143,6 +144,7 @@ impl PageRequest {
         }
     }
 
+    /// A misspelt parameter of a widget would else show another page than was meant.
     fn only(&self, known: &[&str]) -> Result<(), InvalidRequest> {
         let unknown = self
             .fields

@@ -1,4 +1,8 @@
 //! Parses and checks requests. An error names field, value and rule.
+//!
+//! An error is often read by another person than the one who wrote the request, so it stands for
+//! itself: which field, what was given, and what it must be. Values are cut, since a state machine
+//! may pass a whole input by mistake.
 
 use crate::domain::{Invalid, Seconds, Timestamp};
 use serde::de::DeserializeOwned;

@@ -1,4 +1,20 @@
 //! Decides what a command does to a lock.
+//!
+//! One module for each group of commands. A decision reads no clock and does no I/O: the same
+//! snapshot, command and time always give the same transition, so the model checks every
+//! interleaving of the decisions that the functions make. What a decision relies on is in the guard
+//! of its write, and a write whose guard fails is decided anew on what the failure returned.
+//!
+//! ```text
+//!  acquire    grants, gives a place in the queue, or refuses; frees no permit
+//!  renew      moves the lease on, puts a redriven grant back, or applies the stale policy
+//!  release    frees the permit and writes how the run ended
+//!  recover    the same for a holder that is dead or stale, on evidence
+//!  stop       marks a suspect, commits a stop, marks an ending: all keep the permit
+//!  operator   what operators and the sweep do to a lock
+//!  settle     the end of a run that lost its permit and worked on
+//!  builder    what these share: ends of leases, grants, hand-overs, entries in the history
+//! ```
 
 mod acquire;
 mod builder;
@@ -26,11 +42,18 @@ use super::token::FencingToken;
 use super::transition::{Outcome, Snapshot, Transition};
 
 /// Shortest time until the sweep checks a lock again that it could do nothing for.
+///
+/// Without it, a holder that cannot be judged (its lease is over, and its execution cannot be
+/// described) would be due in each sweep, and many of those would keep a bounded sweep from the
+/// rest.
 const LOOK_AGAIN: Seconds = Seconds::of(30);
 
 /// What `command` does at `now` to a lock that was read as `seen`.
 ///
 /// A pure function: the result depends on nothing but the arguments.
+///
+/// A command that finds nothing to do is no error: its outcome is [`Outcome::Unchanged`], because
+/// all commands can be executed twice, and the second time has nothing left to change.
 ///
 /// # Errors
 /// A [`Refusal`], if the command changes nothing and the caller needs the reason.
@@ -63,6 +86,9 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
 
 /// The refusal that follows from the command's run alone, without the record: its run key has had a
 /// success.
+///
+/// A duplicate of a success so takes one request: the conflict on the marker has returned the run,
+/// and the record is not read for it.
 #[must_use]
 pub fn refused_by_run(seen: &Snapshot, command: &Command, now: Timestamp) -> Option<Refusal> {
     let Command::Acquire(acquire) = command else {
@@ -71,6 +97,8 @@ pub fn refused_by_run(seen: &Snapshot, command: &Command, now: Timestamp) -> Opt
     acquire::refuse_succeeded(seen, &acquire.terms, now)
 }
 
+/// Lets the first waiter in where a permit is free. Executed as the effect of a commit that could
+/// let only one waiter in, and by the sweep, for a hand-over that was cut off.
 fn hand_over(seen: &Snapshot, now: Timestamp) -> Transition {
     let Some(record) = &seen.record else {
         return Transition::unchanged(Outcome::Unchanged);
@@ -111,6 +139,9 @@ fn note_missing(seen: &Snapshot, now: Timestamp) -> Transition {
 }
 
 /// The marker of a run key, from the grant on.
+///
+/// It has no counterpart in the history: while the run is under way its lease in the record is its
+/// state, so a grant without a run key writes one item.
 pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> {
     let key = terms.run_key.clone()?;
     let run = Run::started(terms.holder.clone(), token, Some(key.clone()));
@@ -122,8 +153,15 @@ pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> 
 
 /// The entries of a run that ends: its own, and the marker of its run key. A run that `runs_on`
 /// without its permit keeps the key.
+///
+/// Both are guarded by [`RunGuard::OpenFor`]: an entry that already has an end is never
+/// overwritten, whatever record the write meets. A missing one is accepted: a grant writes no
+/// entry.
 pub(crate) fn end_run(run: &Run, runs_on: bool, retention: Retention) -> Vec<(RunGuard, RunWrite)> {
     let end = run.end.as_ref().filter(|_| !runs_on);
+    // The task and the lease are in the entry alone. The marker is read by each acquire with its
+    // key, and keeps the lease only where it alone shows whether the run without a permit has
+    // ended.
     let marker = run.run_key.clone().map(|key| RunWrite {
         id: RunId::Key(key),
         run: Run {

@@ -1,4 +1,12 @@
 //! Writes that need no read first.
+//!
+//! Most requests meet the record in the state that they expect: a free lock, a live lease, a lock
+//! that only they hold. Each of these has a write whose guard states what is expected, and which
+//! then does in one request what reading, deciding and writing would do in two. A property test
+//! holds it to that: for random records and commands, a guard that holds implies the write that
+//! [`super::decide()`] makes.
+//!
+//! A guard that fails costs no read: the failure returns the record, on which the decision is made.
 
 use super::command::{Acquire, Command, Release, Renew, WhenFull};
 use super::decide::{end_run, ended, start_run};
@@ -75,6 +83,8 @@ pub fn fast_path(command: &Command, now: Timestamp) -> Option<FastPath> {
             }
             _ => None,
         },
+        // A waiter that asks without a task token finds the guard `QueueEmpty` in its way, and its
+        // place in what the conflict returns.
         Command::Acquire(acquire) => Some(fast_acquire(acquire, now)),
         Command::Renew(renew) => Some(fast_renew(renew, now)),
         Command::Release(release) => fast_release(release, now),
@@ -110,6 +120,8 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
                 Clause::Open,
                 Clause::PermitsAre(terms.permits),
                 Clause::BelowCapacity,
+                // The same holder again gets its old grant, and not a second one: an answer that
+                // was lost is repeated.
                 Clause::NotHeldBy(terms.holder.clone()),
                 Clause::QueueEmpty,
                 Clause::SpacingPassed(now),
@@ -122,6 +134,7 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
         ),
         update: Update::Assign(assigns),
         runs: marker
+            // The marker is in the same transaction: two runs with one key cannot both be granted.
             .map(|write| (RunGuard::NotTaken(now), write))
             .into_iter()
             .collect(),
@@ -175,6 +188,9 @@ pub(super) fn enqueue(
     Some(append(acquire, most, now, clauses))
 }
 
+/// The write of a place at the end of the queue, for the reason `why`. It names neither the version
+/// nor the ticket: DynamoDB counts `lastTicket` up, so arrivals that are written in between do no
+/// harm.
 fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> FastPath {
     let terms = &acquire.terms;
     let id = WaiterId::of(&terms.holder);
@@ -204,6 +220,10 @@ fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> F
     }
 }
 
+/// Unless the request brings another pace, the end of the new lease is computed by DynamoDB from
+/// the length that the lease has. So it is read back.
+///
+/// A holder that reports other redrives than its lease, is spent, or is ending needs a decision.
 fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
     let holder = &renew.holder;
     let redrives = renew.redrives.into_iter();
@@ -211,6 +231,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
         Clause::Readable,
         Clause::LeaseIs(holder.clone(), renew.token),
         Clause::NotSpent(holder.clone(), now),
+        // Also a stop that is committed: its heartbeat is refused by the decision.
         Clause::NotEnding(holder.clone()),
     ];
     guard.extend(redrives.map(|count| Clause::RedrivesAre(holder.clone(), count)));
@@ -278,8 +299,11 @@ fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
             vec![
                 Clause::Readable,
                 Clause::LeaseIs(holder.clone(), release.token),
+                // The request names the run key. One that names another must not end that one's
+                // marker.
                 Clause::RunKeyIs(holder.clone(), release.run_key.clone()),
                 Clause::NoBeat(holder.clone()),
+                // With another holder left, `due` could not be set without the record.
                 Clause::OnlyHolder,
                 Clause::QueueEmpty,
                 Clause::NoPauseEnd,

@@ -1,4 +1,8 @@
 //! The condition of a write, as plain data.
+//!
+//! A clause is one named fact that a decision relies on. Guards are lists of them and no code, so
+//! that two stores can evaluate the same one, and a property test can compare what a guard implies
+//! with what `decide` would do.
 
 use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;

@@ -174,6 +174,8 @@ impl Lease {
             .length
             .millis()
             .saturating_sub(self.expires_at.millis_since(now));
+        // The heartbeats of a long run are up to a quarter of an hour apart, and its lease is three
+        // of them: without this bound the next run would wait that long for a dead one.
         let heartbeat = self.heartbeat.min(OVERDUE_MAX);
         now >= self.expires_at || since_beat > heartbeat.plus(OVERDUE_SLACK).millis()
     }

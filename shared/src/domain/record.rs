@@ -1,4 +1,8 @@
 //! The whole state of one lock.
+//!
+//! Who holds and who waits is in this one item, so one conditional write decides about a permit.
+//! What may grow without bound (the history, run keys, the terms of waiters) is in items of its
+//! own.
 
 use super::expectation::Expectation;
 use super::holder::HolderId;
@@ -178,6 +182,8 @@ impl LockRecord {
     #[must_use]
     pub fn success_due(&self) -> Option<Timestamp> {
         let expected = self.expectation.filter(|e| e.missed_at.is_none())?;
+        // Also after the end of the pause, until the sweep has ended it: the time of the
+        // expectation starts again then.
         let paused = matches!(self.mode, Mode::Paused { .. });
         (!paused).then(|| expected.deadline())
     }
@@ -189,6 +195,8 @@ impl LockRecord {
     pub fn next_due(&self) -> Option<Timestamp> {
         let first_check = self.holders.values();
         let first_check = first_check.map(|lease| lease.next_check(&self.mode)).min();
+        // With all permits held, the first check of a holder comes first: its end hands the permit
+        // over.
         let waits = !self.queue.is_empty() && self.has_room();
         let next_grant = waits.then_some(self.not_before);
         let success = self.success_due().filter(|_| self.is_idle());
@@ -253,6 +261,9 @@ impl LockRecord {
     }
 
     /// Checks the invariants of every record, before a write and after a read.
+    ///
+    /// A decision that breaks one is a fault of this program and is not written. An item that
+    /// breaks one was damaged, and is refused.
     ///
     /// # Errors
     /// The first invariant that is broken.

@@ -1,4 +1,11 @@
 //! Runs, as the history and the markers of run keys keep them.
+//!
+//! ```text
+//!  RunId::Token   every grant that has ended: who, since when, how, on what evidence
+//!  RunId::Key     one for each run key: whether it is taken, by which grant, until when
+//!  RunId::Act     what operators and freezes did to the lock
+//! ```
+//! A run under way has no entry: its lease in the record is its state.
 
 use super::holder::HolderId;
 use super::lease::Lease;

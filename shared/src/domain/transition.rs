@@ -1,4 +1,9 @@
 //! The input and the result of a decision.
+//!
+//! ```text
+//!  Snapshot, Command, time ─▶ decide ─▶ Transition ─▶ Change ─▶ the table
+//!                                └▶ Refusal    └▶ Effects, after the commit
+//! ```
 
 use super::fast_path::FastPath;
 use super::guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
@@ -196,6 +201,8 @@ impl Transition {
     /// decision has a narrower guard, it fails if the record was written in between.
     #[must_use]
     pub fn change(&self, before: Option<&LockRecord>) -> Option<Change> {
+        // A decision that is right for any record on which the fast guard holds: then the write
+        // need not fail because of another arrival.
         if let Some(fast_path) = &self.fast_path {
             return Some(fast_path.change.clone());
         }

@@ -1,4 +1,8 @@
 //! The update of a record, as plain data.
+//!
+//! Assignments name attributes and not a whole record: what a write does not name it leaves as it
+//! is, also an attribute that only a newer version knows. The memory store applies them to a value,
+//! the DynamoDB store renders them as one UpdateExpression.
 
 use super::expectation::Expectation;
 use super::holder::{HolderId, TaskToken};
@@ -143,6 +147,7 @@ impl Update {
 }
 
 impl Assign {
+    /// What the DynamoDB store makes DynamoDB do. Random sequences on both hold the two together.
     fn apply(&self, record: &mut LockRecord) {
         match self {
             Self::Permits(permits) => record.permits = *permits,

@@ -1,4 +1,8 @@
 //! An event bus of EventBridge whose events a rule writes to a log group, which is read here.
+//!
+//! Starts that got no permit are in no item of the table: such a start writes nothing. This log is
+//! where the history has them from. The reading is bounded in time and in events, and its
+//! end names the problem where it comes early.
 
 use super::eventbridge::EventBridge;
 use super::{Event, EventQuery, Events, LoggedEvent, LoggedEvents};
@@ -103,6 +107,7 @@ async fn read(
         .log_group_name(group)
         .filter_pattern(pattern(query))
         .start_time(millis(query.from))
+        // The log has the time of the delivery, and the event that of its cause.
         .end_time(i64::try_from(end).unwrap_or(i64::MAX))
         .into_paginator()
         .send();

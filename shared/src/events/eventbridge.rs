@@ -1,4 +1,8 @@
 //! Publishes events to EventBridge.
+//!
+//! Events are for operators and their alarms. No decision depends on one, and the sweep makes up
+//! for a wake-up that an event asks for. So an event that cannot be published is logged with all
+//! that it would have had, and fails nothing.
 
 use super::{Event, EventDetail, Events};
 use crate::contract::SOURCE;
@@ -37,6 +41,7 @@ impl EventBridge {
         let call = self.client.put_events().set_entries(Some(entries));
         match call.send().await {
             Ok(answer) if answer.failed_entry_count() == 0 => {}
+            // PutEvents answers with 200 also where it has rejected some of the entries.
             Ok(answer) => {
                 let refused = refused(answer.entries(), events);
                 refused.iter().for_each(|(event, why)| lost(event, why));

@@ -37,6 +37,7 @@ impl Events for MemoryEvents {
         lock(&self.published).extend(events);
     }
 
+    /// All that was published, as a log group would have it.
     async fn logged(&self, query: &EventQuery<'_>) -> Option<LoggedEvents> {
         let published = self.published().into_iter().map(|event| LoggedEvent {
             kind: event.kind,

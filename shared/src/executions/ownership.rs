@@ -1,4 +1,8 @@
 //! Evidence that an execution belongs to a lock: its own input or its definition names the lock.
+//!
+//! To free a permit takes evidence that its holder is dead. To stop an execution takes this proof
+//! as well: the caller of acquire-lock chooses the holder's name, and could name any execution.
+//! Only who starts an execution or writes its workflow can put the lock's name there.
 
 use crate::domain::LockKey;
 use serde_json::Value;

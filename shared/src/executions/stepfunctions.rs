@@ -1,4 +1,7 @@
 //! Client of Step Functions.
+//!
+//! What decides about a permit is read here, so an answer that is not understood is no answer: an
+//! unknown status is an error and not *ended*. Every call may be repeated by the SDK.
 
 mod error;
 mod vault;
@@ -96,6 +99,7 @@ impl Executions for StepFunctions {
                 return Ok(running);
             }
         }
+        // A part of the list may lack the execution that is ahead, so it is no answer.
         let rule = format!("more than {} executions run", PAGES_MAX * 1000);
         Err(ExecutionsError::Unavailable(rule))
     }
@@ -121,12 +125,15 @@ impl Executions for StepFunctions {
         execution: &ExecutionArn,
         lock: &LockKey,
     ) -> Result<bool, ExecutionsError> {
+        // The input may be encrypted with a key that this role cannot use. Then nothing is proven,
+        // and nothing is stopped.
         let named = |text: Option<&str>| {
             let json = text.and_then(|text| serde_json::from_str(text).ok());
             json.is_some_and(|json| names(&json, lock))
         };
         let call = self.client.describe_execution();
         match call.execution_arn(execution.as_str()).send().await {
+            // The input first: most workflows name the lock there, and then one call is enough.
             Ok(seen) if named(seen.input()) => return Ok(true),
             Ok(_) => {}
             Err(error) if error.code() == Some("ExecutionDoesNotExist") => return Ok(false),
@@ -181,7 +188,9 @@ impl Executions for StepFunctions {
         output: &str,
     ) -> Result<StateEnd, ExecutionsError> {
         let opened = match (&self.vault, token.as_sealed()) {
+            // A container has no key, and no right to SendTaskSuccess.
             (None, _) => return Ok(StateEnd::Sealed),
+            // A token from a version that did not seal them.
             (Some(_), None) => Some(token.clone()),
             (Some(vault), Some(_)) => vault.key().await?.open(lock, token),
         };

@@ -12,6 +12,14 @@
 //!                                               ▼
 //!                          Forget, where a state has registered and does not wait
 //! ```
+//!
+//! The machine is pure so that the model can stop it between any two requests, lose any reply, and
+//! let others write in between; [`super::Protocol`] is the only loop that drives it with a real
+//! table.
+//!
+//! - A side item is written before the place that needs it: a hand-over always finds the terms and
+//!   the task token of a waiter.
+//! - A side item that no place needs is deleted last. If that is lost, its TTL removes it.
 
 mod exchange;
 mod seen;
@@ -147,6 +155,7 @@ impl Attempt {
             (Stage::Forget(_, result, _), Reply::Commit(_)) => AttemptStep::Over(result),
             (Stage::BackOff(Some(seen)), Reply::BackedOff) => context.go_on(seen, now),
             (Stage::BackOff(None), Reply::BackedOff) => AttemptStep::Ask(context.begin(now)),
+            // A reply that fits no request changes nothing.
             (stage, _) => AttemptStep::Ask(context.at(stage)),
         }
     }
@@ -163,6 +172,8 @@ impl Context {
     /// The fast path, if the command has one.
     fn begin(mut self, now: Timestamp) -> Attempt {
         match fast_path(&self.command, now) {
+            // Kept, because a lost answer makes the SDK send the write again. The second one meets
+            // the lease of the first, and only the token shows that it is this attempt's own.
             Some(fast) => {
                 self.proposed = fast.outcome(None).and_then(|outcome| outcome.token());
                 self.at(Stage::FastPath(fast))
@@ -181,6 +192,8 @@ impl Context {
                 None => self.go_on(Seen::default(), now),
             },
             Commit::Conflict(found) => self.go_on(Seen::of(found), now),
+            // Another transaction holds the item for a moment; nothing was read, so the fast path
+            // may still fit.
             Commit::Busy => AttemptStep::Ask(self.at(Stage::BackOff(None))),
         }
     }
@@ -201,6 +214,7 @@ impl Context {
     }
 
     fn decide(mut self, seen: &Snapshot, now: Timestamp) -> AttemptStep {
+        // Record and run are two reads, and a write has come between them: both are read again.
         if seen.is_torn() {
             return AttemptStep::Ask(self.at(Stage::BackOff(Some(Seen::default()))));
         }
@@ -208,6 +222,7 @@ impl Context {
             Ok(transition) => transition,
             Err(refusal) => return self.refused(refusal),
         };
+        // A decision that breaks an invariant is never written, whatever bug has made it.
         if let Err(error) = check(&transition) {
             return AttemptStep::over(Err(error.into()));
         }
@@ -281,10 +296,13 @@ impl Context {
         }
     }
 
+    /// A refusal ends the attempt; its caller has no place, so its side item goes.
     fn refused(self, refusal: Refusal) -> AttemptStep {
         self.forget(Err(ProtocolError::Refused(refusal)))
     }
 
+    /// Deletes the side item that this attempt has registered, as it registered it, and then ends
+    /// with `result`. A state that has registered since keeps its own.
     fn forget(self, result: Result<Done, ProtocolError>) -> AttemptStep {
         let waiter = match &*self.command {
             Command::Acquire(acquire) if self.registered => acquire,

@@ -9,6 +9,10 @@
 //!         │ a heartbeat came first
 //!         └─▶ load the lease ─▶ once more from the start
 //! ```
+//!
+//! The function may die after each call, so a stop is written before it is carried out. What frees
+//! or stops a holder names the version of the lease that was judged. If it changes nothing, one
+//! more round follows with the lease as it is now: a holder that renews in every round is alive.
 
 mod commands;
 mod exchange;
@@ -153,6 +157,8 @@ impl Check {
         }
     }
 
+    /// The execution is described before its work is listed: one that has ended starts no further
+    /// task, so what is listed after that is complete, but for the lag of ListTasks.
     fn gather(&mut self) {
         let execution = ExecutionArn::of_holder(&self.holder);
         let task = TaskArn::of_holder(&self.holder);
@@ -326,6 +332,7 @@ impl Check {
             }
             Some(Work::States) | None => None,
         });
+        // The execution first: one that still runs might start its work again.
         self.queue = execution.into_iter().chain(work).collect();
         self.stopped = true;
         self.phase = Phase::Stop(plan, false);

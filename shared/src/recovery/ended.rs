@@ -1,4 +1,8 @@
 //! How the work of a run ended.
+//!
+//! A run key follows the end of the work and not that of the execution around it. Work that had
+//! succeeded before its execution was aborted, or before its release reached the table, must not
+//! run again.
 
 use super::{
     Action, Evidence, ExecutionObservation, Ownership, TaskObservation, WorkObservation, judge,
@@ -12,6 +16,8 @@ pub(crate) struct Over {
 }
 
 /// The end of such a run, if it is over, by the same rules as for a holder.
+///
+/// `None` while the run, or its work, may still be going on.
 pub(crate) fn over(
     lease: &Lease,
     execution: &ExecutionObservation,
@@ -51,7 +57,12 @@ pub fn tasks_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
         Some(Work::Tasks(set)) => set.container.as_ref(),
         Some(Work::Workflow(_) | Work::States) | None => None,
     };
+    // A retry of the state, or a redrive, starts another task in the same group. A failure of the
+    // first attempt says nothing of the last, so tasks that had stopped before the last one began
+    // are left out.
     let last = tasks.iter().filter_map(|task| task.started_at).max();
+    // Only where a container is named as the run: a workflow of the user's own may be more than its
+    // tasks.
     let (Some(container), Some(last)) = (container, last) else {
         return false;
     };

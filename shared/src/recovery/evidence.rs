@@ -1,4 +1,16 @@
 //! The evidence about a holder, and its sources.
+//!
+//! Every source may be late. Descriptions and lists of AWS are eventually consistent, events may be
+//! lost, come twice or out of order, and a redriven execution runs again under the same ARN. So
+//! each observation is weighed with what else is known of its time: the last renewal of the lease,
+//! and the number of redrives.
+//!
+//! ```text
+//!  shown as ended    but the lease was renewed since            may be redriven: runs, for LAG_MAX
+//!                    but the holder has reported more redrives  was redriven: runs
+//!  shown as running  but an event has its end, newer than the
+//!                    last renewal and without a later redrive   has ended, as the event reports
+//! ```
 
 use super::ABORT_SETTLES;
 use crate::domain::{
@@ -10,6 +22,9 @@ use crate::domain::{
 const FAILED: ExecutionState = ExecutionState::Ended(ExecutionEnd::Failed);
 
 /// How long a described state may lag behind an event.
+///
+/// AWS gives no bound; a description that lags longer only makes a check later, because the sweep
+/// checks again.
 pub const LAG_MAX: Seconds = Seconds::of(30);
 
 /// The evidence of a holder's execution.
@@ -196,6 +211,8 @@ impl Evidence {
                 let redriven = event.redrives < seen.redrives.max(lease.redrives);
                 let fresh = now < event.at.plus(LAG_MAX);
                 let lags = seen.state == ExecutionState::Running;
+                // A heartbeat after the end that the event reports can only come from a redrive, or
+                // was under way at the end. Both leave the description to decide.
                 if lags && fresh && !redriven && lease.renewed_at() < event.at {
                     seen.state = ExecutionState::Ended(event.end);
                     seen.stopped_at = Some(event.at);
@@ -203,6 +220,7 @@ impl Evidence {
             }
             Hint::Task(event) => {
                 if let WorkObservation::Tasks(tasks) = &mut self.work {
+                    // ListTasks lags too: the event may be the first that shows the task.
                     if tasks.iter().all(|task| task.arn != event.arn) {
                         tasks.push(event.clone());
                     }

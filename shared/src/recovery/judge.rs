@@ -1,4 +1,12 @@
 //! From evidence to action: a pure function.
+//!
+//! The table below is the whole policy of recovery. It is asked by the next acquire, by the events
+//! of ECS and Step Functions, and by the sweep, so that they never judge the same evidence
+//! differently.
+//!
+//! Two mistakes are possible, and only one of them is harmless. A dead holder that is left costs
+//! time: a later check frees it. A living one that is freed has two runs at work. So an answer that
+//! is missing is never taken for an end.
 
 use super::{
     Action, Commitment, Evidence, ExecutionObservation, LIST_LAG, Ownership, TaskObservation,
@@ -54,10 +62,14 @@ const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     match &evidence.execution {
         ExecutionObservation::Seen(seen) => match seen.state {
+            // ECS lists a new task some moments late: an execution that ends right after RunTask
+            // may have one that is not in the answer.
             ExecutionState::Ended(_) if evidence.is_unlisted() && is_recent(seen, now) => {
                 let words = "the execution has just ended, and its work may not be listed yet";
                 unsettled(lease, words)
             }
+            // Step Functions counts an aborted execution as ended at once, and stops what that had
+            // started on a best-effort basis.
             ExecutionState::Ended(_) if evidence.is_settling(now) => {
                 let words = "its work was cut off, and what it started may still be stopping";
                 unsettled(lease, words)
@@ -147,6 +159,9 @@ fn unsettled(lease: &Lease, why: &str) -> Action {
 
 /// The evidence cannot be read: the holder is left with an alert, and after [`HIDDEN_MAX`] its lock
 /// is frozen.
+///
+/// An outage, a missing permission and a deleted cluster give the same failure. Freeing the permit
+/// would start the next run beside one that may be alive; a freeze has an operator decide.
 fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;
@@ -162,7 +177,11 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     }
 }
 
+/// The action on a holder whose execution is over; `execution` says how, as evidence. Its permit is
+/// free once its work has stopped, too: Step Functions stops that on a best-effort basis, and ECS
+/// gives it its `stopTimeout`.
 fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp) -> Action {
+    // No work is known beside the execution, so its end is all that there is to wait for.
     if matches!(work, WorkObservation::NotNamed | WorkObservation::States) {
         return Action::Recover {
             basis: RecoveryBasis::Seen,
@@ -226,8 +245,12 @@ fn stopped(lease: &Lease, work: &WorkObservation, execution: &str) -> Action {
     }
 }
 
+/// The action on a holder whose execution runs. The order is that of certainty: what the run itself
+/// has reported, a stop that is committed, a replacement, a grant that is not confirmed, and
+/// silence last.
 fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     let work = at_work(&evidence.work);
+    // That no task is listed does not show that none runs, so at least one has to be seen stopped.
     let is_seen = match &evidence.work {
         WorkObservation::Tasks(tasks) => !tasks.is_empty(),
         WorkObservation::Execution(seen) => seen.is_some(),
@@ -247,6 +270,8 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         work: work.clone(),
         why,
     };
+    // The stop is repeated by each check until the work has stopped: a call of it may have failed,
+    // or may have come before the task existed.
     if lease.is_stopped() {
         let why = match (&lease.evicted, &lease.replaced_by) {
             (Some(why), _) => format!("evicted: {why}"),
@@ -274,6 +299,7 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         };
     }
     let unconfirmed_until = lease.token.granted_at().plus(UNCONFIRMED_MAX);
+    // It has never been at work, so its silence means that it has not learnt of its grant.
     if lease.call.is_some() && !(lease.is_dead(now) && now >= unconfirmed_until) {
         return Action::Wake;
     }
@@ -299,6 +325,7 @@ fn owned(evidence: &Evidence, action: Action) -> Action {
         },
         Ownership::Unproven => {
             let why = format!("{why}, but neither its input nor its definition names the lock");
+            // A replaced holder is well: it is left at work, and its replacer goes on waiting.
             match commit {
                 Commitment::Stop(StopReason::Silent) => Action::Freeze { why },
                 _ => Action::Refrain { why },
@@ -331,6 +358,8 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
 }
 
 /// The ARNs of the work that runs.
+///
+/// A task counts as running until it is STOPPED: one on its way down still has containers.
 fn at_work(work: &WorkObservation) -> Vec<String> {
     match work {
         WorkObservation::Tasks(tasks) => {

@@ -1,4 +1,18 @@
 //! acquire-lock: acquires a permit, takes a place in the queue, or returns the current holder.
+//!
+//! ```text
+//!  execute ─▶ granted, held already, duplicate of a success ─▶ answer
+//!     │
+//!     └─▶ held, queued, queue full, another capacity, duplicate of a run under way
+//!             └─▶ check the holders in the way ─▶ one was freed, or is ending now: execute again
+//! ```
+//!
+//! A free lock is one request. Holders are checked only where they are in the way, and only those
+//! that are silent for longer than a heartbeat, that are ending, or that are an earlier attempt of
+//! the caller's own run: a healthy holder costs its callers no call of AWS.
+//!
+//! All calls are safe to repeat. A repeated call finds the grant, the place in the queue, or the
+//! same refusal.
 
 mod report;
 mod resume;
@@ -34,6 +48,9 @@ const RECHECKS: usize = 3;
 const RECHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// The result of checking the holders in the way.
+///
+/// It is filled while the checks go on, so that those that were made count even if the time is
+/// over.
 #[derive(Default)]
 struct Checked {
     /// The holder whose permit was freed.
@@ -65,6 +82,7 @@ pub async fn run<P: Ports>(
     let time = CallTime::start(deps.clock());
     if let Some(token) = &mut request.acquire.task_token {
         let sealed = deps.executions.seal(&request.lock, token);
+        // Before anything is written: a container reads the record.
         *token = time.until(DECISION_END, sealed).await??;
     }
     let lock = &request.lock;
@@ -78,6 +96,8 @@ pub async fn run<P: Ports>(
         time,
     };
     let (result, checked) = call.time.until(DECISION_END, call.decide()).await?;
+    // Step Functions retries this name; by then the description shows what has become of the
+    // attempt.
     if let (Err(ProtocolError::Refused(_)), Some(holder)) = (&result, checked.unsettled) {
         // A skip, or a duplicate, would end a caller's retry without a run.
         return Err(Error::in_doubt(lock, &holder));
@@ -131,6 +151,7 @@ impl<P: Ports> Call<'_, P> {
     async fn check_holders(&self, result: &Result<Done, ProtocolError>) -> Checked {
         let mut checked = Checked::default();
         let checks = self.check_each(result, &mut checked);
+        // The refusal stands, and the sweep goes on with the holders. The caller asks again.
         if self.time.until(CHECKS_END, checks).await.is_err() {
             let lock = &self.request.lock;
             tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out");
@@ -149,6 +170,7 @@ impl<P: Ports> Call<'_, P> {
                 | Refusal::QueueFull { holders, .. }
                 | Refusal::PermitsMismatch { holders, .. },
             )) => holders.clone(),
+            // A success needs no check: its key stays taken whatever has become of the holder.
             Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) if run.end.is_none() => {
                 self.in_flight(run, checked).await
             }
@@ -161,11 +183,18 @@ impl<P: Ports> Call<'_, P> {
             .filter(|(holder, lease)| {
                 *holder != terms.holder && is_worth_a_check(lease, terms, now)
             })
+            // A semaphore may have a hundred dead holders. One freed permit is enough for this
+            // caller.
             .take(CHECKS_MAX)
             .collect();
+        // Only a caller with `waitForEnding` retries such an error; to any other the refusal
+        // stands.
         let retried = |lease| self.request.wait_for_ending && terms.may_repeat(lease);
         let before = suspects.iter().find(|(_, lease)| retried(lease));
         checked.unsettled = before.map(|(holder, _)| holder.clone());
+        // The event of the end of an attempt, and its description, come some moments after a
+        // caller's retry. Without these checks the retry would be skipped by its own predecessor,
+        // and end without a run.
         for check in 0..=RECHECKS {
             if check > 0 {
                 self.deps.clock().sleep(RECHECK_AFTER).await;
@@ -173,6 +202,7 @@ impl<P: Ports> Call<'_, P> {
             let (mut running, mut doubted) = (Vec::new(), None);
             for suspect @ (holder, lease) in suspects {
                 match self.check(holder, lease).await {
+                    // One is enough: the request is executed again, and the others are the sweep's.
                     Some(Inspection::Freed(_)) => {
                         checked.freed = Some(holder.clone());
                         (checked.changed, checked.unsettled) = (true, None);
@@ -206,6 +236,8 @@ impl<P: Ports> Call<'_, P> {
             Ok(Some(record)) => record.lease(&run.holder, run.token).cloned(),
             Ok(None) | Err(_) => None,
         };
+        // The record is read and has no such lease, so the run goes on without its permit, or its
+        // end was never recorded. A record that could not be read shows neither.
         if let (None, Ok(_)) = (&lease, &record) {
             match self.deps.recovery().settle(lock, run).await {
                 Ok(settled) => checked.changed |= settled,
@@ -231,6 +263,7 @@ impl<P: Ports> Call<'_, P> {
     /// Performs the effects of the decision, until [`EFFECTS_END`]. The sweep does what is left.
     async fn perform(&self, effects: Vec<Effect>) {
         let lock = &self.request.lock;
+        // Stops last: each takes evidence, a commit and calls of AWS, and must not delay a wake-up.
         let (stop, rest) = split(effects);
         let effects = async {
             self.deps.effects().perform(lock, rest).await;
@@ -243,6 +276,9 @@ impl<P: Ports> Call<'_, P> {
 
     /// Ends the waiting state with `response`. Otherwise the state would wait for its whole interval, so
     /// a failure fails the call, and Step Functions retries.
+    ///
+    /// A state that has ended already is no failure: its next attempt registers with a new task
+    /// token, and finds the same answer.
     async fn end_waiting_state(
         &self,
         token: &TaskToken,
@@ -265,6 +301,7 @@ fn is_worth_a_check(lease: &Lease, terms: &Terms, now: Timestamp) -> bool {
     lease.is_overdue(now) || lease.ending.is_some() || terms.may_repeat(lease)
 }
 
+/// The holders to be stopped, which take evidence first, and the effects that need none.
 fn split(effects: Vec<Effect>) -> (Vec<(HolderId, Lease)>, Vec<Effect>) {
     let mut stop = Vec::new();
     let mut rest = Vec::new();
@@ -323,6 +360,8 @@ fn refused(request: &CheckedAcquire, refusal: Refusal) -> Result<AcquireResponse
     let lock = &request.lock;
     let is_skipped = is_skipped_paused(request, &refusal);
     match (refusal, request.overlap) {
+        // Whatever the overlap policy: the tick is done or under way, which is no failure of this
+        // start.
         (Refusal::Duplicate { run_key, run }, _) => Ok(AcquireResponse::Duplicate(Duplicate::of(
             lock, &run_key, &run,
         ))),

@@ -1,4 +1,8 @@
 //! The text of events: what happened, why, and what an operator can do.
+//!
+//! The reason is one sentence and the advice another, for a reader who does not know the lock. The
+//! kind decides which alarm is raised, and the advice ends with the section of the runbook on that
+//! kind.
 
 use crate::contract::{EventKind, Skipped, held_by, paused_by};
 use crate::domain::{

@@ -2,6 +2,16 @@
 //!
 //! The commit comes first, so a failed effect is only late: the waiting state registers again, and
 //! the sweep checks each grant that is not confirmed.
+//!
+//! ```text
+//!  hand-over ──▶ SendTaskSuccess ── the state has ended ──▶ the waiter confirms its grant
+//!      ▲               │ no state waits
+//!      │               ▼
+//!      │         DescribeExecution ── runs, or may have been redriven ──▶ it keeps its turn
+//!      └── over for 30 s before the grant: recover, and on to the next waiter
+//! ```
+//! A process in a container has no key of task tokens. It asks the reaper by an event to send the
+//! wake-up.
 
 use super::alerts::About;
 use super::{Deps, Ports};
@@ -28,6 +38,8 @@ impl<P: Ports> EffectRunner<'_, P> {
     ///
     /// [`Effect::Stop`] is left to [`super::RecoveryService`], which gathers evidence first.
     pub async fn perform(&self, lock: &LockKey, effects: Vec<Effect>) {
+        // An effect may lead to a command with effects of its own: a dead waiter's permit goes to
+        // the next. A list and no recursion, so that the number of steps is bounded.
         let mut left = VecDeque::from(effects);
         for _ in 0..STEPS_MAX {
             let Some(effect) = left.pop_front() else {
@@ -61,6 +73,8 @@ impl<P: Ports> EffectRunner<'_, P> {
             true => self.pass_on(lock, holder, lease).await,
             false => None,
         };
+        // The waiter keeps the permit, so its run starts here. acquire-lock, which it asks to
+        // confirm the grant, finds it held already and publishes no start.
         if passed_on.is_none() {
             let about = self.about(lock, holder, lease);
             self.deps.publish_run(Some(about.started())).await;
@@ -87,6 +101,8 @@ impl<P: Ports> EffectRunner<'_, P> {
                     self.delegate_wake(lock, holder, lease).await;
                     return false;
                 }
+                // SendTaskSuccess gave no answer, so the state may have ended with the grant: the
+                // waiter keeps it.
                 None => return false,
                 Some(StateEnd::NotWaiting) => {}
             }
@@ -96,6 +112,8 @@ impl<P: Ports> EffectRunner<'_, P> {
 
     /// Publishes an event that has the reaper send the wake-up: a container cannot open the sealed
     /// task token. The event names the lock, and the reaper reads the rest.
+    ///
+    /// If the event is lost, the sweep finds a grant that is not confirmed.
     async fn delegate_wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
         let event = self.about(lock, holder, lease).handed_over();
         self.deps.events.publish(vec![event]).await;
@@ -143,6 +161,8 @@ impl<P: Ports> EffectRunner<'_, P> {
         let recover = Command::Recover(Recover {
             holder: holder.clone(),
             token: lease.token,
+            // If the waiter has confirmed meanwhile, the version is another one, and it keeps its
+            // permit.
             seen: lease.version(),
             basis: RecoveryBasis::Unconfirmed,
             succeeded: false,
@@ -160,6 +180,9 @@ impl<P: Ports> EffectRunner<'_, P> {
         Some(effects)
     }
 
+    /// Ends the waiting state of a waiter that has left the queue, with the answer that
+    /// acquire-lock would give it. It is in the queue no more, so if this fails, it registers again
+    /// after its interval and gets the answer then.
     async fn dismiss(&self, lock: &LockKey, waiter: &Waiter, why: Dismissal) {
         let about = About {
             lock,
@@ -214,6 +237,8 @@ impl<P: Ports> EffectRunner<'_, P> {
         }
     }
 
+    /// Executes a command that an effect leads to; `None` if it failed, which is logged and left to
+    /// the sweep.
     async fn execute(&self, lock: &LockKey, command: &Command) -> (Option<Outcome>, Vec<Effect>) {
         match self.deps.protocol.execute(lock, command).await {
             Ok(done) => (Some(done.outcome), done.effects),

@@ -1,4 +1,13 @@
 //! heartbeat: renews a lease, or fails because it is lost.
+//!
+//! Most calls are one request: the renewal is written without a read. What a workflow makes of the
+//! answer:
+//!
+//! ```text
+//!  LeaseLost ──▶ the Parallel fails, Step Functions stops the work
+//!  Ended ──────▶ the heartbeat state ends without an error, and the work goes on
+//!  any other ──▶ tried again: a heartbeat that fails does not stop the work
+//! ```
 
 use super::alerts::About;
 use super::{DECISION_END, Deps, PROTECTION_END, Ports};
@@ -43,6 +52,8 @@ pub async fn run<P: Ports>(
         Err(error) => {
             let refused = matches!(error, ProtocolError::Refused(_));
             let error = Error::of_command(lock, error);
+            // Only a refusal is the loss of a lease. A table that gives no answer shows nothing of
+            // it.
             if refused {
                 report_lost(deps, lock, renew, error.message(), now).await;
             }
@@ -58,6 +69,7 @@ pub async fn run<P: Ports>(
             tracing::warn!(event = "reinstated", %lock, %holder, %token, "the execution was redriven: its grant is reinstated");
             Ok(renewed(deps, &request, &time, (expires_at, now)).await)
         }
+        // The lock is closed for others; the holder renews as before.
         Outcome::Frozen { note, expires_at } => {
             let event = about(lock, renew, now).frozen(&note);
             deps.events.publish(vec![event]).await;
@@ -70,6 +82,7 @@ pub async fn run<P: Ports>(
         Outcome::Ended => {
             tracing::info!(event = "already_released", %lock, %holder, %token, "nothing left to renew");
             let ended = end_own_state(&deps.executions, lock, renew.beat.as_ref());
+            // A failure fails the call: Step Functions calls again, and the state ends then.
             time.until(PROTECTION_END, ended).await??;
             Ok(HeartbeatResponse::Ended)
         }
@@ -78,6 +91,9 @@ pub async fn run<P: Ports>(
 }
 
 /// Reports the renewal, and protects the task until the lease ends.
+///
+/// Protection comes last and never fails the renewal: a lease that is renewed and answered with an
+/// error would be renewed again for nothing.
 async fn renewed<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedHeartbeat,

@@ -1,6 +1,10 @@
 //! Scale-in protection that goes with a lease: it is renewed with it, and ends with it.
 //!
 //! It is best effort: the answer of ECS never fails a renewal or a release.
+//!
+//! The protection must not outlive the lease for long: a task that is protected for ever after a
+//! crash would keep its service from scaling in. So each renewal protects the task until the end of
+//! the new lease, in whole minutes.
 
 use super::{PROTECTION_END, Ports};
 use crate::clock::CallTime;
@@ -34,6 +38,8 @@ impl<P: Ports> TaskProtection<'_, P> {
         report(self.lock, task, answer, Timestamp::MAX)
     }
 
+    /// Sends the request. It is the last part of a call, so it ends with the call's time, and
+    /// counts as not answered then.
     async fn update(
         &self,
         task: &TaskArn,

@@ -1,5 +1,15 @@
 //! reaper: finds dead holders by the events of ECS and Step Functions and in a sweep, and frees their
 //! permits on evidence.
+//!
+//! ```text
+//!  ECS: task STOPPED ──────────▶ the holder that its group names
+//!  Step Functions: ended ──────▶ the lock in the execution's input; the lock whose work it was
+//!  Lockstep, from containers ──▶ a waiter to be woken, or to be sent away
+//!  every minute ───────────────▶ the sweep: all locks that are due
+//! ```
+//! Events make a recovery fast, and the sweep makes it certain: each of them may be lost. An event
+//! is a reason to check and never evidence by itself, but for what the services' descriptions lag
+//! behind.
 
 mod lock;
 mod sweep;
@@ -99,6 +109,8 @@ pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<ReapRepor
                 execution_ended(deps, ended, lock, work_of).await?
             }
         },
+        // The event names the lock alone; the waiter to wake is read from the table. A forged event
+        // leads to a check that the sweep would make as well.
         Trigger::HandedOver { lock } => ReapReport {
             locks: 1,
             ..of(lock).check_all().await?

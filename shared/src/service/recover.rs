@@ -1,4 +1,9 @@
 //! Checks holders: carries each request of a [`Check`] to its service.
+//!
+//! The order of the requests, and what follows from the answers, is [`Check`]'s. A failed call of
+//! Step Functions or ECS is an answer too (`Hidden`), because what cannot be learnt is evidence
+//! that is missing, and no reason to give up. A failed request to the table ends the check: nothing
+//! can be written then.
 
 use super::alerts::About;
 use super::{Deps, Ports};
@@ -56,6 +61,8 @@ impl<P: Ports> RecoveryService<'_, P> {
     /// Records the end of a run that lost its permit and worked on (stale policy `yield`), if its work
     /// has ended. `run` is its open marker. Whether the end was recorded.
     ///
+    /// Called where another run asks for the key: it is the only one that waits for this end.
+    ///
     /// # Errors
     /// [`ProtocolError`], as for a check.
     pub async fn settle(&self, lock: &LockKey, run: &Run) -> Result<bool, ProtocolError> {
@@ -81,6 +88,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         Ok(done.outcome == Outcome::Done)
     }
 
+    /// What DescribeExecution shows; a failure is `Hidden`.
     pub(super) async fn describe(&self, arn: &ExecutionArn) -> ExecutionObservation {
         match self.deps.executions.describe(arn).await {
             Ok(Some(state)) => ExecutionObservation::Seen(state),
@@ -89,6 +97,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
+    /// What DescribeTasks shows; a failure is `Hidden`.
     pub(super) async fn describe_task(&self, arn: &TaskArn) -> TaskObservation {
         match self.deps.tasks.describe(arn).await {
             Ok(Some(task)) => TaskObservation::Seen(task),
@@ -111,6 +120,8 @@ impl<P: Ports> RecoveryService<'_, P> {
                 Request::DescribeWork(arn) => self.describe_work(arn).await,
                 _ => continue,
             };
+            // From the latest attempt back: one starts only when the one before it has ended, so
+            // the first that is known counts.
             if observed != WorkObservation::Execution(None) {
                 break;
             }
@@ -132,6 +143,11 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
+    /// Carries one request to its service.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] for a request to the table that failed. A note of a task is no such
+    /// request: its failure is only logged.
     async fn ask(
         &self,
         about: &About<'_>,

@@ -1,5 +1,14 @@
 //! release-lock: releases a permit, ends the state that renewed its lease, hands over to the next
 //! waiter.
+//!
+//! Nothing after the write can undo it, so nothing after it fails the call. What is lost, a
+//! repeated release or the sweep makes up for. A repeated release is counted by its first call.
+//!
+//! ```text
+//!  Released   the permit is free, or the next waiter's
+//!  Ending     the work is being stopped (`stopping`): the permit stays held until it has
+//!  Lost       no error, since the work has ended: the caller could do nothing about it
+//! ```
 
 use super::alerts::About;
 use super::{Deps, Ports};

@@ -2,6 +2,9 @@
 //!
 //! view shows pages and changes nothing. A button of a page calls operate with the permission of the viewer;
 //! operate shows the lock after the act, and the pages behind it, until the widget is refreshed.
+//!
+//! A request that is refused is answered with a page that has the reason, and not with an error of
+//! the function: what was typed stays in its fields.
 
 use super::operate;
 use super::{Deps, Ports};
@@ -106,6 +109,7 @@ where
         widget::message(&self.frame, &notices)
     }
 
+    /// The page that was asked for, after the act that came with it.
     async fn requested(&self) -> Result<String, Error> {
         let now = self.frame.now;
         match self.request.check(self.surface, self.deps.retention, now)? {

@@ -12,6 +12,12 @@
 //! ```
 //!
 //! May depend on: domain, store, the AWS SDK. No AWS type leaves this folder.
+//!
+//! Every write is conditional, so a write that is sent twice is harmless: the second fails its
+//! condition, and the conflict shows what the first has done. A condition that fails returns the
+//! item (`ReturnValuesOnConditionCheckFailure`), which is what makes a read before the write
+//! unnecessary. Reads of the table are consistent; reads of an index never are, so what an index
+//! shows is checked against the record.
 
 mod decode;
 mod error;
@@ -40,6 +46,8 @@ use error::store_error;
 use expression::Expression;
 use item::Attributes;
 
+/// Has a failed condition return the item that it failed on, alone and in a transaction
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>).
 const ALL_OLD: ReturnValuesOnConditionCheckFailure = ReturnValuesOnConditionCheckFailure::AllOld;
 
 /// A table of locks in DynamoDB.
@@ -62,6 +70,8 @@ impl DynamoStore {
         Self::new(Client::new(sdk), table)
     }
 
+    /// Writes the first record of a lock. A whole item is put, so the guard has to require that
+    /// none exists: an item that this version cannot read must not be overwritten.
     async fn create(
         &self,
         lock: &LockKey,
@@ -89,12 +99,16 @@ impl DynamoStore {
                 Some(PutItemError::ConditionalCheckFailedException(failed)) => {
                     conflict(lock, failed.item())
                 }
+                // A transaction is writing the item at this moment. Nothing was written or
+                // compared.
                 Some(PutItemError::TransactionConflictException(_)) => Ok(Commit::Busy),
                 _ => Err(store_error(&failure)),
             },
         }
     }
 
+    /// Writes assignments to the record. Attributes that this version does not know stay as they
+    /// are.
     async fn update(
         &self,
         lock: &LockKey,
@@ -139,6 +153,8 @@ impl DynamoStore {
         }
     }
 
+    /// Reads one item, consistently: a record that lags behind would have a decision made on a
+    /// lease or a waiter that is gone.
     async fn get(&self, key: Attributes) -> Result<Option<Attributes>, StoreError> {
         let sent = self
             .client
@@ -155,12 +171,15 @@ impl DynamoStore {
 
 impl LockStore for DynamoStore {
     async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
+        // One item is written by UpdateItem, which costs half of a transaction and can return the
+        // new item.
         if !change.runs.is_empty() || change.waiter.is_some() {
             return self.transact(lock, change).await;
         }
         match &change.update {
             Update::Create(record) => self.create(lock, change, record).await,
             Update::Assign(assigns) => self.update(lock, change, assigns).await,
+            // Neither a record nor a run nor a side item: nothing to write.
             Update::Keep => Ok(Commit::Committed(None)),
         }
     }
@@ -203,6 +222,8 @@ impl LockStore for DynamoStore {
             .await;
         let Err(failure) = sent else { return Ok(()) };
         match failure.as_service_error() {
+            // A newer registration of the same waiter is there, because this one was sent late: it
+            // counts, and this call has nothing left to do. A damaged or newer item is an error.
             Some(UpdateItemError::ConditionalCheckFailedException(newer)) => {
                 waiter_in(lock, &waiter.id(), newer.item()).map(drop)
             }
@@ -254,6 +275,10 @@ fn update_condition(guard: &Guard, expression: &mut Expression) -> String {
     format!("{there} AND {}", guard::condition(guard, expression))
 }
 
+/// The conflict, with the record that the guard failed on; without an item, the lock has no record.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] for an item that cannot be read: it is why the guard failed.
 fn conflict(lock: &LockKey, found: Option<&Attributes>) -> Result<Commit, StoreError> {
     Ok(Commit::Conflict(Found {
         record: Some(record_in(lock, found)?),
@@ -261,6 +286,7 @@ fn conflict(lock: &LockKey, found: Option<&Attributes>) -> Result<Commit, StoreE
     }))
 }
 
+/// DynamoDB returns no attributes, or an empty map of them, for an item that does not exist.
 fn record_in(lock: &LockKey, item: Option<&Attributes>) -> Result<Option<LockRecord>, StoreError> {
     item.filter(|item| !item.is_empty())
         .map(|item| decode::record(lock, item))

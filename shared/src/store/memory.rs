@@ -1,4 +1,8 @@
 //! A table in memory: the reference for the DynamoDB store.
+//!
+//! It evaluates guards and updates as the domain defines them, so it shows what the rendered
+//! expressions of the DynamoDB store have to do. One conformance suite runs on both, and random
+//! sequences of commands.
 
 use super::{
     Commit, DUE_PAGE, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage,
@@ -47,6 +51,7 @@ impl LockItems {
         if let Some(drop) = &change.waiter {
             failed |= !drop.holds(self.waiters.get(&drop.id));
         }
+        // All guards are evaluated, as in a transaction: each that failed returns its item.
         if failed {
             return Commit::Conflict(found);
         }

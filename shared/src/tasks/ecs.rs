@@ -1,4 +1,8 @@
 //! Client of ECS.
+//!
+//! A task that is missing in an answer may run. So every gap is an error: too many pages, a failure
+//! in the answer of DescribeTasks, a task without a status. Only a task that ECS has deleted
+//! (`MISSING`) counts as gone.
 
 mod error;
 mod protection;
@@ -96,6 +100,7 @@ impl Tasks for Ecs {
         let mut tasks = Vec::new();
         for some in arns.chunks(PAGE) {
             let seen = self.describe(&work.cluster, some.to_vec()).await?;
+            // ListTasks has no filter for groups, so the group is compared here.
             let ours = seen.iter().filter(|task| task.group() == Some(group));
             for task in ours {
                 tasks.push(read::task(task)?);
@@ -119,6 +124,7 @@ impl Tasks for Ecs {
         let call = call.cluster(cluster).task(task_arn).reason(reason);
         match call.send().await {
             Ok(_) => Ok(()),
+            // It has stopped already, which is what was asked for.
             Err(error) if error::is_missing(error.code(), error.message()) => Ok(()),
             Err(error) => Err(error::translate(cluster, &error)),
         }

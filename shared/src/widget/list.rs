@@ -1,4 +1,7 @@
 //! The page with the list of locks.
+//!
+//! Each row is a lock, with what an operator compares between locks. What takes calls of Step
+//! Functions and ECS is on the page of the lock: a list of hundreds must not wait for it.
 
 use super::html::{Action, Html};
 use super::text::{STATES, short, state, time};
@@ -86,6 +89,7 @@ fn filter(html: &mut Html, frame: &Frame<'_>, asked: &CheckedList) {
             html.text("Locks on a page ");
             let (given, most) = (asked.limit.to_string(), PAGE_MAX.to_string());
             let mut sizes = vec!["50", "100", most.as_str()];
+            // A limit from the widget's own parameters is kept in the form.
             if !sizes.contains(&given.as_str()) {
                 sizes.push(&given);
             }

@@ -1,4 +1,8 @@
 //! The page of one lock.
+//!
+//! From the top: whether the lock grants and what would free a permit, the buttons, who holds it,
+//! who waits, and what happened before. The buttons ask once more, with a sentence that names the
+//! lock and what becomes of its runs.
 
 use super::html::{Action, Html};
 use super::text::{short, state, time};
@@ -105,6 +109,9 @@ fn outcomes(html: &mut Html, lock: &ShowResponse) {
 }
 
 /// The form with who acts and why, and the buttons that open and close the lock.
+///
+/// Name and note are required by the act and kept over a refusal. A lock has one of the two
+/// buttons: the other would change nothing.
 fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
     if frame.operate.is_none() {
         return;
@@ -134,6 +141,7 @@ fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
     });
 }
 
+/// A text field. Its `maxlength` is that of the contract, which checks it all the same.
 fn field(
     html: &mut Html,
     label: &'static str,
@@ -205,6 +213,7 @@ fn holders(html: &mut Html, frame: &Frame<'_>, lock: &ShowResponse) {
     });
 }
 
+/// Two buttons, since they differ in what they do to work that runs.
 fn evict(html: &mut Html, frame: &Frame<'_>, lock: &ShowResponse, holder: &HolderView) {
     let (lock, name) = (&lock.lock, &holder.holder);
     let body = json!({ "act": "evict", "lock": lock, "holder": name });

@@ -1,4 +1,7 @@
 //! The table of the latest runs and acts of a lock.
+//!
+//! A row is of one of three kinds: a run, an act, or starts in a row that got no permit. They share
+//! the columns, and a cell stays empty where a kind has no such thing.
 
 use super::html::Html;
 use super::lock::headings;

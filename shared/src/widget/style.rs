@@ -1,4 +1,6 @@
 //! The style of the pages. The console has no variables for its colours, so there is a set for each theme.
+//!
+//! Colours are never the only sign: the word of the state stands beside them.
 
 /// Sizes and distances.
 pub(super) const COMMON: &str = "\

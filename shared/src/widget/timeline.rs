@@ -1,4 +1,7 @@
 //! The timeline of a lock: each run a bar, each act a line, the present at the right.
+//!
+//! Drawn with `rect` and `path` alone, in units that `preserveAspectRatio="none"` stretches to the
+//! width of the widget.
 
 use super::html::Html;
 use super::text::time;

@@ -1,4 +1,7 @@
 //! JSON with places. `serde_json` checks the text first, so the scanner meets only valid JSON.
+//!
+//! JSON is a subset of YAML but for surrogate pairs, which YAML's escapes lack. So it is scanned by
+//! itself.
 
 use super::{Entry, Kind, Node};
 use crate::Error;
@@ -26,6 +29,7 @@ fn without_place(text: &str) -> String {
     text[..end].to_owned()
 }
 
+/// Its methods rely on valid JSON, and would not notice a fault: a colon is passed over unread.
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
@@ -33,6 +37,7 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
+    /// The value that begins at the next byte, with its place in the file.
     fn value(&mut self) -> Result<Node, Error> {
         let first = self.peek();
         let start = self.at;

@@ -1,4 +1,7 @@
 //! YAML with places, from the events of saphyr-parser.
+//!
+//! Libraries that edit YAML write their own layout. The events of a parser have the place of each
+//! value, which is all that is needed here.
 
 use super::{Entry, Kind, Node};
 use crate::Error;
@@ -37,10 +40,13 @@ pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
 
 struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
-    /// The byte of the file at which each character begins.
+    /// The byte of the file at which each character begins: the parser counts characters.
     bytes: Vec<usize>,
+    /// The values of the anchors so far. An alias is read as the value, with the alias's own place.
     anchors: HashMap<usize, Node>,
+    /// How many values aliases have added: a few of them can stand for billions.
     aliased: usize,
+    /// How deep the value is that is being read.
     depth: usize,
 }
 
@@ -90,6 +96,7 @@ impl<'a> Reader<'a> {
             }
             Event::MappingStart(anchor, _) => {
                 let (entries, closed) = self.entries()?;
+                // Block style has no closing brace, so the end is that of the last value.
                 end = closed.unwrap_or_else(|| {
                     let last = entries.last();
                     last.map_or(start, |entry| entry.value.span.end.max(entry.key.end))

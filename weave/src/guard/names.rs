@@ -1,4 +1,9 @@
 //! Names of states and variables that do not collide with those of the definition.
+//!
+//! An inner scope may not assign a variable of an outer one under the same name, and a variable
+//! that the author adds later should not collide: so variables always have a prefix. Names of
+//! states are what people read in the console: they get one only where one of them is taken, and
+//! then all together, so that the prefix is known from the first.
 
 use crate::document::Node;
 use crate::value::Value;
@@ -31,6 +36,8 @@ impl Names {
         });
         let words = (1..).map(|n| numbered("lockstep", n));
         let word = words.into_iter().find(|word| {
+            // `lockstepInput` is taken; `lockstepping` is not, since a guard's name goes on with a
+            // capital.
             let mut names = variables.iter().filter_map(|name| name.strip_prefix(word));
             !names.any(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
         });
@@ -41,6 +48,8 @@ impl Names {
     }
 
     /// The names of a woven definition, by that of its first woven state.
+    ///
+    /// The prefix of the variables is not needed to take the states out.
     pub(crate) fn of_entry(entry: &str) -> Option<Self> {
         let prefix = entry.strip_suffix(super::ENTRY)?;
         Some(Self {
@@ -94,6 +103,7 @@ impl Names {
         }
     }
 
+    /// The names under which states stand are those by which transitions name them.
     fn rename_keys(&self, states: &mut [(String, Value)]) {
         for (name, _) in states {
             *name = self.state(name);
@@ -122,6 +132,7 @@ fn rename(text: &str, known: &BTreeSet<String>, new: impl Fn(&str) -> String) ->
         out.push_str(before);
         let end = after.find(|c: char| !is_word(c)).unwrap_or(after.len());
         let (name, tail) = after.split_at(end);
+        // `$$` is the root of JSONata's input, and no variable.
         match known.contains(name) && !before[..at].ends_with('$') {
             true => out.push_str(&new(name)),
             false => out.push_str(name),

@@ -1,4 +1,7 @@
 //! The first woven state: the request of the lock.
+//!
+//! exclusive-run computes these from its input. Here the flags have them, so most are constants,
+//! and only the holder, the parent and what the flags give as an expression are read at run time.
 
 use super::{FIRST, Names};
 use crate::Error;
@@ -47,6 +50,10 @@ pub(super) fn variables(options: &Options) -> Vec<(&'static str, Value)> {
 }
 
 /// The request of acquire-lock.
+///
+/// `work.states` has an execution that ended without a release keep its permit for thirty seconds:
+/// Step Functions is still stopping what its states had started. The parent makes a retry of a
+/// nested execution known as one.
 fn ask(options: &Options) -> Value {
     let parent = "$states.input.AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
     let parent = format!("{{% $type({parent}) = 'string' ? {parent} : null %}}");
@@ -77,6 +84,7 @@ pub(super) fn state(
     ]))
 }
 
+/// A value as the definition has it: a text may be an expression, and stays one.
 fn constant(value: &serde_json::Value) -> Value {
     match value.as_str() {
         Some(text) => Value::text(text),

@@ -1,4 +1,7 @@
 //! The top level of a definition, and where its states lead.
+//!
+//! Only the top level can be a section. The iterations of a Map and the branches of a Parallel have
+//! one execution, which is the holder: all of them would hold the lock at once.
 
 use crate::Error;
 use crate::document::{Entry, Node};

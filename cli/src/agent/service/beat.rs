@@ -1,4 +1,11 @@
 //! The beats of a job.
+//!
+//! ```text
+//!  beat ── open ─▶ renewed a moment ago, no new progress ─▶ 200, no request
+//!             └──▶ heartbeat ── Renewed ──▶ 200
+//!                     │ LeaseLost, Ended ─▶ lost: 410
+//!                     └ no answer ────────▶ 503, the job stays open until its deadline
+//! ```
 
 use super::Service;
 use crate::agent::error::ApiError;
@@ -33,6 +40,8 @@ impl<T: LockTable> Service<T> {
                 let mut registry = self.registry();
                 match registry.renewed(id, (sent, expires_at.clone()), progress) {
                     Some(Phase::Open) => Ok(Beaten { expires_at }),
+                    // The job was lost while the request was under way. The lease is renewed in the
+                    // table, and still this job has to stop.
                     Some(over) => Err(ApiError::over(over)),
                     None => Err(ApiError::no_such_job()),
                 }

@@ -1,4 +1,12 @@
 //! The beginning of a job.
+//!
+//! ```text
+//!  reserve a place ─▶ protect the task ─▶ acquire ── granted ─▶ register ─▶ 201
+//!                                            ├ held ──────────▶ 200 or 409
+//!                                            └ no answer ─────▶ 503; asked again until it is known
+//! ```
+//! A job that begins is known to the program by its answer alone. A permit whose answer did not
+//! reach the program belongs to nothing, so it is released as soon as that is known.
 
 use super::reservation::Reservation;
 use super::{Service, TRIES};
@@ -87,6 +95,7 @@ impl<T: LockTable> Service<T> {
             }
             Ok((refused, _)) => return self.not_granted(&acquire.lock, refused),
             Err(error) => {
+                // The permit may have been granted. The place stays reserved until that is known.
                 if error.name().is_retryable() {
                     self.reconcile_later(prepared.reservation, acquire, times.length);
                 } else if error.name() == ErrorName::LockHeld {
@@ -95,6 +104,7 @@ impl<T: LockTable> Service<T> {
                 return Err(error.into());
             }
         };
+        // A job under it would have to stop before it has begun.
         if times.stop_at(sent).left().is_zero() {
             self.reconcile_later(prepared.reservation, acquire, times.length);
             let message = "the lock table answered so late that the lease is almost over; retry";

@@ -1,4 +1,8 @@
 //! The end of one job, and of all jobs.
+//!
+//! The first end of a job counts, and is the answer to each further one. A lost job is ended, too:
+//! its release shows that its work has stopped, so that the next run need not wait for
+//! the end of the lease.
 
 use super::{Service, TRIES};
 use crate::agent::error::ApiError;
@@ -33,6 +37,7 @@ impl<T: LockTable> Service<T> {
             Some((grant, _)) => grant,
             None => return Err(ApiError::no_such_job()),
         };
+        // Without an answer the job stays as it is: the program ends it again.
         let held_seconds = self.release(&grant, outcome).await?;
         let Grant { lock, holder, .. } = &grant;
         tracing::info!(

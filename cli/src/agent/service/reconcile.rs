@@ -1,5 +1,11 @@
 //! Releases permits that were granted, or may have been, without a job: the answer was lost or came too late,
 //! or the client disconnected.
+//!
+//! ```text
+//!  no answer ─▶ ask again with the same holder ── granted, held already ─▶ release as failed
+//!                 ▲     │ no answer: after a pause     └ not granted ─▶ nothing is left of it
+//!                 └─────┘
+//! ```
 
 use super::Service;
 use super::reservation::Reservation;

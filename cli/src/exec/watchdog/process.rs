@@ -1,4 +1,8 @@
 //! The watchdog process: a loop over orders and deadlines, without an async runtime.
+//!
+//! Plain system calls in one loop: nothing here depends on a runtime that a task could block. Time
+//! is counted on a clock that goes on while the machine sleeps, so a deadline that passed in that
+//! time is noticed within a second.
 
 use crate::exec::{CommandTree, Descendants, Mark, ProcessTable};
 use crate::exit::Exit;
@@ -41,6 +45,7 @@ pub(crate) fn watch() -> Exit {
     log::init();
     // A stopped guarding process must not block this one by a full pipe.
     fcntl(stdout(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok();
+    // Standard input is the pipe from the guarding process. Its end, by whatever, closes it.
     let mut orders = Orders {
         input: stdin(),
         text: Vec::new(),
@@ -73,6 +78,8 @@ pub(crate) fn watch() -> Exit {
             deadlines.note(&ProcessTable::now());
         }
     }
+    // Leases that may be good for a while are of no use: nothing renews them any more, and what the
+    // command does is watched by nothing.
     for (group, (_, descendants)) in deadlines.0 {
         tracing::error!(
             event = "guard_ended",
@@ -81,6 +88,7 @@ pub(crate) fn watch() -> Exit {
         );
         dying.push(Dying::begin(descendants));
     }
+    // This process must not end before they have: nothing else would kill them.
     while !dying.is_empty() {
         kill_remaining(&mut dying);
         pause(KILL_EVERY);
@@ -115,6 +123,8 @@ impl Orders {
         while let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
             let line: Vec<_> = self.text.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line);
+            // Answered in the loop that also checks the deadlines: an answer shows that they are
+            // kept.
             if line.trim() == "ping" {
                 write(stdout(), b".").ok();
             } else {
@@ -141,6 +151,8 @@ fn pause(millis: u64) {
 }
 
 /// A command that is being killed.
+///
+/// Its processes are listed again until none is left: one may fork while it is being killed.
 struct Dying {
     descendants: Descendants,
     until: Instant,
@@ -182,12 +194,15 @@ impl Deadlines {
     /// Applies one order. Ignores a malformed one.
     fn apply(&mut self, order: &str) {
         let words: Vec<_> = order.split_whitespace().collect();
+        // The group 0 is this process's own, and a signal to the group 1 is one to every process.
         let number = |word: &str| word.parse().ok().filter(|id| *id > 1).map(Pid::from_raw);
         match words[..] {
             ["guard", group, mark, deadline] => {
                 if let (Some(group), Some(mark), Ok(deadline)) =
                     (number(group), Mark::parse(mark), deadline.parse())
                 {
+                    // Kept over a new deadline: processes that have left the group are known by
+                    // their earlier descent.
                     let known = self.0.remove(&group).map(|(_, descendants)| descendants);
                     let descendants =
                         known.unwrap_or_else(|| Descendants::new(CommandTree { group, mark }));

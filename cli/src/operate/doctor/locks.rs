@@ -1,4 +1,7 @@
 //! Locks that need a person: frozen or unreadable ones, dead holders, orphaned work.
+//!
+//! That view answers at all shows that it can be invoked and reads the table, so a list that fails
+//! is a check that could not be made.
 
 use super::super::all;
 use super::super::function::{ActError, Function, Surface};
@@ -34,6 +37,8 @@ async fn shown(view: &Function, locks: &[Value]) -> Result<Vec<Value>, ActError>
         .iter()
         .filter_map(|lock| Some((lock["grantedAt"].as_str()?, lock["lock"].as_str()?)))
         .collect();
+    // Each lock that is shown is a call of view, with calls of Step Functions and ECS behind it.
+    // Those that were granted last are in use.
     granted.sort_unstable();
     let mut shown = Vec::new();
     for (_, lock) in granted.into_iter().rev().take(SHOWN_MAX) {

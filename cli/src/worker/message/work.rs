@@ -1,4 +1,7 @@
 //! Runs the command of a message under its grant, releases the lock and acknowledges the message.
+//!
+//! The visibility timeout and the lease are renewed together: whichever ends first, another worker
+//! may take the message, and finds a lease that is live or one that is dead.
 
 use super::MessageProcessor;
 use super::environment::variables;
@@ -35,6 +38,8 @@ impl<Q: Queue> MessageProcessor<Q> {
         health: HealthSignal,
     ) -> Kind {
         let (id, grant) = (&message.id, &granted.grant);
+        // The signal came while the lock was asked for. A command that is started now would be
+        // stopped at once.
         if shutdown.is_stopping() {
             tracing::info!(
                 event = "message_given_back",
@@ -47,6 +52,8 @@ impl<Q: Queue> MessageProcessor<Q> {
             self.metrics.count(Kind::GivenBack, None);
             return Kind::GivenBack;
         }
+        // Not before the orphans of another command are killed: a new process might be taken for
+        // one.
         let running = self.running_commands.begin().await;
         let started = match self.start(message, granted) {
             Ok(started) => started,
@@ -78,6 +85,7 @@ impl<Q: Queue> MessageProcessor<Q> {
         let (outcome, disposition, kind) = after_end(end, cause, self.backoff(message));
         log_end(&message.id, took, kind, (end, cause), disposition);
         let by = if shutdown.is_stopping() {
+            // The container has to end within `stopTimeout`; the lease frees the lock in any case.
             lease_end.min(Instant::now() + RELEASE_WITHIN)
         } else {
             lease_end
@@ -146,6 +154,7 @@ impl<Q: Queue> MessageProcessor<Q> {
         disposition: Disposition,
         by: Instant,
     ) {
+        // A message that is left has lost its lease, so its release can only find that out.
         let tries = if disposition == Disposition::Leave {
             1
         } else {

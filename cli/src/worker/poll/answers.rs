@@ -1,4 +1,7 @@
 //! How the loop handles each event.
+//!
+//! At the start a queue or a table that refuses the worker ends it: the deployment fails, and not
+//! its messages. Later the same answer is trouble that may pass, and opens the circuit breaker.
 
 use super::health::{Health, HealthSignal};
 use super::{Done, IDLE_AFTER, Poll, Probed, Received, Unusable, Work};
@@ -49,6 +52,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         self.breaker.receive_succeeded();
         for message in messages {
             let work = Arc::clone(&self.work);
+            // The poll was under way at the signal. Its messages are hidden from other receivers
+            // until they are given back.
             if self.shutdown.is_some() {
                 self.running.spawn(work.give_back(message));
             } else {

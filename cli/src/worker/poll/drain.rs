@@ -1,4 +1,7 @@
 //! Drains the loop after a signal, until no message is left or its time is over.
+//!
+//! Commands may finish within the grace. What is not done then is stopped, and its message given
+//! back.
 
 use super::{Poll, Work};
 use crate::platform::clock::Instant;

@@ -84,6 +84,7 @@ impl Queue for Sqs {
         Ok(messages.filter_map(|one| parse(one, sent)).collect())
     }
 
+    // The time counts from this call and replaces what was left.
     async fn hide(&self, message: &Message, length: Duration) -> Result<(), QueueError> {
         let request = self.client.change_message_visibility();
         let request = request

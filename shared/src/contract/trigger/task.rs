@@ -1,4 +1,7 @@
 //! The event *ECS Task State Change*.
+//!
+//! The group names lock and holder, so a task belongs to a run by what the caller of RunTask has
+//! set, and nothing has to be read for it. The token is in the environment of the overrides.
 
 use super::super::parse::{InvalidRequest, parse_in, parse_time};
 use super::{DETAIL, Trigger};

@@ -1,4 +1,19 @@
 //! The decision on an acquire.
+//!
+//! An acquire takes no permit from anybody. A holder whose lease is over keeps its place until
+//! `recover` frees it on evidence: the end of a lease shows that the holder did not renew it, and
+//! not that its work has stopped. So whether the lease of another holder is over does not matter
+//! here.
+//!
+//! ```text
+//!  the run key has had a success ─▶ Duplicate
+//!  the caller holds a permit ─────▶ AlreadyHeld, under the same token
+//!  the lock is closed ────────────▶ Frozen, Paused, or a place in the queue
+//!  another capacity in use ───────▶ PermitsMismatch
+//!  the caller waits ──────────────▶ keeps its place, Granted, or GaveUp
+//!  a permit is free, none waits ──▶ Granted; Duplicate while a run of its key is under way
+//!  anything else ─────────────────▶ by overlap policy: refused, queued, or a replacement
+//! ```
 
 use super::builder::TransitionBuilder;
 use crate::domain::fast_path::enqueue;
@@ -14,6 +29,7 @@ pub(super) fn decide(
     now: Timestamp,
 ) -> Result<Transition, Refusal> {
     let terms = &acquire.terms;
+    // First, and without the record: the fast path learns of it from the marker alone.
     if let Some(refusal) = refuse_succeeded(seen, terms, now) {
         return Err(refusal);
     }
@@ -25,10 +41,14 @@ pub(super) fn decide(
         return Ok(held_already(&record, acquire, lease, now));
     }
     let waits_as = waits_as(&record, &terms.holder);
+    // A place that was taken is kept, although the lock was closed since: the resume hands the
+    // permit over.
     let when_full = match waits_as {
         Some(_) => acquire.when_full,
         None => when_full(&record, acquire, now)?,
     };
+    // Two callers that differ in the capacity would each grant by their own. The second is refused
+    // by name until the lock is idle, which is when the capacity can change.
     if record.permits != terms.permits {
         return Err(Refusal::PermitsMismatch {
             has: record.permits,
@@ -39,12 +59,18 @@ pub(super) fn decide(
     if let Some(id) = waits_as {
         return Ok(wait_on(&record, seen, acquire, &id, now));
     }
+    // A free permit beside waiters belongs to the first of them, who is let in by a hand-over: no
+    // run passes the queue.
     if record.queue.is_empty() && record.can_grant(now) && is_free {
+        // Only here: at a full lock a run whose key is under way is held up like any other, and
+        // gets the name of the holder.
         refuse_running(&record, seen, terms, now)?;
         return Ok(granted(&record, seen, acquire, None, now));
     }
     match when_full {
         WhenFull::Refuse => Err(no_permit(&record, now)),
+        // The deadline is a time that the workflow computed once. A retry or a late call does not
+        // wait longer for it, and must leave no place that nothing waits for.
         WhenFull::Queue { .. } | WhenFull::Replace if acquire.has_given_up(now) => {
             Ok(Transition::unchanged(gave_up(&record)))
         }
@@ -74,6 +100,9 @@ fn waits_as(record: &LockRecord, holder: &HolderId) -> Option<WaiterId> {
 }
 
 /// The record, with `permits` where no holder or waiter relies on another capacity.
+///
+/// Borrowed if the capacity stays. An owned record is one that the write changes, and so one whose
+/// write depends on the version that was seen.
 fn with_capacity(record: Option<&LockRecord>, permits: Permits) -> Cow<'_, LockRecord> {
     match record {
         Some(record) if record.permits == permits || !record.is_idle() => Cow::Borrowed(record),
@@ -94,11 +123,15 @@ fn held_already(
     lease: &Lease,
     now: Timestamp,
 ) -> Transition {
+    // A redrive before the work began asks anew: its count has to be in the lease, or the end of
+    // the attempt before would be taken for the end of this one.
     let redriven = acquire.terms.redrives > lease.redrives;
     let lease = &match redriven {
         true => lease.redriven(acquire.terms.redrives, now),
         false => lease.clone(),
     };
+    // A run that is over its time is not renewed by asking again: its stale policy is applied by
+    // its next heartbeat, or by recovery.
     let good = lease.is_live(now) || lease.is_spent(now).is_some();
     let (lease, next) = match good && lease.call.is_none() && !redriven {
         true => (lease.clone(), None),
@@ -136,6 +169,8 @@ fn wait_on(
     id: &WaiterId,
     now: Timestamp,
 ) -> Transition {
+    // A waiter may be granted here and by a hand-over. Both depend on its ticket, so only one of
+    // them is written.
     let is_first = record.first_waiter().is_some_and(|(first, _)| first == id);
     let key_is_free = refuse_running(record, seen, &acquire.terms, now).is_ok();
     let is_free = !record.holders.contains_key(&acquire.terms.holder);
@@ -144,14 +179,19 @@ fn wait_on(
     }
     if acquire.has_given_up(now) {
         let mut builder = TransitionBuilder::of(record);
+        // The state that waits with this task token is the caller's own, and ends with this answer.
         builder.leave_queue(id, None);
         let outcome = gave_up(&builder.next);
         return builder.finish(outcome, now);
     }
     let mut transition = Transition::unchanged(queued(record, id));
+    // The write that freed the permit has its hand-over as an effect. The function may have died
+    // before it, so the waiter that asks next has it made up for.
     if record.can_grant(now) {
         transition.effects.push(Effect::HandOver);
     }
+    // The same for the stop: the call that noted the replacement may have failed before the holder
+    // was stopped.
     let replaced = record.holders.iter().find(|(_, lease)| {
         acquire.when_full == WhenFull::Replace
             && lease.replaced_by.as_ref() == Some(&acquire.terms.holder)
@@ -161,6 +201,8 @@ fn wait_on(
     transition
 }
 
+/// The grant of a permit that is free. The token is the time of the grant, or one more than the
+/// last where the clock stepped back, so that tokens grow in any case.
 fn granted(
     record: &LockRecord,
     seen: &Snapshot,
@@ -187,6 +229,8 @@ fn granted(
     builder.finish(Outcome::Granted { lease }, now)
 }
 
+/// A place at the end of the queue. A lock that is not due becomes so, as by the write without a
+/// read (`DueUnlessSet`): both leave the same record.
 fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
     let mut next = record.clone();
     next.last_ticket = next.last_ticket.behind();
@@ -237,6 +281,7 @@ fn gave_up(record: &LockRecord) -> Outcome {
     }
 }
 
+/// A lock that only rests has no holder to name: the caller learns when it may be granted.
 fn no_permit(record: &LockRecord, now: Timestamp) -> Refusal {
     if record.queue.is_empty() && record.has_room() && record.not_before > now {
         return Refusal::TooSoon {
@@ -279,7 +324,9 @@ fn when_full(record: &LockRecord, acquire: &Acquire, now: Timestamp) -> Result<W
     }
 }
 
+/// The refusal of a run whose run key had a success within its retention; `None` without a run key.
 pub(super) fn refuse_succeeded(seen: &Snapshot, terms: &Terms, now: Timestamp) -> Option<Refusal> {
+    // Judged by the time in the item and not by whether the item is there: TTL deletes late.
     let run_key = terms.run_key.clone()?;
     let run = seen.runs.get(&RunId::Key(run_key.clone()));
     let run = Box::new(run.filter(|run| run.is_success(now))?.clone());
@@ -302,6 +349,8 @@ fn refuse_running(
         Some((_, lease)) if lease.ending.is_some() => return Err(no_permit(record, now)),
         Some((holder, lease)) => Run::started(holder.clone(), lease.token, Some(run_key.clone())),
         None => {
+            // No holder has the key, but its marker may be open: a run that lost its permit under
+            // `yield` and works on. Its key is taken until its end is known.
             let marker = seen.runs.get(&RunId::Key(run_key.clone()));
             match marker.filter(|run| run.runs_on(terms.retention, now)) {
                 Some(run) => run.clone(),

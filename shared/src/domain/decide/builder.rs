@@ -1,4 +1,12 @@
 //! Builds a transition: ends leases, hands permits over, writes the history.
+//!
+//! A transition is one write, so all that must be true together is built here together: that a
+//! lease ends, that the history has its end, that the first waiter has the permit, and that its
+//! side item is gone. A crash leaves all of it or none. What other services have to be called for
+//! is an [`Effect`], which may be lost: the sweep finds a hand-over whose wake-up was not sent.
+//!
+//! One waiter is let in by a write, because only the side item of one is read. The rest is left to
+//! [`Effect::HandOver`], which ends in another write.
 
 use super::{end_run, start_run};
 use crate::domain::{
@@ -13,8 +21,11 @@ pub(super) struct TransitionBuilder<'a> {
     pub(super) next: LockRecord,
     pub(super) runs: Vec<(RunGuard, RunWrite)>,
     pub(super) effects: Vec<Effect>,
+    /// The side item that the write deletes.
     waiter: Option<WaiterDrop>,
+    /// What the decision relies on beside the mode, the capacity and the queue: see `narrow_guard`.
     narrow: Vec<Clause>,
+    /// Whether a waiter was let in. Only such a write has a narrower guard.
     admitted: bool,
 }
 
@@ -39,11 +50,14 @@ impl<'a> TransitionBuilder<'a> {
         end: RunEnd,
         retention: Retention,
     ) {
+        // The lease is compared as a whole: the entry in the history is built from it.
         self.next.holders.remove(holder);
         self.narrow
             .push(Clause::LeaseSame(holder.clone(), Box::new(lease.clone())));
         // A later heartbeat reads from it whether its grant may be reinstated, or its run continues
         // without.
+        // Only an execution of Step Functions has a heartbeat state, and only such a run can be
+        // redriven. After a success there is nothing to go on with.
         let redrivable = lease.beat.is_some() && end.outcome != RunOutcome::Succeeded;
         let runs_on = lease.stale == StalePolicy::Yield && end.outcome == RunOutcome::Lost;
         self.next.note_end(&end);
@@ -81,6 +95,8 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
+    /// Opens the marker of a run key. One transaction may write an item once, so the marker of a
+    /// run that ends in this very write is changed in place.
     fn mark(&mut self, seen: &Snapshot, marker: RunWrite, retention: Retention, now: Timestamp) {
         let ending = self
             .runs
@@ -95,6 +111,8 @@ impl<'a> TransitionBuilder<'a> {
         // An open marker that does not keep its key taken is left over from an earlier run.
         let left = seen.runs.get(&marker.id);
         let left = left.filter(|run| run.end.is_none() && !run.runs_on(retention, now));
+        // `NotTaken` refuses every open marker, and nothing ends this one any more. It is replaced
+        // only as it was read, under its own token.
         let guard = left.map_or(RunGuard::NotTaken(now), |run| {
             RunGuard::RunningUnder(run.token)
         });
@@ -115,6 +133,9 @@ impl<'a> TransitionBuilder<'a> {
 
     /// Withdraws the replacement of a holder by a run that waits no longer, unless the stop is
     /// committed.
+    ///
+    /// A holder is stopped only for a run that still waits. A stop that is committed goes on: the
+    /// holder's heartbeats are refused already.
     fn spare_replaced_by(&mut self, id: &WaiterId) {
         for (holder, lease) in &mut self.next.holders {
             let by_this = lease.replaced_by.as_ref().map(WaiterId::of).as_ref() == Some(id);
@@ -136,6 +157,10 @@ impl<'a> TransitionBuilder<'a> {
 
     /// Hands a free permit over to the first waiter, or sends that waiter away with the reason. One
     /// waiter at a time: the rest is left to [`Effect::HandOver`].
+    ///
+    /// Changes nothing where no permit may be granted, and where the first waiter has to wait for
+    /// something that only a later write shows. Those behind it wait too: the order of the tickets
+    /// is kept.
     pub(super) fn let_in(&mut self, seen: &Snapshot, now: Timestamp) {
         let first = self.next.first_waiter();
         let Some((id, ticket)) = first.map(|(id, ticket)| (id.clone(), ticket)) else {
@@ -144,6 +169,8 @@ impl<'a> TransitionBuilder<'a> {
         if !self.next.can_grant(now) {
             return;
         }
+        // The first waiter may be another one than was read, because the write itself has changed
+        // the queue. Its hand-over is a command of its own, which reads it.
         let item = match &seen.waiter {
             Some((known, item)) if *known == id => item.as_ref(),
             _ => {
@@ -153,6 +180,8 @@ impl<'a> TransitionBuilder<'a> {
         };
         match item {
             Some(waiter)
+                // It expects another capacity than the holders have, so it waits until the lock has
+                // none.
                 if waiter.terms.permits != self.next.permits && !self.next.holders.is_empty() =>
             {
                 return;
@@ -175,6 +204,8 @@ impl<'a> TransitionBuilder<'a> {
                     let token = FencingToken::next(self.next.last_token, now);
                     let lease = waiter.lease(token, now);
                     self.narrow.extend([
+                        // It is still first: tickets only grow at the end, and `FrontIs` rules out
+                        // a run that joined the front.
                         Clause::TicketIs(id.clone(), ticket),
                         Clause::NotHeldBy(waiter.terms.holder.clone()),
                         Clause::TokenNewer(token),
@@ -194,12 +225,16 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
+    /// Whether the waiter's turn depends on a holder that has not ended: an earlier grant of its
+    /// own (a stopped holder that waits again), or a run of its key that is being stopped.
     fn waits_for_ending(&self, waiter: &Waiter) -> bool {
         let own = self.next.holders.get(&waiter.terms.holder);
         let of_key = self.next.holder_of(&waiter.terms);
         own.is_some() || of_key.is_some_and(|(_, lease)| lease.ending.is_some())
     }
 
+    /// Why the first waiter is not granted the permit; `None` if it is. Its run key was free when
+    /// it joined, or under way, and another run may have succeeded with it since.
     fn why_not(&self, seen: &Snapshot, waiter: &Waiter, now: Timestamp) -> Option<Dismissal> {
         if waiter.has_given_up(now) {
             return Some(Dismissal::GaveUp);
@@ -210,6 +245,8 @@ impl<'a> TransitionBuilder<'a> {
             return Some(Dismissal::Duplicate(Box::new(run)));
         }
         let id = RunId::Key(key.clone());
+        // The marker as this write leaves it counts before the one that was read: the run that ends
+        // here may be the one with the key.
         let ending = self.runs.iter().find(|(_, write)| write.id == id);
         let ending = ending.map(|(_, write)| &write.run);
         let done = ending.or(seen.runs.get(&id));
@@ -218,6 +255,8 @@ impl<'a> TransitionBuilder<'a> {
         Some(Dismissal::Duplicate(Box::new(done.clone())))
     }
 
+    /// The transition. A waiter that is left beside a free permit makes the lock due, so that the
+    /// sweep makes up for a hand-over that is lost.
     pub(super) fn finish(mut self, outcome: Outcome, now: Timestamp) -> Transition {
         self.next.due_for_waiters(now);
         let narrow_guard = self.narrow_guard(now);
@@ -230,6 +269,8 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
+    /// As [`Self::finish`], without a write where nothing has changed. A hand-over that has to be
+    /// executed again is an effect in any case.
     pub(super) fn finish_if_changed(self, outcome: Outcome, now: Timestamp) -> Transition {
         if self.next == *self.before {
             return Transition {
@@ -242,7 +283,13 @@ impl<'a> TransitionBuilder<'a> {
 
     /// The guard of a permit that passes from one holder to the first waiter: it allows arrivals at
     /// the end of the queue and heartbeats of other holders to be written in between.
+    ///
+    /// `None` where the decision is right only for the version that was seen. A release under such
+    /// a guard gets through a storm of arrivals, each of which writes the record. A property test
+    /// holds the guard to it: where it still holds on a newer record, `decide` would do the same
+    /// there.
     fn narrow_guard(&self, now: Timestamp) -> Option<Guard> {
+        // An update assigns `due` as a value, which must not undo what was written in between.
         let same_due = self.next.due == self.before.due;
         let one_for_one = self.admitted && self.next.holders.len() == self.before.holders.len();
         // With a permit left, an acquire written in between would be granted as well. Whether a pause is

@@ -1,4 +1,8 @@
 //! An operator's orders: pause, resume, evict, clear a rest, forget a run key. Each leaves an entry in the history.
+//!
+//! Each order can be repeated: what is as ordered already is left unchanged, without a second
+//! entry. The entries are under the version of the record that the order wrote, which no other
+//! write has, so an order is in the history once.
 
 use super::builder::TransitionBuilder;
 use super::ended;
@@ -27,6 +31,8 @@ pub(super) fn pause(
     until: Option<Timestamp>,
     now: Timestamp,
 ) -> Transition {
+    // A lock without a record gets one. Its capacity does not matter: an idle lock takes that of
+    // its first caller.
     let record = seen.record.clone();
     let mut next = record.unwrap_or_else(|| LockRecord::new(Permits::ONE));
     let note = audit.signed();
@@ -36,6 +42,7 @@ pub(super) fn pause(
     }
     next.mode = mode;
     next.due_if_idle();
+    // The sweep resumes the lock then, also one that is idle and would never be due.
     if let Some(end) = until {
         next.due_by(end);
     }
@@ -52,10 +59,13 @@ pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Tran
     };
     let mut builder = TransitionBuilder::of(record);
     builder.next.mode = Mode::Open;
+    // A paused lock was expected to have no success. Under a freeze the expectation goes on.
     if matches!(record.mode, Mode::Paused { .. }) {
         builder.next.expect_from(now);
     }
     // The operator has decided that the holder may continue: its time limits start again.
+    // Only a stale one under `hold`, which has frozen the lock. Without new time, its next
+    // heartbeat would freeze it again at once.
     for lease in builder.next.holders.values_mut() {
         if lease.stale == StalePolicy::Hold && lease.staleness(now).is_some() {
             *lease = lease.excused(now);
@@ -66,6 +76,8 @@ pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Tran
 
 /// Resumes a lock whose pause is over. Until then the lock grants permits as one that is open does.
 pub(super) fn end_pause(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
+    // The pause may have been replaced since the sweep read it, by another pause or a resume: only
+    // one whose time is over is ended.
     let over = |record: &&LockRecord| record.mode.pause_end().is_some_and(|end| end <= now);
     let Some(record) = seen.record.as_ref().filter(over) else {
         return Transition::unchanged(Outcome::Unchanged);
@@ -114,11 +126,13 @@ pub(super) fn forget(
     now: Timestamp,
 ) -> Result<Transition, Refusal> {
     let Forget { run_key, audit } = forget;
+    // A lock without a record was never granted, so none of its run keys can have a success.
     let Some(record) = &seen.record else {
         return Ok(Transition::unchanged(Outcome::Unchanged));
     };
     let id = RunId::Key(run_key.clone());
     let marker = seen.runs.get(&id);
+    // Were the key freed under a run, that run and the next would both succeed with it.
     let held = record.holder_of_run(run_key);
     let held = held.map(|(holder, lease)| Run::started(holder.clone(), lease.token, None));
     let runs_on = marker.filter(|run| run.runs_on(audit.retention, now));
@@ -149,6 +163,8 @@ pub(super) fn forget(
     };
     let mut transition = Transition::to(record.clone(), Outcome::Done);
     transition.runs = entry(&transition, &audit, RunOutcome::Forgotten, now);
+    // Only the success that was seen: a run may have been granted the key since its retention
+    // ended.
     let guard = RunGuard::EndedAt(run.token, end.at);
     transition.runs.push((guard, RunWrite { id, run: freed }));
     Ok(transition)
@@ -156,6 +172,10 @@ pub(super) fn forget(
 
 /// Takes the permit, or the place in the queue, at once. The holder's next heartbeat is refused:
 /// its lease is lost.
+///
+/// For a holder that no service shows and whose lease is over. Any other one is evicted by
+/// [`Command::StopEvicted`](crate::domain::Command::StopEvicted), which keeps its permit until its
+/// work has stopped.
 pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transition {
     let Some(record) = &seen.record else {
         return Transition::unchanged(Outcome::Unchanged);
@@ -226,6 +246,7 @@ fn about_waiter(audit: &AuditNote, waiter: &str) -> AuditNote {
     }
 }
 
+/// The entry of an act in the history; none, if nothing is written.
 fn entry(
     transition: &Transition,
     audit: &AuditNote,

@@ -1,4 +1,8 @@
 //! Dead and stale holders: frees their permits, freezes the lock, notes their tasks.
+//!
+//! Evidence takes calls of other services, during which the holder may renew, release or be
+//! redriven. So a recovery names the version of the lease that its evidence was gathered under, and
+//! changes nothing under another one: the caller reads the lease again and judges once more.
 
 use super::builder::TransitionBuilder;
 use super::ended;
@@ -8,6 +12,10 @@ use crate::domain::{
     RunOutcome, RunWrite, Snapshot, TaskEnd, Timestamp, Transition,
 };
 
+/// Frees the permit of a dead or stale holder, and hands it over in the same write.
+///
+/// The outcome in the history follows what is known of the end of the work: a success that was seen
+/// counts before everything else, since it takes the run key. An eviction counts before a loss.
 pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Transition {
     let lease = seen
         .record
@@ -42,6 +50,7 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     let mut builder = TransitionBuilder::of(record);
     let end = ended(outcome, Some(evidence), recover.retention, now);
     builder.close(&recover.holder, lease, end, recover.retention);
+    // Only a holder that may be alive: the state of an execution that has ended waits no longer.
     if recover.basis == RecoveryBasis::Expired {
         let beat = lease.beat.clone().map(Effect::EndHeartbeat);
         builder.effects.extend(beat);
@@ -51,6 +60,8 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     builder.finish(Outcome::Freed { outcome }, now)
 }
 
+/// Closes the lock for new grants, because its holder is stale and is not to be, or cannot be,
+/// stopped. The holder keeps its permit.
 pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transition {
     let lease = seen
         .record
@@ -60,6 +71,7 @@ pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transi
     let (Some(record), Some(lease)) = (&seen.record, stale) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
+    // A pause or freeze that is there already keeps the lock closed, and keeps its own note.
     if record.mode != Mode::Open {
         return Transition::unchanged(Outcome::Unchanged);
     }
@@ -79,6 +91,10 @@ pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transi
 }
 
 /// Notes a task in the run's entry in the history, whether the run holds its permit or has ended.
+///
+/// The event of a task comes beside the run: before its end, after it, or twice. So it writes the
+/// entry alone, and the write that ends the run keeps a task that is there
+/// ([`RunWrite::over`](crate::domain::RunWrite::over)).
 pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
     let nothing = Transition::unchanged(Outcome::Unchanged);
     let id = RunId::Token(note.token);
@@ -92,6 +108,8 @@ pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
     if !is_news(run.task.as_ref(), &note.task) {
         return nothing;
     }
+    // An entry that another call has ended, or ended once more, since it was read must not lose
+    // that end.
     let guard = match run.end {
         Some(ref end) => RunGuard::EndedAt(note.token, end.at),
         None => RunGuard::OpenFor(note.token),

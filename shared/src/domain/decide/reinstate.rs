@@ -1,4 +1,11 @@
 //! Reinstates the grant of a redriven execution.
+//!
+//! ```text
+//!  granted ─▶ aborted, recovered ─▶ redriven: heartbeat ─▶ reinstated, under the same token
+//!     7            free                 7
+//!  granted ─▶ aborted, recovered ─▶ another run ─▶ redriven: heartbeat ─▶ LeaseLost
+//!     7            free                 8              7
+//! ```
 
 use crate::domain::{
     Lease, LockRecord, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
@@ -25,6 +32,8 @@ pub(super) fn reinstate(
     renew: &Renew,
     now: Timestamp,
 ) -> Option<Transition> {
+    // After a success the work must not run again. An evicted or replaced run stays out: its end
+    // was decided.
     let over = matches!(
         run.outcome(),
         Some(RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost)
@@ -35,6 +44,7 @@ pub(super) fn reinstate(
     if now < settled && !redriven {
         return None;
     }
+    // A redrive does not pass the queue, nor a pause.
     let free = record.mode.is_open(now) && record.has_room() && record.queue.is_empty();
     if !free || record.last_token != renew.token || record.holders.contains_key(&renew.holder) {
         return None;
@@ -53,6 +63,8 @@ pub(super) fn reinstate(
     let ids = std::iter::once(RunId::Token(run.token)).chain(marker);
     let runs = ids.map(|id| {
         let run = open.clone();
+        // The entry and the marker are opened again. The guard on the marker fails if another run
+        // has taken the key meanwhile.
         (RunGuard::EndedUnder(renew.token), RunWrite { id, run })
     });
     let mut next = record.clone();

@@ -1,4 +1,8 @@
 //! The decision on a release.
+//!
+//! A release is repeated until it is answered: by the Retry of the workflow, by `lockstep run`. So
+//! an answer that was lost must lead to the same answer, and never to a second hand-over or to the
+//! end of the successor's lease. The token distinguishes them: it is that of one grant.
 
 use super::builder::TransitionBuilder;
 use super::ended;
@@ -7,6 +11,11 @@ use crate::domain::{
     StalePolicy, Timestamp, Transition,
 };
 
+/// Frees the permit, hands it over, and writes how the run ended, all in one write: a success that
+/// is recorded later than the permit is free could run twice.
+///
+/// Without the lease, the entry of the grant shows which it is: an earlier call of this release, or
+/// a run that was recovered or evicted meanwhile.
 pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Transition {
     let lease = seen
         .record
@@ -19,6 +28,8 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         if let Some(late) = own.and_then(|run| late_end(seen, release, run, now)) {
             return late;
         }
+        // A run that was recovered, lost or evicted had lost its lease before this call. One that
+        // recovery has found to have succeeded counts as released.
         let own = own.filter(|run| run.was_released());
         let holders = seen.record.as_ref().map(LockRecord::oldest_first);
         let holders = holders.unwrap_or_default();
@@ -37,6 +48,8 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     let mut builder = TransitionBuilder::of(record);
     let end = ended(release.outcome, None, release.retention, now);
     builder.close(&release.holder, lease, end, release.retention);
+    // Otherwise the branch of the heartbeats, and the workflow with it, would wait for its next
+    // time-out.
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
     builder.effects.extend(beat);
     builder.let_in(seen, now);
@@ -65,6 +78,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     // Another run has taken the key: the history keeps one success per key.
     let key = run.run_key.clone().map(RunId::Key);
     let marker = key.and_then(|key| seen.runs.get(&key));
+    // A marker under another token is that of a later run.
     if marker.is_some_and(|marker| marker.token != release.token) {
         return None;
     }

@@ -1,4 +1,14 @@
 //! The decision on a heartbeat.
+//!
+//! ```text
+//!  the lease is in the record
+//!    stop committed ─────────────▶ LeaseLost
+//!    over its time, no progress ─▶ by stale policy: Stale, Yielded, Frozen
+//!    anything else ──────────────▶ Renewed, although it may be over: none has freed it
+//!  the lease is not in the record
+//!    succeeded, or yielded ──────▶ Ended: nothing left to renew, and no error that stops work
+//!    recovered, lost, failed ────▶ Reinstated for a redriven execution, else LeaseLost
+//! ```
 
 use super::builder::TransitionBuilder;
 use super::ended;
@@ -21,13 +31,19 @@ pub(super) fn decide(
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
         return without_lease(seen, renew, now);
     };
+    // A committed stop is final. Whichever of the two is written first wins: this heartbeat, or the
+    // stop.
     if lease.is_stopped() {
         return Err(lost(seen, renew));
     }
+    // The limits are judged after the progress of this very heartbeat, so that progress in the last
+    // moment counts.
     let alive = alive(lease, renew, now).paced(renew.pace);
     let next = alive.renewed(now, renew.beat.clone(), renew.progress.as_deref());
     match (next.is_spent(now), lease.stale) {
         (None, _) => Ok(renewed(record, renew, next)),
+        // The permit stays: the workflow fails, stops its work, and the lock is free when that has
+        // stopped.
         (Some(why), StalePolicy::Terminate) => Err(Refusal::Stale {
             holder: renew.holder.clone(),
             why,
@@ -48,6 +64,7 @@ fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
     if lease.call.is_some() && lease.is_spent(now).is_some() {
         return lease.excused(now);
     }
+    // A heartbeat that was under way at the end does not hide that the work is being stopped.
     let ending = lease
         .ending
         .filter(|ending| now < ending.since.plus(LATE_BEATS));
@@ -57,6 +74,8 @@ fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
     }
 }
 
+/// The lease with its new end. `due` stays as it is, which saves each heartbeat a write to the
+/// index of the sweep.
 fn renewed(record: &LockRecord, renew: &Renew, lease: Lease) -> Transition {
     let outcome = Outcome::Renewed {
         expires_at: lease.expires_at,
@@ -84,6 +103,7 @@ fn yielded(
     );
     let mut builder = TransitionBuilder::of(record);
     // The record contains the lease before this heartbeat.
+    // The guard compares the whole lease, so it must be that one and not the renewed.
     let before = record.holders.get(&renew.holder).unwrap_or(lease);
     builder.close(&renew.holder, before, end, renew.retention);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
@@ -102,6 +122,7 @@ fn frozen(
 ) -> Transition {
     let expires_at = lease.expires_at;
     let mut transition = renewed(record, renew, lease);
+    // A lock that is closed already is not frozen again by each further heartbeat.
     if record.mode != Mode::Open {
         return transition;
     }
@@ -115,11 +136,15 @@ fn frozen(
     transition
 }
 
+/// The answer to a heartbeat whose lease is gone, by how its run ended. An error stops the work, so
+/// it is the answer only where the run must not go on.
 fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Transition, Refusal> {
     let run = seen
         .runs
         .get(&RunId::Token(renew.token))
         .filter(|run| run.holder == renew.holder);
+    // A heartbeat may come after the release of its own run: both branches of the workflow run side
+    // by side.
     let may_run_on = run.is_some_and(|run| {
         let yields = run
             .lease

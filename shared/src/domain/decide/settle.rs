@@ -1,4 +1,8 @@
 //! The end of a run that lost its permit and continued without it.
+//!
+//! Under `yield` a stale run loses its permit and goes on, and its run key stays taken by an open
+//! marker with the lease that the run had. Its own release closes it. If the run dies before that,
+//! the next run that asks for the key gathers evidence, and this command records what it shows.
 
 use super::ended;
 use crate::domain::{

@@ -1,4 +1,14 @@
 //! A stop in two steps: mark a silent holder, then commit the stop. And holders that are ending.
+//!
+//! ```text
+//!  live ── lease over ──▶ suspect ── a heartbeat's time ──▶ stop committed ──▶ stopped ──▶ recover
+//!   ▲                        │       (10 s at least)         heartbeats are refused
+//!   └─────── heartbeat ──────┘
+//! ```
+//!
+//! After an outage of the table longer than a lease, every lease is over and every holder is well.
+//! The mark gives each the time to renew; the commit, under the lease as it was seen, leaves no
+//! moment in which a heartbeat is accepted and the work stopped all the same.
 
 use crate::domain::{
     Ending, EndingCause, FencingToken, HolderId, Lease, LeaseVersion, LockRecord, MarkEnding,
@@ -10,6 +20,7 @@ pub(super) fn suspect(seen: &Snapshot, suspect: &Suspect, now: Timestamp) -> Tra
     let Some((record, lease)) = held(seen, &suspect.holder, suspect.token) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
+    // A mark that stands is not set anew: its time would start again with each check.
     let silent = lease.version() == suspect.seen && lease.is_dead(now);
     if !silent || lease.suspect.is_some() || lease.is_stopped() {
         return Transition::unchanged(Outcome::Unchanged);
@@ -28,12 +39,16 @@ pub(super) fn commit(seen: &Snapshot, stop: &Stop, now: Timestamp) -> Transition
         return Transition::unchanged(Outcome::Unchanged);
     };
     let holds = match stop.reason {
+        // All of it is asked again under the lease as it is now: the evidence is older than this
+        // write.
         StopReason::Silent => {
             let suspicion_over = lease
                 .suspect
                 .is_some_and(|at| now >= lease.suspicion_ends(at));
             lease.version() == stop.seen && lease.is_dead(now) && suspicion_over
         }
+        // A replaced holder may renew as often as it likes, so its version does not matter. What
+        // matters is that the run it is stopped for still waits.
         StopReason::Replaced => lease
             .replaced_by
             .as_ref()
@@ -55,6 +70,8 @@ pub(super) fn evicted(seen: &Snapshot, evict: &StopEvicted, now: Timestamp) -> T
     let Some((record, lease)) = held(seen, &evict.holder, evict.token) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
+    // A holder that is being stopped for another reason gets the operator's note all the same: the
+    // history has the eviction.
     if lease.is_stopped() && lease.evicted.is_some() {
         return Transition::unchanged(Outcome::Done);
     }
@@ -94,6 +111,7 @@ pub(super) fn mark_ending(seen: &Snapshot, mark: &MarkEnding, now: Timestamp) ->
     changed(record, &mark.holder, ending(lease, EndingCause::Over, now))
 }
 
+/// The lease with the mark. The time of an earlier mark stays: late heartbeats are judged by it.
 fn ending(lease: &Lease, cause: EndingCause, now: Timestamp) -> Lease {
     let since = lease.ending.map_or(now, |ending| ending.since);
     Lease {
@@ -102,6 +120,7 @@ fn ending(lease: &Lease, cause: EndingCause, now: Timestamp) -> Lease {
     }
 }
 
+/// The record and the lease of this grant; `None` if it has ended, whatever holds the lock now.
 fn held<'a>(
     seen: &'a Snapshot,
     holder: &HolderId,
@@ -111,6 +130,8 @@ fn held<'a>(
     Some((record, record.lease(holder, token)?))
 }
 
+/// The lock is due as soon as the lease asks for it: a stop that dies with its function is gone on
+/// with by the sweep.
 fn changed(record: &LockRecord, holder: &HolderId, lease: Lease) -> Transition {
     let mut next = record.clone();
     next.due_by(lease.next_check(&next.mode));

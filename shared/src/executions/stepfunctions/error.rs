@@ -1,4 +1,7 @@
 //! Converts errors of the SDK to [`ExecutionsError`].
+//!
+//! The class decides what the caller does: what is `Unavailable` is tried again, and what is
+//! `Denied` is an operator's. Where it is not clear, another try does less harm.
 
 use crate::executions::ExecutionsError;
 use crate::failure::{is_refusal, text};

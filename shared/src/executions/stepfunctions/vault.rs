@@ -26,6 +26,8 @@ impl Vault {
         if let Some(seal) = self.seal.get() {
             return Ok(seal);
         }
+        // Offered with the read: the first function that needs a key makes one, and if two do at
+        // the same moment, the table keeps the first and returns it to both.
         let mut fresh = [0; KEY_LEN];
         let filled = SystemRandom::new().fill(&mut fresh);
         filled.map_err(|_| ExecutionsError::Unavailable("no random bytes for a key".into()))?;

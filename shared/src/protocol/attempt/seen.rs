@@ -1,4 +1,8 @@
 //! What is known of a lock, and what has to be read before a command can be decided.
+//!
+//! A conflict returns what its guard was about, so most decisions need nothing more. What is left
+//! is read one item at a time, and which items follows from the record: only it names the first
+//! waiter, whose side item a hand-over takes.
 
 use super::Reply;
 use crate::domain::{Command, RunId, Snapshot, Waiter, WaiterId};
@@ -7,7 +11,10 @@ use crate::store::Found;
 /// What is known of the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Seen {
+    /// What conflicts and reads have returned. A record or run that is `None` here is known not to
+    /// exist; one that is absent has not been read.
     pub(super) found: Found,
+    /// The side item that was read last. The first waiter may change between two decisions.
     waiter: Option<(WaiterId, Option<Waiter>)>,
 }
 
@@ -20,6 +27,8 @@ pub(super) enum Missing {
 }
 
 impl Seen {
+    /// What a conflict returned replaces all that was known before: reads of another version do not
+    /// fit to it.
     pub(super) fn of(found: Found) -> Self {
         Self {
             found,
@@ -55,6 +64,7 @@ impl Seen {
         true
     }
 
+    /// The input of a decision, once nothing is missing.
     pub(super) fn snapshot(self) -> Snapshot {
         let runs = self.found.runs.into_iter();
         Snapshot {

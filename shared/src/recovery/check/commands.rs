@@ -1,4 +1,8 @@
 //! The commands of a check.
+//!
+//! Each names the grant by its token, and those that free or stop a holder name the version of the
+//! lease that the evidence was gathered under. A command that meets another grant, or another
+//! version, changes nothing.
 
 use super::Check;
 use crate::domain::{
@@ -8,6 +12,8 @@ use crate::domain::{
 use crate::recovery::{Commitment, TaskObservation, WorkObservation};
 
 impl Check {
+    /// The write that has to come before the work is stopped; `None` if it was made by an earlier
+    /// check.
     pub(super) fn commitment(&self, commit: Commitment) -> Option<Command> {
         let (holder, token) = (self.holder.clone(), self.lease.token);
         let seen = self.lease.version();
@@ -27,6 +33,7 @@ impl Check {
         }
     }
 
+    /// Gives a silent holder the time of a heartbeat to show that it is alive.
     pub(super) fn suspect(&self) -> Command {
         Command::Suspect(Suspect {
             holder: self.holder.clone(),
@@ -35,6 +42,8 @@ impl Check {
         })
     }
 
+    /// Closes the lock. The note names the holder, because it is what an operator reads on the
+    /// closed lock.
     pub(super) fn freeze(&self, why: &str) -> Command {
         Command::Freeze(Freeze {
             holder: self.holder.clone(),
@@ -44,6 +53,7 @@ impl Check {
         })
     }
 
+    /// Frees the permit. `evidence` goes into the history as it is, and into the event.
     pub(super) fn recover(
         &self,
         basis: RecoveryBasis,
@@ -61,6 +71,8 @@ impl Check {
         })
     }
 
+    /// Takes a dead replacer out of the queue, and with it the replacement. It takes a place and
+    /// never a permit, so a replacer that was granted one meanwhile keeps it.
     pub(super) fn drop_waiter(&self, replacer: HolderId) -> Command {
         let audit = AuditNote {
             actor: self.holder.clone(),
@@ -73,6 +85,8 @@ impl Check {
         })
     }
 
+    /// Adds the task that the run ended with to its entry in the history; `None` if no task is seen
+    /// to have stopped. Of several, the last that stopped: it is of the last attempt.
     pub(super) fn note_task(&self) -> Option<Command> {
         let own = match &self.evidence.task {
             TaskObservation::Seen(task) => Some(task),

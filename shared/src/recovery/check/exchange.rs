@@ -1,4 +1,7 @@
 //! The requests, answers and results of a check.
+//!
+//! A check and what drives it exchange these values: [`crate::service::RecoveryService`] sends the
+//! requests to AWS and to the table, and the model answers them in every order that it explores.
 
 use crate::domain::{
     Command, ExecutionArn, FencingToken, HolderId, Lease, Outcome, RunOutcome, Seconds, TaskArn,

@@ -1,4 +1,10 @@
 //! Logs, metrics and events of a call of acquire-lock.
+//!
+//! A start is counted once, where it ends. A run that is refused in a first step and goes on to
+//! wait is neither skipped nor failed yet, and a definition asks twice in that case (`mayWait`).
+//!
+//! Nothing here can fail a call: the decision is written, and an answer that is lost because of a
+//! metric would be asked for once more.
 
 use super::is_skipped_paused;
 use crate::contract::{AcquireResponse, CheckedAcquire, Overlap};
@@ -9,6 +15,9 @@ use crate::service::{Deps, Ports};
 use crate::telemetry::Metric;
 
 /// Reports a refusal.
+///
+/// Only refusals that leave a start out become events. Those that fail the run are in its
+/// execution, where the alarms on failed executions find them.
 pub(super) async fn refusal<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedAcquire,
@@ -38,6 +47,9 @@ pub(super) async fn refusal<P: Ports>(
 }
 
 /// Reports a response.
+///
+/// A skip at a paused lock counts even with `mayWait`: the definition does not go on to wait after
+/// it.
 pub(super) async fn response<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedAcquire,
@@ -70,6 +82,7 @@ pub(super) async fn response<P: Ports>(
     }
 }
 
+/// The caller, before it has a token.
 fn about(request: &CheckedAcquire, at: Timestamp) -> About<'_> {
     About {
         lock: &request.lock,
@@ -79,6 +92,7 @@ fn about(request: &CheckedAcquire, at: Timestamp) -> About<'_> {
     }
 }
 
+/// Nothing for a grant that was made before: the call that made it has counted it.
 fn metrics(response: &AcquireResponse) -> Vec<(Metric, f64)> {
     let one = |metric| vec![(metric, 1.0)];
     match response {

@@ -24,13 +24,22 @@ pub(super) async fn run<P: Ports>(
     lock: &LockKey,
     renew: &Renew,
 ) -> Result<AcquireResponse, Error> {
+    // Before the lease is renewed: what has started later is of the next attempt, which another
+    // call of this function has let begin.
     let began = deps.now();
+    // First: from now on no check takes the end of the attempt before for the end of the run. If
+    // the grant has gone to another run, this fails with `Lockstep.LeaseLost`, and nothing is
+    // started.
     deps.carry_out(lock, &Command::Renew(renew.clone())).await?;
     let record = deps.store().load(lock).await?;
     let lease = record.and_then(|record| record.lease(&renew.holder, renew.token).cloned());
+    // The heartbeat was answered with `Ended`: the run had succeeded, or had lost its permit under
+    // `yield`.
     let Some(lease) = lease else {
         return Ok(AcquireResponse::Finished(Finished::of(lock)));
     };
+    // Its container had exited with 0 before the execution was aborted. The work must not be
+    // repeated, and the release, which the abort has prevented, is made up for.
     if last_attempt_succeeded(deps, lock, renew, &lease, began).await? {
         let release = Release {
             holder: renew.holder.clone(),
@@ -77,6 +86,8 @@ async fn last_attempt_succeeded<P: Ports>(
                 let Some(arn) = child_arn(machine, lock, lease.token, attempt) else {
                     continue;
                 };
+                // An attempt that was resumed and aborted before its start has no execution: the
+                // one before it counts.
                 let Some(seen) = deps.executions.describe(&arn).await? else {
                     continue;
                 };
@@ -94,6 +105,8 @@ async fn last_attempt_succeeded<P: Ports>(
     }
 }
 
+/// Stops the child of the last attempt, and returns the error that has the workflow ask again. A
+/// failed call changes nothing: the next request tries again.
 async fn stop_work<P: Ports>(deps: &Deps<P>, lock: &LockKey, work: &ExecutionArn) -> Error {
     let cause = format!("lock {lock}: the execution is redriven");
     let stopped = deps
@@ -106,6 +119,8 @@ async fn stop_work<P: Ports>(deps: &Deps<P>, lock: &LockKey, work: &ExecutionArn
     Error::still_stopping(lock, &[work.to_string()])
 }
 
+/// The same for tasks. Those that may have started since this call began are left: their clock is
+/// that of ECS, so two clocks' difference counts in their favour.
 async fn stop_all<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,

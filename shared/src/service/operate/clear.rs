@@ -13,6 +13,7 @@ use crate::service::{Deps, Ports};
 use crate::store::LockStore;
 use futures_util::stream::TryStreamExt;
 
+/// Has the lock grant at once. A lock that does not rest is left as it is.
 pub(super) async fn rest<P: Ports>(
     deps: &Deps<P>,
     clear: CheckedClearRest,

@@ -10,6 +10,10 @@
 //!  a holder that cannot be read, with
 //!  force, once its lease is over ────────▶ its permit is free at once
 //! ```
+//!
+//! A permit that is taken from work that goes on has the next run start beside it. So the work is
+//! stopped first, and the permit is free when it has stopped, as for a stale holder. What cannot be
+//! read is never taken for an end without `force`.
 
 use super::show::{existing, live_view};
 use super::{ACT_TIME, POLL_INTERVAL};
@@ -29,6 +33,11 @@ use crate::service::alerts::About;
 use crate::service::{Deps, Ports};
 use crate::store::{LockStore, StoreError};
 
+/// Evicts the holder, or the waiter, of that name.
+///
+/// # Errors
+/// `Lockstep.LockHeld` where the holder shows a sign of life, or whether it does cannot be read,
+/// without `force`; `Lockstep.InvalidRequest` where nothing of that name holds or waits.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     evict: CheckedEvict,
@@ -57,6 +66,7 @@ pub(super) async fn run<P: Ports>(
             let why = "its execution may have been redriven a moment ago";
             Err(Error::still_alive(lock, holder, why))
         }
+        // Nothing to stop is known, so there is no end to wait for.
         Life::Silent | Life::Hidden(_) => at_once(deps, &evict, lease).await,
         // The end of a dead holder is judged as the reaper judges it: work that has succeeded keeps its
         // run key, and work that still stops is waited for.
@@ -89,6 +99,7 @@ impl Life {
             return Self::Alive(what.to_owned());
         }
         let status = view.execution.as_ref().map(|execution| execution.status);
+        // Of a holder that is a task itself, which does not run as [`runs`] has found.
         let stopped = view.execution.is_none() && !view.tasks.is_empty();
         let ended = !matches!(status, None | Some("HIDDEN" | "UNKNOWN")) || stopped;
         let executions = view.execution.iter().chain(&view.workflow);
@@ -104,6 +115,8 @@ impl Life {
 }
 
 /// Whether the end of the execution may be older than a redrive that its description does not show yet.
+///
+/// What cannot be described may have been: without `force` the holder keeps its permit then.
 async fn may_be_redriven<P: Ports>(deps: &Deps<P>, holder: &HolderId, lease: &Lease) -> bool {
     let Some(arn) = ExecutionArn::of_holder(holder) else {
         return false;
@@ -145,6 +158,9 @@ async fn at_once<P: Ports>(
 
 /// Commits the stop of a holder, has what runs of it stopped, and waits for its end. A
 /// repetition goes on with the same stop; the sweep does, if there is none.
+///
+/// Answers `stopping` if the work takes longer than [`ACT_TIME`]. The stop is committed and goes on
+/// all the same.
 async fn stop<P: Ports>(
     deps: &Deps<P>,
     evict: &CheckedEvict,
@@ -172,6 +188,7 @@ async fn stop<P: Ports>(
         else {
             return Ok(response(lock, holder, EvictStatus::Evicted));
         };
+        // The commit was void, because the holder showed a sign of life first. Nothing was stopped.
         if lease.evicted.is_none() {
             let why = "it has renewed its lease meanwhile";
             return Err(Error::still_alive(lock, holder, why));
@@ -245,6 +262,7 @@ fn runs(view: &HolderView) -> bool {
     running.any(|running| running) || view.tasks.iter().any(|task| !task.stopped)
 }
 
+/// The subject of an event without a grant.
 fn about<'a>(lock: &'a LockKey, holder: &'a HolderId, at: crate::domain::Timestamp) -> About<'a> {
     About {
         lock,

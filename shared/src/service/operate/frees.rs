@@ -1,9 +1,14 @@
 //! What would free a permit of a lock, in one sentence.
+//!
+//! The sentence answers what an operator wants to know first. It is about the oldest holder: of a
+//! semaphore, that is the permit which has been held the longest.
 
 use crate::contract::HolderView;
 use crate::domain::{LockRecord, Mode, Timestamp, rfc3339};
 
 /// The sentence for `record` at `now`; `holders` are its holders, oldest grant first.
+///
+/// What is in the way first counts: a closed lock grants nothing, whatever its holders do.
 pub(super) fn frees(record: &LockRecord, holders: &[HolderView], now: Timestamp) -> String {
     let held = holders.first().map(of_holder);
     // A pause that is over is as none.
@@ -42,6 +47,7 @@ pub(super) fn frees(record: &LockRecord, holders: &[HolderView], now: Timestamp)
     }
 }
 
+/// What would end the hold of one holder, by its live state.
 fn of_holder(view: &HolderView) -> String {
     let holder = &view.holder;
     let is_running = |status: Option<&str>| status == Some("RUNNING");

@@ -1,4 +1,9 @@
 //! The history of a lock, or of the locks of a prefix.
+//!
+//! Runs are read by their tokens, newest first. Acts and starts without a permit have none, so they
+//! are put between the runs by their times. Starts are in no item, because a start that is refused
+//! writes nothing: they come from the log of events, and where that cannot be read the page names
+//! the problem in place of an error.
 
 use super::TIME_MAX;
 use crate::contract::{CheckedHistory, EventKind, HistoryEntry, HistoryResponse, HistoryScope};
@@ -16,6 +21,7 @@ const NOT_STARTED: [(EventKind, &str); 4] = [
     (EventKind::WaitGivenUp, "gaveUp"),
 ];
 
+/// A page of the history. `next` names the lock and the run to go on behind.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     asked: CheckedHistory,
@@ -118,6 +124,8 @@ pub(super) async fn page_of<P: Ports>(
 where
     P::Store: LockIndex,
 {
+    // The first page may begin with the time that was asked for, since a token is the time of its
+    // grant.
     let start = after.or_else(|| latest(asked.to));
     let page = deps
         .store()
@@ -207,6 +215,7 @@ fn collapsed(newest_first: impl Iterator<Item = HistoryEntry>) -> Vec<HistoryEnt
     entries
 }
 
+/// The number in the id is the version that the act wrote, which no entry shows.
 fn entry_of_act(lock: &LockKey, act: &Run) -> Option<HistoryEntry> {
     HistoryEntry::of(lock, &RunId::Act(0), act)
 }

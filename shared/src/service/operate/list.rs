@@ -1,4 +1,7 @@
 //! The list of all locks.
+//!
+//! The index has the names, and each record is read by itself. So a list is as consistent as the
+//! records, but a lock that was first acquired a moment ago may be missing.
 
 use super::show::in_a_row;
 use super::{TIME_MAX, concurrently};
@@ -38,6 +41,8 @@ where
 
 /// When starts of the locks of `scope` were skipped, by the names of the locks; `None` where no log of
 /// events is read.
+///
+/// Reading the log may fail, or end early. A number that may be too small is left out.
 async fn skips<P: Ports>(
     deps: &Deps<P>,
     scope: &HistoryScope,
@@ -60,6 +65,7 @@ async fn skips<P: Ports>(
     Some(skips)
 }
 
+/// A page in time: after [`TIME_MAX`] it ends with what was found, and `next` leads on.
 async fn page<P: Ports>(deps: &Deps<P>, list: CheckedList) -> Result<ListResponse, Error>
 where
     P::Store: LockIndex,

@@ -1,4 +1,8 @@
 //! Pauses and resumes locks: one, those of a prefix, or all.
+//!
+//! A prefix may have thousands of locks, and a call has a minute. So the locks are changed page by
+//! page in the order of their names, and an answer with `next` is continued behind the last one.
+//! Repeating the whole is as good.
 
 use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL, concurrently};
 use crate::clock::Clock;
@@ -88,6 +92,7 @@ where
         if !events.is_empty() {
             deps.events.publish(events).await;
         }
+        // An empty page leaves the place as it is.
         after = page.locks.last().cloned().or(after);
         if !page.more || deps.now() >= deadline {
             response.next = after.filter(|_| page.more).map(|lock| lock.to_string());
@@ -97,6 +102,9 @@ where
 }
 
 /// Waits until nothing holds the `locks`, or `deadline`. Returns those that are held.
+///
+/// Runs finish by themselves: a pause stops none. Each round reads only the locks that were still
+/// held.
 async fn drain<P: Ports>(
     deps: &Deps<P>,
     mut locks: Vec<LockKey>,
@@ -152,6 +160,7 @@ async fn unless_frozen<P: Ports>(
     carry_out(deps, command, lock).await
 }
 
+/// Executes the command on one lock. Nothing to do is no failure: an earlier call has done it.
 async fn carry_out<P: Ports>(
     deps: &Deps<P>,
     command: &Command,
@@ -163,6 +172,7 @@ async fn carry_out<P: Ports>(
     })
 }
 
+/// A lock that failed is named in the response, and the others are changed all the same.
 fn count(response: &mut ModeResponse, lock: &LockKey, changed: &Result<Changed, Error>) {
     match changed {
         Ok(Changed::Done) => response.done += 1,

@@ -1,4 +1,8 @@
 //! One lock, with the live state of its holders.
+//!
+//! The record shows what the table knows. Beside it stands what Step Functions and ECS show at this
+//! moment, so that an operator sees why a permit is held, and what would free it. Nothing is
+//! written: live state is read as a check reads it, and not acted on.
 
 use super::frees::frees;
 use super::{concurrently, history};
@@ -23,6 +27,8 @@ const WAITERS_MAX: usize = 100;
 /// The runs in `last`.
 const LAST_RUNS: usize = 5;
 
+/// Shows one lock. A call to another service that fails is shown at the holder that it was about,
+/// and does not hide the rest.
 pub(super) async fn run<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<ShowResponse, Error>
 where
     P::Store: LockIndex,
@@ -43,6 +49,8 @@ where
     };
     let last = history::page_of(deps, &everything, lock, None, LAST_RUNS).await?;
     let granted = record.last_token.granted_at();
+    // Runs that lost their permit and work on (`yield`) are in no record, and the history has their
+    // lease.
     let ended = last.leases.iter();
     let ended = ended.filter(|(holder, _)| !record.holders.contains_key(holder));
     let ended = ended.map(|(holder, lease)| live_view(deps, lock, holder, lease, now));
@@ -82,6 +90,7 @@ pub(super) async fn existing<P: Ports>(
     })?)
 }
 
+/// The first waiters, each with its side item. The record has only their short names.
 async fn waiters<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -102,6 +111,8 @@ async fn waiter<P: Ports>(
 ) -> Result<WaiterView, Error> {
     let item = match deps.store().load_waiter(lock, id).await {
         Ok(item) => Ok(item),
+        // A damaged item is shown as a problem of its waiter, whose short name is enough to drop
+        // it.
         Err(error @ StoreError::Corrupt { .. }) => Err(error.to_string()),
         Err(error) => return Err(error.into()),
     };
@@ -151,6 +162,8 @@ pub(super) async fn live_view<P: Ports>(
     view
 }
 
+/// `UNKNOWN` and `HIDDEN` are no statuses of Step Functions: it does not know the execution, or it
+/// cannot be described.
 fn execution(arn: Option<&ExecutionArn>, observed: &ExecutionObservation) -> ExecutionView {
     let (status, stopped_at, hidden) = match observed {
         ExecutionObservation::Seen(seen) => (status(seen), seen.stopped_at, None),

@@ -40,12 +40,15 @@ impl<P: Ports> LockReaper<'_, P> {
         task: &Task,
         token: Option<FencingToken>,
     ) -> Result<ReapReport, Error> {
+        // A container that was started outside of Lockstep has no token in its environment, and no
+        // entry in a history.
         if let Some(token) = token
             && self.is_known(token, task).await?
         {
             return Ok(ignored("this version of the task was seen before"));
         }
         let of_task = |holder: &HolderId, _: &Lease| WaiterId::of(holder).as_str() == holder_hash;
+        // DescribeTasks may lag behind the event, which has the same content.
         let hint = Hint::Task(task.clone());
         let report = self.check_those(of_task, Some(hint)).await?;
         if let Some(token) = token {
@@ -66,6 +69,8 @@ impl<P: Ports> LockReaper<'_, P> {
         let of_execution = |holder: &HolderId, _: &Lease| {
             ExecutionArn::of_holder(holder).as_ref() == Some(execution)
         };
+        // The execution may wait for a permit. It will never ask again, and its place would keep
+        // others from the queue.
         let waiter = HolderId::new(execution.as_str()).ok();
         let record = self.load().await?;
         let waits = |holder: &HolderId| {
@@ -184,6 +189,9 @@ impl<P: Ports> LockReaper<'_, P> {
     }
 
     /// Resumes the lock if its pause is over.
+    ///
+    /// The lock grants permits since the end of its pause; this writes it down, with an entry in
+    /// the history and an event, and lets the first waiter in.
     async fn end_pause(&self, record: &LockRecord) -> Result<(), Error> {
         let now = self.deps.now();
         let Some(end) = record.mode.pause_end().filter(|end| *end <= now) else {
@@ -235,6 +243,8 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(report)
     }
 
+    /// Checks the holders that `of` chooses, as the record has them now: what the event is about
+    /// may have changed since.
     async fn check_those(
         &self,
         of: impl Fn(&HolderId, &Lease) -> bool,
@@ -252,6 +262,7 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(report)
     }
 
+    /// Checks one holder, and counts a permit that was freed.
     async fn check(
         &self,
         holder: &HolderId,
@@ -266,6 +277,8 @@ impl<P: Ports> LockReaper<'_, P> {
             let mut values = vec![(Metric::Recovered, 1.0)];
             values.extend(match outcome {
                 RunOutcome::Succeeded => Some((Metric::Succeeded, 1.0)),
+                // Replaced and evicted runs were ended by decision: they are no failures of the
+                // work.
                 RunOutcome::Recovered | RunOutcome::Lost => Some((Metric::Failed, 1.0)),
                 _ => None,
             });
@@ -311,6 +324,7 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(())
     }
 
+    /// Whether the history has this version of the task, or a later one.
     async fn is_known(&self, token: FencingToken, task: &Task) -> Result<bool, Error> {
         let id = RunId::Token(token);
         let run = self.deps.store().load_run(&self.lock, &id).await?;

@@ -2,6 +2,13 @@
 //!
 //! A lock leaves the range of the index before it is checked, until it is due again. So a sweep that
 //! stops at its bound is resumed by the next one, without a cursor that could be lost.
+//!
+//! ```text
+//!  due ≤ now ──▶ Reschedule: next check, 30 s away at least ──▶ check its holders ──▶ hand over
+//!                      (written first, so a sweep that dies here has not lost its place)
+//! ```
+//! One lock that is slow or damaged must not keep the sweep from the others: each has a bounded
+//! time, a failure is counted and logged, and another shard begins each minute.
 
 use super::lock::LockReaper;
 use super::{AT_ONCE, Pending, ReapReport};
@@ -52,6 +59,7 @@ async fn sweep_shard<P: Ports>(
     loop {
         let until = deps.now();
         let page = deps.store().due(shard, until, after.as_ref()).await?;
+        // Counted as unchecked, which raises an alarm: a later sweep cannot read them either.
         report.failed += page.unreadable;
         // A lease is dead only some time after its end.
         let dead = |due: &&DueLock| due.due.plus(DEAD_AFTER) <= until;
@@ -74,6 +82,8 @@ async fn sweep_shard<P: Ports>(
     }
 }
 
+/// Checks one lock within [`LOCK_TIME`], unless the sweep's own time is over. A failure is part of
+/// the report: the next sweeps try again.
 async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestamp) -> ReapReport {
     if deps.now() >= start.plus(TIME_MAX) {
         return ReapReport {
@@ -100,6 +110,7 @@ async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestam
     report
 }
 
+/// The report of a lock that was not checked.
 fn failed() -> ReapReport {
     ReapReport {
         failed: 1,

@@ -2,6 +2,13 @@
 //!
 //! Attributes that this version does not know are left alone: updates go by attribute, so a newer
 //! version may add some under the same schema number.
+//!
+//! What does not fit is [`StoreError::Corrupt`], with the item, the attribute and the rule. A
+//! default in its place could grant a permit that is held. An operator mends the item by hand;
+//! until then the lock is refused and nothing overwrites it.
+//!
+//! A missing attribute has a meaning only where an older version left it out, or where it is
+//! written that way.
 
 use super::item::{
     Attributes, ENDINGS, EXPECT_EVERY, EXPECT_FROM, FROZEN, KEY_RETENTION, LAST_FAILURE,
@@ -44,6 +51,8 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
         let ticket = Ticket::from_number(queue.integer(name)?);
         record.queue.insert(waiter, ticket);
     }
+    // The invariants of a record that was written by another version, or by hand, are not taken for
+    // granted.
     record
         .check_invariants()
         .map_err(|broken| reader.corrupt(broken.attribute, format!("breaks a rule: {broken}")))?;
@@ -102,6 +111,7 @@ pub(super) fn waiter(
         work: work(&reader)?,
         retention: Retention {
             history,
+            // Written only where the two differ.
             run_keys: run_keys.unwrap_or(history),
         },
         parent: holder_if_any(&reader, "parent")?,
@@ -118,6 +128,8 @@ pub(super) fn waiter(
     })
 }
 
+/// `None` for a run that is open. An end without an outcome is damage, and would count as an open
+/// run.
 fn run_end(reader: &Reader<'_>) -> Result<Option<RunEnd>, StoreError> {
     let Some(word) = reader.text_if_any("outcome")? else {
         let stray = ["endedAt", "retainUntil", "evidence"]
@@ -198,6 +210,7 @@ fn ending(reader: &Reader<'_>) -> Result<Option<Ending>, StoreError> {
     }))
 }
 
+/// Zero is not written: most runs are never redriven.
 fn redrives(reader: &Reader<'_>) -> Result<u32, StoreError> {
     if !reader.has("redrives") {
         return Ok(0);
@@ -218,6 +231,7 @@ fn mode(reader: &Reader<'_>) -> Result<Mode, StoreError> {
     }
 }
 
+/// The default policy is not written.
 fn stale(reader: &Reader<'_>) -> Result<StalePolicy, StoreError> {
     let Some(word) = reader.text_if_any("stale")? else {
         return Ok(StalePolicy::default());
@@ -228,6 +242,7 @@ fn stale(reader: &Reader<'_>) -> Result<StalePolicy, StoreError> {
         .ok_or_else(|| reader.corrupt("stale", "is not one of terminate, yield, hold"))
 }
 
+/// Which kind of work it is follows from the attributes that are there.
 fn work(reader: &Reader<'_>) -> Result<Option<Work>, StoreError> {
     let family = reader.text_if_any("family")?.map(str::to_owned);
     let cluster = reader.text_if_any("cluster")?.map(str::to_owned);
@@ -275,6 +290,8 @@ fn task_token(reader: &Reader<'_>) -> Result<Option<TaskToken>, StoreError> {
         .transpose()
 }
 
+/// Another number is a layout that this version does not know. After a rollback such items may
+/// exist.
 fn check_schema(reader: &Reader<'_>) -> Result<(), StoreError> {
     match reader.number("schema")? {
         SCHEMA => Ok(()),
@@ -282,6 +299,7 @@ fn check_schema(reader: &Reader<'_>) -> Result<(), StoreError> {
     }
 }
 
+/// A value that breaks the rule of its type is damage of the attribute `name`.
 fn keep_rule<T>(
     reader: &Reader<'_>,
     name: &str,

@@ -1,4 +1,7 @@
 //! Placeholders, and the rendering of assignments.
+//!
+//! An expression is text, and its names and values come beside it. Equal ones share a placeholder,
+//! which keeps the request small: a guard and an update name the same holder many times.
 
 use super::item;
 use crate::domain::{
@@ -40,6 +43,8 @@ impl Expression {
     }
 
     /// The placeholder of a value.
+    ///
+    /// A value that was used before keeps its placeholder.
     pub(super) fn value(&mut self, value: AttributeValue) -> String {
         let at = self.values.iter().position(|known| *known == value);
         let at = at.unwrap_or_else(|| {
@@ -73,6 +78,9 @@ impl Expression {
 
 /// The update expression of a registration of `waiter`: every attribute, of the earlier registration too.
 /// Only the time of the first one stays.
+///
+/// An update and no put, because the time of the first registration is what the waiter has waited
+/// for since.
 pub(super) fn registration(waiter: &Waiter, e: &mut Expression) -> String {
     let (mut set, mut remove) = (Vec::new(), Vec::new());
     for (name, value) in item::waiter_values(waiter) {
@@ -100,6 +108,8 @@ pub(super) fn update(lock: &LockKey, assigns: &[Assign], e: &mut Expression) -> 
     let mut parts = Parts {
         lock,
         set: vec![
+            // Also in a write that does not name the version it has seen: a decision that was made
+            // on the record before must notice.
             format!("{version} = {version} + {one}"),
             format!("{indexed} = {of}"),
         ],
@@ -131,6 +141,7 @@ fn set_and_remove(set: &[String], remove: &[String]) -> String {
     format!("{set} REMOVE {}", remove.join(", "))
 }
 
+/// The two lists of an update expression, as they grow.
 struct Parts<'a> {
     lock: &'a LockKey,
     set: Vec<String>,
@@ -196,6 +207,8 @@ impl Parts<'_> {
         }
     }
 
+    /// Renews a lease without knowing it: DynamoDB adds the length that the lease has. The renewal
+    /// confirms a hand-over, and clears the mark of a suspect.
     fn extend_lease(
         &mut self,
         e: &mut Expression,
@@ -229,6 +242,7 @@ impl Parts<'_> {
         }
     }
 
+    /// The shard goes with `dueAt`: an item is in the index only with both, and leaves it without.
     fn shard(&mut self, e: &mut Expression) {
         let shard = e.value(item::shard_value(shard(self.lock)));
         self.put(e, &["shard"], &shard);

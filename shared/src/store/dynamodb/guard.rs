@@ -1,5 +1,13 @@
 //! The rendering of guards. Every condition is strict about types, so that a damaged item fails it
 //! and is returned with the conflict, and the reader names its fault.
+//!
+//! A condition on an attribute that is missing, or of another type, is false in DynamoDB and no
+//! error. So where absence is meant, the condition states it, and where a type is expected, too.
+//! Without that, a damaged lease would count as one that is not there.
+//!
+//! Clauses are plain data in the domain. What each means is written twice, here and in
+//! `Clause::holds` for the memory store; one conformance suite and random sequences hold the two
+//! together.
 
 use super::expression::Expression;
 use super::item::{
@@ -98,6 +106,7 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
         Clause::RunKeyIs(holder, key) => lease::run_key_is(holder, key.as_ref(), e),
         Clause::NoBeat(holder) => lease::lacks(holder, "taskToken", e),
         Clause::NotEnding(holder) => lease::lacks(holder, "ending", e),
+        // Zero is written as a missing attribute.
         Clause::RedrivesAre(holder, 0) => lease::lacks(holder, "redrives", e),
         Clause::RedrivesAre(holder, count) => number_is(
             e,
@@ -113,6 +122,9 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
     }
 }
 
+/// This version can read the record: its schema number, and the type of each attribute that a write
+/// on the fast path may leave as it is. An item that fails this is returned and read, and the
+/// reader names its fault.
 fn readable(e: &mut Expression) -> String {
     let modes = [OPEN, PAUSED, FROZEN].map(|word| e.text(word)).join(", ");
     let mut clauses = vec![
@@ -144,6 +156,8 @@ fn readable(e: &mut Expression) -> String {
     all(&clauses)
 }
 
+/// The lock grants nothing at `now`: it is closed, full, resting, or others wait. A pause whose end
+/// has passed closes nothing, although the sweep has not ended it yet.
 fn must_wait(now: Timestamp, e: &mut Expression) -> String {
     let (holders, permits) = (e.path(&["holders"]), e.path(&["permits"]));
     let (queue, zero) = (e.path(&["queue"]), e.number(0));

@@ -1,4 +1,8 @@
 //! A lock's history, page by page.
+//!
+//! The entries of runs have the token in their sort key, and a token is the time of its grant in
+//! milliseconds, which has thirteen digits until the year 2286. So DynamoDB's order of the keys is
+//! the order of the grants, and a page goes on behind a token.
 
 use super::error::store_error;
 use super::expression::Expression;
@@ -42,6 +46,8 @@ impl DynamoStore {
         let last = page.last_evaluated_key().filter(|key| !key.is_empty());
         Ok(HistoryPage {
             runs: runs.collect(),
+            // A key here does not show that more follows, only where the page has ended:
+            // `Query.Pagination` in DynamoDB's developer guide.
             next: last.map(|key| token(lock, key)).transpose()?,
         })
     }

@@ -1,4 +1,9 @@
 //! The sweep's index: the locks that are due.
+//!
+//! The index is sparse: a lock that is not due has no `shard` and no `dueAt`, and costs the sweep
+//! nothing. It may lag behind the table, so an entry is a reason to read the record and no fact.
+//! One that lags and is no longer due costs a read; one that is not there yet is found by the next
+//! sweep.
 
 use super::DynamoStore;
 use super::error::store_error;
@@ -48,6 +53,7 @@ impl DynamoStore {
         }
     }
 
+    /// One request, in the order of `dueAt`: the longest due first.
     async fn query_due(
         &self,
         shard: u8,
@@ -80,6 +86,7 @@ impl DynamoStore {
     }
 }
 
+/// The key of an entry of the index has that of the record in the table with it.
 fn start_key(shard: u8, after: &DueLock) -> Attributes {
     let mut key = item::record_key(&after.lock);
     key.insert("shard".into(), item::shard_value(shard));

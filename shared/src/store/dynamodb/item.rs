@@ -1,4 +1,9 @@
 //! Records, runs and waiters as items: names, keys, values.
+//!
+//! Times are milliseconds since 1970 and lengths are milliseconds, as numbers, so that conditions
+//! can compare and updates can add them. An attribute that a version adds is optional: items of
+//! before lack it, and functions of before leave it as it is, since they update by attribute. A
+//! rollback finds every item readable.
 
 use crate::domain::{
     EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Retention, Run, RunId, Seconds,
@@ -93,6 +98,7 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     let (mode, note) = mode_words(&record.mode);
     let until = record.mode.pause_end().map(|end| number(end.millis()));
     let due = record.due.map(|due| number(due.millis()));
+    // In the sweep's index only while it is due, in the index of all locks always.
     let of_shard = shard_value(shard(lock));
     let shard = record.due.map(|_| of_shard.clone());
     let mut item = record_key(lock);
@@ -298,11 +304,13 @@ pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec
     (has, has_not)
 }
 
+/// The word of a cause, of which every one is in [`ENDINGS`].
 fn ending_word(cause: EndingCause) -> &'static str {
     let word = ENDINGS.iter().find(|(known, _)| *known == cause);
     word.map_or("", |(_, word)| word)
 }
 
+/// `None` for the default policy, which is not written.
 fn stale_word(stale: StalePolicy) -> Option<&'static str> {
     let word = STALE.iter().skip(1).find(|(known, _)| *known == stale);
     word.map(|(_, word)| *word)
@@ -311,6 +319,8 @@ fn stale_word(stale: StalePolicy) -> Option<&'static str> {
 /// The value of `work` where it is the states of the holder's own execution.
 pub(super) const STATES: &str = "states";
 
+/// All attributes of all kinds of work: those of other kinds have to be absent, also after an
+/// update.
 fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 5] {
     let (tasks, machine) = match work {
         Some(Work::Tasks(tasks)) => (Some(tasks), None),
@@ -354,10 +364,13 @@ fn key(lock: &LockKey, sort: &str) -> Attributes {
     named([("pk", text(lock.as_str())), ("sk", text(sort))])
 }
 
+/// Attributes that are always there.
 fn named<const N: usize>(pairs: [(&str, AttributeValue); N]) -> Attributes {
     pairs.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
+/// Attributes of which some may be missing. DynamoDB's NULL is never written: absence is the only
+/// way to have no value.
 fn given<const N: usize>(
     pairs: [(&'static str, Option<AttributeValue>); N],
 ) -> impl Iterator<Item = (String, AttributeValue)> + use<N> {

@@ -1,4 +1,7 @@
 //! The index of all locks.
+//!
+//! Every record is in it, idle ones too, under the shard that it has in the sweep's index. A page
+//! pays for the shards with a request to each of them.
 
 use super::DynamoStore;
 use super::error::store_error;
@@ -81,6 +84,7 @@ fn bounds(prefix: &str, after: Option<&LockKey>) -> (String, String) {
     (low.min(high.clone()), high)
 }
 
+/// The lock of an entry. A name that breaks the rule of names was not written by Lockstep.
 fn lock_in(key: &Attributes) -> Result<LockKey, StoreError> {
     let reader = Reader::new(LOCKS_INDEX, key);
     let lock = LockKey::new(reader.text("pk")?);

@@ -1,4 +1,16 @@
 //! A record and its runs in one transaction.
+//!
+//! The end of a grant is in the history and on the marker of its key in the same moment in which
+//! its permit is free. With two writes, a crash between them would either forget a success, which
+//! could then run twice, or record the end of a run that still holds the lock.
+//!
+//! A transaction returns no new values. So a change that has to be read back
+//! ([`Change::read_back`](crate::domain::Change::read_back)) is one of the record alone.
+//!
+//! ```text
+//!  actions   record │ run … run │ side item of a waiter
+//!  reasons   ───────┴───────────┴────────  in the same order, with the item that failed its guard
+//! ```
 
 use super::error::{self, bad_request, store_error};
 use super::expression::{self, Expression};
@@ -44,6 +56,8 @@ impl DynamoStore {
                     Some(error) => Err(error),
                     None => {
                         let reasons = cancelled.cancellation_reasons();
+                        // A change without an update of the record has no action, and so no reason,
+                        // for it.
                         let (record, rest) = reasons.split_at(first_run.min(reasons.len()));
                         found_in(lock, change, record.first(), rest)
                     }
@@ -54,6 +68,7 @@ impl DynamoStore {
         }
     }
 
+    /// The action on the record; `None` for a change that leaves it as it is.
     fn record_action(
         &self,
         lock: &LockKey,
@@ -76,6 +91,7 @@ impl DynamoStore {
             .map(Some)
     }
 
+    /// The action on one run. An update and no put: a task that was noted earlier stays.
     fn run_action(
         &self,
         lock: &LockKey,
@@ -89,6 +105,8 @@ impl DynamoStore {
         self.update_action(key, update, condition, expression)
     }
 
+    /// The deletion of a side item. Its failure returns no item: what the waiter has registered
+    /// since is read again by the next decision.
     fn waiter_action(
         &self,
         lock: &LockKey,

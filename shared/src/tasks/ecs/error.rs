@@ -1,4 +1,7 @@
 //! Converts errors of the SDK to [`TasksError`].
+//!
+//! `Denied` is what no retry helps with: a cluster that is not there, a permission that is missing.
+//! Such evidence stays missing, and an operator is needed.
 
 use crate::failure::{is_refusal, text};
 use crate::tasks::TasksError;

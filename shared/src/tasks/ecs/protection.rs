@@ -1,4 +1,7 @@
 //! Scale-in protection by UpdateTaskProtection.
+//!
+//! An answer of this API may have HTTP status 200 and a failure in its body. So the status of the
+//! task in the answer counts, and not that the call succeeded.
 
 use super::error;
 use super::read;

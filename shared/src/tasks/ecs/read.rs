@@ -1,4 +1,7 @@
 //! Converts tasks of the SDK to [`Task`].
+//!
+//! A field that is missing is never read as a success: without a `stopCode` or its times a task did
+//! not end by itself, and without an exit code its container did not succeed.
 
 use crate::domain::{Container, Task, Timestamp};
 use crate::tasks::TasksError;

@@ -1,10 +1,16 @@
 //! The clauses about one holder's lease.
+//!
+//! A holder's name is a part of the path, `holders.<name>`. If it is not in the map, the whole path
+//! is missing: `attribute_not_exists` is then true of each attribute of a lease that does not
+//! exist, so clauses about an absent attribute require the lease as well.
 
 use super::super::expression::Expression;
 use super::super::item::{STALE, STATES, lease_values};
 use super::term::{all, is_type, missing, missing_or, number_is, text_is};
 use crate::domain::{FencingToken, HolderId, Lease, RunKey, Seconds, Timestamp};
 
+/// The holder holds the grant with this token, and its lease can be read.
+///
 /// ```text
 ///  token      the grant itself: equal, so it is there and a number
 ///  expiresAt  \
@@ -74,6 +80,7 @@ pub(super) fn lease_same(holder: &HolderId, lease: &Lease, e: &mut Expression) -
     all(&clauses.collect::<Vec<_>>())
 }
 
+/// The run key that the request names is the one that the lease has, or both have none.
 pub(super) fn run_key_is(holder: &HolderId, key: Option<&RunKey>, e: &mut Expression) -> String {
     let path = ["holders", holder.as_str(), "runKey"];
     match key {
@@ -88,6 +95,7 @@ pub(super) fn lacks(holder: &HolderId, name: &str, e: &mut Expression) -> String
     all(&[is_type(e, &path[..2], "M"), missing(e, &path)])
 }
 
+/// The run is neither over its time nor without progress for too long: no attribute means no limit.
 pub(super) fn not_spent(holder: &HolderId, now: Timestamp, e: &mut Expression) -> String {
     let holder = holder.as_str();
     let lease = is_type(e, &["holders", holder], "M");
@@ -100,6 +108,7 @@ pub(super) fn not_spent(holder: &HolderId, now: Timestamp, e: &mut Expression) -
     format!("{lease} AND {}", all(&ends))
 }
 
+/// The limit is the one that the caller computed `stallsAt` from.
 pub(super) fn no_progress_is(
     holder: &HolderId,
     most: Option<Seconds>,
@@ -112,6 +121,8 @@ pub(super) fn no_progress_is(
     }
 }
 
+/// The progress differs from what is known. The same again must not restart the time without
+/// progress.
 pub(super) fn progress_is_not(holder: &HolderId, progress: &str, e: &mut Expression) -> String {
     let path = ["holders", holder.as_str(), "progress"];
     let (lease, none) = (is_type(e, &path[..2], "M"), missing(e, &path));

@@ -1,4 +1,13 @@
 //! The guards of run items.
+//!
+//! ```text
+//!  marker   none ── NotTaken ──▶ open ── OpenFor ──▶ ended ── NotTaken ──▶ open, by the next run
+//!                                           (no success, or one past its retention)
+//!  entry    none ── OpenFor ───▶ ended ── EndedUnder ──▶ open, by a redrive
+//! ```
+//!
+//! An item that is neither open nor ended by all its attributes satisfies no guard: the conflict
+//! returns it, and it is reported as damaged.
 
 use super::super::expression::Expression;
 use super::super::item::SCHEMA;
@@ -25,6 +34,7 @@ pub(in super::super) fn run_condition(guard: RunGuard, e: &mut Expression) -> St
     }
 }
 
+/// Only a word that this version knows: what another one means for the run key is not known.
 fn any_outcome(e: &mut Expression) -> String {
     let words = RunOutcome::ALL
         .map(|outcome| e.text(outcome.as_str()))
@@ -65,6 +75,7 @@ fn ended_well(e: &mut Expression) -> Vec<String> {
     clauses
 }
 
+/// The run of this grant, without any attribute of an end.
 fn running_under(token: FencingToken, e: &mut Expression) -> String {
     let clauses = [
         number_is(e, &["schema"], SCHEMA),
