@@ -23,7 +23,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e test-page up down demo build package bench bench-cost bench-scale validate schemas clean tools functions \
-        binary demonstration figures test-cli test-figures test-cdk storm soak mutants verify-aws
+        binary demonstration figures test-cli test-figures test-sizes test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -70,7 +70,7 @@ built: check
 
 # These levels wait most of the time: what the next ones need is built beside them.
 beside:
-	@$(MAKE) --no-print-directory -j3 test-integration test-stack test-cdk
+	@$(MAKE) --no-print-directory -j3 test-integration test-stack test-cdk test-sizes
 
 # The two levels wait for leases and containers most of the time. Each has a stack of its own.
 deployed:
@@ -96,6 +96,9 @@ test-sim: ## [25 s] seeded simulations of all functions under faults; LOCKSTEP_S
 
 test-figures: tools ## [20 s] instructions of a decision and crates of a function, beside benches/figures.toml
 	benches/guard
+
+test-sizes: deployable ## [1 s] the zips of the local stack's functions, beside benches/figures.toml
+	benches/guard zips-of-the-tests
 
 test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
@@ -130,8 +133,8 @@ deployable: tools ## build the functions and the `lockstep` command for the test
 build: tools ## build the functions as they are deployed
 	cargo lambda build --release $(addprefix -p ,$(FUNCTIONS))
 
-package: build ## one zip for each function under target/lambda, with its size
-	@ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip)
+package: build ## one zip for each function under target/lambda, with its size, beside benches/figures.toml
+	@benches/guard zips
 
 binary: ## the static `lockstep` command as it is shipped, with its size
 	$(STATIC) cargo build --quiet -p lockstep-cli --target $(TARGET) --release
@@ -187,10 +190,10 @@ bench-cost: tools ## [2 min] what guarded runs cost: counts on virtual time, dol
 	benches/report.py
 
 figures: export LOCKSTEP_FIGURES = accept
-figures: tools ## write what tests count into benches/figures.toml, where it is not what is committed
+figures: functions ## write what tests count into benches/figures.toml, where it is not what is committed
 	$(TESTS) --test simulation cost::
 	tests/checks/with-stack $(TESTS) --test integration cost::
-	benches/guard
+	benches/guard instructions crates zips-of-the-tests
 
 bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second, simulated, into docs/scale.md
 	benches/scale

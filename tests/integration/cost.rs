@@ -1,4 +1,5 @@
-//! What each step of a run that succeeds asks of the table, in request units too, held to `benches/figures.toml`.
+//! What each step of a run that succeeds asks of the table, in request units too, and how large its items are, held
+//! to `benches/figures.toml`.
 //!
 //! The functions get the requests that exclusive-run makes.
 
@@ -7,6 +8,7 @@ mod scene;
 use lockstep::domain::{HolderId, LockKey, task_group};
 use lockstep_tests::figures;
 use lockstep_tests::steps::{self, container};
+use lockstep_tests::units::{Items, size};
 use scene::{Cost, Scene};
 use serde_json::{Value, json};
 
@@ -71,6 +73,35 @@ async fn a_step_of_a_run_costs_what_is_committed() {
     note(container::POLL, scene.step("acquire", waiting).await.1);
 
     figures::check("steps", &counted);
+}
+
+#[tokio::test]
+async fn the_items_of_a_run_are_as_large_as_is_committed() {
+    let mut scene = Scene::new().await;
+    let waiting = merged(ask("b"), json!({ "overlap": "queue", "taskToken": "" }));
+    let mut counted = Vec::new();
+    let mut note = |what: &str, items: &Items, sort_key: &str| {
+        let mut found = items.iter().filter(|(name, _)| name.starts_with(sort_key));
+        let (Some((_, item)), None) = (found.next(), found.next()) else {
+            panic!("{what}: not one item of {sort_key} in {:?}", items.keys());
+        };
+        counted.push((what.to_owned(), size(item) as u64));
+    };
+
+    let grant = scene.acquires(ask("a")).await.0;
+    note("lock, held", &scene.items(LOCK).await, "lock");
+    scene.step("heartbeat", beat(&grant)).await;
+    note("lock, held, renewed", &scene.items(LOCK).await, "lock");
+    scene.step("acquire", waiting).await;
+    let items = scene.items(LOCK).await;
+    note("lock, held, renewed, one waits", &items, "lock");
+    note("waiter", &items, "waiter#");
+    scene.step("release", released(&grant)).await;
+    let items = scene.items(LOCK).await;
+    note("lock, handed over", &items, "lock");
+    note("run", &items, "run#");
+
+    figures::check("items", &counted);
 }
 
 fn execution(name: &str) -> String {

@@ -134,7 +134,8 @@ impl Scene {
         (answer.expect("an answer is JSON"), cost)
     }
 
-    async fn items(&self, lock: &str) -> Items {
+    /// The items of a lock, by their sort keys.
+    pub(super) async fn items(&self, lock: &str) -> Items {
         let query = self.client.query().table_name(&self.table);
         let query = query.key_condition_expression("pk = :lock");
         let query = query.expression_attribute_values(":lock", AttributeValue::S(lock.into()));
