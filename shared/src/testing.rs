@@ -2,8 +2,8 @@
 
 use crate::domain::{
     Acquire, AuditNote, FencingToken, HolderId, LeaseVersion, Permits, Recover, RecoveryBasis,
-    Release, Renew, Retention, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskSet, TaskToken,
-    Terms, WhenFull, WhenPaused,
+    Release, Renew, Retention, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskEnd, TaskSet,
+    TaskToken, Terms, Ticket, WhenFull, WhenPaused,
 };
 
 /// How long the commands below keep the history of a run.
@@ -11,6 +11,29 @@ pub const RETENTION: Retention = Retention {
     history: Seconds::of(172_800),
     run_keys: Seconds::of(86_400),
 };
+
+/// The name of the variant that `value` is.
+pub fn variant(value: &impl std::fmt::Debug) -> String {
+    let mut shown = format!("{value:?}");
+    let end = shown.find(|c: char| !c.is_alphanumeric());
+    shown.truncate(end.unwrap_or(shown.len()));
+    shown
+}
+
+/// A fencing token.
+pub fn token(number: u64) -> FencingToken {
+    FencingToken::from_number(number)
+}
+
+/// A ticket.
+pub fn ticket(number: i64) -> Ticket {
+    Ticket::from_number(number)
+}
+
+/// A capacity.
+pub fn permits(count: i64) -> Permits {
+    Permits::new(count).expect("a valid capacity")
+}
 
 /// The holder of this name.
 pub fn holder(name: &str) -> HolderId {
@@ -120,6 +143,17 @@ pub fn work(cluster: &str) -> TaskSet {
         cluster: cluster.into(),
         family: None,
         container: None,
+    }
+}
+
+/// The end of a task that was killed, as a run's entry in the history keeps it.
+pub fn task_end(version: u64) -> TaskEnd {
+    TaskEnd {
+        arn: "arn:aws:ecs:eu-west-1:1:task/batches/4f".into(),
+        version,
+        runtime_id: Some("4f-1".into()),
+        exit_code: Some(137),
+        reason: Some("OutOfMemoryError: container killed".into()),
     }
 }
 

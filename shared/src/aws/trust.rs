@@ -67,45 +67,28 @@ mod tests {
     use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
     #[test]
-    fn the_roots_of_amazon_are_trusted_at_its_commercial_endpoints() {
-        for region in ["eu-west-1", "us-east-2", "ap-southeast-7", "il-central-1"] {
+    fn the_roots_of_amazon_are_trusted_at_its_commercial_endpoints_and_the_systems_elsewhere() {
+        let commercial = ["eu-west-1", "us-east-2", "ap-southeast-7", "il-central-1"];
+        for region in commercial {
             assert_eq!(roots(region, false), Roots::Amazon, "{region}");
+            assert_eq!(roots(region, true), Roots::System, "{region}");
         }
-    }
-
-    #[test]
-    fn the_roots_of_the_system_are_trusted_elsewhere() {
-        let others = [
-            "cn-north-1",
-            "us-gov-west-1",
-            "us-iso-east-1",
-            "us-isob-east-1",
-            "eu-isoe-west-1",
-            "eusc-de-east-1",
-            "",
-        ];
-        for region in others {
+        let partitions = "cn-north-1 us-gov-west-1 us-iso-east-1 us-isob-east-1 eu-isoe-west-1 \
+                          eusc-de-east-1";
+        for region in partitions.split(' ').chain([""]) {
             assert_eq!(roots(region, false), Roots::System, "{region}");
         }
-        assert_eq!(roots("eu-west-1", true), Roots::System);
     }
 
     #[test]
     fn each_compiled_in_root_is_one_that_mozilla_trusts() {
-        let pems: Vec<_> = AMAZON
-            .split("-----BEGIN CERTIFICATE-----")
-            .skip(1)
-            .collect();
-        assert_eq!(pems.len(), 5);
+        let pems = AMAZON.split("-----BEGIN CERTIFICATE-----").skip(1);
+        assert_eq!(pems.clone().count(), 5);
         for pem in pems {
             let (text, _) = pem.split_once("-----END").expect("an end");
             let der = base64::decode(text.split_whitespace().collect::<String>()).unwrap();
-            assert!(
-                TLS_SERVER_ROOT_CERTS
-                    .iter()
-                    .any(|root| root.as_ref() == der),
-                "{pem}"
-            );
+            let mut trusted = TLS_SERVER_ROOT_CERTS.iter();
+            assert!(trusted.any(|root| root.as_ref() == der), "{pem}");
         }
     }
 

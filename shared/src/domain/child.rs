@@ -136,26 +136,21 @@ mod tests {
         for (length, is_read) in [(49, true), (50, false)] {
             let lock = lock(&"x".repeat(length));
 
-            assert_eq!(
-                parse_child(&arn(&lock, 7, 0)).is_some(),
-                is_read,
-                "{length}"
-            );
+            let read = parse_child(&arn(&lock, 7, 0));
+            assert_eq!(read.is_some(), is_read, "{length}");
         }
     }
 
     #[test]
     fn locks_that_are_too_long_for_a_name_have_different_ones() {
-        let (a, b) = (
-            lock(&format!("{}a", "x".repeat(99))),
-            lock(&format!("{}b", "x".repeat(99))),
-        );
+        let locks = ["a", "b"].map(|end| lock(&format!("{}{end}", "x".repeat(99))));
 
-        assert_ne!(
-            child_name(&a, FencingToken::MAX, 0),
-            child_name(&b, FencingToken::MAX, 0)
-        );
-        assert_eq!(parse_child(&arn(&a, 7, 0)), None);
+        let [a, b] = locks
+            .each_ref()
+            .map(|lock| child_name(lock, FencingToken::MAX, 0));
+
+        assert_ne!(a, b);
+        assert_eq!(parse_child(&arn(&locks[0], 7, 0)), None);
     }
 
     #[test]
@@ -178,11 +173,8 @@ mod tests {
         ] {
             let arn = format!("arn:aws:states:eu-west-1:1:execution:report:{name}");
 
-            assert_eq!(
-                parse_child(&ExecutionArn::new(arn).unwrap()),
-                None,
-                "{name}"
-            );
+            let arn = ExecutionArn::new(arn).unwrap();
+            assert_eq!(parse_child(&arn), None, "{name}");
         }
     }
 }

@@ -95,10 +95,10 @@ mod tests {
         for status in ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"] {
             let state = ExecutionState::of_status(status);
 
-            assert!(
-                matches!(state, Some(ExecutionState::Ended(end)) if end.to_string() == status),
-                "{status}: {state:?}"
-            );
+            let Some(ExecutionState::Ended(end)) = state else {
+                panic!("{status}: {state:?}")
+            };
+            assert_eq!(end.to_string(), status);
         }
     }
 

@@ -72,57 +72,40 @@ mod tests {
     }
 
     #[test]
-    fn equal_starts_are_ordered_by_arn() {
-        let (a, b) = (execution("a", 5), execution("b", 5));
+    fn a_caller_has_its_place_by_start_and_arn_among_those_that_are_listed() {
+        let executions = |list: &[(&str, u64)]| -> Vec<_> {
+            let list = list.iter();
+            list.map(|(name, start)| execution(name, *start)).collect()
+        };
+        let moving_pages = [("a", 1), ("me", 2), ("a", 1)];
+        for ((name, start), listed, most, ahead, proceed) in [
+            (("a", 5), &[("b", 5), ("a", 5)][..], 1, &[][..], true),
+            (("b", 5), &[("b", 5), ("a", 5)], 1, &[("a", 5)], false),
+            // The list does not show the caller yet.
+            (("me", 9), &[("old", 3)], 1, &[("old", 3)], false),
+            (("me", 1), &[("old", 3)], 1, &[], true),
+            // The others see the start that is listed.
+            (("me", 1), &[("me", 9), ("b", 5)], 1, &[("b", 5)], false),
+            // One that is listed twice counts once.
+            (("me", 2), &moving_pages, 2, &[("a", 1)], true),
+        ] {
+            let standing = standing(&execution(name, start), executions(listed), most);
 
-        let first = standing(&a, vec![b.clone(), a.clone()], 1);
-        let second = standing(&b, vec![b.clone(), a.clone()], 1);
-
-        assert!(first.proceed);
-        assert!(!second.proceed);
-        assert_eq!(second.ahead, [a]);
-    }
-
-    #[test]
-    fn a_caller_that_the_list_does_not_show_yet_is_placed_by_its_own_start() {
-        let listed = vec![execution("old", 3)];
-
-        let younger = standing(&execution("me", 9), listed.clone(), 1);
-        let older = standing(&execution("me", 1), listed, 1);
-
-        assert!(!younger.proceed);
-        assert_eq!(younger.running, 2);
-        assert!(older.proceed);
-    }
-
-    #[test]
-    fn the_listed_start_of_the_caller_counts_because_the_others_see_that_one() {
-        let listed = vec![execution("me", 9), execution("other", 5)];
-
-        assert!(!standing(&execution("me", 1), listed, 1).proceed);
+            let expected = Standing {
+                proceed,
+                ahead: executions(ahead),
+                running: 2,
+            };
+            assert_eq!(standing, expected, "{listed:?}");
+        }
     }
 
     #[test]
     fn as_many_as_allowed_go_on() {
         let all: Vec<_> = (0..5).map(|n| execution(&format!("x{n}"), n)).collect();
 
-        let on = all
-            .iter()
-            .filter(|me| standing(me, all.clone(), 2).proceed)
-            .count();
+        let on = all.iter().filter(|me| standing(me, all.clone(), 2).proceed);
 
-        assert_eq!(on, 2);
-    }
-
-    #[test]
-    fn an_execution_listed_twice_on_moving_pages_counts_once() {
-        let listed = vec![execution("a", 1), execution("me", 2), execution("a", 1)];
-
-        let standing = standing(&execution("me", 2), listed, 2);
-
-        assert_eq!(
-            (standing.running, standing.ahead.len(), standing.proceed),
-            (2, 1, true)
-        );
+        assert_eq!(on.count(), 2);
     }
 }

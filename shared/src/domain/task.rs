@@ -118,25 +118,27 @@ mod tests {
 
     fn stopped(containers: Vec<Container>) -> Task {
         Task {
-            arn: "arn:aws:ecs:eu-west-1:1:task/batch/a".into(),
-            version: 7,
-            stopped: true,
             containers,
-            stopped_reason: Some("Essential container in task exited".into()),
             ended_by_itself: true,
-            started_at: None,
-            stopped_at: None,
+            ..crate::testing::task("a", true)
         }
     }
 
     #[test]
-    fn of_several_containers_the_one_that_failed_is_remembered() {
-        let end = stopped(vec![container("a", Some(0)), container("b", Some(137))]).end();
+    fn the_container_that_held_is_remembered_or_else_one_that_failed() {
+        let (good, bad) = (container("job", Some(0)), container("other", Some(137)));
+        for (containers, held, id, exit_code) in [
+            ([&good, &bad], None, "other", 137),
+            ([&bad, &good], Some("job"), "job", 0),
+            ([&bad, &good], Some("not-listed"), "other", 137),
+        ] {
+            let task = stopped(containers.map(Container::clone).to_vec());
 
-        assert_eq!(
-            (end.runtime_id.as_deref(), end.exit_code),
-            (Some("b"), Some(137))
-        );
+            let end = held.map_or_else(|| task.end(), |id| task.end_of(Some(id)));
+
+            let remembered = (end.runtime_id.as_deref(), end.exit_code);
+            assert_eq!(remembered, (Some(id), Some(exit_code)), "{held:?}");
+        }
     }
 
     #[test]
@@ -180,22 +182,5 @@ mod tests {
             let seen = Task::is_own_end(code, exited, stopping);
             assert_eq!(seen, own, "{code:?} {exited:?} {stopping:?}");
         }
-    }
-
-    #[test]
-    fn the_container_that_held_is_remembered_before_one_that_failed() {
-        let task = stopped(vec![
-            container("sidecar", Some(137)),
-            container("job", Some(0)),
-        ]);
-
-        let end = task.end_of(Some("job"));
-        let gone = task.end_of(Some("not-listed"));
-
-        assert_eq!(
-            (end.runtime_id.as_deref(), end.exit_code),
-            (Some("job"), Some(0))
-        );
-        assert_eq!(gone.runtime_id.as_deref(), Some("sidecar"));
     }
 }

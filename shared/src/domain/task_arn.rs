@@ -92,12 +92,9 @@ impl fmt::Display for TaskArn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::holder;
 
     const ARN: &str = "arn:aws:ecs:eu-west-1:123456789012:task/batch/4f0c";
-
-    fn holder(text: &str) -> HolderId {
-        HolderId::new(text).unwrap()
-    }
 
     #[test]
     fn a_task_knows_its_cluster() {
@@ -128,13 +125,9 @@ mod tests {
         for (text, container) in jobs {
             let holder = holder(&text);
 
-            let task = TaskArn::of_holder(&holder);
+            let task = TaskArn::of_holder(&holder).unwrap();
 
-            assert_eq!(
-                task.map(|task| task.to_string()).as_deref(),
-                Some(ARN),
-                "{text}"
-            );
+            assert_eq!(task.to_string(), ARN, "{text}");
             assert_eq!(TaskArn::container_of(&holder), container, "{text}");
         }
     }

@@ -184,22 +184,13 @@ mod tests {
         let skipped = r#"($.detail-type = "Lockstep Run Skipped")"#;
         let two = r#"($.detail-type = "Lockstep Run Skipped") || ($.detail-type = "Lockstep Queue Full")"#;
         let lock = HistoryScope::Lock(LockKey::new("a/b").unwrap());
+        let prefix = |prefix: &str| HistoryScope::Prefix(prefix.into());
+        let of_lock = format!(r#"{{ ($.detail.lock = "a/b") && ({skipped}) }}"#);
+        let of_prefix = format!(r#"{{ ($.detail.lock = "a*") && ({two}) }}"#);
         for (scope, kinds, expected) in [
-            (
-                lock,
-                1,
-                format!(r#"{{ ($.detail.lock = "a/b") && ({skipped}) }}"#),
-            ),
-            (
-                HistoryScope::Prefix("a".into()),
-                2,
-                format!(r#"{{ ($.detail.lock = "a*") && ({two}) }}"#),
-            ),
-            (
-                HistoryScope::Prefix(String::new()),
-                1,
-                format!("{{ {skipped} }}"),
-            ),
+            (lock, 1, of_lock),
+            (prefix("a"), 2, of_prefix),
+            (prefix(""), 1, format!("{{ {skipped} }}")),
         ] {
             let query = EventQuery {
                 scope: &scope,
@@ -223,10 +214,8 @@ mod tests {
 
         let event = parse(&line("Lockstep Run Skipped", "nightly", at)).unwrap();
 
-        assert_eq!(
-            (event.kind, event.lock.as_str()),
-            (EventKind::RunSkipped, "nightly")
-        );
+        assert_eq!(event.kind, EventKind::RunSkipped);
+        assert_eq!(event.lock.as_str(), "nightly");
         assert_eq!(event.at, parse_time("at", at).unwrap());
         for other in [
             line("Lockstep Run Eaten", "nightly", at),

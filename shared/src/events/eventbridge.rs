@@ -150,9 +150,7 @@ mod tests {
 
         let refused = refused(&[taken.clone(), failed, taken], &events);
 
-        assert_eq!(
-            refused,
-            [(&events[1], "InternalFailure: try again".to_owned())]
-        );
+        let why = "InternalFailure: try again".to_owned();
+        assert_eq!(refused, [(&events[1], why)]);
     }
 }

@@ -17,9 +17,9 @@ use super::{
 use crate::domain::{
     Call, Container, Ending, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState,
     FencingToken, HolderId, Lease, RecoveryBasis, Seconds, StalePolicy, StopReason, Task, TaskSet,
-    TaskToken, Terms, Timestamp, Work,
+    Terms, Timestamp, Work,
 };
-use crate::testing::{self, task, work};
+use crate::testing::{self, task, task_token, work};
 
 /// When the lease of these tests is granted, for a minute.
 const GRANTED: u64 = 1_772_344_800_000;
@@ -39,6 +39,8 @@ const RUNNING: ExecutionObservation = ExecutionObservation::Seen(ExecutionDescri
     redrives: 0,
     stopped_at: None,
 });
+const ABORTED: ExecutionState = ExecutionState::Ended(ExecutionEnd::Aborted);
+const UNNAMED: WorkObservation = WorkObservation::NotNamed;
 
 fn after(seconds: u32) -> Timestamp {
     Timestamp::from_millis(GRANTED).plus(Seconds::of(seconds))
@@ -50,6 +52,10 @@ fn lease() -> Lease {
 
 fn terms(name: &str) -> Terms {
     testing::terms(holder(name))
+}
+
+fn under(stale: StalePolicy) -> Lease {
+    Lease { stale, ..lease() }
 }
 
 /// The same lease, with the mark of a suspect from two seconds after its end on.
@@ -76,29 +82,79 @@ fn replaced(lease: Lease) -> Lease {
     }
 }
 
+/// The same lease, handed over to a waiter that registered at `second` and has not confirmed it.
+fn called(lease: Lease, second: u32) -> Lease {
+    let call = Some(Call {
+        task_token: None,
+        since: after(second),
+    });
+    Lease { call, ..lease }
+}
+
 fn holder(name: &str) -> HolderId {
     testing::holder(&format!(
         "arn:aws:states:eu-west-1:1:execution:report:{name}"
     ))
 }
 
-fn evidence(execution: ExecutionObservation, tasks: WorkObservation) -> Evidence {
+fn evidence(execution: ExecutionObservation, work: WorkObservation) -> Evidence {
     Evidence {
         execution,
         task: TaskObservation::NotOne,
-        work: tasks,
+        work,
         replacer: ExecutionObservation::NotOne,
         gave_up: false,
         ownership: Ownership::NotAsked,
     }
 }
 
+/// The action at `second` on a holder whose execution and work are seen so.
+fn judged(
+    lease: &Lease,
+    execution: ExecutionObservation,
+    work: WorkObservation,
+    second: u32,
+) -> Action {
+    judge(lease, &evidence(execution, work), after(second))
+}
+
+/// The action at `second` on a holder that names no work, and whose execution runs.
+fn of_running(lease: &Lease, second: u32) -> Action {
+    judged(lease, RUNNING, UNNAMED, second)
+}
+
 fn ended(end: ExecutionEnd) -> ExecutionObservation {
     ExecutionObservation::Seen(ExecutionState::Ended(end).into())
 }
 
+fn described(
+    state: ExecutionState,
+    redrives: u32,
+    stopped_at: Option<u32>,
+) -> ExecutionDescription {
+    ExecutionDescription {
+        state,
+        redrives,
+        stopped_at: stopped_at.map(after),
+    }
+}
+
+fn seen(state: ExecutionState, redrives: u32, stopped_at: Option<u32>) -> ExecutionObservation {
+    ExecutionObservation::Seen(described(state, redrives, stopped_at))
+}
+
 fn hidden() -> ExecutionObservation {
     ExecutionObservation::Hidden("throttled".into())
+}
+
+fn hidden_work() -> WorkObservation {
+    WorkObservation::Hidden("throttled".into())
+}
+
+/// Tasks as work, each with whether it has stopped.
+fn tasks(tasks: &[(&str, bool)]) -> WorkObservation {
+    let tasks = tasks.iter().map(|(name, stopped)| task(name, *stopped));
+    WorkObservation::Tasks(tasks.collect())
 }
 
 /// The words of a recovery on `basis`.
@@ -109,5 +165,19 @@ fn recovered(action: Action, expected: RecoveryBasis) -> String {
             basis, evidence, ..
         } if basis == expected => evidence,
         other => panic!("not a recovery on {expected:?}: {other:?}"),
+    }
+}
+
+/// What a stop commits, whether it stops the execution, which work, and why.
+#[track_caller]
+fn stopped(action: Action) -> (Commitment, bool, Vec<String>, String) {
+    match action {
+        Action::Stop {
+            commit,
+            execution,
+            work,
+            why,
+        } => (commit, execution, work, why),
+        other => panic!("not a stop: {other:?}"),
     }
 }

@@ -208,7 +208,8 @@ impl LockIndex for MemoryStore {
 mod tests {
     use super::*;
     use crate::faults::now;
-    use crate::store::conformance::samples::{held, running, token};
+    use crate::store::conformance::samples::{held, running};
+    use crate::testing::token;
 
     fn lock(name: &str) -> LockKey {
         LockKey::new(name).expect("a valid key")

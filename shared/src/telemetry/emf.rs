@@ -167,9 +167,7 @@ mod tests {
         assert_eq!(directives(true)[0]["Dimensions"], json!([[]]));
         assert_eq!(directives(true)[1]["Dimensions"], json!([["lock"]]));
         assert_eq!(directives(true)[1]["Metrics"], json!([failed]));
-        let needed = Metric::ALL
-            .into_iter()
-            .filter(|metric| metric.is_per_lock());
-        assert_eq!(needed.count(), 3);
+        let all = Metric::ALL.into_iter();
+        assert_eq!(all.filter(|metric| metric.is_per_lock()).count(), 3);
     }
 }

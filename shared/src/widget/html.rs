@@ -152,10 +152,8 @@ mod tests {
 
         let html = html.finish();
         assert_eq!(html.matches("</cwdb-action>").count(), 1, "{html}");
-        assert!(
-            html.contains("confirmation=\"Evict &quot;a&quot;?\""),
-            "{html}"
-        );
+        let confirmation = "confirmation=\"Evict &quot;a&quot;?\"";
+        assert!(html.contains(confirmation), "{html}");
         let (_, rest) = html.split_once("?\">").unwrap();
         let text = rest.strip_suffix("</cwdb-action>").unwrap();
         assert!(!text.contains(['<', '>', '&']), "{text}");

@@ -177,12 +177,8 @@ mod tests {
 
     #[test]
     fn runs_that_overlap_are_in_rows_and_short_ones_show() {
-        let runs = [
-            run(500, 1500),
-            run(0, 1000),
-            run(1000, 1000),
-            run(2000, 2000),
-        ];
+        let times = [(500, 1500), (0, 1000), (1000, 1000), (2000, 2000)];
+        let runs = times.map(|(from, to)| run(from, to));
         let [begin, now] = [0, 2000].map(Timestamp::from_millis);
 
         let bars = layout(&runs, begin, now);
@@ -207,9 +203,7 @@ mod tests {
 
         let bars = layout(&[run(60, 90)], Timestamp::from_millis(60), late);
 
-        assert!(
-            bars.iter().all(|bar| bar.x + bar.width <= WIDTH),
-            "{bars:?}"
-        );
+        let fits = bars.iter().all(|bar| bar.x + bar.width <= WIDTH);
+        assert!(fits, "{bars:?}");
     }
 }

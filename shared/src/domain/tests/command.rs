@@ -2,13 +2,12 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Acquire, AuditNote, Command, Evict, FencingToken, HolderId, LockRecord, Permits, Retention,
-    Seconds, Terms, WaiterId, WhenFull,
+    Acquire, AuditNote, Command, Evict, FencingToken, LockRecord, Permits, Seconds, Terms,
+    WaiterId, WhenFull,
 };
 use crate::testing;
 
 const TOKEN: FencingToken = FencingToken::from_number(7);
-const RETENTION: Retention = Retention::both(Seconds::of(86_400));
 
 /// A lock that `terms` hold, with `first` and `second` in its queue.
 fn queued(terms: &Terms) -> LockRecord {
@@ -35,11 +34,7 @@ fn evict(name: &str) -> Evict {
 }
 
 fn audit_note() -> AuditNote {
-    AuditNote {
-        actor: HolderId::new("operator").unwrap(),
-        note: "upgrade".into(),
-        retention: RETENTION,
-    }
+    testing::audit_note(holder("operator"), "upgrade")
 }
 
 #[test]

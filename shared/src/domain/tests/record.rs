@@ -2,31 +2,34 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Assign, BrokenInvariant, FencingToken, Lease, LockRecord, Mode, Permits, QUEUE_MAX, RunKey,
-    Ticket, Update, WaiterId,
+    Assign, BrokenInvariant, Lease, LockRecord, Mode, Permits, QUEUE_MAX, RunKey, Update, WaiterId,
 };
+use crate::testing::{permits, ticket, token};
 
-fn lease(token: u64) -> Lease {
-    terms("a").lease(FencingToken::from_number(token), at(100))
+fn lease(number: u64) -> Lease {
+    terms("a").lease(token(number), at(100))
 }
 
 /// A lock of two permits with two holders, and two waiters.
 fn record() -> LockRecord {
-    let mut record = LockRecord::new(Permits::new(2).unwrap());
-    record.last_token = FencingToken::from_number(9);
+    let mut record = LockRecord::new(permits(2));
+    record.last_token = token(9);
     record.holders = [(holder("b"), lease(7)), (holder("a"), lease(9))].into();
-    record.last_ticket = Ticket::from_number(2);
-    record.queue = [
-        (waiter(2), Ticket::from_number(1)),
-        (waiter(1), Ticket::from_number(2)),
-    ]
-    .into_iter()
-    .collect();
+    record.last_ticket = ticket(2);
+    let queue = [(waiter(2), ticket(1)), (waiter(1), ticket(2))];
+    record.queue = queue.into_iter().collect();
     record
 }
 
 fn waiter(number: usize) -> WaiterId {
     WaiterId::new(format!("{number:016x}")).unwrap()
+}
+
+fn paused() -> Mode {
+    Mode::Paused {
+        note: "upgrade".into(),
+        until: None,
+    }
 }
 
 /// A change that breaks a rule.
@@ -42,24 +45,22 @@ fn a_record_that_breaks_a_rule_fails_with_the_rule_and_the_attribute() {
             r.holders.insert(holder("b"), lease(9));
         }),
         ("lastToken", "a token is above lastToken", |r| {
-            r.last_token = FencingToken::from_number(8);
+            r.last_token = token(8);
         }),
         ("lastToken", "lastToken is above 2^53 - 1", |r| {
-            r.last_token = FencingToken::from_number(1 << 53);
+            r.last_token = token(1 << 53);
         }),
         ("queue", "the queue is longer than 500", |r| {
-            r.queue = (0..=500)
-                .map(|n| (waiter(n), Ticket::from_number(n as i64)))
-                .collect();
+            r.queue = (0..=500).map(|n| (waiter(n), ticket(n as i64))).collect();
         }),
         ("queue", "two waiters share a ticket", |r| {
-            r.queue.insert(waiter(3), Ticket::from_number(2));
+            r.queue.insert(waiter(3), ticket(2));
         }),
         ("lastTicket", "a ticket is above lastTicket", |r| {
-            r.last_ticket = Ticket::from_number(1);
+            r.last_ticket = ticket(1);
         }),
         ("frontTicket", "a ticket is below frontTicket", |r| {
-            r.front_ticket = Ticket::from_number(2);
+            r.front_ticket = ticket(2);
         }),
         ("holders", "two holders share a run key", |r| {
             for lease in r.holders.values_mut() {
@@ -80,11 +81,9 @@ fn a_record_that_breaks_a_rule_fails_with_the_rule_and_the_attribute() {
 #[test]
 fn a_record_at_its_bounds_is_whole() {
     let mut record = record();
-    record.last_token = FencingToken::from_number(9_007_199_254_740_991);
-    record.queue = (1..=500)
-        .map(|n| (waiter(n), Ticket::from_number(n as i64)))
-        .collect();
-    record.last_ticket = Ticket::from_number(500);
+    record.last_token = token(9_007_199_254_740_991);
+    record.queue = (1..=500).map(|n| (waiter(n), ticket(n as i64))).collect();
+    record.last_ticket = ticket(500);
 
     assert_eq!(QUEUE_MAX, 500);
     assert_eq!(record.check_invariants(), Ok(()));
@@ -96,10 +95,7 @@ fn holders_are_listed_by_their_grants_and_waiters_by_their_tickets() {
 
     let names: Vec<_> = record.oldest_first().into_iter().map(|(h, _)| h).collect();
     assert_eq!(names, [holder("b"), holder("a")]);
-    assert_eq!(
-        record.first_waiter(),
-        Some((&waiter(2), Ticket::from_number(1)))
-    );
+    assert_eq!(record.first_waiter(), Some((&waiter(2), ticket(1))));
     assert_eq!(record.position(&waiter(2)), Some(1));
     assert_eq!(record.position(&waiter(1)), Some(2));
     assert_eq!(record.position(&waiter(3)), None);
@@ -109,16 +105,10 @@ fn holders_are_listed_by_their_grants_and_waiters_by_their_tickets() {
 fn a_grant_is_found_by_holder_and_token_together() {
     let record = record();
 
-    assert!(
-        record
-            .lease(&holder("a"), FencingToken::from_number(9))
-            .is_some()
-    );
-    assert_eq!(
-        record.lease(&holder("a"), FencingToken::from_number(7)),
-        None
-    );
-    let under = record.holder_under(FencingToken::from_number(7));
+    let [seven, nine] = [7, 9].map(token);
+    assert!(record.lease(&holder("a"), nine).is_some());
+    assert_eq!(record.lease(&holder("a"), seven), None);
+    let under = record.holder_under(seven);
     assert_eq!(under.map(|(found, _)| found), Some(&holder("b")));
 }
 
@@ -158,35 +148,15 @@ fn the_time_of_the_sweep_moves_forward_and_never_back() {
 
 #[test]
 fn an_update_assigns_what_differs_and_nothing_else() {
-    let note = String::from("upgrade");
-    let until = None;
-    let mode = Mode::Paused { note, until };
     let changes: [(Change, Assign); 7] = [
-        (
-            |r| r.permits = Permits::new(3).unwrap(),
-            Assign::Permits(Permits::new(3).unwrap()),
-        ),
-        (
-            |r| r.last_token = FencingToken::from_number(10),
-            Assign::LastToken(FencingToken::from_number(10)),
-        ),
+        (|r| r.permits = permits(3), Assign::Permits(permits(3))),
+        (|r| r.last_token = token(10), Assign::LastToken(token(10))),
         (|r| r.not_before = at(80), Assign::NotBefore(at(80))),
+        (|r| r.mode = paused(), Assign::Mode(paused())),
+        (|r| r.last_ticket = ticket(3), Assign::LastTicket(ticket(3))),
         (
-            |r| {
-                r.mode = Mode::Paused {
-                    note: "upgrade".into(),
-                    until: None,
-                }
-            },
-            Assign::Mode(mode),
-        ),
-        (
-            |r| r.last_ticket = Ticket::from_number(3),
-            Assign::LastTicket(Ticket::from_number(3)),
-        ),
-        (
-            |r| r.front_ticket = Ticket::from_number(-1),
-            Assign::FrontTicket(Ticket::from_number(-1)),
+            |r| r.front_ticket = ticket(-1),
+            Assign::FrontTicket(ticket(-1)),
         ),
         (|r| r.due = Some(at(70)), Assign::Due(Some(at(70)))),
     ];

@@ -49,13 +49,9 @@ mod tests {
             let class = class(Some(code));
             assert!(matches!(class, ExecutionsError::Denied(_)), "{code}");
         }
-        let busy = [
-            "ThrottlingException",
-            "KmsThrottlingException",
-            "InternalServerError",
-            "ExpiredTokenException",
-        ];
-        for code in busy.map(Some).into_iter().chain([None]) {
+        let busy = "ThrottlingException KmsThrottlingException InternalServerError \
+                    ExpiredTokenException";
+        for code in busy.split(' ').map(Some).chain([None]) {
             let class = class(code);
             assert!(matches!(class, ExecutionsError::Unavailable(_)), "{code:?}");
         }

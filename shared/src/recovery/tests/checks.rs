@@ -3,16 +3,18 @@
 mod stops;
 mod workflow;
 
-use super::{RUNNING, after, ended, ending, holder, lease, task, terms, work};
+use super::{
+    ABORTED, RUNNING, after, ended, ending, holder, lease, seen, suspect, task, terms, work,
+};
 use crate::domain::{
-    Command, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
-    HolderId, Lease, LockKey, NoteTask, Outcome, RunOutcome, Task, Timestamp, Waiter, Work,
+    Command, EndingCause, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, Lease, LockKey,
+    NoteTask, Outcome, RunOutcome, Task, Timestamp, Waiter, Work,
 };
 use crate::recovery::{
-    Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership,
-    Request, TaskObservation, WorkObservation,
+    Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership, Request,
+    TaskObservation, WorkObservation,
 };
-use crate::testing;
+use crate::testing::{self, variant};
 
 /// What the world answers to a check.
 struct World {
@@ -60,10 +62,8 @@ impl World {
             Request::DescribeTask(_) => CheckAnswer::Task(self.task.clone()),
             Request::ListTasks(..) => CheckAnswer::Work(WorkObservation::Tasks(self.tasks.clone())),
             Request::DescribeWork(arn) => {
-                let seen = self
-                    .children
-                    .iter()
-                    .find(|(name, _)| arn.as_str().ends_with(name));
+                let mut children = self.children.iter();
+                let seen = children.find(|(name, _)| arn.as_str().ends_with(name));
                 let seen = seen.map(|(_, state)| (arn.clone(), (*state).into()));
                 CheckAnswer::Work(WorkObservation::Execution(seen))
             }
@@ -117,35 +117,23 @@ impl World {
     }
 }
 
+#[derive(Debug)]
 struct Asked(Vec<Request>);
 
 impl Asked {
-    fn names(&self) -> Vec<&'static str> {
+    /// The name of each request: that of its command or its alert, where it has one.
+    fn names(&self) -> Vec<String> {
         let name = |request: &Request| match request {
-            Request::DescribeExecution(_) => "describe",
-            Request::DescribeTask(_) => "task",
-            Request::ListTasks(..) => "tasks",
-            Request::DescribeWork(_) => "work",
-            Request::Execute(Command::Recover(_)) => "recover",
-            Request::Execute(Command::Stop(_)) => "commit",
-            Request::Execute(Command::MarkEnding(_)) => "mark",
-            Request::Execute(Command::Freeze(_)) => "freeze",
-            Request::Execute(Command::DropWaiter(_)) => "drop",
-            Request::Execute(_) => "execute",
-            Request::Note(_) => "note",
-            Request::StopExecution(..) => "stop execution",
-            Request::StopTask(..) => "stop task",
-            Request::Wake(_) => "wake",
-            Request::Raise(Alert::Stopped(_)) => "raise stopped",
-            Request::Raise(Alert::NotStopped(_)) => "raise not stopped",
-            Request::Raise(Alert::Freed(..)) => "raise freed",
-            Request::Raise(Alert::Frozen(_)) => "raise frozen",
-            Request::Raise(Alert::EvidenceMissing(_)) => "raise missing",
-            Request::ProveOwnership(_) => "prove",
-            Request::LoadWaiter(_) => "waiter",
-            Request::LoadLease(..) => "load",
+            Request::Execute(command) => variant(command),
+            Request::Raise(alert) => format!("raise {}", variant(alert)),
+            other => variant(other),
         };
         self.0.iter().map(name).collect()
+    }
+
+    /// How many requests have this name.
+    fn count(&self, name: &str) -> usize {
+        self.names().iter().filter(|asked| *asked == name).count()
     }
 
     /// The version of the lease that each recovery was fenced by.
@@ -159,11 +147,7 @@ impl Asked {
 }
 
 fn ended_at(second: u32) -> ExecutionObservation {
-    ExecutionObservation::Seen(ExecutionDescription {
-        state: ExecutionState::Ended(ExecutionEnd::Aborted),
-        redrives: 0,
-        stopped_at: Some(after(second)),
-    })
+    seen(ABORTED, 0, Some(second))
 }
 
 fn freed() -> Outcome {
@@ -177,30 +161,23 @@ fn with_work(lease: Lease) -> Lease {
     Lease { work, ..lease }
 }
 
-fn newer() -> Lease {
-    lease().renewed(after(5), None, None)
-}
-
 #[test]
 fn a_recovery_that_meets_a_heartbeat_is_judged_once_more_and_no_more() {
-    let cases = [
-        (
-            vec![Outcome::Unchanged, freed()],
-            Some(newer()),
-            2,
-            Inspection::Freed(RunOutcome::Recovered),
-        ),
-        (vec![Outcome::Unchanged], Some(newer()), 2, Inspection::Held),
-        (vec![Outcome::Unchanged], None, 1, Inspection::Held),
-    ];
-    for (outcomes, now_held, recoveries, expected) in cases {
+    let newer = lease().renewed(after(5), None, None);
+    let (again, once) = (vec![Outcome::Unchanged, freed()], vec![Outcome::Unchanged]);
+    let is_freed = Inspection::Freed(RunOutcome::Recovered);
+    for (outcomes, now_held, recoveries, expected) in [
+        (again, Some(&newer), 2, is_freed),
+        (once.clone(), Some(&newer), 2, Inspection::Held),
+        (once, None, 1, Inspection::Held),
+    ] {
         let mut world = World::of(ended(ExecutionEnd::Failed), outcomes);
-        world.lease = now_held;
+        world.lease = now_held.cloned();
 
         let (asked, inspection) = world.check(lease(), None, after(6));
 
         assert_eq!(inspection, expected);
-        let fences = [lease().expires_at, newer().expires_at];
+        let fences = [lease().expires_at, newer.expires_at];
         assert_eq!(asked.fences(), fences[..recoveries], "{:?}", asked.names());
     }
 }
@@ -218,7 +195,7 @@ fn a_holder_that_is_a_task_is_freed_when_its_task_has_stopped() {
         let holder = HolderId::new(name).unwrap();
         let (asked, came_to) = world.check_of(holder, lease(), None, after(1));
 
-        assert_eq!(asked.names()[0], "task");
+        assert_eq!(asked.names()[0], "DescribeTask");
         assert_eq!(came_to, inspection, "{:?}", asked.names());
     }
 }
@@ -246,14 +223,14 @@ fn a_check_that_changes_nothing_says_what_is_still_to_be_seen() {
 
 #[test]
 fn an_event_of_a_task_counts_where_the_list_is_older() {
-    let seen = |version, stopped| Task {
+    let runs = |version| Task {
         version,
-        ..task("t", stopped)
+        ..task("t", false)
     };
-    let (runs, over) = (
-        |version| seen(version, false),
-        |version| seen(version, true),
-    );
+    let over = |version| Task {
+        stopped: true,
+        ..runs(version)
+    };
     let other = task("other", false);
     // The task in the list, the task of the event, and whether none is at work.
     let cases = [
@@ -271,12 +248,8 @@ fn an_event_of_a_task_counts_where_the_list_is_older() {
 
         let (asked, _) = world.check(noted, Some(Hint::Task(event)), after(1));
 
-        assert_eq!(
-            asked.names().contains(&"recover"),
-            over,
-            "{why}: {:?}",
-            asked.names()
-        );
+        let recoveries = asked.count("Recover");
+        assert_eq!(recoveries, usize::from(over), "{why}: {asked:?}");
     }
 }
 
@@ -291,15 +264,13 @@ fn the_task_that_stopped_last_is_noted_after_the_recovery() {
 
     let (asked, _) = world.check(with_work(lease()), None, after(5));
 
-    assert_eq!(
-        asked.names(),
-        ["describe", "tasks", "recover", "raise freed", "note"]
-    );
-    let noted = asked.0.iter().find_map(|request| match request {
-        Request::Note(Command::NoteTask(NoteTask { task, .. })) => Some(task.arn.as_str()),
-        _ => None,
-    });
-    assert_eq!(noted, Some("last"));
+    let evidence = ["DescribeExecution", "ListTasks"];
+    let names = [&evidence[..], &["Recover", "raise Freed", "Note"]].concat();
+    assert_eq!(asked.names(), names);
+    let Request::Note(Command::NoteTask(NoteTask { task, .. })) = &asked.0[4] else {
+        panic!("{:?}", asked.0);
+    };
+    assert_eq!(task.arn, "last");
 }
 
 #[test]
@@ -309,6 +280,7 @@ fn a_check_of_a_grant_that_is_gone_says_nothing_of_its_end() {
 
     let (asked, inspection) = world.check(noted, None, after(6));
 
-    assert_eq!(asked.names(), ["describe", "recover", "load"]);
+    let names = ["DescribeExecution", "Recover", "LoadLease"];
+    assert_eq!(asked.names(), names);
     assert_eq!(inspection, Inspection::Held);
 }

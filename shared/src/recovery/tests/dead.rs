@@ -2,68 +2,21 @@
 
 use super::*;
 
-#[test]
-fn a_run_whose_execution_ended_and_whose_tasks_stopped_is_recovered_at_once() {
-    let stopped = WorkObservation::Tasks(vec![task("t", true)]);
-    for tasks in [
-        WorkObservation::NotNamed,
-        WorkObservation::Tasks(vec![]),
-        stopped,
-    ] {
-        for end in ENDS {
-            let evidence = evidence(ended(end), tasks.clone());
-
-            let words = recovered(judge(&lease(), &evidence, after(1)), RecoveryBasis::Seen);
-
-            assert!(words.contains(end.as_str()), "{words}");
-        }
-    }
-}
-
-#[test]
-fn an_execution_that_is_not_known_has_ended_once_its_lease_is_over() {
-    let evidence = evidence(ExecutionObservation::Unknown, WorkObservation::NotNamed);
-
-    let early = judge(&lease(), &evidence, after(60));
-    let late = judge(&lease(), &evidence, after(62));
-
-    assert_eq!(early, Action::Leave, "it may have begun a moment ago");
-    let words = recovered(late, RecoveryBasis::Seen);
-    assert!(words.contains("does not know"), "{words}");
-}
-
-#[test]
-fn a_task_that_outlives_its_execution_is_stopped_before_the_permit_is_free() {
-    let tasks = vec![task("over", true), task("alive", false)];
-    for execution in [ended(ExecutionEnd::Aborted), ExecutionObservation::Unknown] {
-        let evidence = evidence(execution, WorkObservation::Tasks(tasks.clone()));
-
-        let action = judge(&lease(), &evidence, after(62));
-
-        let Action::Stop {
-            commit: Commitment::Ending,
-            execution: false,
-            work: tasks,
-            ..
-        } = action
-        else {
-            panic!("{action:?}");
-        };
-        assert_eq!(tasks, ["alive"]);
-    }
-}
-
-#[test]
-fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
-    let work = |container: &str| Lease {
-        work: Some(Work::Tasks(TaskSet {
-            cluster: "batch".into(),
-            family: None,
-            container: Some(container.into()),
-        })),
-        ..lease()
+/// A lease whose work is the tasks of this container.
+fn of_container(container: &str) -> Lease {
+    let tasks = TaskSet {
+        container: Some(container.into()),
+        ..work("batch")
     };
-    let over = |name: &str, code, by_itself, from: u32, to: u32| Task {
+    Lease {
+        work: Some(Work::Tasks(tasks)),
+        ..lease()
+    }
+}
+
+/// A task that ran `from` one second `to` another, and whose container `app` exited with `code`.
+fn exited(name: &str, code: i64, by_itself: bool, from: u32, to: u32) -> Task {
+    Task {
         ended_by_itself: by_itself,
         started_at: Some(after(from)),
         stopped_at: Some(after(to)),
@@ -74,58 +27,96 @@ fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
             reason: None,
         }],
         ..task(name, true)
-    };
-    let good = over("good", 0, true, 1, 9);
-    let attempts = vec![over("before", 1, true, 0, 1), over("after", 0, true, 2, 9)];
-    let beside = vec![good.clone(), over("beside", 1, true, 2, 8)];
+    }
+}
+
+#[test]
+fn a_run_whose_execution_ended_and_whose_tasks_stopped_is_recovered_at_once() {
+    for work in [UNNAMED, tasks(&[]), tasks(&[("t", true)])] {
+        for end in ENDS {
+            let action = judged(&lease(), ended(end), work.clone(), 1);
+
+            let words = recovered(action, RecoveryBasis::Seen);
+            assert!(words.contains(end.as_str()), "{words}");
+        }
+    }
+}
+
+#[test]
+fn an_execution_that_is_not_known_has_ended_once_its_lease_is_over() {
+    let [early, late] =
+        [60, 62].map(|second| judged(&lease(), ExecutionObservation::Unknown, UNNAMED, second));
+
+    assert_eq!(early, Action::Leave, "it may have begun a moment ago");
+    let words = recovered(late, RecoveryBasis::Seen);
+    assert!(words.contains("does not know"), "{words}");
+}
+
+#[test]
+fn a_task_that_outlives_its_execution_is_stopped_before_the_permit_is_free() {
+    for execution in [ended(ExecutionEnd::Aborted), ExecutionObservation::Unknown] {
+        let work = tasks(&[("over", true), ("alive", false)]);
+
+        let (commit, execution, work, _) = stopped(judged(&lease(), execution, work, 62));
+
+        assert_eq!((commit, execution), (Commitment::Ending, false));
+        assert_eq!(work, ["alive"]);
+    }
+}
+
+#[test]
+fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
+    let good = exited("good", 0, true, 1, 9);
+    let attempts = vec![
+        exited("before", 1, true, 0, 1),
+        exited("after", 0, true, 2, 9),
+    ];
+    let beside = vec![good.clone(), exited("beside", 1, true, 2, 8)];
+    let app = || of_container("app");
     let cases = [
-        (work("app"), vec![good.clone()], true),
-        (work("app"), vec![over("failed", 1, true, 1, 9)], false),
-        (work("app"), vec![over("stopped", 0, false, 1, 9)], false),
+        (app(), vec![good.clone()], true),
+        (app(), vec![exited("failed", 1, true, 1, 9)], false),
+        (app(), vec![exited("stopped", 0, false, 1, 9)], false),
         // Of two attempts the last one counts, of two tasks at once both.
-        (work("app"), attempts, true),
-        (work("app"), beside, false),
-        (work("other"), vec![good.clone()], false),
+        (app(), attempts, true),
+        (app(), beside, false),
+        (of_container("other"), vec![good.clone()], false),
         // The run is more than its tasks.
         (lease(), vec![good], false),
     ];
     for (lease, tasks, expected) in cases {
-        let names: Vec<_> = tasks.iter().map(|task| task.arn.clone()).collect();
-        let evidence = evidence(ended(ExecutionEnd::Aborted), WorkObservation::Tasks(tasks));
+        let work = WorkObservation::Tasks(tasks.clone());
 
-        let action = judge(&lease, &evidence, after(20));
+        let action = judged(&lease, ended(ExecutionEnd::Aborted), work, 20);
 
-        assert!(
-            matches!(action, Action::Recover { succeeded, .. } if succeeded == expected),
-            "{names:?}: {action:?}"
-        );
+        let Action::Recover { succeeded, .. } = action else {
+            panic!("{tasks:?}: {action:?}");
+        };
+        assert_eq!(succeeded, expected, "{tasks:?}");
     }
 }
 
 #[test]
 fn tasks_that_cannot_be_seen_keep_the_permit_and_call_somebody_once_the_lease_is_over() {
-    let tasks = WorkObservation::Hidden("throttled".into());
-    let evidence = evidence(ended(ExecutionEnd::Failed), tasks);
+    let execution = || ended(ExecutionEnd::Failed);
+    let at = |second| judged(&lease(), execution(), hidden_work(), second);
+    let bound = 60 + 3_600;
 
-    let early = judge(&lease(), &evidence, after(10));
-    let late = judge(&lease(), &evidence, after(62));
+    let [early, late, still, frozen] = [10, 62, bound - 1, bound].map(at);
 
     assert_eq!(early, Action::Leave);
     let why = "throttled".into();
-    assert_eq!(late, Action::Alert { why });
-    let bound = 60 + 3_600;
-    let still = judge(&lease(), &evidence, after(bound - 1));
-    assert!(matches!(still, Action::Alert { .. }), "{still:?}");
-    let frozen = judge(&lease(), &evidence, after(bound));
-    assert!(
-        matches!(&frozen, Action::Freeze { why } if why.contains("throttled")),
-        "{frozen:?}"
-    );
+    let alert = Action::Alert { why };
+    assert_eq!([&late, &still], [&alert; 2]);
+    let Action::Freeze { why } = frozen else {
+        panic!("{frozen:?}");
+    };
+    assert!(why.contains("throttled"), "{why}");
 }
 
 #[test]
 fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_clocks_differ() {
-    let evidence = evidence(ExecutionObservation::NotOne, WorkObservation::NotNamed);
+    let evidence = evidence(ExecutionObservation::NotOne, UNNAMED);
     let last = Timestamp::from_millis(after(62).millis() - 1);
 
     let early = judge(&lease(), &evidence, last);
@@ -138,86 +129,62 @@ fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_
 /// Between the note and the next check the execution may have been redriven.
 #[test]
 fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() {
-    let noted = |cause| ending(lease(), 1, cause);
-    let tasks = WorkObservation::Tasks(vec![task("alive", false)]);
-    let evidence = evidence(ended(ExecutionEnd::Aborted), tasks);
-    let commitment = |cause| match judge(&noted(cause), &evidence, after(2)) {
-        Action::Stop { commit, .. } => commit,
-        other => panic!("{other:?}"),
-    };
+    for (cause, expected) in [
+        (EndingCause::Over, Commitment::Ending),
+        // No heartbeat renews it any more.
+        (EndingCause::Stopped, Commitment::Done),
+    ] {
+        let work = tasks(&[("alive", false)]);
+        let noted = ending(lease(), 1, cause);
 
-    let over = commitment(EndingCause::Over);
-    let stopped = commitment(EndingCause::Stopped);
+        let action = judged(&noted, ended(ExecutionEnd::Aborted), work, 2);
 
-    assert_eq!(over, Commitment::Ending);
-    assert_eq!(stopped, Commitment::Done, "no heartbeat renews it any more");
+        assert_eq!(stopped(action).0, expected);
+    }
 }
 
 #[test]
 fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
-    let end = |seconds| {
-        ExecutionObservation::Seen(ExecutionDescription {
-            stopped_at: Some(after(seconds)),
-            ..ExecutionState::Ended(ExecutionEnd::Aborted).into()
-        })
+    let at = |lease: &Lease, redrives, work, second| {
+        judged(lease, seen(ABORTED, redrives, Some(20)), work, second)
     };
-    let none = || WorkObservation::Tasks(vec![]);
     let noted = ending(lease(), 20, EndingCause::Over);
-    let early = judge(&lease(), &evidence(end(20), none()), after(29));
-    let again = judge(&noted, &evidence(end(20), none()), after(29));
-    let late = judge(&noted, &evidence(end(20), none()), after(30));
-    let stopped = WorkObservation::Tasks(vec![task("done", true)]);
-    let listed = judge(&lease(), &evidence(end(20), stopped.clone()), after(21));
-    // Of the attempt before, maybe.
-    let mut redriven = evidence(end(20), stopped);
-    if let ExecutionObservation::Seen(seen) = &mut redriven.execution {
-        seen.redrives = 1;
-    }
-    let of_redriven = judge(&noted, &redriven, after(29));
-    let of_redriven_late = judge(&noted, &redriven, after(30));
+    let done = || tasks(&[("done", true)]);
 
-    let note = matches!(&early, Action::Stop { commit: Commitment::Ending, execution: false, work: tasks, .. } if tasks.is_empty());
-    assert!(note, "{early:?}");
-    assert_eq!(again, Action::Leave);
-    recovered(late, RecoveryBasis::Seen);
-    recovered(listed, RecoveryBasis::Seen);
-    assert_eq!(of_redriven, Action::Leave);
-    recovered(of_redriven_late, RecoveryBasis::Seen);
+    let (commit, execution, work, _) = stopped(at(&lease(), 0, tasks(&[]), 29));
+
+    assert_eq!((commit, execution), (Commitment::Ending, false));
+    assert_eq!(work, [""; 0]);
+    for (case, lease, redrives, work, second, recovers) in [
+        ("again", &noted, 0, tasks(&[]), 29, false),
+        ("late", &noted, 0, tasks(&[]), 30, true),
+        ("listed", &lease(), 0, done(), 21, true),
+        // Of the attempt before, maybe.
+        ("redriven", &noted, 1, done(), 29, false),
+        ("redriven, late", &noted, 1, done(), 30, true),
+    ] {
+        match at(lease, redrives, work, second) {
+            action if recovers => drop(recovered(action, RecoveryBasis::Seen)),
+            action => assert_eq!(action, Action::Leave, "{case}"),
+        }
+    }
 }
 
 #[test]
 fn the_evidence_of_a_recovery_says_what_became_of_the_tasks() {
-    let work = Lease {
-        work: Some(Work::Tasks(TaskSet {
-            container: Some("app".into()),
-            ..work("batch")
-        })),
-        ..lease()
-    };
-    let succeeded = Task {
-        ended_by_itself: true,
-        started_at: Some(after(1)),
-        stopped_at: Some(after(9)),
-        containers: vec![Container {
-            name: "app".into(),
-            runtime_id: None,
-            exit_code: Some(0),
-            reason: None,
-        }],
-        ..task("t", true)
-    };
     let failed = || task("t", true);
     let cases = [
         (vec![], "none of its tasks runs"),
         (vec![failed()], "1 task(s) stopped"),
         (vec![failed(), failed()], "2 task(s) stopped"),
-        (vec![succeeded], "its work had succeeded"),
+        (vec![exited("t", 0, true, 1, 9)], "its work had succeeded"),
     ];
     for (tasks, expected) in cases {
-        let evidence = evidence(ended(ExecutionEnd::Aborted), WorkObservation::Tasks(tasks));
+        let work = WorkObservation::Tasks(tasks);
 
-        let words = recovered(judge(&work, &evidence, after(20)), RecoveryBasis::Seen);
+        let action = judged(&of_container("app"), ended(ExecutionEnd::Aborted), work, 20);
 
+        let words = recovered(action, RecoveryBasis::Seen);
         assert_eq!(words, format!("the execution is ABORTED; {expected}"));
     }
 }

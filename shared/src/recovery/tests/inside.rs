@@ -4,13 +4,13 @@ use super::*;
 
 fn task_evidence(task: TaskObservation) -> Evidence {
     Evidence {
-        replacer: ExecutionObservation::NotOne,
-        gave_up: false,
-        ownership: Ownership::NotAsked,
-        execution: ExecutionObservation::NotOne,
         task,
-        work: WorkObservation::NotNamed,
+        ..evidence(ExecutionObservation::NotOne, UNNAMED)
     }
+}
+
+fn of_task(lease: &Lease, task: TaskObservation, second: u32) -> Action {
+    judge(lease, &task_evidence(task), after(second))
 }
 
 /// What can be learnt of a task that is not seen to have stopped.
@@ -25,29 +25,24 @@ fn others() -> [TaskObservation; 4] {
 
 #[test]
 fn a_task_that_has_stopped_is_recovered_before_its_lease_is_over() {
-    let stopped = Task {
-        stopped_reason: Some("Essential container in task exited".into()),
-        ..task("t", true)
-    };
-    for seconds in [1, 30, 62] {
-        let seen = task_evidence(TaskObservation::Seen(stopped.clone()));
+    let reason = "Essential container in task exited";
+    for (stopped_reason, expected) in [
+        (
+            Some(reason.into()),
+            format!("its task has stopped: {reason}"),
+        ),
+        (None, "its task has stopped".into()),
+    ] {
+        let stopped = Task {
+            stopped_reason,
+            ..task("t", true)
+        };
+        for seconds in [1, 30, 62] {
+            let action = of_task(&lease(), TaskObservation::Seen(stopped.clone()), seconds);
 
-        let words = recovered(judge(&lease(), &seen, after(seconds)), RecoveryBasis::Seen);
-
-        assert_eq!(
-            words,
-            "its task has stopped: Essential container in task exited"
-        );
+            assert_eq!(recovered(action, RecoveryBasis::Seen), expected);
+        }
     }
-}
-
-#[test]
-fn a_task_that_has_stopped_for_no_known_reason_is_recovered_as_well() {
-    let seen = task_evidence(TaskObservation::Seen(task("t", true)));
-
-    let words = recovered(judge(&lease(), &seen, after(1)), RecoveryBasis::Seen);
-
-    assert_eq!(words, "its task has stopped");
 }
 
 #[test]
@@ -72,12 +67,7 @@ fn a_dead_lease_is_enough_whatever_is_seen_of_the_task_and_the_evidence_says_wha
     ];
     for (task, (basis, part)) in others().into_iter().zip(expected) {
         for stale in STALE {
-            let lease = Lease { stale, ..lease() };
-
-            let words = recovered(
-                judge(&lease, &task_evidence(task.clone()), after(62)),
-                basis,
-            );
+            let words = recovered(of_task(&under(stale), task.clone(), 62), basis);
 
             assert!(words.contains(part), "{words}");
         }
@@ -86,59 +76,40 @@ fn a_dead_lease_is_enough_whatever_is_seen_of_the_task_and_the_evidence_says_wha
 
 #[test]
 fn a_turn_handed_to_a_task_that_has_stopped_goes_to_the_next_at_once() {
-    let called = Lease {
-        call: Some(Call {
-            task_token: None,
-            since: after(0),
-        }),
-        ..lease()
-    };
-    let stopped = task_evidence(TaskObservation::Seen(task("t", true)));
-    let running = task_evidence(TaskObservation::Seen(task("t", false)));
+    let [over, left] = [true, false].map(|stopped| {
+        let task = TaskObservation::Seen(task("t", stopped));
+        of_task(&called(lease(), 0), task, 1)
+    });
 
-    recovered(judge(&called, &stopped, after(1)), RecoveryBasis::Seen);
-    let left = judge(&called, &running, after(1));
-
+    recovered(over, RecoveryBasis::Seen);
     assert_eq!(left, Action::Leave);
 }
 
 #[test]
 fn a_waiter_that_polls_and_is_stopped_before_it_learns_of_its_grant_keeps_no_permit() {
-    let call = |task_token| {
-        Some(Call {
-            task_token,
+    let (polls, confirmed) = (called(lease(), 0), lease());
+    let woken = Lease {
+        call: Some(Call {
+            task_token: Some(task_token("wakes")),
             since: after(0),
-        })
+        }),
+        ..lease()
     };
-    let woken = TaskToken::new("wakes").ok();
-    let stopped = Some(EndingCause::Stopped);
-    for (case, call, cause, is_freed) in [
-        ("polls", call(None), stopped, true),
-        ("is woken, and may work", call(woken), stopped, false),
-        ("has asked for its turn", None, stopped, false),
-        ("may ask for its turn", call(None), None, false),
+    let stopped = |lease: &Lease| ending(lease.clone(), 1, EndingCause::Stopped);
+    for (case, lease, is_freed) in [
+        ("polls", stopped(&polls), true),
+        ("is woken, and may work", stopped(&woken), false),
+        ("has asked for its turn", stopped(&confirmed), false),
+        ("may ask for its turn", polls.clone(), false),
         (
             "may be redriven",
-            call(None),
-            Some(EndingCause::Over),
+            ending(polls, 1, EndingCause::Over),
             false,
         ),
     ] {
-        let ending = cause.map(|cause| Ending {
-            since: after(1),
-            cause,
-        });
-        let lease = Lease {
-            call,
-            ending,
-            ..lease()
-        };
-
-        let action = judge(&lease, &task_evidence(TaskObservation::NotOne), after(2));
-
-        match is_freed {
-            true => drop(recovered(action, RecoveryBasis::Unconfirmed)),
-            false => assert_eq!(action, Action::Leave, "{case}"),
+        match of_task(&lease, TaskObservation::NotOne, 2) {
+            action if is_freed => drop(recovered(action, RecoveryBasis::Unconfirmed)),
+            action => assert_eq!(action, Action::Leave, "{case}"),
         }
     }
 }

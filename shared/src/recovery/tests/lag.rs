@@ -1,24 +1,11 @@
 //! Descriptions that lag behind events, and events that lag behind descriptions.
 
-use super::{after, ended, evidence, lease, task};
-use crate::domain::{
-    Call, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Task, Timestamp,
+use super::{
+    ABORTED, RUNNING, UNNAMED, after, called, ended, evidence, hidden, hidden_work, judged, lease,
+    seen, task, tasks,
 };
-use crate::recovery::{Action, ExecutionEvent, ExecutionObservation, Hint, WorkObservation, judge};
-
-fn seen(
-    state: ExecutionState,
-    redrives: u32,
-    stopped_at: Option<Timestamp>,
-) -> ExecutionObservation {
-    ExecutionObservation::Seen(ExecutionDescription {
-        state,
-        redrives,
-        stopped_at,
-    })
-}
-
-const ABORTED: ExecutionState = ExecutionState::Ended(ExecutionEnd::Aborted);
+use crate::domain::{EndingCause, ExecutionEnd, ExecutionState, Lease, Task};
+use crate::recovery::{Action, ExecutionEvent, ExecutionObservation, Hint, WorkObservation};
 
 #[test]
 fn an_event_counts_where_the_description_lags_behind_it() {
@@ -27,34 +14,20 @@ fn an_event_counts_where_the_description_lags_behind_it() {
     let cases = [
         ((10, 0), 0, 0, 12, true, "the description lags"),
         ((10, 1), 1, 1, 12, true, "the description of a redrive lags"),
-        (
-            (10, 0),
-            1,
-            0,
-            12,
-            false,
-            "the description shows a redrive since",
-        ),
-        (
-            (10, 0),
-            0,
-            1,
-            12,
-            false,
-            "the holder has reported a redrive since",
-        ),
+        ((10, 0), 1, 0, 12, false, "a redrive since is described"),
+        ((10, 0), 0, 1, 12, false, "a redrive since is reported"),
         ((10, 0), 0, 0, 40, false, "the event is old"),
         ((0, 0), 0, 0, 12, false, "the grant is not older"),
     ];
-    for ((at, of_event), of_description, reported, now, counts, why) in cases {
+    for ((at, redrives), of_description, reported, now, counts, why) in cases {
         let mut lease = lease();
         lease.redrives = reported;
         let running = seen(ExecutionState::Running, of_description, None);
-        let mut evidence = evidence(running, WorkObservation::NotNamed);
+        let mut evidence = evidence(running, UNNAMED);
         let hint = Hint::Execution(ExecutionEvent {
             end: ExecutionEnd::Aborted,
             at: after(at),
-            redrives: of_event,
+            redrives,
         });
 
         evidence.correct(&hint, &lease, after(now));
@@ -67,87 +40,68 @@ fn an_event_counts_where_the_description_lags_behind_it() {
 
 #[test]
 fn an_end_from_before_a_redrive_is_none() {
-    // The end of the description, in seconds after the grant, and its redrives; those that the
-    // holder has reported; when it last renewed; when it is judged.
-    let cases = [
-        ((10, 0), 0, 0, 12, false, "it has ended"),
-        ((10, 1), 1, 0, 12, false, "it has ended after its redrive"),
+    let renewed = |second, redrives| Lease {
+        redrives,
+        ..lease().renewed(after(second), None, None)
+    };
+    let registered = |second| called(renewed(11, 0), second);
+    let end = || seen(ABORTED, 0, Some(10));
+    let timeless = ended(ExecutionEnd::Failed);
+    // The lease, how the end of the execution at 10 s is described, and when it is judged.
+    for (lease, end, now, runs, why) in [
+        (renewed(0, 0), end(), 12, false, "it has ended"),
         (
-            (10, 0),
-            1,
-            0,
+            renewed(0, 0),
+            seen(ABORTED, 1, Some(10)),
+            12,
+            false,
+            "of its redrive",
+        ),
+        (
+            renewed(0, 1),
+            end(),
             12,
             true,
-            "the holder has reported a redrive since",
+            "a redrive is reported since",
         ),
-        ((10, 0), 0, 11, 12, true, "it was renewed since"),
+        (renewed(11, 0), end(), 12, true, "it was renewed since"),
+        (renewed(11, 0), end(), 40, true, "that may lag"),
+        // The heartbeat was late.
+        (renewed(11, 0), end(), 41, false, "none lags so long"),
         (
-            (10, 0),
-            0,
-            11,
-            40,
-            true,
-            "it was renewed since, and the description may lag",
-        ),
-        (
-            (10, 0),
-            0,
-            11,
-            41,
+            registered(5),
+            end(),
+            12,
             false,
-            "no description lags so long: the heartbeat was late",
+            "nothing is confirmed since",
         ),
-    ];
-    for ((at, of_description), reported, renewed, now, runs, why) in cases {
-        let mut lease = lease().renewed(after(renewed), None, None);
-        lease.redrives = reported;
-        let end = seen(ABORTED, of_description, Some(after(at)));
-        let mut evidence = evidence(end, WorkObservation::NotNamed);
+        (registered(10), end(), 12, false, "it registered before"),
+        (registered(11), end(), 12, true, "it has registered since"),
+        (registered(11), end(), 40, true, "that may lag, too"),
+        (registered(11), end(), 41, false, "nor does this"),
+        (renewed(0, 0), timeless, 1, false, "its time is not known"),
+    ] {
+        let mut evidence = evidence(end, UNNAMED);
 
         evidence.doubt(&lease, after(now));
 
         assert_eq!(evidence.execution.is_running(), runs, "{why}");
     }
-    let cases = [
-        (5, 12, false, "nothing was confirmed since the end"),
-        (10, 12, false, "it registered before it ended"),
-        (11, 12, true, "it has registered since the end"),
-        (11, 40, true, "it may still lag"),
-        (11, 41, false, "no description lags so long"),
-    ];
-    for (since, now, runs, why) in cases {
-        let called = Lease {
-            call: Some(Call {
-                task_token: None,
-                since: after(since),
-            }),
-            ..lease().renewed(after(11), None, None)
-        };
-        let mut unconfirmed =
-            evidence(seen(ABORTED, 0, Some(after(10))), WorkObservation::NotNamed);
-        unconfirmed.doubt(&called, after(now));
-        assert_eq!(unconfirmed.execution.is_running(), runs, "{why}");
-    }
-    let mut timeless = evidence(ended(ExecutionEnd::Failed), WorkObservation::NotNamed);
-    timeless.doubt(&lease(), after(1));
-    assert!(!timeless.execution.is_running());
 }
 
 /// Its last attempt was being stopped, and its first heartbeat has not reached the table yet.
 #[test]
 fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
     let ending = super::ending(lease(), 5, EndingCause::Over);
-    let tasks = WorkObservation::Tasks(vec![task("old", true)]);
-    let at = |redrives| {
-        let running = seen(ExecutionState::Running, redrives, None);
-        judge(&ending, &evidence(running, tasks.clone()), after(9))
-    };
 
-    assert!(
-        matches!(at(0), Action::Recover { .. }),
-        "its state has cut its work off"
-    );
-    assert_eq!(at(1), Action::Leave);
+    let [cut_off, redriven] = [0, 1].map(|redrives| {
+        let running = seen(ExecutionState::Running, redrives, None);
+        judged(&ending, running, tasks(&[("old", true)]), 9)
+    });
+
+    let is_over = matches!(cut_off, Action::Recover { .. });
+    assert!(is_over, "its state has cut its work off");
+    assert_eq!(redriven, Action::Leave);
 }
 
 #[test]
@@ -156,57 +110,46 @@ fn an_event_of_a_task_replaces_an_older_one_in_the_list_and_adds_one_that_is_mis
         version,
         ..task(name, false)
     };
-    let event = of("t", 2);
+    let (event, other) = (of("t", 2), || of("other", 1));
     let cases = [
         (vec![], vec![of("t", 2)]),
         (vec![of("t", 1)], vec![of("t", 2)]),
         (vec![of("t", 2)], vec![of("t", 2)]),
         (vec![of("t", 3)], vec![of("t", 3)]),
-        (vec![of("other", 1)], vec![of("other", 1), of("t", 2)]),
-        (
-            vec![of("other", 1), of("t", 1)],
-            vec![of("other", 1), of("t", 2)],
-        ),
+        (vec![other()], vec![other(), of("t", 2)]),
+        (vec![other(), of("t", 1)], vec![other(), of("t", 2)]),
     ];
     for (listed, expected) in cases {
-        let running = seen(ExecutionState::Running, 0, None);
-        let mut evidence = evidence(running, WorkObservation::Tasks(listed.clone()));
+        let mut evidence = evidence(RUNNING, WorkObservation::Tasks(listed.clone()));
 
         evidence.correct(&Hint::Task(event.clone()), &lease(), after(1));
 
-        assert_eq!(
-            evidence.work,
-            WorkObservation::Tasks(expected),
-            "{listed:?}"
-        );
+        let expected = WorkObservation::Tasks(expected);
+        assert_eq!(evidence.work, expected, "{listed:?}");
     }
 }
 
 #[test]
 fn only_a_task_of_an_execution_that_has_ended_may_be_unlisted() {
-    let none = || WorkObservation::Tasks(vec![]);
-    let stopped = || WorkObservation::Tasks(vec![task("t", true)]);
-    let runs = || WorkObservation::Tasks(vec![task("t", false)]);
-    let running = || seen(ExecutionState::Running, 1, None);
-    let first = || seen(ABORTED, 0, None);
-    let redriven = || seen(ABORTED, 1, None);
-    let hidden = || ExecutionObservation::Hidden("throttled".into());
+    let [none, stopped, runs] = [&[][..], &[("t", true)], &[("t", false)]].map(tasks);
+    let running = seen(ExecutionState::Running, 1, None);
+    let (first, redriven) = (seen(ABORTED, 0, None), seen(ABORTED, 1, None));
     let cases = [
-        (first(), none(), true),
-        (first(), stopped(), false),
-        (redriven(), none(), true),
-        (redriven(), stopped(), true),
-        (redriven(), runs(), false),
-        (running(), none(), false),
-        (running(), stopped(), false),
-        (ExecutionObservation::Unknown, none(), false),
-        (ExecutionObservation::NotOne, none(), false),
-        (hidden(), none(), false),
-        (first(), WorkObservation::NotNamed, false),
-        (first(), WorkObservation::Hidden("throttled".into()), false),
+        (&first, &none, true),
+        (&first, &stopped, false),
+        (&redriven, &none, true),
+        (&redriven, &stopped, true),
+        (&redriven, &runs, false),
+        (&running, &none, false),
+        (&running, &stopped, false),
+        (&ExecutionObservation::Unknown, &none, false),
+        (&ExecutionObservation::NotOne, &none, false),
+        (&hidden(), &none, false),
+        (&first, &UNNAMED, false),
+        (&first, &hidden_work(), false),
     ];
-    for (execution, tasks, expected) in cases {
-        let evidence = evidence(execution, tasks);
+    for (execution, work, expected) in cases {
+        let evidence = evidence(execution.clone(), work.clone());
 
         assert_eq!(evidence.is_unlisted(), expected, "{evidence:?}");
     }

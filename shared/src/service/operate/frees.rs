@@ -152,11 +152,8 @@ mod tests {
             mode: Mode::Frozen { note: "x".into() },
             ..full
         };
-        let sentence = frees(&frozen, &[view()], NOW);
-        assert!(
-            sentence.contains("Check whether a is at work"),
-            "{sentence}"
-        );
+        let check = frees(&frozen, &[view()], NOW);
+        assert!(check.contains("Check whether a is at work"), "{check}");
     }
 
     #[test]

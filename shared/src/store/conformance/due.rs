@@ -1,8 +1,8 @@
 //! Promises about the sweep's index.
 
 use super::Bench;
-use super::samples::{at, change, held};
-use crate::domain::{Assign, Clause, LockKey, LockRecord, Timestamp, Update};
+use super::samples::{assign, at, held};
+use crate::domain::{Assign, Clause, LockKey, LockRecord, Timestamp};
 use crate::store::{DUE_PAGE, DueLock, LockStore, SHARDS, shard};
 
 /// Late enough for everything.
@@ -16,7 +16,7 @@ pub(super) async fn only_locks_with_holders_or_waiters_are_due_and_from_their_ti
     let lock = bench.lock("due");
     let mine = [lock.clone()];
     bench.given(&lock, &due_at(61_000)).await;
-    let assign = |assign| change(vec![Clause::Readable], Update::Assign(vec![assign]));
+    let assign = |assigned| assign(vec![Clause::Readable], vec![assigned]);
     let own = |due| {
         let lock = lock.clone();
         vec![DueLock { due: at(due), lock }]

@@ -1,14 +1,13 @@
 //! Promises about the entries of the history.
 
 use super::Bench;
-use super::runs::{conflict, touch};
+use super::runs::touch;
 use super::samples::{
-    at, change, ended, full_lease, held, holder, run_key, running, task, token, write,
+    NOW, at, change, ended, full_lease, held, holder, run_conflict as conflict, run_key, running,
+    task, token, write,
 };
 use crate::domain::{Run, RunGuard, RunId, RunOutcome, Update};
 use crate::store::{Commit, LockStore};
-
-const NOW: u64 = 50_000;
 
 pub(super) async fn a_run_is_written_without_a_guard_on_the_record<S: LockStore>(
     bench: &Bench<'_, S>,

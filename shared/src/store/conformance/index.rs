@@ -1,7 +1,7 @@
 //! Promises about the index of all locks, and about acts.
 
 use super::Bench;
-use super::samples::{at, change, ended, held, holder, permits, token, write};
+use super::samples::{assign, at, change, ended, held, holder, permits, token, write};
 use crate::domain::{
     Assign, Clause, LockKey, LockRecord, Mode, Run, RunGuard, RunId, RunOutcome, Update,
 };
@@ -18,34 +18,35 @@ pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench:
     };
     let records = [("held", held()), ("idle", idle), ("paused", paused)];
     for (name, record) in &records {
-        bench
-            .given(&bench.lock(&format!("all/{name}")), record)
-            .await;
+        let lock = bench.lock(&format!("all/{name}"));
+        bench.given(&lock, record).await;
     }
-    let mut names = listed(bench, "all/", 10).await;
-    assert_eq!(names, expected(bench, "all/", &["held", "idle", "paused"]));
+    let all = expected(bench, "all/", &["held", "idle", "paused"]);
+    assert_eq!(listed(bench, "all/", 10).await, all);
 
     // No later write takes it out of the index.
     let lock = bench.lock("all/held");
-    for assign in [Assign::Due(None), Assign::DropLease(holder("a"))] {
-        let change = change(vec![Clause::Readable], Update::Assign(vec![assign]));
+    for assigned in [Assign::Due(None), Assign::DropLease(holder("a"))] {
+        let change = assign(vec![Clause::Readable], vec![assigned]);
         bench.commit(&lock, &change).await;
     }
-    names = listed(bench, "all/", 10).await;
-    assert_eq!(names, expected(bench, "all/", &["held", "idle", "paused"]));
+    assert_eq!(listed(bench, "all/", 10).await, all);
 }
 
 pub(super) async fn the_locks_of_a_prefix_come_page_by_page_by_name<S: LockIndex>(
     bench: &Bench<'_, S>,
 ) {
     let names: Vec<_> = (0..23).map(|number| format!("n{number:02}")).collect();
-    for name in names.iter().rev() {
-        let lock = bench.lock(&format!("some/{name}"));
+    let others = ["somewhere".to_owned()].into_iter();
+    for name in names
+        .iter()
+        .rev()
+        .map(|name| format!("some/{name}"))
+        .chain(others)
+    {
+        let lock = bench.lock(&name);
         bench.given(&lock, &LockRecord::new(permits(1))).await;
     }
-    bench
-        .given(&bench.lock("somewhere"), &LockRecord::new(permits(1)))
-        .await;
     let names: Vec<_> = names.iter().map(String::as_str).collect();
 
     for most in [1, 5, 22, 23, 24] {
@@ -108,13 +109,8 @@ pub(super) async fn the_acts_on_a_lock_come_oldest_first<S: LockIndex>(bench: &B
     for (version, act) in [2, 10, 9].into_iter().zip(&acts) {
         put(bench, &lock, &RunId::Act(version), act).await;
     }
-    put(
-        bench,
-        &lock,
-        &RunId::Token(token(5)),
-        &ended(RunOutcome::Failed, 1),
-    )
-    .await;
+    let run = ended(RunOutcome::Failed, 1);
+    put(bench, &lock, &RunId::Token(token(5)), &run).await;
 
     let found = bench.store.acts(&lock).await.expect("the store works");
 
@@ -148,8 +144,6 @@ async fn listed<S: LockIndex>(bench: &Bench<'_, S>, prefix: &str, most: usize) -
 }
 
 fn expected<S: LockStore>(bench: &Bench<'_, S>, prefix: &str, names: &[&str]) -> Vec<LockKey> {
-    let locks = names
-        .iter()
-        .map(|name| bench.lock(&format!("{prefix}{name}")));
-    locks.collect()
+    let names = names.iter().map(|name| format!("{prefix}{name}"));
+    names.map(|name| bench.lock(&name)).collect()
 }

@@ -2,11 +2,10 @@
 
 use super::Bench;
 use super::runs::touch;
-use super::samples::{ended, held, run_key, task, token, write};
+use super::samples::{NOW, ended, held, run_key, task, token, write};
 use crate::domain::{FencingToken, LockKey, Run, RunGuard, RunId, RunOutcome};
 use crate::store::{HistoryPage, LockStore};
 
-const NOW: u64 = 50_000;
 /// A token of today's size: its text sorts as the number does.
 const FIRST: u64 = 1_772_344_799_995;
 

@@ -3,11 +3,12 @@
 use super::Bench;
 use super::judged::{assigns, clauses, records, together};
 use super::samples::{
-    at, change, conflict, create, full_lease, held, holder, permits, run_key, ticket, token,
-    waited, waiter_id, workflow,
+    assign, at, conflict, create, full_lease, held, holder, permits, read_back, run_key, ticket,
+    token, waited, waiter_id, workflow,
 };
-use crate::domain::{Assign, Clause, Guard, LockRecord, Update, Work};
+use crate::domain::{Assign, Clause, Guard, LockRecord, Work};
 use crate::store::{Commit, LockStore};
+use crate::testing::variant;
 use std::collections::BTreeMap;
 
 pub(super) async fn a_record_is_created_only_once<S: LockStore>(bench: &Bench<'_, S>) {
@@ -25,14 +26,13 @@ pub(super) async fn an_assignment_to_no_record_conflicts_and_creates_nothing<S: 
     bench: &Bench<'_, S>,
 ) {
     let lock = bench.lock("nothing");
-    let update = Update::Assign(vec![Assign::NotBefore(at(1))]);
     for clause in [
         Clause::Readable,
         Clause::NotHeldBy(holder("a")),
         Clause::DueIs(None),
         Clause::VersionIs(0),
     ] {
-        let change = change(vec![clause], update.clone());
+        let change = assign(vec![clause], vec![Assign::NotBefore(at(1))]);
         let done = bench.commit(&lock, &change).await;
 
         assert_eq!(done, conflict(None));
@@ -51,13 +51,13 @@ pub(super) async fn every_clause_is_judged_as_the_domain_judges_it<S: LockStore>
         for clause in clauses() {
             let guard = vec![Clause::Readable, clause.clone()];
             let holds = Guard(guard.clone()).holds(Some(&now));
-            kinds.entry(kind(&clause)).or_default()[usize::from(holds)] += 1;
-            let update = Update::Assign(Vec::new());
+            kinds.entry(variant(&clause)).or_default()[usize::from(holds)] += 1;
+            let change = assign(guard, Vec::new());
 
-            let done = bench.commit(&lock, &change(guard, update.clone())).await;
+            let done = bench.commit(&lock, &change).await;
 
             let expected = if holds {
-                now = update.apply(Some(&now)).expect("there is a record");
+                now = change.update.apply(Some(&now)).expect("there is a record");
                 Commit::Committed(None)
             } else {
                 conflict(Some(now.clone()))
@@ -80,27 +80,24 @@ pub(super) async fn every_assignment_does_what_the_domain_says<S: LockStore>(ben
         for (which, assigns) in all.iter().enumerate() {
             let lock = bench.lock(&format!("assign-{number}-{which}"));
             bench.given(&lock, record).await;
-            let update = Update::Assign(assigns.clone());
-            let written = change(vec![Clause::VersionIs(record.version)], update.clone());
+            let written = assign(vec![Clause::VersionIs(record.version)], assigns.clone());
 
             let done = bench.commit(&lock, &written).await;
 
-            let after = update.apply(Some(record));
-            assert_eq!(done, Commit::Committed(None), "{update:?}");
-            assert_eq!(bench.load(&lock).await, after, "{update:?}");
+            let after = written.update.apply(Some(record));
+            assert_eq!(done, Commit::Committed(None), "{assigns:?}");
+            assert_eq!(bench.load(&lock).await, after, "{assigns:?}");
         }
     }
 }
 
 pub(super) async fn a_write_that_asks_for_the_record_gets_it<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("read-back");
-    let mut first = create(&held());
-    first.read_back = true;
-    let extend = Update::Assign(vec![Assign::ExtendLease(holder("a"), at(2000), None, None)]);
-    let mut second = change(vec![Clause::LeaseIs(holder("a"), token(1000))], extend);
-    second.read_back = true;
+    let extend = Assign::ExtendLease(holder("a"), at(2000), None, None);
+    let guard = vec![Clause::LeaseIs(holder("a"), token(1000))];
+    let second = read_back(assign(guard, vec![extend]));
 
-    let created = bench.commit(&lock, &first).await;
+    let created = bench.commit(&lock, &read_back(create(&held()))).await;
     let extended = bench.commit(&lock, &second).await;
 
     let expected = second.update.apply(Some(&held()));
@@ -113,8 +110,8 @@ pub(super) async fn two_writers_of_one_version_do_not_both_win<S: LockStore>(ben
     let lock = bench.lock("version");
     bench.given(&lock, &held()).await;
     let by = |time| {
-        let update = Update::Assign(vec![Assign::NotBefore(at(time))]);
-        change(vec![Clause::Readable, Clause::VersionIs(7)], update)
+        let guard = vec![Clause::Readable, Clause::VersionIs(7)];
+        assign(guard, vec![Assign::NotBefore(at(time))])
     };
 
     let first = bench.commit(&lock, &by(1)).await;
@@ -136,9 +133,7 @@ pub(super) async fn arrivals_that_do_not_know_of_each_other_get_one_ticket_each<
     for (number, name) in (1..).zip(["x", "y", "z"]) {
         let id = waiter_id(name);
         let guard = vec![Clause::NotQueued(id.clone()), Clause::QueueBelow(500)];
-        let update = Update::Assign(vec![Assign::Enqueue(id.clone())]);
-        let mut arrival = change(guard, update);
-        arrival.read_back = true;
+        let arrival = read_back(assign(guard, vec![Assign::Enqueue(id.clone())]));
         let Commit::Committed(Some(after)) = bench.commit(&lock, &arrival).await else {
             panic!("{name} arrives");
         };
@@ -163,11 +158,4 @@ fn records_with_and_without_due() -> [LockRecord; 3] {
         lease.work = Some(Work::States);
     }
     [full, idle, own]
-}
-
-/// The name of a clause.
-fn kind(clause: &Clause) -> String {
-    let shown = format!("{clause:?}");
-    let end = shown.find('(').unwrap_or(shown.len());
-    shown[..end].to_owned()
 }

@@ -1,13 +1,14 @@
 //! Promises about runs, and about a record and its runs as one write.
 
 use super::Bench;
-use super::samples::{at, change, create, ended, held, permits, run_key, running, token, write};
-use crate::domain::{
-    Assign, Change, Clause, LockRecord, Run, RunGuard, RunId, RunOutcome, RunWrite, Update,
+use super::samples::{
+    NOW, assign, at, create, ended, held, permits, run_conflict as conflict, run_key, running,
+    token, write,
 };
-use crate::store::{Commit, Found, LockStore};
-
-const NOW: u64 = 50_000;
+use crate::domain::{
+    Assign, Change, Clause, LockRecord, Run, RunGuard, RunId, RunOutcome, RunWrite,
+};
+use crate::store::{Commit, LockStore};
 
 pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockStore>(
     bench: &Bench<'_, S>,
@@ -143,18 +144,11 @@ pub(super) async fn a_record_and_its_runs_are_created_together<S: LockStore>(ben
 
 /// A change that moves the record's version and writes one run.
 pub(super) fn touch(guard: RunGuard, run: RunWrite) -> Change {
-    let nothing = Update::Assign(vec![Assign::NotBefore(at(5000))]);
-    let mut change = change(vec![Clause::Readable], nothing);
-    change.runs.push((guard, run));
-    change
-}
-
-type Seen<'a> = (&'a RunId, Option<Run>);
-
-pub(super) fn conflict(record: Option<Option<LockRecord>>, runs: &[Seen<'_>]) -> Commit {
-    let runs = runs.iter().map(|(id, run)| ((*id).clone(), run.clone()));
-    let runs = runs.collect();
-    Commit::Conflict(Found { record, runs })
+    let nothing = vec![Assign::NotBefore(at(5000))];
+    Change {
+        runs: vec![(guard, run)],
+        ..assign(vec![Clause::Readable], nothing)
+    }
 }
 
 /// No run, and runs of every state around [`NOW`].

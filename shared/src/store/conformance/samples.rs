@@ -1,13 +1,18 @@
 //! Values that the cases share.
 
 use crate::domain::{
-    Call, Change, Clause, Ending, EndingCause, FencingToken, Guard, Lease, LockRecord, Permits,
-    Retention, Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, StateMachineArn,
-    TaskEnd, TaskSet, Terms, Ticket, Timestamp, Update, Waiter, WaiterId, Work,
+    Assign, Call, Change, Clause, Ending, EndingCause, Guard, Lease, LockRecord, Retention, Run,
+    RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, StateMachineArn, TaskSet, Terms,
+    Timestamp, Update, Waiter, WaiterId, Work,
 };
 use crate::store::{Commit, Found};
 use crate::testing;
-pub(super) use crate::testing::{holder, run_key, task_token};
+pub(super) use crate::testing::{
+    holder, permits, run_key, task_end as task, task_token, ticket, token,
+};
+
+/// The time of the cases on runs.
+pub(super) const NOW: u64 = 50_000;
 
 pub(super) fn create(record: &LockRecord) -> Change {
     change(vec![Clause::Absent], Update::Create(record.clone()))
@@ -23,12 +28,31 @@ pub(super) fn change(guard: Vec<Clause>, update: Update) -> Change {
     }
 }
 
+pub(super) fn assign(guard: Vec<Clause>, assigns: Vec<Assign>) -> Change {
+    change(guard, Update::Assign(assigns))
+}
+
+/// The same change, which returns the record that it has written.
+pub(super) fn read_back(change: Change) -> Change {
+    Change {
+        read_back: true,
+        ..change
+    }
+}
+
 /// The conflict of a guard on the record alone.
 pub(super) fn conflict(record: Option<LockRecord>) -> Commit {
-    Commit::Conflict(Found {
-        record: Some(record),
-        ..Found::default()
-    })
+    run_conflict(Some(record), &[])
+}
+
+/// The conflict of guards on runs, and on the record if one is given.
+pub(super) fn run_conflict(
+    record: Option<Option<LockRecord>>,
+    runs: &[(&RunId, Option<Run>)],
+) -> Commit {
+    let runs = runs.iter().map(|(id, run)| ((*id).clone(), run.clone()));
+    let runs = runs.collect();
+    Commit::Conflict(Found { record, runs })
 }
 
 pub(super) fn waiter_id(name: &str) -> WaiterId {
@@ -37,18 +61,6 @@ pub(super) fn waiter_id(name: &str) -> WaiterId {
 
 pub(super) fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
-}
-
-pub(crate) fn token(number: u64) -> FencingToken {
-    FencingToken::from_number(number)
-}
-
-pub(super) fn ticket(number: i64) -> Ticket {
-    Ticket::from_number(number)
-}
-
-pub(super) fn permits(count: i64) -> Permits {
-    Permits::new(count).expect("a valid capacity")
 }
 
 /// Terms with nothing that may be left out.
@@ -156,16 +168,6 @@ pub(super) fn ended(outcome: RunOutcome, retain_until: u64) -> Run {
     Run {
         end: Some(end),
         ..running(1000)
-    }
-}
-
-pub(super) fn task(version: u64) -> TaskEnd {
-    TaskEnd {
-        arn: "arn:aws:ecs:eu-west-1:1:task/batches/4f".into(),
-        version,
-        runtime_id: Some("4f-1".into()),
-        exit_code: Some(137),
-        reason: Some("OutOfMemoryError: container killed".into()),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::Bench;
 use super::samples::{
-    at, change, create, holder, lease, permits, run_key, running, task_token, ticket, token,
-    waiter_id, write,
+    assign, at, create, holder, lease, permits, read_back, run_key, running, task_token, ticket,
+    token, waiter_id, write,
 };
-use crate::domain::{Assign, Clause, LockRecord, QUEUE_MAX, RunGuard, RunId, Timestamp, Update};
+use crate::domain::{Assign, Clause, LockRecord, QUEUE_MAX, RunGuard, RunId, Timestamp};
 use crate::store::{Commit, LockStore};
 
 pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
@@ -29,32 +29,32 @@ pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
     bench.given(&lock, &now).await;
 
     for (number, name) in (1..).zip(names) {
-        let update = Update::Assign(vec![
+        let assigns = vec![
             Assign::PutLease(holder(name), lease(number)),
             Assign::LastToken(token(1000 + number)),
             Assign::Enqueue(waiter_id(name)),
-        ]);
+        ];
         let guard = vec![Clause::Readable, Clause::NotHeldBy(holder(name))];
-        let done = bench.commit(&lock, &change(guard, update.clone())).await;
+        let change = assign(guard, assigns);
+        let done = bench.commit(&lock, &change).await;
 
-        now = update.apply(Some(&now)).expect("there is a record");
+        now = change.update.apply(Some(&now)).expect("there is a record");
         assert_eq!(done, Commit::Committed(None), "{name}");
     }
     assert_eq!(bench.load(&lock).await.as_ref(), Some(&now));
     for (number, name) in (1..).zip(names) {
-        let update = Update::Assign(vec![
+        let assigns = vec![
             Assign::ExtendLease(holder(name), at(900), None, None),
             Assign::LastToken(token(2000)),
-        ]);
+        ];
         let guard = vec![
             Clause::LeaseIs(holder(name), token(number)),
             Clause::LeaseSame(holder(name), Box::new(lease(number))),
         ];
-        let mut change = change(guard, update.clone());
-        change.read_back = true;
+        let change = read_back(assign(guard, assigns));
         let done = bench.commit(&lock, &change).await;
 
-        now = update.apply(Some(&now)).expect("there is a record");
+        now = change.update.apply(Some(&now)).expect("there is a record");
         assert_eq!(done, Commit::Committed(Some(now.clone())), "{name}");
     }
 }

@@ -2,50 +2,35 @@
 
 use super::Bench;
 use super::samples::{
-    at, change, conflict, full_terms, held, holder, task_token, token, waited, waiter, waiter_id,
+    assign, at, conflict, full_terms, held, holder, task_token, token, waited, waiter, waiter_id,
     workflow,
 };
-use crate::domain::{Assign, Change, Clause, Terms, Update, Waiter, WaiterDrop, Work};
+use crate::domain::{Assign, Change, Clause, Terms, Waiter, WaiterDrop, Work};
 use crate::store::{Commit, Found, LockStore};
 use crate::testing::RETENTION;
 
 pub(super) async fn a_waiter_comes_back_with_every_attribute<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("waiter");
-    let full = Waiter {
-        terms: full_terms("b"),
-        wait_until: Some(at(90_000)),
-        ..waiter("b", 1000)
+    let full = |name, change: fn(&mut Terms)| {
+        let mut terms = full_terms(name);
+        change(&mut terms);
+        Waiter {
+            terms,
+            ..waiter(name, 1000)
+        }
     };
-    let bare = Waiter {
-        task_token: None,
-        ..waiter("c", 1000)
-    };
+    let mut late = full("b", |_| {});
+    late.wait_until = Some(at(90_000));
+    let mut bare = waiter("c", 1000);
+    bare.task_token = None;
 
-    let of_workflow = Waiter {
-        terms: Terms {
-            work: Some(workflow()),
-            ..full_terms("d")
-        },
-        ..waiter("d", 1000)
-    };
-
-    let of_states = Waiter {
-        terms: Terms {
-            work: Some(Work::States),
-            ..full_terms("e")
-        },
-        ..waiter("e", 1000)
-    };
-
-    let of_two_retentions = Waiter {
-        terms: Terms {
-            retention: RETENTION,
-            ..full_terms("f")
-        },
-        ..waiter("f", 1000)
-    };
-
-    for wanted in [full, bare, of_workflow, of_states, of_two_retentions] {
+    for wanted in [
+        late,
+        bare,
+        full("d", |terms| terms.work = Some(workflow())),
+        full("e", |terms| terms.work = Some(Work::States)),
+        full("f", |terms| terms.retention = RETENTION),
+    ] {
         let before = bench.load_waiter(&lock, &wanted.id()).await;
         bench.register(&lock, &wanted).await;
 
@@ -133,8 +118,9 @@ pub(super) async fn a_failed_guard_keeps_the_waiter<S: LockStore>(bench: &Bench<
 }
 
 fn leave(drop: WaiterDrop) -> Change {
-    let update = Update::Assign(vec![Assign::DropTicket(drop.id.clone())]);
-    let mut change = change(vec![Clause::Readable], update);
-    change.waiter = Some(drop);
-    change
+    let leave = vec![Assign::DropTicket(drop.id.clone())];
+    Change {
+        waiter: Some(drop),
+        ..assign(vec![Clause::Readable], leave)
+    }
 }

@@ -1,45 +1,31 @@
 //! Operators end a rest, and have a run key forgotten.
 
-use super::scene::{Decision, Scene, at, audit_note, holder, with_key};
-use crate::domain::{
-    Command, Effect, Forget, Outcome, RecoveryBasis, Refusal, RunId, RunKey, RunOutcome, Seconds,
-    StalePolicy, WhenFull,
-};
+use super::scene::{Decision, Scene, answer, at, audit_note, held, holder, run_key, yielded};
+use crate::domain::{Command, Effect, Forget, Refusal, RunId, RunOutcome, Seconds, WhenFull};
 
-/// A lock that rests until second 600, with `b` in its queue.
+/// A lock that rests until second 600.
 fn resting() -> Scene {
-    let mut scene = Scene::new(1);
-    let mut terms = scene.terms("a");
-    terms.min_interval = Some(Seconds::of(600));
-    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+    let mut scene = Scene::held_on(1, |terms| terms.min_interval = Some(Seconds::of(600)));
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();
     scene
 }
 
-fn clear(scene: &mut Scene, second: u64) -> Outcome {
-    let clear = Command::ClearRest(audit_note("was 600 s by mistake"));
-    scene.carry_out(&clear, second).unwrap().outcome
+fn clear(scene: &mut Scene) -> Decision {
+    scene.carry_out(&Command::ClearRest(audit_note("was 600 s by mistake")), 7)
 }
 
 #[test]
 fn a_rest_that_is_ended_grants_at_once() {
     let mut scene = resting();
+
     let early = scene.acquire("b", WhenFull::Refuse, 6);
-    assert!(matches!(early, Err(Refusal::TooSoon { .. })), "{early:?}");
+    let (cleared, again) = (clear(&mut scene), clear(&mut scene));
+    let granted = scene.acquire("b", WhenFull::Refuse, 7);
 
-    let cleared = clear(&mut scene, 7);
-    let again = clear(&mut scene, 7);
-    let granted = scene.acquire("b", WhenFull::Refuse, 7).unwrap();
-
-    assert_eq!((cleared, again), (Outcome::Done, Outcome::Unchanged));
-    assert!(matches!(granted.outcome, Outcome::Granted { .. }));
-    let acts = scene.items.runs.values();
-    let act = acts
-        .filter(|act| act.outcome() == Some(RunOutcome::RestCleared))
-        .collect::<Vec<_>>();
-    let [act] = &act[..] else { panic!("{act:?}") };
-    let note = act.end.clone().unwrap().evidence.unwrap();
-    assert!(note.starts_with("was 600 s by mistake (by "), "{note}");
+    let answers = [&early, &cleared, &again, &granted].map(answer);
+    assert_eq!(answers, ["Err(TooSoon)", "Done", "Unchanged", "Granted"]);
+    let order = (RunOutcome::RestCleared, "was 600 s by mistake");
+    assert_eq!(scene.orders(), [order]);
 }
 
 #[test]
@@ -48,24 +34,19 @@ fn a_rest_that_is_ended_lets_the_first_waiter_in() {
     scene.queue("b", 6).unwrap();
     scene.queue("c", 6).unwrap();
 
-    let clear = Command::ClearRest(audit_note("go on"));
-    let cleared = scene.carry_out(&clear, 7).unwrap();
+    let cleared = clear(&mut scene).unwrap();
 
     assert!(matches!(&cleared.effects[..], [Effect::Wake(b, _)] if *b == holder("b")));
     assert_eq!((scene.holders(), scene.line()), (vec!["b"], vec!["c"]));
 }
 
 fn start(scene: &mut Scene, name: &str, second: u64) -> Decision {
-    scene.ask(
-        with_key(scene.terms(name), "tick"),
-        WhenFull::Refuse,
-        second,
-    )
+    scene.ask(scene.tick(name), WhenFull::Refuse, second)
 }
 
 fn forget(scene: &mut Scene, second: u64) -> Decision {
     let forget = Forget {
-        run_key: RunKey::new("tick").unwrap(),
+        run_key: run_key("tick"),
         audit: audit_note("the data was wrong"),
     };
     scene.carry_out(&Command::Forget(forget), second)
@@ -73,48 +54,32 @@ fn forget(scene: &mut Scene, second: u64) -> Decision {
 
 #[test]
 fn a_tick_that_is_forgotten_runs_and_succeeds_once_more() {
-    let mut scene = Scene::new(1);
-    start(&mut scene, "a", 0).unwrap();
+    let mut scene = Scene::ticking(1);
+    let token = scene.token("a");
     scene.release("a", RunOutcome::Succeeded, 1).unwrap();
-    let token = scene.record().last_token;
-    assert!(matches!(
-        start(&mut scene, "b", 2),
-        Err(Refusal::Duplicate { .. })
-    ));
+    assert_eq!(answer(&start(&mut scene, "b", 2)), "Err(Duplicate)");
 
-    let done = forget(&mut scene, 3).unwrap();
-    let again = forget(&mut scene, 4).unwrap();
+    let done = forget(&mut scene, 3);
+    let again = forget(&mut scene, 4);
 
-    assert_eq!(done.outcome, Outcome::Done);
-    assert_eq!(again.outcome, Outcome::Unchanged, "the key is free already");
+    assert_eq!([&done, &again].map(answer), ["Done", "Unchanged"]);
     assert_eq!(scene.ended(token), Some(RunOutcome::Succeeded), "its entry");
+    let order = (RunOutcome::Forgotten, "run key tick: the data was wrong");
+    assert_eq!(scene.orders(), [order]);
     let act = &scene.items.runs[&RunId::Act(scene.record().version)];
-    let end = act.end.clone().unwrap();
-    assert_eq!((end.outcome, end.at), (RunOutcome::Forgotten, at(3)));
-    let note = end.evidence.unwrap();
-    assert!(
-        note.starts_with("run key tick: the data was wrong (by "),
-        "{note}"
-    );
+    assert_eq!(act.end.as_ref().unwrap().at, at(3));
     start(&mut scene, "b", 5).unwrap();
     scene.release("b", RunOutcome::Succeeded, 6).unwrap();
-    let third = start(&mut scene, "c", 7);
-    assert!(matches!(third, Err(Refusal::Duplicate { .. })), "{third:?}");
+    assert_eq!(answer(&start(&mut scene, "c", 7)), "Err(Duplicate)");
 }
 
 #[test]
 fn a_run_key_is_not_forgotten_while_its_run_is_under_way() {
-    let mut held = Scene::new(1);
-    start(&mut held, "a", 0).unwrap();
-    let mut yielded = Scene::new(1);
-    let mut terms = with_key(yielded.terms("a"), "tick");
-    terms.stale = StalePolicy::Yield;
-    yielded.ask(terms, WhenFull::Refuse, 0).unwrap();
-    let token = yielded.token("a");
-    yielded.renew("a", token, 1).unwrap();
-    yielded.recover("a", RecoveryBasis::Expired, 100).unwrap();
-
-    for (case, mut scene) in [("holds", held), ("continues without", yielded)] {
+    let cases = [
+        ("holds", Scene::ticking(1)),
+        ("continues without", yielded().0),
+    ];
+    for (case, mut scene) in cases {
         let refused = forget(&mut scene, 101);
 
         let Err(Refusal::Duplicate { run, .. }) = refused else {
@@ -126,15 +91,14 @@ fn a_run_key_is_not_forgotten_while_its_run_is_under_way() {
 
 #[test]
 fn a_run_key_without_a_success_is_left_as_it_is() {
-    let mut failed = Scene::new(1);
-    start(&mut failed, "a", 0).unwrap();
+    let mut failed = Scene::ticking(1);
     failed.release("a", RunOutcome::Failed, 1).unwrap();
-    for mut scene in [Scene::new(1), Scene::held_by(1, &[("a", 0)]), failed] {
-        let before = scene.items.clone();
+    for mut scene in [Scene::new(1), held().0, failed] {
+        let before = scene.items.record.clone();
 
-        let done = forget(&mut scene, 2).unwrap();
+        let done = forget(&mut scene, 2);
 
-        assert_eq!(done.outcome, Outcome::Unchanged);
-        assert_eq!(scene.items.record, before.record);
+        assert_eq!(answer(&done), "Unchanged");
+        assert_eq!(scene.items.record, before);
     }
 }

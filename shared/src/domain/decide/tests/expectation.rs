@@ -1,9 +1,9 @@
 //! A lock on which a run is expected to succeed every ten minutes.
 
-use super::scene::{Decision, Scene, at, audit_note, with_key};
+use super::scene::{Decision, Scene, answer, at, audit_note, holder, run_key};
 use crate::domain::{
-    Command, Expectation, FencingToken, Outcome, RecoveryBasis, RunOutcome, Seconds, Timestamp,
-    WhenFull, fast_path,
+    Command, Expectation, FencingToken, RecoveryBasis, Release, RunOutcome, Seconds, WhenFull,
+    fast_path,
 };
 use crate::testing;
 
@@ -15,21 +15,20 @@ fn start(scene: &mut Scene, every: Option<Seconds>, second: u64) -> Decision {
     scene.ask(terms, WhenFull::Refuse, second)
 }
 
-/// A run that was granted at second 0 and has ended at second 10.
+/// A run that was granted at second 0.
+fn started() -> Scene {
+    Scene::held_on(1, |terms| terms.expect_every = Some(EVERY))
+}
+
+/// The same, which has ended at second 10.
 fn ended(outcome: RunOutcome) -> Scene {
-    let mut scene = Scene::new(1);
-    start(&mut scene, Some(EVERY), 0).unwrap();
+    let mut scene = started();
     scene.release("a", outcome, 10).unwrap();
     scene
 }
 
-fn note_missing(scene: &mut Scene, second: u64) -> Outcome {
-    let noted = scene.carry_out(&Command::NoteMissing, second);
-    noted.unwrap().outcome
-}
-
-fn expected_from(scene: &Scene) -> Option<Timestamp> {
-    scene.record().expectation.map(|expected| expected.from)
+fn note_missing(scene: &mut Scene, second: u64) -> String {
+    answer(&scene.carry_out(&Command::NoteMissing, second))
 }
 
 #[test]
@@ -39,27 +38,21 @@ fn a_missing_success_is_noted_once_until_the_next_success() {
 
     let outcomes = [609, 610, 670].map(|second| note_missing(&mut scene, second));
 
-    let once = [Outcome::Unchanged, Outcome::Done, Outcome::Unchanged];
-    assert_eq!(outcomes, once);
+    assert_eq!(outcomes, ["Unchanged", "Done", "Unchanged"]);
     assert_eq!(scene.record().due, None, "noted, so nothing is due");
     start(&mut scene, Some(EVERY), 700).unwrap();
     assert_eq!(scene.record().success_due(), None, "it has not succeeded");
     scene.release("a", RunOutcome::Succeeded, 710).unwrap();
     assert_eq!(scene.record().due, Some(at(1310)));
-    assert_eq!(note_missing(&mut scene, 1310), Outcome::Done);
+    assert_eq!(note_missing(&mut scene, 1310), "Done");
 }
 
 #[test]
 fn only_a_success_meets_the_expectation() {
-    let succeeded = ended(RunOutcome::Succeeded);
-    let failed = ended(RunOutcome::Failed);
-    let mut dead = Scene::new(1);
-    start(&mut dead, Some(EVERY), 0).unwrap();
+    let [mut dead, mut evicted] = [started(), started()];
     dead.recover("a", RecoveryBasis::Seen, 10).unwrap();
-    let mut evicted = Scene::new(1);
-    start(&mut evicted, Some(EVERY), 0).unwrap();
     evicted.evict("a", 10).unwrap();
-
+    let (succeeded, failed) = (ended(RunOutcome::Succeeded), ended(RunOutcome::Failed));
     for (case, scene, from, success, failure) in [
         ("succeeded", succeeded, 10, Some(at(10)), None),
         ("failed", failed, 0, None, Some(at(10))),
@@ -67,7 +60,7 @@ fn only_a_success_meets_the_expectation() {
         ("evicted", evicted, 0, None, None),
     ] {
         let record = scene.record();
-        assert_eq!(expected_from(&scene), Some(at(from)), "{case}");
+        assert_eq!(record.expectation.unwrap().from, at(from), "{case}");
         assert_eq!(record.due, Some(at(from + 600)), "{case}");
         let ends = (record.last_success, record.last_failure);
         assert_eq!(ends, (success, failure), "{case}");
@@ -76,19 +69,15 @@ fn only_a_success_meets_the_expectation() {
 
 #[test]
 fn a_late_success_of_the_newest_run_meets_the_expectation() {
-    let mut scene = Scene::new(1);
-    let mut terms = with_key(scene.terms("a"), "tick");
-    terms.expect_every = Some(EVERY);
-    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
-    let token = scene.token("a");
-    scene.renew("a", token, 1).unwrap();
+    let mut scene = Scene::held_on(1, |terms| {
+        terms.run_key = Some(run_key("tick"));
+        terms.expect_every = Some(EVERY);
+    });
+    let release = Command::Release(scene.release_of("a"));
+    scene.renew("a", scene.token("a"), 1).unwrap();
     scene.recover("a", RecoveryBasis::Seen, 100).unwrap();
 
-    let release = crate::domain::Release {
-        run_key: crate::domain::RunKey::new("tick").ok(),
-        ..testing::release(super::scene::holder("a"), token)
-    };
-    scene.carry_out(&Command::Release(release), 120).unwrap();
+    scene.carry_out(&release, 120).unwrap();
 
     assert_eq!(scene.record().last_success, Some(at(120)));
     assert_eq!(scene.record().due, Some(at(720)));
@@ -112,36 +101,26 @@ fn the_time_begins_with_the_first_grant_and_anew_with_another_expectation() {
 
 #[test]
 fn a_paused_lock_misses_nothing_and_its_time_begins_anew_when_it_is_resumed() {
-    for (case, pause, resume) in [
-        (
-            "resumed",
-            Command::Pause(audit_note("upgrade"), None),
-            Command::Resume(audit_note("done")),
-        ),
-        (
-            "over",
-            Command::Pause(audit_note("upgrade"), Some(at(5000))),
-            Command::EndPause(audit_note("over")),
-        ),
-    ] {
+    let resume = Command::Resume(audit_note("done"));
+    let end = Command::EndPause(audit_note("over"));
+    for (case, until, resume) in [("resumed", None, resume), ("over", Some(at(5000)), end)] {
         let mut scene = ended(RunOutcome::Succeeded);
+        let pause = Command::Pause(audit_note("upgrade"), until);
         scene.carry_out(&pause, 20).unwrap();
-        assert_eq!(note_missing(&mut scene, 4000), Outcome::Unchanged, "{case}");
+        assert_eq!(note_missing(&mut scene, 4000), "Unchanged", "{case}");
 
         scene.carry_out(&resume, 5000).unwrap();
 
         assert_eq!(scene.record().due, Some(at(5600)), "{case}");
-        assert_eq!(note_missing(&mut scene, 5599), Outcome::Unchanged, "{case}");
-        assert_eq!(note_missing(&mut scene, 5600), Outcome::Done, "{case}");
+        let outcomes = [5599, 5600].map(|second| note_missing(&mut scene, second));
+        assert_eq!(outcomes, ["Unchanged", "Done"], "{case}");
     }
 }
 
 #[test]
 fn a_success_that_comes_while_the_lock_is_paused_leaves_nothing_due() {
-    let mut scene = Scene::new(1);
-    start(&mut scene, Some(EVERY), 0).unwrap();
-    let pause = Command::Pause(audit_note("upgrade"), None);
-    scene.carry_out(&pause, 5).unwrap();
+    let mut scene = started();
+    scene.pause(5);
 
     scene.release("a", RunOutcome::Succeeded, 10).unwrap();
 
@@ -155,34 +134,29 @@ fn a_held_lock_is_checked_for_a_missing_success_with_its_holder() {
 
     start(&mut scene, Some(EVERY), 605).unwrap();
 
-    let lease_end = scene.record().oldest_first()[0].1.expires_at;
-    assert_eq!(scene.record().due, Some(lease_end));
+    let lease_end = Some(scene.lease("a").expires_at);
+    assert_eq!(scene.record().due, lease_end);
     let first_check = scene.record().next_due();
-    assert!(
-        first_check >= Some(lease_end),
-        "the holder, not the success"
-    );
-    assert_eq!(note_missing(&mut scene, 660), Outcome::Done);
-    assert_eq!(scene.record().due, Some(lease_end), "its holder is due");
+    assert!(first_check >= lease_end, "the holder, not the success");
+    assert_eq!(note_missing(&mut scene, 660), "Done");
+    assert_eq!(scene.record().due, lease_end, "its holder is due");
 }
 
 #[test]
 fn a_release_with_the_expectation_of_its_lock_needs_no_read_unless_it_failed() {
-    let release = |outcome, expect_every| {
-        Command::Release(crate::domain::Release {
-            outcome,
-            expect_every,
-            ..testing::release(super::scene::holder("a"), FencingToken::from_number(5))
-        })
-    };
     let (done, failed) = (RunOutcome::Succeeded, RunOutcome::Failed);
-    for (case, outcome, expected, is_fast) in [
+    for (case, outcome, expect_every, is_fast) in [
         ("success", done, Some(EVERY), true),
         ("success without one", done, None, true),
         ("failure", failed, Some(EVERY), false),
         ("failure without one", failed, None, true),
     ] {
-        let fast = fast_path(&release(outcome, expected), at(1));
-        assert_eq!(fast.is_some(), is_fast, "{case}");
+        let release = Command::Release(Release {
+            outcome,
+            expect_every,
+            ..testing::release(holder("a"), FencingToken::from_number(5))
+        });
+
+        assert_eq!(fast_path(&release, at(1)).is_some(), is_fast, "{case}");
     }
 }

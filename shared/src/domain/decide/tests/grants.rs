@@ -1,17 +1,15 @@
 //! Who gets a free permit, and under which token.
 
-use super::scene::{Scene, at, holder, with_key};
-use crate::domain::{
-    Command, FencingToken, MarkEnding, Outcome, Refusal, RunOutcome, Seconds, WhenFull,
-};
+use super::scene::{Scene, answer, at, held, holder, run_key};
+use crate::domain::{FencingToken, Outcome, Permits, RunOutcome, Seconds, WhenFull};
 
 #[test]
 fn an_expired_lease_is_not_taken_over_without_evidence() {
-    let mut scene = Scene::held_by(1, &[("old", 0)]);
+    let (mut scene, _) = held();
 
-    let answer = scene.acquire("new", WhenFull::Refuse, 10_000);
+    let decision = scene.acquire("new", WhenFull::Refuse, 10_000);
 
-    assert!(matches!(answer, Err(Refusal::Held { .. })), "{answer:?}");
+    assert_eq!(answer(&decision), "Err(Held)");
 }
 
 #[test]
@@ -37,10 +35,9 @@ fn a_lock_that_was_purged_goes_on_with_larger_tokens() {
 
 #[test]
 fn the_same_holder_gets_its_lease_back_after_it_ran_out() {
-    let mut scene = Scene::held_by(1, &[("me", 0)]);
-    let token = scene.token("me");
+    let (mut scene, token) = held();
 
-    let again = scene.acquire("me", WhenFull::Refuse, 100).unwrap();
+    let again = scene.acquire("a", WhenFull::Refuse, 100).unwrap();
 
     let Outcome::AlreadyHeld { lease } = &again.outcome else {
         panic!("{:?}", again.outcome)
@@ -49,83 +46,50 @@ fn the_same_holder_gets_its_lease_back_after_it_ran_out() {
 }
 
 #[test]
-fn a_run_key_that_runs_is_a_duplicate_where_a_permit_is_free() {
-    let mut scene = Scene::new(2);
-    let first = with_key(scene.terms("first"), "tick");
-    let second = with_key(scene.terms("second"), "tick");
-    scene.ask(first, WhenFull::Refuse, 0).unwrap();
+fn a_run_key_is_taken_by_a_run_under_way_and_by_a_success_for_the_retention() {
+    use RunOutcome::{Failed, Succeeded};
+    // How the first run ends at second 5, and when another asks for its key.
+    for (end, second, expected) in [
+        (None, 1, "Err(Duplicate)"),
+        (Some(Succeeded), 86_404, "Err(Duplicate)"),
+        (Some(Succeeded), 86_405, "Granted"),
+        (Some(Failed), 6, "Granted"),
+    ] {
+        let mut scene = Scene::ticking(2);
+        if let Some(outcome) = end {
+            scene.release("a", outcome, 5).unwrap();
+        }
 
-    let answer = scene.ask(second, WhenFull::Refuse, 1);
+        let decision = scene.ask(scene.tick("b"), WhenFull::Refuse, second);
 
-    assert!(
-        matches!(answer, Err(Refusal::Duplicate { .. })),
-        "{answer:?}"
-    );
-}
-
-#[test]
-fn a_success_keeps_its_run_key_until_its_retention_is_over() {
-    let mut scene = Scene::new(1);
-    let terms = |scene: &Scene, name| with_key(scene.terms(name), "tick");
-    let first = terms(&scene, "first");
-    scene.ask(first, WhenFull::Refuse, 0).unwrap();
-    scene.release("first", RunOutcome::Succeeded, 5).unwrap();
-
-    let second = terms(&scene, "second");
-    let within = scene.ask(second.clone(), WhenFull::Refuse, 86_404);
-    let after = scene.ask(second, WhenFull::Refuse, 86_405);
-
-    assert!(
-        matches!(within, Err(Refusal::Duplicate { .. })),
-        "{within:?}"
-    );
-    assert!(after.is_ok(), "{after:?}");
-}
-
-#[test]
-fn a_failure_leaves_its_run_key_free() {
-    let mut scene = Scene::new(1);
-    let first = with_key(scene.terms("first"), "tick");
-    let second = with_key(scene.terms("second"), "tick");
-    scene.ask(first, WhenFull::Refuse, 0).unwrap();
-    scene.release("first", RunOutcome::Failed, 5).unwrap();
-
-    let answer = scene.ask(second, WhenFull::Refuse, 6);
-
-    assert!(answer.is_ok(), "{answer:?}");
-    assert_eq!(scene.marker("tick").unwrap().holder, holder("second"));
+        assert_eq!(answer(&decision), expected, "{end:?} at {second} s");
+        let of = if decision.is_ok() { "b" } else { "a" };
+        assert_eq!(scene.marker().holder, holder(of), "{end:?} at {second} s");
+    }
 }
 
 #[test]
 fn the_capacity_changes_only_while_no_run_holds_or_waits() {
-    let mut scene = Scene::held_by(1, &[("one", 0)]);
+    let (mut scene, _) = held();
     let mut wide = scene.terms("wide");
-    wide.permits = crate::domain::Permits::new(3).unwrap();
+    wide.permits = Permits::new(3).unwrap();
 
     let held = scene.ask(wide.clone(), WhenFull::Refuse, 1);
-    scene.release("one", RunOutcome::Succeeded, 2).unwrap();
+    scene.release("a", RunOutcome::Succeeded, 2).unwrap();
     let free = scene.ask(wide, WhenFull::Refuse, 3);
 
-    assert!(
-        matches!(held, Err(Refusal::PermitsMismatch { .. })),
-        "{held:?}"
-    );
-    assert!(free.is_ok(), "{free:?}");
+    let answers = [&held, &free].map(answer);
+    assert_eq!(answers, ["Err(PermitsMismatch)", "Granted"]);
 }
 
 #[test]
 fn no_grant_comes_within_the_interval_that_the_last_one_asked_for() {
-    let mut scene = Scene::new(1);
-    let mut first = scene.terms("first");
-    first.min_interval = Some(Seconds::of(30));
-    scene.ask(first, WhenFull::Refuse, 0).unwrap();
-    scene.release("first", RunOutcome::Succeeded, 5).unwrap();
+    let mut scene = Scene::held_on(1, |terms| terms.min_interval = Some(Seconds::of(30)));
+    scene.release("a", RunOutcome::Succeeded, 5).unwrap();
 
-    let soon = scene.acquire("second", WhenFull::Refuse, 29);
-    let later = scene.acquire("second", WhenFull::Refuse, 30);
+    let answers = [29, 30].map(|second| answer(&scene.acquire("b", WhenFull::Refuse, second)));
 
-    assert!(matches!(soon, Err(Refusal::TooSoon { .. })), "{soon:?}");
-    assert!(later.is_ok(), "{later:?}");
+    assert_eq!(answers, ["Err(TooSoon)", "Granted"]);
 }
 
 #[test]
@@ -146,31 +110,22 @@ fn a_grant_with_an_empty_queue_leaves_nothing_to_do() {
 
     let done = scene.acquire("a", WhenFull::Refuse, 0).unwrap();
 
-    assert!(done.effects.is_empty(), "{:?}", done.effects);
+    assert_eq!(done.effects, []);
     assert_eq!(done.waiter, None, "no state has registered");
 }
 
 #[test]
 fn a_key_that_is_not_free_yet_is_no_rest_of_the_lock() {
-    let mut scene = Scene::new(2);
-    let mut terms = with_key(scene.terms("a"), "tick");
-    terms.min_interval = Some(Seconds::of(60));
-    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
-    let mark = Command::MarkEnding(MarkEnding {
-        holder: holder("a"),
-        token: scene.token("a"),
-        seen: None,
+    let mut scene = Scene::held_on(2, |terms| {
+        terms.run_key = Some(run_key("tick"));
+        terms.min_interval = Some(Seconds::of(60));
     });
-    scene.carry_out(&mark, 1).unwrap();
+    scene.mark_ending("a", 1);
 
-    let [resting, held] = [59, 60].map(|second| {
-        let terms = with_key(scene.terms("b"), "tick");
-        scene.ask(terms, WhenFull::Refuse, second)
+    let answers = [59, 60].map(|second| {
+        let decision = scene.ask(scene.tick("b"), WhenFull::Refuse, second);
+        answer(&decision)
     });
 
-    assert!(
-        matches!(resting, Err(Refusal::TooSoon { .. })),
-        "{resting:?}"
-    );
-    assert!(matches!(held, Err(Refusal::Held { .. })), "{held:?}");
+    assert_eq!(answers, ["Err(TooSoon)", "Err(Held)"]);
 }

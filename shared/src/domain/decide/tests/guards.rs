@@ -3,12 +3,12 @@
 
 mod narrow;
 
-use super::scene::{Scene, at, audit_note, holder};
+use super::scene::{Scene, at, holder, id, run_key, task_token};
 use crate::domain::fast_path::enqueue;
 use crate::domain::{
-    Acquire, Clause, Command, Ending, EndingCause, Expectation, FencingToken, Guard, Lease,
-    LockRecord, Mode, Permits, Renew, RunGuard, RunKey, RunOutcome, RunWrite, Seconds, Snapshot,
-    TaskToken, WaiterId, WhenFull, decide, fast_path,
+    Clause, Command, Ending, EndingCause, Expectation, FencingToken, Guard, Lease, LockRecord,
+    Mode, Permits, Release, Renew, RunGuard, RunOutcome, RunWrite, Seconds, WhenFull, decide,
+    fast_path,
 };
 use crate::testing;
 
@@ -35,14 +35,13 @@ fn assert_bound(guard: &Guard, record: &LockRecord, changes: &[Change]) {
     assert_eq!(guard.0.len(), changes.len() + 1, "{guard:?}");
 }
 
-fn acquire(scene: &Scene, name: &str, when_full: WhenFull) -> Acquire {
-    let task_token = TaskToken::new(format!("{name}-waits")).unwrap();
-    Acquire {
-        terms: scene.terms(name),
-        task_token: (when_full != WhenFull::Refuse).then_some(task_token),
-        when_full,
-        when_paused: testing::when_paused(when_full),
-        wait_until: None,
+/// The guard holds on the record, and fails on it with any of the changes.
+fn assert_broken(guard: &Guard, record: &LockRecord, changes: &[Change]) {
+    assert!(guard.holds(Some(record)), "{guard:?} on {record:?}");
+    for (name, change) in changes {
+        let mut changed = record.clone();
+        change(&mut changed);
+        assert!(!guard.holds(Some(&changed)), "{name}");
     }
 }
 
@@ -76,13 +75,18 @@ fn hold(record: &mut LockRecord, name: &str) {
 
 fn enter(record: &mut LockRecord, name: &str) {
     record.last_ticket = record.last_ticket.behind();
-    let id = WaiterId::of(&holder(name));
-    record.queue.insert(id, record.last_ticket);
+    record.queue.insert(id(name), record.last_ticket);
 }
 
 /// The lease of `a`.
 fn held(record: &mut LockRecord) -> &mut Lease {
     record.holders.get_mut(&holder("a")).unwrap()
+}
+
+/// `b` holds in the place of `a`.
+fn rename(record: &mut LockRecord) {
+    let lease = record.holders.remove(&holder("a")).unwrap();
+    record.holders.insert(holder("b"), lease);
 }
 
 fn move_lease(record: &mut LockRecord) {
@@ -96,7 +100,7 @@ fn grant_again(record: &mut LockRecord) {
 #[test]
 fn a_grant_without_a_read_needs_an_open_lock_with_room_for_this_run_and_no_other_waiting() {
     let scene = Scene::held_by(2, &[("a", 50)]);
-    let guard = fast_guard(&Command::Acquire(acquire(&scene, "b", WhenFull::Refuse)));
+    let guard = fast_guard(&Command::Acquire(scene.request("b", WhenFull::Refuse)));
 
     assert_bound(
         &guard,
@@ -108,30 +112,20 @@ fn a_grant_without_a_read_needs_an_open_lock_with_room_for_this_run_and_no_other
                 record.permits = Permits::new(2).unwrap();
                 hold(record, "c");
             }),
-            ("the same holder", |record| {
-                let lease = record.holders.remove(&holder("a")).unwrap();
-                record.holders.insert(holder("b"), lease);
-            }),
+            ("the same holder", rename),
             ("a waiter", |record| enter(record, "c")),
-            ("a rest", |record| {
-                record.not_before = at(NOW).plus(Seconds::of(1))
-            }),
+            ("a rest", |record| record.not_before = at(NOW + 1)),
             ("a grant at the same time", |record| {
                 record.last_token = FencingToken::next(FencingToken::NONE, at(NOW));
             }),
-            ("a sweep that is late", |record| {
-                record.due = Some(at(NOW + 61))
-            }),
+            ("a late sweep", |record| record.due = Some(at(NOW + 61))),
         ],
     );
 }
 
 #[test]
 fn a_renewal_without_a_read_needs_the_grant_as_it_was_and_a_run_that_may_go_on() {
-    let mut scene = Scene::new(1);
-    let mut terms = scene.terms("a");
-    terms.max_run = Some(Seconds::of(200));
-    scene.ask(terms, WhenFull::Refuse, 50).unwrap();
+    let scene = Scene::held_on(1, |terms| terms.max_run = Some(Seconds::of(200)));
     let guard = fast_guard(&Command::Renew(Renew {
         redrives: Some(0),
         ..testing::renew(holder("a"), scene.token("a"))
@@ -142,18 +136,14 @@ fn a_renewal_without_a_read_needs_the_grant_as_it_was_and_a_run_that_may_go_on()
         scene.record(),
         &[
             ("another grant", grant_again),
-            ("a run over its time", |record| {
-                held(record).run_until = Some(at(NOW));
-            }),
+            ("overrun", |record| held(record).run_until = Some(at(NOW))),
             ("a stop", |record| {
                 held(record).ending = Some(Ending {
                     since: at(NOW),
                     cause: EndingCause::Stopped,
                 });
             }),
-            ("a redrive", |record| {
-                held(record).redrives = 1;
-            }),
+            ("a redrive", |record| held(record).redrives = 1),
         ],
     );
 }
@@ -161,10 +151,7 @@ fn a_renewal_without_a_read_needs_the_grant_as_it_was_and_a_run_that_may_go_on()
 #[test]
 fn a_release_without_a_read_needs_nothing_to_end_but_the_lease() {
     let scene = Scene::held_by(2, &[("a", 50)]);
-    let guard = fast_guard(&Command::Release(testing::release(
-        holder("a"),
-        scene.token("a"),
-    )));
+    let guard = fast_guard(&Command::Release(scene.release_of("a")));
 
     assert_bound(
         &guard,
@@ -172,10 +159,10 @@ fn a_release_without_a_read_needs_nothing_to_end_but_the_lease() {
         &[
             ("another grant", grant_again),
             ("a run key", |record| {
-                held(record).run_key = RunKey::new("tick").ok();
+                held(record).run_key = Some(run_key("tick"));
             }),
             ("a heartbeat state", |record| {
-                held(record).beat = TaskToken::new("beat").ok();
+                held(record).beat = Some(task_token("beat"));
             }),
             ("another holder", |record| hold(record, "c")),
             ("a waiter", |record| enter(record, "c")),
@@ -193,37 +180,33 @@ fn a_release_without_a_read_needs_nothing_to_end_but_the_lease() {
 #[test]
 fn a_release_of_a_lock_with_an_expectation_needs_the_same_one_and_no_pause() {
     let mut scene = Scene::held_by(1, &[("a", 50)]);
-    expect(scene.items.record.as_mut().unwrap(), 600);
-    let guard = fast_guard(&Command::Release(crate::domain::Release {
+    expect(scene.record_mut(), 600);
+    let guard = fast_guard(&Command::Release(Release {
         expect_every: Some(Seconds::of(600)),
-        ..testing::release(holder("a"), scene.token("a"))
+        ..scene.release_of("a")
     }));
     for clause in [Clause::ExpectedEvery(Some(Seconds::of(600))), Clause::Open] {
         assert!(guard.0.contains(&clause), "{guard:?}");
     }
 
-    for (case, change) in [
-        (
-            "another",
-            (|record| expect(record, 60)) as fn(&mut LockRecord),
-        ),
-        ("none", |record| record.expectation = None),
-        ("a pause", pause),
-    ] {
-        let mut changed = scene.record().clone();
-        change(&mut changed);
-        assert!(!guard.holds(Some(&changed)), "{case}");
-    }
-    assert!(guard.holds(Some(scene.record())));
+    assert_broken(
+        &guard,
+        scene.record(),
+        &[
+            ("another", |record| expect(record, 60)),
+            ("none", |record| record.expectation = None),
+            ("a pause", pause),
+        ],
+    );
 }
 
 #[test]
 fn a_grant_with_an_expectation_needs_the_same_one_and_one_without_needs_none() {
     let scene = Scene::new(1);
-    let mut given = acquire(&scene, "a", WhenFull::Refuse);
-    given.terms.expect_every = Some(Seconds::of(600));
-    let with = fast_guard(&Command::Acquire(given));
-    let without = fast_guard(&Command::Acquire(acquire(&scene, "a", WhenFull::Refuse)));
+    let mut request = scene.request("a", WhenFull::Refuse);
+    let without = fast_guard(&Command::Acquire(request.clone()));
+    request.terms.expect_every = Some(Seconds::of(600));
+    let with = fast_guard(&Command::Acquire(request));
     let mut record = LockRecord::new(Permits::ONE);
     assert!(without.holds(Some(&record)));
     assert!(!with.holds(Some(&record)), "the first grant sets it");
@@ -239,14 +222,14 @@ fn a_grant_with_an_expectation_needs_the_same_one_and_one_without_needs_none() {
 #[test]
 fn a_place_without_a_read_is_one_in_the_queue_of_a_full_lock() {
     let scene = Scene::held_by(1, &[("a", 50)]);
-    let asked = acquire(&scene, "b", WhenFull::Queue { most: 1 });
+    let asked = scene.request("b", WhenFull::Queue { most: 1 });
     let guard = fast_guard(&Command::Acquire(asked.clone()));
 
     // A queue of one is full when the asker is in it, so the bound is tried on its own.
     let mut full = scene.record().clone();
     enter(&mut full, "c");
     assert!(!guard.holds(Some(&full)), "the queue is full");
-    let roomy = acquire(&scene, "b", WhenFull::Queue { most: 2 });
+    let roomy = scene.request("b", WhenFull::Queue { most: 2 });
     let guard = fast_guard(&Command::Acquire(roomy));
 
     assert_bound(
@@ -258,10 +241,7 @@ fn a_place_without_a_read_is_one_in_the_queue_of_a_full_lock() {
                 record.permits = Permits::new(2).unwrap();
                 hold(record, "c");
             }),
-            ("the same holder", |record| {
-                let lease = record.holders.remove(&holder("a")).unwrap();
-                record.holders.insert(holder("b"), lease);
-            }),
+            ("the same holder", rename),
             ("the same waiter", |record| enter(record, "b")),
             ("two waiters", |record| {
                 enter(record, "c");
@@ -275,37 +255,24 @@ fn a_place_without_a_read_is_one_in_the_queue_of_a_full_lock() {
 #[test]
 fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
     let mut scene = Scene::held_by(2, &[("a", 50)]);
-    scene
-        .carry_out(&Command::Pause(audit_note("x"), None), 60)
-        .unwrap();
+    scene.pause(60);
     let mut record = scene.record().clone();
     record.due = Some(at(NOW));
-    let asked = acquire(&scene, "b", WhenFull::Queue { most: 2 });
+    let asked = scene.request("b", WhenFull::Queue { most: 2 });
 
-    let guard = enqueue(&asked, 2, &record, at(NOW)).unwrap().change.guard;
-
-    for (name, change) in [
-        (
-            "an open lock",
-            (|record| record.mode = Mode::Open) as fn(&mut LockRecord),
-        ),
-        ("a sweep that is late", |record| {
-            record.due = Some(at(NOW + 1))
-        }),
-        // The sweep that was in time for the end of a rest may be late for a permit that is free now.
-        ("a rest that was ended", |record| {
-            record.not_before = at(NOW - 1)
-        }),
-    ] {
-        let mut changed = record.clone();
-        change(&mut changed);
-        assert!(
-            guard.holds(Some(&record)) && !guard.holds(Some(&changed)),
-            "{name}"
-        );
-    }
-    // The holder may have gone in between, and with it the time of the sweep.
     let place = enqueue(&asked, 2, &record, at(NOW)).unwrap().change;
+
+    assert_broken(
+        &place.guard,
+        &record,
+        &[
+            ("an open lock", |record| record.mode = Mode::Open),
+            ("a late sweep", |record| record.due = Some(at(NOW + 1))),
+            // The sweep that was in time for the end of a rest may be late for a permit that is free now.
+            ("an ended rest", |record| record.not_before = at(NOW - 1)),
+        ],
+    );
+    // The holder may have gone in between, and with it the time of the sweep.
     let mut idle = record.clone();
     idle.holders.clear();
     idle.due = None;
@@ -321,21 +288,16 @@ fn what_is_written_without_a_read_is_what_decide_writes_after_one() {
     let held = Scene::held_by(1, &[("a", 50)]);
     let mut used = held.clone();
     used.release("a", RunOutcome::Failed, 60).unwrap();
-    let mut spaced = acquire(&used, "b", WhenFull::Refuse);
+    let mut spaced = used.request("b", WhenFull::Refuse);
     spaced.terms.min_interval = Some(Seconds::of(600));
-    let release = testing::release(holder("a"), held.token("a"));
-    let place = acquire(&held, "b", WhenFull::Queue { most: 9 });
+    let release = held.release_of("a");
+    let place = held.request("b", WhenFull::Queue { most: 9 });
     for (scene, command) in [
         (&used, Command::Acquire(spaced)),
         (&held, Command::Release(release)),
         (&held, Command::Acquire(place)),
     ] {
-        let seen = Snapshot {
-            record: scene.items.record.clone(),
-            runs: scene.items.runs.clone(),
-            waiter: None,
-        };
-        let observed = decide(&seen, &command, at(NOW)).unwrap();
+        let observed = decide(&scene.read(None), &command, at(NOW)).unwrap();
 
         let fast = fast_path(&command, at(NOW)).unwrap().change;
 

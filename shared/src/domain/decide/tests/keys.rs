@@ -1,40 +1,36 @@
 //! One success per run key: by the end of the work, whatever becomes of the grant.
 
-use super::scene::{Decision, RETENTION, Scene, at, audit_note, holder, with_key};
+use super::scene::{
+    Decision, RETENTION, Scene, WAIT, answer, at, audit_note, holder, run_key, ticking_under,
+    yielded,
+};
 use crate::domain::{
     Command, FencingToken, Forget, NoteTask, Outcome, Recover, RecoveryBasis, Refusal, Release,
-    Run, RunKey, RunOutcome, Settle, StalePolicy, TaskEnd, Timestamp, WhenFull,
+    Run, RunOutcome, Settle, StalePolicy, Timestamp, WhenFull,
 };
 use crate::testing;
 
-fn tick(stale: StalePolicy) -> (Scene, FencingToken) {
-    let mut scene = Scene::new(1);
-    let mut terms = with_key(scene.terms("a"), "tick");
-    terms.stale = stale;
-    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
-    let token = scene.token("a");
-    scene.renew("a", token, 1).unwrap();
-    (scene, token)
-}
-
-/// A run that went on without its permit.
-fn yielded() -> (Scene, FencingToken) {
-    let (mut scene, token) = tick(StalePolicy::Yield);
-    scene.recover("a", RecoveryBasis::Expired, 100).unwrap();
-    (scene, token)
-}
-
 fn again(scene: &mut Scene, second: u64) -> Decision {
-    scene.ask(with_key(scene.terms("b"), "tick"), WhenFull::Refuse, second)
+    scene.ask(scene.tick("b"), WhenFull::Refuse, second)
 }
 
 fn ends(scene: &mut Scene, token: FencingToken, outcome: RunOutcome, second: u64) -> Outcome {
     let release = Command::Release(Release {
-        run_key: RunKey::new("tick").ok(),
+        run_key: Some(run_key("tick")),
         outcome,
         ..testing::release(holder("a"), token)
     });
     scene.carry_out(&release, second).unwrap().outcome
+}
+
+fn settle(token: FencingToken, succeeded: bool) -> Command {
+    Command::Settle(Settle {
+        run_key: run_key("tick"),
+        token,
+        succeeded,
+        evidence: "the execution is ABORTED".into(),
+        retention: RETENTION,
+    })
 }
 
 fn is_duplicate(decision: &Decision) -> bool {
@@ -48,8 +44,8 @@ fn a_run_that_goes_on_without_its_permit_keeps_its_key() {
     let meanwhile = again(&mut scene, 101);
     let other = scene.acquire("c", WhenFull::Refuse, 102);
 
-    assert!(is_duplicate(&meanwhile), "{meanwhile:?}");
-    assert!(other.is_ok(), "the lock is free: {other:?}");
+    let answers = [&meanwhile, &other].map(answer);
+    assert_eq!(answers, ["Err(Duplicate)", "Granted"]);
 }
 
 #[test]
@@ -60,11 +56,8 @@ fn its_success_takes_the_key_for_good_and_its_failure_gives_it_back() {
         let done = ends(&mut scene, token, outcome, 200);
 
         assert!(matches!(done, Outcome::Lost { .. }), "{done:?}");
-        assert_eq!(
-            is_duplicate(&again(&mut scene, 201)),
-            duplicate,
-            "{outcome:?}"
-        );
+        let next = again(&mut scene, 201);
+        assert_eq!(is_duplicate(&next), duplicate, "{outcome:?}");
         assert_eq!(scene.ended(token), Some(outcome));
     }
 }
@@ -81,24 +74,16 @@ fn its_end_is_recorded_while_others_hold_the_lock() {
 }
 
 #[test]
-fn the_end_of_a_run_that_died_without_its_permit_is_settled_once() {
-    for (succeeded, duplicate) in [(true, true), (false, false)] {
+fn the_end_of_a_run_that_died_without_its_permit_is_settled_once_and_for_its_own_grant() {
+    for succeeded in [true, false] {
         let (mut scene, token) = yielded();
-        let settle = Command::Settle(Settle {
-            run_key: RunKey::new("tick").unwrap(),
-            token,
-            succeeded,
-            evidence: "the execution is ABORTED".into(),
-            retention: RETENTION,
-        });
+        let other = FencingToken::from_number(token.number() - 1);
 
-        let first = scene.carry_out(&settle, 200).unwrap();
-        let second = scene.carry_out(&settle, 201).unwrap();
+        let answers = [other, token, token]
+            .map(|token| answer(&scene.carry_out(&settle(token, succeeded), 200)));
 
-        assert_eq!(first.outcome, Outcome::Done);
-        assert_eq!(second.outcome, Outcome::Unchanged);
-        let next = again(&mut scene, 202);
-        assert_eq!(is_duplicate(&next), duplicate, "{succeeded}");
+        assert_eq!(answers, ["Unchanged", "Done", "Unchanged"]);
+        assert_eq!(is_duplicate(&again(&mut scene, 202)), succeeded);
     }
 }
 
@@ -116,10 +101,7 @@ fn a_marker_that_is_never_settled_frees_its_key_after_the_retention() {
 fn a_waiter_whose_key_is_kept_by_a_run_without_its_permit_is_dismissed_at_its_turn() {
     let (mut scene, _) = yielded();
     scene.acquire("c", WhenFull::Refuse, 101).unwrap();
-    let waits = WhenFull::Queue { most: 9 };
-    scene
-        .ask(with_key(scene.terms("b"), "tick"), waits, 102)
-        .unwrap();
+    scene.ask(scene.tick("b"), WAIT, 102).unwrap();
 
     scene.release("c", RunOutcome::Succeeded, 103).unwrap();
 
@@ -128,11 +110,10 @@ fn a_waiter_whose_key_is_kept_by_a_run_without_its_permit_is_dismissed_at_its_tu
 
 #[test]
 fn evidence_that_the_work_had_succeeded_takes_the_key() {
-    let (mut scene, token) = tick(StalePolicy::Terminate);
+    let (mut scene, _) = ticking_under(StalePolicy::Terminate);
     let recover = Command::Recover(Recover {
         succeeded: true,
-        evidence: "the execution is ABORTED; its work had succeeded".into(),
-        ..testing::recover(holder("a"), token, scene.seen("a"))
+        ..scene.recovery_of("a")
     });
 
     let done = scene.carry_out(&recover, 5).unwrap();
@@ -144,41 +125,31 @@ fn evidence_that_the_work_had_succeeded_takes_the_key() {
 
 #[test]
 fn a_late_success_takes_the_key_unless_another_run_has_taken_it() {
-    let (mut scene, token) = tick(StalePolicy::Terminate);
+    let (mut scene, token) = ticking_under(StalePolicy::Terminate);
     scene.evict("a", 5).unwrap();
     let mut taken = scene.clone();
     again(&mut taken, 6).unwrap();
     let second = taken.token("b");
 
-    ends(&mut scene, token, RunOutcome::Succeeded, 10);
-    ends(&mut taken, token, RunOutcome::Succeeded, 10);
+    for scene in [&mut scene, &mut taken] {
+        ends(scene, token, RunOutcome::Succeeded, 10);
+    }
 
     assert!(is_duplicate(&again(&mut scene, 11)));
-    assert_eq!(taken.marker("tick").unwrap().token, second);
+    assert_eq!(taken.marker().token, second);
     assert_eq!(taken.ended(token), Some(RunOutcome::Evicted));
 }
 
 #[test]
 fn a_failure_that_is_reported_late_counts_only_where_the_run_went_on_without_its_permit() {
-    let cases = [
-        (
-            StalePolicy::Yield,
-            RecoveryBasis::Expired,
-            RunOutcome::Failed,
-        ),
-        (
-            StalePolicy::Yield,
-            RecoveryBasis::Seen,
-            RunOutcome::Recovered,
-        ),
-        (
-            StalePolicy::Terminate,
-            RecoveryBasis::Expired,
-            RunOutcome::Lost,
-        ),
-    ];
-    for (stale, basis, expected) in cases {
-        let (mut scene, token) = tick(stale);
+    use RecoveryBasis::{Expired, Seen};
+    use StalePolicy::{Terminate, Yield};
+    for (stale, basis, expected) in [
+        (Yield, Expired, RunOutcome::Failed),
+        (Yield, Seen, RunOutcome::Recovered),
+        (Terminate, Expired, RunOutcome::Lost),
+    ] {
+        let (mut scene, token) = ticking_under(stale);
         scene.recover("a", basis, 100).unwrap();
 
         ends(&mut scene, token, RunOutcome::Failed, 110);
@@ -190,45 +161,16 @@ fn a_failure_that_is_reported_late_counts_only_where_the_run_went_on_without_its
 #[test]
 fn a_success_that_is_reported_late_leaves_no_lease_and_no_task_beside_it() {
     let (mut scene, token) = yielded();
-    let task = TaskEnd {
-        arn: "arn:aws:ecs:x:1:task/c/1".into(),
-        version: 1,
-        runtime_id: None,
-        exit_code: Some(0),
-        reason: None,
-    };
+    let task = testing::task_end(1);
     let note = Command::NoteTask(NoteTask { token, task });
     scene.carry_out(&note, 105).unwrap();
 
     ends(&mut scene, token, RunOutcome::Succeeded, 110);
 
-    let (entry, marker) = (scene.history(token).unwrap(), scene.marker("tick").unwrap());
+    let (entry, marker) = (scene.history(token).unwrap(), scene.marker());
     assert_eq!((&entry.lease, &marker.lease), (&None, &None));
     assert!(entry.task.is_some(), "the history keeps its task");
     assert_eq!(marker.task, None);
-}
-
-#[test]
-fn a_marker_is_settled_only_for_its_own_grant_and_only_while_it_is_open() {
-    let (mut scene, token) = yielded();
-    let settle = |token| {
-        Command::Settle(Settle {
-            run_key: RunKey::new("tick").unwrap(),
-            token,
-            succeeded: true,
-            evidence: "its work had succeeded".into(),
-            retention: RETENTION,
-        })
-    };
-    let other = FencingToken::from_number(token.number() - 1);
-
-    let of_other = scene.carry_out(&settle(other), 110).unwrap();
-    let own = scene.carry_out(&settle(token), 111).unwrap();
-    let again = scene.carry_out(&settle(token), 112).unwrap();
-
-    assert_eq!(of_other.outcome, Outcome::Unchanged);
-    assert_eq!(own.outcome, Outcome::Done);
-    assert_eq!(again.outcome, Outcome::Unchanged);
 }
 
 fn kept_until(run: &Run) -> Timestamp {
@@ -237,20 +179,14 @@ fn kept_until(run: &Run) -> Timestamp {
 
 #[test]
 fn a_run_key_and_the_history_are_kept_each_for_its_own_time() {
-    let mut released = Scene::new(1);
-    let terms = with_key(released.terms("a"), "tick");
-    released.ask(terms, WhenFull::Refuse, 0).unwrap();
+    let mut released = Scene::ticking(1);
     let token = released.token("a");
     released.release("a", RunOutcome::Succeeded, 9).unwrap();
     let (mut late, lost) = yielded();
-    let release = Release {
-        run_key: RunKey::new("tick").ok(),
-        ..testing::release(holder("a"), lost)
-    };
-    late.carry_out(&Command::Release(release), 110).unwrap();
+    ends(&mut late, lost, RunOutcome::Succeeded, 110);
     let mut forgotten = released.clone();
     let forget = Forget {
-        run_key: RunKey::new("tick").unwrap(),
+        run_key: run_key("tick"),
         audit: audit_note("again"),
     };
     forgotten.carry_out(&Command::Forget(forget), 20).unwrap();
@@ -260,7 +196,7 @@ fn a_run_key_and_the_history_are_kept_each_for_its_own_time() {
         ("after its grant", &late, lost, 110, 110),
         ("forgotten", &forgotten, token, 20, 9),
     ] {
-        let marker = kept_until(scene.marker("tick").unwrap());
+        let marker = kept_until(scene.marker());
         let entry = kept_until(scene.history(token).unwrap());
         assert_eq!(marker, at(marked).plus(RETENTION.run_keys), "{case}");
         assert_eq!(entry, at(entered).plus(RETENTION.history), "{case}");
@@ -271,32 +207,25 @@ fn a_run_key_and_the_history_are_kept_each_for_its_own_time() {
 fn a_settled_end_is_in_the_history_as_far_as_that_may_remember_the_run() {
     // The lease ends at 61 s.
     let bound = 61 + u64::from(RETENTION.history.get());
-    let cases = [
-        (true, 110, Some(RunOutcome::Succeeded)),
-        (true, bound - 1, Some(RunOutcome::Succeeded)),
+    let succeeded = Some(RunOutcome::Succeeded);
+    for (success, second, rewritten) in [
+        (true, 110, succeeded),
+        (true, bound - 1, succeeded),
         (true, bound, None),
         (false, 110, None),
-    ];
-    for (succeeded, second, rewritten) in cases {
+    ] {
         let (mut scene, token) = yielded();
         let before = scene.history(token).cloned();
-        let settle = Command::Settle(Settle {
-            run_key: RunKey::new("tick").unwrap(),
-            token,
-            succeeded,
-            evidence: "over".into(),
-            retention: RETENTION,
-        });
 
-        let done = scene.carry_out(&settle, second).unwrap();
+        let done = scene.carry_out(&settle(token, success), second);
 
-        assert_eq!(done.outcome, Outcome::Done);
-        let marker = scene.marker("tick").unwrap();
+        assert_eq!(answer(&done), "Done");
+        let marker = scene.marker();
         assert!(marker.lease.is_none(), "{marker:?}");
         assert_eq!(kept_until(marker), at(second).plus(RETENTION.run_keys));
         let entry = scene.history(token);
         match rewritten {
-            Some(outcome) => assert_eq!(entry.unwrap().outcome(), Some(outcome), "at {second} s"),
+            Some(_) => assert_eq!(entry.unwrap().outcome(), rewritten, "at {second} s"),
             None => assert_eq!(entry, before.as_ref(), "at {second} s"),
         }
     }
@@ -305,12 +234,8 @@ fn a_settled_end_is_in_the_history_as_far_as_that_may_remember_the_run() {
 #[test]
 fn a_waiter_is_no_duplicate_of_a_run_with_another_key_or_none() {
     for key in [None, Some("tock")] {
-        let mut scene = Scene::new(1);
-        let mut terms = scene.terms("a");
-        terms.run_key = key.and_then(|key| RunKey::new(key).ok());
-        scene.ask(terms, WhenFull::Refuse, 0).unwrap();
-        let next = with_key(scene.terms("b"), "tick");
-        scene.ask(next, WhenFull::Queue { most: 9 }, 1).unwrap();
+        let mut scene = Scene::held_on(1, |terms| terms.run_key = key.map(run_key));
+        scene.ask(scene.tick("b"), WAIT, 1).unwrap();
 
         scene.release("a", RunOutcome::Succeeded, 2).unwrap();
 

@@ -1,7 +1,7 @@
 //! A pause that is over by itself.
 
-use super::scene::{Decision, Scene, at, audit_note};
-use crate::domain::{Command, FencingToken, Mode, Outcome, Refusal, RunOutcome, WhenFull};
+use super::scene::{Scene, answer, at, audit_note, held};
+use crate::domain::{Command, FencingToken, Mode, Refusal, RunOutcome, WhenFull};
 
 /// Pauses the lock until second 100.
 fn pause(scene: &mut Scene, second: u64) {
@@ -9,8 +9,8 @@ fn pause(scene: &mut Scene, second: u64) {
     scene.carry_out(&pause, second).unwrap();
 }
 
-fn end_pause(scene: &mut Scene, second: u64) -> Decision {
-    scene.carry_out(&Command::EndPause(audit_note("it is over")), second)
+fn end_pause(scene: &mut Scene, second: u64) -> String {
+    answer(&scene.carry_out(&Command::EndPause(audit_note("it is over")), second))
 }
 
 #[test]
@@ -19,25 +19,23 @@ fn an_acquire_sees_an_open_lock_from_the_end_of_the_pause_on() {
     pause(&mut scene, 0);
 
     let before = scene.acquire("a", WhenFull::Refuse, 99);
-    let after = scene.acquire("a", WhenFull::Refuse, 100).unwrap();
+    let after = scene.acquire("a", WhenFull::Refuse, 100);
 
     let Err(Refusal::Paused { until, .. }) = before else {
         panic!("{before:?}")
     };
     assert_eq!(until, Some(at(100)));
-    assert!(matches!(after.outcome, Outcome::Granted { .. }));
+    assert_eq!(answer(&after), "Granted");
 }
 
 #[test]
 fn a_lock_that_is_paused_until_a_time_is_due_then_whatever_its_holders_do() {
-    let mut idle = Scene::new(1);
-    pause(&mut idle, 0);
-    let mut released = Scene::held_by(1, &[("a", 0)]);
-    pause(&mut released, 1);
+    let (mut idle, (mut released, _)) = (Scene::new(1), held());
+    let mut evicted = Scene::queued(&["b"]);
+    for scene in [&mut idle, &mut released, &mut evicted] {
+        pause(scene, 1);
+    }
     released.release("a", RunOutcome::Succeeded, 2).unwrap();
-    let mut evicted = Scene::held_by(1, &[("a", 0)]);
-    evicted.queue("b", 1).unwrap();
-    pause(&mut evicted, 1);
     evicted.evict("a", 2).unwrap();
     evicted.evict("b", 2).unwrap();
 
@@ -50,24 +48,20 @@ fn a_lock_that_is_paused_until_a_time_is_due_then_whatever_its_holders_do() {
 
 #[test]
 fn the_sweep_resumes_a_lock_whose_pause_is_over_and_lets_the_first_waiter_in() {
-    let mut scene = Scene::held_by(1, &[("a", 0)]);
+    use RunOutcome::{Paused, Resumed};
+    let (mut scene, _) = held();
     pause(&mut scene, 1);
     scene.queue("b", 2).unwrap();
     scene.release("a", RunOutcome::Succeeded, 3).unwrap();
     assert!(scene.holders().is_empty());
 
-    let early = end_pause(&mut scene, 99).unwrap();
-    let ended = end_pause(&mut scene, 100).unwrap();
-    let again = end_pause(&mut scene, 101).unwrap();
+    let answers = [99, 100, 101].map(|second| end_pause(&mut scene, second));
 
-    assert_eq!(early.outcome, Outcome::Unchanged);
-    assert_eq!(ended.outcome, Outcome::Done);
-    assert_eq!(again.outcome, Outcome::Unchanged);
+    assert_eq!(answers, ["Unchanged", "Done", "Unchanged"]);
     assert_eq!(scene.record().mode, Mode::Open);
     assert_eq!(scene.holders(), ["b"]);
-    let acts = scene.items.runs.values();
-    let resumed = acts.filter(|act| act.outcome() == Some(RunOutcome::Resumed));
-    assert_eq!(resumed.count(), 1);
+    let expected = [(Paused, "upgrade"), (Resumed, "it is over")];
+    assert_eq!(scene.orders(), expected);
 }
 
 #[test]
@@ -78,9 +72,8 @@ fn the_end_of_a_pause_undoes_no_other_pause() {
         let longer = Command::Pause(audit_note("longer"), until);
         scene.carry_out(&longer, 50).unwrap();
 
-        let ended = end_pause(&mut scene, 100).unwrap();
+        assert_eq!(end_pause(&mut scene, 100), "Unchanged", "{until:?}");
 
-        assert_eq!(ended.outcome, Outcome::Unchanged, "{until:?}");
         assert_eq!(scene.record().mode.pause_end(), until);
         assert_eq!(scene.record().due, until);
     }
@@ -98,6 +91,6 @@ fn a_grant_before_the_sweep_keeps_the_lock_in_order_until_the_pause_is_ended() {
     assert_eq!(released.narrow_guard, None, "a pause is no clause");
     assert_eq!(scene.holders(), ["b"]);
     assert!(scene.record().last_token > FencingToken::NONE);
-    end_pause(&mut scene, 103).unwrap();
+    assert_eq!(end_pause(&mut scene, 103), "Done");
     assert_eq!(scene.holders(), ["b"]);
 }

@@ -1,16 +1,22 @@
-//! A lock, and callers that speak one after the other at seconds of their choice.
+//! A lock, and callers that act one after the other at seconds of their choice.
 
 use crate::domain::{
     Acquire, AuditNote, Command, Evict, FencingToken, HolderId, Lease, LeaseVersion, LockRecord,
-    Outcome, Permits, Recover, RecoveryBasis, Refusal, Release, Renew, Run, RunId, RunKey,
-    RunOutcome, Snapshot, TaskToken, Terms, Timestamp, Transition, WhenFull, decide,
+    MarkEnding, Outcome, Permits, Recover, RecoveryBasis, Refusal, Release, Renew, Run, RunId,
+    RunOutcome, Seconds, Snapshot, StalePolicy, Suspect, TaskToken, Terms, Timestamp, Transition,
+    WaiterId, WhenFull, decide,
 };
 use crate::store::Commit;
 use crate::store::memory::LockItems;
-use crate::testing;
-pub(super) use crate::testing::{RETENTION, holder};
+use crate::testing::{self, variant};
+pub(super) use crate::testing::{RETENTION, holder, run_key, task_token};
 
 pub(super) type Decision = Result<Transition, Refusal>;
+
+/// The name of the operator of these tests.
+pub(super) const OPERATOR: &str = "arn:aws:iam::1:user/op";
+/// Waits in the queue.
+pub(super) const WAIT: WhenFull = WhenFull::Queue { most: 100 };
 
 /// A lock of `permits`.
 #[derive(Clone)]
@@ -23,8 +29,42 @@ pub(super) fn at(second: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000 + second * 1000)
 }
 
-pub(super) fn beat(name: &str) -> TaskToken {
-    TaskToken::new(name).unwrap()
+/// A mutex that `a` holds since second 0, and the token of its grant.
+pub(super) fn held() -> (Scene, FencingToken) {
+    let scene = Scene::queued(&[]);
+    let token = scene.token("a");
+    (scene, token)
+}
+
+/// A run of the key `tick` with a heartbeat state, under this policy.
+pub(super) fn ticking_under(stale: StalePolicy) -> (Scene, FencingToken) {
+    let mut scene = Scene::held_on(1, |terms| {
+        terms.run_key = Some(run_key("tick"));
+        terms.stale = stale;
+    });
+    let token = scene.token("a");
+    scene.renew("a", token, 1).unwrap();
+    (scene, token)
+}
+
+/// The same, which continued without its permit at second 100.
+pub(super) fn yielded() -> (Scene, FencingToken) {
+    let (mut scene, token) = ticking_under(StalePolicy::Yield);
+    scene.recover("a", RecoveryBasis::Expired, 100).unwrap();
+    (scene, token)
+}
+
+/// The name of the outcome, as `Granted`, or of the refusal, as `Err(Held)`.
+pub(super) fn answer(decision: &Decision) -> String {
+    match decision {
+        Ok(done) => variant(&done.outcome),
+        Err(refusal) => format!("Err({})", variant(refusal)),
+    }
+}
+
+/// The names of the effects.
+pub(super) fn effects(done: &Transition) -> Vec<String> {
+    done.effects.iter().map(variant).collect()
 }
 
 impl Scene {
@@ -39,8 +79,39 @@ impl Scene {
     pub(super) fn held_by(permits: i64, grants: &[(&str, u64)]) -> Self {
         let mut scene = Self::new(permits);
         for (name, second) in grants {
-            let done = scene.acquire(name, WhenFull::Refuse, *second).unwrap();
-            assert!(matches!(done.outcome, Outcome::Granted { .. }), "{done:?}");
+            let done = scene.acquire(name, WhenFull::Refuse, *second);
+            assert_eq!(answer(&done), "Granted", "{done:?}");
+        }
+        scene
+    }
+
+    /// A lock that `a` holds since second 0, on terms with this change.
+    pub(super) fn held_on(permits: i64, change: impl FnOnce(&mut Terms)) -> Self {
+        let mut scene = Self::new(permits);
+        let mut terms = scene.terms("a");
+        change(&mut terms);
+        scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+        scene
+    }
+
+    /// A lock on which `a` runs the key `tick` since second 0.
+    pub(super) fn ticking(permits: i64) -> Self {
+        Self::held_on(permits, |terms| terms.run_key = Some(run_key("tick")))
+    }
+
+    /// A lock that `a` holds for a day, and that rests for a minute after each grant.
+    pub(super) fn resting(permits: i64) -> Self {
+        Self::held_on(permits, |terms| {
+            terms.lease = Seconds::of(86_400);
+            terms.min_interval = Some(Seconds::of(60));
+        })
+    }
+
+    /// A mutex that `a` holds since second 0, with these waiters since second 1.
+    pub(super) fn queued(waiters: &[&str]) -> Self {
+        let mut scene = Self::held_by(1, &[("a", 0)]);
+        for name in waiters {
+            scene.queue(name, 1).unwrap();
         }
         scene
     }
@@ -52,57 +123,114 @@ impl Scene {
         }
     }
 
+    /// The terms of a run of the key `tick`.
+    pub(super) fn tick(&self, name: &str) -> Terms {
+        Terms {
+            run_key: Some(run_key("tick")),
+            ..self.terms(name)
+        }
+    }
+
+    pub(super) fn request(&self, name: &str, when_full: WhenFull) -> Acquire {
+        request(self.terms(name), when_full)
+    }
+
     pub(super) fn acquire(&mut self, name: &str, when_full: WhenFull, second: u64) -> Decision {
         self.ask(self.terms(name), when_full, second)
     }
 
     pub(super) fn queue(&mut self, name: &str, second: u64) -> Decision {
-        self.acquire(name, WhenFull::Queue { most: 100 }, second)
+        self.acquire(name, WAIT, second)
     }
 
     pub(super) fn ask(&mut self, terms: Terms, when_full: WhenFull, second: u64) -> Decision {
-        let task_token = TaskToken::new(format!("{}-waits", terms.holder)).ok();
-        let acquire = Acquire {
-            terms,
-            task_token: task_token.filter(|_| when_full != WhenFull::Refuse),
-            when_full,
-            when_paused: testing::when_paused(when_full),
-            wait_until: None,
-        };
-        self.carry_out(&Command::Acquire(acquire), second)
+        self.carry_out(&Command::Acquire(request(terms, when_full)), second)
+    }
+
+    pub(super) fn release_of(&self, name: &str) -> Release {
+        let held = self.record().holders.get(&holder(name));
+        Release {
+            run_key: held.and_then(|lease| lease.run_key.clone()),
+            ..testing::release(holder(name), self.token(name))
+        }
     }
 
     pub(super) fn release(&mut self, name: &str, outcome: RunOutcome, second: u64) -> Decision {
         let release = Release {
-            run_key: self.run_key(name),
             outcome,
-            ..testing::release(holder(name), self.token(name))
+            ..self.release_of(name)
         };
         self.carry_out(&Command::Release(release), second)
     }
 
     pub(super) fn renew(&mut self, name: &str, token: FencingToken, second: u64) -> Decision {
         let renew = Renew {
-            beat: Some(beat("beat")),
+            beat: Some(task_token("beat")),
             ..testing::renew(holder(name), token)
         };
         self.carry_out(&Command::Renew(renew), second)
     }
 
+    /// The recovery of `name` on evidence about its lease as it is.
+    pub(super) fn recovery_of(&self, name: &str) -> Recover {
+        testing::recover(holder(name), self.token(name), self.seen(name))
+    }
+
     pub(super) fn recover(&mut self, name: &str, basis: RecoveryBasis, second: u64) -> Decision {
         let recover = Recover {
             basis,
-            ..testing::recover(holder(name), self.token(name), self.seen(name))
+            ..self.recovery_of(name)
         };
         self.carry_out(&Command::Recover(recover), second)
     }
 
-    pub(super) fn evict(&mut self, name: &str, second: u64) -> Decision {
-        let evict = Evict {
+    pub(super) fn suspicion_of(&self, name: &str) -> Command {
+        Command::Suspect(Suspect {
             holder: holder(name),
-            audit: audit_note("broken"),
-        };
-        self.carry_out(&Command::Evict(evict), second)
+            token: self.token(name),
+            seen: self.seen(name),
+        })
+    }
+
+    /// Notes the end of the work of `name`, which keeps its permit.
+    pub(super) fn mark_ending(&mut self, name: &str, second: u64) -> Outcome {
+        let mark = Command::MarkEnding(MarkEnding {
+            holder: holder(name),
+            token: self.token(name),
+            seen: None,
+        });
+        self.carry_out(&mark, second).unwrap().outcome
+    }
+
+    pub(super) fn evict(&mut self, name: &str, second: u64) -> Decision {
+        self.carry_out(&Command::Evict(eviction_of(name)), second)
+    }
+
+    pub(super) fn pause(&mut self, second: u64) {
+        let pause = Command::Pause(audit_note("upgrade"), None);
+        self.carry_out(&pause, second).unwrap();
+    }
+
+    pub(super) fn resume(&mut self, second: u64) {
+        let resume = Command::Resume(audit_note("done"));
+        self.carry_out(&resume, second).unwrap();
+    }
+
+    pub(super) fn hand_over(&mut self, second: u64) -> Transition {
+        self.carry_out(&Command::HandOver, second).unwrap()
+    }
+
+    /// The lock as a decision knows it that has read the side item of `waiter`.
+    pub(super) fn read(&self, waiter: Option<WaiterId>) -> Snapshot {
+        let waiter = waiter.map(|id| {
+            let item = self.items.waiters.get(&id).cloned();
+            (id, item)
+        });
+        Snapshot {
+            record: self.items.record.clone(),
+            runs: self.items.runs.clone(),
+            waiter,
+        }
     }
 
     /// Decides as the protocol does, writes what was decided, and answers with it.
@@ -111,17 +239,7 @@ impl Scene {
         if let Some(waiter) = command.waits_already(now) {
             self.items.waiters.insert(waiter.id(), waiter);
         }
-        let record = self.items.record.clone();
-        let waiter = command.waiter_to_read(record.as_ref()).map(|id| {
-            let item = self.items.waiters.get(&id).cloned();
-            (id, item)
-        });
-        let runs = self.items.runs.clone();
-        let seen = Snapshot {
-            record,
-            runs,
-            waiter,
-        };
+        let seen = self.read(command.waiter_to_read(self.items.record.as_ref()));
         let decided = decide(&seen, command, now)?;
         if let Some(change) = decided.change(seen.record.as_ref()) {
             let done = self.items.commit(&change);
@@ -137,6 +255,14 @@ impl Scene {
 
     pub(super) fn record(&self) -> &LockRecord {
         self.items.record.as_ref().unwrap()
+    }
+
+    pub(super) fn record_mut(&mut self) -> &mut LockRecord {
+        self.items.record.as_mut().unwrap()
+    }
+
+    pub(super) fn lease(&self, name: &str) -> &Lease {
+        &self.record().holders[&holder(name)]
     }
 
     pub(super) fn holders(&self) -> Vec<&str> {
@@ -162,29 +288,72 @@ impl Scene {
         lease.map(Lease::version).unwrap_or_default()
     }
 
-    fn run_key(&self, name: &str) -> Option<RunKey> {
-        self.record().holders.get(&holder(name))?.run_key.clone()
-    }
-
     /// How the run of `token` ended.
     pub(super) fn ended(&self, token: FencingToken) -> Option<RunOutcome> {
         self.history(token)?.outcome()
+    }
+
+    /// How the run of `token` ended, and the evidence.
+    pub(super) fn end(&self, token: FencingToken) -> (RunOutcome, &str) {
+        let end = self.history(token).and_then(|run| run.end.as_ref());
+        let end = end.unwrap();
+        (end.outcome, end.evidence.as_deref().unwrap_or_default())
     }
 
     pub(super) fn history(&self, token: FencingToken) -> Option<&Run> {
         self.items.runs.get(&RunId::Token(token))
     }
 
-    pub(super) fn marker(&self, key: &str) -> Option<&Run> {
-        self.items.runs.get(&RunId::Key(RunKey::new(key).unwrap()))
+    pub(super) fn marker(&self) -> &Run {
+        &self.items.runs[&RunId::Key(run_key("tick"))]
+    }
+
+    /// The acts in the history, each with who did it, what, and why.
+    pub(super) fn acts(&self) -> Vec<(&str, RunOutcome, &str)> {
+        let acts = self.items.runs.iter();
+        let acts = acts.filter(|(id, _)| matches!(id, RunId::Act(_)));
+        acts.map(|(_, act)| {
+            let end = act.end.as_ref().unwrap();
+            let why = end.evidence.as_deref().unwrap();
+            (act.holder.as_str(), end.outcome, why)
+        })
+        .collect()
+    }
+
+    /// The acts in the history, each with its note, which the operator has signed.
+    pub(super) fn orders(&self) -> Vec<(RunOutcome, &str)> {
+        let signature = format!(" (by {OPERATOR})");
+        let acts = self.acts().into_iter();
+        acts.map(|(actor, outcome, note)| {
+            assert_eq!(actor, OPERATOR);
+            (outcome, note.strip_suffix(&signature).unwrap())
+        })
+        .collect()
     }
 }
 
-pub(super) fn audit_note(note: &str) -> AuditNote {
-    testing::audit_note(holder("arn:aws:iam::1:user/op"), note)
+/// A request that waits with the task token of a state.
+fn request(terms: Terms, when_full: WhenFull) -> Acquire {
+    let task_token = TaskToken::new(format!("{}-waits", terms.holder)).ok();
+    Acquire {
+        task_token: task_token.filter(|_| when_full != WhenFull::Refuse),
+        when_full,
+        when_paused: testing::when_paused(when_full),
+        ..testing::acquire(terms)
+    }
 }
 
-pub(super) fn with_key(mut terms: Terms, key: &str) -> Terms {
-    terms.run_key = RunKey::new(key).ok();
-    terms
+pub(super) fn id(name: &str) -> WaiterId {
+    WaiterId::of(&holder(name))
+}
+
+pub(super) fn audit_note(note: &str) -> AuditNote {
+    testing::audit_note(holder(OPERATOR), note)
+}
+
+pub(super) fn eviction_of(name: &str) -> Evict {
+    Evict {
+        holder: holder(name),
+        audit: audit_note("broken"),
+    }
 }

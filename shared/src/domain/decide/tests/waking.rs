@@ -1,26 +1,15 @@
 //! No waiter is left beside a free permit: the sweep's time, hand-overs, side items.
 
 use super::super::release;
-use super::scene::{Scene, at, audit_note, holder};
+use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, id};
 use crate::domain::{
-    Command, Effect, Evict, Outcome, Recover, RecoveryBasis, RunOutcome, Seconds, Snapshot,
-    StalePolicy, WaiterId, WhenFull, decide,
+    Command, Effect, Outcome, Recover, RecoveryBasis, RunOutcome, Seconds, StalePolicy, WhenFull,
+    decide,
 };
-use crate::testing;
-
-/// A lock of `permits` whose holder has a day, and whose next grant is a minute after the last.
-fn resting(permits: i64) -> Scene {
-    let mut scene = Scene::new(permits);
-    let mut terms = scene.terms("a");
-    terms.lease = Seconds::of(86_400);
-    terms.min_interval = Some(Seconds::of(60));
-    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
-    scene
-}
 
 #[test]
 fn the_sweep_comes_when_a_permit_that_was_freed_may_be_given_to_a_waiter() {
-    let mut scene = resting(1);
+    let mut scene = Scene::resting(1);
     scene.queue("b", 5).unwrap();
 
     scene.release("a", RunOutcome::Succeeded, 10).unwrap();
@@ -30,8 +19,8 @@ fn the_sweep_comes_when_a_permit_that_was_freed_may_be_given_to_a_waiter() {
 
 #[test]
 fn the_sweep_comes_for_those_that_join_a_lock_that_rests() {
-    for when_full in [WhenFull::Queue { most: 9 }, WhenFull::Replace] {
-        let mut scene = resting(2);
+    for when_full in [WAIT, WhenFull::Replace] {
+        let mut scene = Scene::resting(2);
 
         for (name, second) in [("b", 5), ("c", 6)] {
             scene.acquire(name, when_full, second).unwrap();
@@ -44,17 +33,12 @@ fn the_sweep_comes_for_those_that_join_a_lock_that_rests() {
 
 #[test]
 fn a_release_that_comes_twice_hands_over_what_the_first_was_cut_off_before() {
-    let mut scene = Scene::held_by(1, &[("a", 0)]);
-    let release = testing::release(holder("a"), scene.token("a"));
-    scene.queue("b", 1).unwrap();
+    let mut scene = Scene::queued(&["b"]);
+    let release = scene.release_of("a");
     // The side item of the first waiter was not read with this release.
-    let seen = Snapshot {
-        record: scene.items.record.clone(),
-        ..Snapshot::default()
-    };
-    let first = release::decide(&seen, &release, at(2));
+    let first = release::decide(&scene.read(None), &release, at(2));
     assert_eq!(first.effects, [Effect::HandOver]);
-    let change = first.change(seen.record.as_ref()).unwrap();
+    let change = first.change(scene.items.record.as_ref()).unwrap();
     let _ = scene.items.commit(&change);
 
     let again = scene.carry_out(&Command::Release(release), 3).unwrap();
@@ -66,155 +50,125 @@ fn a_release_that_comes_twice_hands_over_what_the_first_was_cut_off_before() {
 fn a_waiting_state_that_finds_the_lock_free_leaves_no_side_item() {
     let mut scene = Scene::new(1);
 
-    let done = scene.queue("a", 0).unwrap();
+    let done = scene.queue("a", 0);
 
-    assert!(matches!(done.outcome, Outcome::Granted { .. }), "{done:?}");
+    assert_eq!(answer(&done), "Granted");
     assert!(scene.items.waiters.is_empty());
 }
 
 #[test]
 fn a_waiter_that_asks_again_confirms_its_grant() {
-    let mut scene = Scene::held_by(1, &[("a", 0)]);
-    scene.queue("b", 1).unwrap();
+    let mut scene = Scene::queued(&["b"]);
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();
     let unconfirmed = Command::Recover(Recover {
         basis: RecoveryBasis::Unconfirmed,
-        ..testing::recover(holder("b"), scene.token("b"), scene.seen("b"))
+        ..scene.recovery_of("b")
     });
     let mut dead = scene.clone();
 
-    let again = scene.queue("b", 5).unwrap();
-    let late = scene.carry_out(&unconfirmed, 6).unwrap();
-    let freed = dead.carry_out(&unconfirmed, 6).unwrap();
+    let again = scene.queue("b", 5);
+    let late = scene.carry_out(&unconfirmed, 6);
+    let freed = dead.carry_out(&unconfirmed, 6);
 
-    assert!(matches!(again.outcome, Outcome::AlreadyHeld { .. }));
-    assert_eq!(late.outcome, Outcome::Unchanged, "it may be at work");
-    assert!(matches!(freed.outcome, Outcome::Freed { .. }));
+    let answers = [&again, &late, &freed].map(answer);
+    assert_eq!(answers, ["AlreadyHeld", "Unchanged", "Freed"]);
 }
 
 #[test]
 fn a_dropped_place_never_takes_a_permit() {
-    let mut scene = Scene::held_by(1, &[("a", 0)]);
-    scene.queue("b", 1).unwrap();
-    let drop = Command::DropWaiter(Evict {
-        holder: holder("b"),
-        audit: audit_note("its execution is over"),
-    });
+    let mut scene = Scene::queued(&["b"]);
+    let drop = Command::DropWaiter(eviction_of("b"));
     let mut waiting = scene.clone();
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();
 
-    let late = scene.carry_out(&drop, 6).unwrap();
+    let late = scene.carry_out(&drop, 6);
     waiting.carry_out(&drop, 6).unwrap();
 
-    assert_eq!(late.outcome, Outcome::Unchanged);
+    assert_eq!(answer(&late), "Unchanged");
     assert_eq!(scene.holders(), ["b"]);
-    let id = WaiterId::of(&holder("b"));
-    assert!(!waiting.record().queue.contains_key(&id));
+    assert!(!waiting.record().queue.contains_key(&id("b")));
 }
 
 #[test]
 fn a_resumed_holder_is_not_frozen_again_by_what_the_operator_has_seen() {
-    let mut scene = Scene::new(1);
-    let mut terms = scene.terms("a");
-    terms.max_run = Some(Seconds::of(100));
-    terms.stale = StalePolicy::Hold;
-    scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+    let mut scene = Scene::held_on(1, |terms| {
+        terms.max_run = Some(Seconds::of(100));
+        terms.stale = StalePolicy::Hold;
+    });
     let token = scene.token("a");
-    scene.renew("a", token, 50).unwrap();
-    scene.renew("a", token, 100).unwrap();
+    for second in [50, 100] {
+        scene.renew("a", token, second).unwrap();
+    }
 
-    let resume = Command::Resume(audit_note("it is well"));
-    scene.carry_out(&resume, 110).unwrap();
-    let next = scene.renew("a", token, 120).unwrap();
-    scene.renew("a", token, 170).unwrap();
-    let over = scene.renew("a", token, 210).unwrap();
+    scene.resume(110);
+    let beats = [120, 170, 210].map(|second| answer(&scene.renew("a", token, second)));
 
-    assert!(matches!(next.outcome, Outcome::Renewed { .. }), "{next:?}");
-    assert!(matches!(over.outcome, Outcome::Frozen { .. }), "{over:?}");
+    assert_eq!(beats, ["Renewed", "Renewed", "Frozen"]);
 }
 
 #[test]
 fn the_time_of_a_run_begins_when_its_hand_over_reaches_it() {
-    let waits = WhenFull::Queue { most: 9 };
-    let mut beats = Scene::held_by(1, &[("a", 0)]);
+    let (mut beats, _) = held();
     let mut terms = beats.terms("b");
     terms.max_run = Some(Seconds::of(100));
     terms.no_progress = Some(Seconds::of(50));
-    beats.ask(terms.clone(), waits, 1).unwrap();
+    beats.ask(terms.clone(), WAIT, 1).unwrap();
     beats.release("a", RunOutcome::Succeeded, 5).unwrap();
     let mut asks = beats.clone();
     let token = beats.token("b");
 
-    let beat = beats.renew("b", token, 300).unwrap();
-    asks.ask(terms, waits, 300).unwrap();
-    let later = asks.renew("b", token, 340).unwrap();
+    let beat = beats.renew("b", token, 300);
+    asks.ask(terms, WAIT, 300).unwrap();
+    let later = asks.renew("b", token, 340);
     let over = beats.renew("b", token, 350);
 
-    assert!(matches!(beat.outcome, Outcome::Renewed { .. }), "{beat:?}");
-    assert!(
-        matches!(later.outcome, Outcome::Renewed { .. }),
-        "{later:?}"
-    );
-    assert!(over.is_err(), "{over:?}");
-}
-
-#[test]
-fn a_release_that_comes_twice_leaves_nothing_to_do_with_an_empty_queue() {
-    let mut scene = Scene::held_by(1, &[("a", 0)]);
-    let release = Command::Release(testing::release(holder("a"), scene.token("a")));
-    scene.carry_out(&release, 2).unwrap();
-
-    let again = scene.carry_out(&release, 3).unwrap();
-
-    assert!(again.effects.is_empty(), "{:?}", again.effects);
+    let answers = [&beat, &later, &over].map(answer);
+    assert_eq!(answers, ["Renewed", "Renewed", "Err(Stale)"]);
 }
 
 #[test]
 fn a_waiter_that_asks_again_is_let_in_only_if_it_is_the_first() {
-    let mut scene = resting(2);
+    let mut scene = Scene::resting(2);
     for (name, second) in [("b", 5), ("c", 6)] {
         scene.queue(name, second).unwrap();
     }
 
     let second = scene.queue("c", 60).unwrap();
-    let first = scene.queue("b", 61).unwrap();
+    let first = scene.queue("b", 61);
 
-    assert!(
-        matches!(second.outcome, Outcome::Queued { position: 2, .. }),
-        "{second:?}"
-    );
+    let waits = matches!(second.outcome, Outcome::Queued { position: 2, .. });
+    assert!(waits, "{second:?}");
     assert_eq!(second.effects, [Effect::HandOver], "the first may come in");
-    assert!(
-        matches!(first.outcome, Outcome::Granted { .. }),
-        "{first:?}"
-    );
+    assert_eq!(answer(&first), "Granted");
 }
 
 #[test]
-fn a_waiter_that_takes_up_an_old_turn_has_confirmed_it() {
-    let waits = WhenFull::Queue { most: 9 };
-    // Within the time of the run, and after it.
-    for second in [20, 50, 300] {
-        let mut scene = Scene::held_by(1, &[("a", 0)]);
+fn a_waiter_that_takes_up_an_old_turn_finds_its_grant_and_has_confirmed_it() {
+    // Within the time of the run, and after it; within the lease, and after it.
+    for (max_run, second) in [(Some(30), 20), (Some(30), 50), (Some(30), 300), (None, 300)] {
+        let (mut scene, _) = held();
         let mut terms = scene.terms("b");
-        terms.max_run = Some(Seconds::of(30));
-        scene.ask(terms.clone(), waits, 1).unwrap();
+        terms.max_run = max_run.map(Seconds::of);
+        scene.ask(terms.clone(), WAIT, 1).unwrap();
         scene.release("a", RunOutcome::Succeeded, 5).unwrap();
-        assert!(scene.record().holders[&holder("b")].call.is_some());
+        assert!(scene.lease("b").call.is_some());
 
-        scene.ask(terms, waits, second).unwrap();
+        let again = scene.ask(terms, WAIT, second);
 
-        let lease = &scene.record().holders[&holder("b")];
-        assert_eq!(lease.call, None, "at {second} s");
+        assert_eq!(answer(&again), "AlreadyHeld", "at {second} s");
+        assert_eq!(scene.lease("b").call, None, "at {second} s");
     }
 }
 
 #[test]
-fn a_release_that_comes_twice_wakes_no_run_that_has_confirmed_its_grant() {
-    for (confirmed, effects) in [(false, 1), (true, 0)] {
-        let mut scene = Scene::held_by(1, &[("a", 0)]);
-        scene.queue("b", 1).unwrap();
-        let release = Command::Release(testing::release(holder("a"), scene.token("a")));
+fn a_release_that_comes_twice_wakes_a_waiter_again_that_has_not_confirmed_its_grant() {
+    for (waiters, confirmed, expected) in [
+        (&[][..], false, &[][..]),
+        (&["b"], false, &["WakeAgain"]),
+        (&["b"], true, &[]),
+    ] {
+        let mut scene = Scene::queued(waiters);
+        let release = Command::Release(scene.release_of("a"));
         scene.carry_out(&release, 2).unwrap();
         if confirmed {
             scene.queue("b", 3).unwrap();
@@ -222,7 +176,9 @@ fn a_release_that_comes_twice_wakes_no_run_that_has_confirmed_its_grant() {
 
         let again = scene.carry_out(&release, 4).unwrap();
 
-        assert_eq!(again.effects.len(), effects, "{:?}", again.effects);
+        let is_known = matches!(again.outcome, Outcome::Released { already: true, .. });
+        assert!(is_known, "{again:?}");
+        assert_eq!(effects(&again), expected, "{waiters:?}, {confirmed}");
     }
 }
 
@@ -230,33 +186,26 @@ fn a_release_that_comes_twice_wakes_no_run_that_has_confirmed_its_grant() {
 #[test]
 fn a_waiter_that_confirms_its_grant_in_time_has_no_more_time_for_it() {
     for (second, run_until) in [(50, 110), (200, 300)] {
-        let mut scene = Scene::held_by(1, &[("a", 0)]);
+        let (mut scene, _) = held();
         let mut terms = scene.terms("b");
         terms.max_run = Some(Seconds::of(100));
-        scene
-            .ask(terms.clone(), WhenFull::Queue { most: 9 }, 1)
-            .unwrap();
+        scene.ask(terms.clone(), WAIT, 1).unwrap();
         scene.release("a", RunOutcome::Succeeded, 10).unwrap();
 
         scene.ask(terms, WhenFull::Refuse, second).unwrap();
 
-        let lease = &scene.record().holders[&holder("b")];
-        assert_eq!(lease.run_until, Some(at(run_until)), "at {second} s");
+        let until = scene.lease("b").run_until;
+        assert_eq!(until, Some(at(run_until)), "at {second} s");
     }
 }
 
 /// The side item of the first waiter was not read with it.
 #[test]
 fn a_hand_over_that_changes_nothing_is_asked_for_again() {
-    let mut scene = Scene::held_by(1, &[("a", 0)]);
-    scene.queue("b", 1).unwrap();
-    scene.items.record.as_mut().unwrap().holders.clear();
-    let seen = Snapshot {
-        record: scene.items.record.clone(),
-        ..Snapshot::default()
-    };
+    let mut scene = Scene::queued(&["b"]);
+    scene.record_mut().holders.clear();
 
-    let done = decide(&seen, &Command::HandOver, at(2)).unwrap();
+    let done = decide(&scene.read(None), &Command::HandOver, at(2)).unwrap();
 
     assert_eq!((done.next, done.effects), (None, vec![Effect::HandOver]));
 }
@@ -264,30 +213,30 @@ fn a_hand_over_that_changes_nothing_is_asked_for_again() {
 #[test]
 fn a_lock_that_was_looked_at_comes_up_again_when_its_next_lease_ends_or_after_a_while() {
     for (second, due) in [(10, 60), (200, 230)] {
-        let mut scene = Scene::held_by(1, &[("a", 0)]);
-        scene.items.record.as_mut().unwrap().due = Some(at(5));
+        let (mut scene, _) = held();
+        scene.record_mut().due = Some(at(5));
 
         scene.carry_out(&Command::Reschedule, second).unwrap();
-        let again = scene.carry_out(&Command::Reschedule, second).unwrap();
+        let again = scene.carry_out(&Command::Reschedule, second);
 
         let due_at = scene.record().due.unwrap();
         assert!(due_at >= at(due) && due_at <= at(due + 60), "{due_at:?}");
-        assert_eq!(again.outcome, Outcome::Unchanged);
+        assert_eq!(answer(&again), "Unchanged");
     }
 }
 
 #[test]
 fn a_waiter_that_takes_its_turn_by_asking_again_lets_the_next_in() {
     for (others, effects) in [(&["c"][..], vec![Effect::HandOver]), (&[], vec![])] {
-        let mut scene = resting(3);
+        let mut scene = Scene::resting(3);
         scene.queue("b", 5).unwrap();
         for other in others {
             scene.queue(other, 6).unwrap();
         }
 
-        let turn = scene.queue("b", 61).unwrap();
+        let turn = scene.queue("b", 61);
 
-        assert!(matches!(turn.outcome, Outcome::Granted { .. }), "{turn:?}");
-        assert_eq!(turn.effects, effects);
+        assert_eq!(answer(&turn), "Granted");
+        assert_eq!(turn.unwrap().effects, effects);
     }
 }

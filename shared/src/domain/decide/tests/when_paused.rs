@@ -1,35 +1,20 @@
 //! What an acquire does at a paused lock.
 
-use super::scene::{Decision, Scene, at, audit_note};
+use super::scene::{Decision, OPERATOR, Scene, WAIT, answer, at, held};
 use crate::domain::{
-    Acquire, Clause, Command, Mode, Outcome, Refusal, RunOutcome, TaskToken, WhenFull, WhenPaused,
-    fast_path,
+    Acquire, Clause, Command, Mode, Outcome, Refusal, RunOutcome, WhenFull, WhenPaused, fast_path,
 };
-use crate::testing;
 
 const REFUSE: WhenPaused = WhenPaused::Refuse;
 const CATCH_UP: WhenPaused = WhenPaused::CatchUp;
 
-fn request(scene: &Scene, name: &str, when_paused: WhenPaused) -> Acquire {
-    Acquire {
-        when_paused,
-        task_token: TaskToken::new(format!("{name}-waits")).ok(),
-        ..testing::acquire(scene.terms(name))
-    }
-}
-
 fn ask(scene: &mut Scene, name: &str, when_paused: WhenPaused, second: u64) -> Decision {
-    let request = request(scene, name, when_paused);
+    let request = Acquire {
+        when_full: WhenFull::Refuse,
+        when_paused,
+        ..scene.request(name, WAIT)
+    };
     scene.carry_out(&Command::Acquire(request), second)
-}
-
-fn pause(scene: &mut Scene, second: u64) {
-    let pause = Command::Pause(audit_note("upgrade"), None);
-    scene.carry_out(&pause, second).unwrap();
-}
-
-fn resume(scene: &mut Scene, second: u64) -> Decision {
-    scene.carry_out(&Command::Resume(audit_note("done")), second)
 }
 
 #[test]
@@ -45,7 +30,7 @@ fn a_run_waits_at_a_paused_lock_as_its_request_says() {
             ("free", Scene::new(1)),
             ("held", Scene::held_by(1, &[("h", 0)])),
         ] {
-            pause(&mut scene, 1);
+            scene.pause(1);
 
             let answers = ["a", "b", "c"].into_iter().zip(requests);
             let answers: Vec<_> = answers
@@ -60,56 +45,49 @@ fn a_run_waits_at_a_paused_lock_as_its_request_says() {
 #[test]
 fn a_refusal_says_who_holds_and_who_waits() {
     let mut scene = Scene::held_by(1, &[("h", 0)]);
-    pause(&mut scene, 1);
+    scene.pause(1);
     ask(&mut scene, "a", CATCH_UP, 2).unwrap();
 
     let refused = ask(&mut scene, "b", CATCH_UP, 3);
 
-    let Err(Refusal::Paused {
-        note,
+    let expected = Refusal::Paused {
+        note: format!("upgrade (by {OPERATOR})"),
         until: None,
         waiting: 1,
-        holders,
-    }) = refused
-    else {
-        panic!("{refused:?}")
+        holders: scene.record().oldest_first(),
     };
-    assert_eq!(note, "upgrade (by arn:aws:iam::1:user/op)");
-    assert_eq!(holders, scene.record().oldest_first());
+    assert_eq!(refused, Err(expected));
 }
 
 #[test]
 fn a_run_that_waited_for_the_resume_keeps_its_place_beside_a_holder() {
     let mut scene = Scene::held_by(1, &[("h", 0)]);
-    pause(&mut scene, 1);
+    scene.pause(1);
     ask(&mut scene, "a", CATCH_UP, 2).unwrap();
-    resume(&mut scene, 3).unwrap();
+    scene.resume(3);
 
     let again = ask(&mut scene, "a", CATCH_UP, 4).unwrap();
     let other = ask(&mut scene, "b", CATCH_UP, 5);
     scene.release("h", RunOutcome::Succeeded, 6).unwrap();
-    scene.carry_out(&Command::HandOver, 6).unwrap();
+    scene.hand_over(6);
 
-    assert!(
-        matches!(again.outcome, Outcome::Queued { position: 1, .. }),
-        "{again:?}"
-    );
-    assert!(matches!(other, Err(Refusal::Held { .. })), "{other:?}");
+    let waits = matches!(again.outcome, Outcome::Queued { position: 1, .. });
+    assert!(waits, "{again:?}");
+    assert_eq!(answer(&other), "Err(Held)");
     assert_eq!(scene.holders(), ["a"]);
 }
 
 #[test]
 fn a_frozen_lock_refuses_whatever_the_request_says() {
     for when_paused in [REFUSE, CATCH_UP, WhenPaused::Queue { most: 9 }] {
-        let mut scene = Scene::held_by(1, &[("h", 0)]);
-        let record = scene.items.record.as_mut().unwrap();
-        record.mode = Mode::Frozen {
-            note: "h is stale".into(),
+        let (mut scene, _) = held();
+        scene.record_mut().mode = Mode::Frozen {
+            note: "a is stale".into(),
         };
 
-        let answer = ask(&mut scene, "a", when_paused, 2);
+        let refused = ask(&mut scene, "b", when_paused, 2);
 
-        assert!(matches!(answer, Err(Refusal::Frozen { .. })), "{answer:?}");
+        assert_eq!(answer(&refused), "Err(Frozen)");
     }
 }
 
@@ -121,10 +99,9 @@ fn a_place_without_a_read_is_taken_at_a_paused_lock_by_those_alone_that_wait_the
         (REFUSE, Clause::Open),
         (CATCH_UP, Clause::Open),
     ] {
-        let scene = Scene::held_by(1, &[("h", 0)]);
         let request = Acquire {
-            when_full: WhenFull::Queue { most: 3 },
-            ..request(&scene, "a", when_paused)
+            when_paused,
+            ..held().0.request("b", WhenFull::Queue { most: 3 })
         };
 
         let path = fast_path(&Command::Acquire(request), at(2)).unwrap();

@@ -1,8 +1,8 @@
 //! Checks that stop a holder, freeze its lock, or drop the run that asked for its place.
 
-use super::super::{RUNNING, after, ended, lease, replaced, suspect, task};
+use super::super::{RUNNING, after, ended, lease, replaced, suspect, task, under};
 use super::{World, ended_at, with_work};
-use crate::domain::{ExecutionEnd, HolderId, Lease, LockKey, Outcome, StalePolicy};
+use crate::domain::{ExecutionEnd, HolderId, LockKey, Outcome, StalePolicy};
 use crate::recovery::{Check, CheckStep, Inspection, Ownership};
 use crate::testing;
 
@@ -15,51 +15,44 @@ fn frozen() -> Outcome {
 
 #[test]
 fn a_stop_is_committed_before_it_is_carried_out_and_judged_once_more_after_it() {
-    let mut world = World::of(RUNNING, vec![Outcome::Done]);
-    world.tasks = vec![task("t", false)];
+    let evidence = ["DescribeExecution", "ListTasks"];
+    let carried_out = ["ProveOwnership", "Stop", "StopExecution", "StopTask"];
+    let not_committed = [&evidence[..], &["ProveOwnership", "Stop", "LoadLease"]].concat();
+    let stopped = |raised| [&evidence[..], &carried_out, &[raised], &evidence].concat();
+    let (done, outdated) = (Outcome::Done, Outcome::Unchanged);
+    for (outcome, accepts, steps, expected) in [
+        (&done, true, stopped("raise Stopped"), Inspection::Ending),
+        (
+            &done,
+            false,
+            stopped("raise NotStopped"),
+            Inspection::Ending,
+        ),
+        (&outdated, false, not_committed, Inspection::Held),
+    ] {
+        let mut world = World::of(RUNNING, vec![outcome.clone()]);
+        world.tasks = vec![task("t", false)];
+        world.accepts = accepts;
 
-    let silent = suspect(with_work(lease()));
-    let (asked, inspection) = world.check(silent.clone(), None, after(90));
+        let (asked, inspection) = world.check(suspect(with_work(lease())), None, after(90));
 
-    let steps = [
-        "describe",
-        "tasks",
-        "prove",
-        "commit",
-        "stop execution",
-        "stop task",
-        "raise stopped",
-        "describe",
-        "tasks",
-    ];
-    assert_eq!(asked.names(), steps);
-    assert_eq!(inspection, Inspection::Ending);
-
-    world.accepts = false;
-    let (refused, _) = world.check(silent.clone(), None, after(90));
-    assert!(refused.names().contains(&"raise not stopped"));
-
-    world.outcomes = vec![Outcome::Unchanged];
-    let (outdated, inspection) = world.check(silent, None, after(90));
-    assert_eq!(
-        outdated.names(),
-        ["describe", "tasks", "prove", "commit", "load"]
-    );
-    assert_eq!(inspection, Inspection::Held);
+        assert_eq!(asked.names(), steps);
+        assert_eq!(inspection, expected, "{steps:?}");
+    }
 }
 
 #[test]
 fn a_freeze_is_alerted_to_if_it_was_written() {
-    let hold = Lease {
-        stale: StalePolicy::Hold,
-        ..suspect(lease())
-    };
     for (outcome, steps) in [
-        (frozen(), vec!["describe", "freeze", "raise frozen"]),
-        (Outcome::Unchanged, vec!["describe", "freeze"]),
+        (
+            frozen(),
+            vec!["DescribeExecution", "Freeze", "raise Frozen"],
+        ),
+        (Outcome::Unchanged, vec!["DescribeExecution", "Freeze"]),
     ] {
-        let (asked, inspection) =
-            World::of(RUNNING, vec![outcome]).check(hold.clone(), None, after(90));
+        let hold = suspect(under(StalePolicy::Hold));
+
+        let (asked, inspection) = World::of(RUNNING, vec![outcome]).check(hold, None, after(90));
 
         assert_eq!(asked.names(), steps);
         assert_eq!(inspection, Inspection::Held);
@@ -68,33 +61,28 @@ fn a_freeze_is_alerted_to_if_it_was_written() {
 
 #[test]
 fn a_replacer_that_is_over_is_dropped_and_the_holder_left() {
-    let replaced = replaced(lease());
     let mut world = World::of(RUNNING, vec![Outcome::Done]);
     world.replacer = ended(ExecutionEnd::Aborted);
 
-    let (asked, inspection) = world.check(replaced, None, after(1));
+    let (asked, inspection) = world.check(replaced(lease()), None, after(1));
 
-    assert_eq!(asked.names(), ["describe", "describe", "waiter", "drop"]);
+    let describe = "DescribeExecution";
+    assert_eq!(
+        asked.names(),
+        [describe, describe, "LoadWaiter", "DropWaiter"]
+    );
     assert_eq!(inspection, Inspection::Held);
 }
 
 #[test]
 fn an_execution_that_is_not_shown_to_belong_to_the_lock_is_not_stopped() {
-    let replaced = replaced(lease());
     let hidden = || Ownership::Hidden("throttled".into());
+    let (frozen_then, not_stopped) = (&["Freeze", "raise Frozen"][..], &["raise NotStopped"][..]);
     for (lease, ownership, then) in [
-        (
-            suspect(lease()),
-            Ownership::Unproven,
-            &["freeze", "raise frozen"][..],
-        ),
-        (suspect(lease()), hidden(), &["raise not stopped"]),
-        (
-            replaced.clone(),
-            Ownership::Unproven,
-            &["raise not stopped"],
-        ),
-        (replaced, hidden(), &["raise not stopped"]),
+        (suspect(lease()), Ownership::Unproven, frozen_then),
+        (suspect(lease()), hidden(), not_stopped),
+        (replaced(lease()), Ownership::Unproven, not_stopped),
+        (replaced(lease()), hidden(), not_stopped),
     ] {
         let mut world = World::of(RUNNING, vec![frozen()]);
         world.ownership = ownership.clone();
@@ -102,7 +90,10 @@ fn an_execution_that_is_not_shown_to_belong_to_the_lock_is_not_stopped() {
         let (asked, inspection) = world.check(lease, None, after(90));
 
         let names = asked.names();
-        let proof = names.iter().position(|name| *name == "prove").unwrap();
+        let proof = names
+            .iter()
+            .position(|name| *name == "ProveOwnership")
+            .unwrap();
         assert_eq!(&names[proof + 1..], then, "{ownership:?}");
         assert_eq!(inspection, Inspection::Held);
     }
@@ -110,16 +101,18 @@ fn an_execution_that_is_not_shown_to_belong_to_the_lock_is_not_stopped() {
 
 #[test]
 fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
-    let replaced = replaced(lease());
-    for (waits_until, is_stopped) in [(None, true), (Some(11), true), (Some(10), false)] {
+    for (waits_until, is_stopped, expected) in [
+        (None, true, Inspection::Ending),
+        (Some(11), true, Inspection::Ending),
+        (Some(10), false, Inspection::Held),
+    ] {
         let mut world = World::of(RUNNING, vec![Outcome::Done]);
         world.waits_until = waits_until.map(after);
 
-        let (asked, inspection) = world.check(replaced.clone(), None, after(10));
+        let (asked, inspection) = world.check(replaced(lease()), None, after(10));
 
-        let stopped = asked.names().contains(&"stop execution");
-        assert_eq!(stopped, is_stopped, "until {waits_until:?}");
-        let expected = [Inspection::Held, Inspection::Ending][usize::from(is_stopped)];
+        let stops = asked.count("StopExecution");
+        assert_eq!(stops, usize::from(is_stopped), "until {waits_until:?}");
         assert_eq!(inspection, expected);
     }
 }
@@ -127,28 +120,22 @@ fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
 /// Its description may lag behind a redrive.
 #[test]
 fn a_replacer_that_has_registered_since_its_end_is_not_dropped() {
-    let replaced = replaced(lease());
-    for (since, then) in [(5, "drop"), (6, "drop"), (7, "stop execution")] {
+    for (since, then) in [(5, "DropWaiter"), (6, "DropWaiter"), (7, "StopExecution")] {
         let mut world = World::of(RUNNING, vec![Outcome::Done]);
         world.replacer = ended_at(6);
         world.waits_since = after(since);
 
-        let (asked, _) = world.check(replaced.clone(), None, after(10));
+        let (asked, _) = world.check(replaced(lease()), None, after(10));
 
-        assert!(
-            asked.names().contains(&then),
-            "{since}: {:?}",
-            asked.names()
-        );
+        assert_eq!(asked.count(then), 1, "{since}: {:?}", asked.names());
     }
 }
 
 #[test]
 fn a_holder_that_is_no_execution_has_no_replacer_to_describe() {
     let name = HolderId::new("process-1").unwrap();
-    let replaced = replaced(lease());
     let lock = LockKey::new("lock").unwrap();
-    let mut check = Check::new(lock, name, replaced, None, testing::RETENTION);
+    let mut check = Check::new(lock, name, replaced(lease()), None, testing::RETENTION);
 
     let step = check.begin(after(1));
 

@@ -3,8 +3,6 @@
 use super::*;
 use crate::domain::StateMachineArn;
 
-const ABORTED: ExecutionState = ExecutionState::Ended(ExecutionEnd::Aborted);
-
 fn of_workflow(redrives: u32) -> Lease {
     let machine = StateMachineArn::new("arn:aws:states:eu-west-1:1:stateMachine:etl").unwrap();
     Lease {
@@ -23,9 +21,7 @@ fn dead(children: Vec<(&'static str, ExecutionState)>) -> World {
 
 #[test]
 fn the_execution_is_described_by_the_name_that_follows_from_the_grant() {
-    let mut world = dead(vec![]);
-
-    let (asked, _) = world.check(of_workflow(0), None, after(20));
+    let (asked, _) = dead(vec![]).check(of_workflow(0), None, after(20));
 
     let token = lease().token;
     let expected = format!("arn:aws:states:eu-west-1:1:execution:etl:lockstep-lock-{token}-0");
@@ -45,19 +41,16 @@ fn the_latest_attempt_that_was_started_is_the_one_that_counts() {
         (2, vec![], 3),
     ];
     for (redrives, children, described) in cases {
-        let mut world = dead(children.clone());
-        world.outcomes = vec![freed()];
-        world.execution = ExecutionObservation::Seen(ExecutionDescription {
-            redrives,
-            ..ABORTED.into()
-        });
+        let mut world = World {
+            children: children.clone(),
+            ..World::of(seen(ABORTED, redrives, None), vec![freed()])
+        };
 
         let (asked, inspection) = world.check(of_workflow(redrives), None, after(20));
 
         let names = asked.names();
-        let count = names.iter().filter(|name| **name == "work").count();
-        assert_eq!(count, described, "{children:?}: {names:?}");
-        assert!(names.contains(&"recover"), "{children:?}: {names:?}");
+        let counts = (asked.count("DescribeWork"), asked.count("Recover"));
+        assert_eq!(counts, (described, 1), "{children:?}: {names:?}");
         assert_eq!(inspection, Inspection::Freed(RunOutcome::Recovered));
     }
 }
@@ -69,19 +62,18 @@ fn work_that_outlives_its_run_is_stopped_by_stop_execution() {
     let (asked, inspection) = world.check(of_workflow(0), None, after(20));
 
     let names = asked.names();
+    let evidence = ["DescribeExecution", "DescribeWork"];
     let stop = [
-        "describe",
-        "work",
-        "mark",
-        "stop execution",
-        "raise stopped",
-    ];
+        &evidence[..],
+        &["MarkEnding", "StopExecution", "raise Stopped"],
+    ]
+    .concat();
     assert_eq!(names[..5], stop, "{names:?}");
-    let stopped = asked.0.iter().find_map(|request| match request {
-        Request::StopExecution(arn, error, _) => Some((arn.as_str().ends_with("-0"), *error)),
-        _ => None,
-    });
-    assert_eq!(stopped, Some((true, "Lockstep.LeaseLost")));
+    let Request::StopExecution(arn, error, _) = &asked.0[3] else {
+        panic!("{:?}", asked.0);
+    };
+    assert!(arn.as_str().ends_with("-0"), "{arn}");
+    assert_eq!(*error, "Lockstep.LeaseLost");
     assert_eq!(inspection, Inspection::Ending);
 }
 
@@ -91,16 +83,8 @@ fn a_stale_run_and_its_work_are_both_stopped() {
         children: vec![("-0", ExecutionState::Running)],
         ..World::of(RUNNING, vec![Outcome::Done])
     };
-    let stale = Lease {
-        suspect: Some(after(62)),
-        ..of_workflow(0)
-    };
 
-    let (asked, _) = world.check(stale, None, after(90));
+    let (asked, _) = world.check(suspect(of_workflow(0)), None, after(90));
 
-    let stops = asked
-        .names()
-        .into_iter()
-        .filter(|name| *name == "stop execution");
-    assert_eq!(stops.count(), 2, "{:?}", asked.names());
+    assert_eq!(asked.count("StopExecution"), 2, "{:?}", asked.names());
 }

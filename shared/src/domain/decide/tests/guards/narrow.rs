@@ -1,23 +1,15 @@
 //! What a decided write asks of the record where less than its version, or nothing, is enough.
 
-use super::super::scene::{Scene, at, holder};
-use super::{NOW, assert_bound, enter, hold, move_lease, pause, resize};
-use crate::domain::{
-    Clause, FencingToken, Guard, LockRecord, Permits, RunOutcome, Seconds, Ticket, Transition,
-    WaiterId, WhenFull,
-};
-
-fn hand_over(outcome: RunOutcome) -> (LockRecord, Transition) {
-    let mut scene = Scene::held_by(1, &[("a", 50)]);
-    scene.queue("b", 60).unwrap();
-    let before = scene.record().clone();
-    let done = scene.release("a", outcome, NOW).unwrap();
-    (before, done)
-}
+use super::super::scene::{Scene, WAIT, at, holder, id};
+use super::{Change, NOW, assert_bound, assert_broken, enter, hold, move_lease, pause, resize};
+use crate::domain::{Clause, FencingToken, Guard, Permits, RunOutcome, Seconds, Ticket, WhenFull};
 
 #[test]
 fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
-    let (before, done) = hand_over(RunOutcome::Succeeded);
+    let mut scene = Scene::held_by(1, &[("a", 50)]);
+    scene.queue("b", 60).unwrap();
+    let before = scene.record().clone();
+    let done = scene.release("a", RunOutcome::Succeeded, NOW).unwrap();
     let guard = done.narrow_guard.unwrap();
 
     let mut arrived = before.clone();
@@ -33,16 +25,11 @@ fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
             ("a run that goes first", |record| {
                 record.front_ticket = record.front_ticket.ahead();
             }),
-            ("a rest", |record| {
-                record.not_before = at(NOW).plus(Seconds::of(1))
-            }),
-            ("another time of the sweep", |record| {
-                record.due = Some(at(1))
-            }),
+            ("a rest", |record| record.not_before = at(NOW + 1)),
+            ("another sweep", |record| record.due = Some(at(1))),
             ("a heartbeat", move_lease),
             ("another ticket", |record| {
-                let id = WaiterId::of(&holder("b"));
-                record.queue.insert(id, Ticket::from_number(9));
+                record.queue.insert(id("b"), Ticket::from_number(9));
             }),
             ("the waiter as a holder", |record| hold(record, "b")),
             ("a grant at the same time", |record| {
@@ -52,37 +39,25 @@ fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
     );
 }
 
-/// A release written in between may grant nothing, because the first waiter waits for this one.
+/// A release written in between may grant nothing, because the first waiter waits for this one. A
+/// run that comes in had asked for another holder's place, which that one keeps.
 #[test]
-fn a_hand_over_of_several_permits_needs_all_the_others_held() {
-    let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
-    scene.acquire("c", WhenFull::Queue { most: 9 }, 60).unwrap();
-    let before = scene.record().clone();
-    let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
-    assert_eq!(scene.holders(), ["a", "c"]);
+fn a_hand_over_of_several_permits_needs_the_others_held_and_a_spared_one_as_it_was_seen() {
+    let released: Change = ("a release", |record| {
+        record.holders.remove(&holder("a"));
+    });
+    let renewed: Change = ("a heartbeat", move_lease);
+    for (when_full, change) in [(WAIT, released), (WhenFull::Replace, renewed)] {
+        let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
+        scene.acquire("c", when_full, 60).unwrap();
+        let before = scene.record().clone();
 
-    let guard = done.narrow_guard.unwrap();
+        let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
 
-    let mut released = before.clone();
-    released.holders.remove(&holder("a"));
-    assert!(guard.holds(Some(&before)) && !guard.holds(Some(&released)));
-}
-
-/// The run that comes in had asked for another holder's place.
-#[test]
-fn a_hand_over_that_spares_another_holder_needs_its_lease_as_it_was_seen() {
-    let mut scene = Scene::held_by(2, &[("a", 50), ("b", 51)]);
-    scene.acquire("c", WhenFull::Replace, 60).unwrap();
-    let before = scene.record().clone();
-    let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
-    assert_eq!(scene.holders(), ["a", "c"]);
-    assert_eq!(scene.record().holders[&holder("a")].replaced_by, None);
-
-    let guard = done.narrow_guard.unwrap();
-
-    let mut renewed = before.clone();
-    move_lease(&mut renewed);
-    assert!(guard.holds(Some(&before)) && !guard.holds(Some(&renewed)));
+        assert_eq!(scene.holders(), ["a", "c"]);
+        assert_eq!(scene.lease("a").replaced_by, None);
+        assert_broken(&done.narrow_guard.unwrap(), &before, &[change]);
+    }
 }
 
 #[test]
@@ -110,17 +85,14 @@ fn a_decision_without_a_narrow_guard_needs_the_version_that_was_seen() {
 #[test]
 fn a_place_is_taken_without_a_read_only_where_the_lock_keeps_its_capacity() {
     for (permits, fast) in [(2, true), (3, false)] {
-        let mut scene = Scene::new(2);
-        let mut first = scene.terms("a");
-        first.min_interval = Some(Seconds::of(600));
-        scene.ask(first, WhenFull::Refuse, 50).unwrap();
+        let mut scene = Scene::held_on(2, |terms| terms.min_interval = Some(Seconds::of(600)));
         if !fast {
             scene.release("a", RunOutcome::Succeeded, 60).unwrap();
         }
         let mut terms = scene.terms("b");
         terms.permits = Permits::new(permits).unwrap();
 
-        let done = scene.ask(terms, WhenFull::Queue { most: 9 }, NOW).unwrap();
+        let done = scene.ask(terms, WAIT, NOW).unwrap();
 
         assert_eq!(done.fast_path.is_some(), fast, "{permits} permits");
         assert_eq!(i64::from(scene.record().permits.get()), permits);
