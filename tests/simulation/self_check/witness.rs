@@ -41,7 +41,6 @@ impl Scene {
         fields.extend(terms.as_object().unwrap().clone());
         let order = Order {
             arn: ExecutionArn::new(arn.clone()).unwrap(),
-            lock: self.lock.clone(),
             machine,
             input,
             dies_releasing: false,
