@@ -16,7 +16,7 @@ pub(super) const EXECUTION: &str = "arn:aws:states:eu-west-1:1:execution:exclusi
 /// Longer than any definition retries, in milliseconds.
 const LONG: u64 = 1000 * 86_400_000;
 
-/// What each state that reports the end of the work says of it.
+/// The states that report how the work has ended, and the outcome that each reports.
 const REPORTS: [(&str, &str); 3] = [
     ("Release Lock", "succeeded"),
     ("Release After Failure", "failed"),

@@ -217,7 +217,7 @@ fn a_permit_that_goes_on_while_the_work_of_its_run_goes_on_is_noticed() {
         scene.grant(&a, 5);
         match case {
             "its task runs" => drop(scene.task(&a, 5)),
-            _ => witness::entered(&scene.world, &arn(&a), noticed),
+            _ => witness::entered(&scene.world, &arn(&a), case.ends_with("at work")),
         }
         let cloud = locked(&scene.world.cloud);
 

@@ -169,8 +169,8 @@ fn is_replaced(
     })
 }
 
-/// Whether a run that replaces, one that `is` such, has waited for a permit of the same lock since the grant
-/// of `holder`. The stop that was committed then stands, whatever has become of that run.
+/// Whether a run that replaces, and of which `is` holds, has waited for a permit of the same lock since the
+/// grant of `holder`. The stop that was committed then stands, whatever has become of that run.
 fn was_replaced(
     witness: &Witness,
     holder: &HolderId,
