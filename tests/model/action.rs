@@ -2,8 +2,10 @@
 
 use crate::services::{News, Sighting};
 use crate::state::{Slot, Who, Work};
+use lockstep::domain::Command;
+use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// A second passes.
     Tick,
@@ -40,21 +42,10 @@ pub(crate) enum Action {
     CheckDimly(Who, Sighting),
     /// The reaper dies behind a request of its check.
     CheckDies(Who),
-    /// The sweep finds a waiter and a free permit.
-    Sweep,
-    /// The sweep finds nothing to do and sets the time of the next one.
-    LookAgain,
-    Pause,
-    Resume,
-    /// The sweep resumes a lock whose pause is over.
-    EndPause,
-    Evict(Who),
-    /// The operator has a holder stopped, to take its permit then.
-    StopEvicted(Who),
-    /// The operator ends the rest after the last grant.
-    ClearRest,
-    /// The operator has the run key of a run that succeeded forgotten.
-    Forget,
+    /// The sweep carries out what is due.
+    Sweep(Arc<Command>),
+    /// The operator gives an order.
+    Order(Arc<Command>),
     /// An execution that died at work goes on, so many seconds later.
     Redrive(Who, u64),
     /// A second later it asks again whether the work of its last attempt has ended.

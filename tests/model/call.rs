@@ -3,7 +3,7 @@
 //! What is left to do behind a write, and what it does to the executions.
 
 use crate::commands::waiting_state;
-use crate::state::{Answer, Call, End, LATE, Phase, Slot, Stage, State, Who};
+use crate::state::{Answer, Call, End, Phase, Slot, Stage, State, Who};
 use crate::watch::queued;
 use crate::world::World;
 use lockstep::domain::{Command, Effect, HolderId, Lease, LockRecord, TaskToken, Timestamp};
@@ -111,8 +111,8 @@ impl World {
             }
             Effect::WakeAgain(holder, lease) => self.wake(state, &holder, &lease),
             Effect::Dismiss(waiter, _) => {
-                if let (Some(who), Some(token)) =
-                    (self.who(&waiter.terms.holder), &waiter.task_token)
+                if let Some(who) = self.who(&waiter.terms.holder)
+                    && let Some(token) = &waiter.task_token
                     && waits_as(state, who, token)
                 {
                     over(state, who, End::TurnedAway);
@@ -190,11 +190,7 @@ pub(crate) fn cut_off(state: &mut State, slot: Slot) {
 
 /// The caller does not wait for its call any more. Says whether there is room for one more such.
 pub(crate) fn leave_alone(state: &mut State, who: Who) -> bool {
-    let late = |n| Slot::Late(who, n);
-    let Some(free) = (0..LATE)
-        .map(late)
-        .find(|slot| !state.calls.contains_key(slot))
-    else {
+    let Some(free) = state.late_slot(who) else {
         return !state.calls.contains_key(&Slot::Own(who));
     };
     if let Some(call) = state.calls.remove(&Slot::Own(who)) {

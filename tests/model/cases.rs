@@ -24,13 +24,19 @@ const TICK: Plan = Plan {
     ..REFUSE
 };
 
+/// The same, and it waits for its turn.
+const TICK_QUEUE: Plan = Plan {
+    run_key: Some("tick"),
+    ..QUEUE
+};
+
 /// A world of so many permits and these plans: what may go wrong how often, and what else it is.
 macro_rules! world {
     ($permits:literal, [$($plan:expr),+] $(, may { $($may:ident: $times:literal),+ })?
      $(, with { $($field:ident: $value:expr),+ })?) => {{
         let budget = $crate::state::Budget {
             $($($may: $times,)+)?
-            ..$crate::state::Budget::NONE
+            ..$crate::state::Budget::default()
         };
         let world = $crate::world::World::new($permits, &[$($plan),+], budget);
         $(let world = $crate::world::World { $($field: $value,)+ ..world };)?

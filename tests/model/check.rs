@@ -13,11 +13,8 @@ pub(crate) fn check(world: World, states: usize, answers: &[&str]) {
     let checker = world.checker().spawn_bfs().join();
 
     let found = checker.unique_state_count();
-    println!(
-        "{found} states, {} steps, {} deep",
-        checker.state_count(),
-        checker.max_depth()
-    );
+    let (steps, depth) = (checker.state_count(), checker.max_depth());
+    println!("{found} states, {steps} steps, {depth} deep");
     for (property, path) in checker.discoveries() {
         let steps = path.clone().into_actions();
         println!("{property}: {steps:?}");
@@ -25,15 +22,10 @@ pub(crate) fn check(world: World, states: usize, answers: &[&str]) {
     checker.assert_properties();
     let reached = reached.lock().expect("no step panics");
     let reached: Vec<_> = reached.iter().copied().collect();
-    assert_eq!(
-        reached.join(", "),
-        answers.join(", "),
-        "other answers come up than before"
-    );
-    assert_eq!(
-        found, states,
-        "the number of states has changed: find out why before you write the new one down"
-    );
+    let (reached, before) = (reached.join(", "), answers.join(", "));
+    assert_eq!(reached, before, "other answers come up than before");
+    let why = "the number of states has changed: find out why before you write the new one down";
+    assert_eq!(found, states, "{why}");
 }
 
 /// The model must find a way to break `property`.
@@ -42,10 +34,8 @@ pub(crate) fn finds(world: World, property: &'static str) {
 
     let checker = world.checker().finish_when(enough).spawn_bfs().join();
 
-    assert!(
-        checker.discovery(property).is_some(),
-        "not found: {property}"
-    );
+    let found = checker.discovery(property);
+    assert!(found.is_some(), "not found: {property}");
 }
 
 pub(crate) fn outcome(outcome: &Outcome) -> &'static str {

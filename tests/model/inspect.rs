@@ -29,22 +29,16 @@ impl World {
         let now = at(state.tick);
         let mut check = self.check_of(who, lease, hint);
         let step = check.begin(now);
-        self.go_on(state, who, (check, step), now, self.slow_evidence);
+        self.go_on(state, who, (check, step), now);
         while self.quick_checks && state.checks.contains_key(&who) {
             self.check_on(state, who, now, Sighting::Clear);
         }
     }
 
-    /// Whether a check that begins now, and sees all there is, would change anything.
-    pub(crate) fn is_worth_a_check(
-        &self,
-        state: &State,
-        who: Who,
-        lease: Lease,
-        hint: Option<Hint>,
-    ) -> bool {
+    /// Whether a check that begins now, without an event, and sees all there is, would change anything.
+    pub(crate) fn is_worth_a_check(&self, state: &State, who: Who, lease: Lease) -> bool {
         let now = at(state.tick);
-        let mut check = self.check_of(who, lease, hint);
+        let mut check = self.check_of(who, lease, None);
         let mut step = check.begin(now);
         loop {
             let request = match step {
@@ -75,10 +69,10 @@ impl World {
         };
         let answer = match doing {
             Doing::Asks(request) if describes(&request) => {
-                match self.described(state, who, &request, sight) {
-                    Some(answer) => answer,
-                    None => return false,
-                }
+                let Some(answer) = self.described(state, who, &request, sight) else {
+                    return false;
+                };
+                answer
             }
             Doing::Asks(_) if sight != Sighting::Clear => return false,
             Doing::Asks(request) => self.done(state, who, &request),
@@ -100,7 +94,7 @@ impl World {
             }
         };
         let step = check.answer(answer, now);
-        self.go_on(state, who, (check, step), now, self.slow_evidence);
+        self.go_on(state, who, (check, step), now);
         true
     }
 
@@ -116,14 +110,11 @@ impl World {
                 AttemptStep::Ask(next) => return Some(Doing::Executes(next)),
                 AttemptStep::Over(answer) => {
                     self.note(&answer);
-                    return match *answer {
-                        Ok(done) => Some(Doing::Acts(Box::new(done))),
-                        // A command of a check is never refused.
-                        Err(_) => {
-                            state.broken.insert(Rule::Failed);
-                            None
-                        }
-                    };
+                    // A command of a check is never refused.
+                    if answer.is_err() {
+                        state.broken.insert(Rule::Failed);
+                    }
+                    return answer.ok().map(|done| Doing::Acts(Box::new(done)));
                 }
             }
         }
@@ -136,7 +127,6 @@ impl World {
         who: Who,
         (mut check, mut step): (Check, CheckStep),
         now: Timestamp,
-        slow: bool,
     ) {
         loop {
             let request = match step {
@@ -148,12 +138,12 @@ impl World {
                     self.mutant.command(&mut command);
                     Doing::Executes(Attempt::new(command, now))
                 }
-                request if takes_time(&request, slow) => Doing::Asks(Box::new(request)),
+                request if takes_time(&request, self.slow_evidence) => {
+                    Doing::Asks(Box::new(request))
+                }
                 request => {
-                    let answer = match self.described(state, who, &request, Sighting::Clear) {
-                        Some(answer) => answer,
-                        None => self.done(state, who, &request),
-                    };
+                    let answer = self.described(state, who, &request, Sighting::Clear);
+                    let answer = answer.unwrap_or_else(|| self.done(state, who, &request));
                     step = check.answer(answer, now);
                     continue;
                 }

@@ -7,8 +7,9 @@ use lockstep::recovery::{CheckAnswer, WorkObservation};
 use lockstep::store::Commit;
 use std::borrow::Cow;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mutant {
+    #[default]
     None,
     /// A release counts whatever its token says.
     TokenUnchecked,

@@ -3,10 +3,10 @@
 use crate::action::Action;
 use crate::inspect::Doing;
 use crate::services::{News, Sighting, describes};
-use crate::state::{End, Execution, LATE, Phase, Slot, Stage, State, Who, Work};
+use crate::state::{End, Execution, Phase, Slot, Stage, State, Who, Work};
 use crate::watch::{queued, successes};
 use crate::world::{World, at};
-use lockstep::domain::{Lease, LockRecord, Mode, Timestamp};
+use lockstep::domain::{Command, Lease, LockRecord, Mode, Timestamp};
 use lockstep::recovery::LIST_LAG;
 
 impl World {
@@ -51,7 +51,7 @@ impl World {
         if let Slot::Own(who) = slot
             && *stage == Stage::Begin
             && state.left.copies > 0
-            && has_room(state, who)
+            && state.late_slot(who).is_some()
         {
             actions.push(Action::Copy(slot));
         }
@@ -69,10 +69,8 @@ impl World {
         match execution.phase {
             Phase::Idle => {
                 // Executions of the same plan start in order: their names mean nothing.
-                let before = who
-                    .checked_sub(1)
-                    .map(|other| state.executions[other].phase);
-                if before != Some(Phase::Idle) {
+                let before = who.checked_sub(1).map(|other| &state.executions[other]);
+                if before.is_none_or(|before| before.phase != Phase::Idle) {
                     actions.push(Action::Start(who));
                 }
             }
@@ -80,7 +78,7 @@ impl World {
                 if state.left.beats > 0 && !calls {
                     actions.push(Action::Beat(who));
                 }
-                let room = !calls || has_room(state, who);
+                let room = !calls || state.late_slot(who).is_some();
                 if execution.work == Work::Runs && !execution.resuming && room {
                     actions.push(Action::Finish(who));
                     if state.left.cuts > 0 {
@@ -121,13 +119,11 @@ impl World {
     /// else can bring its turn: the wake-up, or its own call, was lost, or its time is over.
     fn may_time_out(&self, state: &State, who: Who) -> bool {
         let (holder, id) = &self.names[who];
+        let until = self.plans[who].waits_until;
+        let is_over = until.is_some_and(|until| until <= state.tick);
         let stuck = state.calls.is_empty()
-            && (state.token_of(holder).is_some()
-                || !queued(state, id)
-                || self.plans[who]
-                    .waits_until
-                    .is_some_and(|until| until <= state.tick));
-        stuck || (state.left.timeouts > 0 && has_room(state, who))
+            && (state.token_of(holder).is_some() || !queued(state, id) || is_over);
+        stuck || (state.left.timeouts > 0 && state.late_slot(who).is_some())
     }
 
     /// The checks of holders. One that would do nothing must not keep time from passing.
@@ -138,7 +134,7 @@ impl World {
                 continue;
             }
             let early = state.left.early > 0;
-            if early || self.is_worth_a_check(state, who, lease.clone(), None) {
+            if early || self.is_worth_a_check(state, who, lease.clone()) {
                 actions.push(Action::Check(who));
             }
             let all = [News::ExecutionEnded, News::TaskStopped];
@@ -176,11 +172,11 @@ impl World {
             return;
         }
         if record.mode.pause_end().is_some_and(|end| end <= now) {
-            actions.push(Action::EndPause);
+            actions.push(Action::Sweep(Command::EndPause(self.audit_note()).into()));
         } else if record.can_grant(now) && !record.queue.is_empty() {
-            actions.push(Action::Sweep);
+            actions.push(Action::Sweep(Command::HandOver.into()));
         } else if state.left.idle_sweeps > 0 {
-            actions.push(Action::LookAgain);
+            actions.push(Action::Sweep(Command::Reschedule.into()));
         }
     }
 
@@ -190,31 +186,29 @@ impl World {
         }
         // A closed lock is opened at last, by the sweep if its pause has an end.
         let closed = record.mode != Mode::Open && self.pauses_until.is_none();
+        let mut order = |command: Command| actions.push(Action::Order(command.into()));
         if closed && (state.left.orders > 0 || state.calls.is_empty()) {
-            actions.push(Action::Resume);
+            order(Command::Resume(self.audit_note()));
         }
         if state.left.orders == 0 {
             return;
         }
         if self.clears {
             if record.not_before > at(state.tick) {
-                actions.push(Action::ClearRest);
+                order(Command::ClearRest(self.audit_note()));
             }
             if successes(&state.table) > 0 {
-                actions.push(Action::Forget);
+                order(self.forget());
             }
             return;
         }
-        actions.push(Action::Pause);
+        order(Command::Pause(self.audit_note(), self.pauses_until.map(at)));
         for (who, (holder, id)) in self.names.iter().enumerate() {
-            let (holds, waits) = (
-                record.holders.contains_key(holder),
-                record.queue.contains_key(id),
-            );
-            if holds && self.stops_evicted {
-                actions.push(Action::StopEvicted(who));
-            } else if holds || waits {
-                actions.push(Action::Evict(who));
+            let lease = record.holders.get(holder);
+            if let Some(lease) = lease.filter(|_| self.stops_evicted) {
+                order(self.stop_evicted(who, lease.token));
+            } else if lease.is_some() || record.queue.contains_key(id) {
+                order(self.evict(who));
             }
         }
     }
@@ -228,15 +222,11 @@ impl World {
             later.find(|time| lease.is_dead(Timestamp::from_millis(*time)))
         };
         let ends = record.holders.values().filter_map(dead);
-        let marks = record.holders.values().filter_map(|lease| {
-            let marked = lease.suspect?;
-            Some(lease.suspicion_ends(marked).millis())
-        });
+        let marked = |lease: &Lease| Some(lease.suspicion_ends(lease.suspect?).millis());
+        let marks = record.holders.values().filter_map(marked);
         let waits = self.plans.iter().filter_map(|plan| plan.waits_until);
-        let died = state
-            .executions
-            .iter()
-            .filter_map(|execution| execution.died_at);
+        let executions = state.executions.iter();
+        let died = executions.filter_map(|execution| execution.died_at);
         let listed = died.map(|tick| at(tick).plus(LIST_LAG).millis());
         let times = ends
             .chain(marks)
@@ -253,8 +243,4 @@ impl World {
 /// Whether the sweep has nothing to come back for.
 fn is_done(record: &LockRecord) -> bool {
     record.is_idle() && record.mode.pause_end().is_none()
-}
-
-fn has_room(state: &State, who: Who) -> bool {
-    (0..LATE).any(|n| !state.calls.contains_key(&Slot::Late(who, n)))
 }

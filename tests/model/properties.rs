@@ -4,7 +4,7 @@ use crate::action::Action;
 use crate::state::{End, Execution, Phase, State, Taken};
 use crate::watch::{Rule, forgotten};
 use crate::world::{Plan, World, at};
-use lockstep::domain::{CLOCK_SKEW, Mode};
+use lockstep::domain::{CLOCK_SKEW, LockRecord, Mode};
 use stateright::{Model, Property};
 
 impl Model for World {
@@ -53,21 +53,12 @@ impl Model for World {
             Property::always(PASSED_ON, |_, state| kept(state, Rule::PassedOnAtWork)),
             Property::always(TRUE_SUCCESS, |_, state| kept(state, Rule::FalseSuccess)),
             Property::always(SUCCESS_SEEN, |_, state| kept(state, Rule::SuccessDropped)),
-            Property::always(STRANDED, |world: &World, state: &State| {
-                !world.strands(state)
-            }),
-            Property::always(FREE, |world: &World, state: &State| {
-                let record = state.record();
-                let idle =
-                    record.is_some_and(|record| record.is_idle() && record.mode == Mode::Open);
-                !world.at_rest(state) || (state.is_over() && idle)
-            }),
-            Property::always(SERVED, |world: &World, state: &State| {
+            Property::always(STRANDED, |world, state| !world.strands(state)),
+            Property::always(FREE, |world, state| !world.at_rest(state) || is_free(state)),
+            Property::always(SERVED, |world, state| {
                 !world.at_rest(state) || world.served(state)
             }),
-            Property::always(TIDY, |world: &World, state: &State| {
-                !world.at_rest(state) || is_tidy(state)
-            }),
+            Property::always(TIDY, |world, state| !world.at_rest(state) || is_tidy(state)),
             Property::sometimes(ENDS, World::at_rest),
         ]
     }
@@ -107,9 +98,8 @@ impl World {
         let by_time = |by| by == Taken::ByTime;
         let counted = counted.filter(|execution| execution.lost_to().is_none_or(by_time));
         let beliefs = counted.filter_map(|execution| execution.belief);
-        beliefs
-            .filter(|(_, end)| at(state.tick) < end.plus(CLOCK_SKEW))
-            .count()
+        let good = beliefs.filter(|(_, end)| at(state.tick) < end.plus(CLOCK_SKEW));
+        good.count()
     }
 
     /// Whether somebody waits for a permit that is free, and nothing is on its way: no call, no
@@ -134,20 +124,21 @@ impl World {
         let waits =
             |plan: &Plan| plan.waits() && plan.waits_until.is_none() && plan.run_key.is_none();
         let mut patient = all.filter(|(plan, _)| waits(plan) && self.budget.orders == 0);
-        patient.all(|(_, execution)| {
-            matches!(
-                execution.phase,
-                Phase::Over(End::Worked | End::Refused | End::Died)
-            )
+        patient.all(|(_, execution)| match execution.phase {
+            Phase::Over(end) => end != End::TurnedAway,
+            _ => false,
         })
     }
 }
 
+fn is_free(state: &State) -> bool {
+    let is_free = |record: &LockRecord| record.is_idle() && record.mode == Mode::Open;
+    state.is_over() && state.record().is_some_and(is_free)
+}
+
 fn workers(state: &State) -> usize {
-    let executions = state.executions.iter();
-    executions
-        .filter(|execution| execution.works() && execution.lost_to().is_none())
-        .count()
+    let counts = |execution: &&Execution| execution.works() && execution.lost_to().is_none();
+    state.executions.iter().filter(counts).count()
 }
 
 /// A call of a waiting state that was cut off may leave one side item, which its TTL deletes.

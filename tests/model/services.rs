@@ -55,59 +55,47 @@ impl World {
         request: &Request,
         sight: Sighting,
     ) -> Option<CheckAnswer> {
-        let mut answer = self.seen(state, who, request, sight)?;
-        self.mutant.sight(&mut answer);
-        Some(answer)
-    }
-
-    fn seen(
-        &self,
-        state: &State,
-        who: Who,
-        request: &Request,
-        sight: Sighting,
-    ) -> Option<CheckAnswer> {
         let hidden = || "no answer".to_owned();
-        match (request, sight) {
-            (Request::DescribeExecution(_), Sighting::Blind) => Some(CheckAnswer::Execution(
-                ExecutionObservation::Hidden(hidden()),
-            )),
+        let work = state.executions[who].work;
+        let mut answer = match (request, sight) {
+            (Request::DescribeExecution(_), Sighting::Blind) => {
+                CheckAnswer::Execution(ExecutionObservation::Hidden(hidden()))
+            }
             (Request::DescribeExecution(arn), sight) => {
-                let described = self.execution(arn);
-                let seen = self.execution_seen(state, described, sight)?;
-                Some(CheckAnswer::Execution(ExecutionObservation::Seen(seen)))
+                let seen = self.execution_seen(state, self.execution(arn), sight)?;
+                CheckAnswer::Execution(ExecutionObservation::Seen(seen))
             }
             (Request::ListTasks(..) | Request::DescribeWork(_), Sighting::Blind) => {
-                Some(CheckAnswer::Work(WorkObservation::Hidden(hidden())))
+                CheckAnswer::Work(WorkObservation::Hidden(hidden()))
             }
-            (Request::ListTasks(..), Sighting::Clear) => {
-                let work = state.executions[who].work;
-                Some(CheckAnswer::Work(WorkObservation::Tasks(tasks(
-                    state, who, work,
-                ))))
+            (Request::ListTasks(..), Sighting::Late) if !work.ended() => return None,
+            (Request::ListTasks(..), sight) => {
+                let last = if sight == Sighting::Late {
+                    Work::Runs
+                } else {
+                    work
+                };
+                CheckAnswer::Work(WorkObservation::Tasks(tasks(state, who, last)))
             }
-            (Request::ListTasks(..), Sighting::Late) => state.executions[who]
-                .work
-                .ended()
-                .then(|| CheckAnswer::Work(WorkObservation::Tasks(tasks(state, who, Work::Runs)))),
             (Request::DescribeWork(arn), sight) => {
                 let seen = child(state, who, arn, sight)?;
-                Some(CheckAnswer::Work(WorkObservation::Execution(seen)))
+                CheckAnswer::Work(WorkObservation::Execution(seen))
             }
             (Request::ProveOwnership(_), Sighting::Clear) => {
-                Some(CheckAnswer::Ownership(Ownership::Proven))
+                CheckAnswer::Ownership(Ownership::Proven)
             }
-            (Request::DescribeTask(_), _) => Some(CheckAnswer::Task(TaskObservation::Unknown)),
+            (Request::DescribeTask(_), _) => CheckAnswer::Task(TaskObservation::Unknown),
             (Request::LoadWaiter(id), Sighting::Clear) => {
-                Some(CheckAnswer::Waiter(state.table.waiters.get(id).cloned()))
+                CheckAnswer::Waiter(state.table.waiters.get(id).cloned())
             }
             (Request::LoadLease(holder, token), Sighting::Clear) => {
                 let record = state.record();
-                let lease = record.and_then(|record| record.lease(holder, *token).cloned());
-                Some(CheckAnswer::Lease(lease))
+                CheckAnswer::Lease(record.and_then(|record| record.lease(holder, *token).cloned()))
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        self.mutant.sight(&mut answer);
+        Some(answer)
     }
 
     /// Does what the request asks for, and answers it.
@@ -263,10 +251,8 @@ fn child(
 
 /// The attempt in the name of an execution that is work.
 fn attempt_of(arn: &ExecutionArn) -> u8 {
-    let attempt = arn.as_str().rsplit('-').next();
-    attempt
-        .and_then(|n| n.parse().ok())
-        .expect("a number of redrives")
+    let attempt = arn.as_str().rsplit('-').next().and_then(|n| n.parse().ok());
+    attempt.expect("a number of redrives")
 }
 
 /// How an execution ended whose work came to this.
@@ -280,13 +266,11 @@ const fn end_of(work: Work) -> Option<ExecutionEnd> {
 }
 
 /// The tasks of an execution: each copy of its work is one, and only the last can be at work.
-pub(crate) fn tasks(state: &State, who: Who, last: Work) -> Vec<Task> {
+fn tasks(state: &State, who: Who, last: Work) -> Vec<Task> {
     let copies = state.executions[who].copies;
+    let work = |copy| if copy == copies { last } else { Work::Stopped };
     (1..=copies)
-        .map(|copy| match copy == copies {
-            true => task(who, copy, last),
-            false => task(who, copy, Work::Stopped),
-        })
+        .map(|copy| task(who, copy, work(copy)))
         .collect()
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) type Who = usize;
 
 /// The table, the executions, the calls under way, and what may still go wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     /// True time, in seconds.
     pub(crate) tick: u64,
@@ -31,7 +31,7 @@ pub(crate) struct State {
 }
 
 /// One execution, as an onlooker sees it who knows everything.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Execution {
     pub(crate) phase: Phase,
     /// How often its waiting state was entered: each time has a task token of its own.
@@ -78,8 +78,9 @@ pub(crate) enum Taken {
 }
 
 /// What an execution's lock guards: a task that runs and ends by itself, or is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Work {
+    #[default]
     None,
     Runs,
     /// It was ordered to stop, and goes on.
@@ -90,34 +91,15 @@ pub(crate) enum Work {
     Succeeded,
 }
 
-impl Budget {
-    /// Nothing goes wrong.
-    pub(crate) const NONE: Self = Self {
-        losses: 0,
-        resends: 0,
-        copies: 0,
-        crashes: 0,
-        beats: 0,
-        timeouts: 0,
-        orders: 0,
-        idle_sweeps: 0,
-        leaps: 0,
-        dims: 0,
-        news: 0,
-        early: 0,
-        cuts: 0,
-        redrives: 0,
-    };
-}
-
 impl Work {
     pub(crate) const fn ended(self) -> bool {
         matches!(self, Self::Stopped | Self::Failed | Self::Succeeded)
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
+    #[default]
     Idle,
     Asking,
     Waiting,
@@ -139,7 +121,7 @@ pub(crate) enum End {
 }
 
 /// How many calls of one execution may be late at once.
-pub(crate) const LATE: u8 = 1;
+const LATE: u8 = 1;
 
 /// Who made a call. There is at most one of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -260,6 +242,17 @@ impl State {
     /// The token under which `holder` has a lease.
     pub(crate) fn token_of(&self, holder: &HolderId) -> Option<FencingToken> {
         self.record()?.holders.get(holder).map(|lease| lease.token)
+    }
+
+    /// The slot for one more late call of `who`, if there is room.
+    pub(crate) fn late_slot(&self, who: Who) -> Option<Slot> {
+        let mut slots = (0..LATE).map(|n| Slot::Late(who, n));
+        slots.find(|slot| !self.calls.contains_key(slot))
+    }
+
+    /// The command of the call in `slot`.
+    pub(crate) fn command(&self, slot: Slot) -> Option<Arc<Command>> {
+        self.calls.get(&slot).map(|call| Arc::clone(&call.command))
     }
 
     /// Whether nothing is left to happen that somebody asked for.

@@ -3,12 +3,11 @@
 use crate::action::Action;
 use crate::call::{cut_off, leave_alone};
 use crate::services::Sighting;
-use crate::state::{LATE, Phase, Slot, State, Who, Work};
+use crate::state::{Phase, Slot, State, Who, Work};
 use crate::watch::Rule;
 use crate::world::{World, at};
-use lockstep::domain::{Command, FencingToken, HolderId, Lease, Outcome, RunOutcome, Timestamp};
+use lockstep::domain::{Command, FencingToken, Lease, Outcome, RunOutcome, Timestamp};
 use lockstep::protocol::Done;
-use std::sync::Arc;
 
 impl World {
     /// Says whether anything has changed.
@@ -64,13 +63,14 @@ impl World {
             | Action::CheckOn(..)
             | Action::CheckDimly(..)
             | Action::CheckDies(_) => return self.act_as_reaper(state, action),
-            Action::Sweep | Action::EndPause | Action::LookAgain => self.sweep(state, action),
-            Action::Pause
-            | Action::Resume
-            | Action::Evict(_)
-            | Action::StopEvicted(_)
-            | Action::ClearRest
-            | Action::Forget => self.give_order(state, action),
+            Action::Sweep(command) => {
+                state.left.idle_sweeps -= u8::from(*command == Command::Reschedule);
+                Self::make(state, Slot::Sweep(0), command);
+            }
+            Action::Order(command) => {
+                state.left.orders = state.left.orders.saturating_sub(1);
+                Self::make(state, Slot::Operator, command);
+            }
             Action::Redrive(who, later) => self.redrive(state, who, later),
             Action::GoOn(who) => {
                 state.tick += 1;
@@ -78,31 +78,6 @@ impl World {
             }
         }
         true
-    }
-
-    fn sweep(&self, state: &mut State, action: Action) {
-        let command = match action {
-            Action::EndPause => Command::EndPause(self.audit_note()),
-            Action::LookAgain => {
-                state.left.idle_sweeps -= 1;
-                Command::Reschedule
-            }
-            _ => Command::HandOver,
-        };
-        Self::make(state, Slot::Sweep(0), command);
-    }
-
-    fn give_order(&self, state: &mut State, action: Action) {
-        state.left.orders = state.left.orders.saturating_sub(1);
-        let command = match action {
-            Action::Pause => Command::Pause(self.audit_note(), self.pauses_until.map(at)),
-            Action::Evict(who) => self.evict(who),
-            Action::StopEvicted(who) => self.stop_evicted(who, token_of(state, self.holder(who))),
-            Action::ClearRest => Command::ClearRest(self.audit_note()),
-            Action::Forget => self.forget(),
-            _ => Command::Resume(self.audit_note()),
-        };
-        Self::make(state, Slot::Operator, command);
     }
 
     fn act_as_reaper(&self, state: &mut State, action: Action) -> bool {
@@ -134,7 +109,7 @@ impl World {
     }
 
     fn step(&self, state: &mut State, slot: Slot, now: Timestamp) {
-        let Some(command) = state.calls.get(&slot).map(|call| Arc::clone(&call.command)) else {
+        let Some(command) = state.command(slot) else {
             return;
         };
         let mut answer = self.advance(state, slot, now);
@@ -153,7 +128,7 @@ impl World {
             return false;
         }
         let granted = last_token(state) != last;
-        let Some(command) = state.calls.get(&slot).map(|call| Arc::clone(&call.command)) else {
+        let Some(command) = state.command(slot) else {
             return false;
         };
         if let Some(answer) = self.advance(state, slot, now) {
@@ -169,19 +144,21 @@ impl World {
     /// The request of the call is done, and the function dies. A caller that waits for it calls
     /// again.
     fn lose(&self, state: &mut State, slot: Slot, now: Timestamp) {
-        let Some(command) = state.calls.get(&slot).map(|call| Arc::clone(&call.command)) else {
+        let Some(command) = state.command(slot) else {
             return;
         };
         let before = state.calls.get(&slot).cloned();
         self.advance(state, slot, now);
         state.calls.extend(before.map(|call| (slot, call)));
         cut_off(state, slot);
-        if let Slot::Own(who) = slot
-            && matches!(
-                state.executions[who].phase,
-                Phase::Asking | Phase::Releasing(_) | Phase::Reporting
-            )
-        {
+        let Slot::Own(who) = slot else {
+            return;
+        };
+        let phase = state.executions[who].phase;
+        if matches!(
+            phase,
+            Phase::Asking | Phase::Releasing(_) | Phase::Reporting
+        ) {
             Self::make(state, slot, command);
         }
     }
@@ -200,7 +177,7 @@ impl World {
 
     fn check(&self, state: &mut State, who: Who) {
         if let Some(lease) = self.lease(state, who) {
-            let early = !self.is_worth_a_check(state, who, lease.clone(), None);
+            let early = !self.is_worth_a_check(state, who, lease.clone());
             state.left.early -= u8::from(early);
             self.inspect(state, who, lease, None);
         }
@@ -246,12 +223,6 @@ impl World {
     }
 }
 
-/// The token of the holder's grant in the record.
-fn token_of(state: &State, holder: &HolderId) -> FencingToken {
-    let lease = state.record().and_then(|record| record.holders.get(holder));
-    lease.map_or(FencingToken::NONE, |lease| lease.token)
-}
-
 fn last_token(state: &State) -> Option<FencingToken> {
     state.record().map(|record| record.last_token)
 }
@@ -260,11 +231,7 @@ fn copy(state: &mut State, slot: Slot) {
     let Slot::Own(who) = slot else {
         return;
     };
-    let free = (0..LATE).map(|n| Slot::Late(who, n));
-    let free = free
-        .into_iter()
-        .find(|slot| !state.calls.contains_key(slot));
-    if let (Some(free), Some(call)) = (free, state.calls.get(&slot).cloned()) {
+    if let (Some(free), Some(call)) = (state.late_slot(who), state.calls.get(&slot).cloned()) {
         state.calls.insert(free, call);
     }
 }

@@ -78,10 +78,8 @@ impl World {
         }
         let first_end = new.holders.values().map(|lease| lease.expires_at).min();
         let is_swept_idle = self.budget.idle_sweeps > 0;
-        let late = new
-            .due
-            .zip(first_end)
-            .is_some_and(|(due, end)| due > end.plus(CLOCK_SKEW) && !is_swept_idle);
+        let ends = new.due.zip(first_end);
+        let late = ends.is_some_and(|(due, end)| due > end.plus(CLOCK_SKEW) && !is_swept_idle);
         let done = new.is_idle() && new.mode.pause_end().is_none();
         if done != new.due.is_none() || late {
             state.broken.insert(Rule::NotDue);
@@ -96,10 +94,8 @@ fn watch_grant(state: &mut State, command: &Command, holder: &HolderId, token: F
     let grant = Some((holder.clone(), token));
     // A heartbeat may put back the very last grant, and nothing else.
     let put_back = matches!(command, Command::Renew(_)) && state.last_grant == grant;
-    let grows = state
-        .last_grant
-        .as_ref()
-        .is_none_or(|(_, last)| *last < token);
+    let last = state.last_grant.as_ref();
+    let grows = last.is_none_or(|(_, last)| *last < token);
     if !grows && !put_back {
         state.broken.insert(Rule::TokensGrow);
     }
@@ -110,10 +106,8 @@ fn watch_grant(state: &mut State, command: &Command, holder: &HolderId, token: F
 pub(crate) fn successes(table: &LockItems) -> usize {
     let runs = table.runs.iter();
     let of_key = runs.filter(|(id, run)| matches!(id, RunId::Token(_)) && run.run_key.is_some());
-    let all = of_key
-        .filter(|(_, run)| run.outcome() == Some(RunOutcome::Succeeded))
-        .count();
-    all - forgotten(table)
+    let all = of_key.filter(|(_, run)| run.outcome() == Some(RunOutcome::Succeeded));
+    all.count() - forgotten(table)
 }
 
 /// How often an operator has had the run key forgotten.
@@ -147,13 +141,10 @@ impl World {
             }
             match (old.queue.get(id), new.queue.get(id)) {
                 (Some(_), None) if !came => {
-                    let gave_up = before
-                        .waiters
-                        .get(id)
-                        .is_some_and(|waiter| waiter.has_given_up(now));
-                    let duplicate = self.plans[who]
-                        .run_key
-                        .is_some_and(|_| self.is_taken(state, old, who));
+                    let waiter = before.waiters.get(id);
+                    let gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
+                    let key = self.plans[who].run_key;
+                    let duplicate = key.is_some_and(|_| self.is_taken(state, old, who));
                     let evicted =
                         matches!(command, Command::Evict(evict) if evict.holder == *holder);
                     let waits = state.executions[who].phase == Phase::Waiting;
@@ -178,16 +169,13 @@ impl World {
     fn is_taken(&self, state: &State, old: &LockRecord, who: Who) -> bool {
         let holds = old.holders.keys().filter_map(|holder| self.who(holder));
         let key = self.plans[who].run_key;
-        let runs = holds
-            .into_iter()
-            .any(|other| self.plans[other].run_key == key);
-        runs || successes(&state.table) > 0
+        let mut keys = holds.map(|other| self.plans[other].run_key);
+        keys.any(|other| other == key) || successes(&state.table) > 0
     }
 }
 
 /// Whether `id` waits.
 pub(crate) fn queued(state: &State, id: &WaiterId) -> bool {
-    state
-        .record()
-        .is_some_and(|record| record.queue.contains_key(id))
+    let record = state.record();
+    record.is_some_and(|record| record.queue.contains_key(id))
 }

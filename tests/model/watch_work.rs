@@ -20,7 +20,7 @@ impl World {
     ) -> bool {
         let holder = self.holder(who);
         let own = |named: &HolderId, token: FencingToken| named == holder && token == lease.token;
-        let execution = &state.executions[who];
+        let phase = state.executions[who].phase;
         match command {
             Command::Release(release) => own(&release.holder, release.token),
             Command::Renew(renew) => {
@@ -29,10 +29,9 @@ impl World {
             Command::Recover(recover) if own(&recover.holder, recover.token) => match recover.basis
             {
                 // A redriven run counts as at work from its first heartbeat on.
-                RecoveryBasis::Seen | RecoveryBasis::Unconfirmed => matches!(
-                    execution.phase,
-                    Phase::Over(_) | Phase::Working(_) | Phase::Reporting
-                ),
+                RecoveryBasis::Seen | RecoveryBasis::Unconfirmed => {
+                    matches!(phase, Phase::Over(_) | Phase::Working(_) | Phase::Reporting)
+                }
                 RecoveryBasis::Expired => {
                     let silent = !self.plans[who].visible || lease.stale == StalePolicy::Yield;
                     silent && lease.is_dead(at(state.tick))

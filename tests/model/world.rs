@@ -1,10 +1,9 @@
 //! One configuration: who runs, what they ask for, and what may go wrong.
 
 use crate::mutant::Mutant;
-use crate::state::{Budget, Execution, Phase, State, Who, Work};
+use crate::state::{Budget, Execution, State, Who};
 use lockstep::domain::{HolderId, StalePolicy, Timestamp, WaiterId, WhenFull};
-use lockstep::store::memory::LockItems;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 /// What an execution asks for.
@@ -35,7 +34,7 @@ pub(crate) struct Plan {
 }
 
 /// One configuration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     pub(crate) permits: u8,
     pub(crate) plans: Vec<Plan>,
@@ -115,50 +114,17 @@ impl World {
         Self {
             permits,
             plans: plans.to_vec(),
-            ticks: 0,
-            skew: false,
-            slow_evidence: false,
-            quick_calls: false,
-            quick_checks: false,
-            own_ends: false,
-            stops_evicted: false,
-            pauses_until: None,
-            clears: false,
             budget,
-            mutant: Mutant::None,
             names: names.collect(),
-            reached: Arc::default(),
+            ..Self::default()
         }
     }
 
     pub(crate) fn start(&self) -> State {
-        let idle = Execution {
-            phase: Phase::Idle,
-            attempt: 0,
-            had: None,
-            belief: None,
-            work: Work::None,
-            copies: 0,
-            redrives: 0,
-            begun_in: 0,
-            done: 0,
-            done_evicted: 0,
-            resuming: false,
-            died_at: None,
-            died_granted: false,
-            sentenced: None,
-            taken: None,
-        };
         State {
-            tick: 0,
-            table: LockItems::default(),
-            executions: vec![idle; self.plans.len()],
-            calls: BTreeMap::new(),
-            checks: BTreeMap::new(),
+            executions: vec![Execution::default(); self.plans.len()],
             left: self.budget,
-            cut_off: 0,
-            last_grant: None,
-            broken: BTreeSet::new(),
+            ..State::default()
         }
     }
 

@@ -1,9 +1,12 @@
 //! A random lock, and a command that meets it.
 
-use lockstep::domain::{Command, Snapshot, Timestamp, decide};
+use lockstep::domain::{Change, Command, Snapshot, Timestamp, Transition, decide};
 use lockstep::store::memory::LockItems;
 use lockstep_tests::generate::{at, command, items};
+use lockstep_tests::seeds::check;
 use proptest::prelude::Strategy;
+use proptest::test_runner::TestCaseError;
+use std::cell::Cell;
 
 /// A lock with all its items, and a command that meets it.
 #[derive(Clone, Debug)]
@@ -25,17 +28,25 @@ impl Case {
         }
     }
 
+    /// What is decided, unless that is a refusal.
+    pub(crate) fn decided(&self) -> Option<Transition> {
+        decide(&self.seen(), &self.command, self.now).ok()
+    }
+
+    /// The same with its change of the items, if it has one.
+    pub(crate) fn change(&self) -> Option<(Transition, Change)> {
+        let decided = self.decided()?;
+        let change = decided.change(self.items.record.as_ref())?;
+        Some((decided, change))
+    }
+
     /// Carries out another command at the same time.
     pub(crate) fn write(&mut self, command: &Command) {
         let other = Self {
             command: command.clone(),
             ..self.clone()
         };
-        let decided = decide(&other.seen(), command, self.now);
-        let change = decided
-            .ok()
-            .and_then(|d| d.change(self.items.record.as_ref()));
-        if let Some(change) = change {
+        if let Some((_, change)) = other.change() {
             self.items.commit(&change);
         }
         if let Command::Acquire(acquire) = command {
@@ -43,6 +54,23 @@ impl Case {
             self.items.waiters.entry(waiter.id()).or_insert(waiter);
         }
     }
+}
+
+/// Checks `rule` on so many random values. It returns how often it had something to judge: at least `fewest` times
+/// in all.
+pub(crate) fn check_often<S: Strategy>(
+    cases: u32,
+    values: &S,
+    fewest: u32,
+    rule: impl Fn(S::Value) -> Result<u32, TestCaseError>,
+) {
+    let judged = Cell::new(0);
+    check(cases, values, |value| {
+        judged.set(judged.get() + rule(value)?);
+        Ok(())
+    });
+    println!("{} judged", judged.get());
+    assert!(judged.get() >= fewest, "too few: {}", judged.get());
 }
 
 pub(crate) fn cases() -> impl Strategy<Value = Case> {

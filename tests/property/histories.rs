@@ -11,7 +11,7 @@ use lockstep::store::memory::MemoryStore;
 use lockstep_tests::generate::BASE;
 use lockstep_tests::history::{Grants, history};
 use lockstep_tests::seeds::check;
-use proptest::prelude::prop_assert;
+use proptest::prelude::{prop_assert, prop_assert_eq};
 use proptest::test_runner::TestCaseError;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const SKEW: u64 = 1000;
 
 type Answer = Result<Done, ProtocolError>;
+
+type Judged = Result<(), TestCaseError>;
 
 /// What an onlooker knows who sees every answer, and never the table.
 #[derive(Default)]
@@ -69,19 +71,12 @@ fn no_history_breaks_a_promise() {
 }
 
 /// The record keeps its rules, and one command writes it once at most.
-fn check_record(
-    before: Option<&LockRecord>,
-    after: Option<&LockRecord>,
-) -> Result<(), TestCaseError> {
+fn check_record(before: Option<&LockRecord>, after: Option<&LockRecord>) -> Judged {
     let Some(after) = after else {
         prop_assert!(before.is_none(), "the record is gone");
         return Ok(());
     };
-    prop_assert!(
-        after.check_invariants().is_ok(),
-        "{:?}",
-        after.check_invariants()
-    );
+    prop_assert_eq!(after.check_invariants(), Ok(()));
     let version = before.map_or(0, |record| record.version);
     let written = after.version == version + 1;
     prop_assert!(written || Some(after) == before, "{before:?} to {after:?}");
@@ -90,10 +85,8 @@ fn check_record(
 
 fn count(answer: &Answer, granted: &Cell<u32>, freed: &Cell<u32>) {
     let Ok(done) = answer else { return };
-    let turns = done.effects.iter();
-    let turns = turns
-        .filter(|effect| matches!(effect, Effect::Wake(..)))
-        .count();
+    let is_turn = |effect: &&Effect| matches!(effect, Effect::Wake(..));
+    let turns = done.effects.iter().filter(is_turn).count();
     let own = usize::from(matches!(done.outcome, Outcome::Granted { .. }));
     granted.set(granted.get() + u32::try_from(turns + own).expect("a few"));
     let gone = matches!(done.outcome, Outcome::Freed { outcome: Some(_) });
@@ -101,12 +94,7 @@ fn count(answer: &Answer, granted: &Cell<u32>, freed: &Cell<u32>) {
 }
 
 impl Onlooker {
-    fn watch(
-        &mut self,
-        command: &Command,
-        answer: &Answer,
-        now: Timestamp,
-    ) -> Result<(), TestCaseError> {
+    fn watch(&mut self, command: &Command, answer: &Answer, now: Timestamp) -> Judged {
         if let Err(ProtocolError::Contended | ProtocolError::Store(_)) = answer {
             return Err(TestCaseError::fail(format!("{answer:?}")));
         }
@@ -121,12 +109,7 @@ impl Onlooker {
     }
 
     /// What the answer tells about the one that the command is about.
-    fn watch_own(
-        &mut self,
-        command: &Command,
-        answer: &Answer,
-        now: Timestamp,
-    ) -> Result<(), TestCaseError> {
+    fn watch_own(&mut self, command: &Command, answer: &Answer, now: Timestamp) -> Judged {
         match (command, answer) {
             (Command::Acquire(acquire), Ok(done)) => match &done.outcome {
                 Outcome::Granted { lease } | Outcome::AlreadyHeld { lease } => {
@@ -172,9 +155,8 @@ impl Onlooker {
                 self.beliefs.remove(&(renew.holder.clone(), renew.token));
             }
             (Command::Release(release), Ok(done)) => {
-                let belief = self
-                    .beliefs
-                    .remove(&(release.holder.clone(), release.token));
+                let grant = (release.holder.clone(), release.token);
+                let belief = self.beliefs.remove(&grant);
                 if let Outcome::Lost { .. } = done.outcome {
                     prop_assert!(belief.is_none_or(|end| end <= now), "a live lease was lost");
                 }
@@ -182,12 +164,12 @@ impl Onlooker {
             }
             // A holder that was seen dead believes nothing, and an operator is believed.
             (Command::Recover(recover), Ok(_)) if recover.basis != RecoveryBasis::Expired => {
-                self.beliefs
-                    .remove(&(recover.holder.clone(), recover.token));
+                let grant = (recover.holder.clone(), recover.token);
+                self.beliefs.remove(&grant);
             }
             (Command::Evict(evict), Ok(_)) => {
-                self.beliefs
-                    .retain(|(holder, _), _| *holder != evict.holder);
+                let evicted = &evict.holder;
+                self.beliefs.retain(|(holder, _), _| holder != evicted);
             }
             _ => {}
         }
@@ -195,12 +177,7 @@ impl Onlooker {
     }
 
     /// A holder hears of its grant.
-    fn learn(
-        &mut self,
-        holder: &HolderId,
-        lease: &Lease,
-        now: Timestamp,
-    ) -> Result<(), TestCaseError> {
+    fn learn(&mut self, holder: &HolderId, lease: &Lease, now: Timestamp) -> Judged {
         let key = lease.run_key.clone();
         if self.grants.add(holder.clone(), lease.token, key.clone()) {
             prop_assert!(Some(lease.token) > self.last, "a token went back");
@@ -208,8 +185,8 @@ impl Onlooker {
             let done = key.and_then(|key| self.succeeded.get(&key));
             prop_assert!(done.is_none_or(|until| *until <= now), "a tick ran twice");
         }
-        self.beliefs
-            .insert((holder.clone(), lease.token), lease.expires_at);
+        let grant = (holder.clone(), lease.token);
+        self.beliefs.insert(grant, lease.expires_at);
         Ok(())
     }
 
@@ -226,23 +203,16 @@ impl Onlooker {
             && believed
             && release.outcome == RunOutcome::Succeeded
         {
-            self.succeeded
-                .insert(key, at.plus(release.retention.run_keys));
+            let until = at.plus(release.retention.run_keys);
+            self.succeeded.insert(key, until);
         }
     }
 
     /// However slow its clock, no holder works beside more than the others that it may.
-    fn count_holders(
-        &self,
-        record: Option<&LockRecord>,
-        true_time: u64,
-    ) -> Result<(), TestCaseError> {
-        let working = self
-            .beliefs
-            .values()
-            .filter(|end| true_time < end.millis() + SKEW);
+    fn count_holders(&self, record: Option<&LockRecord>, true_time: u64) -> Judged {
+        let works = |end: &&Timestamp| true_time < end.millis() + SKEW;
+        let working = self.beliefs.values().filter(works).count();
         let most = record.map_or(0, |record| usize::from(record.permits.get()));
-        let working = working.count();
         prop_assert!(working <= most, "{working} work under {most} permits");
         Ok(())
     }

@@ -1,14 +1,13 @@
 //! Rules of a lease in time: when a holder is checked, and what a redriven run gets back.
 
-use crate::case::cases;
+use crate::case::{cases, check_often};
 use lockstep::domain::{
     Command, Lease, LockRecord, Mode, Outcome, Renew, Run, RunEnd, RunId, RunOutcome, Seconds,
     Snapshot, Timestamp, decide,
 };
+use lockstep::testing;
 use lockstep_tests::generate::RETENTION;
-use lockstep_tests::seeds::check;
 use proptest::prelude::{prop_assert, prop_assert_eq};
-use std::cell::Cell;
 
 /// A heartbeat that is late by less is on its way: Retry counts in whole seconds, and a call of the
 /// function takes its time.
@@ -20,8 +19,8 @@ fn later(from: Timestamp, millis: u64) -> Timestamp {
 
 #[test]
 fn a_holder_is_checked_only_when_its_heartbeat_is_late_by_more_than_a_call_takes() {
-    let spoken_of = Cell::new(0);
-    check(5_000, &cases(), |case| {
+    check_often(5_000, &cases(), 501, |case| {
+        let mut judged = 0;
         let record = case.items.record.iter();
         for lease in record.flat_map(|record| record.holders.values()) {
             let renewed = lease.renewed(case.now, None, None);
@@ -32,27 +31,23 @@ fn a_holder_is_checked_only_when_its_heartbeat_is_late_by_more_than_a_call_takes
                 prop_assert!(!renewed.is_overdue(later(case.now, renewed.length.millis() - 1)));
                 continue;
             }
-            spoken_of.set(spoken_of.get() + 1);
+            judged += 1;
             prop_assert!(!renewed.is_overdue(later(case.now, heartbeat + SLACK)));
             prop_assert!(renewed.is_overdue(later(case.now, heartbeat + SLACK + 1)));
         }
-        Ok(())
+        Ok(judged)
     });
-    assert!(spoken_of.get() > 500, "{} leases", spoken_of.get());
 }
 
 #[test]
 fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
-    let reinstated = Cell::new(0);
-    check(20_000, &cases(), |case| {
+    let outcomes = [RunOutcome::Failed, RunOutcome::Recovered, RunOutcome::Lost];
+    check_often(20_000, &cases(), 1001, |case| {
         let Some(record) = &case.items.record else {
-            return Ok(());
+            return Ok(0);
         };
-        for (outcome, (holder, lease)) in
-            [RunOutcome::Failed, RunOutcome::Recovered, RunOutcome::Lost]
-                .into_iter()
-                .zip(&record.holders)
-        {
+        let mut reinstated = 0;
+        for (outcome, (holder, lease)) in outcomes.into_iter().zip(&record.holders) {
             let run = Run {
                 end: Some(RunEnd {
                     outcome,
@@ -64,14 +59,9 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
                 ..Run::started(holder.clone(), lease.token, None)
             };
             let renew = Renew {
-                holder: holder.clone(),
-                token: lease.token,
-                beat: None,
-                pace: None,
-                progress: None,
-                no_progress: None,
                 redrives: Some(lease.redrives + 1),
                 retention: RETENTION,
+                ..testing::renew(holder.clone(), lease.token)
             };
             let seen = Snapshot {
                 record: Some(free_after(record, lease)),
@@ -86,7 +76,7 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
             let Outcome::Reinstated { expires_at } = decided.outcome else {
                 continue;
             };
-            reinstated.set(reinstated.get() + 1);
+            reinstated += 1;
             let next = decided.next.as_ref().expect("a reinstatement writes");
             let back = &next.holders[holder];
             let whole = |end: Timestamp| later(now, end.millis_since(lease.token.granted_at()));
@@ -107,9 +97,8 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
             prop_assert_eq!(expires_at, expected.expires_at);
             prop_assert!(next.due.is_some_and(|due| due <= expires_at));
         }
-        Ok(())
+        Ok(reinstated)
     });
-    assert!(reinstated.get() > 1000, "{} runs", reinstated.get());
 }
 
 /// The record after the end of `lease`, when no other run was granted since and none waits.

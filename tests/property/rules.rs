@@ -1,33 +1,24 @@
 //! What each decision owes, whatever lock it meets: rules that a changed number of states would
 //! only hint at.
 
-use crate::case::{Case, cases};
+use crate::case::{Case, cases, check_often};
 use lockstep::domain::{
     Assign, Change, Command, Effect, FencingToken, Mode, Outcome, RunId, RunOutcome, Transition,
-    Update, WaiterId, decide, fast_path,
+    Update, WaiterId, fast_path,
 };
-use lockstep_tests::seeds::check;
 use proptest::prelude::prop_assert;
-use std::cell::Cell;
 
 /// Whether a decision keeps a rule; `None` where the rule does not speak of it.
 type Rule = fn(&Case, &Transition) -> Option<bool>;
 
 /// Holds `rule` against random decisions, at least `fewest` of which it speaks of.
 fn holds(rule: Rule, fewest: u32) {
-    let spoken_of = Cell::new(0);
-    check(20_000, &cases(), |case| {
-        let Ok(decided) = decide(&case.seen(), &case.command, case.now) else {
-            return Ok(());
-        };
-        let Some(kept) = rule(&case, &decided) else {
-            return Ok(());
-        };
-        spoken_of.set(spoken_of.get() + 1);
-        prop_assert!(kept, "{decided:?}");
-        Ok(())
+    check_often(20_000, &cases(), fewest, |case| {
+        let decided = case.decided();
+        let kept = decided.as_ref().and_then(|decided| rule(&case, decided));
+        prop_assert!(kept.unwrap_or(true), "{decided:?}");
+        Ok(kept.is_some().into())
     });
-    assert!(spoken_of.get() >= fewest, "{} cases", spoken_of.get());
 }
 
 #[test]
@@ -110,10 +101,9 @@ fn a_waiter_that_asks_again_under_a_free_permit_starts_a_hand_over() {
 
 #[test]
 fn no_write_brings_the_last_token_back_whatever_record_it_meets() {
-    let spoken_of = Cell::new(0);
-    check(20_000, &cases(), |case| {
-        let decided = decide(&case.seen(), &case.command, case.now).ok();
-        let decided = decided.and_then(|d| d.change(case.items.record.as_ref()));
+    check_often(20_000, &cases(), 1000, |case| {
+        let mut judged = 0;
+        let decided = case.change().map(|(_, change)| change);
         let fast = fast_path(&case.command, case.now).map(|fast| fast.change);
         for change in decided.into_iter().chain(fast) {
             let (Some(token), Some(record)) = (token_of(&change), &case.items.record) else {
@@ -123,12 +113,11 @@ fn no_write_brings_the_last_token_back_whatever_record_it_meets() {
             let mut met = record.clone();
             met.version += 1;
             met.last_token = token;
-            spoken_of.set(spoken_of.get() + 1);
+            judged += 1;
             prop_assert!(!change.guard.holds(Some(&met)), "{change:?}");
         }
-        Ok(())
+        Ok(judged)
     });
-    assert!(spoken_of.get() >= 1000, "{} cases", spoken_of.get());
 }
 
 fn token_of(change: &Change) -> Option<FencingToken> {
@@ -149,11 +138,8 @@ fn no_run_key_is_forgotten_whose_run_is_under_way() {
                 return None;
             };
             let next = decided.next.as_ref()?;
-            let marker = case
-                .seen()
-                .runs
-                .get(&RunId::Key(forget.run_key.clone()))?
-                .clone();
+            let runs = case.seen().runs;
+            let marker = runs.get(&RunId::Key(forget.run_key.clone()))?;
             let under_way = next.holder_of_run(&forget.run_key).is_some() || marker.end.is_none();
             Some(!under_way && decided.runs.len() == 2)
         },

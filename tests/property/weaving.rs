@@ -25,41 +25,27 @@ struct Seen {
 
 /// Checks the rules of a level and of those below it. `outer` are the variables around it.
 fn check_level(level: &Value, outer: &BTreeSet<String>, seen: &mut Seen) -> Result<(), String> {
-    let states = level["States"]
-        .as_object()
-        .ok_or("a level without States")?;
-    let exists = |target: &Value| {
-        let known = target
-            .as_str()
-            .is_some_and(|name| states.contains_key(name));
-        known
-            .then_some(())
-            .ok_or(format!("{target} is no state of its level"))
+    let states = level["States"].as_object();
+    let states = states.ok_or("a level without States")?;
+    let exists = |target: &Value| match target.as_str() {
+        Some(name) if states.contains_key(name) => Ok(()),
+        _ => Err(format!("{target} is no state of its level")),
     };
     exists(&level["StartAt"])?;
     let mut own = BTreeSet::new();
     for (name, state) in states {
         seen.names.push(name.clone());
-        let rules = ["Choices", "Catch"]
-            .iter()
-            .flat_map(|field| state[*field].as_array());
-        for place in rules.flatten().chain([state]) {
+        let rules = ["Choices", "Catch"].map(|field| state[field].as_array());
+        for place in rules.into_iter().flatten().flatten().chain([state]) {
             for field in ["Next", "Default"] {
                 place.get(field).map_or(Ok(()), exists)?;
             }
-            own.extend(
-                place["Assign"]
-                    .as_object()
-                    .into_iter()
-                    .flat_map(Map::keys)
-                    .cloned(),
-            );
+            let assigned = place["Assign"].as_object().into_iter();
+            own.extend(assigned.flat_map(Map::keys).cloned());
         }
-        let follows = ["Next", "End", "Default"]
-            .iter()
-            .filter(|field| state.get(**field).is_some());
+        let follows = ["Next", "End", "Default"].map(|field| state.get(field).is_some());
         let ends = matches!(state["Type"].as_str(), Some("Succeed" | "Fail"));
-        if ends == (follows.count() > 0) {
+        if ends == follows.contains(&true) {
             return Err(format!("{name} has not one way to go on"));
         }
     }
@@ -89,20 +75,15 @@ fn is_definition(text: &str) -> Result<Seen, String> {
 
 /// The work inside of a woven definition.
 fn work(woven: &Value) -> &Value {
-    let found = woven["States"].as_object().and_then(|states| {
-        let hold = states
-            .iter()
-            .find(|(name, _)| name.ends_with("Run Exclusively"))?
-            .1;
-        let branch = hold["Branches"][0]["States"].as_object()?;
-        Some(
-            &branch
-                .iter()
-                .find(|(name, _)| name.ends_with("Run Work"))?
-                .1["Branches"][0],
-        )
-    });
-    found.expect("the work")
+    let hold = ending(&woven["States"], "Run Exclusively");
+    &ending(&hold["Branches"][0]["States"], "Run Work")["Branches"][0]
+}
+
+/// The state whose name ends so.
+fn ending<'a>(states: &'a Value, end: &str) -> &'a Value {
+    let mut states = states.as_object().into_iter().flatten();
+    let state = states.find(|(name, _)| name.ends_with(end));
+    state.expect("a state of that name").1
 }
 
 proptest! {

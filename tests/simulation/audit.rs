@@ -17,6 +17,17 @@ use lockstep::domain::{Change, LockKey, LockRecord};
 /// What is wrong, if anything.
 type Verdict = Result<(), String>;
 
+/// Whether a promise is kept, and what is wrong otherwise.
+fn kept(holds: bool, what: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// The first of these promises that is not kept.
+fn all_kept(rules: &[(bool, &str)]) -> Verdict {
+    let broken = rules.iter().find(|(holds, _)| !holds);
+    broken.map_or(Ok(()), |(_, rule)| Err((*rule).into()))
+}
+
 /// Checks one write of a lock.
 pub(crate) fn committed(
     world: &World,
@@ -79,10 +90,11 @@ fn only_forward(write: &Write<'_>) -> Verdict {
         return Ok(());
     };
     let after = write.after;
-    let same = before == after;
-    let rules = [
+    let version = before.version + u64::from(before != after);
+    let front = after.front_ticket <= before.front_ticket;
+    all_kept(&[
         (
-            after.version == before.version + u64::from(!same),
+            after.version == version,
             "the version did not count a write",
         ),
         (
@@ -93,11 +105,6 @@ fn only_forward(write: &Write<'_>) -> Verdict {
             after.last_ticket >= before.last_ticket,
             "the last ticket went back",
         ),
-        (
-            after.front_ticket <= before.front_ticket,
-            "the front ticket went back",
-        ),
-    ];
-    let broken = rules.into_iter().find(|(kept, _)| !kept);
-    broken.map_or(Ok(()), |(_, rule)| Err(rule.into()))
+        (front, "the front ticket went back"),
+    ])
 }

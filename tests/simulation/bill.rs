@@ -38,19 +38,16 @@ pub(crate) const COUNTED: [&str; 9] = [
     PUTS,
 ];
 
-/// ExecutionStarted, or one of the ends.
-pub(crate) fn execution(world: &World) {
+/// One event that is not billed: the start or an end of an execution or of an attempt, ParallelStateStarted, or
+/// TaskSubmitted, which `.sync` and `.waitForTaskToken` have after the call has been answered. StateExited is none for
+/// a Fail state, nor where an error is not caught.
+pub(crate) fn event(world: &World) {
     world.count(HISTORY);
 }
 
 /// StateEntered.
 pub(crate) fn entered(world: &World) {
     world.count(TRANSITIONS);
-    world.count(HISTORY);
-}
-
-/// StateExited: none for a Fail state, nor where an error is not caught.
-pub(crate) fn exited(world: &World) {
     world.count(HISTORY);
 }
 
@@ -62,21 +59,6 @@ pub(crate) fn retried(world: &World) {
 /// TaskScheduled and TaskStarted.
 pub(crate) fn task_begins(world: &World) {
     world.count(HISTORY);
-    world.count(HISTORY);
-}
-
-/// TaskSubmitted: of `.sync` and `.waitForTaskToken`, after the call has been answered.
-pub(crate) fn task_submitted(world: &World) {
-    world.count(HISTORY);
-}
-
-/// ParallelStateStarted.
-pub(crate) fn parallel_begins(world: &World) {
-    world.count(HISTORY);
-}
-
-/// TaskSucceeded, TaskFailed or TaskTimedOut; ParallelStateSucceeded or ParallelStateFailed.
-pub(crate) fn ends(world: &World) {
     world.count(HISTORY);
 }
 

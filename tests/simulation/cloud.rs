@@ -5,14 +5,12 @@ mod executions;
 mod run_task;
 mod tasks;
 
-pub(crate) use child::{StartExecution, describe_child};
-pub(crate) use executions::SimExecutions;
-pub(crate) use executions::{OpenState, abort, begin, begin_again, end, has_failed, short};
-pub(crate) use run_task::{RunTask, TaskRequest, begin_task};
-pub(crate) use tasks::SimTasks;
-pub(crate) use tasks::{Batch, stop_task};
+pub(crate) use child::{describe_child, start_execution};
+pub(crate) use executions::{OpenState, SimExecutions, abort, begin, begin_again, end, has_failed};
+pub(crate) use run_task::{Caller, TaskRequest, begin_task, run_task};
+pub(crate) use tasks::{Batch, SimTasks, stop_task};
 
-use crate::engine::{JobId, Slot};
+use crate::engine::{JobId, Slot, locked};
 use crate::invoke::Failure;
 use crate::workflow::Story;
 use crate::world::World;
@@ -172,6 +170,17 @@ impl TaskStatus {
 /// The holder that an execution is.
 pub(crate) fn holder_of(execution: &ExecutionArn) -> HolderId {
     HolderId::new(execution.as_str()).expect("an ARN is a holder")
+}
+
+impl World {
+    /// Whether `is` holds for the execution behind `holder`.
+    pub(crate) fn execution_is(
+        &self,
+        holder: &HolderId,
+        is: impl Fn(&ExecutionRow) -> bool,
+    ) -> bool {
+        locked(&self.cloud).execution_of(holder).is_some_and(is)
+    }
 }
 
 impl Cloud {

@@ -4,9 +4,10 @@
 use crate::asl::Machine;
 use crate::bill::{COUNTED, HISTORY, TRANSITIONS};
 use crate::cloud::Batch;
+use crate::scenario::guarded_task;
 use crate::workflow::{Order, start};
 use crate::world::{Tally, World};
-use lockstep::domain::{ExecutionArn, LockKey};
+use lockstep::domain::ExecutionArn;
 use lockstep_tests::{figures, steps};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -111,17 +112,17 @@ fn settle(world: &World, seconds: u64) {
 
 fn begin(world: &Arc<World>, name: &str, (way, at, seconds, overlap): (Way, u64, u64, &str)) {
     let arn = format!("arn:aws:states:eu-west-1:1:execution:report:{name}");
+    let (machine, input) = match way {
+        Way::ExclusiveRun => (Machine::exclusive_run(), task(seconds, overlap)),
+        Way::Woven => (
+            Machine::woven(),
+            json!({ "lock": "nightly", "seconds": seconds }),
+        ),
+    };
     let order = Order {
         arn: ExecutionArn::new(arn).expect("a valid ARN"),
-        lock: LockKey::new("nightly").expect("a valid lock"),
-        machine: match way {
-            Way::ExclusiveRun => Machine::exclusive_run(),
-            Way::Woven => Machine::woven(),
-        },
-        input: match way {
-            Way::ExclusiveRun => task(seconds, overlap),
-            Way::Woven => json!({ "lock": "nightly", "seconds": seconds }),
-        },
+        machine,
+        input,
         dies_releasing: false,
     };
     let later = Arc::clone(world);
@@ -135,16 +136,9 @@ fn begin(world: &Arc<World>, name: &str, (way, at, seconds, overlap): (Way, u64,
 fn task(seconds: u64, overlap: &str) -> Value {
     let batch = Batch {
         length: seconds * 1000,
-        exit_code: 0,
-        stopping: 0,
-        deaf: false,
+        ..Batch::default()
     };
-    let command = serde_json::to_string(&batch).expect("a batch is JSON");
-    let run_task = json!({
-        "Cluster": "batch",
-        "TaskDefinition": "arn:aws:ecs:eu-west-1:1:task-definition/job:3",
-        "LaunchType": "FARGATE",
-        "Overrides": { "ContainerOverrides": [{ "Name": "job", "Command": [command] }] },
-    });
-    json!({ "lock": "nightly", "overlap": overlap, "work": { "container": "job", "runTask": run_task } })
+    let mut work = guarded_task(&batch);
+    work["container"] = "job".into();
+    json!({ "lock": "nightly", "overlap": overlap, "work": work })
 }

@@ -10,3 +10,5 @@ mod requests;
 mod turns;
 mod work;
 mod workflow;
+
+pub(crate) use play::merged;

@@ -1,5 +1,4 @@
-//! The real handlers, each invocation on a machine of its own with a clock of its own, and what they answer
-//! as a workflow reads it.
+//! The real handlers, each invocation on a machine of its own with a clock of its own.
 
 use crate::bill;
 use crate::cloud::{SimExecutions, SimTasks};
@@ -7,14 +6,14 @@ use crate::invoke::Failure;
 use crate::resource;
 use crate::store::SimStore;
 use crate::witness::missing;
-use crate::world::{SimClock, World};
+use crate::world::{SimClock, World, short};
 use lockstep::contract::{EventKind, Surface};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, Retention, Seconds};
 use lockstep::events::{Event, Events};
 use lockstep::protocol::Protocol;
 use lockstep::service::{Deps, acquire, heartbeat, operate, reap, release};
 use lockstep::telemetry::{MetricSink, Metrics};
-use serde_json::{Value, json, to_value};
+use serde_json::{Value, to_value};
 use std::sync::Arc;
 
 /// How long an ended run is remembered: longer than any simulation.
@@ -112,8 +111,7 @@ fn work(world: &World, event: &Value) -> Result<Value, Failure> {
     let lock = LockKey::new(lock)
         .map_err(|error| Failure::of_function("Work.NoLock", &error.to_string()))?;
     let token = event["grant"]["token"].as_u64().unwrap_or_default();
-    let holder = event["grant"]["holder"].as_str().unwrap_or_default();
-    let who = holder.rsplit(':').next().unwrap_or_default();
+    let who = short(event["grant"]["holder"].as_str().unwrap_or_default());
     if resource::write(world, &lock, FencingToken::from_number(token), who) {
         Ok(Value::Null)
     } else {
@@ -154,15 +152,10 @@ impl Events for SimEvents {
     async fn publish(&self, events: Vec<Event>) {
         self.0.count(bill::PUTS);
         for event in events {
-            let of = event
-                .holder
-                .as_ref()
-                .map_or("no holder", |holder| holder.as_str());
-            let of = of.rsplit(':').next().unwrap_or_default();
-            self.0.note(
-                "event",
-                format_args!("{} of {of}: {}", event.kind, event.reason),
-            );
+            let of = event.holder.as_ref();
+            let of = short(of.map_or("no holder", |holder| holder.as_str()));
+            let what = format_args!("{} of {of}: {}", event.kind, event.reason);
+            self.0.note("event", what);
             let count = match event.kind {
                 EventKind::PermitHandedOver => "hand-overs by a process",
                 EventKind::WaiterSentAway => "sent away by a process",
@@ -184,52 +177,4 @@ pub(crate) struct NoMetrics;
 
 impl MetricSink for NoMetrics {
     fn write(&self, _: &str) {}
-}
-
-/// The answer of acquire-lock.
-#[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    Held(Grant),
-    Queued,
-    /// Skipped, duplicate or gave up: nothing to do.
-    Refused,
-}
-
-/// A permit.
-#[derive(Clone, Debug)]
-pub(crate) struct Grant {
-    pub(crate) token: FencingToken,
-    /// Time between heartbeats, in milliseconds.
-    pub(crate) beat: u64,
-    /// The receipt, as it came.
-    pub(crate) receipt: Value,
-}
-
-impl Answer {
-    /// Reads an answer; `None` when it is not one.
-    pub(crate) fn read(answer: &Value) -> Option<Self> {
-        let status = answer["status"].as_str()?;
-        Some(match status {
-            "granted" | "alreadyHeld" => {
-                let receipt = answer["grant"].clone();
-                Self::Held(Grant {
-                    token: FencingToken::from_number(receipt["token"].as_u64()?),
-                    beat: answer["heartbeatSeconds"].as_u64()? * 1000,
-                    receipt,
-                })
-            }
-            "queued" => Self::Queued,
-            _ => Self::Refused,
-        })
-    }
-}
-
-impl Grant {
-    pub(crate) fn release(&self, outcome: &str) -> Value {
-        json!({ "grant": self.receipt, "outcome": outcome })
-    }
-
-    pub(crate) fn beat(&self, progress: &str) -> Value {
-        json!({ "grant": self.receipt, "progress": progress })
-    }
 }

@@ -100,9 +100,10 @@ pub(crate) async fn invoke(
 /// anywhere.
 fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Value, Failure>> {
     let answer = Slot::new();
-    let waits = event.get("holder").filter(|_| witness::waits(&event));
-    let event_holder = waits.and_then(Value::as_str).map(str::to_owned);
-    let waits = event_holder.clone();
+    // A waiting state that may be registered without a place in the queue.
+    let waiter = event["holder"].as_str().filter(|_| witness::waits(&event));
+    let waiter = waiter.and_then(|holder| HolderId::new(holder).ok());
+    let registers = waiter.clone();
     let (machine, inner) = (Arc::clone(world), answer.clone());
     bill::invoked(world, function);
     let job = world.spawn(async move {
@@ -116,20 +117,18 @@ fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Va
         };
         witness::answered(&machine, function, &event, called, &result);
         bill::answered(&machine, function, &event, had_waiters, &result);
-        let broke_off = |failure: &Failure| BROKE_OFF.contains(&failure.error.as_str());
-        if result.as_ref().is_err_and(broke_off) {
-            registered_in_vain(&machine, &waits);
-        }
-        if let Err(failure) = &result
-            && failure.error == "Lockstep.LeaseLost"
-        {
-            machine.count("leases lost");
+        match result.as_ref().map_err(|failure| failure.error.as_str()) {
+            Err("Lockstep.LeaseLost") => machine.count("leases lost"),
+            Err(error) if BROKE_OFF.contains(&error) => {
+                locked(&machine.audit).late_registrations.extend(registers);
+            }
+            _ => {}
         }
         inner.put(result);
     });
     if world.fault(20) {
         world.count("functions cut off");
-        registered_in_vain(world, &event_holder);
+        locked(&world.audit).late_registrations.extend(waiter);
         let (machine, inner) = (Arc::clone(world), answer.clone());
         world.spawn(async move {
             machine.linger(0..=120).await;
@@ -148,12 +147,6 @@ const BROKE_OFF: [&str; 3] = [
     "Lockstep.Contended",
     "Sandbox.Timedout",
 ];
-
-/// Notes that a waiting state may have been registered without a place in the queue.
-fn registered_in_vain(world: &World, holder: &Option<String>) {
-    let holder = holder.as_ref().and_then(|name| HolderId::new(name).ok());
-    locked(&world.audit).late_registrations.extend(holder);
-}
 
 /// Counts the runs that register again because their waiting state timed out.
 fn announce_waiter(world: &World, event: &Value) {

@@ -34,11 +34,8 @@ pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
 /// A frozen lock has a stale holder: it is stopped and evicted before the lock goes on.
 async fn clear(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     let now = world.timestamp();
-    let stale = record
-        .holders
-        .iter()
-        .filter(|(_, lease)| lease.staleness(now).is_some());
-    for (holder, _) in stale {
+    let holders = record.holders.iter();
+    for (holder, _) in holders.filter(|(_, lease)| lease.staleness(now).is_some()) {
         evict(world, lock, holder, true).await;
     }
     act(world, lock, "resume", json!({ "lock": lock.as_str() })).await;
@@ -46,12 +43,8 @@ async fn clear(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
 
 /// A frozen lock is not resumed by a prefix, which makes no difference to a paused one.
 async fn resume(world: &Arc<World>, lock: &LockKey) {
-    let scope = if world.chance(500) {
-        json!({ "lock": lock.as_str() })
-    } else {
-        json!({ "prefix": lock.as_str() })
-    };
-    act(world, lock, "resume", scope).await;
+    let scope = if world.chance(500) { "lock" } else { "prefix" };
+    act(world, lock, "resume", json!({ scope: lock.as_str() })).await;
 }
 
 /// For some time, until it is resumed, or until the runs that hold it have ended.
@@ -70,10 +63,8 @@ async fn pause(world: &Arc<World>, lock: &LockKey) {
 /// One that holds the lock, or waits for it.
 async fn evict_one(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     let items = world.store.items(lock);
-    let waiters = items
-        .waiters
-        .values()
-        .map(|waiter| waiter.terms.holder.clone());
+    let waiters = items.waiters.values();
+    let waiters = waiters.map(|waiter| waiter.terms.holder.clone());
     let all: Vec<_> = record.holders.keys().cloned().chain(waiters).collect();
     if !all.is_empty() {
         let holder = world.pick(&all);

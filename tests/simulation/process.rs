@@ -2,14 +2,14 @@
 //! paused for longer than their lease, come back as zombies, or are gone without a word.
 
 use crate::engine::{First, locked, race};
-use crate::functions::{Answer, Function, Grant};
+use crate::functions::Function;
 use crate::invoke::{self, Failure};
 use crate::resource;
 use crate::witness::{RunFacts, Terms};
 use crate::world::World;
 use lockstep::contract::ErrorName;
-use lockstep::domain::{HolderId, LockKey};
-use serde_json::Value;
+use lockstep::domain::{FencingToken, HolderId, LockKey};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What a process was started with.
@@ -24,6 +24,26 @@ pub(crate) struct Plan {
     pub(crate) pause: Option<(u64, u64)>,
     /// When it is gone, counted from its grant.
     pub(crate) dies: Option<u64>,
+}
+
+/// A permit.
+struct Grant {
+    token: FencingToken,
+    /// Time between heartbeats, in milliseconds.
+    beat: u64,
+    /// The receipt, as it came.
+    receipt: Value,
+}
+
+impl Grant {
+    fn read(answer: &Value) -> Option<Self> {
+        let receipt = answer["grant"].clone();
+        Some(Self {
+            token: FencingToken::from_number(receipt["token"].as_u64()?),
+            beat: answer["heartbeatSeconds"].as_u64()? * 1000,
+            receipt,
+        })
+    }
 }
 
 /// What a process does, from its start to its end.
@@ -44,9 +64,9 @@ pub(crate) async fn live(world: Arc<World>, plan: Plan) {
 async fn acquire(world: &Arc<World>, plan: &Plan) -> Option<Grant> {
     loop {
         match invoke(world, Function::Acquire, plan.ask.clone()).await {
-            Ok(answer) => match Answer::read(&answer) {
-                Some(Answer::Held(grant)) => return Some(grant),
-                Some(Answer::Queued) => world.linger(1000..=8000).await,
+            Ok(answer) => match answer["status"].as_str() {
+                Some("granted" | "alreadyHeld") => return Grant::read(&answer),
+                Some("queued") => world.linger(1000..=8000).await,
                 _ => return None,
             },
             Err(failure) if is_transient(&failure) => world.linger(100..=3000).await,
@@ -93,8 +113,8 @@ async fn work(world: &Arc<World>, plan: &Plan, grant: &Grant) {
 /// Whether the process may go on.
 async fn beat(world: &Arc<World>, plan: &Plan, grant: &Grant, done: u64) -> bool {
     let progress = format!("{done} writes");
-    let answer = invoke(world, Function::Heartbeat, grant.beat(&progress)).await;
-    match answer {
+    let request = json!({ "grant": grant.receipt, "progress": progress });
+    match invoke(world, Function::Heartbeat, request).await {
         Ok(_) => true,
         Err(failure) if is_transient(&failure) => true,
         Err(Failure { error: name, .. }) => {
@@ -123,8 +143,9 @@ fn is_transient(failure: &Failure) -> bool {
 }
 
 async fn release(world: &Arc<World>, grant: &Grant) {
+    let request = json!({ "grant": grant.receipt, "outcome": "succeeded" });
     for _ in 0..20 {
-        match invoke(world, Function::Release, grant.release("succeeded")).await {
+        match invoke(world, Function::Release, request.clone()).await {
             Err(failure) if is_transient(&failure) => world.linger(200..=4000).await,
             _ => return,
         }

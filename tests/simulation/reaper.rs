@@ -19,17 +19,8 @@ pub(crate) fn execution_changed(world: &Arc<World>, arn: &ExecutionArn, status: 
     let Some(row) = cloud.executions.get(arn) else {
         return;
     };
-    let event = json!({
-        "source": "aws.states",
-        "detail-type": "Step Functions Execution Status Change",
-        "detail": {
-            "executionArn": arn.as_str(),
-            "status": status,
-            "input": row.story.input.to_string(),
-            "redriveCount": row.story.redrives,
-            "stopDate": row.ended.map(|(at, _)| at),
-        },
-    });
+    let (input, ended) = (row.story.input.to_string(), row.ended.map(|(at, _)| at));
+    let event = status_change(arn.as_str(), status, &input, row.story.redrives, ended);
     drop(cloud);
     deliver(world, event, "execution event");
 }
@@ -38,15 +29,12 @@ pub(crate) fn execution_changed(world: &Arc<World>, arn: &ExecutionArn, status: 
 pub(crate) fn task_event(arn: &str, row: &TaskRow, request: &TaskRequest) -> Value {
     let now = row.now;
     let time = |at: Option<u64>| at.map(|at| rfc3339(Timestamp::from_millis(at)));
-    let overrides = &request.overrides.container_overrides;
-    let overrides: Vec<_> = overrides
-        .iter()
-        .map(|container| {
-            let environment = container.environment.iter();
-            let environment = environment.map(|v| json!({ "name": v.name, "value": v.value }));
-            json!({ "name": container.name, "environment": environment.collect::<Vec<_>>() })
-        })
-        .collect();
+    let overrides = request.overrides.container_overrides.iter();
+    let overrides = overrides.map(|container| {
+        let environment = container.environment.iter();
+        let environment = environment.map(|v| json!({ "name": v.name, "value": v.value }));
+        json!({ "name": container.name, "environment": environment.collect::<Value>() })
+    });
     json!({
         "source": "aws.ecs",
         "detail-type": "ECS Task State Change",
@@ -62,22 +50,27 @@ pub(crate) fn task_event(arn: &str, row: &TaskRow, request: &TaskRequest) -> Val
             "startedAt": time(now.started),
             "stoppedAt": time(now.stopped),
             "containers": [{ "name": "job", "runtimeId": arn, "exitCode": now.exit_code }],
-            "overrides": { "containerOverrides": overrides },
+            "overrides": { "containerOverrides": overrides.collect::<Value>() },
         },
     })
 }
 
 /// The event of an execution that is the work of another, as it is now.
 pub(crate) fn child_event(arn: &str, row: &TaskRow) -> Value {
+    let now = row.now;
+    status_change(arn, now.execution_status(), "{}", 0, now.execution_ended())
+}
+
+fn status_change(arn: &str, status: &str, input: &str, redrives: u64, stop: Option<u64>) -> Value {
     json!({
         "source": "aws.states",
         "detail-type": "Step Functions Execution Status Change",
         "detail": {
             "executionArn": arn,
-            "status": row.now.execution_status(),
-            "input": "{}",
-            "redriveCount": 0,
-            "stopDate": row.now.execution_ended(),
+            "status": status,
+            "input": input,
+            "redriveCount": redrives,
+            "stopDate": stop,
         },
     })
 }
@@ -159,13 +152,8 @@ pub(crate) async fn sweep(world: Arc<World>) {
 
 /// Whether every lock is free and no run waits.
 pub(crate) fn all_idle(world: &World, locks: &[LockKey]) -> bool {
-    let idle = |lock| {
-        world
-            .store
-            .items(lock)
-            .record
-            .is_none_or(|record| record.is_idle())
-    };
+    let record = |lock| world.store.items(lock).record;
+    let idle = |lock| record(lock).is_none_or(|record| record.is_idle());
     let busy = locked(&world.cloud).is_busy();
     !busy && locks.iter().all(idle)
 }

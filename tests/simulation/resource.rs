@@ -2,7 +2,7 @@
 
 use crate::engine::locked;
 use crate::witness::Excuse;
-use crate::world::World;
+use crate::world::{World, short};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, LockRecord, Permits};
 
 /// One write of the work of a grant; whether the resource takes it.
@@ -10,12 +10,9 @@ use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, LockRecord
 /// Under more than one permit several tokens are good at once, and nothing is refused.
 pub(crate) fn write(world: &World, lock: &LockKey, token: FencingToken, who: &str) -> bool {
     let record = world.store.items(lock).record;
-    let held = record
-        .as_ref()
-        .is_some_and(|record| record.holder_under(token).is_some());
-    let mutex = record
-        .as_ref()
-        .is_some_and(|record| record.permits == Permits::ONE);
+    let is = |what: &dyn Fn(&LockRecord) -> bool| record.as_ref().is_some_and(what);
+    let held = is(&|record| record.holder_under(token).is_some());
+    let mutex = is(&|record| record.permits == Permits::ONE);
     let mut audit = locked(&world.audit);
     let book = audit.books.entry(lock.clone()).or_default();
     let taken = !mutex || book.highest.is_none_or(|highest| highest <= token);
@@ -26,15 +23,13 @@ pub(crate) fn write(world: &World, lock: &LockKey, token: FencingToken, who: &st
     let grant = entry.map(|entry| (entry.holder.clone(), entry.over.map(|(_, how)| how)));
     drop(audit);
     let Some((holder, over)) = grant else {
-        world.break_promise(format!(
-            "{lock}: {who} works under {token}, which no write granted"
-        ));
+        let what = format!("{lock}: {who} works under {token}, which no write granted");
+        world.break_promise(what);
         return taken;
     };
     if held && !taken {
-        world.break_promise(format!(
-            "{lock}: the resource refused {who}, the holder, {token}"
-        ));
+        let what = format!("{lock}: the resource refused {who}, the holder, {token}");
+        world.break_promise(what);
     }
     if !held {
         match excuse(world, &holder) {
@@ -99,10 +94,7 @@ fn zombie(world: &World, record: Option<&LockRecord>, who: &str, why: &str, take
     if beside != "no other" {
         world.count("zombies beside a holder");
     }
-    let fate = if taken { "taken" } else { "refused" };
-    let beside = beside.rsplit(':').next().unwrap_or_default();
-    world.note(
-        who,
-        format_args!("writes without a permit ({why}) beside {beside}: {fate}"),
-    );
+    let (fate, beside) = (if taken { "taken" } else { "refused" }, short(beside));
+    let what = format_args!("writes without a permit ({why}) beside {beside}: {fate}");
+    world.note(who, what);
 }

@@ -7,6 +7,7 @@ use crate::workflow::{self, Order};
 use crate::world::World;
 use crate::{cloud, operator, process, reaper, witness};
 use lockstep::domain::{ExecutionEnd, LockKey};
+pub(crate) use requests::guarded_task;
 use requests::{execution, process};
 use std::sync::Arc;
 

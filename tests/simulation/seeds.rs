@@ -98,22 +98,15 @@ fn no_seed_breaks_a_promise() {
         eprintln!("{}\n", failure(broken));
     }
     assert!(total.broken.is_empty(), "promises are broken");
+    let times = |what: &str| total.tally.get(what).copied().unwrap_or_default();
     for (what, least) in AT_LEAST {
-        let times = total.tally.get(what).copied().unwrap_or_default();
-        let least = least * seeds / SEEDS;
-        assert!(
-            times >= least,
-            "{what}: {times} times, but {least} expected"
-        );
+        let (times, least) = (times(what), least * seeds / SEEDS);
+        assert!(times >= least, "{what}: {times}, but {least} expected");
     }
     for (excuse, most) in AT_MOST {
-        let times = total.tally.get(excuse.name()).copied().unwrap_or_default();
-        let most = (most * seeds).div_ceil(SEEDS);
-        let name = excuse.name();
-        assert!(
-            times <= most,
-            "{name}: {times} runs, but at most {most} may be"
-        );
+        let (name, most) = (excuse.name(), (most * seeds).div_ceil(SEEDS));
+        let times = times(name);
+        assert!(times <= most, "{name}: {times}, but {most} allowed");
     }
 }
 
@@ -175,10 +168,8 @@ fn a_seed_always_tells_the_same_story() {
         let second = live_through(seed);
 
         assert!(first.trace == second.trace, "seed {seed} gives two traces");
-        assert!(
-            first.trace.lines().count() > 20,
-            "seed {seed} tells nothing"
-        );
+        let lines = first.trace.lines().count();
+        assert!(lines > 20, "seed {seed} tells nothing");
     }
 }
 
@@ -188,12 +179,9 @@ fn a_seed_tells_the_same_story_on_every_thread() {
 
     let there = |seed| thread::spawn(move || live_through(seed).trace);
     let threads: Vec<_> = (1..=10).map(there).collect();
-    let there: Vec<_> = threads
-        .into_iter()
-        .map(|thread| thread.join().unwrap())
-        .collect();
+    let there = threads.into_iter().map(|thread| thread.join().unwrap());
 
-    assert!(here == there);
+    assert!(here.into_iter().eq(there));
 }
 
 #[test]

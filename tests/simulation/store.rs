@@ -1,7 +1,7 @@
 //! The lock table behind a network, on a loaded service.
 
 use crate::engine::locked;
-use crate::weather::TableTrouble;
+use crate::weather::Trouble;
 use crate::world::World;
 use crate::{audit, bill, witness};
 use lockstep::domain::{
@@ -21,13 +21,13 @@ impl SimStore {
         let world = &self.0;
         world.count(bill::REQUESTS);
         match world.weather.of_table(world.now()) {
-            Some(TableTrouble::Away) => {
+            Some(Trouble::TableAway) => {
                 world.has_fault();
                 world.count("requests to a table that is away");
                 world.linger(5..=3000).await;
                 return Err(StoreError::Unavailable("the table is away".into()));
             }
-            Some(TableTrouble::Throttled) => {
+            Some(_) => {
                 world.has_fault();
                 world.count("throttled");
                 return Err(StoreError::Throttled("simulated".into()));

@@ -18,7 +18,7 @@ struct Spell {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
+pub(crate) enum Trouble {
     /// Every request to the table fails.
     TableAway,
     /// Every request to the table is throttled.
@@ -27,13 +27,6 @@ enum Trouble {
     LambdaThrottled,
     /// Every invocation of one function fails.
     Deployed(Function),
-}
-
-/// What a request to the table meets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TableTrouble {
-    Away,
-    Throttled,
 }
 
 impl Weather {
@@ -59,12 +52,9 @@ impl Weather {
     }
 
     /// What a request to the table meets at `now`.
-    pub(crate) fn of_table(&self, now: u64) -> Option<TableTrouble> {
-        self.at(now).find_map(|what| match what {
-            Trouble::TableAway => Some(TableTrouble::Away),
-            Trouble::TableThrottled => Some(TableTrouble::Throttled),
-            _ => None,
-        })
+    pub(crate) fn of_table(&self, now: u64) -> Option<Trouble> {
+        let of_table = [Trouble::TableAway, Trouble::TableThrottled];
+        self.at(now).find(|what| of_table.contains(what))
     }
 
     /// The error that an invocation of `function` meets at `now`. While a function is deployed, it

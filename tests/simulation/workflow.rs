@@ -6,8 +6,8 @@ use crate::cloud::{self, ExecutionRow};
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::witness::{RunFacts, Terms};
-use crate::world::World;
-use lockstep::domain::{ExecutionArn, ExecutionEnd, LockKey};
+use crate::world::{World, short};
+use lockstep::domain::{ExecutionArn, ExecutionEnd};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -15,17 +15,10 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct Order {
     pub(crate) arn: ExecutionArn,
-    pub(crate) lock: LockKey,
     pub(crate) machine: &'static Machine,
     pub(crate) input: Value,
     /// Whether it is ended from outside while it releases.
     pub(crate) dies_releasing: bool,
-}
-
-impl Order {
-    pub(crate) fn name(&self) -> &str {
-        cloud::short(&self.arn)
-    }
 }
 
 /// An execution as StartExecution and RedriveExecution know it.
@@ -47,9 +40,11 @@ impl Story {
 /// Starts an execution.
 pub(crate) fn start(world: &Arc<World>, order: &Order) {
     let input = &order.input;
-    world.note(order.name(), format_args!("starts with {input}"));
+    let name = short(order.arn.as_str());
+    world.note(name, format_args!("starts with {input}"));
     let holder = cloud::holder_of(&order.arn);
     let terms = Terms::read(input).expect("the input names a lock");
+    let lock = terms.lock.clone();
     let facts = RunFacts::of(terms);
     locked(&world.witness).runs.insert(holder, facts);
     let story = Story {
@@ -60,7 +55,7 @@ pub(crate) fn start(world: &Arc<World>, order: &Order) {
     };
     let job = carry_out(world, &order.arn, world.now(), &story);
     let row = ExecutionRow {
-        lock: order.lock.clone(),
+        lock,
         started: world.now(),
         ended: None,
         redriven: None,
@@ -107,7 +102,7 @@ fn carry_out(world: &Arc<World>, arn: &ExecutionArn, started: u64, story: &Story
 }
 
 fn conclude(run: &Run, end: Result<Value, Failure>) {
-    let (world, name) = (&run.world, cloud::short(&run.arn));
+    let (world, name) = (&run.world, short(run.arn.as_str()));
     let how = match end {
         Ok(output) => {
             match output["status"].as_str() {

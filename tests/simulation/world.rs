@@ -25,6 +25,11 @@ pub(crate) const START: u64 = 1_772_323_200_000;
 /// How many times each thing happened.
 pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
+/// The last part of an ARN, or the whole of another name.
+pub(crate) fn short(name: &str) -> &str {
+    name.rsplit(':').next().unwrap_or_default()
+}
+
 /// One simulated world.
 pub(crate) struct World {
     pub(crate) engine: Engine,

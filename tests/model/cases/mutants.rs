@@ -1,6 +1,6 @@
 //! A model that finds nothing would prove nothing: each of these faults must be found.
 
-use super::{BEATS, QUEUE, REFUSE, TICK, faults};
+use super::{BEATS, QUEUE, REFUSE, TICK, TICK_QUEUE, faults};
 use crate::properties::{
     AT_WORK, LEASES, LIVE, STRANDED, SUCCESS_SEEN, TICKETS, TIDY, TRUE_SUCCESS, TURNS, WORK_ONCE,
 };
@@ -9,10 +9,6 @@ use crate::world::Plan;
 const SPACED: Plan = Plan {
     min_interval: Some(1),
     ..REFUSE
-};
-const TICK_QUEUE: Plan = Plan {
-    run_key: Some("tick"),
-    ..QUEUE
 };
 
 faults! {

@@ -1,13 +1,9 @@
 //! Two starts of one tick, beside a run of its own, a policy, a redrive or an operator.
 
-use super::{QUEUE, TICK, worlds};
+use super::{QUEUE, TICK, TICK_QUEUE, worlds};
 use crate::world::Plan;
 use lockstep::domain::StalePolicy;
 
-const TICK_QUEUE: Plan = Plan {
-    run_key: Some("tick"),
-    ..QUEUE
-};
 const TICK_BEATS: Plan = Plan { beat: true, ..TICK };
 const YIELDS_TICK: Plan = Plan {
     stale: StalePolicy::Yield,

@@ -149,21 +149,20 @@ pub(super) fn written(definition: &Value, layout: Layout) -> String {
     }
 }
 
+fn is_map(value: &Value) -> bool {
+    value.as_object().is_some_and(|fields| !fields.is_empty())
+}
+
 fn block(out: &mut String, value: &Value, depth: usize, quotes: bool) {
     for (name, value) in value.as_object().into_iter().flatten() {
         let _ = write!(out, "{}{}:", "  ".repeat(depth), scalar(name, quotes));
         match value {
-            Value::Object(fields) if !fields.is_empty() => {
+            Value::Object(_) if is_map(value) => {
                 out.push_str("   # a map\n");
                 block(out, value, depth + 1, quotes);
                 out.push_str(if depth == 1 { "\n" } else { "" });
             }
-            Value::Array(items)
-                if items
-                    .iter()
-                    .all(|item| item.as_object().is_some_and(|item| !item.is_empty()))
-                    && !items.is_empty() =>
-            {
+            Value::Array(items) if !items.is_empty() && items.iter().all(is_map) => {
                 out.push('\n');
                 for item in items {
                     let mut text = String::new();
@@ -185,10 +184,8 @@ fn block(out: &mut String, value: &Value, depth: usize, quotes: bool) {
 
 /// A text in the quotes that it needs, or in any.
 fn scalar(text: &str, quotes: bool) -> String {
-    let is_plain = !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_alphanumeric() || " ._".contains(c));
+    let mut chars = text.chars();
+    let is_plain = !text.is_empty() && chars.all(|c| c.is_alphanumeric() || " ._".contains(c));
     match (is_plain, quotes) {
         (true, false) => text.to_owned(),
         (true, true) => format!("'{text}'"),

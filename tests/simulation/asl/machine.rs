@@ -39,9 +39,9 @@ impl Run {
             place: Arc::clone(&self.root),
             outer: None,
         };
-        bill::execution(&self.world);
+        bill::event(&self.world);
         let end = scope.carry_out(&self.machine.states).await;
-        bill::execution(&self.world);
+        bill::event(&self.world);
         end
     }
 
@@ -67,7 +67,7 @@ impl Scope<'_> {
                     witness::entered(&self.run.world, &self.run.arn, is_parallel);
                 }
                 let step = self.enter(&name, state, &input).await?;
-                bill::exited(&self.run.world);
+                bill::event(&self.run.world);
                 match step {
                     Step::Next(next, output) => {
                         let mut frame = locked(&self.place);
@@ -224,11 +224,11 @@ impl Scope<'_> {
                 self.call(state, facts, timeout).await
             }
             Work::Parallel(state) => {
-                bill::parallel_begins(&self.run.world);
+                bill::event(&self.run.world);
                 self.branches(state, facts).await
             }
         };
-        bill::ends(&self.run.world);
+        bill::event(&self.run.world);
         let result = result?;
         let (assign, output, next, end) = match work {
             Work::Task(state) => (&state.assign, &state.output, &state.next, state.end),
@@ -245,24 +245,20 @@ impl Scope<'_> {
     /// has succeeded is not repeated.
     async fn branches(&self, state: &ParallelState, facts: Facts<'_>) -> Result<Value, Failure> {
         let places = self.places(state, facts)?;
-        let scopes: Vec<_> = places
-            .into_iter()
-            .map(|place| Scope {
-                run: self.run,
-                place,
-                outer: Some(self),
-            })
-            .collect();
+        let scopes = places.into_iter().map(|place| Scope {
+            run: self.run,
+            place,
+            outer: Some(self),
+        });
+        let scopes: Vec<_> = scopes.collect();
         let branches = scopes.iter().zip(&state.branches);
-        let branches: Vec<Running<'_, Value>> = branches
-            .map(|(scope, branch)| {
-                let done = locked(&scope.place).output.clone();
-                match done {
-                    Some(output) => Box::pin(async { Ok(output) }),
-                    None => scope.carry_out(&branch.states),
-                }
-            })
-            .collect();
+        let branches = branches.map(|(scope, branch)| -> Running<'_, Value> {
+            let done = locked(&scope.place).output.clone();
+            match done {
+                Some(output) => Box::pin(async { Ok(output) }),
+                None => scope.carry_out(&branch.states),
+            }
+        });
         try_join_all(branches).await.map(Value::Array)
     }
 
@@ -272,10 +268,8 @@ impl Scope<'_> {
             return Ok(known);
         }
         let input = self.fill_or(state.arguments.as_ref(), facts, facts.input)?;
-        let places = state
-            .branches
-            .iter()
-            .map(|branch| Frame::starting_at(&branch.start_at, input.clone()));
+        let branches = state.branches.iter();
+        let places = branches.map(|branch| Frame::starting_at(&branch.start_at, input.clone()));
         let places: Vec<_> = places.collect();
         locked(&self.place).branches.clone_from(&places);
         Ok(places)

@@ -2,6 +2,7 @@
 
 use super::definition::Machine;
 use super::scope::{Frame, Run};
+use crate::definition::merged;
 use crate::engine::locked;
 use crate::invoke::Failure;
 use crate::world::{START, World};
@@ -12,8 +13,8 @@ use std::sync::{Arc, Mutex};
 /// How an execution ends, and after how many seconds.
 type End = (Result<Value, Failure>, u64);
 
-/// Carries out the machine of `states`, from its first one on, or goes on from `place`.
-fn carry_out(states: &Value, input: Value, redrives: u64) -> (End, Arc<World>) {
+/// Carries out the machine of `states`, from its first one on, after so many redrives.
+fn carry_out(states: &Value, redrives: u64) -> End {
     let definition = json!({ "QueryLanguage": "JSONata", "StartAt": "First", "States": states });
     let machine: &'static Machine = Box::leak(Box::new(Machine::read(&definition.to_string())));
     let world = Arc::new(World::of_seed(1, 0));
@@ -21,10 +22,10 @@ fn carry_out(states: &Value, input: Value, redrives: u64) -> (End, Arc<World>) {
         world: Arc::clone(&world),
         arn: ExecutionArn::new("arn:aws:states:eu-west-1:1:execution:rules:one".into()).unwrap(),
         machine,
-        input: input.clone(),
+        input: json!({}),
         started: START,
         redrives,
-        root: Frame::starting_at("First", input),
+        root: Frame::starting_at("First", json!({})),
         script: None,
     };
     let end = Arc::new(Mutex::new(None));
@@ -34,25 +35,23 @@ fn carry_out(states: &Value, input: Value, redrives: u64) -> (End, Arc<World>) {
         *locked(&inner) = Some((result, (run.world.now() - START) / 1000));
     });
     world.run(START + 3_600_000);
-    let end = locked(&end).take().expect("the execution ends");
-    (end, world)
+    let end = locked(&end).take();
+    end.expect("the execution ends")
 }
 
 fn output(states: &Value) -> Value {
-    carry_out(states, json!({}), 0).0.0.unwrap()
+    carry_out(states, 0).0.unwrap()
 }
 
 /// A call of a function that cannot be carried out: the payload is refused.
 fn refused(extra: Value) -> Value {
-    let mut state = json!({
+    let state = json!({
         "Type": "Task",
         "Resource": "arn:aws:states:::lambda:invoke",
         "Arguments": { "FunctionName": "${AcquireLockFunctionArn}", "Payload": {} },
         "End": true,
     });
-    let fields = state.as_object_mut().unwrap();
-    fields.extend(extra.as_object().unwrap().clone());
-    state
+    merged(state, extra)
 }
 
 #[test]
@@ -88,28 +87,26 @@ fn a_branch_reads_the_variables_around_it_and_keeps_its_own() {
 
 #[test]
 fn the_first_failing_branch_ends_the_others_and_is_caught_with_its_error() {
-    let ((result, seconds), _) = carry_out(
-        &json!({
-            "First": {
-                "Type": "Parallel",
-                "Branches": [
-                    { "StartAt": "A", "States": { "A": { "Type": "Wait", "Seconds": 100, "End": true } } },
-                    { "StartAt": "B", "States": {
-                        "B": { "Type": "Wait", "Seconds": 3, "Next": "C" },
-                        "C": { "Type": "Fail", "Error": "Mine", "Cause": "because" } } },
-                ],
-                "Catch": [
-                    { "ErrorEquals": ["States.Timeout"], "Next": "Wrong" },
-                    { "ErrorEquals": ["Mine"], "Assign": { "why": "{% $states.errorOutput.Cause %}" }, "Next": "Last" },
-                ],
-                "End": true,
-            },
-            "Wrong": { "Type": "Fail", "Error": "Wrong", "Cause": "caught by the wrong catcher" },
-            "Last": { "Type": "Succeed", "Output": "{% $why & $states.input.Error %}" },
-        }),
-        json!({}),
-        0,
-    );
+    let states = json!({
+        "First": {
+            "Type": "Parallel",
+            "Branches": [
+                { "StartAt": "A", "States": { "A": { "Type": "Wait", "Seconds": 100, "End": true } } },
+                { "StartAt": "B", "States": {
+                    "B": { "Type": "Wait", "Seconds": 3, "Next": "C" },
+                    "C": { "Type": "Fail", "Error": "Mine", "Cause": "because" } } },
+            ],
+            "Catch": [
+                { "ErrorEquals": ["States.Timeout"], "Next": "Wrong" },
+                { "ErrorEquals": ["Mine"], "Assign": { "why": "{% $states.errorOutput.Cause %}" }, "Next": "Last" },
+            ],
+            "End": true,
+        },
+        "Wrong": { "Type": "Fail", "Error": "Wrong", "Cause": "caught by the wrong catcher" },
+        "Last": { "Type": "Succeed", "Output": "{% $why & $states.input.Error %}" },
+    });
+
+    let (result, seconds) = carry_out(&states, 0);
 
     assert_eq!(result, Ok(json!("becauseMine")));
     assert_eq!(seconds, 3);
@@ -124,7 +121,7 @@ fn each_retrier_counts_for_itself_and_backs_off_to_its_bound() {
     ]);
     let first = refused(json!({ "Retry": retry }));
 
-    let ((result, seconds), _) = carry_out(&json!({ "First": first }), json!({}), 0);
+    let (result, seconds) = carry_out(&json!({ "First": first }), 0);
 
     assert_eq!(result.unwrap_err().error, "Lockstep.InvalidRequest");
     assert_eq!(seconds, 2 + 4 + 5 + 5);
@@ -179,8 +176,8 @@ fn a_redrive_shows_in_the_context_and_starts_where_the_execution_stood() {
         "Last": { "Type": "Succeed", "Output": "{% $states.context.Execution.RedriveCount %}" },
     });
 
-    let ((first, _), _) = carry_out(&states, json!({}), 0);
-    let ((second, _), _) = carry_out(&states, json!({}), 2);
+    let (first, _) = carry_out(&states, 0);
+    let (second, _) = carry_out(&states, 2);
 
     assert_eq!(first, Err(Failure::new("E", "C")));
     assert_eq!(second, Ok(json!(2)));

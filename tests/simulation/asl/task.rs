@@ -3,7 +3,7 @@
 use super::definition::{Catcher, Jitter, Resource, Retrier, TaskState};
 use super::scope::{Facts, Scope};
 use crate::bill;
-use crate::cloud::{OpenState, RunTask, StartExecution, describe_child};
+use crate::cloud::{Caller, OpenState, describe_child, run_task, start_execution};
 use crate::engine::{First, race};
 use crate::functions::Function;
 use crate::invoke::{Failure, invoke};
@@ -48,19 +48,15 @@ impl Scope<'_> {
                     _ => value,
                 });
             }
-            let (world, arn) = (&run.world, &run.arn);
+            let caller = Caller {
+                world: Arc::clone(&run.world),
+                execution: run.arn.clone(),
+                timed_out: Arc::clone(&timed_out),
+            };
             match (state.resource, open) {
-                (Resource::RunTask, _) => {
-                    let task = RunTask::start(world, arn, &arguments, &timed_out).await?;
-                    bill::task_submitted(world);
-                    task.finish().await
-                }
-                (Resource::StartExecution, _) => {
-                    let child = StartExecution::start(world, arn, &arguments, &timed_out).await?;
-                    bill::task_submitted(world);
-                    child.finish().await
-                }
-                (Resource::DescribeExecution, _) => describe_child(world, &arguments).await,
+                (Resource::RunTask, _) => run_task(caller, &arguments).await,
+                (Resource::StartExecution, _) => start_execution(caller, &arguments).await,
+                (Resource::DescribeExecution, _) => describe_child(&run.world, &arguments).await,
                 (Resource::DescribeTaskDefinition, _) => {
                     let containers = json!([{ "Name": "job" }]);
                     Ok(json!({ "TaskDefinition": { "ContainerDefinitions": containers } }))
@@ -110,7 +106,7 @@ impl Scope<'_> {
         let fails = async {
             match self.invoke(arguments).await {
                 Ok(_) => {
-                    bill::task_submitted(&self.run.world);
+                    bill::event(&self.run.world);
                     pending().await
                 }
                 Err(failure) => failure,

@@ -3,14 +3,15 @@
 //!
 //! Promises about a world that has come to rest: no run is forgotten, and the history is whole.
 
-use super::{Book, Verdict, Write};
+use super::{Book, Verdict, Write, all_kept, kept};
 use crate::cloud::{Cloud, TaskRow};
 use crate::engine::locked;
 use crate::witness::{self, Excuse};
-use crate::world::World;
+use crate::world::{World, short};
 use lockstep::domain::{
     CLOCK_SKEW, HolderId, Lease, LockKey, Mode, RunId, RunOutcome, RunWrite, StalePolicy,
 };
+use std::collections::BTreeMap;
 
 /// How old the evidence of a write may be, in milliseconds: it is gathered by some calls before.
 const EVIDENCE: u64 = 10_000;
@@ -42,28 +43,24 @@ fn rewrite(write: &Write<'_>, book: &mut Book, run: &RunWrite) -> Verdict {
         return Ok(());
     };
     let is_reported = matches!(outcome, RunOutcome::Succeeded | RunOutcome::Failed);
-    if !is_reported || before == RunOutcome::Succeeded {
-        return Err(format!(
-            "token {token} was {before:?} and is {outcome:?} now"
-        ));
-    }
+    kept(is_reported && before != RunOutcome::Succeeded, || {
+        format!("token {token} was {before:?} and is {outcome:?} now")
+    })?;
     let success = outcome == RunOutcome::Succeeded;
     witness::ends_as(write.world, write.cloud, &entry.holder, success)?;
     entry.over = Some((at, outcome));
     // Another run may have the key by now: then its marker stays.
-    let marked = write
-        .change
-        .runs
-        .iter()
-        .any(|(_, run)| matches!(run.id, RunId::Key(_)));
+    let runs = &write.change.runs;
+    let marked = runs.iter().any(|(_, run)| matches!(run.id, RunId::Key(_)));
     if let Some(key) = run.run.run_key.as_ref().filter(|_| success && marked) {
         book.successes.insert(key.clone(), *token);
     }
-    write.world.count(if success {
+    let after_all = if success {
         "succeeded after all"
     } else {
         "failed after all"
-    });
+    };
+    write.world.count(after_all);
     Ok(())
 }
 
@@ -73,21 +70,18 @@ fn end(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -> 
     let outcome = written.and_then(|(_, write)| write.run.outcome());
     let outcome = outcome.ok_or_else(|| format!("{holder} left without a word in the history"))?;
     let world = write.world;
-    let name = holder.as_str().rsplit(':').next().unwrap_or_default();
+    let (token, name) = (lease.token, short(holder.as_str()));
     world.note(
         "auditor",
-        format_args!("{} of {name} is over: {outcome:?}", lease.token),
+        format_args!("{token} of {name} is over: {outcome:?}"),
     );
     if matches!(outcome, RunOutcome::Succeeded | RunOutcome::Failed) {
         let success = outcome == RunOutcome::Succeeded;
         witness::ends_as(world, write.cloud, holder, success)?;
     }
-    if !is_true(write, holder, lease, outcome) {
-        return Err(format!(
-            "{holder} under {} was {outcome:?} without a reason",
-            lease.token
-        ));
-    }
+    kept(is_true(write, holder, lease, outcome), || {
+        format!("{holder} under {token} was {outcome:?} without a reason")
+    })?;
     if let (RunOutcome::Succeeded, Some(key)) = (outcome, &lease.run_key) {
         book.successes.insert(key.clone(), lease.token);
     }
@@ -110,7 +104,8 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
             // The end of its work may be seen before its own release comes.
             let released = audit.releases.contains(&(holder.clone(), lease.token));
             world.count(if released { "releases" } else { "ends seen" });
-            let seen = outcome == RunOutcome::Succeeded && has_succeeded(world, holder);
+            let seen =
+                outcome == RunOutcome::Succeeded && world.run_is(holder, |run| run.succeeded);
             released || seen || is_over(write, holder, lease) || is_cut_off(world, cloud, holder)
         }
         RunOutcome::Recovered | RunOutcome::Replaced => {
@@ -160,17 +155,9 @@ fn is_over(write: &Write<'_>, holder: &HolderId, lease: &Lease) -> bool {
     !cloud.live_tasks(holder).any(|(_, row)| works(row))
 }
 
-/// The work of `holder` has succeeded, as its container and its states show it.
-fn has_succeeded(world: &World, holder: &HolderId) -> bool {
-    let witness = locked(&world.witness);
-    let run = witness.runs.get(holder);
-    run.is_some_and(|run| run.succeeded)
-}
-
 /// The execution runs, and has reported that its work is being stopped; none of its tasks works.
 fn is_cut_off(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
-    let witness = locked(&world.witness);
-    let reported = witness.runs.get(holder).is_some_and(|run| run.stopping);
+    let reported = world.run_is(holder, |run| run.stopping);
     reported && cloud.live_tasks(holder).next().is_none()
 }
 
@@ -197,7 +184,8 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
     let Some(record) = &items.record else {
         return Ok(());
     };
-    let rules = [
+    let idle_due = record.due == record.success_due();
+    all_kept(&[
         (
             record.holders.is_empty(),
             "somebody holds the lock for ever",
@@ -205,42 +193,29 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
         (record.queue.is_empty(), "somebody waits for ever"),
         (record.mode == Mode::Open, "the lock stays closed"),
         (
-            record.due == record.success_due(),
+            idle_due,
             "an idle lock is due for something else than a missing success",
         ),
-    ];
-    if let Some((_, rule)) = rules.into_iter().find(|(kept, _)| !kept) {
-        return Err(format!("{rule}: {record:?}"));
-    }
+    ])
+    .map_err(|rule| format!("{rule}: {record:?}"))?;
     let audit = locked(&world.audit);
-    let grants = audit
-        .books
-        .get(lock)
-        .into_iter()
-        .flat_map(|book| &book.grants);
+    let none = BTreeMap::new();
+    let grants = audit.books.get(lock).map_or(&none, |book| &book.grants);
     for (token, entry) in grants {
-        let (_, outcome) = entry
-            .over
-            .ok_or_else(|| format!("token {token} has no end"))?;
+        let over = entry.over.map(|(_, outcome)| outcome);
+        kept(over.is_some(), || format!("token {token} has no end"))?;
         let run = items.runs.get(&RunId::Token(*token));
-        let recorded = run
-            .filter(|run| run.holder == entry.holder)
-            .and_then(|run| run.outcome());
-        if recorded != Some(outcome) {
-            return Err(format!(
-                "token {token} was {outcome:?}, but the history has {recorded:?}"
-            ));
-        }
+        let run = run.filter(|run| run.holder == entry.holder);
+        let recorded = run.and_then(|run| run.outcome());
+        kept(recorded == over, || {
+            format!("token {token} was {over:?}, but the history has {recorded:?}")
+        })?;
     }
-    let known = audit.books.get(lock).map(|book| &book.grants);
     for id in items.runs.keys() {
-        if let RunId::Token(token) = id
-            && known.is_none_or(|grants| !grants.contains_key(token))
-        {
-            return Err(format!(
-                "the history has token {token}, which no write granted"
-            ));
-        }
+        let known = !matches!(id, RunId::Token(token) if !grants.contains_key(token));
+        kept(known, || {
+            format!("the history has {id:?}, which no write granted")
+        })?;
     }
     drop(audit);
     witness::at_rest(world, lock)

@@ -1,8 +1,9 @@
 //! Promises about grants: capacity, tokens, distance, order, run keys.
 
-use super::{Book, GrantEntry, Verdict, Write};
+use super::{Book, GrantEntry, Verdict, Write, kept};
 use crate::witness;
-use lockstep::domain::{FencingToken, HolderId, Lease, LockRecord, Mode, RunOutcome, WaiterId};
+use crate::world::short;
+use lockstep::domain::{FencingToken, HolderId, Lease, Mode, RunOutcome, WaiterId};
 
 pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
     for (holder, lease) in &write.after.holders {
@@ -21,7 +22,7 @@ pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
 
 fn begin(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -> Verdict {
     let world = write.world;
-    let name = holder.as_str().rsplit(':').next().unwrap_or_default();
+    let (name, token) = (short(holder.as_str()), lease.token);
     if is_back(write, book, holder, lease)? {
         let alive = write.cloud.runs(holder) == Some(true);
         world.count(if alive {
@@ -29,17 +30,12 @@ fn begin(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -
         } else {
             "reinstated after its end"
         });
-        world.note(
-            "auditor",
-            format_args!("{name} is back under {}", lease.token),
-        );
+        world.note("auditor", format_args!("{name} is back under {token}"));
     } else {
-        grows(book, lease.token)?;
+        grows(book, token)?;
         keeps_distance(write, lease)?;
         world.count("grants");
-        let waited = write
-            .before
-            .is_some_and(|b| b.queue.contains_key(&WaiterId::of(holder)));
+        let waited = waited(write, &WaiterId::of(holder));
         world.count(if waited {
             "hand-overs"
         } else {
@@ -47,7 +43,7 @@ fn begin(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -
         });
         world.note(
             "auditor",
-            format_args!("{} to {name} as {}", write.lock, lease.token),
+            format_args!("{} to {name} as {token}", write.lock),
         );
     }
     may_be_granted(write, lease)?;
@@ -60,8 +56,14 @@ fn begin(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -
         lease: lease.clone(),
         over: None,
     };
-    book.grants.insert(lease.token, entry);
+    book.grants.insert(token, entry);
     Ok(())
+}
+
+/// Whether the write met this waiter in the queue.
+fn waited(write: &Write<'_>, id: &WaiterId) -> bool {
+    let before = write.before;
+    before.is_some_and(|before| before.queue.contains_key(id))
 }
 
 /// A redriven execution gets its old grant back, unless somebody has been granted since.
@@ -79,16 +81,13 @@ fn is_back(
         over,
         Some(RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost)
     );
-    let newest = book
-        .grants
-        .last_key_value()
-        .is_some_and(|(token, _)| *token == lease.token);
-    if old.holder != *holder || !may_come_back || !newest || !write.after.queue.is_empty() {
-        return Err(format!(
-            "{holder} came back under {} after {over:?}",
-            lease.token
-        ));
-    }
+    let newest = book.grants.last_key_value();
+    let newest = newest.is_some_and(|(token, _)| *token == lease.token);
+    let own = old.holder == *holder;
+    kept(
+        own && may_come_back && newest && write.after.queue.is_empty(),
+        || format!("{holder} came back under {} after {over:?}", lease.token),
+    )?;
     Ok(true)
 }
 
@@ -101,13 +100,9 @@ fn grows(book: &Book, token: FencingToken) -> Verdict {
 
 fn may_be_granted(write: &Write<'_>, lease: &Lease) -> Verdict {
     let resumed = write.before.is_some_and(|record| record.mode != Mode::Open);
-    if write.after.mode != Mode::Open && !resumed {
-        return Err(format!(
-            "token {} was granted while the lock is closed",
-            lease.token
-        ));
-    }
-    Ok(())
+    kept(write.after.mode == Mode::Open || resumed, || {
+        format!("token {} was granted while the lock is closed", lease.token)
+    })
 }
 
 /// The last grant may have asked for a distance. One that comes back has kept it already.
@@ -116,22 +111,16 @@ fn keeps_distance(write: &Write<'_>, lease: &Lease) -> Verdict {
     let rests = record.is_some_and(|record| record.not_before > write.world.timestamp());
     let cleared = write.audit.rest_is_cleared(write.lock, write.world.now());
     (rests && cleared).then(|| write.world.count("rests cleared"));
-    if rests && !cleared {
-        return Err(format!(
-            "token {} was granted too soon after the last one",
-            lease.token
-        ));
-    }
-    Ok(())
+    let token = lease.token;
+    kept(!rests || cleared, || {
+        format!("token {token} was granted too soon after the last one")
+    })
 }
 
 /// Waiters are granted permits first come, first served; no run passes the queue.
 fn in_turn(write: &Write<'_>, book: &Book, holder: &HolderId) -> Verdict {
     let id = WaiterId::of(holder);
-    let waited = write
-        .before
-        .is_some_and(|record| record.queue.contains_key(&id));
-    match (waited, book.line.first()) {
+    match (waited(write, &id), book.line.first()) {
         (true, Some(first)) if *first == id => Ok(()),
         (true, first) => Err(format!("{holder} was granted before {first:?}")),
         (false, None) => Ok(()),
@@ -151,14 +140,7 @@ fn one_run_per_key(write: &Write<'_>, book: &Book, holder: &HolderId, lease: &Le
             "{key:?} runs again after its success under {token}"
         ));
     }
-    let others = |record: &LockRecord| {
-        let others = record.holders.iter().filter(|(other, _)| *other != holder);
-        others
-            .filter(|(_, lease)| lease.run_key.as_ref() == Some(key))
-            .count()
-    };
-    if others(write.after) > 0 {
-        return Err(format!("{key:?} runs twice at once"));
-    }
-    Ok(())
+    let mut others = write.after.holders.iter();
+    let twice = others.any(|(other, lease)| other != holder && lease.run_key.as_ref() == Some(key));
+    kept(!twice, || format!("{key:?} runs twice at once"))
 }

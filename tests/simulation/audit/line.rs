@@ -1,41 +1,31 @@
 //! Promises about the queue.
 
-use super::{Book, Verdict, Write};
+use super::{Book, Verdict, Write, kept};
 use lockstep::domain::{LockRecord, Ticket, WaiterId};
 
 /// Keeps the line as the arrivals make it, and checks that the tickets say the same.
 pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
     let after = write.after;
     book.line.retain(|id| after.queue.contains_key(id));
-    let came: Vec<_> = after
-        .queue
-        .iter()
-        .filter(|(id, _)| !book.line.contains(id))
-        .collect();
-    if came.len() > 1 {
-        return Err("two waiters came with one write".into());
-    }
+    let came = after.queue.iter();
+    let came: Vec<_> = came.filter(|(id, _)| !book.line.contains(id)).collect();
+    kept(came.len() <= 1, || "two waiters came with one write".into())?;
     for (id, ticket) in came {
-        let in_front = write
-            .before
-            .is_some_and(|before| *ticket < before.front_ticket)
-            || *ticket <= Ticket::ZERO;
-        if in_front && !write.audit.replacers.contains(id) {
-            return Err(format!("{id} went first without the right to"));
-        }
+        let before = write.before;
+        let in_front =
+            before.is_some_and(|before| *ticket < before.front_ticket) || *ticket <= Ticket::ZERO;
+        kept(!in_front || write.audit.replacers.contains(id), || {
+            format!("{id} went first without the right to")
+        })?;
         let place = if in_front { 0 } else { book.line.len() };
         book.line.insert(place, id.clone());
-        write
-            .world
-            .count(if in_front { "went first" } else { "queued" });
+        let how = if in_front { "went first" } else { "queued" };
+        write.world.count(how);
     }
-    if by_ticket(after) != book.line {
-        return Err(format!(
-            "the tickets are not in the order of arrival: {:?}",
-            after.queue
-        ));
-    }
-    Ok(())
+    let queue = &after.queue;
+    kept(by_ticket(after) == book.line, || {
+        format!("the tickets are not in the order of arrival: {queue:?}")
+    })
 }
 
 fn by_ticket(record: &LockRecord) -> Vec<WaiterId> {

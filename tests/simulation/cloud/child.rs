@@ -4,9 +4,10 @@
 //! To the witnesses it is work like a task. It counts as ended at once when it is stopped, while what
 //! it had started may work on for the time that a task may take to stop.
 
-use super::tasks::{change, exits, has_succeeded, work};
-use super::{Batch, RunTask, TaskRow, TaskStatus};
-use crate::engine::{First, Slot, locked, race};
+use super::run_task::{Awaited, Caller};
+use super::tasks::{change, exits, work, work_until};
+use super::{Batch, TaskRow, TaskStatus};
+use crate::engine::{Slot, locked, race};
 use crate::invoke::Failure;
 use crate::witness;
 use crate::world::World;
@@ -14,7 +15,6 @@ use lockstep::domain::{ExecutionArn, ExecutionDescription, ExecutionState, Times
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// How long DescribeExecution may show an old state, in milliseconds.
 const LAG: u64 = 5000;
@@ -29,55 +29,41 @@ struct StartRequest {
     input: Value,
 }
 
-/// An execution that a state waits for.
-pub(crate) struct StartExecution(RunTask);
-
-impl StartExecution {
-    pub(crate) async fn start(
-        world: &Arc<World>,
-        execution: &ExecutionArn,
-        arguments: &Value,
-        timed_out: &Arc<AtomicBool>,
-    ) -> Result<Self, Failure> {
-        let request: StartRequest = serde_json::from_value(arguments.clone())
-            .map_err(|error| Failure::new("States.Runtime", &error.to_string()))?;
-        world.linger(50..=300).await;
-        if world.fault(10) {
-            world.count("StartExecution refused");
-            let error = "StepFunctions.ThrottlingException";
-            return Err(Failure::new(error, "simulated"));
-        }
-        let machine = request
-            .state_machine_arn
-            .replace(":stateMachine:", ":execution:");
-        let arn = format!("{machine}:{}", request.name);
-        let mut over = begin(world, execution, &arn, &request.input)?;
-        // The answer is lost, and Step Functions repeats the call.
-        if world.fault(50) {
-            world.count("answers of StartExecution lost");
-            world.linger(500..=60_000).await;
-            over = begin(world, execution, &arn, &request.input)?;
-        }
-        let run = RunTask::of(world, execution, arn, over, timed_out);
-        Ok(Self(run))
+/// Runs an execution to its end. One that has not succeeded fails the state.
+pub(crate) async fn start_execution(caller: Caller, arguments: &Value) -> Result<Value, Failure> {
+    let (world, execution) = (Arc::clone(&caller.world), &caller.execution);
+    let request: StartRequest = serde_json::from_value(arguments.clone())
+        .map_err(|error| Failure::new("States.Runtime", &error.to_string()))?;
+    world.linger(50..=300).await;
+    if world.fault(10) {
+        world.count("StartExecution refused");
+        let error = "StepFunctions.ThrottlingException";
+        return Err(Failure::new(error, "simulated"));
     }
-
-    /// Waits for the end. An execution that has not succeeded fails the state.
-    pub(crate) async fn finish(mut self) -> Result<Value, Failure> {
-        self.0.over.wait().await;
-        self.0.world.linger(50..=1000).await;
-        self.0.finished = true;
-        let child = describe_now(&self.0.world, &self.0.arn, self.0.world.now());
-        let child = child.unwrap_or_default();
-        match child["Status"].as_str() {
-            Some("SUCCEEDED") => {
-                let output = child["Output"].as_str().unwrap_or_default();
-                let output: Value = serde_json::from_str(output).unwrap_or_default();
-                Ok(json!({ "Status": "SUCCEEDED", "Output": output }))
-            }
-            _ => Err(Failure::new("States.TaskFailed", &child.to_string())),
-        }
+    let machine = request.state_machine_arn;
+    let executions = machine.replace(":stateMachine:", ":execution:");
+    let arn = format!("{executions}:{}", request.name);
+    let mut over = begin(&world, execution, &arn, &request.input)?;
+    // The answer is lost, and Step Functions repeats the call.
+    if world.fault(50) {
+        world.count("answers of StartExecution lost");
+        world.linger(500..=60_000).await;
+        over = begin(&world, execution, &arn, &request.input)?;
     }
+    let child = Awaited {
+        caller,
+        arn: arn.clone(),
+        over,
+        finished: false,
+    };
+    child.end(50..=1000).await;
+    let child = describe_now(&world, &arn, world.now()).unwrap_or_default();
+    if child["Status"] != "SUCCEEDED" {
+        return Err(Failure::new("States.TaskFailed", &child.to_string()));
+    }
+    let output = child["Output"].as_str().unwrap_or_default();
+    let output: Value = serde_json::from_str(output).unwrap_or_default();
+    Ok(json!({ "Status": "SUCCEEDED", "Output": output }))
 }
 
 /// Starts the execution, or finds the one that runs under this name.
@@ -112,20 +98,13 @@ fn begin(
 /// The life of an execution that is work.
 async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
     change(&world, &arn, TaskStatus::Running, None);
-    let code = match race(work(&world, &arn, &batch), signal.wait()).await {
-        First::Left(code) => {
-            if code == 0 {
-                has_succeeded(&world, &arn);
-            }
-            code
-        }
-        First::Right(()) => {
+    let code = match work_until(&world, &arn, &batch, &signal).await {
+        Some(code) => code,
+        None => {
             world.count("executions as work aborted");
-            let row = locked(&world.cloud)
-                .tasks
-                .get(&arn)
-                .map(|row| row.over.clone());
-            row.into_iter().for_each(|over| over.put(143));
+            if let Some(row) = locked(&world.cloud).tasks.get(&arn) {
+                row.over.put(143);
+            }
             change(&world, &arn, TaskStatus::Stopping, None);
             // What it had started works on for as long as it may.
             race(work(&world, &arn, &batch), world.sleep(batch.stopping)).await;

@@ -5,7 +5,7 @@ use super::{ExecutionRow, WaitingState, child, stop_task};
 use crate::engine::{JobId, Slot, locked};
 use crate::invoke::Failure;
 use crate::workflow::Story;
-use crate::world::World;
+use crate::world::{World, short};
 use crate::{bill, reaper, witness};
 use lockstep::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey,
@@ -33,7 +33,7 @@ pub(crate) fn begin_again(world: &Arc<World>, arn: &ExecutionArn, job: JobId, st
     (row.job, row.story) = (job, story);
     drop(cloud);
     world.count("redriven");
-    world.note(short(arn), format_args!("is redriven"));
+    world.note(short(arn.as_str()), format_args!("is redriven"));
     reaper::execution_changed(world, arn, "RUNNING");
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn end(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) -> 
     cloud.states.retain(|_, state| state.execution != *arn);
     drop(cloud);
     witness::execution_ended(world, arn);
-    world.note(short(arn), format_args!("{how}"));
+    world.note(short(arn.as_str()), format_args!("{how}"));
     reaper::execution_changed(world, arn, how.as_str());
     true
 }
@@ -85,7 +85,7 @@ impl OpenState {
     pub(crate) fn of(world: &Arc<World>, execution: &ExecutionArn) -> Self {
         let mut cloud = locked(&world.cloud);
         cloud.tokens += 1;
-        let text = format!("{}-token-{}", short(execution), cloud.tokens);
+        let text = format!("{}-token-{}", short(execution.as_str()), cloud.tokens);
         let token = TaskToken::new(text).expect("a valid token");
         let answer = Slot::new();
         let state = WaitingState {
@@ -107,11 +107,6 @@ impl Drop for OpenState {
         let state = locked(&self.world.cloud).states.remove(&self.token);
         drop(state);
     }
-}
-
-/// The last part of an ARN.
-pub(crate) fn short(arn: &ExecutionArn) -> &str {
-    arn.as_str().rsplit(':').next().unwrap_or_default()
 }
 
 /// How long DescribeExecution may show an old state, in milliseconds.
@@ -136,26 +131,20 @@ impl SimExecutions {
     }
 
     /// SendTaskSuccess. Output that is not JSON fails the state.
-    fn deliver(&self, token: &TaskToken, output: &str) -> bool {
+    fn deliver(&self, token: &TaskToken, output: &str) -> StateEnd {
         let opened = token.as_sealed().map(TaskToken::of_record);
         let opened = opened.and_then(Result::ok);
         let token = opened.as_ref().unwrap_or(token);
         let Some(state) = locked(&self.world.cloud).states.remove(token) else {
-            return false;
+            return StateEnd::NotWaiting;
         };
         let output = serde_json::from_str::<Value>(output)
             .map_err(|error| Failure::new("States.Runtime", &error.to_string()));
-        if let Ok("granted" | "alreadyHeld") = output
-            .as_ref()
-            .map(|output| output["status"].as_str().unwrap_or_default())
-        {
-            self.world.count("woken");
-        }
         if let Ok(output) = &output {
             witness::woken(&self.world, &state.execution, output);
         }
         state.answer.put(output);
-        true
+        StateEnd::Ended
     }
 }
 
@@ -260,18 +249,11 @@ impl Executions for SimExecutions {
             });
             return Err(ExecutionsError::Unavailable("no answer in time".into()));
         }
-        let waits = self.deliver(token, output);
-        if waits && self.world.fault(50) {
+        let end = self.deliver(token, output);
+        if end == StateEnd::Ended && self.world.fault(50) {
             self.world.count("wake-ups twice");
-            return Ok(answer(self.deliver(token, output)));
+            return Ok(self.deliver(token, output));
         }
-        Ok(answer(waits))
-    }
-}
-
-fn answer(waited: bool) -> StateEnd {
-    match waited {
-        true => StateEnd::Ended,
-        false => StateEnd::NotWaiting,
+        Ok(end)
     }
 }

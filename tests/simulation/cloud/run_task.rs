@@ -5,11 +5,12 @@ use super::{TaskRow, stop_task, tasks};
 use crate::cloud::Batch;
 use crate::engine::{Slot, locked};
 use crate::invoke::Failure;
-use crate::witness;
 use crate::world::World;
+use crate::{bill, witness};
 use lockstep::domain::ExecutionArn;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -86,98 +87,95 @@ impl TaskRequest {
     }
 }
 
-/// A task that a state waits for.
-pub(crate) struct RunTask {
-    pub(super) world: Arc<World>,
-    execution: ExecutionArn,
+/// A state that starts work and waits for it.
+pub(crate) struct Caller {
+    pub(crate) world: Arc<World>,
+    pub(crate) execution: ExecutionArn,
+    pub(crate) timed_out: Arc<AtomicBool>,
+}
+
+/// Work that a state waits for: a task or an execution.
+pub(super) struct Awaited {
+    pub(super) caller: Caller,
     pub(super) arn: String,
     pub(super) over: Slot<i64>,
     pub(super) finished: bool,
-    timed_out: Arc<AtomicBool>,
 }
 
-impl RunTask {
-    pub(crate) async fn start(
-        world: &Arc<World>,
-        execution: &ExecutionArn,
-        arguments: &Value,
-        timed_out: &Arc<AtomicBool>,
-    ) -> Result<Self, Failure> {
-        let request: TaskRequest = serde_json::from_value(arguments.clone())
-            .map_err(|error| Failure::new("States.Runtime", &error.to_string()))?;
-        world.linger(100..=500).await;
-        if world.fault(10) {
-            world.count("RunTask refused");
-            return Err(Failure::new("ECS.ThrottlingException", "simulated"));
-        }
-        let (arn, over) = begin_task(world, execution, request)?;
-        Ok(Self::of(world, execution, arn, over, timed_out))
-    }
-
-    pub(super) fn of(
-        world: &Arc<World>,
-        execution: &ExecutionArn,
-        arn: String,
-        over: Slot<i64>,
-        timed_out: &Arc<AtomicBool>,
-    ) -> Self {
-        Self {
-            world: Arc::clone(world),
-            execution: execution.clone(),
-            arn,
-            over,
-            finished: false,
-            timed_out: Arc::clone(timed_out),
-        }
-    }
-
-    /// Waits for the task's end. A container that did not exit with 0 fails the state.
-    pub(crate) async fn finish(mut self) -> Result<Value, Failure> {
+impl Awaited {
+    /// The exit code at the end of the work, which the state learns after some time.
+    pub(super) async fn end(mut self, delay: RangeInclusive<u64>) -> i64 {
+        bill::event(&self.caller.world);
         let code = self.over.wait().await;
-        self.world.linger(100..=2000).await;
+        self.caller.world.linger(delay).await;
         self.finished = true;
-        let task = self.description(code);
-        if code == 0 {
-            return Ok(task);
-        }
-        Err(Failure::new("States.TaskFailed", &task.to_string()))
-    }
-
-    fn description(&self, code: i64) -> Value {
-        let cloud = locked(&self.world.cloud);
-        let row = cloud.tasks.get(&self.arn);
-        let request = row.and_then(|row| row.request.as_ref());
-        let stopping = row.and_then(|row| row.now.stopping);
-        json!({
-            "TaskArn": self.arn,
-            "Group": request.map(TaskRequest::group),
-            "LastStatus": "STOPPED",
-            "DesiredStatus": "STOPPED",
-            "StopCode": stopping.map(|(_, code)| code),
-            "StoppingAt": stopping.map(|(at, _)| at),
-            "ExecutionStoppedAt": row.and_then(|row| row.now.exited),
-            "StoppedReason": "Essential container in task exited",
-            "Containers": [{ "Name": "job", "ExitCode": code, "LastStatus": "STOPPED" }],
-            "Overrides": request.map(|request| &request.overrides),
-        })
+        code
     }
 }
 
-/// The state has ended before its task: Step Functions stops the task as well as it can.
-impl Drop for RunTask {
+/// Runs a task to its end. A container that did not exit with 0 fails the state.
+pub(crate) async fn run_task(caller: Caller, arguments: &Value) -> Result<Value, Failure> {
+    let world = Arc::clone(&caller.world);
+    let request: TaskRequest = serde_json::from_value(arguments.clone())
+        .map_err(|error| Failure::new("States.Runtime", &error.to_string()))?;
+    world.linger(100..=500).await;
+    if world.fault(10) {
+        world.count("RunTask refused");
+        return Err(Failure::new("ECS.ThrottlingException", "simulated"));
+    }
+    let (arn, over) = begin_task(&world, &caller.execution, request)?;
+    let task = Awaited {
+        caller,
+        arn: arn.clone(),
+        over,
+        finished: false,
+    };
+    let code = task.end(100..=2000).await;
+    let task = description(&world, &arn, code);
+    if code == 0 {
+        return Ok(task);
+    }
+    Err(Failure::new("States.TaskFailed", &task.to_string()))
+}
+
+fn description(world: &World, arn: &str, code: i64) -> Value {
+    let cloud = locked(&world.cloud);
+    let row = cloud.tasks.get(arn);
+    let request = row.and_then(|row| row.request.as_ref());
+    let stopping = row.and_then(|row| row.now.stopping);
+    json!({
+        "TaskArn": arn,
+        "Group": request.map(TaskRequest::group),
+        "LastStatus": "STOPPED",
+        "DesiredStatus": "STOPPED",
+        "StopCode": stopping.map(|(_, code)| code),
+        "StoppingAt": stopping.map(|(at, _)| at),
+        "ExecutionStoppedAt": row.and_then(|row| row.now.exited),
+        "StoppedReason": "Essential container in task exited",
+        "Containers": [{ "Name": "job", "ExitCode": code, "LastStatus": "STOPPED" }],
+        "Overrides": request.map(|request| &request.overrides),
+    })
+}
+
+/// The state has ended before its work: Step Functions stops the task as well as it can.
+impl Drop for Awaited {
     fn drop(&mut self) {
-        let world = &self.world;
+        let Caller {
+            world,
+            execution,
+            timed_out,
+        } = &self.caller;
         if self.finished || world.is_over() {
             return;
         }
         let cloud = locked(&world.cloud);
-        let row = cloud.executions.get(&self.execution);
+        let row = cloud.executions.get(execution);
         let execution_ended = row.is_some_and(|row| row.ended.is_some());
         drop(cloud);
         if !execution_ended {
-            witness::workflow_stops_task(world, &self.execution);
+            witness::workflow_stops_task(world, execution);
         }
-        let timed_out = self.timed_out.load(Ordering::Relaxed);
+        let timed_out = timed_out.load(Ordering::Relaxed);
         let left = match (execution_ended, world.is_calm()) {
             _ if timed_out => !world.timeouts_stop,
             (true, false) => world.chance(400),

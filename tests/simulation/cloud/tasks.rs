@@ -2,7 +2,7 @@
 
 use super::{TaskRow, TaskStatus};
 use crate::engine::{First, Slot, locked, race};
-use crate::world::World;
+use crate::world::{self, World};
 use crate::{reaper, resource, witness};
 use lockstep::domain::{Container, Task, TaskArn, TaskSet, Timestamp};
 use lockstep::tasks::{ProtectionAnswer, Tasks, TasksError};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What the container of a task does, as its command says it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Batch {
     /// How long it works, in milliseconds.
@@ -40,15 +40,9 @@ pub(crate) fn stop_task(world: &World, arn: &str, why: &str) {
 pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
     world.linger(500..=4000).await;
     change(&world, &arn, TaskStatus::Running, None);
-    let worked = race(work(&world, &arn, &batch), signal.wait()).await;
-    let exit_code = match worked {
-        First::Left(code) => {
-            if code == 0 {
-                has_succeeded(&world, &arn);
-            }
-            code
-        }
-        First::Right(()) => {
+    let exit_code = match work_until(&world, &arn, &batch, &signal).await {
+        Some(code) => code,
+        None => {
             change(&world, &arn, TaskStatus::Stopping, None);
             // It works on until it is killed: the worst that a container can do.
             let rest = race(work(&world, &arn, &batch), world.sleep(batch.stopping)).await;
@@ -76,14 +70,24 @@ pub(super) fn exits(world: &World, arn: &str) {
     }
 }
 
-/// The container comes to its end by itself, and well.
-pub(super) fn has_succeeded(world: &World, arn: &str) {
+/// Works to the end; `None` where the order to stop comes before. To come to its end by itself, and well, is
+/// the success of the work.
+pub(super) async fn work_until(
+    world: &Arc<World>,
+    arn: &str,
+    batch: &Batch,
+    signal: &Slot<()>,
+) -> Option<i64> {
+    let First::Left(code) = race(work(world, arn, batch), signal.wait()).await else {
+        return None;
+    };
     let cloud = locked(&world.cloud);
     let holder = cloud.tasks.get(arn).map(|row| row.holder.clone());
     drop(cloud);
-    if let Some(holder) = holder {
+    if let Some(holder) = holder.filter(|_| code == 0) {
         witness::succeeded(world, &holder);
     }
+    Some(code)
 }
 
 /// Writes to the guarded resource about once a second.
@@ -133,14 +137,10 @@ pub(super) fn change(world: &Arc<World>, arn: &str, status: TaskStatus, exit_cod
         None => reaper::child_event(arn, row),
     };
     drop(cloud);
-    let of = holder.as_str().rsplit(':').next().unwrap_or_default();
-    let exit = exit_code
-        .map(|code| format!(" with {code}"))
-        .unwrap_or_default();
-    world.note(
-        short(arn),
-        format_args!("{}{exit}, task of {of}", status.name()),
-    );
+    let of = world::short(holder.as_str());
+    let exit = exit_code.map_or_else(String::new, |code| format!(" with {code}"));
+    let what = format_args!("{}{exit}, task of {of}", status.name());
+    world.note(short(arn), what);
     reaper::deliver(world, event, "task event");
 }
 
@@ -227,7 +227,7 @@ fn is_at(row: &TaskRow, work: &TaskSet, group: &str) -> bool {
 }
 
 fn seen(arn: &str, row: &TaskRow, at: u64) -> Task {
-    let row = row.at(at);
+    let (row, why) = (row.at(at), "Essential container in task exited");
     let container = Container {
         name: "job".into(),
         runtime_id: row.started.map(|at| format!("{at}-1")),
@@ -239,9 +239,7 @@ fn seen(arn: &str, row: &TaskRow, at: u64) -> Task {
         version: row.version,
         stopped: row.status == TaskStatus::Stopped,
         containers: vec![container],
-        stopped_reason: row
-            .stopped
-            .map(|_| "Essential container in task exited".into()),
+        stopped_reason: row.stopped.map(|_| why.into()),
         ended_by_itself: Task::is_own_end(
             row.stopping.map(|(_, code)| code),
             row.exited.map(Timestamp::from_millis),

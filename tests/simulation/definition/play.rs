@@ -16,6 +16,13 @@ pub(super) const EXECUTION: &str = "arn:aws:states:eu-west-1:1:execution:exclusi
 /// Longer than any definition retries, in milliseconds.
 const LONG: u64 = 1000 * 86_400_000;
 
+/// The states that report how the work has ended, and the outcome that each reports.
+const REPORTS: [(&str, &str); 3] = [
+    ("Release Lock", "succeeded"),
+    ("Release After Failure", "failed"),
+    ("Report Stopping", "stopping"),
+];
+
 /// More steps than any play here has: behind them, its states lead in a circle.
 const STEPS: u32 = 60_000;
 
@@ -73,7 +80,7 @@ pub(super) fn ask(fields: Value) -> Value {
 }
 
 /// `value` with `fields` in place of its own, at every depth; `null` removes a field.
-pub(super) fn merged(mut value: Value, fields: Value) -> Value {
+pub(crate) fn merged(mut value: Value, fields: Value) -> Value {
     let Value::Object(fields) = fields else {
         return fields;
     };
@@ -102,7 +109,7 @@ pub(super) fn granted() -> Value {
     })
 }
 
-pub(super) fn answer(status: &str) -> Value {
+fn answer(status: &str) -> Value {
     json!({ "status": status, "message": "held by another" })
 }
 
@@ -164,8 +171,8 @@ impl Play {
     /// However the work ends, that is reported. The heartbeat ends at once, so that the work has
     /// the execution to itself.
     pub(super) fn ends(self) -> Self {
-        let reports = ["Release Lock", "Release After Failure", "Report Stopping"];
-        let all = reports.into_iter().chain(["Keep Lease"]);
+        let reports = REPORTS.into_iter().map(|(state, _)| state);
+        let all = reports.chain(["Keep Lease"]);
         all.fold(self, |play, state| play.gives(state, json!({})))
     }
 
@@ -282,8 +289,15 @@ impl Played {
         calls.filter(|call| call.state == state).collect()
     }
 
-    /// Asserts the states behind Check Input, and the end. A word in capitals stands for states that
-    /// follow each other.
+    /// What each call of `state` has at `pointer` of its arguments.
+    pub(super) fn values_of(&self, state: &str, pointer: &str) -> Vec<Value> {
+        let calls = self.calls_of(state).into_iter();
+        let values = calls.map(|call| call.arguments.pointer(pointer).cloned());
+        values.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Asserts the states behind Check Input, what they report of the work, and the end. A word in capitals
+    /// stands for states that follow each other.
     #[track_caller]
     pub(super) fn takes(&self, path: &str, end: &End) {
         let paths = [
@@ -298,5 +312,11 @@ impl Played {
         let path = paths.into_iter().fold(path.to_owned(), spelt);
         assert_eq!(self.path[1..].join(" > "), path, "{}", self.input);
         assert_eq!(&self.end, end, "{}: {path}", self.input);
+        for (state, outcome) in REPORTS {
+            let report = json!({ "grant": granted()["grant"], "outcome": outcome });
+            for call in self.calls_of(state) {
+                assert_eq!(call.arguments["Payload"], report, "{state}: {path}");
+            }
+        }
     }
 }

@@ -1,8 +1,7 @@
 //! How often each state calls again, by error; and where an execution that is redriven goes on.
 
 use super::play::{Play, ask, exited, failure, granted};
-use crate::asl::Call;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const RESUMES: &str =
     "ASKS > BEGINS > Run Exclusively > Run Batch > Is Redriven > Let Start Show > Resume Run";
@@ -70,12 +69,7 @@ fn a_second_redrive_resumes_once_more() {
     let played = redriven("resumed").redriven_in("Is Work Done").play();
 
     assert_eq!(played.end, Ok(exited()));
-    let count = |call: &Call| call.arguments["Payload"]["redrive"]["count"].clone();
-    let counts: Vec<Value> = played
-        .calls_of("Resume Run")
-        .into_iter()
-        .map(count)
-        .collect();
+    let counts = played.values_of("Resume Run", "/Payload/redrive/count");
     assert_eq!(counts, [1, 2]);
 }
 
@@ -86,12 +80,8 @@ fn a_run_that_asks_after_a_redrive_has_a_grant_of_that_redrive() {
         ("Wait For Turn", ["skipped", "hangs granted", "granted"]),
         ("Confirm Grant", ["skipped", "granted", "hangs granted"]),
     ] {
-        let overlap = if answers[1].is_empty() {
-            "skip"
-        } else {
-            "queue"
-        };
         let [asked, waited, confirmed] = answers;
+        let overlap = if waited.is_empty() { "skip" } else { "queue" };
         let played = Play::of(json!({ "overlap": overlap }))
             .answers("Acquire Lock", asked)
             .answers("Wait For Turn", waited)
@@ -101,8 +91,7 @@ fn a_run_that_asks_after_a_redrive_has_a_grant_of_that_redrive() {
             .play();
 
         assert_eq!(played.end, Ok(exited()), "{state}");
-        let count = |call: &Call| call.arguments["Payload"]["redriveCount"].clone();
-        let counts: Vec<_> = played.calls_of(state).into_iter().map(count).collect();
+        let counts = played.values_of(state, "/Payload/redriveCount");
         assert_eq!(counts, [0, 1], "{state}");
         let resumed = played.calls_of("Resume Run").len();
         assert_eq!(resumed, 0, "{state}: the work begins under its own count");
@@ -113,7 +102,6 @@ fn a_run_that_asks_after_a_redrive_has_a_grant_of_that_redrive() {
 
 /// An execution whose state `state` fails with `error` for ever.
 fn failing(state: &str, error: &str) -> Play {
-    let play = Play::of(json!({ "overlap": "queue" }));
     let work = match state {
         "Resume Run" => "hangs",
         "Release After Failure" => "States.TaskFailed",
@@ -126,13 +114,11 @@ fn failing(state: &str, error: &str) -> Play {
         "Confirm Grant" => ("skipped", "granted"),
         _ => ("granted", ""),
     };
-    let play = play
+    let play = Play::of(json!({ "overlap": "queue" }))
         .answers("Acquire Lock", asked)
-        .answers("Wait For Turn", waited);
-    let play = match asked {
-        "granted" => play.answers("Keep Lease", "ok").answers("Run Batch", work),
-        _ => play,
-    };
+        .answers("Wait For Turn", waited)
+        .answers("Keep Lease", "ok")
+        .answers("Run Batch", work);
     let play = match state {
         "Resume Run" => play.redriven_in("Run Batch"),
         _ => play,

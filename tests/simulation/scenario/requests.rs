@@ -51,7 +51,6 @@ pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order 
     };
     Order {
         arn,
-        lock: guarded.lock.clone(),
         machine,
         input,
         dies_releasing: world.fault(80),
@@ -59,7 +58,7 @@ pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order 
 }
 
 /// The work as a user of exclusive-run writes it. The command says what the container does.
-fn guarded_task(batch: &Batch) -> Value {
+pub(crate) fn guarded_task(batch: &Batch) -> Value {
     let command = serde_json::to_string(batch).expect("a batch is JSON");
     json!({
         "runTask": {

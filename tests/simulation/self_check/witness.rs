@@ -3,6 +3,7 @@
 
 use crate::asl::Machine;
 use crate::cloud::{self, OpenState};
+use crate::definition::merged;
 use crate::engine::locked;
 use crate::functions::Function;
 use crate::invoke::Failure;
@@ -29,6 +30,14 @@ impl Scene {
         }
     }
 
+    /// The same, with a run of these terms whose lease is good for a minute.
+    fn held(terms: Value) -> (Self, HolderId) {
+        let scene = Self::new();
+        let holder = scene.run("a", terms);
+        scene.grant(&holder, 5);
+        (scene, holder)
+    }
+
     /// An execution that has just started, with `terms` in its input.
     fn run(&self, name: &str, terms: Value) -> HolderId {
         self.run_of(Machine::exclusive_run(), name, terms)
@@ -36,14 +45,10 @@ impl Scene {
 
     fn run_of(&self, machine: &'static Machine, name: &str, terms: Value) -> HolderId {
         let arn = format!("arn:aws:states:eu-west-1:1:execution:report:{name}");
-        let mut input = json!({ "lock": self.lock.as_str() });
-        let fields = input.as_object_mut().unwrap();
-        fields.extend(terms.as_object().unwrap().clone());
         let order = Order {
             arn: ExecutionArn::new(arn.clone()).unwrap(),
-            lock: self.lock.clone(),
             machine,
-            input,
+            input: merged(json!({ "lock": self.lock.as_str() }), terms),
             dies_releasing: false,
         };
         workflow::start(&self.world, &order);
@@ -117,23 +122,27 @@ fn arn(holder: &HolderId) -> ExecutionArn {
 
 #[test]
 fn a_stop_of_work_under_a_good_lease_is_noticed_unless_it_has_a_reason() {
-    let limited = json!({ "maxRunSeconds": 30 });
-    let yields = json!({ "maxRunSeconds": 30, "stalePolicy": "yield" });
+    let limited = |policy: &str| json!({ "maxRunSeconds": 30, "stalePolicy": policy });
     for (case, terms, noticed) in [
         ("no reason", json!({}), true),
         ("ended", json!({}), false),
         ("evicted", json!({}), false),
         ("the lease is over", json!({}), false),
-        ("over its time", limited, false),
-        ("over its time, but it may yield", yields, true),
+        ("over its time", json!({ "maxRunSeconds": 30 }), false),
+        ("over its time, but it may yield", limited("yield"), true),
+        ("over its time by the workflow", limited("terminate"), false),
+        (
+            "over what it may yield by the workflow",
+            limited("yield"),
+            true,
+        ),
+        ("over what it holds by the workflow", limited("hold"), true),
         ("replaced", json!({}), false),
         // The first call of the run that replaces does not wait, and is answered late.
         ("replaced, with a late answer", json!({}), false),
         ("replaced by one that waits no more", json!({}), true),
     ] {
-        let scene = Scene::new();
-        let holder = scene.run("a", terms);
-        scene.grant(&holder, 5);
+        let (scene, holder) = Scene::held(terms);
         if case.starts_with("over") {
             scene.at(31);
         }
@@ -156,7 +165,10 @@ fn a_stop_of_work_under_a_good_lease_is_noticed_unless_it_has_a_reason() {
             _ => {}
         }
 
-        witness::stops_execution(&scene.world, &arn(&holder));
+        match case.ends_with("by the workflow") {
+            true => witness::workflow_stops_task(&scene.world, &arn(&holder)),
+            false => witness::stops_execution(&scene.world, &arn(&holder)),
+        }
 
         scene.notices("stops the work of a", noticed, case);
     }
@@ -192,31 +204,27 @@ fn more_work_than_permits_is_noticed() {
 }
 
 #[test]
-fn a_permit_that_goes_on_while_its_work_runs_is_noticed() {
-    let scene = Scene::new();
-    let (a, b) = (scene.run("a", json!({})), scene.run("b", json!({})));
-    scene.task(&a, 5);
-    let cloud = locked(&scene.world.cloud);
-
-    let verdict = witness::granted(&scene.world, &cloud, &BTreeSet::new(), &scene.lock, &b);
-
-    let what = verdict.unwrap_err();
-    assert!(what.contains("still runs"), "{what}");
-}
-
-#[test]
-fn a_permit_that_goes_on_while_the_states_of_its_workflow_run_is_noticed() {
-    for (case, is_parallel, noticed) in [("at work", true, true), ("asks again", false, false)] {
+fn a_permit_that_goes_on_while_the_work_of_its_run_goes_on_is_noticed() {
+    let (task, own) = (Machine::exclusive_run(), Machine::own_workflow());
+    for (case, machine, noticed) in [
+        ("its task runs", task, true),
+        ("its states are at work", own, true),
+        ("its states ask again", own, false),
+    ] {
         let scene = Scene::new();
-        let a = scene.run_of(Machine::own_workflow(), "a", json!({ "batch": {} }));
+        let a = scene.run_of(machine, "a", json!({ "batch": {} }));
         let b = scene.run("b", json!({}));
         scene.grant(&a, 5);
-        witness::entered(&scene.world, &arn(&a), is_parallel);
+        match case {
+            "its task runs" => drop(scene.task(&a, 5)),
+            _ => witness::entered(&scene.world, &arn(&a), case.ends_with("at work")),
+        }
         let cloud = locked(&scene.world.cloud);
 
         let verdict = witness::granted(&scene.world, &cloud, &BTreeSet::new(), &scene.lock, &b);
 
-        assert_eq!(verdict.is_err(), noticed, "{case}: {verdict:?}");
+        let what = verdict.err().unwrap_or_default();
+        assert_eq!(what.contains("still runs"), noticed, "{case}: {what}");
     }
 }
 
@@ -263,9 +271,7 @@ fn a_lease_that_lapses_by_itself_is_noticed() {
         ("its time is over", limited, false),
         ("it was evicted, and waits again", json!({}), false),
     ] {
-        let scene = Scene::new();
-        let holder = scene.run("a", terms);
-        scene.grant(&holder, 5);
+        let (scene, holder) = Scene::held(terms);
         if case.ends_with("waits again") {
             scene.at(1);
             scene.ask_to_replace(&holder);
@@ -279,56 +285,29 @@ fn a_lease_that_lapses_by_itself_is_noticed() {
 }
 
 #[test]
-fn a_workflow_that_stops_its_work_under_a_good_lease_is_noticed() {
-    for (policy, noticed) in [("terminate", false), ("yield", true), ("hold", true)] {
-        let scene = Scene::new();
-        let terms = json!({ "maxRunSeconds": 30, "stalePolicy": policy });
-        let holder = scene.run("a", terms);
-        scene.grant(&holder, 5);
-        scene.at(31);
-
-        witness::workflow_stops_task(&scene.world, &arn(&holder));
-
-        scene.notices("stops the work of a", noticed, policy);
-    }
-}
-
-#[test]
-fn a_heartbeat_that_is_refused_after_the_end_of_the_work_was_reported_stops_nothing() {
-    for at_work in [true, false] {
-        let scene = Scene::new();
-        let holder = scene.run("a", json!({}));
-        scene.grant(&holder, 5);
-        scene.task(&holder, 5);
-        if !at_work {
-            // It ends by itself.
-            scene.at(30);
+fn a_heartbeat_that_is_refused_is_noticed_unless_it_stops_nothing() {
+    for (case, after, noticed) in [
+        ("under a good lease", 1, true),
+        ("after its lease", 61, false),
+        ("at work, whose stop was reported", 0, true),
+        // The task ends by itself.
+        ("after its work, whose stop was reported", 30, false),
+    ] {
+        let (scene, holder) = Scene::held(json!({}));
+        let event = json!({ "grant": { "holder": holder.as_str() }, "outcome": "stopping" });
+        if case.ends_with("reported") {
+            scene.task(&holder, 5);
         }
-        let stopping = json!({ "grant": { "holder": holder.as_str() }, "outcome": "stopping" });
-        witness::asked(&scene.world, Function::Release, &stopping);
-        let refused = Err(Failure::new("Lockstep.LeaseLost", "by hand"));
-        let now = scene.world.now();
-
-        witness::answered(&scene.world, Function::Heartbeat, &stopping, now, &refused);
-
-        scene.notices("a refused heartbeat stops", at_work, "reported");
-    }
-}
-
-#[test]
-fn a_heartbeat_that_is_refused_under_a_good_lease_is_noticed() {
-    for (after, noticed) in [(1, true), (61, false)] {
-        let scene = Scene::new();
-        let holder = scene.run("a", json!({}));
-        scene.grant(&holder, 5);
         scene.at(after);
-        let event = json!({ "grant": { "holder": holder.as_str() } });
+        if case.ends_with("reported") {
+            witness::asked(&scene.world, Function::Release, &event);
+        }
         let refused = Err(Failure::new("Lockstep.LeaseLost", "by hand"));
         let now = scene.world.now();
 
         witness::answered(&scene.world, Function::Heartbeat, &event, now, &refused);
 
-        scene.notices("a refused heartbeat stops", noticed, &after.to_string());
+        scene.notices("a refused heartbeat stops", noticed, case);
     }
 }
 

@@ -61,17 +61,10 @@ pub(crate) fn task_begins(world: &World, arn: &str) {
     let evictions = &audit.evictions;
     let others = others(world, &cloud, &witness, evictions, &row.lock, &row.holder);
     let crowded = others.len() >= permits;
-    let own = witness.runs.get(&row.holder);
-    let excuse = if evictions.contains(&row.holder) {
-        Some(Excuse::Evicted)
-    } else {
-        let yielded = own.is_some_and(|run| run.has_yielded(world.now()));
-        yielded.then_some(Excuse::Yielded)
-    };
-    let excuse = excuse.filter(|_| crowded);
-    excuse
-        .into_iter()
-        .for_each(|excuse| excuse.count(world, &row.holder));
+    let excuse = excuse(world, &witness, evictions, &row.holder).filter(|_| crowded);
+    if let Some(excuse) = excuse {
+        excuse.count(world, &row.holder);
+    }
     let crowd = (crowded && excuse.is_none()).then(|| {
         let others = others.join(", ");
         format!("{arn} begins for {} beside {others}", row.holder)
@@ -93,20 +86,11 @@ fn others(
     lock: &LockKey,
     holder: &HolderId,
 ) -> Vec<String> {
-    let now = world.now();
     let others = at_work(cloud, witness, lock).into_iter();
     let mut names = Vec::new();
     for work in others.filter(|work| work.holder != *holder) {
-        let run = witness.runs.get(&work.holder);
-        let excuse = if evictions.contains(&work.holder) {
-            Some(Excuse::Evicted)
-        } else if run.is_some_and(|run| run.has_yielded(now)) {
-            Some(Excuse::Yielded)
-        } else if work.redriven {
-            Some(Excuse::Redriven)
-        } else {
-            None
-        };
+        let redriven = work.redriven.then_some(Excuse::Redriven);
+        let excuse = excuse(world, witness, evictions, &work.holder).or(redriven);
         match excuse {
             Some(excuse) => excuse.count(world, &work.holder),
             None => names.push(work.name),
@@ -115,20 +99,30 @@ fn others(
     names
 }
 
+/// Why work of `holder` may go on beside that of others.
+fn excuse(
+    world: &World,
+    witness: &Witness,
+    evictions: &BTreeSet<HolderId>,
+    holder: &HolderId,
+) -> Option<Excuse> {
+    if evictions.contains(holder) {
+        return Some(Excuse::Evicted);
+    }
+    let run = witness.runs.get(holder)?;
+    run.has_yielded(world.now()).then_some(Excuse::Yielded)
+}
+
 /// What runs under the lock: tasks whose container has not ended, and the states of workflows of a
 /// user's own.
 fn at_work(cloud: &Cloud, witness: &Witness, lock: &LockKey) -> Vec<Work> {
-    let tasks = cloud
-        .tasks
-        .iter()
-        .filter(|(_, row)| row.lock == *lock && row.now.status.is_live());
-    let mut all: Vec<_> = tasks
-        .map(|(arn, row)| Work {
-            holder: row.holder.clone(),
-            name: format!("{arn} of {}", row.holder),
-            redriven: false,
-        })
-        .collect();
+    let live = |row: &TaskRow| row.lock == *lock && row.now.status.is_live();
+    let tasks = cloud.tasks.iter().filter(|(_, row)| live(row));
+    let tasks = tasks.map(|(arn, row)| Work {
+        holder: row.holder.clone(),
+        name: format!("{arn} of {}", row.holder),
+        redriven: false,
+    });
     let states = witness.runs.iter().filter_map(|(holder, run)| {
         let row = cloud.execution_of(holder)?;
         let at_work = row.ended.is_none() && row.story.is_own() && run.terms.lock == *lock;
@@ -139,6 +133,5 @@ fn at_work(cloud: &Cloud, witness: &Witness, lock: &LockKey) -> Vec<Work> {
             redriven: row.redriven.is_some_and(|at| run.answered < at),
         })
     });
-    all.extend(states);
-    all
+    tasks.chain(states).collect()
 }

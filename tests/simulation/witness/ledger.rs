@@ -168,6 +168,13 @@ impl RunFacts {
     }
 }
 
+impl World {
+    /// Whether `is` holds for the run of `holder`.
+    pub(crate) fn run_is(&self, holder: &HolderId, is: impl Fn(&RunFacts) -> bool) -> bool {
+        locked(&self.witness).runs.get(holder).is_some_and(is)
+    }
+}
+
 /// A function is called with `event`.
 pub(crate) fn asked(world: &World, function: Function, event: &Value) {
     let mut witness = locked(&world.witness);
@@ -206,8 +213,7 @@ pub(crate) fn answered(
         return;
     };
     let now = world.now();
-    let is_known = locked(&world.witness).runs.contains_key(&holder);
-    if is_known
+    if world.run_is(&holder, |_| true)
         && let Err(failure) = answer
         && failure.error == "Lockstep.InvalidRequest"
     {
@@ -269,26 +275,25 @@ pub(crate) fn answered(
 
 /// SendTaskSuccess ended a state of `execution` with `output`.
 pub(crate) fn woken(world: &World, execution: &ExecutionArn, output: &Value) {
-    let mut witness = locked(&world.witness);
-    if let Some(run) = witness.runs.get_mut(&holder_of(execution))
-        && let Some("granted" | "alreadyHeld") = output["status"].as_str()
-    {
+    if !matches!(output["status"].as_str(), Some("granted" | "alreadyHeld")) {
+        return;
+    }
+    world.count("woken");
+    if let Some(run) = locked(&world.witness).runs.get_mut(&holder_of(execution)) {
         run.granted(output, world.now());
     }
 }
 
 /// An execution enters a state: a Parallel or another.
 pub(crate) fn entered(world: &World, execution: &ExecutionArn, is_parallel: bool) {
-    let mut witness = locked(&world.witness);
-    if let Some(run) = witness.runs.get_mut(&holder_of(execution)) {
+    if let Some(run) = locked(&world.witness).runs.get_mut(&holder_of(execution)) {
         run.in_parallel = is_parallel;
     }
 }
 
 /// An execution is over: it keeps no lease and waits for nothing.
 pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
-    let mut witness = locked(&world.witness);
-    if let Some(run) = witness.runs.get_mut(&holder_of(execution)) {
+    if let Some(run) = locked(&world.witness).runs.get_mut(&holder_of(execution)) {
         run.lease_until = run.lease_until.min(world.now());
         // A redrive goes on waiting in the same place.
         run.queued = None;

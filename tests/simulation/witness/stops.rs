@@ -2,10 +2,10 @@
 //! neither by a function nor by the workflow, nor by a heartbeat that is refused.
 
 use super::excuse::Excuse;
-use super::ledger::{RunFacts, Witness};
+use super::ledger::{RunFacts, Terms, Witness};
 use crate::cloud::{Cloud, holder_of};
 use crate::engine::locked;
-use crate::world::World;
+use crate::world::{World, short};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockRecord};
 use std::collections::BTreeSet;
 
@@ -76,18 +76,13 @@ pub(crate) fn stops_task(world: &World, task: &str) {
 /// late and stops nothing.
 pub(super) fn refuses(world: &World, holder: &HolderId) {
     let cloud = locked(&world.cloud);
-    let releasing = |witness: &Witness| witness.runs.get(holder).is_some_and(|run| run.releasing);
-    if releasing(&locked(&world.witness)) {
+    if world.run_is(holder, |run| run.releasing) {
         return;
     }
     let mut verdict = judge(world, &cloud, holder);
-    let works = cloud
-        .tasks
-        .values()
-        .any(|row| row.holder == *holder && row.now.status.is_live());
+    let works = cloud.live_tasks(holder).next().is_some();
     // The report's answer may come after the recovery that the report has led to. The workflow fails next.
-    let gave_up = |witness: &Witness| witness.runs.get(holder).is_some_and(|run| run.stopping);
-    if verdict.is_err() && !works && gave_up(&locked(&world.witness)) {
+    if verdict.is_err() && !works && world.run_is(holder, |run| run.stopping) {
         verdict = Ok("stops: it has reported the end of its work, which has ended");
     }
     // A workflow of a user's own that does not report its redrives: within a second of its last
@@ -99,7 +94,7 @@ pub(super) fn refuses(world: &World, holder: &HolderId) {
         Excuse::RedrivenMeanwhile.count(world, holder);
         verdict = Ok("stops: redriven while judged by its end");
     }
-    if verdict.is_err() && was_replaced(&locked(&world.witness), holder, 0) {
+    if verdict.is_err() && was_replaced(&locked(&world.witness), holder, 0, |_| true) {
         verdict = Ok("stops: was replaced");
     }
     report(world, holder, "a refused heartbeat", verdict);
@@ -126,10 +121,15 @@ fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str
     if is_replaced(cloud, &witness, holder, run, now) {
         return Ok("stops: replaced");
     }
-    if was_replaced(&witness, holder, now.saturating_sub(COMMITTED)) {
+    if was_replaced(&witness, holder, now.saturating_sub(COMMITTED), |_| true) {
         return Ok("stops: was replaced");
     }
-    if is_replaced_by_one_that_just_ended(cloud, &witness, holder, now) {
+    // The end of a run that replaces may not be described yet.
+    let ended_just_now = |other: &HolderId| {
+        let ended = cloud.execution_of(other).and_then(|row| row.ended);
+        ended.is_some_and(|(at, _)| now < at + DESCRIBED_LATE + COMMITTED)
+    };
+    if was_replaced(&witness, holder, 0, ended_just_now) {
         Excuse::ReplacerJustEnded.count(world, holder);
         return Ok("stops: replaced by a run that has just ended");
     }
@@ -142,6 +142,18 @@ fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str
     Err(format!("its lease is good for {left} s more"))
 }
 
+/// The other runs of the lock of `run` that replace its holder.
+fn replacers<'a>(
+    witness: &'a Witness,
+    holder: &'a HolderId,
+    run: &'a RunFacts,
+) -> impl Iterator<Item = (&'a HolderId, &'a RunFacts)> {
+    let replaces = |terms: &Terms| terms.overlap == "replace";
+    witness.runs.iter().filter(move |(other, facts)| {
+        *other != holder && facts.terms.lock == run.terms.lock && replaces(&facts.terms)
+    })
+}
+
 /// Whether a run that replaces waits for a permit of the same lock.
 fn is_replaced(
     cloud: &Cloud,
@@ -150,60 +162,27 @@ fn is_replaced(
     run: &RunFacts,
     now: u64,
 ) -> bool {
-    let replaces = |(other, facts): (&HolderId, &RunFacts)| {
-        let in_time = facts
-            .terms
-            .wait
-            .is_none_or(|wait| now <= facts.asked.unwrap_or(now) + wait + PAST_ITS_WAIT);
-        other != holder
-            && facts.terms.lock == run.terms.lock
-            && facts.terms.overlap == "replace"
-            && facts.asks
-            && in_time
-            && cloud.runs(other) == Some(true)
-    };
-    witness.runs.iter().any(replaces)
+    replacers(witness, holder, run).any(|(other, facts)| {
+        let latest = |wait| facts.asked.unwrap_or(now) + wait + PAST_ITS_WAIT;
+        let in_time = facts.terms.wait.is_none_or(|wait| now <= latest(wait));
+        facts.asks && in_time && cloud.runs(other) == Some(true)
+    })
 }
 
-/// Whether a run that replaces has waited for a permit of the same lock since the grant of `holder`.
-/// The stop that was committed then stands, whatever has become of that run.
-fn was_replaced(witness: &Witness, holder: &HolderId, since: u64) -> bool {
+/// Whether a run that replaces, and of which `is` holds, has waited for a permit of the same lock since the
+/// grant of `holder`. The stop that was committed then stands, whatever has become of that run.
+fn was_replaced(
+    witness: &Witness,
+    holder: &HolderId,
+    since: u64,
+    is: impl Fn(&HolderId) -> bool,
+) -> bool {
     let Some(run) = witness.runs.get(holder) else {
         return false;
     };
     let granted = run.grant.map_or(u64::MAX, |(_, at)| at.max(since));
-    witness.runs.iter().any(|(other, facts)| {
-        other != holder
-            && facts.terms.lock == run.terms.lock
-            && facts.terms.overlap == "replace"
-            && facts.asked_last.is_some_and(|at| at >= granted)
-    })
-}
-
-/// Whether a run that replaces has asked for a permit of the same lock since the grant of `holder`, and
-/// its end may not be described yet.
-fn is_replaced_by_one_that_just_ended(
-    cloud: &Cloud,
-    witness: &Witness,
-    holder: &HolderId,
-    now: u64,
-) -> bool {
-    let ended_just_now = |other: &HolderId| {
-        let row = cloud.execution_of(other);
-        let ended = row.and_then(|row| row.ended);
-        ended.is_some_and(|(at, _)| now < at + DESCRIBED_LATE + COMMITTED)
-    };
-    let Some(run) = witness.runs.get(holder) else {
-        return false;
-    };
-    let granted = run.grant.map_or(u64::MAX, |(_, at)| at);
-    witness.runs.iter().any(|(other, facts)| {
-        other != holder
-            && facts.terms.lock == run.terms.lock
-            && facts.terms.overlap == "replace"
-            && facts.asked_last.is_some_and(|at| at >= granted)
-            && ended_just_now(other)
-    })
+    let asked = |facts: &RunFacts| facts.asked_last.is_some_and(|at| at >= granted);
+    replacers(witness, holder, run).any(|(other, facts)| asked(facts) && is(other))
 }
 
 /// How long after its recovery such a run finds out, in milliseconds: at its next heartbeat.
@@ -221,14 +200,12 @@ const COMMITTED: u64 = 15_000;
 const PAST_ITS_WAIT: u64 = 60_000;
 
 fn report(world: &World, holder: &HolderId, call: &str, verdict: Result<&'static str, String>) {
-    let name = holder.as_str().rsplit(':').next().unwrap_or_default();
+    let name = short(holder.as_str());
     match verdict {
         Ok(why) => {
             world.note("witness", format_args!("{call} of {name}: {why}"));
             world.count(why);
         }
-        Err(what) => {
-            world.break_promise(format!("{call} stops the work of {name}, but {what}"));
-        }
+        Err(what) => world.break_promise(format!("{call} stops the work of {name}, but {what}")),
     }
 }

@@ -6,6 +6,8 @@ use crate::engine::locked;
 use crate::world::World;
 use lockstep::domain::{ExecutionArn, HolderId};
 
+type Verdict = Result<(), String>;
+
 /// The history is about to say that the run of `holder` succeeded or failed.
 pub(crate) fn ends_as(world: &World, cloud: &Cloud, holder: &HolderId, success: bool) -> Verdict {
     let witness = locked(&world.witness);
@@ -15,18 +17,13 @@ pub(crate) fn ends_as(world: &World, cloud: &Cloud, holder: &HolderId, success: 
     let row = cloud.execution_of(holder);
     // A redrive may repeat work that had succeeded, and fail.
     let repeated = row.is_some_and(|row| row.redriven.is_some());
-    match (success, run.succeeded) {
-        (true, false) => Err(format!(
-            "{holder} is said to have succeeded, but its work did not"
-        )),
-        (false, true) if !repeated => Err(format!(
-            "{holder} is said to have failed, but its work succeeded"
-        )),
-        _ => Ok(()),
-    }
+    let what = match (success, run.succeeded) {
+        (true, false) => "is said to have succeeded, but its work did not",
+        (false, true) if !repeated => "is said to have failed, but its work succeeded",
+        _ => return Ok(()),
+    };
+    Err(format!("{holder} {what}"))
 }
-
-type Verdict = Result<(), String>;
 
 /// `holder` asks to release its grant, as a success or a failure. The work of a workflow's own states
 /// and of a process is then done; a task is judged by its exit code.
@@ -63,9 +60,7 @@ pub(super) fn released(world: &World, holder: &HolderId, called: u64) {
 }
 
 fn is_by_task(world: &World, holder: &HolderId) -> bool {
-    let cloud = locked(&world.cloud);
-    let row = cloud.execution_of(holder);
-    row.is_some_and(|row| !row.story.is_own())
+    world.execution_is(holder, |row| !row.story.is_own())
 }
 
 /// The work of `holder` has succeeded: its container exited with 0 before it was ordered to stop, or
@@ -98,29 +93,21 @@ pub(crate) fn succeeded(world: &World, holder: &HolderId) {
     } else if was_cut_off(world, &earlier) {
         Excuse::LastStep.count(world, holder);
     } else {
-        let (lock, run_key) = key;
-        world.break_promise(format!(
-            "{lock}: {run_key} succeeded twice: by {earlier} and by {holder}"
-        ));
+        let (lock, key) = key;
+        let twice = format!("{lock}: {key} succeeded twice: by {earlier} and by {holder}");
+        world.break_promise(twice);
     }
 }
 
 /// Whether `holder` is a workflow of a user's own whose release was never answered: its states had
 /// come to their end, and nothing else can show that.
 fn was_cut_off(world: &World, holder: &HolderId) -> bool {
-    let cloud = locked(&world.cloud);
-    let own = cloud
-        .execution_of(holder)
-        .is_some_and(|row| row.story.is_own());
-    drop(cloud);
-    let witness = locked(&world.witness);
-    own && witness.runs.get(holder).is_some_and(|run| !run.released)
+    let own = world.execution_is(holder, |row| row.story.is_own());
+    own && world.run_is(holder, |run| !run.released)
 }
 
 /// Whether `holder` is a workflow of a user's own that was redriven: it may release, late, what it
 /// had done before its key went to another run.
 fn was_redriven(world: &World, holder: &HolderId) -> bool {
-    let cloud = locked(&world.cloud);
-    let row = cloud.execution_of(holder);
-    row.is_some_and(|row| row.story.is_own() && row.redriven.is_some())
+    world.execution_is(holder, |row| row.story.is_own() && row.redriven.is_some())
 }
