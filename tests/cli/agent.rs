@@ -7,7 +7,8 @@ mod lost;
 mod protection;
 mod requests;
 
-pub(crate) use client::Agent;
+pub(crate) use client::{Agent, leased};
+pub(crate) use command::with_notes;
 pub(crate) use hosts::HostTask;
 pub(crate) use requests::bounds_slow_clients;
 
@@ -19,15 +20,12 @@ use serde_json::json;
 async fn a_job_is_begun_kept_by_its_beats_and_ended_on_the_table() {
     let (inside, lock, agent) = Agent::with_lock("agent-job").await;
 
-    let job = agent
-        .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 6 }))
-        .await;
+    let job = agent.begin(leased(&lock, 6)).await;
     // Longer than the lease: only beats keep it.
     for row in 0..8 {
         pause(1_000).await;
-        let beat = agent
-            .beat(&job, json!({ "progress": format!("row {row}") }))
-            .await;
+        let progress = json!({ "progress": format!("row {row}") });
+        let beat = agent.beat(&job, progress).await;
         assert_eq!(beat.status, 200, "{beat:?}");
     }
     let record = inside.record(&lock).await.expect("a record");
@@ -36,18 +34,12 @@ async fn a_job_is_begun_kept_by_its_beats_and_ended_on_the_table() {
     let (holder, lease) = record.holders.first_key_value().expect("a holder");
     assert_eq!(Some(holder.as_str()), job.body["holder"].as_str());
     assert!(holder.as_str().ends_with(":export"), "{holder}");
-    assert_eq!(
-        Some(lease.token.number()),
-        job.body["fencingToken"].as_u64()
-    );
+    assert_eq!(job.body["fencingToken"], lease.token.number());
     assert_eq!(lease.progress.as_deref(), Some("row 7"));
-    assert_eq!((end.status, &end.body["status"]), (200, &json!("released")));
-    assert!(
-        end.body["heldSeconds"].as_f64().expect("seconds") >= 8.0,
-        "{end:?}"
-    );
-    let run = inside.latest_run(&lock).await.expect("a history");
-    assert_eq!(run.outcome(), Some(RunOutcome::Succeeded));
+    assert_eq!(end.status(), (200, "released"));
+    let held = end.body["heldSeconds"].as_f64().expect("seconds");
+    assert!(held >= 8.0, "{end:?}");
+    assert_eq!(inside.outcome(&lock).await, Some(RunOutcome::Succeeded));
     assert_eq!(inside.held(&lock).await, 0);
 }
 
@@ -62,10 +54,8 @@ async fn an_end_that_is_reported_again_changes_nothing() {
 
     assert_eq!((again.status, &again.body), (200, &first.body));
     assert_eq!(inside.held(&lock).await, 1, "the next job is not touched");
-    assert_eq!(
-        agent.beat(&job, json!({})).await.error(),
-        (410, "Agent.JobEnded")
-    );
+    let beat = agent.beat(&job, json!({})).await;
+    assert_eq!(beat.error(), (410, "Agent.JobEnded"));
     assert_eq!(agent.beat(&next, json!({})).await.status, 200);
 }
 
@@ -74,15 +64,12 @@ async fn a_held_lock_is_data_or_an_error_as_the_request_wants_it() {
     let (_inside, lock, agent) = Agent::with_lock("agent-held").await;
     let job = agent.begin(json!({ "name": "first", "lock": lock })).await;
 
-    let skipped = agent.ask(json!({ "name": "second", "lock": lock })).await;
-    let failed = agent
-        .ask(json!({ "name": "second", "lock": lock, "overlap": "fail" }))
-        .await;
+    let mut second = json!({ "name": "second", "lock": lock });
+    let skipped = agent.ask(second.clone()).await;
+    second["overlap"] = "fail".into();
+    let failed = agent.ask(second).await;
 
-    assert_eq!(
-        (skipped.status, &skipped.body["status"]),
-        (200, &json!("skipped"))
-    );
+    assert_eq!(skipped.status(), (200, "skipped"));
     assert_eq!(skipped.body["holder"], job.body["holder"]);
     assert_eq!(failed.error(), (409, "Lockstep.LockHeld"));
 }
@@ -99,10 +86,7 @@ async fn a_run_key_has_one_success_for_all_clients() {
 
     let third = agent.ask(wish).await;
 
-    assert_eq!(
-        (third.status, &third.body["status"]),
-        (200, &json!("duplicate"))
-    );
+    assert_eq!(third.status(), (200, "duplicate"));
     assert!(third.body["endedAt"].is_string(), "{third:?}");
 }
 
@@ -111,13 +95,11 @@ async fn jobs_of_one_process_hold_as_many_permits_as_the_lock_has() {
     let (inside, lock, agent) = Agent::with_lock("agent-permits").await;
     let wish = json!({ "name": "import", "lock": lock, "permits": 2 });
 
-    let two = [
-        agent.begin(wish.clone()).await,
-        agent.begin(wish.clone()).await,
-    ];
+    let first = agent.begin(wish.clone()).await;
+    let second = agent.begin(wish.clone()).await;
     let third = agent.ask(wish).await;
 
-    assert_ne!(two[0].body["holder"], two[1].body["holder"]);
+    assert_ne!(first.body["holder"], second.body["holder"]);
     assert_eq!(third.body["status"], "skipped");
     assert_eq!(inside.held(&lock).await, 2);
 }

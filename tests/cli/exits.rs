@@ -1,16 +1,14 @@
 //! What `lockstep run` exits with, what it hands to the command, and what it says about bad input; the
 //! completions of shells and the manual pages.
 
-use crate::support::{Inside, Started, binary, lock, output, scratch};
+use crate::support::{Inside, Scene, assert_refused, binary, lock, output, scratch};
 use lockstep::domain::RunOutcome;
-use lockstep_tests::stack::unique;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
+use tokio::io::AsyncWriteExt;
 
 #[tokio::test]
 async fn the_code_of_the_command_is_passed_through_and_its_outcome_is_remembered() {
-    let inside = Inside::open().await;
     for (script, code, outcome) in [
         ("exit 0", 0, RunOutcome::Succeeded),
         ("exit 3", 3, RunOutcome::Failed),
@@ -19,52 +17,43 @@ async fn the_code_of_the_command_is_passed_through_and_its_outcome_is_remembered
         // A real-time signal: these have numbers, and no names.
         ("kill -36 $$", 164, RunOutcome::Failed),
     ] {
-        let lock = lock("exit-code");
+        let scene = Scene::open("exit-code").await;
 
-        let ended = output(inside.run(&lock, &[], &["sh", "-c", script])).await;
+        let (ended, _, stderr) = output(scene.run(&[], &["sh", "-c", script])).await;
 
-        assert_eq!(ended.0, code, "{script}: {}", ended.2);
-        let run = inside.latest_run(&lock).await.expect("an entry");
-        assert_eq!(run.outcome(), Some(outcome), "{script}");
-        assert_eq!(inside.held(&lock).await, 0, "{script}");
+        assert_eq!(ended, code, "{script}: {stderr}");
+        assert_eq!(scene.outcome().await, Some(outcome), "{script}");
+        assert_eq!(scene.held().await, 0, "{script}");
     }
 }
 
 #[tokio::test]
 async fn a_command_that_cannot_be_run_gives_126_and_one_that_is_not_there_127() {
-    let (inside, lock) = Inside::with_lock("not-there").await;
+    let scene = Scene::open("not-there").await;
+    for (program, expected) in [("/no/such/command", 127), ("/tmp", 126)] {
+        let (code, _, stderr) = output(scene.run(&[], &[program])).await;
 
-    let missing = output(inside.run(&lock, &[], &["/no/such/command"])).await;
-    let folder = output(inside.run(&lock, &[], &["/tmp"])).await;
-
-    assert_eq!(
-        (missing.0, folder.0),
-        (127, 126),
-        "{} {}",
-        missing.2,
-        folder.2
-    );
-    assert!(missing.2.contains("/no/such/command"), "{}", missing.2);
-    assert_eq!(inside.held(&lock).await, 0);
+        assert_eq!(code, expected, "{stderr}");
+        assert!(stderr.contains(program), "{stderr}");
+        assert_eq!(scene.held().await, 0);
+    }
 }
 
 #[tokio::test]
 async fn a_lock_that_is_held_is_skipped_with_0_and_refused_with_75_naming_the_holder() {
-    let (inside, lock) = Inside::with_lock("held").await;
-    let mut active = Started::of(inside.run(&lock, &[], &["sleep", "60"]));
-    inside.until_held(&lock, 1, 10).await;
+    let scene = Scene::open("held").await;
+    let mut active = scene.holder().await;
 
-    let skipped = output(inside.run(&lock, &[], &["echo", "ran"])).await;
-    let coded = output(inside.run(&lock, &["--skip-code", "9"], &["echo", "ran"])).await;
-    let failed = output(inside.run(&lock, &["--overlap", "fail"], &["echo", "ran"])).await;
+    for (flags, expected) in [
+        (&[][..], 0),
+        (&["--skip-code", "9"], 9),
+        (&["--overlap", "fail"], 75),
+    ] {
+        let (code, out, stderr) = scene.echo(flags).await;
 
-    assert_eq!((skipped.0, coded.0, failed.0), (0, 9, 75));
-    for (_, out, stderr) in [skipped, coded, failed] {
-        assert_eq!(out, "", "nothing was started");
-        assert!(
-            stderr.contains("host:") && stderr.contains("lease until"),
-            "{stderr}"
-        );
+        assert_eq!((code, out.as_str()), (expected, ""), "nothing was started");
+        let is_named = stderr.contains("host:") && stderr.contains("lease until");
+        assert!(is_named, "{stderr}");
     }
     active.signal("TERM").await;
     assert_eq!(active.code().await, 143);
@@ -72,113 +61,90 @@ async fn a_lock_that_is_held_is_skipped_with_0_and_refused_with_75_naming_the_ho
 
 #[tokio::test]
 async fn a_run_key_has_one_success_and_a_failure_may_be_tried_again() {
-    let (inside, lock) = Inside::with_lock("run-key").await;
-    let run = |script| inside.run(&lock, &["--run-key", "tick-1"], &["sh", "-c", script]);
+    let scene = Scene::open("run-key").await;
+    let flags = ["--run-key", "tick-1"];
 
-    let failed = output(run("exit 5")).await.0;
-    let succeeded = output(run("echo ran; exit 0")).await;
-    let again = output(run("echo ran; exit 0")).await;
+    let (failed, ..) = output(scene.bash(&flags, "exit 5")).await;
+    let (succeeded, printed, _) = scene.echo(&flags).await;
+    let (again, nothing, _) = scene.echo(&flags).await;
 
-    assert_eq!((failed, succeeded.0, again.0), (5, 0, 0));
-    assert_eq!((succeeded.1.as_str(), again.1.as_str()), ("ran\n", ""));
+    assert_eq!((failed, succeeded, again), (5, 0, 0));
+    assert_eq!((printed.as_str(), nothing.as_str()), ("ran\n", ""));
 }
 
 #[tokio::test]
 async fn the_command_gets_the_grant_in_its_environment_and_the_streams_of_the_caller() {
-    let (inside, lock) = Inside::with_lock("environment").await;
+    let scene = Scene::open("environment").await;
     let script = "cat; echo $LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN $LOCKSTEP_TABLE $LOCKSTEP_RUN_KEY; \
                   test -p $LOCKSTEP_PROGRESS && echo $LOCKSTEP_HOLDER >&2";
-    let mut command = inside.run(&lock, &["--run-key", "k"], &["bash", "-c", script]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().expect("a command");
+    let mut command = scene.bash(&["--run-key", "k"], script);
+    let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = streams.stderr(Stdio::piped()).spawn().expect("a command");
     let mut stdin = child.stdin.take().expect("a pipe");
-    tokio::io::AsyncWriteExt::write_all(&mut stdin, b"from the caller\n")
-        .await
-        .expect("a reader");
+    let written = stdin.write_all(b"from the caller\n").await;
+    written.expect("a reader");
     drop(stdin);
 
     let ended = child.wait_with_output().await.expect("an end");
 
-    let token = inside.record(&lock).await.expect("a record").last_token;
+    let (lock, table) = (&scene.lock, &scene.table);
+    let token = scene.record().await.last_token;
     let out = String::from_utf8_lossy(&ended.stdout).into_owned();
-    assert_eq!(
-        out,
-        format!("from the caller\n{lock} {token} {} k\n", inside.table)
-    );
-    let run = inside.latest_run(&lock).await.expect("an entry");
+    assert_eq!(out, format!("from the caller\n{lock} {token} {table} k\n"));
+    let holder = scene.latest_run(lock).await.expect("an entry").holder;
     let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(
-        stderr.lines().any(|line| line == run.holder.as_str()),
-        "{stderr}"
-    );
+    let mut lines = stderr.lines();
+    assert!(lines.any(|line| line == holder.as_str()), "{stderr}");
 }
 
 #[tokio::test]
 async fn a_run_within_another_one_gets_nothing_of_the_grant_around_it() {
-    let inside = Inside::open().await;
-    let (outer, inner) = (lock("outer"), lock("inner"));
-    let within = crate::support::binary();
+    let scene = Scene::open("outer").await;
+    let (inner, within) = (lock("inner"), binary());
     let script = format!(
         "{} run --lock {inner} -- sh -c 'echo $LOCKSTEP_LOCK [$LOCKSTEP_RUN_KEY]'",
         within.display()
     );
 
-    let flags = ["--run-key", "outer-key"];
-    let (code, out, stderr) = output(inside.run(&outer, &flags, &["sh", "-c", &script])).await;
+    let outer = scene.bash(&["--run-key", "outer-key"], &script);
+    let (code, out, stderr) = output(outer).await;
 
     assert_eq!((code, out), (0, format!("{inner} []\n")), "{stderr}");
 }
 
 #[tokio::test]
 async fn a_bad_flag_or_environment_gives_one_line_that_names_it_and_starts_nothing() {
-    let inside = Inside::open().await;
-    let marker = scratch("never");
-    let touch = ["touch", marker.to_str().expect("a path")];
-    let lock = lock("bad-input");
+    let scene = Scene::open("bad-input").await;
+    let script = "touch $NOTES";
     for (flags, named) in [
-        (vec!["--lease", "4s"], "--lease"),
-        (vec!["--lease", "60"], "--lease"),
-        (vec!["--permits", "0"], "--permits"),
-        (vec!["--permits", "101"], "--permits"),
-        (vec!["--overlap", "queue!"], "--overlap"),
-        (vec!["--run-key", "a b"], "--run-key"),
-        (vec!["--max-wait", "5s"], "--max-wait"),
-        (vec!["--max-queue", "5"], "--max-queue"),
-        (vec!["--protect=maybe"], "--protect"),
-        (vec!["--lock", "b"], "--lock"),
-        (vec!["--sleep"], "--sleep"),
-        (vec!["--table", ""], "LOCKSTEP_TABLE"),
-        (vec!["--table", "lock table"], "--table"),
+        (&["--lease", "4s"][..], "--lease"),
+        (&["--lease", "60"], "--lease"),
+        (&["--permits", "0"], "--permits"),
+        (&["--permits", "101"], "--permits"),
+        (&["--overlap", "queue!"], "--overlap"),
+        (&["--run-key", "a b"], "--run-key"),
+        (&["--max-wait", "5s"], "--max-wait"),
+        (&["--max-queue", "5"], "--max-queue"),
+        (&["--protect=maybe"], "--protect"),
+        (&["--lock", "b"], "--lock"),
+        (&["--sleep"], "--sleep"),
+        (&["--table", ""], "LOCKSTEP_TABLE"),
+        (&["--table", "lock table"], "--table"),
     ] {
-        let (code, _, stderr) = output(inside.run(&lock, &flags, &touch)).await;
-
-        assert_eq!(code, 64, "{flags:?}: {stderr}");
-        assert!(
-            stderr.contains(named) && stderr.lines().count() == 1,
-            "{flags:?}: {stderr}"
-        );
+        assert_refused(scene.bash(flags, script), 64, named).await;
     }
-    let mut no_table = inside.run(&lock, &[], &touch);
+    let mut no_table = scene.bash(&[], script);
     no_table.env_remove("LOCKSTEP_TABLE");
-    let (code, _, stderr) = output(no_table).await;
-    assert_eq!(code, 64, "{stderr}");
-    assert!(
-        stderr.contains("LOCKSTEP_TABLE") && stderr.lines().count() == 1,
-        "{stderr}"
-    );
-    assert!(!marker.exists());
-    assert!(inside.record(&lock).await.is_none());
+    assert_refused(no_table, 64, "LOCKSTEP_TABLE").await;
+    assert!(!scene.notes.exists());
+    assert!(Inside::record(&scene, &scene.lock).await.is_none());
 }
 
 #[tokio::test]
 async fn a_table_that_cannot_be_used_gives_69_and_starts_nothing() {
-    let (inside, lock) = Inside::with_lock("no-table").await;
-    let flags = ["--table", "no-such-table"];
+    let scene = Scene::open("no-table").await;
 
-    let (code, out, stderr) = output(inside.run(&lock, &flags, &["echo", "ran"])).await;
+    let (code, out, stderr) = scene.echo(&["--table", "no-such-table"]).await;
 
     assert_eq!((code, out.as_str()), (69, ""), "{stderr}");
     assert!(stderr.contains("Lockstep.Denied"), "{stderr}");
@@ -193,36 +159,39 @@ async fn help_is_a_page_and_no_command_is_an_error() {
     let version = output(inside.command(&["--version"])).await;
 
     assert_eq!((help.0, none.0, version.0), (0, 64, 0));
-    for part in [
+    let parts = [
         "--overlap",
         "Exit codes",
         "143",
         "Example",
         "LOCKSTEP_FENCING_TOKEN",
-    ] {
+    ];
+    for part in parts {
         assert!(help.1.contains(part), "{part} not in: {}", help.1);
     }
     assert!(none.2.contains("Usage"), "{}", none.2);
 }
 
+/// What `lockstep ARGS` prints.
+fn printed(args: &[&str]) -> String {
+    let ended = Command::new(binary()).args(args).output();
+    String::from_utf8(ended.expect("an end").stdout).expect("text")
+}
+
 /// The subcommands that `lockstep --help` lists.
 fn subcommands() -> Vec<String> {
-    let help = Command::new(binary()).arg("--help").output().expect("help");
-    let help = String::from_utf8(help.stdout).expect("text");
+    let help = printed(&["--help"]);
     let (_, list) = help.split_once("Commands:\n").expect("a list");
     let names = list.lines().take_while(|line| !line.is_empty());
     let names = names.filter_map(|line| line.split_whitespace().next());
-    names
-        .filter(|name| *name != "help")
-        .map(str::to_owned)
-        .collect()
+    let names = names.filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
 }
 
 #[test]
 fn each_subcommand_is_completed_and_bash_accepts_its_script() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = Command::new(binary()).args(["completions", shell]).output();
-        let script = String::from_utf8(script.expect("a script").stdout).expect("text");
+        let script = printed(&["completions", shell]);
         for name in subcommands() {
             assert!(script.contains(&name), "{shell}: {name}");
         }
@@ -235,7 +204,7 @@ fn each_subcommand_is_completed_and_bash_accepts_its_script() {
 
 #[test]
 fn each_subcommand_has_a_manual_page() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique("man"));
+    let folder = scratch("man");
     fs::create_dir_all(&folder).expect("a folder");
 
     let written = Command::new(binary()).arg("man").arg(&folder).status();

@@ -1,7 +1,7 @@
 //! The operators' commands on the functions operate and view of the deployed stack.
 
 use crate::agent::Agent;
-use crate::support::{Inside, Started, lock, output};
+use crate::support::{Inside, Scene, Started, assert_refused, lock, output};
 use lockstep_tests::stack::{now, until};
 use serde_json::{Value, json};
 
@@ -19,7 +19,16 @@ pub(crate) async fn printed(inside: &Inside, args: &[&str]) -> Value {
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
 }
 
-/// A run of `sleep SECONDS` under the lock, which holds it.
+/// Waits until `lockstep locks PREFIX` lists `count` locks.
+async fn until_listed(inside: &Inside, prefix: &str, count: usize) {
+    let listed = async || {
+        let listed = printed(inside, &["locks", prefix]).await;
+        listed["locks"].as_array().map_or(0, Vec::len)
+    };
+    until("the index", 15, async || listed().await == count).await;
+}
+
+/// A run of `sleep SECONDS` under a lease of ten seconds.
 async fn holder(inside: &Inside, lock: &str, seconds: &str) -> Started {
     let run = Started::of(inside.run(lock, &["--lease", "10s"], &["sleep", seconds]));
     inside.until_held(lock, 1, 10).await;
@@ -28,43 +37,31 @@ async fn holder(inside: &Inside, lock: &str, seconds: &str) -> Started {
 
 #[tokio::test]
 async fn a_lock_is_listed_shown_and_has_a_history() {
-    let (inside, lock) = Inside::with_lock("operators-see").await;
-    let run = holder(&inside, &lock, "300").await;
-    let record = inside.record(&lock).await.expect("a record");
-    let name = record.holders.keys().next().expect("a holder").to_string();
-    until("the index", 15, async || {
-        let listed = printed(&inside, &["locks", &lock]).await;
-        listed["locks"]
-            .as_array()
-            .is_some_and(|locks| locks.len() == 1)
-    })
-    .await;
+    let scene = Scene::open("operators-see").await;
+    let lock = scene.lock.as_str();
+    let run = holder(&scene, lock, "300").await;
+    let name = scene.holder_name().await;
+    until_listed(&scene, lock, 1).await;
 
-    let listed = printed(&inside, &["locks", &lock, "--state", "held"]).await;
-    let (_, csv, _) = output(inside.command(&["locks", &lock, "--output", "csv"])).await;
-    let (_, shown, _) = output(inside.command(&["show", &lock])).await;
-    let none = printed(&inside, &["locks", &lock, "--state", "idle"]).await;
+    let listed = printed(&scene, &["locks", lock, "--state", "held"]).await;
+    let (_, csv, _) = output(scene.command(&["locks", lock, "--output", "csv"])).await;
+    let (_, shown, _) = output(scene.command(&["show", lock])).await;
+    let none = printed(&scene, &["locks", lock, "--state", "idle"]).await;
     drop(run);
-    inside.until_held(&lock, 0, 30).await;
-    let (code, history, stderr) = output(inside.command(&["history", &lock])).await;
+    scene.until_held(0, 30).await;
+    let (code, history, stderr) = output(scene.command(&["history", lock])).await;
 
     assert_eq!(listed["locks"][0]["holders"], json!([name]));
     assert_eq!(none["locks"], json!([]));
     let row = csv.lines().nth(1).expect("a row");
     assert!(row.starts_with(&format!("{lock},held,{name},0,")), "{csv}");
     assert!(shown.starts_with(&format!("{lock}: held\n")), "{shown}");
-    assert!(
-        shown.contains(&name) && shown.contains("LEASE UNTIL"),
-        "{shown}"
-    );
+    for part in [&name, "LEASE UNTIL"] {
+        assert!(shown.contains(part), "{shown}");
+    }
     assert_eq!(code, 0, "{stderr}");
-    assert!(
-        history
-            .lines()
-            .nth(1)
-            .is_some_and(|row| row.contains(&name)),
-        "{history}"
-    );
+    let row = history.lines().nth(1).expect("a row");
+    assert!(row.contains(&name), "{history}");
 }
 
 #[tokio::test]
@@ -90,11 +87,7 @@ async fn a_pause_by_prefix_returns_when_the_last_holder_has_finished() {
     let (code, _, stderr) = output(inside.run(&idle, &[], &["true"])).await;
     assert_eq!(code, 0, "{stderr}");
     let run = holder(&inside, &busy, "25").await;
-    let names = async || {
-        let listed = printed(&inside, &["locks", &prefix]).await;
-        listed["locks"].as_array().map_or(0, Vec::len)
-    };
-    until("the index", 15, async || names().await == 2).await;
+    until_listed(&inside, &prefix, 2).await;
 
     let begin = now();
     let (code, out, stderr) = act(&inside, &["pause", "--prefix", &prefix, "--drain"]).await;
@@ -110,15 +103,10 @@ async fn a_pause_by_prefix_returns_when_the_last_holder_has_finished() {
     let (open, _, _) = output(inside.run(&idle, &["--overlap", "queue"], &["true"])).await;
     drop(run);
 
-    assert_eq!(
-        (code, out.as_str()),
-        (0, "paused: 2, unchanged: 0\n"),
-        "{stderr}"
-    );
-    assert!(
-        stderr.contains(&format!("waits for the holders of {busy}")),
-        "{stderr}"
-    );
+    let paused = (code, out.as_str());
+    assert_eq!(paused, (0, "paused: 2, unchanged: 0\n"), "{stderr}");
+    let waits = format!("waits for the holders of {busy}");
+    assert!(stderr.contains(&waits), "{stderr}");
     assert!(took > 15_000 && held == 0, "{took} ms, {held} holder");
     assert_eq!((refused, skipped), (75, 9), "{why}");
     assert_eq!(catches_up.code().await, 0);
@@ -126,76 +114,66 @@ async fn a_pause_by_prefix_returns_when_the_last_holder_has_finished() {
     assert_eq!((resumed.as_str(), open), ("resumed: 2, unchanged: 0\n", 0));
     let history = printed(&inside, &["history", &idle, "--last", "9"]).await;
     let acts = history["entries"].as_array().expect("entries").iter();
-    let acts: Vec<_> = acts.filter(|entry| entry["kind"] == "act").collect();
-    assert_eq!(acts.len(), 2, "{history}");
-    assert!(
-        acts.iter().all(|act| act["actor"] == "jo@example.com"),
-        "{history}"
-    );
+    let acts = acts.filter(|entry| entry["kind"] == "act");
+    let actors: Vec<_> = acts.map(|act| &act["actor"]).collect();
+    assert_eq!(actors, ["jo@example.com"; 2], "{history}");
 }
 
 #[tokio::test]
 async fn a_holder_that_is_alive_is_evicted_by_force_only() {
-    let (inside, lock) = Inside::with_lock("operators-evict").await;
-    let run = holder(&inside, &lock, "300").await;
-    let record = inside.record(&lock).await.expect("a record");
-    let name = record.holders.keys().next().expect("a holder").to_string();
+    let scene = Scene::open("operators-evict").await;
+    let _run = holder(&scene, &scene.lock, "300").await;
+    let name = scene.holder_name().await;
 
-    let (refused, _, why) = act(&inside, &["evict", &lock, &name]).await;
-    let (forced, out, stderr) = act(&inside, &["evict", &lock, &name, "--force"]).await;
+    let evict = ["evict", &scene.lock, &name, "--force"];
+    let (refused, _, why) = act(&scene, &evict[..3]).await;
+    let (forced, out, stderr) = act(&scene, &evict).await;
 
     assert_eq!(refused, 75, "{why}");
     assert!(why.contains("Lockstep.LockHeld"), "{why}");
     assert_eq!(forced, 0, "{stderr}");
     assert_eq!(out.lines().count(), 1, "{out}");
-    inside.until_held(&lock, 0, 30).await;
-    drop(run);
+    scene.until_held(0, 30).await;
 }
 
 #[tokio::test]
 async fn each_mistake_is_one_line_with_the_code_for_it() {
     let (inside, lock) = Inside::with_lock("operators-wrong").await;
     let missing = "no-such-stack";
-    let cases: [(&[&str], i32, &str); 7] = [
-        (&["locks", "--table", "no-such-table"], 64, "no-such-table"),
+    let function = ["locks", "--function", "no-such-function"];
+    for (args, code, named) in [
+        (
+            &["locks", "--table", "no-such-table"][..],
+            64,
+            "no-such-table",
+        ),
         (&["locks", "--stack", missing], 64, missing),
         (&["show", &lock], 64, "lock"),
         (&["pause", &lock, "--note", ""], 64, "note"),
         (&["pause", "--all"], 64, "--note"),
-        (
-            &["locks", "--function", "no-such-function"],
-            69,
-            "no-such-function",
-        ),
+        (&function, 69, "no-such-function"),
         (&["history", &lock, "--from", "yesterday"], 64, "from"),
-    ];
-    for (args, expected, named) in cases {
+    ] {
         let mut command = inside.command(args);
         command.env("LOCKSTEP_ACTOR", "jo");
 
-        let (code, out, stderr) = output(command).await;
-
-        assert_eq!((code, out.as_str()), (expected, ""), "{args:?}: {stderr}");
-        assert!(stderr.contains(named), "{args:?}: {stderr}");
-        assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+        assert_refused(command, code, named).await;
     }
 }
 
 #[tokio::test]
 async fn a_forgotten_key_may_run_again_and_a_rest_can_be_ended() {
-    let (inside, lock) = Inside::with_lock("operators-clear").await;
-    let keyed =
-        async || output(inside.run(&lock, &["--run-key", "tick-1"], &["echo", "ran"])).await;
-    let rested =
-        async || output(inside.run(&lock, &["--min-interval", "1h"], &["echo", "ran"])).await;
+    let scene = Scene::open("operators-clear").await;
+    let keyed = async || scene.echo(&["--run-key", "tick-1"]).await;
+    let rested = async || scene.echo(&["--min-interval", "1h"]).await;
 
     let first = keyed().await.1;
     let duplicate = keyed().await.1;
-    let (forgot, _, stderr) = act(&inside, &["forget", &lock, "tick-1"]).await;
+    let (forgot, _, stderr) = act(&scene, &["forget", &scene.lock, "tick-1"]).await;
     let again = keyed().await.1;
     let begun = rested().await.1;
     let resting = rested().await.1;
-    let (cleared, _, why) = act(&inside, &["clear-rest", &lock]).await;
+    let (cleared, _, why) = act(&scene, &["clear-rest", &scene.lock]).await;
     let after = rested().await.1;
 
     assert_eq!((first.as_str(), duplicate.as_str()), ("ran\n", ""));
@@ -229,16 +207,14 @@ async fn the_doctor_names_each_part_and_what_to_do_about_a_dead_letter() {
     let all = json!({ "QueueUrl": url });
     inside.stack.call("sqs", "AmazonSQS.PurgeQueue", all).await;
 
-    for name in [
-        "stack",
-        "clock",
-        "function AcquireLock",
-        "function View",
-        "versions",
-        "dead letters of the reaper",
-    ] {
+    let letters = "dead letters of the reaper";
+    let functions = ["function AcquireLock", "function View"];
+    for name in ["stack", "clock", "versions", letters]
+        .into_iter()
+        .chain(functions)
+    {
         assert_eq!(status(&checks, name), "ok", "{checks:?}");
     }
-    assert_eq!(status(&after, "dead letters of the reaper"), "failed");
+    assert_eq!(status(&after, letters), "failed");
     assert_eq!(code, 1);
 }

@@ -1,81 +1,57 @@
 //! What a command tells of its progress.
 
-use crate::support::{Inside, Started, lock, output};
+use crate::support::{Inside, Scene, Started, assert_refused, binary, lock, output, scratch};
 use lockstep_tests::stack::until;
+use tokio::process::Command;
 
 #[tokio::test]
 async fn a_run_goes_on_while_its_progress_changes_and_is_stopped_with_124_when_it_does_not() {
-    let inside = Inside::open().await;
-    let (lock, lockstep) = (lock("progress"), crate::support::binary());
-    let script = format!(
-        "for i in 1 2 3 4 5 6; do {} progress \"file $i\"; sleep 0.5; done; \
-         echo 'by hand' > $LOCKSTEP_PROGRESS; echo done; sleep 300",
-        lockstep.display()
+    let progress = format!("{} progress", binary().display());
+    let files = format!(
+        "for i in 1 2 3 4 5 6; do {progress} \"file $i\"; sleep 0.5; done; \
+         echo 'by hand' > $LOCKSTEP_PROGRESS; echo done; sleep 300"
     );
-    let flags = ["--no-progress", "2s", "--lease", "5s"];
-
-    let (code, out, stderr) = output(inside.run(&lock, &flags, &["bash", "-c", &script])).await;
-
-    assert_eq!((code, out.as_str()), (124, "done\n"), "{stderr}");
-    assert!(stderr.contains("--no-progress"), "{stderr}");
-}
-
-#[tokio::test]
-async fn the_same_word_again_and_again_is_no_progress() {
-    let (inside, lock) = Inside::with_lock("same-word").await;
-    let script = "while :; do echo same > $LOCKSTEP_PROGRESS; sleep 0.1; done";
-
-    let flags = ["--no-progress", "2s", "--lease", "5s"];
-    let (code, _, stderr) = output(inside.run(&lock, &flags, &["bash", "-c", script])).await;
-
-    assert_eq!(code, 124, "{stderr}");
-}
-
-#[tokio::test]
-async fn two_words_in_turn_are_progress_whenever_the_renewals_look() {
-    let (inside, lock) = Inside::with_lock("two-words").await;
-    // The second one is there for a moment only: each renewal finds the first.
-    let script = "end=$((SECONDS + 6)); while test $SECONDS -lt $end; do \
+    let same_word = "while :; do echo same > $LOCKSTEP_PROGRESS; sleep 0.1; done";
+    // The second word is there for a moment only: each renewal finds the first.
+    let two_words = "end=$((SECONDS + 6)); while test $SECONDS -lt $end; do \
         echo two > $LOCKSTEP_PROGRESS; echo one > $LOCKSTEP_PROGRESS; sleep 0.5; done";
+    for (test, script, expected, printed) in [
+        ("progress", files.as_str(), 124, "done\n"),
+        ("same-word", same_word, 124, ""),
+        ("two-words", two_words, 0, ""),
+    ] {
+        let scene = Scene::open(test).await;
+        let flags = ["--no-progress", "2s", "--lease", "5s"];
 
-    let flags = ["--no-progress", "2s", "--lease", "5s"];
-    let (code, _, stderr) = output(inside.run(&lock, &flags, &["bash", "-c", script])).await;
+        let (code, out, stderr) = output(scene.bash(&flags, script)).await;
 
-    assert_eq!(code, 0, "{stderr}");
+        let ended = (code, out.as_str());
+        assert_eq!(ended, (expected, printed), "{test}: {stderr}");
+        let is_named = stderr.contains("--no-progress");
+        assert_eq!(is_named, expected == 124, "{test}: {stderr}");
+    }
 }
 
 #[tokio::test]
 async fn the_record_tells_the_progress_of_a_run() {
-    let (inside, lock) = Inside::with_lock("tells-progress").await;
+    let scene = Scene::open("tells-progress").await;
     let script = "echo 'file 3 of 9' > $LOCKSTEP_PROGRESS; exec sleep 60";
-    let run = Started::of(inside.run(&lock, &["--lease", "5s"], &["sh", "-c", script]));
+    let _run = scene.start(&["--lease", "5s"], script);
 
-    until("progress", 20, async || {
-        let record = inside.record(&lock).await;
-        record.is_some_and(|r| {
-            let mut leases = r.holders.values();
-            leases.any(|lease| lease.progress.as_deref() == Some("file 3 of 9"))
-        })
-    })
-    .await;
-
-    drop(run);
+    scene.until_progress(&scene.lock, "file 3 of 9").await;
 }
 
 #[tokio::test]
 async fn progress_outside_of_a_run_is_an_error_of_one_line() {
     let inside = Inside::open().await;
 
-    let (code, _, stderr) = output(inside.command(&["progress", "1"])).await;
-
-    assert_eq!((code, stderr.lines().count()), (64, 1), "{stderr}");
-    assert!(stderr.contains("LOCKSTEP_PROGRESS"), "{stderr}");
+    assert_refused(inside.command(&["progress", "1"]), 64, "LOCKSTEP_PROGRESS").await;
 }
 
 #[tokio::test]
 async fn the_fifo_of_a_run_that_was_killed_is_removed_by_a_later_run() {
     let inside = Inside::open().await;
-    let folder = crate::support::scratch("fifos");
+    let folder = scratch("fifos");
     std::fs::create_dir(&folder).expect("a folder");
     let fifos = || std::fs::read_dir(&folder).expect("a folder").count();
     let mut killed = inside.run(&lock("fifo-killed"), &[], &["sleep", "300"]);
@@ -85,7 +61,7 @@ async fn the_fifo_of_a_run_that_was_killed_is_removed_by_a_later_run() {
     killed.signal("KILL").await;
     killed.code().await;
     // Younger ones may be about to be opened.
-    let mut age = tokio::process::Command::new("bash");
+    let mut age = Command::new("bash");
     age.args(["-c", "touch -d '2 minutes ago' \"$0\"/*"])
         .arg(&folder);
     assert!(age.status().await.expect("bash").success());

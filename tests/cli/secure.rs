@@ -1,6 +1,6 @@
 //! The command and HTTPS: a front with a certificate of the test's own stands before DynamoDB Local.
 
-use crate::support::{Inside, lock, output, scratch};
+use crate::support::{Inside, Scene, output, scratch};
 use lockstep_tests::wire::Wire;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ struct Front {
 }
 
 impl Front {
-    async fn of(inside: &Inside, test: &str) -> Self {
+    async fn of(inside: &Inside) -> Self {
         let wire = Wire::to(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
         let own = generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-        let roots = scratch(test);
+        let roots = scratch("roots");
         std::fs::write(&roots, own.cert.pem()).expect("a place to write");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let listener = listener.expect("a free port");
@@ -36,13 +36,11 @@ impl Front {
         Self { port, wire, roots }
     }
 
-    /// `lockstep run` through it, with the roots of an image that has its own in `roots`.
-    fn run(&self, inside: &Inside, lock: &str, roots: &Path) -> Command {
-        let mut command = inside.run(lock, &[], &["echo", "ran"]);
+    /// `command` through it, with the roots of an image that has its own in `roots`.
+    fn before(&self, mut command: Command, roots: &Path) -> Command {
         let endpoint = format!("https://localhost:{}", self.port);
-        command
-            .env("AWS_ENDPOINT_URL_DYNAMODB", endpoint)
-            .env("SSL_CERT_FILE", roots);
+        command.env("AWS_ENDPOINT_URL_DYNAMODB", endpoint);
+        command.env("SSL_CERT_FILE", roots);
         command
     }
 }
@@ -72,28 +70,22 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, behind: String) {
 }
 
 #[tokio::test]
-async fn a_table_behind_https_is_used_where_the_image_has_a_root_that_vouches_for_it() {
-    let inside = Inside::open().await;
-    let front = Front::of(&inside, "vouched").await;
-    let lock = lock("https");
+async fn a_table_behind_https_is_used_if_the_image_has_its_root_and_an_unknown_issuer_is_refused() {
+    let scene = Scene::open("https").await;
+    let front = Front::of(&scene).await;
 
-    let (code, out, stderr) = output(front.run(&inside, &lock, &front.roots)).await;
-
-    assert_eq!((code, out.as_str()), (0, "ran\n"), "{stderr}");
-    let requests = front.wire.take_counts().into_values();
-    assert!(requests.sum::<u32>() >= 2, "acquire and release");
-    assert!(inside.latest_run(&lock).await.is_some());
-}
-
-#[tokio::test]
-async fn without_roots_in_the_image_those_of_the_program_refuse_an_unknown_issuer() {
-    let inside = Inside::open().await;
-    let front = Front::of(&inside, "stranger").await;
-    let lock = lock("https");
-
-    let (code, out, stderr) = output(front.run(&inside, &lock, Path::new("/none.pem"))).await;
+    let stranger = front.before(scene.run(&[], &["echo", "ran"]), Path::new("/none.pem"));
+    let (code, out, stderr) = output(stranger).await;
 
     assert_eq!((code, out.as_str()), (69, ""), "{stderr}");
     assert!(stderr.contains("Lockstep.Unavailable"), "{stderr}");
     assert!(front.wire.take_counts().is_empty());
+
+    let vouched = front.before(scene.run(&[], &["echo", "ran"]), &front.roots);
+    let (code, out, stderr) = output(vouched).await;
+
+    assert_eq!((code, out.as_str()), (0, "ran\n"), "{stderr}");
+    let requests = front.wire.take_counts().into_values();
+    assert!(requests.sum::<u32>() >= 2, "acquire and release");
+    assert!(scene.latest_run(&scene.lock).await.is_some());
 }

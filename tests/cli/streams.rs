@@ -1,7 +1,7 @@
 //! A standard error without a reader, or that is gone; and who reads the terminal, where there is one.
 
 use crate::support::{
-    FencedResource, Inside, Started, WRITE_ON, lock, output, scratch, until_dead,
+    Inside, Scene, Started, WRITE_ON, children_of, lock, output, scratch, until_dead,
 };
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::until;
@@ -12,52 +12,38 @@ use tokio::process::Command;
 const FILL: &str = "head -c 1000000 /dev/zero >&2 &";
 
 /// A writer under a lease of 5 s whose log has no reader.
-async fn unread(
-    inside: &Inside,
-    lock: &str,
-    resource: &FencedResource,
-    place: impl Fn(Command) -> Command,
-) -> Started {
-    let script = format!("{FILL} {WRITE_ON}");
-    let mut command = inside.run(lock, &["--lease", "5s"], &["bash", "-c", &script]);
-    command.envs([resource.variable()]);
-    let mut command = place(command);
-    command.stderr(Stdio::piped());
-    let run = Started::of(command);
-    resource.until_received("work", 3, 20).await;
+async fn unread(scene: &Scene, place: impl Fn(Command) -> Command) -> Started {
+    let command = scene.bash(&["--lease", "5s"], &format!("{FILL} {WRITE_ON}"));
+    let run = Started::with_stderr(place(command));
+    scene.resource.until_received("work", 3, 20).await;
     run
 }
 
 #[tokio::test]
 async fn a_log_without_a_reader_does_not_hold_up_renewals() {
-    renews_unread(&Inside::open().await, |run| run).await;
+    renews_unread(|run| run).await;
 }
 
 /// `place` is where the command runs.
-pub(crate) async fn renews_unread(inside: &Inside, place: impl Fn(Command) -> Command) {
-    let (lock, resource) = (lock("unread"), FencedResource::open().await);
-    let mut run = unread(inside, &lock, &resource, place).await;
-    let first = inside.lease_end(&lock).await;
+pub(crate) async fn renews_unread(place: impl Fn(Command) -> Command) {
+    let scene = Scene::open("unread").await;
+    let mut run = unread(&scene, place).await;
 
-    until("work after the first lease and the next", 30, async || {
-        let last = resource.received("work").last().map_or(0, |entry| entry.at);
-        last > first + 6_000
-    })
-    .await;
+    // After the first lease and the next.
+    let first = scene.lease_end().await;
+    scene.resource.until_later("work", first, 6_000).await;
 
     run.signal("TERM").await;
     run.rest_of_stderr().await;
     assert_eq!(run.code().await, 143);
-    assert_eq!(inside.held(&lock).await, 0);
+    assert_eq!(scene.held().await, 0);
 }
 
 #[tokio::test]
 async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
-    let (inside, lock) = Inside::with_lock("read-late").await;
+    let scene = Scene::open("read-late").await;
     let script = "trap '' TERM; head -c 1000000 /dev/zero >&2 & exec sleep 300";
-    let mut command = inside.run(&lock, &["--grace", "5m"], &["bash", "-c", script]);
-    command.stderr(Stdio::piped());
-    let mut run = Started::of(command);
+    let mut run = Started::with_stderr(scene.bash(&["--grace", "5m"], script));
     until("the command", 20, async || {
         let mut children = run.children().into_iter();
         children.any(|(_, line)| line.starts_with("sleep"))
@@ -66,18 +52,14 @@ async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
 
     // A line for each, and there is room for a thousand.
     let flood = "for i in $(seq 3000); do kill -TERM $0; sleep 0.001; done";
-    let mut bash = tokio::process::Command::new("bash");
-    let sent = bash
-        .args(["-c", flood, &run.pid.to_string()])
-        .status()
-        .await;
-    assert!(sent.expect("bash").success());
+    let mut bash = Command::new("bash");
+    let bash = bash.args(["-c", flood, &run.pid.to_string()]);
+    assert!(bash.status().await.expect("bash").success());
     run.signal("USR1").await;
     let stderr = run.rest_of_stderr().await;
 
-    let missing = stderr
-        .lines()
-        .find(|line| line.contains("lines are missing"));
+    let mut lines = stderr.lines();
+    let missing = lines.find(|line| line.contains("lines are missing"));
     let line = missing.expect("a line that says it");
     let lost: serde_json::Value = serde_json::from_str(line).expect("JSON");
     assert!(lost["lost"].as_u64().is_some_and(|lost| lost > 1), "{line}");
@@ -85,52 +67,45 @@ async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
 
 #[tokio::test]
 async fn a_log_without_a_reader_does_not_hold_up_the_watchdog() {
-    let inside = Inside::open().await;
-    let (lock, resource) = (lock("unread-watchdog"), FencedResource::open().await);
-    let run = unread(&inside, &lock, &resource, |run| run).await;
+    let scene = Scene::open("unread-watchdog").await;
+    let run = unread(&scene, |run| run).await;
     let group = run.children()[0].0;
 
     run.signal("STOP").await;
 
     until_dead(&[group], 10).await;
-    let last = resource.received("work").last().expect("work").at;
-    let end = inside.lease_end(&lock).await;
+    let last = scene.resource.last("work").expect("work").at;
+    let end = scene.lease_end().await;
     assert!(last < end, "{last} {end}");
 }
 
 #[tokio::test]
 async fn a_log_whose_reader_is_gone_ends_nothing() {
-    let (inside, lock) = Inside::with_lock("no-reader").await;
-    let mut command = inside.run(&lock, &["--lease", "5s"], &["sleep", "8"]);
-    command.stderr(Stdio::piped());
-    let mut run = Started::of(command);
+    let scene = Scene::open("no-reader").await;
+    let run = scene.run(&["--lease", "5s"], &["sleep", "8"]);
+    let mut run = Started::with_stderr(run);
     run.close_stderr();
 
     assert_eq!(run.code().await, 0);
 
-    let entry = inside.latest_run(&lock).await.expect("an entry");
-    assert_eq!(entry.outcome(), Some(RunOutcome::Succeeded));
-    assert_eq!(inside.held(&lock).await, 0);
+    assert_eq!(scene.outcome().await, Some(RunOutcome::Succeeded));
+    assert_eq!(scene.held().await, 0);
 }
 
 #[tokio::test]
 async fn a_group_dies_with_its_guard_although_the_log_has_no_reader() {
-    let inside = Inside::open().await;
-    let (lock, resource) = (lock("no-reader-killed"), FencedResource::open().await);
+    let scene = Scene::open("no-reader-killed").await;
     let script = format!("sleep 300 & {FILL} {WRITE_ON}");
-    let mut command = inside.run(&lock, &[], &["bash", "-c", &script]);
-    command.envs([resource.variable()]).stderr(Stdio::piped());
-    let mut run = Started::of(command);
+    let mut run = Started::with_stderr(scene.bash(&[], &script));
     run.close_stderr();
-    resource.until_received("work", 3, 20).await;
+    scene.resource.until_received("work", 3, 20).await;
     let group = run.children()[0].0;
-    let children = crate::support::children_of(group);
+    let mut all: Vec<_> = children_of(group).into_iter().map(|(pid, _)| pid).collect();
+    all.push(group);
 
     run.signal("KILL").await;
 
     assert_eq!(run.code().await, 137);
-    let mut all: Vec<_> = children.iter().map(|(pid, _)| *pid).collect();
-    all.push(group);
     until_dead(&all, 5).await;
 }
 
@@ -145,16 +120,16 @@ fn full() -> (std::io::PipeReader, Stdio) {
 
 #[tokio::test]
 async fn a_full_standard_error_holds_up_no_exit_code() {
-    let (inside, lock) = Inside::with_lock("full-stderr").await;
+    let scene = Scene::open("full-stderr").await;
     let fifo = scratch("no-such-fifo");
-    let mut progress = inside.command(&["progress", "1"]);
+    let mut progress = scene.command(&["progress", "1"]);
     progress.env("LOCKSTEP_PROGRESS", &fifo);
     for (mut command, expected) in [
-        (inside.run(&lock, &[], &["no-such-command"]), 127),
-        (inside.run(&lock, &[], &["/tmp"]), 126),
-        (inside.command(&["run", "--sleep"]), 64),
-        (inside.command(&[]), 64),
-        (inside.command(&["progress", "1"]), 64),
+        (scene.run(&[], &["no-such-command"]), 127),
+        (scene.run(&[], &["/tmp"]), 126),
+        (scene.command(&["run", "--sleep"]), 64),
+        (scene.command(&[]), 64),
+        (scene.command(&["progress", "1"]), 64),
         (progress, 1),
     ] {
         let (_reader, stderr) = full();
@@ -165,15 +140,13 @@ async fn a_full_standard_error_holds_up_no_exit_code() {
 
         assert_eq!(code.ok(), Some(expected));
     }
-    assert_eq!(inside.held(&lock).await, 0);
+    assert_eq!(scene.held().await, 0);
 }
 
 #[tokio::test]
 async fn bad_input_has_its_exit_code_although_stderr_is_closed() {
     let inside = Inside::open().await;
-    let mut command = inside.run("", &[], &["true"]);
-    command.stderr(Stdio::piped());
-    let mut run = Started::of(command);
+    let mut run = Started::with_stderr(inside.run("", &[], &["true"]));
     run.close_stderr();
 
     assert_eq!(run.code().await, 64);
@@ -232,16 +205,17 @@ async fn a_terminal_is_given_back_after_the_command() {
 
 #[tokio::test]
 async fn ctrl_z_does_not_stop_a_command_under_its_lease() {
-    goes_on_after_ctrl_z(&Inside::open().await, |run| run).await;
+    goes_on_after_ctrl_z(|run| run).await;
 }
 
 /// `place` is where the command runs.
-pub(crate) async fn goes_on_after_ctrl_z(inside: &Inside, place: impl Fn(Command) -> Command) {
+pub(crate) async fn goes_on_after_ctrl_z(place: impl Fn(Command) -> Command) {
+    let inside = Inside::open().await;
     // The command types Ctrl-Z for its own group, as a terminal does for the foreground.
     let script = "kill -TSTP 0; sleep 0.5; echo went on";
     let run = inside.run(&lock("ctrl-z"), &["--lease", "5s"], &["sh", "-c", script]);
 
-    let (succeeded, out) = on_terminal(inside, &format!("{} 2>&1", quoted(&place(run)))).await;
+    let (succeeded, out) = on_terminal(&inside, &format!("{} 2>&1", quoted(&place(run)))).await;
 
     assert!(succeeded && out.contains("went on"), "{out}");
     assert!(out.contains("Ctrl-Z does not stop"), "{out}");

@@ -3,16 +3,20 @@
 mod fault_proxy;
 mod fenced_resource;
 mod process;
+mod scene;
 
 pub(crate) use fault_proxy::FaultProxy;
-pub(crate) use fenced_resource::{FencedResource, WRITE_ON, serve_lines};
-pub(crate) use process::{Started, children_of, ids, lives, output, signal_to, until_dead};
+pub(crate) use fenced_resource::{FencedResource, WRITE_ON};
+pub(crate) use process::{
+    Started, assert_refused, children_of, lives, output, signal_to, until_dead,
+};
+pub(crate) use scene::Scene;
 
 use lockstep::config::variable;
-use lockstep::domain::{LockKey, LockRecord, Run, RunId};
+use lockstep::domain::{LockKey, LockRecord, Run, RunId, RunOutcome};
 use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
-use lockstep_tests::stack::{Stack, unique, until};
+use lockstep_tests::stack::{Stack, deadline, now, pause, unique, until};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -104,6 +108,12 @@ impl Inside {
         self.record(lock).await.map_or(0, |r| r.holders.len())
     }
 
+    /// The names of those who hold the lock.
+    pub(crate) async fn holders(&self, lock: &str) -> Vec<String> {
+        let record = self.record(lock).await.expect("a record");
+        record.holders.keys().map(ToString::to_string).collect()
+    }
+
     /// The end of the lease of the lock's only holder, which has not been freed yet, in milliseconds.
     pub(crate) async fn lease_end(&self, lock: &str) -> u64 {
         let record = self.record(lock).await.expect("a record");
@@ -128,6 +138,17 @@ impl Inside {
         until(&what, seconds, async || self.waiting(lock).await == count).await;
     }
 
+    /// Waits until a holder of the lock has reported `progress`.
+    pub(crate) async fn until_progress(&self, lock: &str, progress: &str) {
+        let what = format!("{progress:?} of {lock}");
+        let is_reported = async || {
+            let record = self.record(lock).await;
+            let mut leases = record.iter().flat_map(|record| record.holders.values());
+            leases.any(|lease| lease.progress.as_deref() == Some(progress))
+        };
+        until(&what, 20, is_reported).await;
+    }
+
     /// The entry of the lock's latest grant in the history.
     pub(crate) async fn latest_run(&self, lock: &str) -> Option<Run> {
         let token = self.record(lock).await?.last_token;
@@ -135,11 +156,15 @@ impl Inside {
         run.unwrap_or_else(|error| panic!("{lock}: {error}"))
     }
 
+    /// The outcome of the lock's latest run that has ended.
+    pub(crate) async fn outcome(&self, lock: &str) -> Option<RunOutcome> {
+        self.latest_run(lock).await?.outcome()
+    }
+
     /// Takes the permits of all holders away, as an operator does.
     pub(crate) async fn evict_all(&self, lock: &str) {
-        let record = self.record(lock).await.expect("a record");
-        for holder in record.holders.keys() {
-            self.stack.evict(lock, holder.as_str(), "by a test").await;
+        for holder in self.holders(lock).await {
+            self.stack.evict(lock, &holder, "by a test").await;
         }
     }
 
@@ -149,6 +174,19 @@ impl Inside {
         let response = self.stack.rest("ecs", "POST", &path, order).await;
         assert_eq!(response.status, 200, "{path}: {response:?}");
         response.body
+    }
+
+    /// Calls ECS.
+    pub(crate) async fn call_ecs(&self, action: &str, body: Value) -> Value {
+        let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
+        self.stack.call("ecs", &target, body).await
+    }
+
+    /// Whether ECS protects a task of `cluster`.
+    pub(crate) async fn is_protected(&self, cluster: &str, task: &str) -> bool {
+        let ask = json!({ "cluster": cluster, "tasks": [task] });
+        let response = self.call_ecs("GetTaskProtection", ask).await;
+        response["protectedTasks"][0]["protectionEnabled"] == true
     }
 
     /// How long a minute of protection lasts for a task.
@@ -168,16 +206,26 @@ impl Inside {
         let path = format!("/_lockstack/agent?task={task}");
         let response = self.stack.rest("ecs", "GET", &path, Value::Null).await;
         let calls = response.body["calls"].as_array().expect("a list").iter();
-        calls
-            .filter(|call| call["method"] == "PUT")
-            .cloned()
-            .collect()
+        let set = calls.filter(|call| call["method"] == "PUT");
+        set.cloned().collect()
     }
 
     /// Invokes the function whose ARN is an output of the stack.
     pub(crate) async fn invoke(&self, output: &str, request: Value) -> Value {
         let answer = self.stack.invoke(self.stack.output(output), &request).await;
         answer.unwrap_or_else(|error| panic!("{output}: {error:?}"))
+    }
+}
+
+/// Waits until `find` finds something, which takes at most `seconds` on an idle machine.
+pub(crate) async fn found<T>(what: &str, seconds: u64, find: impl AsyncFn() -> Option<T>) -> T {
+    let deadline = deadline(seconds);
+    loop {
+        if let Some(found) = find().await {
+            return found;
+        }
+        assert!(now() < deadline, "no {what} in {seconds} s");
+        pause(50).await;
     }
 }
 

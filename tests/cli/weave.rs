@@ -1,8 +1,7 @@
 //! `lockstep weave` and `unweave`: files, exit codes, and the Makefile of the example.
 
-use crate::support::binary;
+use crate::support::{binary, scratch};
 use lockstep_tests::repository;
-use lockstep_tests::stack::unique;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -13,15 +12,18 @@ const DEFINITION: &str = "StartAt: Report\nStates:\n  Report: { Type: Pass, End:
 
 /// A folder of a test's own.
 fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique("weave"));
+    let folder = scratch("weave");
     fs::create_dir_all(&folder).expect("a folder");
     folder
 }
 
 /// Runs `lockstep ARGS` in `folder` with `input`: the exit code, standard output and standard error.
-fn lockstep(folder: &Path, args: &[&str], input: &str) -> (i32, String, String) {
+fn lockstep(folder: &Path, args: &str, input: &str) -> (i32, String, String) {
     let mut command = Command::new(fs::canonicalize(binary()).expect("the binary"));
-    command.current_dir(folder).args(args).env_clear();
+    command
+        .current_dir(folder)
+        .args(args.split(' '))
+        .env_clear();
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -44,28 +46,17 @@ fn a_file_is_woven_checked_and_unwoven() {
     let woven = folder.join("woven.yaml");
     fs::write(&woven, "before").unwrap();
     fs::set_permissions(&woven, fs::Permissions::from_mode(0o640)).unwrap();
-    let weave = [
-        "weave",
-        "report.asl.yaml",
-        "--lock",
-        "nightly",
-        "-o",
-        "woven.yaml",
-    ];
 
-    let wove = lockstep(&folder, &weave, "");
-    let checked = lockstep(&folder, &["weave", "--check", "woven.yaml"], "");
-    let again = lockstep(
-        &folder,
-        &["weave", "woven.yaml", "--lock", "nightly", "--diff"],
-        "",
-    );
-    let unwove = lockstep(&folder, &["unweave", "woven.yaml"], "");
-
-    assert_eq!(wove, (0, String::new(), String::new()));
-    assert_eq!(checked, (0, String::new(), String::new()));
-    assert_eq!(again, (0, String::new(), String::new()), "nothing changes");
-    assert_eq!(unwove, (0, DEFINITION.into(), String::new()));
+    for (args, printed) in [
+        ("weave report.asl.yaml --lock nightly -o woven.yaml", ""),
+        ("weave --check woven.yaml", ""),
+        // Nothing changes.
+        ("weave woven.yaml --lock nightly --diff", ""),
+        ("unweave woven.yaml", DEFINITION),
+    ] {
+        let ended = lockstep(&folder, args, "");
+        assert_eq!(ended, (0, printed.into(), String::new()), "{args}");
+    }
     let mode = fs::metadata(&woven).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640, "permissions of the file before");
     let left = fs::read_dir(&folder).unwrap().count();
@@ -76,17 +67,15 @@ fn a_file_is_woven_checked_and_unwoven() {
 #[test]
 fn standard_input_is_woven_to_standard_output_and_a_diff_shows_both() {
     let folder = folder();
-    let (code, woven, _) = lockstep(&folder, &["weave", "-", "--lock", "nightly"], DEFINITION);
-    let (_, back, _) = lockstep(&folder, &["unweave", "-"], &woven);
-    let (_, diff, _) = lockstep(&folder, &["unweave", "-", "--diff"], &woven);
+    let (code, woven, _) = lockstep(&folder, "weave - --lock nightly", DEFINITION);
+    let (_, back, _) = lockstep(&folder, "unweave -", &woven);
+    let (_, diff, _) = lockstep(&folder, "unweave - --diff", &woven);
 
     assert_eq!((code, back.as_str()), (0, DEFINITION));
     assert!(woven.starts_with("StartAt: Request Lock\n"), "{woven}");
     assert!(diff.starts_with("--- -\n+++ -\n@@ "), "{diff}");
-    assert!(
-        diff.contains("\n-StartAt: Request Lock\n+StartAt: Report\n"),
-        "{diff}"
-    );
+    let change = "\n-StartAt: Request Lock\n+StartAt: Report\n";
+    assert!(diff.contains(change), "{diff}");
     fs::remove_dir_all(&folder).ok();
 }
 
@@ -95,51 +84,32 @@ fn each_failure_has_its_exit_code_and_one_line() {
     let folder = folder();
     fs::write(folder.join("plain.yaml"), DEFINITION).unwrap();
     fs::write(folder.join("bad.json"), "{\"StartAt\"").unwrap();
-    let cases = [
+    let must =
+        "must be 1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)";
+    let bad_lock = format!("--lock is \"a,b\", but {must}");
+    let overlap = "invalid value 'later' for '--overlap <POLICY>': unknown variant `later`, expected one of \
+                   `skip`, `fail`, `queue`, `replace` (see `lockstep --help`)";
+    let eof = "bad.json: line 1, column 10: EOF while parsing an object";
+    let absent = "No such file or directory (os error 2)";
+    let unread = format!("none.json cannot be read: {absent}");
+    let unwritten = format!("no/such/folder cannot be written: {absent}");
+    let not_woven = "plain.yaml: the definition is not woven";
+    for (args, code, line) in [
+        ("weave --check plain.yaml", 1, not_woven),
+        ("weave plain.yaml --lock a,b", 64, &bad_lock),
+        ("weave plain.yaml --lock a --overlap later", 64, overlap),
+        ("weave bad.json --lock a", 65, eof),
+        ("unweave plain.yaml", 65, not_woven),
+        ("weave none.json --lock a", 66, &unread),
         (
-            &["weave", "--check", "plain.yaml"][..],
-            1,
-            "plain.yaml: the definition is not woven\n",
-        ),
-        (
-            &["weave", "plain.yaml", "--lock", "a b"],
-            64,
-            "--lock is \"a b\", but must be 1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)\n",
-        ),
-        (
-            &["weave", "plain.yaml", "--lock", "a", "--overlap", "later"],
-            64,
-            "invalid value 'later' for '--overlap <POLICY>': unknown variant `later`, expected one of `skip`, `fail`, \
-             `queue`, `replace` (see `lockstep --help`)\n",
-        ),
-        (
-            &["weave", "bad.json", "--lock", "a"],
-            65,
-            "bad.json: line 1, column 10: EOF while parsing an object\n",
-        ),
-        (
-            &["unweave", "plain.yaml"],
-            65,
-            "plain.yaml: the definition is not woven\n",
-        ),
-        (
-            &["weave", "none.json", "--lock", "a"],
-            66,
-            "none.json cannot be read: No such file or directory (os error 2)\n",
-        ),
-        (
-            &["weave", "plain.yaml", "--lock", "a", "-o", "no/such/folder"],
+            "weave plain.yaml --lock a -o no/such/folder",
             73,
-            "no/such/folder cannot be written: No such file or directory (os error 2)\n",
+            &unwritten,
         ),
-    ];
-    for (args, code, line) in cases {
+    ] {
         let ended = lockstep(&folder, args, "");
-        assert_eq!(
-            ended,
-            (code, String::new(), format!("lockstep: {line}")),
-            "{args:?}"
-        );
+        let expected = (code, String::new(), format!("lockstep: {line}\n"));
+        assert_eq!(ended, expected, "{args}");
     }
     fs::remove_dir_all(&folder).ok();
 }
@@ -169,10 +139,8 @@ fn the_makefile_of_the_example_weaves_what_changed_under_the_name_of_its_file() 
         ("etl.woven.asl.json", "etl"),
     ] {
         let text = fs::read_to_string(folder.join(woven)).unwrap();
-        assert!(
-            text.contains(&format!("lockstep weave --lock {lock}\"")),
-            "{text}"
-        );
+        let command = format!("lockstep weave --lock {lock}\"");
+        assert!(text.contains(&command), "{text}");
     }
     let woven = folder.join("etl.woven.asl.json");
     let older = fs::read_to_string(&woven)

@@ -8,9 +8,10 @@ mod protected;
 mod queue;
 mod storm;
 
-use crate::support::{FencedResource, Inside, Started, scratch};
+use crate::support::{FaultProxy, FencedResource, Inside, Started, scratch};
 use lockstep_tests::stack::until;
 use queue::Queue;
+pub(crate) use queue::{depth, sqs};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use tokio::process::Command;
@@ -18,6 +19,9 @@ use tokio::process::Command;
 /// `say WHAT` in a script: a line in the resource, under the once key and the fencing token.
 const SAY: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
     say() { echo \"$LOCKSTEP_RUN_KEY $LOCKSTEP_FENCING_TOKEN $1\" >&3; read -r answer <&3; }; ";
+
+/// A message that fails is received again within a second.
+const QUICK: [&str; 4] = ["--backoff-max", "1s", "--lease", "5s"];
 
 /// A queue, a resource, and workers on them.
 struct Scene {
@@ -51,12 +55,9 @@ impl Scene {
     /// `lockstep worker` with `flags`, whose command is a script that may [`SAY`] things.
     fn command(&self, flags: &[&str], script: &str) -> (Command, Log) {
         let script = format!("{SAY}{script}");
-        let parts: [&[&str]; 3] = [
-            &["worker", "--queue-url", &self.queue.url],
-            flags,
-            &["--", "bash", "-c", &script],
-        ];
-        let mut command = self.inside.command(&parts.concat());
+        let queue = ["worker", "--queue-url", &self.queue.url];
+        let script = ["--", "bash", "-c", &script];
+        let mut command = self.inside.command(&[&queue, flags, &script].concat());
         let log = Log(scratch("worker-log"));
         let file = File::create(&log.0).expect("a file for the log");
         command.envs([self.resource.variable()]).stderr(file);
@@ -75,10 +76,16 @@ impl Scene {
         Worker::of(command, log)
     }
 
+    /// A worker that reaches the lock table through `proxy`.
+    fn worker_behind(&self, proxy: &FaultProxy, script: &str) -> Worker {
+        let (command, log) = self.command(&QUICK, script);
+        Worker::of(proxy.before(command), log)
+    }
+
     /// Checks that its one message was never received: a worker that is as it should be has it.
     async fn assert_untouched(&self) {
         let script = "say \"done $LOCKSTEP_RECEIVE_COUNT\"";
-        let right = self.worker(&["--backoff-max", "1s", "--lease", "5s"], script);
+        let right = self.worker(&QUICK, script);
         self.until_empty(30).await;
         right.end().await;
         assert_eq!(self.received(), ["done 1"]);
@@ -88,11 +95,21 @@ impl Scene {
         self.queue.send(&self.inside.stack, body).await
     }
 
-    /// Waits until no message is left, visible or in flight.
+    /// How many messages are left, visible or in flight.
+    async fn depth(&self) -> u64 {
+        depth(&self.inside.stack, &self.queue.url).await
+    }
+
+    /// Waits until no message is left.
     async fn until_empty(&self, seconds: u64) {
-        let queue = &self.queue;
-        let is_reached = async || queue.depth(&self.inside.stack, &queue.url).await == 0;
-        until("empty queue", seconds, is_reached).await;
+        until("empty queue", seconds, async || self.depth().await == 0).await;
+    }
+
+    /// The ids of all dead letters, in order.
+    async fn dead(&self) -> Vec<String> {
+        let mut dead = self.queue.dead(&self.inside.stack).await;
+        dead.sort();
+        dead
     }
 
     /// What the resource received, in order.

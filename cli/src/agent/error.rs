@@ -133,20 +133,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_breaks_its_rule_is_a_bad_request() {
-        let error = ApiError::from(InvalidRequest::new("name", "\"\"", "1 to 64 of A-Z"));
-
-        let named = (error.status, error.error);
-        assert_eq!(named, (StatusCode::BAD_REQUEST, "Lockstep.InvalidRequest"));
-    }
-
-    #[test]
-    fn a_lost_job_is_gone_with_the_reason() {
-        let error = ApiError::over(&Phase::Lost("evicted".into()));
-
-        let named = (error.status, error.error);
-        assert_eq!(named, (StatusCode::GONE, "Lockstep.LeaseLost"));
-        assert!(error.message.contains("evicted"));
+    fn an_error_has_the_status_and_the_name_of_its_cause_and_its_reason() {
+        let broken = ApiError::from(InvalidRequest::new("name", "\"\"", "1 to 64 of A-Z"));
+        let lost = ApiError::over(&Phase::Lost("evicted".into()));
+        for (error, status, name, reason) in [
+            (broken, 400, "Lockstep.InvalidRequest", "1 to 64"),
+            (lost, 410, "Lockstep.LeaseLost", "evicted"),
+        ] {
+            let named = (error.status.as_u16(), error.error);
+            assert_eq!(named, (status, name));
+            assert!(error.message.contains(reason), "{}", error.message);
+        }
     }
 
     #[test]

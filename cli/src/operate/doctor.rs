@@ -225,18 +225,12 @@ mod tests {
 
     #[test]
     fn a_clock_may_be_as_far_off_as_the_protocol_allows() {
-        let now = SystemClock.now();
-        let far = 5_000;
+        let now = SystemClock.now().millis();
+        let [slow, on_time, fast] = [now - 5_000, now, now + 5_000].map(Timestamp::from_millis);
         for (date, status) in [
-            (Some(now), Status::Ok),
-            (
-                Some(Timestamp::from_millis(now.millis() - far)),
-                Status::Failed,
-            ),
-            (
-                Some(Timestamp::from_millis(now.millis() + far)),
-                Status::Failed,
-            ),
+            (Some(on_time), Status::Ok),
+            (Some(slow), Status::Failed),
+            (Some(fast), Status::Failed),
             (None, Status::Unknown),
         ] {
             assert_eq!(of_clock(date).status, status, "{date:?}");
@@ -250,12 +244,9 @@ mod tests {
             ("UPDATE_ROLLBACK_COMPLETE", Status::Failed),
             ("UPDATE_IN_PROGRESS", Status::Failed),
         ] {
-            let stack = Stack::builder()
-                .stack_status(status.into())
-                .stack_name("lockstep");
-            let stack = stack
-                .creation_time(aws_smithy_types::DateTime::from_secs(0))
-                .build();
+            let created = aws_smithy_types::DateTime::from_secs(0);
+            let stack = Stack::builder().stack_status(status.into());
+            let stack = stack.stack_name("lockstep").creation_time(created).build();
 
             assert_eq!(of_stack(&stack).status, expected, "{status}");
         }
@@ -278,9 +269,7 @@ mod tests {
     fn a_check_that_failed_says_what_to_do() {
         let check = Check::new("stack", false, "ROLLBACK_COMPLETE".into(), "deploy again");
 
-        assert_eq!(
-            line(&check),
-            "FAILED  stack: ROLLBACK_COMPLETE\n        -> deploy again\n"
-        );
+        let expected = "FAILED  stack: ROLLBACK_COMPLETE\n        -> deploy again\n";
+        assert_eq!(line(&check), expected);
     }
 }

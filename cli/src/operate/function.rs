@@ -341,21 +341,14 @@ mod tests {
             let output = output.output_key(key).output_value(value);
             output.set_export_name(export.map(str::to_owned)).build()
         };
+        let [view, other] = ["locks-ViewFunctionArn", "other-ReaperFunctionArn"].map(Some);
         let stack = Stack::builder()
             .stack_name("locks")
             .creation_time(DateTime::from_secs(0))
             .stack_status(aws_sdk_cloudformation::types::StackStatus::CreateComplete)
             .outputs(output("RunRetentionDays", None, "14"))
-            .outputs(output(
-                "LockstepViewOutput1F",
-                Some("locks-ViewFunctionArn"),
-                "view",
-            ))
-            .outputs(output(
-                "Other",
-                Some("other-ReaperFunctionArn"),
-                "another stack's",
-            ))
+            .outputs(output("LockstepViewOutput1F", view, "view"))
+            .outputs(output("Other", other, "another stack's"))
             .build();
 
         for (name, value) in [

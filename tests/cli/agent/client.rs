@@ -33,6 +33,12 @@ impl Answer {
         (self.status, self.body["error"].as_str().expect("a name"))
     }
 
+    /// The HTTP status, and the `status` of the body.
+    pub(crate) fn status(&self) -> (u16, &str) {
+        let status = self.body["status"].as_str();
+        (self.status, status.unwrap_or_default())
+    }
+
     /// The id of the job that has begun.
     pub(crate) fn job(&self) -> &str {
         assert_eq!(self.status, 201, "{self:?}");
@@ -67,10 +73,8 @@ impl Agent {
 
     /// Starts an agent on a socket.
     pub(crate) async fn start_on_socket(inside: &Inside) -> Self {
-        let place = std::env::temp_dir()
-            .join(unique("agent"))
-            .display()
-            .to_string();
+        let place = std::env::temp_dir().join(unique("agent"));
+        let place = place.display().to_string();
         Self::started(inside.command(&["agent", "--socket", &place]), place).await
     }
 
@@ -104,8 +108,8 @@ impl Agent {
 
     /// Beats for a job.
     pub(crate) async fn beat(&self, job: &Answer, beat: Value) -> Answer {
-        self.post(&format!("/v1/jobs/{}/beat", job.job()), &beat)
-            .await
+        let path = format!("/v1/jobs/{}/beat", job.job());
+        self.post(&path, &beat).await
     }
 
     /// Ends a job.
@@ -116,11 +120,9 @@ impl Agent {
 
     /// Describes a job.
     pub(crate) async fn poll(&self, job: &Answer, wait_seconds: u64) -> Answer {
-        self.get(&format!(
-            "/v1/jobs/{}?waitSeconds={wait_seconds}",
-            job.job()
-        ))
-        .await
+        let job = job.job();
+        self.get(&format!("/v1/jobs/{job}?waitSeconds={wait_seconds}"))
+            .await
     }
 
     /// A GET.
@@ -159,6 +161,11 @@ impl Agent {
         stream.write_all(request.as_bytes()).await.expect("sent");
         lockstep_tests::stack::pause(seconds * 1_000).await;
     }
+}
+
+/// A request to begin a job with a lease of so many seconds.
+pub(crate) fn leased(lock: &str, seconds: u32) -> Value {
+    json!({ "name": "export", "lock": lock, "leaseSeconds": seconds })
 }
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}

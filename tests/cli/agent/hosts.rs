@@ -17,16 +17,15 @@ pub(crate) struct HostTask {
 impl HostTask {
     /// A task of a service, or a standalone one.
     pub(crate) async fn start(inside: &Inside, service: Option<&str>) -> Self {
-        let made = inside
-            .order("agent/task", json!({ "service": service }))
-            .await;
+        let order = json!({ "service": service });
+        let made = inside.order("agent/task", order).await;
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let variables = made["environment"].as_object().expect("variables");
+        let variables = variables.iter();
         Self {
             arn: text(&made["taskArn"]),
             cluster: text(&made["clusterArn"]),
             environment: variables
-                .iter()
                 .map(|(name, value)| (name.clone(), text(value)))
                 .collect(),
         }
@@ -48,21 +47,12 @@ impl HostTask {
     /// Waits until its protection is on or off.
     pub(crate) async fn until_protected(&self, inside: &Inside, on: bool, seconds: u64) {
         let what = format!("protection {on} of {}", self.arn);
-        until(&what, seconds, async || {
-            self.is_protected(inside).await == on
-        })
-        .await;
+        let is_reached = async || self.is_protected(inside).await == on;
+        until(&what, seconds, is_reached).await;
     }
 
     /// Whether ECS protects it.
     pub(crate) async fn is_protected(&self, inside: &Inside) -> bool {
-        let ask = json!({ "cluster": self.cluster, "tasks": [self.arn] });
-        let response = ecs(inside, "GetTaskProtection", ask).await;
-        response["protectedTasks"][0]["protectionEnabled"] == true
+        inside.is_protected(&self.cluster, &self.arn).await
     }
-}
-
-async fn ecs(inside: &Inside, action: &str, body: Value) -> Value {
-    let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
-    inside.stack.call("ecs", &target, body).await
 }

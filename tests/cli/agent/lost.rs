@@ -1,46 +1,48 @@
 //! Jobs that must not go on, and answers of the lock table that are lost on their way.
 
-use super::Agent;
-use crate::support::{Inside, lock, output};
+use super::{Agent, leased};
+use crate::support::{FaultProxy, Inside, Scene, lock};
 use lockstep::contract::parse_time;
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{now, pause, until};
 use serde_json::json;
+use tokio::process::Command;
+
+/// An agent with this lease that reaches the table through a proxy.
+async fn behind_proxy(inside: &Inside, lease: &str) -> (Agent, FaultProxy) {
+    let proxy = inside.table_proxy().await;
+    let change = |command: &mut Command| {
+        command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
+    };
+    let agent = Agent::start_with(inside, &["--lease", lease], change).await;
+    (agent, proxy)
+}
 
 #[tokio::test]
 async fn a_job_without_a_beat_has_to_stop_while_its_lease_is_still_good() {
     let (inside, lock, agent) = Agent::with_lock("agent-silent").await;
-    let job = agent
-        .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 8 }))
-        .await;
+    let job = agent.begin(leased(&lock, 8)).await;
     let expires_at = job.body["expiresAt"].as_str().expect("a time");
-    let expires_at = parse_time("expiresAt", expires_at)
-        .expect("a time")
-        .millis();
+    let expires_at = parse_time("expiresAt", expires_at).expect("a time");
 
     let response = agent.poll(&job, 60).await;
     let at = now();
 
     assert_eq!(response.body["state"], "lost", "{response:?}");
-    assert!(at < expires_at, "{at} {expires_at}");
+    assert!(at < expires_at.millis(), "{at} {expires_at:?}");
     let beat = agent.beat(&job, json!({})).await;
     assert_eq!(beat.error(), (410, "Lockstep.LeaseLost"));
-    assert_eq!(
-        inside.held(&lock).await,
-        1,
-        "the program may still be at work"
-    );
+    let held = inside.held(&lock).await;
+    assert_eq!(held, 1, "the program may still be at work");
     let end = agent.end(&job, "failed").await;
-    assert_eq!((end.status, &end.body["status"]), (200, &json!("released")));
+    assert_eq!(end.status(), (200, "released"));
     assert_eq!(inside.held(&lock).await, 0);
 }
 
 #[tokio::test]
 async fn a_job_that_was_evicted_learns_it_at_its_next_beat_and_by_the_long_poll() {
     let (inside, lock, agent) = Agent::with_lock("agent-evicted").await;
-    let job = agent
-        .begin(json!({ "name": "export", "lock": lock, "leaseSeconds": 20 }))
-        .await;
+    let job = agent.begin(leased(&lock, 20)).await;
 
     let (polled, beat) = tokio::join!(agent.poll(&job, 60), async {
         inside.evict_all(&lock).await;
@@ -52,16 +54,13 @@ async fn a_job_that_was_evicted_learns_it_at_its_next_beat_and_by_the_long_poll(
     assert_eq!(beat.error(), (410, "Lockstep.LeaseLost"));
     assert_eq!(polled.body["state"], "lost", "{polled:?}");
     let end = agent.end(&job, "failed").await;
-    assert_eq!((end.status, &end.body["status"]), (200, &json!("lost")));
+    assert_eq!(end.status(), (200, "lost"));
 }
 
 #[tokio::test]
 async fn a_long_poll_ends_with_the_job() {
-    let inside = Inside::open().await;
-    let agent = Agent::start(&inside, &[]).await;
-    let job = agent
-        .begin(json!({ "name": "export", "lock": lock("agent-poll") }))
-        .await;
+    let (_inside, lock, agent) = Agent::with_lock("agent-poll").await;
+    let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
     let open = agent.poll(&job, 1).await;
 
     let (polled, _) = tokio::join!(agent.poll(&job, 60), async {
@@ -77,12 +76,7 @@ async fn a_long_poll_ends_with_the_job() {
 #[tokio::test]
 async fn a_table_out_of_reach_is_reported_and_then_the_job_has_to_stop_in_time() {
     let (inside, lock) = Inside::with_lock("agent-proxy").await;
-    let proxy = inside.table_proxy().await;
-    let endpoint = proxy.endpoint();
-    let agent = Agent::start_with(&inside, &["--lease", "15s"], |command| {
-        command.env("AWS_ENDPOINT_URL_DYNAMODB", endpoint);
-    })
-    .await;
+    let (agent, proxy) = behind_proxy(&inside, "15s").await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
     proxy.close();
@@ -92,28 +86,17 @@ async fn a_table_out_of_reach_is_reported_and_then_the_job_has_to_stop_in_time()
 
     assert_eq!(beat.error(), (503, "Lockstep.Unavailable"));
     assert_eq!(response.body["state"], "lost", "{response:?}");
-    let record = inside.record(&lock).await.expect("a record");
-    let lease = record
-        .holders
-        .values()
-        .next()
-        .expect("it has not been freed");
-    assert!(at < lease.expires_at.millis(), "{at} {lease:?}");
+    let end = inside.lease_end(&lock).await;
+    assert!(at < end, "{at} {end}");
 }
 
 #[tokio::test]
 async fn time_and_progress_are_limits_however_well_a_job_beats() {
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;
-    let limits = [
-        ("maxRunSeconds", "agent-overrun"),
-        ("noProgressSeconds", "agent-stalled"),
-    ];
-
-    for (limit, name) in limits {
-        let job = agent
-            .begin(json!({ "name": "export", "lock": lock(name), limit: 2 }))
-            .await;
+    for limit in ["maxRunSeconds", "noProgressSeconds"] {
+        let wish = json!({ "name": "export", "lock": lock(limit), limit: 2 });
+        let job = agent.begin(wish).await;
         agent.beat(&job, json!({})).await;
 
         let response = agent.poll(&job, 60).await;
@@ -126,11 +109,9 @@ async fn time_and_progress_are_limits_however_well_a_job_beats() {
 #[tokio::test]
 async fn a_dead_agent_keeps_no_lock_for_longer_than_the_lease() {
     let (inside, lock) = Inside::with_lock("agent-killed").await;
-    let [first, second] = [
-        Agent::start(&inside, &[]).await,
-        Agent::start(&inside, &[]).await,
-    ];
-    let wish = json!({ "name": "export", "lock": lock, "leaseSeconds": 6 });
+    let first = Agent::start(&inside, &[]).await;
+    let second = Agent::start(&inside, &[]).await;
+    let wish = leased(&lock, 6);
     let job = first.begin(wish.clone()).await;
     let begun = now();
 
@@ -142,38 +123,29 @@ async fn a_dead_agent_keeps_no_lock_for_longer_than_the_lease() {
     let after = now() - begun;
 
     let record = inside.record(&lock).await.expect("a record");
-    let token = record.last_token.number();
-    assert!(Some(token) > job.body["fencingToken"].as_u64());
+    let token = job.body["fencingToken"].as_u64().expect("a token");
     // Never before: two seconds of the six are for clocks that differ.
-    assert!(token - job.body["fencingToken"].as_u64().expect("a token") >= 6_000);
-    eprintln!(
-        "figure: a job whose agent was killed: the next began after {after} ms of a 6 s lease"
-    );
+    assert!(record.last_token.number() >= token + 6_000);
+    eprintln!("figure: an agent was killed: the next job of a 6 s lease began after {after} ms");
 }
 
 #[tokio::test]
 async fn a_permit_whose_answer_was_lost_is_given_back_long_before_its_lease_ends() {
-    let (inside, lock) = Inside::with_lock("agent-unheard").await;
-    // From then on there is a record, and one request takes a permit.
-    output(inside.run(&lock, &[], &["true"])).await;
-    let proxy = inside.table_proxy().await;
-    let agent = Agent::start_with(&inside, &["--lease", "1h"], |command| {
-        command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
-    })
-    .await;
-    let wish = json!({ "name": "export", "lock": lock });
+    let scene = Scene::with_record("agent-unheard").await;
+    let (agent, proxy) = behind_proxy(&scene, "1h").await;
+    let wish = json!({ "name": "export", "lock": scene.lock });
 
     proxy.hold_answers();
     let begun = agent.ask(wish.clone()).await;
-    let held = inside.held(&lock).await;
+    let held = scene.held().await;
     // What was not answered by now never is.
     proxy.cut_connections();
-    inside.until_held(&lock, 0, 60).await;
-    let run = inside.latest_run(&lock).await.expect("a history");
+    scene.until_held(0, 60).await;
+    let outcome = scene.outcome().await;
     let next = agent.ask(wish).await;
 
     assert_eq!(begun.error(), (503, "Lockstep.Unavailable"));
     assert_eq!(held, 1);
-    assert_eq!(run.outcome(), Some(RunOutcome::Failed));
+    assert_eq!(outcome, Some(RunOutcome::Failed));
     assert_eq!(next.status, 201, "{next:?}");
 }

@@ -1,6 +1,6 @@
 //! One protection for all jobs of a task.
 
-use super::{Agent, HostTask};
+use super::{Agent, HostTask, leased};
 use crate::support::{Inside, lock};
 use lockstep_tests::stack::{pause, until};
 use serde_json::json;
@@ -38,18 +38,14 @@ async fn a_job_without_beats_counts_until_its_lease_is_over_and_not_longer() {
     let inside = Inside::open().await;
     let task = HostTask::start(&inside, Some("agent-lapsed")).await;
     let agent = agent_in(&inside, &task, &["--protect"]).await;
-    let job = agent
-        .begin(json!({ "name": "export", "lock": lock("agent-lapsed"), "leaseSeconds": 8 }))
-        .await;
+    let job = agent.begin(leased(&lock("agent-lapsed"), 8)).await;
 
     let response = agent.poll(&job, 60).await;
     let while_it_stops = task.is_protected(&inside).await;
     task.until_protected(&inside, false, 10).await;
 
-    assert_eq!(
-        (response.body["state"].as_str(), while_it_stops),
-        (Some("lost"), true)
-    );
+    let state = response.body["state"].as_str();
+    assert_eq!((state, while_it_stops), (Some("lost"), true));
     assert_eq!(task.asked(&inside).await, [true, false]);
 }
 
@@ -61,19 +57,14 @@ async fn without_protection_no_job_begins_where_it_is_required() {
     let required = agent_in(&inside, &task, &["--protect=required"]).await;
     let best_effort = agent_in(&inside, &task, &["--protect"]).await;
 
-    let refused = required
-        .ask(json!({ "name": "export", "lock": lock }))
-        .await;
+    let wish = json!({ "name": "export", "lock": lock });
+    let refused = required.ask(wish.clone()).await;
     let held = inside.held(&lock).await;
-    let begun = best_effort
-        .ask(json!({ "name": "export", "lock": lock }))
-        .await;
+    let begun = best_effort.ask(wish).await;
 
     assert_eq!(refused.error(), (503, "Agent.NotProtected"));
-    assert!(
-        refused.body.to_string().contains("TASK_NOT_VALID"),
-        "{refused:?}"
-    );
+    let body = refused.body.to_string();
+    assert!(body.contains("TASK_NOT_VALID"), "{body}");
     assert_eq!((held, begun.status), (0, 201), "{begun:?}");
 }
 
@@ -83,24 +74,18 @@ async fn a_dead_agent_leaves_protection_that_ends_by_itself() {
     let task = HostTask::start(&inside, Some("agent-dead")).await;
     inside.set_minute(&task.arn, 3).await;
     let agent = agent_in(&inside, &task, &["--protect=required"]).await;
-    agent
-        .begin(json!({ "name": "export", "lock": lock("agent-dead"), "leaseSeconds": 60 }))
-        .await;
+    agent.begin(leased(&lock("agent-dead"), 60)).await;
     // Renewed before its minute is over.
-    until("a renewal", 10, async || {
-        task.asked(&inside).await.len() > 1
-    })
-    .await;
+    let is_renewed = async || task.asked(&inside).await.len() > 1;
+    until("a renewal", 10, is_renewed).await;
     let before = task.is_protected(&inside).await;
 
     agent.process.signal("KILL").await;
 
     assert!(before);
     task.until_protected(&inside, false, 10).await;
-    assert!(
-        !task.asked(&inside).await.contains(&false),
-        "no job was left to ask for it"
-    );
+    let asked = task.asked(&inside).await;
+    assert!(!asked.contains(&false), "no job was left to ask for it");
 }
 
 #[tokio::test]
@@ -111,9 +96,7 @@ async fn a_job_that_waited_for_its_protection_has_its_whole_lease_before_it() {
     inside.fail_agent(&task.arn, "DEPLOYMENT_BLOCKED", 1).await;
     let agent = agent_in(&inside, &task, &["--protect=required", "--lease", "10m"]).await;
 
-    let job = agent
-        .begin(json!({ "name": "export", "lock": lock("agent-waits"), "leaseSeconds": 5 }))
-        .await;
+    let job = agent.begin(leased(&lock("agent-waits"), 5)).await;
     let beat = agent.beat(&job, json!({ "progress": "row 1" })).await;
 
     assert_eq!(beat.status, 200, "{beat:?}");
@@ -128,14 +111,11 @@ async fn a_client_that_goes_away_before_its_task_is_protected_leaves_nothing_beh
     let agent = agent_in(&inside, &task, &["--protect=required", "--lease", "10m"]).await;
 
     // Its answer would wait for the protection.
-    agent
-        .ask_and_go(&json!({ "name": "export", "lock": lock }), 1)
-        .await;
+    let wish = json!({ "name": "export", "lock": lock });
+    agent.ask_and_go(&wish, 1).await;
     // The call that hangs is given up after 14 seconds, and what it may have set is cleared.
-    until("an end of the protection", 40, async || {
-        task.asked(&inside).await == [true, false]
-    })
-    .await;
+    let is_cleared = async || task.asked(&inside).await == [true, false];
+    until("an end of the protection", 40, is_cleared).await;
 
     assert!(inside.record(&lock).await.is_none(), "it was not asked for");
     assert_eq!(agent.get("/v1/health").await.body["openJobs"], 0);

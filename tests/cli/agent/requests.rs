@@ -1,52 +1,44 @@
 //! What the API does not take, and what it does not tell.
 
 use super::Agent;
-use crate::support::{Inside, lock};
+use crate::support::Inside;
+use lockstep_tests::stack::now;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 const JSON: &[&str] = &["Content-Type: application/json"];
 
 #[tokio::test]
 async fn a_bad_request_gets_an_error_that_says_what_is_wrong() {
-    let inside = Inside::open().await;
-    let agent = Agent::start(&inside, &[]).await;
-    let lock = lock("agent-bad");
-    let table = [
+    let (inside, lock, agent) = Agent::with_lock("agent-bad").await;
+    let good = json!({ "name": "export", "lock": lock });
+    let with = |(field, value): (&'static str, Value)| {
+        let mut wish = good.clone();
+        wish[field] = value;
+        (wish, field)
+    };
+    let fields = [
+        ("lock", json!("a b")),
+        ("name", json!("a b")),
+        ("permits", json!(101)),
+        ("leaseSeconds", json!(4)),
+        ("runKey", json!("")),
+        ("overlap", json!("wait")),
+        ("lockk", json!("x")),
+    ];
+    let others = [
         (json!({}), "name"),
         (json!({ "name": "export" }), "lock"),
-        (json!({ "name": "export", "lock": "a b" }), "lock"),
-        (json!({ "name": "a b", "lock": lock }), "name"),
-        (
-            json!({ "name": "export", "lock": lock, "permits": 101 }),
-            "permits",
-        ),
-        (
-            json!({ "name": "export", "lock": lock, "leaseSeconds": 4 }),
-            "leaseSeconds",
-        ),
-        (
-            json!({ "name": "export", "lock": lock, "runKey": "" }),
-            "runKey",
-        ),
-        (
-            json!({ "name": "export", "lock": lock, "overlap": "wait" }),
-            "overlap",
-        ),
-        (
-            json!({ "name": "export", "lock": lock, "lockk": "x" }),
-            "lockk",
-        ),
         (json!(["export", lock]), "no JSON object"),
     ];
 
-    for (wish, word) in table {
+    for (wish, word) in fields.map(with).into_iter().chain(others) {
         let answer = agent.ask(wish.clone()).await;
 
         assert_eq!(answer.error(), (400, "Lockstep.InvalidRequest"), "{wish}");
-        assert!(
-            answer.body["message"].to_string().contains(word),
-            "{answer:?}"
-        );
+        let message = answer.body["message"].to_string();
+        assert!(message.contains(word), "{answer:?}");
     }
     assert!(inside.record(&lock).await.is_none(), "nothing was written");
 }
@@ -56,53 +48,28 @@ async fn what_is_no_request_of_the_api_is_refused_as_json() {
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;
     let large = " ".repeat(20_000);
+    let text: &[&str] = &["Content-Type: text/plain"];
+    let too_long = "GET /v1/jobs/unknown?waitSeconds=61";
+    let (invalid, unknown) = ("Lockstep.InvalidRequest", "Agent.NoSuchJob");
     let table = [
-        (
-            "POST",
-            "/v1/jobs",
-            JSON,
-            "{",
-            (400, "Lockstep.InvalidRequest"),
-        ),
-        ("POST", "/v1/jobs", &[], "{}", (415, "Agent.NotJson")),
-        (
-            "POST",
-            "/v1/jobs",
-            &["Content-Type: text/plain"],
-            "{}",
-            (415, "Agent.NotJson"),
-        ),
-        ("POST", "/v1/jobs", JSON, &large, (413, "Agent.TooLarge")),
-        (
-            "PUT",
-            "/v1/jobs",
-            JSON,
-            "{}",
-            (405, "Agent.MethodNotAllowed"),
-        ),
-        ("GET", "/v2/jobs", &[], "", (404, "Agent.NotFound")),
-        ("GET", "/v1/jobs/unknown", &[], "", (404, "Agent.NoSuchJob")),
-        ("GET", "/v1/jobs/%ff", &[], "", (404, "Agent.NoSuchJob")),
-        (
-            "POST",
-            "/v1/jobs/unknown/beat",
-            &[],
-            "",
-            (404, "Agent.NoSuchJob"),
-        ),
-        (
-            "GET",
-            "/v1/jobs/unknown?waitSeconds=61",
-            &[],
-            "",
-            (400, "Lockstep.InvalidRequest"),
-        ),
+        ("POST /v1/jobs", JSON, "{", 400, invalid),
+        ("POST /v1/jobs", &[], "{}", 415, "Agent.NotJson"),
+        ("POST /v1/jobs", text, "{}", 415, "Agent.NotJson"),
+        ("POST /v1/jobs", JSON, &large, 413, "Agent.TooLarge"),
+        ("PUT /v1/jobs", JSON, "{}", 405, "Agent.MethodNotAllowed"),
+        ("GET /v2/jobs", &[], "", 404, "Agent.NotFound"),
+        ("GET /v1/jobs/unknown", &[], "", 404, unknown),
+        ("GET /v1/jobs/%ff", &[], "", 404, unknown),
+        ("POST /v1/jobs/unknown/beat", &[], "", 404, unknown),
+        (too_long, &[], "", 400, invalid),
     ];
 
-    for (method, path, headers, body, error) in table {
+    for (line, headers, body, status, name) in table {
+        let (method, path) = line.split_once(' ').expect("a path");
+
         let answer = agent.send(method, path, headers, body).await;
 
-        assert_eq!(answer.error(), error, "{method} {path}");
+        assert_eq!(answer.error(), (status, name), "{line}");
     }
 }
 
@@ -133,11 +100,8 @@ async fn a_web_page_is_not_answered() {
 
 #[tokio::test]
 async fn a_bad_progress_does_not_stand_in_the_way_of_the_next_beat() {
-    let inside = Inside::open().await;
-    let agent = Agent::start(&inside, &[]).await;
-    let job = agent
-        .begin(json!({ "name": "export", "lock": lock("agent-progress") }))
-        .await;
+    let (_inside, lock, agent) = Agent::with_lock("agent-progress").await;
+    let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
     let bad = agent.beat(&job, json!({ "progress": "größe" })).await;
     let next = agent.beat(&job, json!({ "progress": "row 2" })).await;
@@ -151,13 +115,12 @@ async fn only_the_client_that_began_a_job_learns_its_id() {
     let (_inside, lock, agent) = Agent::with_lock("agent-secret").await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
+    let end = json!({ "outcome": "failed" });
     let response = [
         agent.get("/v1/jobs").await,
         agent.get("/v1/health").await,
         agent.ask(json!({ "name": "other", "lock": lock })).await,
-        agent
-            .post("/v1/jobs/unknown/end", &json!({ "outcome": "failed" }))
-            .await,
+        agent.post("/v1/jobs/unknown/end", &end).await,
     ];
 
     assert_eq!(response[0].body["jobs"][0]["lock"], json!(lock));
@@ -180,22 +143,14 @@ async fn the_api_describes_itself() {
 
 #[tokio::test]
 async fn slow_and_silent_clients_do_not_hold_up_others() {
-    use tokio::io::AsyncWriteExt;
-    let inside = Inside::open().await;
-    let agent = Agent::start(&inside, &[]).await;
+    let (_inside, lock, agent) = Agent::with_lock("agent-busy").await;
+    let head = "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n";
     let mut slow = Vec::new();
     for _ in 0..300 {
-        let mut stream = tokio::net::TcpStream::connect(&agent.place)
-            .await
-            .expect("a connection");
-        let head = "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n";
-        stream.write_all(head.as_bytes()).await.expect("sent");
-        slow.push(stream);
+        slow.push(sent(&agent, head).await);
     }
 
-    let begun = agent
-        .ask(json!({ "name": "export", "lock": lock("agent-busy") }))
-        .await;
+    let begun = agent.ask(json!({ "name": "export", "lock": lock })).await;
 
     assert_eq!(begun.status, 201, "{begun:?}");
     drop(slow);
@@ -208,28 +163,32 @@ async fn a_client_has_ten_seconds_for_its_request_and_none_for_another_one() {
     bounds_slow_clients(&agent).await;
 }
 
+/// A connection over which `text` was sent.
+async fn sent(agent: &Agent, text: &str) -> TcpStream {
+    let stream = TcpStream::connect(&agent.place).await;
+    let mut stream = stream.expect("a connection");
+    stream.write_all(text.as_bytes()).await.expect("sent");
+    stream
+}
+
 /// Clients of each kind, whose connections have to be closed in time.
 pub(crate) async fn bounds_slow_clients(agent: &Agent) {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let half = "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Le";
     let whole = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let begun = lockstep_tests::stack::now();
+    let begun = now();
 
     let mut closed = Vec::new();
-    for (sent, least, most) in [
+    for (text, least, most) in [
         ("", 9_000, 14_000),
         (half, 9_000, 14_000),
         (whole, 0, 5_000),
     ] {
-        let mut stream = tokio::net::TcpStream::connect(&agent.place)
-            .await
-            .expect("a connection");
-        stream.write_all(sent.as_bytes()).await.expect("sent");
+        let mut stream = sent(agent, text).await;
         closed.push(tokio::spawn(async move {
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).await.ok();
-            let took = lockstep_tests::stack::now() - begun;
-            assert!((least..most).contains(&took), "{sent:?}: {took} ms");
+            let took = now() - begun;
+            assert!((least..most).contains(&took), "{text:?}: {took} ms");
         }));
     }
 

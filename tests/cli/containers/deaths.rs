@@ -18,33 +18,22 @@ async fn pair(fleet: &Fleet, lock: &str, work: impl Fn(&[&str]) -> Work) -> (Tas
     (first, start, next)
 }
 
-/// The end of the lease that is held, in epoch milliseconds.
-async fn lease_end(fleet: &Fleet, lock: &str) -> u64 {
-    let record = fleet.record(lock).await.expect("a record");
-    let lease = record.holders.values().next().expect("a holder");
-    lease.expires_at.millis()
-}
-
 #[tokio::test]
 async fn the_next_in_line_starts_before_the_lease_ends_when_a_container_is_killed() {
     let (fleet, lock) = Fleet::with_lock("container-kill").await;
     let (first, start, next) = pair(&fleet, &lock, |flags| Work::guarded(&lock, flags)).await;
     let container = first.runtime_id(fleet.stack()).await;
 
-    let (killed, lease) = (now(), lease_end(&fleet, &lock).await);
+    let (killed, lease) = (now(), fleet.lease_end(&lock).await);
     fleet.docker("kill", &first).await;
     let began = fleet.until_logged(&next, "start", 90).await;
 
     let dead = fleet.ended(&first, 10).await;
-    eprintln!(
-        "figure: container killed, lease {LEASE}: the next starts {} ms later",
-        began.at.saturating_sub(killed)
-    );
+    let took = began.at.saturating_sub(killed);
+    eprintln!("figure: container killed, lease {LEASE}: the next starts {took} ms later");
     assert_eq!(dead.code, 137);
-    assert!(
-        dead.at <= began.at && began.at < lease,
-        "{dead:?} {began:?}"
-    );
+    let is_in_time = dead.at <= began.at && began.at < lease;
+    assert!(is_in_time, "{dead:?} {began:?}");
     assert!(began.token() > start.token());
     assert_eq!(fleet.ended(&next, 30).await.code, 0);
     let run = fleet.stack().whole_entry(&lock, start.token(), 10).await;
@@ -61,18 +50,15 @@ async fn the_next_in_line_starts_before_the_lease_ends_when_a_container_is_kille
 async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_over() {
     let (fleet, lock) = Fleet::with_lock("blind").await;
     let blind = fleet.stack().fixture("InsideBlindRoleArn");
-    let work = |next: &str| {
-        let flags = ["--lease", next, "--overlap", "queue"];
-        Work::guarded(&lock, &flags).of_task("taskRoleArn", blind)
-    };
-    let (first, _) = fleet.at_work(&work("10s").seconds(300.0)).await;
-    let next = fleet
-        .start_in_line(&lock, &work("10s").seconds(0.3), 1)
-        .await;
+    let flags = ["--lease", "10s", "--overlap", "queue"];
+    let work = Work::guarded(&lock, &flags).of_task("taskRoleArn", blind);
+    let (first, _) = fleet.at_work(&work.clone().seconds(300.0)).await;
+    let next = work.seconds(0.3);
+    let next = fleet.start_in_line(&lock, &next, 1).await;
 
     fleet.docker("kill", &first).await;
     fleet.ended(&first, 10).await;
-    let lease = lease_end(&fleet, &lock).await;
+    let lease = fleet.lease_end(&lock).await;
     let began = fleet.until_logged(&next, "start", 40).await;
 
     assert!(began.at > lease, "{began:?}, though the lease ends {lease}");
@@ -83,21 +69,16 @@ async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_
 async fn a_batch_out_of_memory_is_survived_by_its_guard_which_gives_the_lock_back() {
     let (fleet, lock) = Fleet::with_lock("memory").await;
     let flags = ["--lease", LEASE, "--overlap", "queue"];
-    let greedy = Work::guarded(&lock, &flags)
-        .seconds(300.0)
-        .env("BATCH_MEMORY_MB", 900);
+    let work = Work::guarded(&lock, &flags);
+    let greedy = work.clone().seconds(300.0).env("BATCH_MEMORY_MB", 900);
     let (first, start) = fleet.at_work(&greedy).await;
 
-    let next = fleet
-        .start(&Work::guarded(&lock, &flags).seconds(0.3))
-        .await;
+    let next = fleet.start(&work.seconds(0.3)).await;
     let ended = fleet.ended(&first, 60).await;
     let began = fleet.until_logged(&next, "start", 30).await;
 
-    eprintln!(
-        "figure: out of memory: the next starts {} ms after the task's end",
-        i128::from(began.at) - i128::from(ended.at)
-    );
+    let gap = i128::from(began.at) - i128::from(ended.at);
+    eprintln!("figure: out of memory: the next starts {gap} ms after the task's end");
     assert_eq!(ended.code, 137, "{:#?}", fleet.lines(&first).await);
     let run = fleet.stack().entry(&lock, start.token()).await;
     let run = run.expect("an entry");
@@ -118,10 +99,8 @@ async fn a_workflow_that_waits_behind_a_container_is_woken_although_that_may_end
 
     // Its own interval is 300 s, and the sweep starts every minute.
     assert!(fleet.stack().wait(&next, 20).await.ran(), "it is woken");
-    eprintln!(
-        "figure: a workflow behind a container has run {} ms after its end",
-        now() - released
-    );
+    let took = now() - released;
+    eprintln!("figure: a workflow behind a container has run {took} ms after its end");
 }
 
 /// Writes to the resource fifty times a second, from a session of its own: what left its group lives a
@@ -138,11 +117,11 @@ const WRITER: &str = r#"
 async fn a_container_that_wakes_up_late_is_fenced_off_and_ends_with_76() {
     let fleet = Fleet::open().await;
     let (lock, resource) = (lock("frozen"), FencedResource::open().await);
-    let port = relay(resource.variable().1).await;
+    let relay = relay(resource.variable()).await;
     let flags = ["--lease", "6s", "--overlap", "queue", "--grace", "1s"];
     let work = |role| {
         let work = Work::guarded(&lock, &flags).script(WRITER);
-        work.env("LEDGER_PORT", port).env("ROLE", role)
+        work.env("LEDGER_PORT", relay.port).env("ROLE", role)
     };
     let active = fleet.start(&work("active")).await;
     resource.until_received("active", 5, 30).await;
@@ -158,11 +137,8 @@ async fn a_container_that_wakes_up_late_is_fenced_off_and_ends_with_76() {
     let ended = fleet.ended(&active, 20).await;
 
     let begun = resource.received("standby")[0].at;
-    let late: Vec<_> = resource
-        .received("active")
-        .into_iter()
-        .filter(|e| e.at >= resumed)
-        .collect();
+    let late = resource.received("active").into_iter();
+    let late: Vec<_> = late.filter(|entry| entry.at >= resumed).collect();
     eprintln!(
         "figure: frozen, lease 6s: the next works {} ms later; woken up, the first ends after {} ms, \
          {} late writes came, none was taken",

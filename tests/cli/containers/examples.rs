@@ -2,9 +2,10 @@
 
 use super::fleet::relay;
 use super::{Fleet, Service, Task};
-use crate::support::{FencedResource, lock};
+use crate::support::{FaultProxy, FencedResource, found, lock};
+use crate::worker::{depth, sqs};
 use lockstep_tests::stack::{now, until};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::HashMap;
 
 /// `infra/examples/worker.yaml`, deployed, and what its program tells.
@@ -12,13 +13,13 @@ struct Worker {
     fleet: Fleet,
     outputs: HashMap<String, String>,
     resource: FencedResource,
-    port: u16,
+    relay: FaultProxy,
 }
 
 impl Worker {
     async fn deploy() -> Self {
         let (fleet, resource) = (Fleet::open().await, FencedResource::open().await);
-        let port = relay(resource.variable().1).await;
+        let relay = relay(resource.variable()).await;
         let (name, image) = (lock("orders"), fleet.image().to_owned());
         let parameters = [
             ("LockName", name.as_str()),
@@ -29,15 +30,13 @@ impl Worker {
             ("SecurityGroupIds", "sg-1"),
             ("Tasks", "1"),
         ];
-        let outputs = fleet
-            .stack()
-            .deploy_example("worker.yaml", &name, &parameters)
-            .await;
+        let stack = fleet.stack();
+        let deployed = stack.deploy_example("worker.yaml", &name, &parameters);
         Self {
+            outputs: deployed.await,
             fleet,
-            outputs,
             resource,
-            port,
+            relay,
         }
     }
 
@@ -46,33 +45,20 @@ impl Worker {
         Service { name }
     }
 
-    async fn sqs(&self, action: &str, body: Value) -> Value {
-        let target = format!("AmazonSQS.{action}");
-        self.fleet.stack().call("sqs", &target, body).await
-    }
-
     async fn send(&self, name: &str, seconds: f64) {
-        let text = format!("{name} {seconds} {}\n", self.port);
+        let text = format!("{name} {seconds} {}\n", self.relay.port);
         let body = json!({ "QueueUrl": self.outputs["QueueUrl"], "MessageBody": text });
-        self.sqs("SendMessage", body).await;
+        sqs(self.fleet.stack(), "SendMessage", body).await;
     }
 
     /// Messages in a queue, those that are at work too.
     async fn depth(&self, output: &str) -> u64 {
-        let names = [
-            "ApproximateNumberOfMessages",
-            "ApproximateNumberOfMessagesNotVisible",
-        ];
-        let body = json!({ "QueueUrl": self.outputs[output], "AttributeNames": names });
-        let received = self.sqs("GetQueueAttributes", body).await;
-        let count = |name: &&str| received["Attributes"][*name].as_str()?.parse::<u64>().ok();
-        names.iter().filter_map(count).sum()
+        depth(self.fleet.stack(), &self.outputs[output]).await
     }
 
     async fn until_done(&self, name: &str) {
-        self.resource
-            .until_received(&format!("done {name}"), 1, 40)
-            .await;
+        let done = format!("done {name}");
+        self.resource.until_received(&done, 1, 40).await;
     }
 }
 
@@ -92,9 +78,8 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
     let protected = fleet.is_protected(&old).await;
 
     let deployed = now();
-    fleet
-        .update(&service, json!({ "forceNewDeployment": true }))
-        .await;
+    let anew = json!({ "forceNewDeployment": true });
+    fleet.update(&service, anew).await;
     let new = fleet.another_task(&service, &[&old]).await;
     fleet.stack().wait_task(&new.arn, "RUNNING", 30).await;
     for name in ["d", "e", "f"] {
@@ -104,10 +89,8 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
         worker.until_done(name).await;
     }
     let ended = fleet.ended(&old, 60).await;
-    until("an empty queue", 30, async || {
-        worker.depth("QueueUrl").await == 0
-    })
-    .await;
+    let is_empty = async || worker.depth("QueueUrl").await == 0;
+    until("an empty queue", 30, is_empty).await;
     let dead = worker.depth("DeadLettersUrl").await;
     fleet.remove(&service).await;
 
@@ -123,10 +106,8 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
     for name in ["a", "b", "c", "d", "e", "f", "long"] {
         for event in ["start", "done"] {
             let received = worker.resource.received(&format!("{event} {name}"));
-            assert!(
-                received.len() == 1 && received[0].taken,
-                "{event} {name}: {received:?}"
-            );
+            let taken: Vec<_> = received.iter().map(|entry| entry.taken).collect();
+            assert_eq!(taken, [true], "{event} {name}");
         }
     }
 }
@@ -146,19 +127,15 @@ async fn the_example_batch_is_started_by_its_schedule_and_runs_under_its_lock() 
         ("SecurityGroupIds", "sg-1"),
     ];
 
-    let outputs = fleet
-        .stack()
-        .deploy_example("run-task.yaml", &lock, &parameters)
-        .await;
-    until("a run", 120, async || {
-        fleet
-            .latest_run(&lock)
-            .await
-            .is_some_and(|run| run.end.is_some())
-    })
-    .await;
+    let stack = fleet.stack();
+    let outputs = stack.deploy_example("run-task.yaml", &lock, &parameters);
+    let outputs = outputs.await;
+    let ended = async || {
+        let run = fleet.latest_run(&lock).await;
+        run.filter(|run| run.end.is_some())
+    };
+    let run = found("run that has ended", 120, ended).await;
 
-    let run = fleet.latest_run(&lock).await.expect("an entry");
     let holder = run.holder.as_str();
     let task = Task::of(holder.split('#').next().unwrap_or_default());
     assert_eq!(fleet.ended(&task, 20).await.code, 0);

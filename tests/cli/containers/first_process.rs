@@ -4,7 +4,7 @@ use super::image::LOCKSTEP;
 use super::{Fleet, Work};
 use crate::support::lock;
 use lockstep::domain::RunOutcome;
-use lockstep_tests::stack::{now, until};
+use lockstep_tests::stack::now;
 use serde_json::json;
 
 #[tokio::test]
@@ -12,11 +12,9 @@ async fn the_code_of_the_batch_is_that_of_its_task_and_its_holder_names_task_and
     let fleet = Fleet::open().await;
     for (code, outcome) in [(0, RunOutcome::Succeeded), (3, RunOutcome::Failed)] {
         let lock = lock("task-code");
-        let work = Work::guarded(&lock, &[])
-            .seconds(0.2)
-            .env("BATCH_EXIT", code);
+        let work = Work::guarded(&lock, &[]).seconds(0.2);
 
-        let task = fleet.start(&work).await;
+        let task = fleet.start(&work.env("BATCH_EXIT", code)).await;
         let ended = fleet.ended(&task, 30).await;
 
         assert_eq!(ended.code, code, "{:#?}", fleet.lines(&task).await);
@@ -44,9 +42,8 @@ async fn stop_task_reaches_the_batch_which_may_end_and_the_lock_is_given_back() 
     eprintln!("figure: StopTask: the lock is free {freed} ms later");
     assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
     fleet.until_logged(&task, "sigterm", 5).await;
-    let run = fleet.latest_run(&lock).await.expect("an entry");
-    // By the run itself, not by somebody who found it dead.
-    assert_eq!(run.outcome(), Some(RunOutcome::Failed), "{run:?}");
+    // By the run itself, not by a check that found it dead.
+    assert_eq!(fleet.outcome(&lock).await, Some(RunOutcome::Failed));
 }
 
 #[tokio::test]
@@ -62,14 +59,11 @@ async fn a_batch_that_ignores_sigterm_is_killed_after_its_grace_and_not_by_ecs()
     fleet.stop(&task).await;
     let ended = fleet.ended(&task, 50).await;
 
-    eprintln!(
-        "figure: --grace 2s: the task has ended {} ms after StopTask",
-        ended.at - asked
-    );
+    let took = ended.at - asked;
+    eprintln!("figure: --grace 2s: the task has ended {took} ms after StopTask");
     // 137 is what it would be if ECS had to kill it.
     assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
-    let run = fleet.latest_run(&lock).await.expect("an entry");
-    assert_eq!(run.outcome(), Some(RunOutcome::Failed), "{run:?}");
+    assert_eq!(fleet.outcome(&lock).await, Some(RunOutcome::Failed));
     assert_eq!(fleet.held(&lock).await, 0);
 }
 
@@ -89,28 +83,19 @@ async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
         echo "{\"event\":\"counted\",\"env\":{\"zombies\":\"$zombies\",\"first\":\"$PPID\"}}""#
         .replace("busybox", "/bin/busybox");
 
-    let task = fleet
-        .start(&Work::guarded(&lock, &[]).script(&script))
-        .await;
+    let work = Work::guarded(&lock, &[]).script(&script);
+    let task = fleet.start(&work).await;
     let ended = fleet.ended(&task, 30).await;
 
     let logged = fleet.logged(&task).await;
     let counted = logged.iter().find(|logged| logged.event == "counted");
     let counted = counted.unwrap_or_else(|| panic!("{logged:?}"));
     assert_eq!(ended.code, 0);
-    assert_eq!(
-        (counted.value("first"), counted.value("zombies")),
-        ("1", "0")
-    );
-    let orphans: Vec<_> = logged
-        .iter()
-        .filter(|logged| logged.event == "orphan")
-        .collect();
-    assert_eq!(orphans.len(), 10, "{logged:?}");
-    assert!(
-        orphans.iter().all(|logged| logged.value("of") == "1"),
-        "{logged:?}"
-    );
+    let counts = ["first", "zombies"].map(|name| counted.value(name));
+    assert_eq!(counts, ["1", "0"]);
+    let orphans = logged.iter().filter(|logged| logged.event == "orphan");
+    let parents: Vec<_> = orphans.map(|logged| logged.value("of")).collect();
+    assert_eq!(parents, ["1"; 10], "{logged:?}");
 }
 
 /// A container in which nothing else could end a batch that has lost its deadline.
@@ -140,8 +125,7 @@ async fn a_stopped_watchdog_is_replaced_by_the_first_process_and_the_batch_works
     let watchdogs = logged.first().unwrap_or_else(|| panic!("{lines:#?}"));
     let number = |name| watchdogs.value(name).parse::<u32>().expect("one watchdog");
     assert_ne!(number("first"), number("now"), "{watchdogs:?}");
-    let run = fleet.latest_run(&lock).await.expect("an entry");
-    assert_eq!(run.outcome(), Some(RunOutcome::Succeeded), "{run:?}");
+    assert_eq!(fleet.outcome(&lock).await, Some(RunOutcome::Succeeded));
 }
 
 /// The kernel ignores for a first process what it has no handler for.
@@ -155,9 +139,8 @@ async fn signals_for_the_container_reach_the_batch() {
         "{}echo '{{\"event\":\"start\"}}'; while :; do sleep 0.1; done",
         traps.concat()
     );
-    let (task, _) = fleet
-        .at_work(&Work::guarded(&lock, &[]).script(&script))
-        .await;
+    let work = Work::guarded(&lock, &[]).script(&script);
+    let (task, _) = fleet.at_work(&work).await;
 
     for name in signals {
         fleet.docker_with(&["kill", "--signal", name], &task).await;
@@ -185,11 +168,10 @@ const DAEMON: &str = r#"
 async fn a_daemon_of_the_batch_is_dead_before_the_next_one_starts() {
     let (fleet, lock) = Fleet::with_lock("first-daemon").await;
     let flags = ["--grace", "1s", "--overlap", "queue"];
-    let (first, _) = fleet
-        .at_work(&Work::guarded(&lock, &flags).script(DAEMON))
-        .await;
+    let work = Work::guarded(&lock, &flags);
+    let (first, _) = fleet.at_work(&work.clone().script(DAEMON)).await;
     fleet.until_logged(&first, "alive", 10).await;
-    let next = Work::guarded(&lock, &flags).seconds(0.3);
+    let next = work.seconds(0.3);
     let next = fleet.start_in_line(&lock, &next, 1).await;
 
     fleet.stop(&first).await;
@@ -218,9 +200,7 @@ async fn a_command_that_is_not_there_ends_the_task_with_127_and_leaves_the_lock_
 #[tokio::test]
 async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
     let (fleet, lock) = Fleet::with_lock("first-max-wait").await;
-    let (first, _) = fleet
-        .at_work(&Work::guarded(&lock, &[]).seconds(120.0))
-        .await;
+    let first = fleet.holder(&lock).await;
     let flags = ["--overlap", "queue", "--max-wait", "3s"];
 
     let task = fleet.start(&Work::guarded(&lock, &flags)).await;
@@ -228,10 +208,8 @@ async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
 
     assert_eq!(ended.code, 75, "{:#?}", fleet.lines(&task).await);
     assert!(fleet.logged(&task).await.is_empty(), "it starts nothing");
-    assert_eq!(
-        (fleet.held(&lock).await, fleet.waiting(&lock).await),
-        (1, 0)
-    );
+    let left = (fleet.held(&lock).await, fleet.waiting(&lock).await);
+    assert_eq!(left, (1, 0));
     fleet.stop(&first).await;
     assert_eq!(fleet.ended(&first, 30).await.code, 143);
 }
@@ -249,12 +227,7 @@ async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
 
     let task = fleet.start(&work).await;
     let logged = fleet.until_logged(&task, "pipe", 30).await;
-    until(&format!("progress of {lock}"), 20, async || {
-        let record = fleet.record(&lock).await.expect("a record");
-        let mut leases = record.holders.values();
-        leases.any(|lease| lease.progress.as_deref() == Some("file 3 of 9"))
-    })
-    .await;
+    fleet.until_progress(&lock, "file 3 of 9").await;
     fleet.stop(&task).await;
     assert_eq!(fleet.ended(&task, 30).await.code, 143);
     logged.value("is").to_owned()
@@ -263,12 +236,10 @@ async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
 #[tokio::test]
 async fn a_read_only_container_from_scratch_has_its_pipe_where_it_can_be_written() {
     let fleet = Fleet::open().await;
+    let mount = json!([{ "sourceVolume": "scratch", "containerPath": "/tmp" }]);
     let scratch = |work: Work| {
-        work.of_task("volumes", json!([{ "name": "scratch" }]))
-            .with(
-                "mountPoints",
-                json!([{ "sourceVolume": "scratch", "containerPath": "/tmp" }]),
-            )
+        let work = work.of_task("volumes", json!([{ "name": "scratch" }]));
+        work.with("mountPoints", mount.clone())
     };
 
     let nothing = pipe_of(&fleet, |work| work).await;

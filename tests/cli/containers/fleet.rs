@@ -3,12 +3,10 @@
 use super::image::{docker, image};
 use super::work::{Common, Work};
 use super::{Logged, Task};
-use crate::support::Inside;
+use crate::support::{FaultProxy, Inside};
 use lockstep_tests::stack::{Stack, deadline, now, pause};
 use serde_json::{Value, json};
 use std::ops::Deref;
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
 
 /// The stack, and tasks on it.
 pub(super) struct Fleet {
@@ -47,8 +45,7 @@ impl Fleet {
     /// Calls ECS, for the fixture's cluster.
     pub(super) async fn ecs(&self, action: &str, mut body: Value) -> Value {
         body["cluster"] = self.stack.fixture("ClusterArn").into();
-        let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
-        self.stack.call("ecs", &target, body).await
+        self.call_ecs(action, body).await
     }
 
     /// Registers a task definition; answers its ARN.
@@ -85,6 +82,12 @@ impl Fleet {
         let task = self.start(work).await;
         let start = self.until_logged(&task, "start", 30).await;
         (task, start)
+    }
+
+    /// A task that holds `lock` until it is stopped.
+    pub(super) async fn holder(&self, lock: &str) -> Task {
+        let work = Work::guarded(lock, &[]).seconds(300.0);
+        self.at_work(&work).await.0
     }
 
     /// StopTask.
@@ -147,20 +150,7 @@ impl Fleet {
     }
 }
 
-/// Opens a port that containers can reach, and that leads to `port` here. Answers its number.
-pub(super) async fn relay(port: String) -> u16 {
-    let listener = TcpListener::bind(("0.0.0.0", 0)).await;
-    let listener = listener.expect("a free port");
-    let own = listener.local_addr().expect("its address").port();
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            let target = format!("127.0.0.1:{port}");
-            tokio::spawn(async move {
-                let mut server = TcpStream::connect(target).await.expect("the service");
-                // Either side may go away at any time.
-                copy_bidirectional(&mut client, &mut server).await.ok();
-            });
-        }
-    });
-    own
+/// A way for containers to a port of this machine's loopback.
+pub(super) async fn relay((_, port): (String, String)) -> FaultProxy {
+    FaultProxy::open_on("0.0.0.0", &format!("127.0.0.1:{port}")).await
 }

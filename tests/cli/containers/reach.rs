@@ -24,10 +24,8 @@ impl Thief {
     async fn with(keys: &Logged, stack: &Stack) -> Self {
         let session = Some(keys.value("session").to_owned()).filter(|token| !token.is_empty());
         let (id, secret) = (keys.value("id"), keys.value("secret"));
-        assert!(
-            !id.is_empty() && !secret.is_empty(),
-            "the container has keys"
-        );
+        let has_keys = !id.is_empty() && !secret.is_empty();
+        assert!(has_keys, "the container has keys");
         let keys = Credentials::new(id, secret, session, None, "a container");
         let shared = lockstep::aws::sdk_config();
         let region = Region::new("us-east-1");
@@ -60,19 +58,12 @@ impl Thief {
     /// Ends a waiting state as if its turn had come; the code of the refusal.
     async fn forge(&self, token: &str) -> Result<(), String> {
         let forged = r#"{"status":"granted"}"#;
-        let send = self
-            .sfn
-            .send_task_success()
-            .task_token(token)
-            .output(forged);
-        let answer = send.send().await;
+        let send = self.sfn.send_task_success().task_token(token);
+        let answer = send.output(forged).send().await;
         answer.map(drop).map_err(|error| {
-            let code = error.code().unwrap_or_default().to_owned();
-            eprintln!(
-                "figure: SendTaskSuccess as a container: {}",
-                DisplayErrorContext(&error)
-            );
-            code
+            let shown = DisplayErrorContext(&error);
+            eprintln!("figure: SendTaskSuccess as a container: {shown}");
+            error.code().unwrap_or_default().to_owned()
         })
     }
 }
@@ -97,12 +88,10 @@ async fn the_keys_of_a_container_end_no_waiting_state_and_open_no_token() {
     let forged = thief.forge(sealed).await;
 
     assert!(sealed.starts_with("sealed:"), "{sealed}");
-    let denied = |code: &str| code.starts_with("AccessDenied");
-    assert!(key.as_ref().is_err_and(|code| denied(code)), "{key:?}");
-    assert!(
-        forged.as_ref().is_err_and(|code| denied(code)),
-        "{forged:?}"
-    );
+    for refusal in [key.map(drop), forged] {
+        let code = refusal.expect_err("a refusal");
+        assert!(code.starts_with("AccessDenied"), "{code}");
+    }
     assert_eq!(fleet.waiting(&lock).await, 1, "it waits on");
     fleet.stop(&task).await;
     assert!(stack.wait(&waits, 60).await.ran(), "its turn comes as ever");

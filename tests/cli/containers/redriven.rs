@@ -2,7 +2,9 @@
 
 use super::image::LOCKSTEP;
 use super::{Fleet, Task, Work};
-use lockstep_tests::stack::{BatchInput, deadline, now, pause};
+use crate::support::found;
+use lockstep::domain::HolderId;
+use lockstep_tests::stack::BatchInput;
 
 /// Input of an exclusive run whose container begins with `lockstep run --`.
 async fn guarded_inside(fleet: &Fleet, lock: &str) -> BatchInput {
@@ -22,19 +24,9 @@ async fn tasks(fleet: &Fleet, lock: &str) -> Vec<Task> {
     arns.map(Task::of).collect()
 }
 
-async fn next_task(fleet: &Fleet, lock: &str, known: &[Task]) -> Task {
-    let deadline = deadline(30);
-    loop {
-        let found = tasks(fleet, lock)
-            .await
-            .into_iter()
-            .find(|task| !known.contains(task));
-        if let Some(task) = found {
-            return task;
-        }
-        assert!(now() < deadline, "no task of {lock} but {known:?}");
-        pause(100).await;
-    }
+async fn first_task(fleet: &Fleet, lock: &str) -> Task {
+    let first = async || tasks(fleet, lock).await.into_iter().next();
+    found(&format!("task of {lock}"), 30, first).await
 }
 
 #[tokio::test]
@@ -43,16 +35,12 @@ async fn a_container_keeps_the_grant_of_its_workflow_and_takes_no_second_one() {
     let input = guarded_inside(&fleet, &lock).await.seconds(3.0);
 
     let arn = fleet.stack().start(&input).await;
-    let task = next_task(&fleet, &lock, &[]).await;
+    let task = first_task(&fleet, &lock).await;
     let start = fleet.until_logged(&task, "start", 30).await;
     let record = fleet.record(&lock).await.expect("a record");
     let ended = fleet.stack().wait(&arn, 40).await;
 
-    let holders: Vec<_> = record
-        .holders
-        .keys()
-        .map(|holder| holder.as_str())
-        .collect();
+    let holders: Vec<_> = record.holders.keys().map(HolderId::as_str).collect();
     assert_eq!(holders, [arn.as_str()]);
     assert_eq!(start.value("LOCKSTEP_HOLDER"), arn);
     assert_eq!(start.token(), record.last_token.number());
@@ -65,13 +53,11 @@ async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_
     let (fleet, lock) = Fleet::with_lock("redriven").await;
     let input = guarded_inside(&fleet, &lock).await.seconds(300.0);
     let arn = fleet.stack().start(&input).await;
-    let first = next_task(&fleet, &lock, &[]).await;
+    let first = first_task(&fleet, &lock).await;
     let start = fleet.until_logged(&first, "start", 30).await;
     fleet.stack().abort(&arn).await;
     fleet.until_held(&lock, 0, 40).await;
-    let (other, _) = fleet
-        .at_work(&Work::guarded(&lock, &[]).seconds(300.0))
-        .await;
+    let other = fleet.holder(&lock).await;
 
     let redrive = fleet.stack().sfn.redrive_execution().execution_arn(&arn);
     redrive.send().await.expect("a redrive");
@@ -89,29 +75,16 @@ async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_
 
     let lines = fleet.lines(&second).await;
     assert_eq!(ended.code, 76, "{lines:#?}");
-    assert!(
-        fleet.logged(&second).await.is_empty(),
-        "nothing was started: {lines:#?}"
-    );
+    let logged = fleet.logged(&second).await;
+    assert!(logged.is_empty(), "nothing was started: {lines:#?}");
     let last = lines.last().expect("a line");
-    assert!(
-        last.contains("Lockstep.LeaseLost") && last.contains(&other.arn),
-        "{last}"
-    );
-    let holders: Vec<_> = fleet
-        .record(&lock)
-        .await
-        .expect("a record")
-        .holders
-        .into_keys()
-        .collect();
-    assert!(
-        holders.len() == 1 && holders[0].as_str().starts_with(&other.arn),
-        "{holders:?}"
-    );
-    eprintln!(
-        "figure: redriven with token {}: exit 76, nothing started",
-        start.token()
-    );
+    for part in ["Lockstep.LeaseLost", &other.arn] {
+        assert!(last.contains(part), "{last}");
+    }
+    let holders = fleet.holders(&lock).await;
+    let is_other = holders.len() == 1 && holders[0].starts_with(&other.arn);
+    assert!(is_other, "{holders:?}");
+    let token = start.token();
+    eprintln!("figure: redriven with token {token}: exit 76, nothing started");
     fleet.stop(&other).await;
 }

@@ -1,7 +1,8 @@
 //! Services, their tasks, and what the container agent was asked.
 
 use super::{Fleet, Task, Work};
-use lockstep_tests::stack::{deadline, now, pause, unique};
+use crate::support::{Inside, found};
+use lockstep_tests::stack::unique;
 use serde_json::{Value, json};
 
 /// A service of the fixture's cluster.
@@ -39,6 +40,15 @@ impl Fleet {
         Service { name }
     }
 
+    /// A task that holds `lock` until it is stopped, and a service whose one task waits for that lock.
+    /// So a test can see to the task before it asks for protection.
+    pub(super) async fn waiting_service(&self, lock: &str, work: &Work) -> (Task, Service, Task) {
+        let first = self.holder(lock).await;
+        let (service, task) = self.serve_one(work).await;
+        self.until_waiting(lock, 1, 30).await;
+        (first, service, task)
+    }
+
     /// UpdateService.
     pub(super) async fn update(&self, service: &Service, mut change: Value) {
         change["service"] = service.name.as_str().into();
@@ -64,27 +74,25 @@ impl Fleet {
 
     /// Waits until a service has a task that is none of `known`.
     pub(super) async fn another_task(&self, service: &Service, known: &[&Task]) -> Task {
-        let deadline = deadline(30);
-        loop {
-            let tasks = self.tasks_of(service).await;
-            let mut new = tasks.into_iter().filter(|task| !known.contains(&task));
-            if let Some(task) = new.next() {
-                return task;
-            }
-            assert!(
-                now() < deadline,
-                "{service:?} has no other task than {known:?}"
-            );
-            pause(100).await;
-        }
+        let what = format!("task of {service:?} but {known:?}");
+        let find = async || {
+            let mut tasks = self.tasks_of(service).await.into_iter();
+            tasks.find(|task| !known.contains(&task))
+        };
+        found(&what, 30, find).await
+    }
+
+    /// Creates a service of one task, and waits for that.
+    pub(super) async fn serve_one(&self, work: &Work) -> (Service, Task) {
+        let service = self.serve(work, 1).await;
+        let task = self.another_task(&service, &[]).await;
+        (service, task)
     }
 
     /// Whether ECS protects a task now.
     pub(super) async fn is_protected(&self, task: &Task) -> bool {
-        let response = self
-            .ecs("GetTaskProtection", json!({ "tasks": [task.arn] }))
-            .await;
-        response["protectedTasks"][0]["protectionEnabled"] == true
+        let cluster = self.stack.fixture("ClusterArn");
+        Inside::is_protected(self, cluster, &task.arn).await
     }
 
     /// What a task asked the agent to set, in the order of time.

@@ -13,8 +13,8 @@ pub(super) struct Work {
 impl Work {
     /// The batch under `lockstep run --lock LOCK FLAGS`.
     pub(super) fn guarded(lock: &str, flags: &[&str]) -> Self {
-        let parts: [&[&str]; 4] = [&[LOCKSTEP, "run", "--lock", lock], flags, &["--"], &[]];
-        Self::entered_by(&parts.concat())
+        let run = [LOCKSTEP, "run", "--lock", lock];
+        Self::entered_by(&[&run, flags, &["--"]].concat())
     }
 
     /// The batch behind another entry point.
@@ -50,8 +50,9 @@ impl Work {
     /// A variable of the container.
     pub(super) fn env(mut self, name: &str, value: impl ToString) -> Self {
         let variables = self.container["environment"].as_array_mut();
-        let variables = variables.expect("a list");
-        variables.push(json!({ "name": name, "value": value.to_string() }));
+        variables
+            .expect("a list")
+            .push(json!({ "name": name, "value": value.to_string() }));
         self
     }
 
@@ -72,7 +73,7 @@ impl Work {
     pub(super) fn request(&self, common: &Common) -> Value {
         let work = self.clone().env("LOCKSTEP_TABLE", &common.table);
         let (mut container, mut fields) = (work.container, work.fields);
-        let log = json!({
+        container["logConfiguration"] = json!({
             "logDriver": "awslogs",
             "options": {
                 "awslogs-group": common.log,
@@ -80,15 +81,11 @@ impl Work {
                 "awslogs-stream-prefix": "inside",
             },
         });
-        let mut all = vec![];
-        container["image"] = common.image.as_str().into();
-        container["logConfiguration"] = log;
-        all.push(container);
-        if let Some(Value::Array(others)) = fields.get("containerDefinitions") {
-            all.extend(others.iter().cloned());
-        }
-        for other in &mut all[1..] {
-            other["image"] = common.image.as_str().into();
+        let others = fields["containerDefinitions"].as_array().into_iter();
+        let mut all = vec![container];
+        all.extend(others.flatten().cloned());
+        for one in &mut all {
+            one["image"] = common.image.as_str().into();
         }
         fields["containerDefinitions"] = all.into();
         fields["executionRoleArn"] = common.execution_role.as_str().into();

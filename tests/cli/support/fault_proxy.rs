@@ -3,6 +3,7 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::process::Command;
 use tokio::sync::watch;
 
 /// What gets through.
@@ -21,48 +22,43 @@ enum Way {
 /// error: packets that are late or vanish, as when a network is cut in two.
 #[derive(Debug)]
 pub(crate) struct FaultProxy {
-    port: u16,
+    /// Where clients connect.
+    pub(crate) port: u16,
     way: watch::Sender<Way>,
 }
 
 impl FaultProxy {
-    /// A way to `endpoint`, open.
+    /// A way to `endpoint`, open, from this machine.
     pub(crate) async fn open(endpoint: &str) -> Self {
+        Self::open_on("127.0.0.1", endpoint).await
+    }
+
+    /// A way to `endpoint`, open, from where `address` is reached.
+    pub(crate) async fn open_on(address: &str, endpoint: &str) -> Self {
         let target = endpoint.trim_start_matches("http://").to_owned();
-        let listener = TcpListener::bind(("127.0.0.1", 0))
-            .await
-            .expect("a free port");
+        let listener = TcpListener::bind((address, 0)).await;
+        let listener = listener.expect("a free port");
         let port = listener.local_addr().expect("its address").port();
         let (way, seen) = watch::channel(Way::Open);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let is_new = *seen.borrow() == Way::New;
-                let server = TcpStream::connect(&target).await.expect("the table");
+                let server = TcpStream::connect(&target).await.expect("the target");
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
-                tokio::spawn(pass(
-                    from_client,
-                    to_server,
-                    seen.clone(),
-                    move |way| match way {
-                        Way::Open | Way::Requests => true,
-                        Way::New => is_new,
-                        Way::Closed => false,
-                    },
-                ));
-                tokio::spawn(pass(
-                    from_server,
-                    to_client,
-                    seen.clone(),
-                    move |way| match way {
-                        Way::Open => true,
-                        Way::New => is_new,
-                        Way::Requests | Way::Closed => false,
-                    },
-                ));
+                let answers = move |way: Way| way == Way::Open || way == Way::New && is_new;
+                let requests = move |way: Way| answers(way) || way == Way::Requests;
+                tokio::spawn(pass(from_client, to_server, seen.clone(), requests));
+                tokio::spawn(pass(from_server, to_client, seen.clone(), answers));
             }
         });
         Self { port, way }
+    }
+
+    /// Makes `command` reach the table through it.
+    pub(crate) fn before(&self, mut command: Command) -> Command {
+        command.env("AWS_ENDPOINT_URL_DYNAMODB", self.endpoint());
+        command
     }
 
     /// Where clients connect.

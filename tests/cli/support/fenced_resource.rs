@@ -8,7 +8,7 @@ use lockstep_tests::stack::{now, until};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 /// One line that came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,19 +45,17 @@ struct Book {
 impl FencedResource {
     /// Opens it on a port of its own.
     pub(crate) async fn open() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("a free port");
+        let port = listener.local_addr().expect("its address").port();
         let book = Arc::<Mutex<Book>>::default();
         let own = Arc::clone(&book);
-        let port = serve_lines(move |line| {
-            if take(&own, line) {
-                "ok\n"
-            } else {
-                "refused\n"
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, Arc::clone(&own)));
             }
         });
-        Self {
-            port: port.await,
-            book,
-        }
+        Self { port, book }
     }
 
     /// The variable that a client needs.
@@ -82,6 +80,18 @@ impl FencedResource {
         until(&name, seconds, async || self.received(what).len() >= count).await;
     }
 
+    /// Waits until `what` is written later than `millis` after `begin`.
+    pub(crate) async fn until_later(&self, what: &str, begin: u64, millis: u64) {
+        let name = format!("{what:?} {millis} ms later");
+        let is_later = async || self.last(what).is_some_and(|last| last.at > begin + millis);
+        until(&name, 30, is_later).await;
+    }
+
+    /// The last entry that says `what`.
+    pub(crate) fn last(&self, what: &str) -> Option<Entry> {
+        self.received(what).pop()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,9 +102,7 @@ fn take(book: &Mutex<Book>, line: &str) -> bool {
     let [key, token, what] = words[..] else {
         panic!("the resource takes KEY TOKEN WHAT, not {line:?}");
     };
-    let token: u64 = token
-        .parse()
-        .unwrap_or_else(|_| panic!("no token in {line:?}"));
+    let token: u64 = token.parse().expect(line);
     let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
     let newest = book.newest.entry(key.into()).or_default();
     let taken = token >= *newest;
@@ -109,26 +117,18 @@ fn take(book: &Mutex<Book>, line: &str) -> bool {
     taken
 }
 
-/// Opens a port of this machine's loopback that answers each line that comes. Returns its number.
-pub(crate) async fn serve_lines(
-    answer: impl Fn(&str) -> &'static str + Clone + Send + Sync + 'static,
-) -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await;
-    let listener = listener.expect("a free port");
-    let port = listener.local_addr().expect("its address").port();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let answer = answer.clone();
-            tokio::spawn(async move {
-                let (reader, mut writer) = stream.into_split();
-                let mut lines = BufReader::new(reader).lines();
-                while let Ok(Some(line)) = lines.next_line().await {
-                    if writer.write_all(answer(&line).as_bytes()).await.is_err() {
-                        return;
-                    }
-                }
-            });
+/// Answers each line that comes over a connection.
+async fn answer(stream: TcpStream, book: Arc<Mutex<Book>>) {
+    let (reader, mut writer) = stream.into_split();
+    let mut lines = BufReader::new(reader).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let answer: &[u8] = if take(&book, &line) {
+            b"ok\n"
+        } else {
+            b"refused\n"
+        };
+        if writer.write_all(answer).await.is_err() {
+            return;
         }
-    });
-    port
+    }
 }

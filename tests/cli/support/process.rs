@@ -4,7 +4,6 @@ use lockstep_tests::stack::until;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -26,6 +25,12 @@ impl Started {
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let pid = child.id().expect("a process that runs");
         Self { child, pid }
+    }
+
+    /// Starts `command`, whose standard error is a pipe.
+    pub(crate) fn with_stderr(mut command: Command) -> Self {
+        command.stderr(Stdio::piped());
+        Self::of(command)
     }
 
     /// Sends it a signal, by name or number.
@@ -68,11 +73,6 @@ impl Started {
         self.find_watchdog().expect("a watchdog")
     }
 
-    /// Whether it has a watchdog.
-    pub(crate) fn has_watchdog(&self) -> bool {
-        self.find_watchdog().is_some()
-    }
-
     /// Stops its watchdog, and fills the pipe to it. Returns the watchdog.
     pub(crate) async fn stop_watchdog(&self) -> u32 {
         let watchdog = self.watchdog();
@@ -97,7 +97,8 @@ impl Started {
         }
     }
 
-    fn find_watchdog(&self) -> Option<u32> {
+    /// Its watchdog, if it has one.
+    pub(crate) fn find_watchdog(&self) -> Option<u32> {
         let mut all = children_of(self.pid).into_iter();
         let found = all.find(|(_, command)| command.contains(" watchdog"));
         found.map(|(pid, _)| pid)
@@ -120,6 +121,16 @@ pub(crate) async fn output(mut command: Command) -> (i32, String, String) {
     )
 }
 
+/// Runs `command` to its end, and checks that it ends with `code`, prints nothing, and names `part` in
+/// its one line of standard error.
+pub(crate) async fn assert_refused(command: Command, code: i32, part: &str) {
+    let name = format!("{:?}", command.as_std());
+    let (ended, out, stderr) = output(command).await;
+    let actual = (ended, out.as_str(), stderr.lines().count());
+    assert_eq!(actual, (code, "", 1), "{name}: {stderr}");
+    assert!(stderr.contains(part), "{name}: {stderr}");
+}
+
 /// Sends a signal to a process, or to a group if `-` stands before its id.
 pub(crate) async fn signal_to(pid: impl ToString, signal: &str) {
     // The shell's own: a small system has no other.
@@ -138,20 +149,6 @@ pub(crate) fn lives(pid: u32) -> bool {
 pub(crate) async fn until_dead(pids: &[u32], seconds: u64) {
     let what = format!("end of {pids:?}");
     until(&what, seconds, async || !pids.iter().any(|pid| lives(*pid))).await;
-}
-
-/// Waits until the command has written the ids of processes, and reads them.
-pub(crate) async fn ids(path: &Path, count: usize) -> Vec<u32> {
-    let read = || -> Vec<u32> {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
-        whole
-            .split_whitespace()
-            .map(|id| id.parse().expect("an id"))
-            .collect()
-    };
-    until("ids of processes", 20, async || read().len() == count).await;
-    read()
 }
 
 /// The living children of a process: id and command line.

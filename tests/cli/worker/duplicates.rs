@@ -25,10 +25,8 @@ async fn a_message_whose_work_has_succeeded_is_deleted_and_not_run() {
 #[tokio::test]
 async fn a_worker_that_dies_before_it_can_delete_leaves_a_message_that_is_not_run_again() {
     let scene = Scene::new("not-deleted", 3).await;
-    let (proxy, go) = (
-        FaultProxy::open(&scene.inside.stack.endpoint).await,
-        Sign::new(),
-    );
+    let proxy = FaultProxy::open(&scene.inside.stack.endpoint).await;
+    let go = Sign::new();
     let script = format!("say start; say $LOCKSTEP_LOCK; {}", go.wait());
     let sqs = proxy.endpoint();
     let mut first = scene.worker_with(&ONCE, &script, ("AWS_ENDPOINT_URL_SQS", &sqs));
@@ -84,5 +82,5 @@ async fn a_failure_leaves_its_key_free_and_a_success_does_not() {
     worker.end().await;
 
     assert_eq!(scene.received(), ["start 1", "start 2", "start 3"]);
-    assert_eq!(scene.queue.dead(&scene.inside.stack).await, [""; 0]);
+    assert_eq!(scene.dead().await, [""; 0]);
 }

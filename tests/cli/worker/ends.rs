@@ -1,11 +1,12 @@
 //! Workers that are stopped, and workers that die.
 
-use super::{Scene, Sign};
+use super::{Scene, Sign, Worker};
 use crate::support::{lives, until_dead};
 use lockstep_tests::stack::{now, until};
 
 /// Longer than any test: what comes back before its end was given back.
 const LONG: [&str; 4] = ["--lease", "1h", "--grace", "2s"];
+const SHORT: [&str; 4] = ["--lease", "5s", "--grace", "2s"];
 
 #[tokio::test]
 async fn a_command_that_does_not_finish_is_stopped_and_its_message_is_another_workers_at_once() {
@@ -42,11 +43,7 @@ async fn a_command_may_finish_within_the_grace_and_its_message_is_deleted() {
     go.give();
     scene.resource.until_received("end", 1, 30).await;
     until("only the later message", 30, async || {
-        scene
-            .queue
-            .depth(&scene.inside.stack, &scene.queue.url)
-            .await
-            == 1
+        scene.depth().await == 1
     })
     .await;
     worker.process.signal("TERM").await;
@@ -55,81 +52,70 @@ async fn a_command_may_finish_within_the_grace_and_its_message_is_deleted() {
     assert_eq!(scene.received(), ["start", "end"]);
 }
 
-#[tokio::test]
-async fn a_message_of_a_worker_that_was_killed_is_run_again_after_its_orphan_is_dead() {
-    let scene = Scene::new("killed", 9).await;
-    let flags = ["--lease", "5s", "--grace", "2s"];
+/// A worker under a lease of five seconds whose command writes `work`, and the group of the command.
+async fn at_work(test: &str) -> (Scene, Worker, u32) {
+    let scene = Scene::new(test, 9).await;
     let writer = "say start; sleep 300 & while :; do say work; sleep 0.05; done";
-    let mut first = scene.worker(&flags, writer);
+    let worker = scene.worker(&SHORT, writer);
     scene.send("work").await;
     scene.resource.until_received("work", 3, 30).await;
-    let group = first.process.children()[0].0;
+    let group = worker.process.children()[0].0;
+    (scene, worker, group)
+}
 
-    first.process.signal("KILL").await;
-    assert_eq!(first.process.code().await, 137);
-    let second = scene.worker(&flags, "say again");
+/// Checks that another worker runs the message, and not before `group` is dead.
+async fn assert_run_again(scene: &Scene, group: u32) -> Worker {
+    let second = scene.worker(&SHORT, "say again");
     scene.resource.until_received("again", 1, 60).await;
-    let was_alive = lives(group);
+    assert!(!lives(group));
     scene.until_empty(30).await;
-    second.end().await;
+    second
+}
 
-    assert!(!was_alive);
+/// Checks that nothing was written under an old token.
+fn assert_in_turn(scene: &Scene) {
     let entries = scene.resource.entries();
-    assert!(
-        entries.iter().all(|entry| entry.taken),
-        "nothing was written under an old token"
-    );
+    assert!(entries.iter().all(|entry| entry.taken));
     assert_eq!(entries.last().expect("entries").what, "again");
 }
 
 #[tokio::test]
+async fn a_message_of_a_worker_that_was_killed_is_run_again_after_its_orphan_is_dead() {
+    let (scene, mut first, group) = at_work("killed").await;
+
+    first.process.signal("KILL").await;
+    assert_eq!(first.process.code().await, 137);
+
+    let second = assert_run_again(&scene, group).await;
+    second.end().await;
+    assert_in_turn(&scene);
+}
+
+#[tokio::test]
 async fn a_worker_that_is_stopped_loses_its_command_before_another_runs_the_message() {
-    let scene = Scene::new("stopped", 9).await;
-    let flags = ["--lease", "5s", "--grace", "2s"];
-    let writer = "say start; while :; do say work; sleep 0.05; done";
-    let first = scene.worker(&flags, writer);
-    scene.send("work").await;
-    scene.resource.until_received("work", 3, 30).await;
-    let group = first.process.children()[0].0;
+    let (scene, first, group) = at_work("stopped").await;
 
     first.process.signal("STOP").await;
-    let second = scene.worker(&flags, "say again");
-    scene.resource.until_received("again", 1, 60).await;
-    let was_alive = lives(group);
-    scene.until_empty(30).await;
+
+    let second = assert_run_again(&scene, group).await;
     first.process.signal("CONT").await;
     until_dead(&[group], 10).await;
     first.until_logged("the lease is lost", 30).await;
     first.end().await;
     second.end().await;
-
-    assert!(!was_alive);
-    assert!(scene.resource.entries().iter().all(|entry| entry.taken));
-    assert_eq!(scene.received().last().map(String::as_str), Some("again"));
+    assert_in_turn(&scene);
 }
 
 #[tokio::test]
 async fn a_worker_whose_watchdog_is_stopped_renews_works_on_and_handles_sigterm() {
-    let scene = Scene::new("stopped-watchdog", 9).await;
-    let flags = ["--lease", "5s", "--grace", "2s"];
-    let writer = "say start; while :; do say work; sleep 0.05; done";
-    let worker = scene.worker(&flags, writer);
-    scene.send("work").await;
-    scene.resource.until_received("work", 3, 30).await;
+    let (scene, worker, _) = at_work("stopped-watchdog").await;
 
     let watchdog = worker.process.stop_watchdog().await;
     let stopped = now();
 
     until_dead(&[watchdog], 10).await;
-    until("work after two leases", 30, async || {
-        let last = scene
-            .resource
-            .received("work")
-            .last()
-            .map_or(0, |entry| entry.at);
-        last > stopped + 10_000
-    })
-    .await;
+    // Two leases later.
+    scene.resource.until_later("work", stopped, 10_000).await;
     let log = worker.end().await;
     assert_eq!(scene.resource.received("start").len(), 1, "{log}");
 }

@@ -1,10 +1,8 @@
 //! Messages that fail, and tables that do not answer.
 
-use super::Scene;
+use super::{QUICK, Scene};
 use crate::support::output;
 use lockstep_tests::stack::until;
-
-const QUICK: [&str; 4] = ["--backoff-max", "1s", "--lease", "5s"];
 
 #[tokio::test]
 async fn a_message_that_always_fails_ends_among_the_dead_letters_and_others_pass() {
@@ -20,71 +18,57 @@ async fn a_message_that_always_fails_ends_among_the_dead_letters_and_others_pass
     let mut received = scene.received();
     received.sort();
     assert_eq!(received, ["bad 1", "bad 2", "bad 3", "good 1"]);
-    assert_eq!(
-        scene.queue.dead(&scene.inside.stack).await,
-        [poison.as_str()]
-    );
-    let failed = log
-        .lines()
-        .filter(|line| line.contains("\"command failed\""));
-    let of_poison = failed.filter(|line| line.contains(&poison) && line.contains("exit code 1"));
-    assert_eq!(of_poison.count(), 3, "{log}");
+    assert_eq!(scene.dead().await, [poison.as_str()]);
+    let parts = ["\"command failed\"", &poison, "exit code 1"];
+    let has_all = |line: &&str| parts.iter().all(|part| line.contains(part));
+    assert_eq!(log.lines().filter(has_all).count(), 3, "{log}");
 }
 
 #[tokio::test]
 async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
     let scene = Scene::new("malformed", 2).await;
     let flags = [&QUICK[..], &["--once-key", "id"]].concat();
-    let broken = scene.send("{\"card\": \"4111-secret\"").await;
-    let keyless = scene.send("{\"card\": \"4111-secret\"}").await;
-    let rounded = scene.send("{\"id\": 12345678901234567890123}").await;
-
-    let worker = scene.worker_with(&flags, "say start", ("LOCKSTEP_LOG", "trace"));
-    scene.until_empty(60).await;
-    let log = worker.end().await;
-
-    let mut dead = scene.queue.dead(&scene.inside.stack).await;
-    let mut expected = [broken.clone(), keyless.clone(), rounded.clone()];
-    dead.sort();
-    expected.sort();
-    assert_eq!((dead.as_slice(), scene.received()), (&expected[..], vec![]));
-    assert!(!log.contains("4111-secret"), "{log}");
-    let line = |id: &str| {
-        let logged = log
-            .lines()
-            .find(|line| line.contains("malformed: ") && line.contains(id));
-        logged
-            .unwrap_or_else(|| panic!("{id} is not in the log"))
-            .to_owned()
-    };
-    for part in [
+    let ends_early = [
         "ends too early at line 1",
         "\"bytes\":22",
         "sha256",
         "sent",
         "receive_count",
-    ] {
-        assert!(line(&broken).contains(part), "{part}: {}", line(&broken));
+    ];
+    let cases = [
+        (r#"{"card": "4111-secret""#, &ends_early[..]),
+        (r#"{"card": "4111-secret"}"#, &["finds nothing"]),
+        (
+            r#"{"id": 12345678901234567890123}"#,
+            &["may have been rounded"],
+        ),
+    ];
+    let mut expected = Vec::new();
+    for (body, _) in cases {
+        expected.push(scene.send(body).await);
     }
-    assert!(
-        line(&keyless).contains("finds nothing"),
-        "{}",
-        line(&keyless)
-    );
-    assert!(
-        line(&rounded).contains("may have been rounded"),
-        "{}",
-        line(&rounded)
-    );
+
+    let worker = scene.worker_with(&flags, "say start", ("LOCKSTEP_LOG", "trace"));
+    scene.until_empty(60).await;
+    let log = worker.end().await;
+
+    assert!(!log.contains("4111-secret"), "{log}");
+    for (id, (body, parts)) in expected.iter().zip(cases) {
+        let mut lines = log.lines().filter(|line| line.contains("malformed: "));
+        let line = lines.find(|line| line.contains(id)).expect(body);
+        for part in parts {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+    }
+    expected.sort();
+    assert_eq!((scene.dead().await, scene.received()), (expected, vec![]));
 }
 
 #[tokio::test]
 async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_failed() {
     let scene = Scene::new("over-time", 1).await;
-    let worker = scene.worker(
-        &[&QUICK[..], &["--max-run", "1s", "--grace", "1s"]].concat(),
-        "say start; sleep 300; say end",
-    );
+    let flags = [&QUICK[..], &["--max-run", "1s", "--grace", "1s"]].concat();
+    let worker = scene.worker(&flags, "say start; sleep 300; say end");
     scene.send("long").await;
     scene.until_empty(30).await;
     let first = worker.end().await;
@@ -97,12 +81,11 @@ async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_fa
     let second = worker.end().await;
 
     assert_eq!(scene.received(), ["start", "worked"]);
-    assert!(
-        first.contains("--max-run exceeded") && first.contains("TimedOut"),
-        "{first}"
-    );
+    for part in ["--max-run exceeded", "TimedOut"] {
+        assert!(first.contains(part), "{first}");
+    }
     assert!(second.contains("no progress"), "{second}");
-    assert_eq!(scene.queue.dead(&scene.inside.stack).await.len(), 2);
+    assert_eq!(scene.dead().await.len(), 2);
 }
 
 #[tokio::test]
@@ -135,11 +118,7 @@ async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_res
 async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others() {
     let scene = Scene::new("no-table", 9).await;
     let proxy = scene.inside.table_proxy().await;
-    let mut cut = scene.worker_with(
-        &QUICK,
-        "say before",
-        ("AWS_ENDPOINT_URL_DYNAMODB", &proxy.endpoint()),
-    );
+    let mut cut = scene.worker_behind(&proxy, "say before");
     scene.send("work").await;
     scene.until_empty(30).await;
 
@@ -164,11 +143,7 @@ async fn a_worker_whose_table_is_silent_at_its_start_waits_for_it_and_touches_no
     let proxy = scene.inside.table_proxy().await;
     proxy.close();
     scene.send("work").await;
-    let mut cut = scene.worker_with(
-        &QUICK,
-        "say cut",
-        ("AWS_ENDPOINT_URL_DYNAMODB", &proxy.endpoint()),
-    );
+    let mut cut = scene.worker_behind(&proxy, "say cut");
     cut.until_logged("no message is received for", 30).await;
 
     scene.assert_untouched().await;
@@ -200,9 +175,7 @@ async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_messag
     let (code, _, stderr) = output(scene.inside.command(&flags)).await;
 
     assert_eq!(code, 127, "{stderr}");
-    assert!(
-        stderr.contains("no-such-program: command not found"),
-        "{stderr}"
-    );
+    let missing = "no-such-program: command not found";
+    assert!(stderr.contains(missing), "{stderr}");
     scene.assert_untouched().await;
 }

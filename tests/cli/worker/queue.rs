@@ -16,17 +16,14 @@ impl Queue {
         let name = unique(test);
         let dead_letters = made(stack, json!({ "QueueName": format!("{name}-dead") })).await;
         let asked = json!({ "QueueUrl": dead_letters, "AttributeNames": ["QueueArn"] });
-        let answer = call(stack, "GetQueueAttributes", asked).await;
+        let answer = sqs(stack, "GetQueueAttributes", asked).await;
         let policy = json!({
             "deadLetterTargetArn": answer["Attributes"]["QueueArn"],
             "maxReceiveCount": most_receives,
         });
         let attributes = json!({ "RedrivePolicy": policy.to_string() });
-        let url = made(
-            stack,
-            json!({ "QueueName": name, "Attributes": attributes }),
-        )
-        .await;
+        let queue = json!({ "QueueName": name, "Attributes": attributes });
+        let url = made(stack, queue).await;
         Self {
             name,
             url,
@@ -44,7 +41,7 @@ impl Queue {
         let message = json!({
             "QueueUrl": self.url, "MessageBody": body, "MessageAttributes": attributes,
         });
-        text(&call(stack, "SendMessage", message).await["MessageId"])
+        text(&sqs(stack, "SendMessage", message).await["MessageId"])
     }
 
     /// Sends up to ten messages. Answers their ids.
@@ -53,7 +50,7 @@ impl Queue {
         let entry = |(n, body)| json!({ "Id": format!("{n}"), "MessageBody": body });
         let entries: Vec<_> = number.map(entry).collect();
         let batch = json!({ "QueueUrl": self.url, "Entries": entries });
-        let answer = call(stack, "SendMessageBatch", batch).await;
+        let answer = sqs(stack, "SendMessageBatch", batch).await;
         let sent = answer["Successful"].as_array().expect("a list");
         assert_eq!(sent.len(), bodies.len(), "{answer}");
         let id_of = |n: usize| {
@@ -64,21 +61,6 @@ impl Queue {
         (0..bodies.len()).map(id_of).collect()
     }
 
-    /// How many messages a queue has, visible or not.
-    pub(super) async fn depth(&self, stack: &Stack, url: &str) -> u64 {
-        let names = [
-            "ApproximateNumberOfMessages",
-            "ApproximateNumberOfMessagesNotVisible",
-        ];
-        let asked = json!({ "QueueUrl": url, "AttributeNames": names });
-        let answer = call(stack, "GetQueueAttributes", asked).await;
-        let count = |name| text(&answer["Attributes"][name]).parse::<u64>();
-        names
-            .into_iter()
-            .map(|name| count(name).expect("a number"))
-            .sum()
-    }
-
     /// The ids of all dead letters.
     pub(super) async fn dead(&self, stack: &Stack) -> Vec<String> {
         let mut ids = Vec::new();
@@ -86,7 +68,7 @@ impl Queue {
             let asked = json!({
                 "QueueUrl": self.dead_letters, "MaxNumberOfMessages": 10, "VisibilityTimeout": 600,
             });
-            let answer = call(stack, "ReceiveMessage", asked).await;
+            let answer = sqs(stack, "ReceiveMessage", asked).await;
             match answer["Messages"].as_array() {
                 Some(messages) if !messages.is_empty() => {
                     ids.extend(messages.iter().map(|message| text(&message["MessageId"])));
@@ -98,13 +80,25 @@ impl Queue {
 }
 
 async fn made(stack: &Stack, request: Value) -> String {
-    text(&call(stack, "CreateQueue", request).await["QueueUrl"])
+    text(&sqs(stack, "CreateQueue", request).await["QueueUrl"])
 }
 
-async fn call(stack: &Stack, action: &str, request: Value) -> Value {
-    stack
-        .call("sqs", &format!("AmazonSQS.{action}"), request)
-        .await
+/// How many messages a queue has, visible or not.
+pub(crate) async fn depth(stack: &Stack, url: &str) -> u64 {
+    let names = ["", "NotVisible"].map(|kind| format!("ApproximateNumberOfMessages{kind}"));
+    let asked = json!({ "QueueUrl": url, "AttributeNames": names });
+    let answer = sqs(stack, "GetQueueAttributes", asked).await;
+    let count = |name: &String| text(&answer["Attributes"][name]).parse::<u64>();
+    names
+        .iter()
+        .map(|name| count(name).expect("a number"))
+        .sum()
+}
+
+/// Calls SQS.
+pub(crate) async fn sqs(stack: &Stack, action: &str, request: Value) -> Value {
+    let target = format!("AmazonSQS.{action}");
+    stack.call("sqs", &target, request).await
 }
 
 fn text(value: &Value) -> String {

@@ -1,6 +1,6 @@
 //! Each refusal with its whole message.
 
-use super::lock;
+use super::{lock, unindented};
 use crate::{DEFINITION_MAX, Options, check, unweave, weave};
 use lockstep::contract::Overlap;
 
@@ -21,135 +21,98 @@ fn refusal(text: &str, options: &Options) -> String {
 
 #[test]
 fn a_file_that_is_no_definition_is_refused_with_its_reason() {
-    let cases = [
-        ("", "the file is empty"),
-        ("[1]", "a definition must be a map with StartAt and States"),
-        (
-            "{\n  \"StartAt\": ",
-            "line 2, column 13: EOF while parsing a value",
-        ),
-        (
-            "StartAt: A\n\tB: 7\n",
-            "line 1, column 10: while scanning a plain scalar, found a tab",
-        ),
-        (
-            "StartAt: A\n---\nStates: {}\n",
-            "line 3, column 1: a second document begins here",
-        ),
-        (
-            "{\"States\": {}}",
-            "field StartAt must be there once, but is there 0 times",
-        ),
-        (
-            "{\"StartAt\": \"A\", \"States\": {}, \"States\": {}}",
-            "field States must be there once, but is there 2 times",
-        ),
-        (
-            "{\"StartAt\": \"A\", \"States\": {}}",
-            "field States must be a map of at least one state",
-        ),
-        (
-            "{\"StartAt\": \"A\", \"States\": {\"B\": {\"Type\": \"Succeed\"}}}",
-            "field StartAt is \"A\", but must be a state of the same level",
-        ),
-        (
-            "{\"StartAt\": \"B\", \"States\": {\"B\": {\"Type\": \"Pass\", \"Next\": \"C\"}}}",
-            "Next of state \"B\" is \"C\", but must be a state of the same level",
-        ),
-        (
-            "{\"StartAt\": \"B\", \"States\": {\"B\": {\"Type\": \"Pass\"}, \"B\": {\"Type\": \"Pass\"}}}",
-            "field States has a state twice, but names must be unique",
-        ),
-        (
-            "Resources:\n  A:\n    Type: AWS::Serverless::StateMachine\n    Properties: {Type: STANDARD}\n",
-            "this is a template of CloudFormation, not a definition: weave the file that its DefinitionUri or \
-             DefinitionS3Location names.",
-        ),
-        (
-            "Resources:\n  A:\n    Type: AWS::Serverless::StateMachine\n    Properties: {Type: EXPRESS}\n",
-            "this is a template of CloudFormation, not a definition: weave the file that its DefinitionUri or \
-             DefinitionS3Location names. A state machine of type EXPRESS cannot hold a lock: nothing shows when \
-             its execution has ended.",
-        ),
-        (
-            "{\"StartAt\": \"B\", \"States\": {\"B\": {\"Type\": \"Task\", \"Parameters\": \
-             {\"FunctionName\": \"${AcquireLockFunctionArn}\"}, \"End\": true}}}",
-            "state \"B\" calls ${AcquireLockFunctionArn} itself: a definition must have its guard by hand or \
-             woven, not both",
-        ),
-    ];
-    for (text, message) in cases {
-        assert_eq!(refusal(text, &lock()), message, "{text}");
+    // Each case is a text, in which `\n` and `\t` are what they are in Rust, and its message.
+    let cases = r#"
+        [1] => a definition must be a map with StartAt and States
+        {\n  "StartAt":  => line 2, column 13: EOF while parsing a value
+        StartAt: A\n\tB: 7\n => line 1, column 10: while scanning a plain scalar, found a tab
+        StartAt: A\n---\nStates: {}\n => line 3, column 1: a second document begins here
+        {"States": {}} => field StartAt must be there once, but is there 0 times
+        {"StartAt": "A", "States": {}, "States": {}} => field States must be there once, but is there 2 times
+        {"StartAt": "A", "States": {}} => field States must be a map of at least one state
+        {"StartAt": "A", "States": {"B": {"Type": "Succeed"}}} => field StartAt is "A", but must be
+            a state of the same level
+        {"StartAt": "B", "States": {"B": {"Type": "Pass", "Next": "C"}}} => Next of state "B" is "C", but
+            must be a state of the same level
+        {"StartAt": "B", "States": {"B": {"Type": "Pass"}, "B": {"Type": "Pass"}}} => field States has
+            a state twice, but names must be unique
+        {"StartAt": "B", "States": {"B": {"Type": "Task", "Parameters":
+            {"FunctionName": "${AcquireLockFunctionArn}"}, "End": true}}} => state "B" calls
+            ${AcquireLockFunctionArn} itself: a definition must have its guard by hand or woven, not both
+        "#;
+    for case in unindented(cases) {
+        let (text, message) = case.split_once(" => ").expect(&case);
+        let text = text.replace("\\n", "\n").replace("\\t", "\t");
+        assert_eq!(refusal(&text, &lock()), message, "{text}");
+    }
+    assert_eq!(refusal("", &lock()), "the file is empty");
+}
+
+#[test]
+fn a_template_is_refused_with_what_is_to_be_woven() {
+    let message = "this is a template of CloudFormation, not a definition: weave the file that its DefinitionUri or \
+                   DefinitionS3Location names.";
+    let express = " A state machine of type EXPRESS cannot hold a lock: nothing shows when its execution has ended.";
+    for (kind, more) in [("STANDARD", ""), ("EXPRESS", express)] {
+        let machine = "Type: AWS::Serverless::StateMachine";
+        let text = format!("Resources:\n  A:\n    {machine}\n    Properties: {{Type: {kind}}}\n");
+
+        assert_eq!(refusal(&text, &lock()), format!("{message}{more}"));
     }
 }
 
-/// What makes options bad, how the message begins, and the rule in it.
-type Bad = (fn(&mut Options), &'static str, String);
+/// What makes options bad, the flag and its value in the message, and the rule in it.
+type Bad = (fn(&mut Options), &'static str, &'static str);
 
 #[test]
 fn an_option_that_breaks_its_rule_is_refused_by_the_name_of_its_flag() {
-    let seconds = "a whole number of seconds from";
-    let lock_rule = "1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)";
-    let heartbeat = format!(
-        "{seconds} 1 to 58: two below leaseSeconds, because a heartbeat that fails is retried a second later"
-    );
+    let characters =
+        "be 1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)";
+    let heartbeat = "be $ 1 to 58: two below leaseSeconds, because a heartbeat that fails is retried a second later";
     let set = "name one of AcquireLockFunctionArn, HeartbeatFunctionArn, Partition, ReleaseLockFunctionArn";
-    let wait_rule =
-        "given only with --overlap queue or replace, --on-paused wait or --catch-up once";
+    let queue = "be given only with overlap queue";
+    let wait = "be given only with --overlap queue or replace, --on-paused wait or --catch-up once";
     let cases: [Bad; 9] = [
-        (
-            |o| o.lock = "a b".into(),
-            "--lock is \"a b\"",
-            format!("be {lock_rule}"),
-        ),
+        (|o| o.lock = "a b".into(), "lock is \"a b\"", characters),
         (
             |o| o.permits = Some(101),
-            "--permits is 101",
-            "be a whole number from 1 to 100".into(),
+            "permits is 101",
+            "be a whole number from 1 to 100",
         ),
         (
             |o| o.lease_seconds = Some(2),
-            "--lease-seconds is 2",
-            format!("be {seconds} 3 to 86400"),
+            "lease-seconds is 2",
+            "be $ 3 to 86400",
         ),
         (
             |o| o.heartbeat_seconds = Some(59),
-            "--heartbeat-seconds is 59",
-            format!("be {heartbeat}"),
+            "heartbeat-seconds is 59",
+            heartbeat,
         ),
         (
             |o| o.max_run_seconds = Some(0),
-            "--max-run-seconds is 0",
-            format!("be {seconds} 1 to 31536000"),
+            "max-run-seconds is 0",
+            "be $ 1 to 31536000",
         ),
-        (
-            |o| o.max_queue = Some(5),
-            "--max-queue is 5",
-            "be given only with overlap queue".into(),
-        ),
-        (
-            |o| o.wait_seconds = Some(5),
-            "--wait-seconds is 5",
-            format!("be {wait_rule}"),
-        ),
+        (|o| o.max_queue = Some(5), "max-queue is 5", queue),
+        (|o| o.wait_seconds = Some(5), "wait-seconds is 5", wait),
         (
             |o| o.wait_interval_seconds = Some(5),
-            "--wait-interval-seconds is 5",
-            format!("be {wait_rule}"),
+            "wait-interval-seconds is 5",
+            wait,
         ),
         (
             |o| o.set = [("Region".into(), "x".into())].into(),
-            "--set is \"Region=…\"",
-            set.into(),
+            "set is \"Region=…\"",
+            set,
         ),
     ];
     for (change, given, rule) in cases {
         let mut options = lock();
         change(&mut options);
-        assert_eq!(
-            refusal(&line(""), &options),
-            format!("{given}, but must {rule}")
-        );
+        let rule = rule.replace('$', "a whole number of seconds from");
+        let message = format!("--{given}, but must {rule}");
+        assert_eq!(refusal(&line(""), &options), message);
     }
 }
 
@@ -176,24 +139,19 @@ fn times_of_a_wait_have_ranges() {
 #[test]
 fn a_definition_that_grows_over_the_limit_is_refused_with_its_length() {
     let comment = "c".repeat(DEFINITION_MAX - 1_000);
-    let text = line("").replace(
-        "\"StartAt\"",
-        &format!("\"Comment\": \"{comment}\", \"StartAt\""),
-    );
+    let start = format!("\"Comment\": \"{comment}\", \"StartAt\"");
+    let text = line("").replace("\"StartAt\"", &start);
 
     let message = refusal(&text, &lock());
 
-    let (start, rest) = message.split_once("has ").unwrap();
-    let (characters, rest) = rest.split_once(' ').unwrap();
-    assert_eq!(start, "the woven definition ");
-    assert_eq!(
-        rest,
-        "characters, but CreateStateMachine takes at most 1048576"
+    let (before, after) = (
+        "the woven definition has ",
+        " characters, but CreateStateMachine takes at most 1048576",
     );
-    assert!(
-        characters.parse::<usize>().unwrap() > DEFINITION_MAX,
-        "{message}"
-    );
+    let characters = message.strip_prefix(before).expect(&message);
+    let characters = characters.strip_suffix(after).expect(&message);
+    let length: usize = characters.parse().unwrap();
+    assert!(length > DEFINITION_MAX, "{message}");
 }
 
 #[test]

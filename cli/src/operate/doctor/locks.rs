@@ -118,33 +118,25 @@ mod tests {
         let held = |expires_at: &str| json!({ "holders": [{ "expiresAt": expires_at }] });
         let over = |state: Value| json!({ "holders": [state] });
         let orphan = json!({ "holders": [], "withoutPermit": [{ "holder": "a" }] });
+        let stopped = json!({ "stoppedAt": "2026-01-01T00:00:00Z" });
+        let [is_frozen, is_dead, is_orphan] = [0, 1, 2].map(|failed| {
+            let mut statuses = [Status::Ok; 3];
+            statuses[failed] = Status::Failed;
+            statuses
+        });
         for (lock, expected) in [
             (json!({ "state": "idle" }), [Status::Ok; 3]),
-            (
-                json!({ "state": "frozen" }),
-                [Status::Failed, Status::Ok, Status::Ok],
-            ),
+            (json!({ "state": "frozen" }), is_frozen),
             (held("2999-01-01T00:00:00Z"), [Status::Ok; 3]),
-            (
-                held("2026-01-01T00:00:00Z"),
-                [Status::Ok, Status::Failed, Status::Ok],
-            ),
-            (
-                over(json!({ "execution": { "stoppedAt": "2026-01-01T00:00:00Z" } })),
-                [Status::Ok, Status::Failed, Status::Ok],
-            ),
-            (
-                over(json!({ "tasks": [{ "stoppedAt": "2026-01-01T00:00:00Z" }] })),
-                [Status::Ok, Status::Failed, Status::Ok],
-            ),
+            (held("2026-01-01T00:00:00Z"), is_dead),
+            (over(json!({ "execution": stopped })), is_dead),
+            (over(json!({ "tasks": [stopped] })), is_dead),
             // Its work has ended, and the execution goes on.
             (
-                over(
-                    json!({ "execution": {}, "tasks": [{ "stoppedAt": "2026-01-01T00:00:00Z" }] }),
-                ),
+                over(json!({ "execution": {}, "tasks": [stopped] })),
                 [Status::Ok; 3],
             ),
-            (orphan, [Status::Ok, Status::Ok, Status::Failed]),
+            (orphan, is_orphan),
         ] {
             let locks = [lock];
             let checks = [closed(&locks), dead(&locks), without_permit(&locks)];

@@ -1,5 +1,5 @@
 use super::*;
-use lockstep::contract::{Duplicate, Grant, Oldest, Skipped};
+use lockstep::contract::{Duplicate, Oldest, Skipped};
 use nix::sys::signal::Signal;
 use std::iter::zip;
 
@@ -21,15 +21,9 @@ fn duplicate(ended_at: Option<&str>) -> AcquireResponse {
 }
 
 fn granted() -> Granted {
+    let grant = serde_json::json!({ "lock": "orders/07", "holder": "h", "token": 5 });
     Granted {
-        grant: Grant {
-            lock: "orders/07".into(),
-            holder: "h".into(),
-            token: 5,
-            run_key: None,
-            expect_every_seconds: None,
-            no_progress_seconds: None,
-        },
+        grant: serde_json::from_value(grant).unwrap(),
         expires_at: "2026-03-01T06:01:00Z".into(),
         lease_seconds: 60,
         heartbeat_seconds: 20,
