@@ -7,7 +7,7 @@ mod waiters;
 use crate::fixture::{Ask, holder, release_tick, renew, wait};
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::domain::Permits;
-use scene::{Damage, Scene, every_damage, every_wrong_type, number, text};
+use scene::{Scene, damages, number, text, to};
 use std::collections::HashMap;
 
 const RECORD: &str = "lock";
@@ -15,64 +15,37 @@ const RECORD: &str = "lock";
 #[tokio::test]
 async fn every_command_reports_a_damaged_record_and_leaves_it_alone() {
     let scene = Scene::new("record", 2).await;
-    let record = scene.item(RECORD).await;
     let required = "schema version lastToken lastTicket frontTicket permits holders queue \
                     notBefore mode";
-    let mut damages: Vec<Damage> = required
-        .split_whitespace()
-        .flat_map(|name| every_damage(&[name]))
-        .collect();
-    damages.extend(every_wrong_type(&["note"]));
-    damages.push(Damage::new(&["schema"], Some(number("2"))));
-    damages.push(Damage::new(&["mode"], Some(text("ajar"))));
+    let mut damages = damages(&[], required, "note");
+    damages.push(to(&["schema"], number("2")));
+    damages.push(to(&["mode"], text("ajar")));
+    let mut full = wait("b");
+    full.terms.permits = Permits::new(2).unwrap();
+    let commands = [scene.commands(2), vec![full.ask()]].concat();
 
-    for damage in damages {
-        let damaged = damage.done_to(&record);
-        for command in scene.commands(2) {
-            scene
-                .expect_corrupt(&damaged, RECORD, &damage, command)
-                .await;
-        }
-        let mut full = wait("b");
-        full.terms.permits = Permits::new(2).unwrap();
-        scene
-            .expect_corrupt(&damaged, RECORD, &damage, full.ask())
-            .await;
-    }
+    scene.each_is_reported(RECORD, &damages, &commands).await;
 }
 
 #[tokio::test]
 async fn every_command_reports_a_damaged_lease_and_leaves_it_alone() {
     let scene = Scene::new("lease", 1).await;
-    let record = scene.item(RECORD).await;
     let a = holder("a");
-    let within = |name| vec!["holders", a.as_str(), name];
-    let mut damages = Vec::new();
-    for name in ["token", "expiresAt", "leaseMs", "beatMs"] {
-        damages.extend(every_damage(&within(name)));
-    }
+    let lease = ["holders", a.as_str()];
     let optional = "runUntil noProgressMs stallsAt runKey taskToken progress stale cluster family \
                     replacedBy call";
-    for name in optional.split_whitespace() {
-        damages.extend(every_wrong_type(&within(name)));
-    }
-    damages.push(Damage::new(&within("stale"), Some(text("shrug"))));
-    damages.extend(every_wrong_type(&["holders", a.as_str()]));
+    let mut all = damages(&lease, "token expiresAt leaseMs beatMs", optional);
+    all.push(to(&["holders", a.as_str(), "stale"], text("shrug")));
+    all.extend(damages(&["holders"], "", a.as_str()));
 
-    for damage in damages {
-        let damaged = damage.done_to(&record);
-        for command in scene.commands(1) {
-            scene
-                .expect_corrupt(&damaged, RECORD, &damage, command)
-                .await;
-        }
-    }
+    scene
+        .each_is_reported(RECORD, &all, &scene.commands(1))
+        .await;
 }
 
 #[tokio::test]
 async fn a_refused_acquire_reports_a_value_out_of_its_range() {
     let scene = Scene::new("range", 1).await;
-    let record = scene.item(RECORD).await;
     let a = holder("a");
     let lease = |name| vec!["holders", a.as_str(), name];
     let damages = [
@@ -92,23 +65,17 @@ async fn a_refused_acquire_reports_a_value_out_of_its_range() {
         (vec!["queue", "waiter"], number("1")),
         (vec!["dueAt"], number("1.5")),
     ];
+    let damages = damages.map(|(path, value)| to(&path, value));
 
-    for (path, to) in damages {
-        let damage = Damage::new(&path, Some(to));
-        let damaged = damage.done_to(&record);
-        let command = scene.acquire(1);
-        scene
-            .expect_corrupt(&damaged, RECORD, &damage, command)
-            .await;
-    }
+    let acquire = [scene.acquire(1)];
+    scene.each_is_reported(RECORD, &damages, &acquire).await;
 }
 
 #[tokio::test]
 async fn a_record_that_breaks_a_rule_of_all_records_is_reported() {
     let scene = Scene::new("rule", 1).await;
     let record = scene.item(RECORD).await;
-    let damage = Damage::new(&["lastToken"], Some(number("5")));
-    let damaged = damage.done_to(&record);
+    let damaged = to(&["lastToken"], number("5")).done_to(&record);
 
     scene.put(&damaged).await;
     let error = scene.fixture.execute(scene.acquire(1)).await.unwrap_err();
@@ -123,9 +90,9 @@ async fn attributes_of_a_newer_version_are_kept() {
     let scene = Scene::new("newer", 1).await;
     let record = scene.item(RECORD).await;
     let a = holder("a");
-    let extra = Damage::new(&["sponsor"], Some(text("ops"))).done_to(&record);
+    let extra = to(&["sponsor"], text("ops")).done_to(&record);
     let in_lease = ["holders", a.as_str(), "mood"];
-    let extra = Damage::new(&in_lease, Some(number("40"))).done_to(&extra);
+    let extra = to(&in_lease, number("40")).done_to(&extra);
     scene.put(&extra).await;
 
     scene.fixture.done(renew("a", scene.token)).await;
@@ -145,7 +112,7 @@ async fn a_lease_with_attributes_of_a_newer_version_can_be_handed_over() {
     let record = scene.item(RECORD).await;
     let a = holder("a");
     let in_lease = ["holders", a.as_str(), "mood"];
-    let extra = Damage::new(&in_lease, Some(number("40"))).done_to(&record);
+    let extra = to(&in_lease, number("40")).done_to(&record);
     scene.put(&extra).await;
     scene.fixture.queued(&["b"]).await;
 

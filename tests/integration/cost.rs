@@ -29,48 +29,38 @@ async fn a_step_of_a_run_costs_what_is_committed() {
 
     let (grant, cost) = scene.acquires(ask("a")).await;
     note(steps::ACQUIRE, cost);
-    let first = scene.step("heartbeat", beat(&grant)).await.1;
-    let later = scene.step("heartbeat", beat(&grant)).await.1;
+    let first = scene.cost("heartbeat", beat(&grant)).await;
+    let later = scene.cost("heartbeat", beat(&grant)).await;
     assert_eq!(first, later, "every heartbeat costs the same");
     note(steps::RENEW, later);
     let held = merged(ask("b"), json!({ "overlap": "skip", "mayWait": true }));
-    note(steps::HELD, scene.step("acquire", held.clone()).await.1);
+    note(steps::HELD, scene.cost("acquire", held.clone()).await);
     let waiting = merged(ask("b"), json!({ "overlap": "queue", "taskToken": "" }));
-    note(steps::QUEUE, scene.step("acquire", waiting.clone()).await.1);
-    note(steps::QUEUE_AGAIN, scene.step("acquire", waiting).await.1);
-    note(
-        steps::HAND_OVER,
-        scene.step("release", released(&grant)).await.1,
-    );
+    note(steps::QUEUE, scene.cost("acquire", waiting.clone()).await);
+    note(steps::QUEUE_AGAIN, scene.cost("acquire", waiting).await);
+    let cost = scene.cost("release", released(&grant)).await;
+    note(steps::HAND_OVER, cost);
     let (confirmed, cost) = scene.step("acquire", held).await;
     note(steps::CONFIRM, cost);
     let grant = confirmed["grant"].clone();
     scene.step("heartbeat", beat(&grant)).await;
-    note(
-        steps::RELEASE,
-        scene.step("release", released(&grant)).await.1,
-    );
-    note(
-        steps::STOPPED,
-        scene.step("reap", stopped("b", &grant)).await.1,
-    );
+    let cost = scene.cost("release", released(&grant)).await;
+    note(steps::RELEASE, cost);
+    let cost = scene.cost("reap", stopped("b", &grant)).await;
+    note(steps::STOPPED, cost);
     let earlier = scene.acquires(contained("earlier")).await.0;
     scene.step("release", released(&earlier)).await;
     let (grant, cost) = scene.acquires(contained("c")).await;
     note(container::ACQUIRE, cost);
     let renewal = json!({ "grant": grant });
-    note(container::RENEW, scene.step("heartbeat", renewal).await.1);
-    note(
-        container::RELEASE,
-        scene.step("release", released(&grant)).await.1,
-    );
+    note(container::RENEW, scene.cost("heartbeat", renewal).await);
+    let cost = scene.cost("release", released(&grant)).await;
+    note(container::RELEASE, cost);
     scene.acquires(contained("d")).await;
     let waiting = merged(contained("e"), json!({ "overlap": "queue" }));
-    note(
-        container::QUEUE,
-        scene.step("acquire", waiting.clone()).await.1,
-    );
-    note(container::POLL, scene.step("acquire", waiting).await.1);
+    let cost = scene.cost("acquire", waiting.clone()).await;
+    note(container::QUEUE, cost);
+    note(container::POLL, scene.cost("acquire", waiting).await);
 
     figures::check("steps", &counted);
 }

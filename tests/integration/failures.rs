@@ -80,33 +80,22 @@ async fn each_failure_has_its_class() {
     let throttled = |error: &StoreError| matches!(error, StoreError::Throttled(_));
     let denied = |error: &StoreError| matches!(error, StoreError::Denied(_));
     let unavailable = |error: &StoreError| matches!(error, StoreError::Unavailable(_));
-    let cases: [(Fault, usize, Class); 5] = [
-        (
-            Fault::error(400, "ThrottlingException"),
-            ATTEMPTS,
-            throttled,
-        ),
-        (
-            Fault::error(400, "RequestLimitExceeded"),
-            ATTEMPTS,
-            throttled,
-        ),
-        (Fault::error(400, "AccessDeniedException"), 1, denied),
-        (
-            Fault::error(500, "InternalServerError"),
-            ATTEMPTS,
-            unavailable,
-        ),
-        (Fault::error(400, "ValidationException"), 1, unavailable),
+    let cases: [(u16, &str, usize, Class); 5] = [
+        (400, "ThrottlingException", ATTEMPTS, throttled),
+        (400, "RequestLimitExceeded", ATTEMPTS, throttled),
+        (400, "AccessDeniedException", 1, denied),
+        (500, "InternalServerError", ATTEMPTS, unavailable),
+        (400, "ValidationException", 1, unavailable),
     ];
 
-    for (fault, attempts, class) in cases {
+    for (status, name, attempts, class) in cases {
         for _ in 0..attempts {
-            fixture.wire.fail_next("UpdateItem", fault.clone());
+            let fault = Fault::error(status, name);
+            fixture.wire.fail_next("UpdateItem", fault);
         }
         let error = store_error(fixture.execute(acquire("a")).await.unwrap_err());
 
-        assert!(class(&error), "{fault:?}: {error:?}");
+        assert!(class(&error), "{name}: {error:?}");
         assert_eq!(fixture.requests(), [format!("UpdateItem {attempts}")]);
     }
 }
@@ -146,8 +135,7 @@ async fn a_dynamodb_out_of_reach_is_unavailable() {
 
 #[tokio::test]
 async fn an_error_never_shows_a_task_token() {
-    let fixture = Fixture::used("secret").await;
-    let token = fixture.granted(acquire("a")).await;
+    let (fixture, token) = Fixture::held("secret").await;
     fixture.done(renew("a", token)).await;
     let item = format!(r#"{{"taskToken":{{"S":"{}"}}}}"#, beat().reveal());
     let cancelled = format!(

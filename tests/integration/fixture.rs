@@ -2,9 +2,11 @@
 
 mod commands;
 
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
 pub(crate) use commands::{
-    acquire, acquire_tick, audit_note, beat, evict, holder, paced, recover, release, release_tick,
-    renew, run_key, turn, wait, woken,
+    acquire, acquire_tick, audit_note, beat, evict, holder, note_task, paced, place, recover,
+    release, release_tick, renew, run_key, turn, wait, woken,
 };
 use lockstep::clock::{Clock, ManualClock};
 use lockstep::domain::{
@@ -15,6 +17,7 @@ use lockstep::protocol::{Done, Protocol, ProtocolError};
 use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep_tests::dynamodb_local::{Retries, Table, client};
+use lockstep_tests::units::Item;
 use lockstep_tests::wire::Wire;
 use std::time::Duration;
 
@@ -50,10 +53,18 @@ impl Ask for Release {
     }
 }
 
+impl Ask for Recover {
+    fn ask(self) -> Command {
+        Command::Recover(self)
+    }
+}
+
 pub(crate) struct Fixture {
     pub(crate) table: Table,
     pub(crate) wire: Wire,
     pub(crate) lock: LockKey,
+    /// Straight to the table.
+    pub(crate) client: Client,
     protocol: Protocol<DynamoStore, ManualClock>,
 }
 
@@ -65,9 +76,10 @@ impl Fixture {
     pub(crate) async fn with(test: &str, retries: Retries) -> Self {
         let table = Table::new(test).await;
         let wire = Wire::to(table.endpoint).await;
-        let client = client(wire.endpoint(), retries).await;
-        let store = DynamoStore::new(client, table.name.clone());
+        let through = client(wire.endpoint(), retries).await;
+        let store = DynamoStore::new(through, table.name.clone());
         Self {
+            client: table.client().await,
             table,
             wire,
             lock: LockKey::new("nightly-report").unwrap(),
@@ -121,12 +133,12 @@ impl Fixture {
         done.outcome.token().unwrap()
     }
 
-    /// Puts waiters in the queue, in this audit_note.
+    /// Puts waiters in the queue, in this order; no request counts yet.
     pub(crate) async fn queued(&self, names: &[&str]) {
         for name in names {
-            let outcome = self.outcome(wait(name)).await;
-            assert!(matches!(outcome, Outcome::Queued { .. }), "{outcome:?}");
+            place(&self.outcome(wait(name)).await);
         }
+        self.settle();
     }
 
     /// The table as the protocol sees it.
@@ -141,13 +153,12 @@ impl Fixture {
     }
 
     /// Frees the permit of a holder whose execution was seen to have ended, as its lease stands now.
-    pub(crate) async fn recovery(&self, name: &str, token: FencingToken) -> Command {
+    pub(crate) async fn recovery(&self, name: &str, token: FencingToken) -> Recover {
         let record = self.record().await;
         let lease = record.lease(&holder(name), token).expect("it holds");
-        let seen = lease.version();
-        match recover(name, token) {
-            Command::Recover(recover) => Command::Recover(Recover { seen, ..recover }),
-            other => other,
+        Recover {
+            seen: lease.version(),
+            ..recover(name, token)
         }
     }
 
@@ -156,6 +167,46 @@ impl Fixture {
         let id = WaiterId::of(&holder(name));
         let waiter = self.store().load_waiter(&self.lock, &id).await;
         waiter.unwrap()
+    }
+
+    /// All locks of a shard that are due at any time, and how many entries cannot be read.
+    pub(crate) async fn all_due(&self, shard: u8) -> (Vec<LockKey>, usize) {
+        let (mut found, mut unreadable, mut after) = (Vec::new(), 0, None);
+        loop {
+            let page = self
+                .store()
+                .due(shard, Timestamp::MAX, after.as_ref())
+                .await;
+            let page = page.unwrap();
+            found.extend(page.locks.into_iter().map(|due| due.lock));
+            unreadable += page.unreadable;
+            after = page.next;
+            if after.is_none() {
+                return (found, unreadable);
+            }
+        }
+    }
+
+    /// An item of the lock, read past the protocol.
+    pub(crate) async fn item(&self, sort: &str) -> Item {
+        let request = self.client.get_item().table_name(&self.table.name);
+        let request = request.set_key(Some(self.key(sort))).consistent_read(true);
+        request.send().await.unwrap().item.expect("the item")
+    }
+
+    /// Writes an item past the protocol.
+    pub(crate) async fn put(&self, item: Item) {
+        let request = self.client.put_item().table_name(&self.table.name);
+        request.set_item(Some(item)).send().await.unwrap();
+    }
+
+    /// The key of an item of the lock.
+    pub(crate) fn key(&self, sort: &str) -> Item {
+        let pairs = [("pk", self.lock.as_str()), ("sk", sort)];
+        let text = |text: &str| AttributeValue::S(text.into());
+        pairs
+            .map(|(name, value)| (name.to_owned(), text(value)))
+            .into()
     }
 
     pub(crate) fn now(&self) -> Timestamp {

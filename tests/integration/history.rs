@@ -3,8 +3,7 @@
 use crate::fixture::{Fixture, acquire, holder, release, renew};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use lockstep::domain::{
-    Change, Clause, FencingToken, Guard, LockKey, LockRecord, Permits, RunOutcome, Timestamp,
-    Update, WaiterId,
+    Change, Clause, FencingToken, Guard, LockKey, LockRecord, Permits, RunOutcome, Update, WaiterId,
 };
 use lockstep::store::{LockIndex, LockStore, SHARDS, StoreError};
 use std::collections::{BTreeSet, HashMap};
@@ -46,14 +45,9 @@ async fn a_page_of_a_history_is_one_request_and_tells_how_its_runs_ended() {
 #[tokio::test]
 async fn an_entry_that_cannot_be_read_does_not_hide_the_others() {
     let (fixture, tokens) = with_runs("history-damaged", 3).await;
-    let text = |text: &str| AttributeValue::S(text.into());
-    let damaged = fixture.table.client().await.put_item();
-    let damaged = damaged
-        .table_name(&fixture.table.name)
-        .item("pk", text(fixture.lock.as_str()))
-        .item("sk", text(&format!("run#token/{}", tokens[1])))
-        .item("schema", AttributeValue::N("2".into()));
-    damaged.send().await.unwrap();
+    let mut damaged = fixture.key(&format!("run#token/{}", tokens[1]));
+    damaged.insert("schema".into(), AttributeValue::N("2".into()));
+    fixture.put(damaged).await;
 
     let page = fixture.store().history(&fixture.lock, None, 100).await;
 
@@ -89,19 +83,7 @@ async fn five_hundred_locks_in_use_are_found_in_some_two_requests_a_shard() {
 
     let mut found = BTreeSet::new();
     for shard in 0..SHARDS {
-        let mut after = None;
-        loop {
-            let page = fixture
-                .store()
-                .due(shard, Timestamp::MAX, after.as_ref())
-                .await
-                .unwrap();
-            found.extend(page.locks.into_iter().map(|due| due.lock));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        found.extend(fixture.all_due(shard).await.0);
     }
 
     assert_eq!(found, locks);
@@ -123,19 +105,10 @@ async fn an_ended_run_and_a_waiter_say_when_ttl_may_delete_them() {
     fixture.queued(&["b"]).await;
     let retention = u64::from(release("a", token).retention.history.get());
     let ended = fixture.now().millis() / 1000;
-    let items = async |sort: &str| {
-        let text = |text: &str| AttributeValue::S(text.into());
-        let get = fixture.table.client().await.get_item();
-        let get = get.table_name(&fixture.table.name);
-        let get = get
-            .key("pk", text(fixture.lock.as_str()))
-            .key("sk", text(sort));
-        get.send().await.unwrap().item.expect("an item")
-    };
     let id = WaiterId::of(&holder("b"));
-    let waiter = items(&format!("waiter#{id}")).await;
+    let waiter = fixture.item(&format!("waiter#{id}")).await;
     fixture.done(release("a", token)).await;
-    let run = items(&format!("run#token/{token}")).await;
+    let run = fixture.item(&format!("run#token/{token}")).await;
 
     let ttl = |item: &HashMap<String, AttributeValue>| item["ttl"].as_n().unwrap().parse::<u64>();
     let day = 86_400;
@@ -173,12 +146,6 @@ async fn the_key_of_the_task_tokens_is_the_first_that_was_offered_and_stays() {
     );
 }
 
-fn key(fixture: &Fixture) -> HashMap<String, AttributeValue> {
-    let text = |text: &str| AttributeValue::S(text.to_owned());
-    let pairs = [("pk", text(fixture.lock.as_str())), ("sk", text("lock"))];
-    pairs.map(|(name, value)| (name.to_owned(), value)).into()
-}
-
 async fn is_listed(fixture: &Fixture) -> bool {
     let page = fixture.store().locks("", None, 10).await.unwrap();
     page.locks.contains(&fixture.lock)
@@ -186,9 +153,9 @@ async fn is_listed(fixture: &Fixture) -> bool {
 
 /// Makes the record one of a version without the index.
 async fn take_out(fixture: &Fixture) {
-    let client = fixture.table.client().await;
-    let update = client.update_item().table_name(&fixture.table.name);
-    let update = update.set_key(Some(key(fixture)));
+    let update = fixture.client.update_item();
+    let update = update.table_name(&fixture.table.name);
+    let update = update.set_key(Some(fixture.key("lock")));
     let update = update.update_expression("REMOVE lockShard");
     update.send().await.unwrap();
     assert!(!is_listed(fixture).await);
@@ -231,11 +198,11 @@ async fn a_record_of_before_the_index_comes_into_it_with_its_next_write() {
 #[tokio::test]
 async fn a_write_of_a_record_in_the_index_writes_nothing_to_the_index() {
     let fixture = Fixture::used("locks-units").await;
-    let client = fixture.table.client().await;
     let units = async |expression: &str| {
         let shard = lockstep::store::shard(&fixture.lock).to_string();
-        let update = client.update_item().table_name(&fixture.table.name);
-        let update = update.set_key(Some(key(&fixture)));
+        let update = fixture.client.update_item();
+        let update = update.table_name(&fixture.table.name);
+        let update = update.set_key(Some(fixture.key("lock")));
         let update = update.update_expression(expression);
         let update = update.expression_attribute_values(":one", AttributeValue::N("1".into()));
         let update = match expression.contains(":shard") {

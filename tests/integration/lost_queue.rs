@@ -1,13 +1,10 @@
 //! Answers that are lost around the queue: each is found out, and nothing happens twice.
 
-use crate::fixture::{Ask, Fixture, acquire, holder, recover, release, turn, wait, woken};
-use crate::lost_responses::{lose, prepared};
-use lockstep::domain::{Outcome, Ticket};
+use crate::fixture::{Ask, Fixture, acquire, holder, place, recover, release, turn, wait, woken};
+use crate::lost_responses::{TRANSACTION, UPDATE, is_first_release, lose, prepared};
+use lockstep::domain::{FencingToken, Outcome, Ticket};
 use lockstep::store::LockStore;
 use lockstep_tests::wire::Fault;
-
-const UPDATE: &str = "UpdateItem";
-const TRANSACTION: &str = "TransactWriteItems";
 
 #[tokio::test]
 async fn a_place_whose_answer_was_lost_is_one_place() {
@@ -19,7 +16,7 @@ async fn a_place_whose_answer_was_lost_is_one_place() {
     fixture.wire.fail_next(UPDATE, Fault::LostResponse);
     let outcome = fixture.outcome(wait("b")).await;
 
-    assert!(is_first_of_one(&outcome), "{outcome:?}");
+    assert_eq!(place(&outcome), (1, 1));
     assert_eq!(fixture.requests(), ["UpdateItem 4"]);
     assert_one_place(&fixture).await;
 }
@@ -34,7 +31,7 @@ async fn without_retries_below_a_second_registration_finds_its_place() {
 
         let outcome = fixture.outcome(wait("b")).await;
 
-        assert!(is_first_of_one(&outcome), "{passes}: {outcome:?}");
+        assert_eq!(place(&outcome), (1, 1), "{passes}");
         assert_one_place(&fixture).await;
     }
 }
@@ -43,20 +40,15 @@ async fn without_retries_below_a_second_registration_finds_its_place() {
 async fn a_hand_over_whose_answer_was_lost_lets_one_waiter_in_and_wakes_it() {
     let (fixture, token) = Fixture::held("lost-hand-over").await;
     fixture.queued(&["b", "c"]).await;
-    fixture.settle();
 
     // The first transaction fails its guard, the second one hands over.
     fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
     fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
     let done = fixture.done(release("a", token)).await;
 
-    assert!(
-        matches!(done.outcome, Outcome::Released { already: false, .. }),
-        "{done:?}"
-    );
+    assert!(is_first_release(&done.outcome), "{done:?}");
     let woken = woken(&done.effects);
-    assert_eq!(woken.len(), 1, "{done:?}");
-    assert_eq!(woken[0].0, holder("b"));
+    assert_eq!((woken.len(), &woken[0].0), (1, &holder("b")));
     assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 4"]);
     assert_only_holder(&fixture, "b", 1).await;
 }
@@ -66,14 +58,14 @@ async fn without_retries_below_a_second_release_wakes_the_waiter_that_the_first_
     let fixture = prepared("retry-hand-over").await;
     let token = fixture.granted(acquire("a")).await;
     fixture.queued(&["b", "c"]).await;
-    lose_second(&fixture, release("a", token)).await;
+    // The first transaction fails its guard, the second one does the release.
+    fixture.wire.let_pass(TRANSACTION);
+    lose(&fixture, TRANSACTION, release("a", token)).await;
 
     let done = fixture.done(release("a", token)).await;
 
-    assert!(
-        matches!(done.outcome, Outcome::Released { already: true, .. }),
-        "{done:?}"
-    );
+    let already = matches!(done.outcome, Outcome::Released { already: true, .. });
+    assert!(already, "{done:?}");
     let woken = woken(&done.effects);
     assert_eq!((woken.len(), &woken[0].0), (1, &holder("b")));
     let record = assert_only_holder(&fixture, "b", 1).await;
@@ -89,10 +81,8 @@ async fn without_retries_below_a_second_recovery_does_nothing_and_the_waiter_fin
 
     let again = fixture.done(recover("a", token)).await;
 
-    assert_eq!(
-        (again.outcome, again.effects),
-        (Outcome::Unchanged, Vec::new())
-    );
+    assert_eq!(again.outcome, Outcome::Unchanged);
+    assert_eq!(again.effects, []);
     let granted = assert_only_holder(&fixture, "b", 1).await;
     let found = fixture.outcome(wait("b")).await;
     assert!(matches!(found, Outcome::AlreadyHeld { .. }), "{found:?}");
@@ -101,8 +91,7 @@ async fn without_retries_below_a_second_recovery_does_nothing_and_the_waiter_fin
 
 #[tokio::test]
 async fn a_recovery_whose_answer_was_lost_wakes_the_waiter_that_it_let_in() {
-    let fixture = Fixture::used("lost-recover").await;
-    let token = fixture.granted(acquire("a")).await;
+    let (fixture, token) = Fixture::held("lost-recover").await;
     fixture.queued(&["b"]).await;
 
     fixture.wire.fail_next("GetItem", Fault::LostResponse);
@@ -115,8 +104,7 @@ async fn a_recovery_whose_answer_was_lost_wakes_the_waiter_that_it_let_in() {
 
 #[tokio::test]
 async fn a_late_delivery_of_an_older_registration_keeps_the_newer_state() {
-    let fixture = Fixture::used("late-registration").await;
-    fixture.granted(acquire("a")).await;
+    let (fixture, _) = Fixture::held("late-registration").await;
     let old = wait("b").waiter(fixture.now());
     fixture.queued(&["b"]).await;
     let mut newer = wait("b");
@@ -129,17 +117,6 @@ async fn a_late_delivery_of_an_older_registration_keeps_the_newer_state() {
     assert_eq!(waiter.task_token, Some(turn("b-2")));
 }
 
-fn is_first_of_one(outcome: &Outcome) -> bool {
-    matches!(
-        outcome,
-        Outcome::Queued {
-            position: 1,
-            length: 1,
-            ..
-        }
-    )
-}
-
 async fn assert_one_place(fixture: &Fixture) {
     let record = fixture.record().await;
     let tickets: Vec<_> = record.queue.values().copied().collect();
@@ -148,20 +125,10 @@ async fn assert_one_place(fixture: &Fixture) {
 }
 
 /// Asserts who holds the lock, and gives the token of its grant.
-async fn assert_only_holder(
-    fixture: &Fixture,
-    name: &str,
-    waiting: usize,
-) -> lockstep::domain::FencingToken {
+async fn assert_only_holder(fixture: &Fixture, name: &str, waiting: usize) -> FencingToken {
     let record = fixture.record().await;
     let holders: Vec<_> = record.holders.keys().collect();
     assert_eq!(holders, [&holder(name)]);
     assert_eq!(record.queue.len(), waiting);
     record.last_token
-}
-
-/// Loses the answer to the transaction that does the release: the one before it fails its guard.
-async fn lose_second(fixture: &Fixture, command: impl Ask) {
-    fixture.wire.let_pass(TRANSACTION);
-    lose(fixture, TRANSACTION, command).await;
 }

@@ -7,8 +7,8 @@ use lockstep::store::StoreError;
 use lockstep_tests::dynamodb_local::Retries;
 use lockstep_tests::wire::Fault;
 
-const UPDATE: &str = "UpdateItem";
-const TRANSACTION: &str = "TransactWriteItems";
+pub(crate) const UPDATE: &str = "UpdateItem";
+pub(crate) const TRANSACTION: &str = "TransactWriteItems";
 
 #[tokio::test]
 async fn a_grant_whose_answer_was_lost_is_still_a_grant() {
@@ -75,10 +75,8 @@ async fn without_retries_below_a_second_acquire_finds_the_grant() {
         let found = fixture.done(command.clone()).await;
 
         let again = fixture.done(command).await;
-        assert!(
-            matches!(found.outcome, Outcome::AlreadyHeld { .. }),
-            "{found:?}"
-        );
+        let held = matches!(found.outcome, Outcome::AlreadyHeld { .. });
+        assert!(held, "{found:?}");
         assert_eq!(found.outcome, again.outcome);
     }
 }
@@ -124,6 +122,6 @@ pub(crate) async fn lose(fixture: &Fixture, operation: &str, command: impl Ask) 
     assert!(unclear, "{lost:?}");
 }
 
-fn is_first_release(outcome: &Outcome) -> bool {
+pub(crate) fn is_first_release(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Released { already: false, .. })
 }

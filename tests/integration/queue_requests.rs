@@ -1,11 +1,10 @@
 //! What waiting, handing over, an operator's acts, the sweep and the history cost.
 
 use crate::fixture::{
-    Ask, Fixture, acquire, acquire_tick, audit_note, evict, holder, recover, release, turn, wait,
-    woken,
+    Fixture, acquire, audit_note, evict, holder, note_task, place, release, turn, wait, woken,
 };
 use lockstep::domain::{
-    Command, Effect, Lease, NoteTask, Outcome, RunId, RunOutcome, Seconds, TaskEnd, WhenFull,
+    Command, Effect, Lease, NoteTask, Outcome, RunId, RunOutcome, Seconds, WhenFull,
 };
 use lockstep::store::{LockStore, shard};
 use std::time::Duration;
@@ -18,12 +17,8 @@ async fn a_run_that_has_to_wait_is_three_requests() {
     assert_eq!(fixture.requests(), ["UpdateItem 1"]);
     let outcome = fixture.outcome(wait("b")).await;
 
-    let Outcome::Queued {
-        position: 1,
-        length: 1,
-        holders,
-    } = outcome
-    else {
+    assert_eq!(place(&outcome), (1, 1));
+    let Outcome::Queued { holders, .. } = outcome else {
         panic!("{outcome:?}");
     };
     assert_eq!(holders[0].0, holder("a"));
@@ -42,15 +37,13 @@ async fn a_run_whose_permit_gets_free_before_it_waits_is_four_requests() {
 
     assert!(matches!(outcome, Outcome::Granted { .. }), "{outcome:?}");
     // The grant deletes the side item in its own write.
-    let requests = ["TransactWriteItems 1", "UpdateItem 2"];
-    assert_eq!(fixture.requests(), requests);
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1", "UpdateItem 2"]);
 }
 
 #[tokio::test]
 async fn a_release_that_lets_a_waiter_in_is_three_requests() {
     let (fixture, token) = Fixture::held("hand-over").await;
     fixture.queued(&["b", "c"]).await;
-    fixture.settle();
 
     let done = fixture.done(release("a", token)).await;
 
@@ -66,19 +59,6 @@ async fn a_release_that_lets_a_waiter_in_is_three_requests() {
 }
 
 #[tokio::test]
-async fn a_recovery_that_lets_a_waiter_in_is_three_requests() {
-    let fixture = Fixture::used("recover-over").await;
-    let token = fixture.granted(acquire_tick("a")).await;
-    fixture.queued(&["b"]).await;
-    fixture.settle();
-
-    let done = fixture.done(recover("a", token)).await;
-
-    assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
-    assert_eq!(woken(&done.effects)[0].0, holder("b"));
-}
-
-#[tokio::test]
 async fn a_waiting_state_that_registers_again_is_two_requests_and_keeps_its_place() {
     let (fixture, _) = Fixture::held("again").await;
     fixture.queued(&["b", "c"]).await;
@@ -89,17 +69,7 @@ async fn a_waiting_state_that_registers_again_is_two_requests_and_keeps_its_plac
 
     let outcome = fixture.outcome(again).await;
 
-    assert!(
-        matches!(
-            outcome,
-            Outcome::Queued {
-                position: 1,
-                length: 2,
-                ..
-            }
-        ),
-        "{outcome:?}"
-    );
+    assert_eq!(place(&outcome), (1, 2));
     assert_eq!(fixture.requests(), ["UpdateItem 2"]);
     assert_eq!(fixture.record().await.queue, before);
     let waiter = fixture.waiter("b").await.unwrap();
@@ -121,15 +91,13 @@ async fn the_first_waiter_takes_a_free_permit_in_three_requests() {
     let outcome = fixture.outcome(wait("b")).await;
 
     assert!(matches!(outcome, Outcome::Granted { .. }), "{outcome:?}");
-    let expected = ["TransactWriteItems 1", "UpdateItem 2"];
-    assert_eq!(fixture.requests(), expected);
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1", "UpdateItem 2"]);
     assert!(fixture.record().await.queue.is_empty());
 }
 
 #[tokio::test]
 async fn a_waiter_that_missed_its_call_confirms_its_grant_in_four_requests() {
-    let fixture = Fixture::used("missed").await;
-    let token = fixture.granted(acquire("a")).await;
+    let (fixture, token) = Fixture::held("missed").await;
     fixture.queued(&["b"]).await;
     let done = fixture.done(release("a", token)).await;
     let (_, called) = woken(&done.effects).remove(0);
@@ -144,49 +112,20 @@ async fn a_waiter_that_missed_its_call_confirms_its_grant_in_four_requests() {
         ..called
     };
     assert_eq!(outcome, Outcome::AlreadyHeld { lease });
-    let requests = ["TransactWriteItems 1", "UpdateItem 3"];
-    assert_eq!(fixture.requests(), requests);
-}
-
-/// What Confirm Grant costs: a plain acquire by the holder that its release has handed the lock to.
-#[tokio::test]
-async fn a_woken_run_confirms_its_grant_in_two_requests() {
-    let (fixture, token) = Fixture::held("woken").await;
-    fixture.queued(&["b"]).await;
-    fixture.done(release("a", token)).await;
-    fixture.settle();
-
-    let outcome = fixture.outcome(acquire("b")).await;
-
-    assert!(
-        matches!(outcome, Outcome::AlreadyHeld { .. }),
-        "{outcome:?}"
-    );
-    assert_eq!(fixture.requests(), ["UpdateItem 2"]);
+    assert_eq!(fixture.requests(), ["TransactWriteItems 1", "UpdateItem 3"]);
 }
 
 #[tokio::test]
 async fn a_run_that_replaces_the_holder_is_four_requests() {
     let (fixture, _) = Fixture::held("replace").await;
     fixture.queued(&["b"]).await;
-    fixture.settle();
     let mut replace = wait("c");
     replace.when_full = WhenFull::Replace;
 
     fixture.execute(acquire("c")).await.unwrap_err();
     let done = fixture.done(replace).await;
 
-    assert!(
-        matches!(
-            done.outcome,
-            Outcome::Queued {
-                position: 1,
-                length: 2,
-                ..
-            }
-        ),
-        "{done:?}"
-    );
+    assert_eq!(place(&done.outcome), (1, 2));
     let [Effect::Stop(stopped, lease)] = &done.effects[..] else {
         panic!("{done:?}");
     };
@@ -206,7 +145,6 @@ async fn a_pause_is_two_requests_and_a_resume_that_lets_a_waiter_in_is_three() {
         .await;
     assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
     fixture.queued(&["b"]).await;
-    fixture.settle();
     let done = fixture.done(Command::Resume(audit_note("upgraded"))).await;
 
     assert_eq!(woken(&done.effects)[0].0, holder("b"));
@@ -217,7 +155,6 @@ async fn a_pause_is_two_requests_and_a_resume_that_lets_a_waiter_in_is_three() {
 async fn an_eviction_of_a_holder_or_a_waiter_is_three_requests() {
     let (fixture, _) = Fixture::held("evict").await;
     fixture.queued(&["b", "c"]).await;
-    fixture.settle();
 
     let holder_gone = fixture.done(evict("a")).await;
     assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
@@ -250,21 +187,11 @@ async fn a_page_of_the_sweep_is_one_request() {
 #[tokio::test]
 async fn a_noted_task_is_three_requests_and_an_old_one_two() {
     let (fixture, token) = Fixture::held("note").await;
-    let task = TaskEnd {
-        arn: "arn:aws:ecs:eu-west-1:123456789012:task/batches/4f".into(),
-        version: 3,
-        runtime_id: None,
-        exit_code: Some(137),
-        reason: Some("OutOfMemoryError: container killed".into()),
-    };
-    let note = Command::NoteTask(NoteTask {
-        token,
-        task: task.clone(),
-    });
+    let note = note_task(token);
 
     let first = fixture.outcome(note.clone()).await;
     assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
-    let again = fixture.outcome(note.ask()).await;
+    let again = fixture.outcome(note.clone()).await;
 
     assert_eq!((first, again), (Outcome::Done, Outcome::Unchanged));
     assert_eq!(fixture.requests(), ["GetItem 2"]);
@@ -274,10 +201,9 @@ async fn a_noted_task_is_three_requests_and_an_old_one_two() {
         .load_run(&fixture.lock, &RunId::Token(token))
         .await;
     let run = run.unwrap().unwrap();
-    assert_eq!(
-        (run.outcome(), run.task),
-        (Some(RunOutcome::Succeeded), Some(task))
-    );
+    assert_eq!(run.outcome(), Some(RunOutcome::Succeeded));
+    let task = run.task.expect("the noted task");
+    assert_eq!(Command::NoteTask(NoteTask { token, task }), note);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use crate::fixture::{
     Fixture, acquire, acquire_tick, beat, holder, paced, recover, release, release_tick, renew,
+    wait, woken,
 };
 use lockstep::domain::{Effect, FencingToken, Outcome, Refusal, RunOutcome, Seconds};
 use lockstep::protocol::ProtocolError;
@@ -12,7 +13,7 @@ use std::time::Duration;
 /// token is that of the latest grant.
 macro_rules! costs {
     ($(fn $rule:ident($token:ident): [$($before:expr),*], $command:expr
-       => $answer:pat $(if $and:expr)?, $requests:literal;)+) => {$(
+       => $answer:pat $(if $and:expr)?, [$($requests:literal),+];)+) => {$(
         #[tokio::test]
         async fn $rule() {
             let fixture = Fixture::used(stringify!($rule)).await;
@@ -27,55 +28,59 @@ macro_rules! costs {
 
             let answer = answer.map(|done| (done.outcome, done.effects));
             assert!(matches!(&answer, $answer $(if $and)?), "{answer:?}");
-            assert_eq!(fixture.requests(), [$requests]);
+            assert_eq!(fixture.requests(), [$($requests),+]);
         }
     )+};
 }
 
 costs! {
     fn an_acquire_of_a_free_lock_is_one_request(_token):
-        [], acquire("a") => Ok((Outcome::Granted { .. }, _)), "UpdateItem 1";
+        [], acquire("a") => Ok((Outcome::Granted { .. }, _)), ["UpdateItem 1"];
 
     fn an_acquire_with_a_run_key_is_one_request(_token):
-        [], acquire_tick("a") => Ok((Outcome::Granted { .. }, _)), "TransactWriteItems 1";
+        [], acquire_tick("a") => Ok((Outcome::Granted { .. }, _)), ["TransactWriteItems 1"];
 
     fn a_repeated_acquire_by_the_holder_is_one_request_and_the_same_grant(token):
         [acquire("a")], acquire("a")
-        => Ok((Outcome::AlreadyHeld { lease }, _)) if lease.token == token, "UpdateItem 1";
+        => Ok((Outcome::AlreadyHeld { lease }, _)) if lease.token == token, ["UpdateItem 1"];
 
     fn a_heartbeat_is_one_request(token):
-        [acquire("a")], renew("a", token) => Ok((Outcome::Renewed { .. }, _)), "UpdateItem 1";
+        [acquire("a")], renew("a", token) => Ok((Outcome::Renewed { .. }, _)), ["UpdateItem 1"];
 
     fn a_heartbeat_at_another_pace_is_one_request(token):
-        [acquire("a")], paced("a", token) => Ok((Outcome::Renewed { .. }, _)), "UpdateItem 1";
+        [acquire("a")], paced("a", token) => Ok((Outcome::Renewed { .. }, _)), ["UpdateItem 1"];
 
     fn a_release_without_a_heartbeat_state_is_one_request(token):
         [acquire_tick("a")], release_tick("a", token)
-        => Ok((Outcome::Released { already: false, .. }, _)), "TransactWriteItems 1";
+        => Ok((Outcome::Released { already: false, .. }, _)), ["TransactWriteItems 1"];
 
     fn a_release_that_ends_a_heartbeat_state_is_two_requests(token):
         [acquire("a"), renew("a", token)], release("a", token)
-        => Ok((_, effects)) if *effects == [Effect::EndHeartbeat(beat())], "TransactWriteItems 2";
+        => Ok((_, effects)) if *effects == [Effect::EndHeartbeat(beat())], ["TransactWriteItems 2"];
 
     fn a_repeated_release_is_one_request(token):
         [acquire("a"), release("a", token)], release("a", token)
-        => Ok((Outcome::Released { already: true, .. }, _)), "TransactWriteItems 1";
+        => Ok((Outcome::Released { already: true, .. }, _)), ["TransactWriteItems 1"];
 
     fn a_second_delivery_of_a_done_tick_is_one_request(token):
         [acquire_tick("a"), release_tick("a", token)], acquire_tick("b")
         => Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) if run.token == token,
-        "TransactWriteItems 1";
-}
+        ["TransactWriteItems 1"];
 
-#[tokio::test]
-async fn a_recovery_is_two_requests() {
-    let (fixture, token) = Fixture::held("recover").await;
+    fn a_recovery_is_two_requests(token):
+        [acquire("a")], recover("a", token)
+        => Ok((Outcome::Freed { outcome: Some(RunOutcome::Recovered) }, _)),
+        ["GetItem 1", "TransactWriteItems 1"];
 
-    let outcome = fixture.outcome(recover("a", token)).await;
+    fn a_recovery_that_lets_a_waiter_in_is_three_requests(token):
+        [acquire_tick("a"), wait("b")], recover("a", token)
+        => Ok((_, effects)) if woken(effects)[0].0 == holder("b"),
+        ["GetItem 2", "TransactWriteItems 1"];
 
-    let recovered = Some(RunOutcome::Recovered);
-    assert_eq!(outcome, Outcome::Freed { outcome: recovered });
-    assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
+    // What Confirm Grant asks: a plain acquire by the holder that its release has handed the lock to.
+    fn a_woken_run_confirms_its_grant_in_two_requests(token):
+        [acquire("a"), wait("b"), release("a", token)], acquire("b")
+        => Ok((Outcome::AlreadyHeld { lease }, _)) if lease.token > token, ["UpdateItem 2"];
 }
 
 #[tokio::test]
@@ -91,30 +96,27 @@ async fn the_first_acquire_of_a_lock_is_two_requests() {
 async fn an_expectation_costs_one_request_more_where_it_is_new_and_where_the_run_failed() {
     let fixture = Fixture::used("expected").await;
     let expected = Some(Seconds::of(3600));
-    let cycle = async |outcome| {
-        fixture.settle();
+    for (case, outcome, asked, ended) in [
+        ("new", RunOutcome::Succeeded, "UpdateItem 2", vec![]),
+        ("known", RunOutcome::Succeeded, "UpdateItem 1", vec![]),
+        (
+            "failed",
+            RunOutcome::Failed,
+            "UpdateItem 1",
+            vec!["GetItem 1"],
+        ),
+    ] {
         let mut command = acquire("a");
         command.terms.expect_every = expected;
         let token = fixture.granted(command).await;
-        let asked = fixture.requests();
-        fixture.settle();
+        assert_eq!(fixture.requests(), [asked], "{case}");
         let mut command = release("a", token);
         command.expect_every = expected;
         command.outcome = outcome;
         fixture.done(command).await;
-        (asked, fixture.requests())
-    };
-
-    let first = cycle(RunOutcome::Succeeded).await;
-    let second = cycle(RunOutcome::Succeeded).await;
-    let failed = cycle(RunOutcome::Failed).await;
-
-    assert_eq!(first.0, ["UpdateItem 2"], "the lock has no expectation yet");
-    assert_eq!(first.1, ["TransactWriteItems 1"]);
-    assert_eq!(second.0, ["UpdateItem 1"]);
-    assert_eq!(second.1, ["TransactWriteItems 1"]);
-    assert_eq!(failed.0, ["UpdateItem 1"]);
-    assert_eq!(failed.1, ["GetItem 1", "TransactWriteItems 1"]);
+        let ended = [ended, vec!["TransactWriteItems 1"]].concat();
+        assert_eq!(fixture.requests(), ended, "{case}");
+    }
 }
 
 #[tokio::test]

@@ -3,10 +3,10 @@
 mod crowd;
 mod tally;
 
-use crate::fixture::{acquire, holder, wait};
+use crate::fixture::{acquire, holder, place, wait};
 use crowd::{Crowd, Stay};
 use lockstep::clock::{Clock, SystemClock};
-use lockstep::domain::{Acquire, Outcome, Permits, Refusal, WhenFull};
+use lockstep::domain::{Acquire, Permits, Refusal, WhenFull};
 use lockstep::protocol::ProtocolError;
 
 const CLIENTS: usize = 500;
@@ -45,6 +45,7 @@ async fn the_501st_waiter_is_refused_because_the_queue_is_full() {
     let answers = crowd.together(CLIENTS, |name| queue(name, CLIENTS)).await;
     let one_more = crowd.ask(&queue("one-more", CLIENTS)).await;
 
+    let position = |answer: crowd::Answer| place(&answer.unwrap().outcome).0;
     let mut positions: Vec<_> = answers.into_iter().map(position).collect();
     positions.sort_unstable();
     assert_eq!(positions, (1..=CLIENTS).collect::<Vec<_>>());
@@ -97,13 +98,6 @@ fn queue(name: &str, most: usize) -> Acquire {
     Acquire {
         when_full: WhenFull::Queue { most },
         ..wait(name)
-    }
-}
-
-fn position(answer: crowd::Answer) -> usize {
-    match answer.map(|done| done.outcome) {
-        Ok(Outcome::Queued { position, .. }) => position,
-        other => panic!("{other:?}"),
     }
 }
 

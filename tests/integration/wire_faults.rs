@@ -33,11 +33,8 @@ async fn a_failing_wire_grants_no_lock_twice_and_leaves_none_behind() {
     let table = Table::new("faults").await;
     let wire = Microburst::before(table.endpoint).await;
     let through = impatient(&client(wire.endpoint(), Retries::AsDeployed).await);
-    let locks: Vec<_> = (0..LOCKS).map(|n| format!("lock-{n}")).collect();
-    let locks: Vec<_> = locks
-        .into_iter()
-        .map(|n| LockKey::new(n).unwrap())
-        .collect();
+    let lock = |n| LockKey::new(format!("lock-{n}")).unwrap();
+    let locks: Vec<_> = (0..LOCKS).map(lock).collect();
     let journal = Arc::new(Journal::of(&locks));
     let runs = Arc::new(Runs::default());
     let worker = |seed, client: &Client| Worker {

@@ -25,10 +25,8 @@ use tokio::sync::OnceCell;
 const HELP: &str = "this level needs DynamoDB Local: set LOCKSTEP_DYNAMODB_LOCAL to the folder of \
                     DynamoDBLocal.jar, or AWS_ENDPOINT_URL_DYNAMODB to one that runs";
 
-/// Ends Java when the test program ends, however it ends: its end closes the pipe.
-const KEEPER: &str = r#"java -Xmx512m -Djava.library.path=DynamoDBLocal_lib -jar DynamoDBLocal.jar \
-    -inMemory -sharedDb -disableTelemetry -port "$0" >/dev/null 2>&1 &
-read -r _; kill $!"#;
+const JAVA: &str = r#"java -Xmx512m -Djava.library.path=DynamoDBLocal_lib -jar DynamoDBLocal.jar \
+    -inMemory -sharedDb -disableTelemetry -port "$0""#;
 
 /// How a client handles failures.
 #[derive(Clone, Copy, Debug)]
@@ -151,27 +149,35 @@ fn keys(partition: &str, sort: &str) -> Vec<KeySchemaElement> {
 async fn start(folder: &str) -> String {
     let jar = Path::new(folder).join("DynamoDBLocal.jar");
     assert!(jar.is_file(), "{} is not there: {HELP}", jar.display());
+    let (endpoint, keeper) = serve(JAVA, folder, "").await;
+    // Dropping a child leaves it running: the pipe to it lasts as long as this program.
+    std::mem::forget(keeper);
+    endpoint
+}
+
+/// Runs `command` in `folder`, which has to listen on the port `$0` and may use `argument` as `$1`, and
+/// waits until it answers as DynamoDB does. Returns its endpoint, and a child whose end ends it.
+///
+/// # Panics
+/// When it does not answer within a minute.
+pub async fn serve(command: &str, folder: &str, argument: &str) -> (String, Child) {
     let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
     let port = free.expect("a free port").port();
-    let mut keeper = keep(folder, port);
+    // The end of the test program, however it ends, closes the pipe.
+    let kept = format!("{command} >/dev/null 2>&1 &\nread -r _; kill $!");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &kept, &port.to_string(), argument]);
+    shell.current_dir(folder).stdin(Stdio::piped());
+    let mut keeper = shell.spawn().expect("a shell in that folder");
     let endpoint = format!("http://127.0.0.1:{port}");
     let client = client(&endpoint, Retries::Off).await;
     for _ in 0..600 {
         if client.list_tables().send().await.is_ok() {
-            // Dropping a child leaves it running: the pipe to it lasts as long as this program.
-            std::mem::forget(keeper);
-            return endpoint;
+            return (endpoint, keeper);
         }
         let ended = keeper.try_wait().expect("the state of a child");
-        assert!(ended.is_none(), "{folder}: DynamoDB Local does not start");
+        assert!(ended.is_none(), "{command} ends at once");
         SystemClock.sleep(Duration::from_millis(100)).await;
     }
-    panic!("{folder}: DynamoDB Local gives no answer")
-}
-
-fn keep(folder: &str, port: u16) -> Child {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", KEEPER, &port.to_string()]);
-    shell.current_dir(folder).stdin(Stdio::piped());
-    shell.spawn().expect("the folder of DynamoDBLocal.jar")
+    panic!("{command} gives no answer")
 }

@@ -1,10 +1,8 @@
 //! Random histories of a lock.
 
-use crate::generate::{
-    Act, BASE, HOLDERS, KEYS, acquire, act, audit_note, forget, holder, run_key,
-};
+use crate::generate::{Act, BASE, HOLDERS, acquire, act, audit_note, forget, holder, run_key};
 use lockstep::domain::{
-    Acquire, Command, FencingToken, HolderId, Lease, LockRecord, RunId, RunKey, Timestamp,
+    Acquire, Command, FencingToken, HolderId, Lease, LockRecord, RunKey, Timestamp,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy};
@@ -107,12 +105,4 @@ impl Grants {
         }
         new
     }
-}
-
-/// Every run that a history can have written under these tokens, in so many versions.
-pub fn run_ids(tokens: &[FencingToken], versions: u64) -> impl Iterator<Item = RunId> {
-    let keys = (0..KEYS).map(|index| RunId::Key(run_key(index)));
-    let acts = (0..=versions).map(RunId::Act);
-    keys.chain(tokens.iter().copied().map(RunId::Token))
-        .chain(acts)
 }

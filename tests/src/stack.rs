@@ -12,7 +12,7 @@ mod executions;
 mod faults;
 mod habits;
 mod input;
-mod json_api;
+pub mod json_api;
 mod machines;
 mod operator;
 mod past;

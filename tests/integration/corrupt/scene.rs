@@ -1,23 +1,22 @@
 //! A lock whose items are damaged on purpose, and the ways to damage an attribute.
 
+use super::RECORD;
 use crate::fixture::{
     Ask, Fixture, acquire, acquire_tick, audit_note, evict, holder, recover, release_tick, renew,
     run_key,
 };
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::domain::{
     Command, FencingToken, Permits, Seconds, StalePolicy, TaskSet, WaiterId, Work,
 };
 use lockstep::protocol::ProtocolError;
 use lockstep::store::StoreError;
-use std::collections::HashMap;
+use lockstep_tests::units::Item;
 use std::time::Duration;
 
 /// A lock with the holder `a`, whose lease has every attribute, seen past the protocol.
 pub(crate) struct Scene {
     pub(crate) fixture: Fixture,
-    client: Client,
     pub(crate) token: FencingToken,
 }
 
@@ -43,12 +42,7 @@ impl Scene {
         renew.progress = Some("chapter 2 of 9".into());
         fixture.done(renew).await;
         fixture.advance(Duration::from_secs(1));
-        let client = fixture.table.client().await;
-        Self {
-            fixture,
-            client,
-            token,
-        }
+        Self { fixture, token }
     }
 
     pub(crate) fn acquire(&self, permits: i64) -> Command {
@@ -64,19 +58,33 @@ impl Scene {
             self.acquire(permits),
             renew("a", token).ask(),
             release_tick("a", token).ask(),
-            recover("a", token),
+            recover("a", token).ask(),
             evict("a"),
             Command::Pause(audit_note("upgrade"), None),
         ]
     }
 
-    pub(crate) async fn expect_corrupt(
+    /// Each command reports each damage to the item, and leaves it and the record alone.
+    pub(crate) async fn each_is_reported(
         &self,
-        damaged: &Item,
         sort: &str,
-        damage: &Damage,
-        command: Command,
+        damages: &[Damage],
+        commands: &[Command],
     ) {
+        let (item, record) = (self.item(sort).await, self.item(RECORD).await);
+        for damage in damages {
+            let damaged = damage.done_to(&item);
+            for command in commands {
+                self.expect_corrupt(&damaged, sort, damage, command).await;
+            }
+            if sort != RECORD {
+                let now = self.item(RECORD).await;
+                assert_eq!(now, record, "nothing is half done: {:?}", damage.path);
+            }
+        }
+    }
+
+    async fn expect_corrupt(&self, damaged: &Item, sort: &str, damage: &Damage, command: &Command) {
         self.put(damaged).await;
 
         let done = self.fixture.execute(command.clone()).await;
@@ -96,17 +104,11 @@ impl Scene {
     }
 
     pub(crate) async fn put(&self, item: &Item) {
-        let request = self.client.put_item().table_name(&self.fixture.table.name);
-        request.set_item(Some(item.clone())).send().await.unwrap();
+        self.fixture.put(item.clone()).await;
     }
 
     pub(crate) async fn item(&self, sort: &str) -> Item {
-        let request = self.client.get_item().table_name(&self.fixture.table.name);
-        let request = request
-            .key("pk", text(self.fixture.lock.as_str()))
-            .key("sk", text(sort))
-            .consistent_read(true);
-        request.send().await.unwrap().item.expect("the item")
+        self.fixture.item(sort).await
     }
 }
 
@@ -139,8 +141,6 @@ const TEXTS: [&str; 13] = [
     "note",
 ];
 
-pub(crate) type Item = HashMap<String, AttributeValue>;
-
 /// One attribute of an item, and what it is damaged to: `None` is missing.
 pub(crate) struct Damage {
     pub(crate) path: Vec<String>,
@@ -171,25 +171,33 @@ impl Damage {
     }
 }
 
-/// The attribute missing, and of three wrong types.
-pub(crate) fn every_damage(path: &[&str]) -> Vec<Damage> {
-    let other = match path.last() {
-        Some(name) if TEXTS.contains(name) => number("7"),
-        _ => text("7"),
-    };
-    let values = [
-        None,
-        Some(other),
-        Some(AttributeValue::Null(true)),
-        Some(AttributeValue::L(Vec::new())),
-    ];
-    values.into_iter().map(|to| Damage::new(path, to)).collect()
+/// Below `path`: each required attribute missing and of three wrong types, each optional one of the
+/// wrong types alone.
+pub(crate) fn damages(path: &[&str], required: &str, optional: &str) -> Vec<Damage> {
+    let required = required.split_whitespace().map(|name| (name, true));
+    let optional = optional.split_whitespace().map(|name| (name, false));
+    let each = required.chain(optional).flat_map(|(name, required)| {
+        let other = if TEXTS.contains(&name) {
+            number("7")
+        } else {
+            text("7")
+        };
+        let wrong = [
+            other,
+            AttributeValue::Null(true),
+            AttributeValue::L(Vec::new()),
+        ];
+        let missing = required.then_some(None);
+        let path = [path, &[name]].concat();
+        let values = missing.into_iter().chain(wrong.map(Some));
+        values.map(move |to| Damage::new(&path, to))
+    });
+    each.collect()
 }
 
-/// The attribute of three wrong types: it may be missing.
-pub(crate) fn every_wrong_type(path: &[&str]) -> Vec<Damage> {
-    let damages = every_damage(path).into_iter();
-    damages.filter(|damage| damage.to.is_some()).collect()
+/// The attribute with this value.
+pub(crate) fn to(path: &[&str], value: AttributeValue) -> Damage {
+    Damage::new(path, Some(value))
 }
 
 pub(crate) fn number(number: &str) -> AttributeValue {

@@ -107,6 +107,11 @@ impl Scene {
         (answer["grant"].clone(), cost)
     }
 
+    /// What a call of a function costs.
+    pub(super) async fn cost(&mut self, function: &str, event: Value) -> Cost {
+        self.step(function, event).await.1
+    }
+
     /// Calls a function, twenty seconds after the last one. A task token in the event is a new one each time.
     pub(super) async fn step(&mut self, function: &str, mut event: Value) -> (Value, Cost) {
         self.deps.clock().0.advance(Duration::from_secs(20));

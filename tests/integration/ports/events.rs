@@ -1,6 +1,6 @@
 //! EventBridge, as its client talks to it.
 
-use super::scripted::{Scripted, refusal, sdk};
+use super::scripted::{Asked, on, refusal, sdk};
 use lockstep::contract::EventKind;
 use lockstep::domain::{LockKey, Timestamp};
 use lockstep::events::eventbridge::EventBridge;
@@ -27,6 +27,15 @@ fn events(count: usize) -> Vec<Event> {
     (0..count).map(event).collect()
 }
 
+/// What is asked of the bus for so many events when these are its answers.
+async fn publish(answers: Vec<(u16, Value)>, count: usize) -> Vec<Asked> {
+    let publish = on(answers, async |sdk| {
+        let bus = EventBridge::from_sdk(sdk, "alerts".into());
+        bus.publish(events(count)).await;
+    });
+    publish.await.1
+}
+
 fn taken(count: usize) -> (u16, Value) {
     let entries: Vec<_> = (0..count)
         .map(|n| json!({ "EventId": n.to_string() }))
@@ -36,12 +45,8 @@ fn taken(count: usize) -> (u16, Value) {
 
 #[tokio::test]
 async fn an_event_says_what_happened_on_the_wire() {
-    let scripted = Scripted::new(vec![taken(1)]).await;
-    let bus = EventBridge::from_sdk(&scripted.sdk, "alerts".into());
+    let asked = publish(vec![taken(1)], 1).await;
 
-    bus.publish(events(1)).await;
-
-    let asked = scripted.asked().await;
     assert_eq!(asked[0].0, "PutEvents");
     let entry = &asked[0].1["Entries"][0];
     assert_eq!(entry["EventBusName"], "alerts");
@@ -59,12 +64,9 @@ async fn an_event_says_what_happened_on_the_wire() {
 #[tokio::test]
 async fn many_events_go_out_by_ten_and_one_lost_batch_does_not_hold_up_the_rest() {
     let refused = refusal("AccessDeniedException", "no");
-    let scripted = Scripted::new(vec![refused, taken(10), taken(3)]).await;
-    let bus = EventBridge::from_sdk(&scripted.sdk, "alerts".into());
 
-    bus.publish(events(23)).await;
+    let asked = publish(vec![refused, taken(10), taken(3)], 23).await;
 
-    let asked = scripted.asked().await;
     let entries = |(_, body): &(String, Value)| body["Entries"].as_array().unwrap().len();
     assert_eq!(asked.iter().map(entries).collect::<Vec<_>>(), [10, 10, 3]);
 }
@@ -78,12 +80,10 @@ async fn an_entry_that_is_refused_is_no_reason_to_fail() {
             { "EventId": "1" }
         ]
     });
-    let scripted = Scripted::new(vec![(200, half)]).await;
-    let bus = EventBridge::from_sdk(&scripted.sdk, "alerts".into());
 
-    bus.publish(events(2)).await;
+    let asked = publish(vec![(200, half)], 2).await;
 
-    assert_eq!(scripted.asked().await.len(), 1);
+    assert_eq!(asked.len(), 1);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Step Functions, as its client reads it.
 
-use super::scripted::{Asked, Scripted, refusal};
+use super::scripted::{self, Asked, refusal};
 use lockstep::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey, TaskToken,
 };
@@ -15,22 +15,23 @@ fn arn() -> ExecutionArn {
     ExecutionArn::new("arn:aws:states:eu-west-1:1:execution:report:a".into()).unwrap()
 }
 
-fn table(scripted: &Scripted) -> DynamoStore {
-    DynamoStore::from_sdk(&scripted.sdk, "locks".into())
-}
-
 fn lock() -> LockKey {
     LockKey::new("nightly").unwrap()
 }
 
-/// What `ask` comes to when these are the answers, and what was asked.
 async fn on<T>(
     answers: Vec<(u16, Value)>,
     ask: impl AsyncFnOnce(StepFunctions) -> T,
 ) -> (T, Vec<Asked>) {
-    let scripted = Scripted::new(answers).await;
-    let response = ask(StepFunctions::from_sdk(&scripted.sdk, table(&scripted))).await;
-    (response, scripted.asked().await)
+    scripted::on(answers, async |sdk| {
+        let table = DynamoStore::from_sdk(sdk, "locks".into());
+        ask(StepFunctions::from_sdk(sdk, table)).await
+    })
+    .await
+}
+
+fn is_denied<T>(result: &Result<T, ExecutionsError>) -> bool {
+    matches!(result, Err(ExecutionsError::Denied(_)))
 }
 
 async fn describe(answer: (u16, Value)) -> Result<Option<ExecutionDescription>, ExecutionsError> {
@@ -45,6 +46,11 @@ fn described(status: &str) -> (u16, Value) {
         "status": status, "startDate": 1.5, "redriveCount": 0
     });
     (200, described)
+}
+
+/// The key of the task tokens, as the table has it.
+fn key() -> Value {
+    json!({ "tokenKey": { "B": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=" } })
 }
 
 fn listed(name: &str, started_at: f64) -> Value {
@@ -95,10 +101,7 @@ async fn a_refused_list_is_denied_and_not_retried() {
 
     let (error, asked) = on(answers, async |sfn| sfn.running(MACHINE).await).await;
 
-    assert!(
-        matches!(error, Err(ExecutionsError::Denied(_))),
-        "{error:?}"
-    );
+    assert!(is_denied(&error), "{error:?}");
     assert_eq!(asked.len(), 1);
 }
 
@@ -165,7 +168,7 @@ async fn what_has_ended_or_is_not_there_needs_no_stopping() {
 
     assert_eq!((missing, ended), (Ok(()), Ok(())));
     assert_eq!(asked[1].0, "DescribeExecution");
-    assert!(matches!(runs, Err(ExecutionsError::Denied(_))), "{runs:?}");
+    assert!(is_denied(&runs), "{runs:?}");
 }
 
 #[tokio::test]
@@ -186,21 +189,14 @@ async fn a_state_is_ended_with_its_output_and_a_closed_one_is_not() {
         assert_eq!(ended, Ok(StateEnd::NotWaiting), "{code}");
     }
     let (refused, _) = on(vec![refusal("InvalidOutput", "no JSON")], end).await;
-    assert!(
-        matches!(refused, Err(ExecutionsError::Denied(_))),
-        "{refused:?}"
-    );
+    assert!(is_denied(&refused), "{refused:?}");
 }
 
 #[tokio::test]
 async fn a_sealed_token_is_opened_with_the_key_of_the_table_which_is_read_once() {
     let token = TaskToken::new("AQC-1").unwrap();
-    let key = json!({ "tokenKey": { "B": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=" } });
-    let answers = vec![
-        (200, json!({})),
-        (200, json!({ "Attributes": key })),
-        (200, json!({})),
-    ];
+    let found = (200, json!({ "Attributes": key() }));
+    let answers = vec![(200, json!({})), found, (200, json!({}))];
 
     let ((sealed, ended, other), asked) = on(answers, async |sfn| {
         let sealed = sfn.seal(&lock(), &token).await.unwrap();
@@ -226,12 +222,11 @@ async fn a_sealed_token_is_opened_with_the_key_of_the_table_which_is_read_once()
 
 #[tokio::test]
 async fn a_prepared_function_has_the_key_before_its_first_event() {
-    let key = json!({ "tokenKey": { "B": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=" } });
-    let denied = json!({ "__type": "x#AccessDeniedException", "message": "no" });
-    let there = (200, json!({ "Item": key }));
+    let denied = refusal("x#AccessDeniedException", "no");
+    let there = (200, json!({ "Item": key() }));
     for (answers, calls) in [
         (vec![there.clone()], vec!["GetItem"]),
-        (vec![(400, denied), there], vec!["GetItem", "GetItem"]),
+        (vec![denied, there], vec!["GetItem", "GetItem"]),
     ] {
         let (sealed, asked) = on(answers, async |sfn| {
             sfn.prepare().await;
@@ -247,18 +242,16 @@ async fn a_prepared_function_has_the_key_before_its_first_event() {
 
 #[tokio::test]
 async fn a_container_ends_no_state_and_seals_no_token() {
-    let scripted = Scripted::new(Vec::new()).await;
-    let inside = StepFunctions::without_tokens(&scripted.sdk);
     let token = TaskToken::new("AQC-1").unwrap();
 
-    assert_eq!(
-        inside.end_state(&lock(), &token, "{}").await,
-        Ok(StateEnd::Sealed)
-    );
-    let refused = inside.seal(&lock(), &token).await;
-    assert!(
-        matches!(refused, Err(ExecutionsError::Denied(_))),
-        "{refused:?}"
-    );
-    assert_eq!(scripted.asked().await, []);
+    let ((ended, refused), asked) = scripted::on(Vec::new(), async |sdk| {
+        let inside = StepFunctions::without_tokens(sdk);
+        let ended = inside.end_state(&lock(), &token, "{}").await;
+        (ended, inside.seal(&lock(), &token).await)
+    })
+    .await;
+
+    assert_eq!(ended, Ok(StateEnd::Sealed));
+    assert!(is_denied(&refused), "{refused:?}");
+    assert_eq!(asked, []);
 }

@@ -1,6 +1,6 @@
 //! Scale-in protection, as ECS is asked for it and as its answers are read.
 
-use super::scripted::{Asked, Scripted, refusal};
+use super::scripted::{Asked, on, refusal};
 use lockstep::domain::TaskArn;
 use lockstep::tasks::ecs::Ecs;
 use lockstep::tasks::{ProtectionAnswer, Tasks, TasksError};
@@ -23,11 +23,11 @@ async fn protect(
     answers: Vec<(u16, Value)>,
     minutes: Option<u16>,
 ) -> (Result<ProtectionAnswer, TasksError>, Vec<Asked>) {
-    let scripted = Scripted::new(answers).await;
-    let ecs = Ecs::from_sdk(&scripted.sdk);
     let task = TaskArn::new(TASK).unwrap();
-    let done = ecs.protect(&task, minutes).await;
-    (done, scripted.asked().await)
+    on(answers, async |sdk| {
+        Ecs::from_sdk(sdk).protect(&task, minutes).await
+    })
+    .await
 }
 
 #[tokio::test]

@@ -14,14 +14,14 @@ use tokio::time::timeout;
 pub(super) type Asked = (String, Value);
 
 /// An AWS endpoint that answers from a script.
-pub(super) struct Scripted {
-    pub(super) sdk: SdkConfig,
+struct Scripted {
+    sdk: SdkConfig,
     served: JoinHandle<Vec<Asked>>,
 }
 
 impl Scripted {
     /// Gives these answers, each with its status, in this order. More calls get no answer.
-    pub(super) async fn new(answers: Vec<(u16, Value)>) -> Self {
+    async fn new(answers: Vec<(u16, Value)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let served = tokio::spawn(async move {
@@ -41,10 +41,20 @@ impl Scripted {
     ///
     /// # Panics
     /// When an answer was not asked for.
-    pub(super) async fn asked(self) -> Vec<Asked> {
+    async fn asked(self) -> Vec<Asked> {
         let served = timeout(Duration::from_secs(1), self.served).await;
         served.expect("every answer is asked for").unwrap()
     }
+}
+
+/// What `ask` comes to when these are the answers, and what was asked.
+pub(super) async fn on<T>(
+    answers: Vec<(u16, Value)>,
+    ask: impl AsyncFnOnce(&SdkConfig) -> T,
+) -> (T, Vec<Asked>) {
+    let scripted = Scripted::new(answers).await;
+    let came_to = ask(&scripted.sdk).await;
+    (came_to, scripted.asked().await)
 }
 
 /// A refusal as the JSON protocols of AWS have it.

@@ -1,6 +1,6 @@
 //! DynamoDB, as its client reads it: answers that DynamoDB Local never gives.
 
-use super::scripted::{Asked, Scripted, refusal};
+use super::scripted::{self, Asked, refusal};
 use lockstep::domain::{
     Assign, Change, Clause, FencingToken, Guard, HolderId, LockKey, LockRecord, Mode, Permits,
     RunId, Timestamp, Update, WaiterDrop, WaiterId,
@@ -9,21 +9,20 @@ use lockstep::store::dynamodb::DynamoStore;
 use lockstep::store::{Commit, LockIndex, LockStore, StoreError};
 use serde_json::{Value, json};
 
+const IN_PROGRESS: &str = "TransactionInProgressException";
+
 fn lock() -> LockKey {
     LockKey::new("nightly").unwrap()
-}
-
-fn record() -> LockRecord {
-    LockRecord::new(Permits::new(1).unwrap())
 }
 
 async fn on<T>(
     answers: Vec<(u16, Value)>,
     ask: impl AsyncFnOnce(DynamoStore) -> T,
 ) -> (T, Vec<Asked>) {
-    let scripted = Scripted::new(answers).await;
-    let answer = ask(DynamoStore::from_sdk(&scripted.sdk, "locks".into())).await;
-    (answer, scripted.asked().await)
+    scripted::on(answers, async |sdk| {
+        ask(DynamoStore::from_sdk(sdk, "locks".into())).await
+    })
+    .await
 }
 
 /// A write of the record, and with it the deletion of a side item where `waiter` says so.
@@ -45,7 +44,7 @@ fn change(clause: Clause, update: Update, waiter: bool) -> Change {
 async fn committed(error: &str, change: Change) -> Result<Commit, StoreError> {
     // The SDK retries one of them by itself.
     let attempts = match error {
-        "TransactionInProgressException" => 3,
+        IN_PROGRESS => 3,
         _ => 1,
     };
     let answers = vec![refusal(error, "another transaction"); attempts];
@@ -56,28 +55,14 @@ async fn committed(error: &str, change: Change) -> Result<Commit, StoreError> {
 
 #[tokio::test]
 async fn a_write_that_meets_a_transaction_is_busy_and_not_a_failure() {
-    let record = record();
-    let cases = [
-        (
-            "TransactionConflictException",
-            Clause::Absent,
-            Update::Create(record.clone()),
-            false,
-        ),
-        (
-            "TransactionConflictException",
-            Clause::VersionIs(1),
-            Update::Assign(vec![Assign::Mode(Mode::Open)]),
-            false,
-        ),
-        (
-            "TransactionInProgressException",
-            Clause::Absent,
-            Update::Create(record),
-            true,
-        ),
-    ];
-    for (error, clause, update, waiter) in cases {
+    let conflict = "TransactionConflictException";
+    let create = Update::Create(LockRecord::new(Permits::ONE));
+    let open = Update::Assign(vec![Assign::Mode(Mode::Open)]);
+    for (error, clause, update, waiter) in [
+        (conflict, Clause::Absent, create.clone(), false),
+        (conflict, Clause::VersionIs(1), open, false),
+        (IN_PROGRESS, Clause::Absent, create, true),
+    ] {
         let done = committed(error, change(clause, update, waiter)).await;
 
         assert_eq!(done, Ok(Commit::Busy), "{error} {waiter}");
@@ -103,12 +88,8 @@ async fn an_empty_item_is_no_item() {
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Query.html>).
 #[tokio::test]
 async fn an_empty_key_ends_a_list() {
-    let page = || {
-        vec![(
-            200,
-            json!({ "Items": [], "Count": 0, "LastEvaluatedKey": {} }),
-        )]
-    };
+    let last = json!({ "Items": [], "Count": 0, "LastEvaluatedKey": {} });
+    let page = || vec![(200, last.clone())];
     let now = Timestamp::from_millis(1);
 
     let (history, _) = on(page(), async |store| store.history(&lock(), None, 5).await).await;

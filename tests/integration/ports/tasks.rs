@@ -1,23 +1,16 @@
 //! ECS, as its client reads it.
 
-use super::scripted::{Asked, Scripted, refusal};
+use super::scripted::{Asked, on, refusal};
 use lockstep::domain::{Task, TaskArn, TaskSet};
 use lockstep::tasks::ecs::Ecs;
 use lockstep::tasks::{Tasks, TasksError};
+use lockstep::testing;
 use serde_json::{Value, json};
 
 const GROUP: &str = "lockstep:nightly:ba7816bf8f01cfea";
 
 fn arn(name: &str) -> String {
     format!("arn:aws:ecs:eu-west-1:1:task/batch/{name}")
-}
-
-fn work(family: Option<&str>) -> TaskSet {
-    TaskSet {
-        container: None,
-        cluster: "batch".into(),
-        family: family.map(str::to_owned),
-    }
 }
 
 fn listed(names: &[&str], next: Option<&str>) -> (u16, Value) {
@@ -43,18 +36,23 @@ async fn of_group(
     answers: Vec<(u16, Value)>,
     family: Option<&str>,
 ) -> (Result<Vec<Task>, TasksError>, Vec<Asked>) {
-    let scripted = Scripted::new(answers).await;
-    let ecs = Ecs::from_sdk(&scripted.sdk);
-    let found = ecs.of_group(&work(family), GROUP).await;
-    (found, scripted.asked().await)
+    let work = TaskSet {
+        family: family.map(str::to_owned),
+        ..testing::work("batch")
+    };
+    on(answers, async |sdk| {
+        Ecs::from_sdk(sdk).of_group(&work, GROUP).await
+    })
+    .await
 }
 
 /// What a stop comes to when this is the answer, and what was asked.
 async fn stop(answer: (u16, Value), reason: &str) -> (Result<(), TasksError>, Vec<Asked>) {
-    let scripted = Scripted::new(vec![answer]).await;
-    let ecs = Ecs::from_sdk(&scripted.sdk);
-    let stopped = ecs.stop("batch", &arn("a"), reason).await;
-    (stopped, scripted.asked().await)
+    let task = arn("a");
+    on(vec![answer], async |sdk| {
+        Ecs::from_sdk(sdk).stop("batch", &task, reason).await
+    })
+    .await
 }
 
 #[tokio::test]
@@ -187,10 +185,11 @@ async fn throttling_is_ridden_out() {
 
 /// The result of a description of one task for this answer, and the requests.
 async fn describe(answer: (u16, Value)) -> (Result<Option<Task>, TasksError>, Vec<Asked>) {
-    let scripted = Scripted::new(vec![answer]).await;
-    let ecs = Ecs::from_sdk(&scripted.sdk);
-    let seen = ecs.describe(&TaskArn::new(arn("a")).unwrap()).await;
-    (seen, scripted.asked().await)
+    let task = TaskArn::new(arn("a")).unwrap();
+    on(vec![answer], async |sdk| {
+        Ecs::from_sdk(sdk).describe(&task).await
+    })
+    .await
 }
 
 #[tokio::test]

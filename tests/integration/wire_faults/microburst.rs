@@ -1,22 +1,14 @@
 //! A proxy in front of DynamoDB that fails requests by rule: `microburst`, from `lockstack install`.
 
 use super::LATE;
-use lockstep::clock::{Clock, SystemClock};
-use lockstep_tests::dynamodb_local::{Retries, client};
+use lockstep_tests::dynamodb_local::serve;
+use lockstep_tests::stack::json_api::send;
 use serde_json::{Value, json};
 use std::fmt;
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use std::process::Child;
 
-const HELP: &str = "microburst does not start: tests/stack/lockstack install, and have \
-                    ~/.cache/lockstep/bin in PATH, as make does";
-
-/// Ends the proxy when the test program ends, however it ends: its end closes the pipe.
-const KEEPER: &str = r#"microburst --upstream "$0" --port "$1" >/dev/null 2>&1 &
-read -r _; kill $!"#;
+/// From `tests/stack/lockstack install`; `make` has `~/.cache/lockstep/bin` in PATH.
+const PROXY: &str = r#"microburst --port "$0" --upstream "$1""#;
 
 pub(super) struct Microburst {
     endpoint: String,
@@ -29,22 +21,8 @@ pub(super) struct Faults(Value);
 impl Microburst {
     /// A proxy that lets everything through, warm: its first request takes seconds.
     pub(super) async fn before(endpoint: &str) -> Self {
-        let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
-        let port = free.expect("a free port").port();
-        let mut shell = Command::new("sh");
-        shell.args(["-c", KEEPER, endpoint, &port.to_string()]);
-        let proxy = Self {
-            endpoint: format!("http://127.0.0.1:{port}"),
-            keeper: shell.stdin(Stdio::piped()).spawn().expect("a shell"),
-        };
-        let client = client(&proxy.endpoint, Retries::Off).await;
-        for _ in 0..600 {
-            if client.list_tables().send().await.is_ok() {
-                return proxy;
-            }
-            SystemClock.sleep(Duration::from_millis(100)).await;
-        }
-        panic!("{HELP}")
+        let (endpoint, keeper) = serve(PROXY, ".", endpoint).await;
+        Self { endpoint, keeper }
     }
 
     pub(super) fn endpoint(&self) -> &str {
@@ -85,30 +63,14 @@ impl Microburst {
     }
 
     async fn control(&self, method: &str, path: &str, body: &Value) -> Value {
-        let host = self.endpoint.trim_start_matches("http://");
-        let body = if body.is_null() {
-            String::new()
-        } else {
-            body.to_string()
-        };
-        let request = format!(
-            "{method} /_microburst/{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
+        let path = format!("/_microburst/{path}");
+        let json = [("Content-Type", "application/json")];
+        let reply = send(&self.endpoint, "dynamodb", method, &path, &json, body).await;
+        assert!(
+            (200..300).contains(&reply.status),
+            "{method} {path}: {reply:?}"
         );
-        let mut stream = TcpStream::connect(host).await.expect("the proxy runs");
-        stream
-            .write_all(request.as_bytes())
-            .await
-            .expect("the proxy reads");
-        let mut answer = String::new();
-        stream
-            .read_to_string(&mut answer)
-            .await
-            .expect("the proxy answers");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a whole answer");
-        assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {answer}");
-        serde_json::from_str(body).unwrap_or(Value::Null)
+        reply.body
     }
 }
 

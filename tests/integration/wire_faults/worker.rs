@@ -3,7 +3,9 @@
 use super::runs::{Journal, Runs};
 use crate::fixture::{Ask, acquire, holder, recover, release, renew, wait};
 use lockstep::clock::{Clock, SystemClock};
-use lockstep::domain::{Command, Effect, FencingToken, HolderId, Lease, LockKey, Outcome, Refusal};
+use lockstep::domain::{
+    Command, Effect, FencingToken, HolderId, Lease, LockKey, Outcome, Recover, Refusal,
+};
 use lockstep::error::Error;
 use lockstep::protocol::{Done, Protocol, ProtocolError};
 use lockstep::store::LockStore;
@@ -177,17 +179,11 @@ impl Worker {
     }
 
     fn recovery(&self, holder: HolderId, lease: &Lease) -> Command {
-        match recover("", lease.token) {
-            Command::Recover(recovery) => {
-                let seen = lease.version();
-                Command::Recover(lockstep::domain::Recover {
-                    succeeded: false,
-                    holder,
-                    seen,
-                    ..recovery
-                })
-            }
-            other => other,
-        }
+        let recovery = Recover {
+            holder,
+            seen: lease.version(),
+            ..recover("", lease.token)
+        };
+        recovery.ask()
     }
 }

@@ -31,7 +31,10 @@ impl Reply {
 }
 
 /// Sends one request and reads its answer.
-pub(super) async fn send(
+///
+/// # Panics
+/// When there is none.
+pub async fn send(
     endpoint: &str,
     service: &str,
     method: &str,
