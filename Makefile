@@ -15,8 +15,10 @@ ARCH      := $(shell uname -m)
 TARGET    := $(ARCH)-unknown-linux-gnu
 STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-static"
 # The local stack runs functions and command from one build: what they share, the SDKs above all, is built once. So
-# its functions are static too, where `make build` leaves the linker to cargo-lambda.
+# its functions are static too, where `make build` leaves the linker to cargo-lambda. Features count for all of a build:
+# without the functions' own one, the command keeps its log lines below info.
 LOCAL     := $(STATIC) cargo lambda build --quiet --compiler cargo --lambda-dir target/lambda --profile local \
+             --no-default-features \
              $(addprefix -p ,$(FUNCTIONS))
 export PATH := $(TOOLS):$(PATH)
 

@@ -5,6 +5,7 @@
 //! while a function has a whole core.
 
 mod environment;
+mod http;
 pub mod trust;
 
 use crate::clock::{Clock, SystemClock};
@@ -18,20 +19,19 @@ use crate::store::dynamodb::DynamoStore;
 use crate::tasks::ecs::Ecs;
 use crate::telemetry::{Metrics, StdoutSink};
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use aws_smithy_http_client::tls::{Provider, TlsContext};
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_http_client::tls::TlsContext;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The settings that all clients of a function share.
 #[must_use]
 pub fn sdk_config() -> SdkConfig {
     let settings = environment::settings();
     settings
-        .http_client(http(trust::of_functions()))
+        .http_client(http::client(trust::of_functions()))
         .retry_config(retries())
         .timeout_config(timeouts())
         .build()
@@ -41,21 +41,12 @@ pub fn sdk_config() -> SdkConfig {
 /// them.
 pub async fn load_sdk_config(tls: TlsContext) -> SdkConfig {
     aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http(tls))
+        .http_client(http::client(tls))
         .region(crate::config::variable("AWS_REGION").map(Region::new))
         .retry_config(retries())
         .timeout_config(timeouts())
         .load()
         .await
-}
-
-/// TLS is rustls with ring: no jitter entropy at the first handshake, which costs the default
-/// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>).
-fn http(tls: TlsContext) -> SharedHttpClient {
-    Builder::new()
-        .tls_provider(Provider::Rustls(CryptoMode::Ring))
-        .tls_context(tls)
-        .build_https()
 }
 
 fn retries() -> RetryConfig {
@@ -66,7 +57,7 @@ fn retries() -> RetryConfig {
 /// timeout.
 fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
-        .connect_timeout(Duration::from_millis(500))
+        .connect_timeout(CONNECT_TIMEOUT)
         .operation_attempt_timeout(Duration::from_secs(2))
         .operation_timeout(Duration::from_secs(6))
         .build()

@@ -3,7 +3,7 @@
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
 use crate::telemetry::{Metrics, StackMetric, StdoutSink};
-use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
+use lambda_runtime::{Diagnostic, LambdaEvent, Runtime, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 use std::pin::Pin;
@@ -39,7 +39,8 @@ where
     T: Serialize,
 {
     let handle = &handle;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| async move {
+    // Without the span that `lambda_runtime::run` adds to each event: no log line shows one.
+    let runtime = Runtime::new(service_fn(move |event: LambdaEvent<Value>| async move {
         let (event, context) = event.into_parts();
         // Boxed: inside the runtime's futures, its type would be too deep to lay out.
         let answer: Pin<Box<dyn Future<Output = Result<T, Error>> + '_>> =
@@ -57,8 +58,8 @@ where
             }
             Diagnostic::from(error)
         })
-    }))
-    .await
+    }));
+    runtime.run().await
 }
 
 impl From<Error> for Diagnostic {

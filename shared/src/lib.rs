@@ -20,6 +20,8 @@ mod failure;
 mod faults;
 #[cfg(feature = "lambda")]
 pub mod lambda;
+#[cfg(feature = "aws")]
+mod lazy;
 pub mod protocol;
 pub mod recovery;
 pub mod service;

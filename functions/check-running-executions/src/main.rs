@@ -12,5 +12,6 @@ use lockstep::telemetry::init_log;
 async fn main() -> Result<(), RuntimeError> {
     init_log();
     let executions = StepFunctions::without_tokens(&sdk_config());
+    executions.build();
     serve(None, |event| check_running::handle(&executions, event)).await
 }

@@ -11,6 +11,7 @@ async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
     let deps = deps(&sdk_config(), &config);
+    deps.executions.build();
     deps.executions.prepare().await;
     serve(Some(&deps.table), |event| release::handle(&deps, event)).await
 }

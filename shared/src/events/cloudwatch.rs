@@ -9,6 +9,7 @@ use super::{Event, EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::contract::{EventKind, HistoryScope, parse_time};
 use crate::domain::{LockKey, Timestamp};
 use crate::failure::text;
+use crate::lazy::LazyClient;
 use aws_sdk_cloudwatchlogs::Client;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -28,7 +29,7 @@ const LATE_MAX: Duration = Duration::from_mins(10);
 #[derive(Clone, Debug)]
 pub struct LoggedBus {
     bus: EventBridge,
-    log: Option<(Client, String)>,
+    log: Option<(LazyClient<Client>, String)>,
 }
 
 impl LoggedBus {
@@ -37,7 +38,7 @@ impl LoggedBus {
     pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String, group: Option<String>) -> Self {
         Self {
             bus: EventBridge::from_sdk(sdk, bus),
-            log: group.map(|group| (Client::new(sdk), group)),
+            log: group.map(|group| (LazyClient::new(sdk, Client::new), group)),
         }
     }
 }

@@ -7,6 +7,7 @@
 use super::{Event, EventDetail, Events};
 use crate::contract::SOURCE;
 use crate::failure::text;
+use crate::lazy::LazyClient;
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::primitives::DateTime;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
@@ -22,7 +23,7 @@ const TIME_MAX: Duration = Duration::from_secs(2);
 /// An event bus of EventBridge.
 #[derive(Clone, Debug)]
 pub struct EventBridge {
-    client: Client,
+    client: LazyClient<Client>,
     bus: String,
 }
 
@@ -31,7 +32,7 @@ impl EventBridge {
     #[must_use]
     pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String) -> Self {
         Self {
-            client: Client::new(sdk),
+            client: LazyClient::new(sdk, Client::new),
             bus,
         }
     }

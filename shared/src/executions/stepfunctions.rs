@@ -12,6 +12,7 @@ use super::{Executions, ExecutionsError, StateEnd, names};
 use crate::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionState, LockKey, TaskToken, Timestamp,
 };
+use crate::lazy::LazyClient;
 use crate::store::dynamodb::DynamoStore;
 use aws_sdk_sfn::Client;
 use aws_sdk_sfn::error::ProvideErrorMetadata;
@@ -36,7 +37,7 @@ const PREPARE_MAX: Duration = Duration::from_secs(1);
 /// A client of Step Functions.
 #[derive(Clone, Debug)]
 pub struct StepFunctions {
-    client: Client,
+    client: LazyClient<Client>,
     /// The key of task tokens; `None` in a container.
     vault: Option<Vault>,
 }
@@ -47,7 +48,7 @@ impl StepFunctions {
     #[must_use]
     pub fn from_sdk(sdk: &aws_config::SdkConfig, table: DynamoStore) -> Self {
         Self {
-            client: Client::new(sdk),
+            client: LazyClient::new(sdk, Client::new),
             vault: Some(Vault::new(table)),
         }
     }
@@ -71,11 +72,16 @@ impl StepFunctions {
         }
     }
 
+    /// Builds the client before the first event, for a function whose events all need it.
+    pub fn build(&self) {
+        let _: &Client = &self.client;
+    }
+
     /// Creates the client of a container, which seals no task tokens and ends no states.
     #[must_use]
     pub fn without_tokens(sdk: &aws_config::SdkConfig) -> Self {
         Self {
-            client: Client::new(sdk),
+            client: LazyClient::new(sdk, Client::new),
             vault: None,
         }
     }

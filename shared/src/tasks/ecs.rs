@@ -10,6 +10,7 @@ mod read;
 
 use super::{ProtectionAnswer, Tasks, TasksError};
 use crate::domain::{Task, TaskArn, TaskSet};
+use crate::lazy::LazyClient;
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::error::ProvideErrorMetadata;
 use aws_sdk_ecs::types::DesiredStatus;
@@ -27,7 +28,7 @@ const REASON_MAX: usize = 255;
 /// A client of ECS.
 #[derive(Clone, Debug)]
 pub struct Ecs {
-    client: Client,
+    client: LazyClient<Client>,
 }
 
 impl Ecs {
@@ -35,7 +36,7 @@ impl Ecs {
     #[must_use]
     pub fn from_sdk(sdk: &aws_config::SdkConfig) -> Self {
         Self {
-            client: Client::new(sdk),
+            client: LazyClient::new(sdk, Client::new),
         }
     }
 

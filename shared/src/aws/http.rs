@@ -1,0 +1,58 @@
+//! The HTTP client that the AWS clients of a process share.
+//!
+//! The SDK's own one makes a whole TLS configuration, with all trusted certificates parsed, for each client of a
+//! service only to check it, and another one at the first request. This one is made once.
+
+use super::CONNECT_TIMEOUT;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext};
+use aws_smithy_http_client::{Builder, Connector};
+use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+
+/// TLS is rustls with ring: no jitter entropy at the first handshake, which costs the default
+/// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>).
+const TLS: Provider = Provider::Rustls(CryptoMode::Ring);
+
+/// An HTTP client whose TLS configuration trusts the certificates of `tls`.
+pub(super) fn client(tls: TlsContext) -> SharedHttpClient {
+    let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT);
+    let connector = Connector::builder()
+        .connector_settings(settings.build())
+        .tls_provider(TLS)
+        .tls_context(tls.clone())
+        .build();
+    let other = Builder::new().tls_provider(TLS).tls_context(tls);
+    SharedHttpClient::new(Connectors {
+        usual: SharedHttpConnector::new(connector),
+        other: other.build_https(),
+    })
+}
+
+/// The connector of the timeouts that all clients have, and those of clients with others, which are made when
+/// needed.
+#[derive(Debug)]
+struct Connectors {
+    usual: SharedHttpConnector,
+    other: SharedHttpClient,
+}
+
+impl HttpClient for Connectors {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        match (settings.connect_timeout(), settings.read_timeout()) {
+            (Some(CONNECT_TIMEOUT), None) => self.usual.clone(),
+            _ => self.other.http_connector(settings, components),
+        }
+    }
+
+    fn connector_metadata(&self) -> Option<ConnectorMetadata> {
+        self.other.connector_metadata()
+    }
+}
