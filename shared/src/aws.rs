@@ -33,11 +33,10 @@ pub fn sdk_config() -> SdkConfig {
         .build()
 }
 
-/// Loads the same settings with the trusted certificates of `tls`, and credentials from wherever the SDK finds
-/// them.
-pub async fn load_sdk_config(tls: TlsContext) -> SdkConfig {
+/// Loads the same settings with another HTTP client, and credentials from wherever the SDK finds them.
+pub async fn load_sdk_config(http: SharedHttpClient) -> SdkConfig {
     aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http(tls))
+        .http_client(http)
         .region(crate::config::variable("AWS_REGION").map(Region::new))
         .retry_config(retries())
         .timeout_config(timeouts())
@@ -45,9 +44,12 @@ pub async fn load_sdk_config(tls: TlsContext) -> SdkConfig {
         .await
 }
 
+/// Creates an HTTP client that trusts the certificates of `tls`.
+///
 /// TLS is rustls with ring: no jitter entropy at the first handshake, which costs the default
 /// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>).
-fn http(tls: TlsContext) -> SharedHttpClient {
+#[must_use]
+pub fn http(tls: TlsContext) -> SharedHttpClient {
     Builder::new()
         .tls_provider(Provider::Rustls(CryptoMode::Ring))
         .tls_context(tls)
