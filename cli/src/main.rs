@@ -29,6 +29,9 @@ use exit::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(exit) = exec::serve(std::env::args_os()) {
+        return exit.into();
+    }
     match Cli::try_parse() {
         Ok(cli) => dispatch(cli.command).into(),
         Err(error) if error.kind() == MISSING => {
@@ -54,8 +57,6 @@ fn dispatch(command: Command) -> Exit {
         return Exit::CONFIGURATION;
     }
     match command {
-        Command::Watchdog => exec::watchdog::watch(),
-        Command::Become { parent, command } => exec::start_command(parent, &command),
         Command::ClearRest(args) => with_runtime(operate::clear_rest(args)),
         Command::Completions { shell } => manual::completions(shell),
         Command::Doctor(args) => with_runtime(operate::doctor(args)),
