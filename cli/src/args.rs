@@ -77,16 +77,6 @@ pub(crate) enum Command {
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
-    /// Kills commands whose lease ends.
-    #[command(hide = true)]
-    Watchdog,
-    /// Executes a command in its own process.
-    #[command(hide = true, name = "start-command")]
-    Become {
-        parent: i32,
-        #[arg(last = true)]
-        command: Vec<String>,
-    },
 }
 
 impl Command {
@@ -94,12 +84,7 @@ impl Command {
     pub(crate) fn guards_processes(&self) -> bool {
         matches!(
             self,
-            Self::Run(_)
-                | Self::Worker(_)
-                | Self::Progress { .. }
-                | Self::Agent(_)
-                | Self::Watchdog
-                | Self::Become { .. }
+            Self::Run(_) | Self::Worker(_) | Self::Progress { .. } | Self::Agent(_)
         )
     }
 }

@@ -30,6 +30,28 @@ pub(crate) use guarded::GuardedCommand;
 pub(crate) use mark::Mark;
 pub(crate) use orphans::kill_orphans;
 pub(crate) use procfs::ProcessTable;
-pub(crate) use shim::{SELF, check_proc, start as start_command};
+pub(crate) use shim::{SELF, check_proc};
 pub(crate) use subreaper::Subreaper;
 pub(crate) use which::check_program;
+
+use crate::exit::Exit;
+use std::ffi::OsString;
+
+/// Runs the part of this program that `arguments` name: the watchdog, or the step before a command. Each is a
+/// process that this program starts from its own file.
+///
+/// They are no subcommands: `clap` describes the flags of all subcommands before it reads an argument, which takes
+/// longer than such a process takes to begin its work.
+pub(crate) fn serve(arguments: impl Iterator<Item = OsString>) -> Option<Exit> {
+    let arguments = arguments.skip(1).map(OsString::into_string);
+    let arguments: Vec<_> = arguments.collect::<Result<_, _>>().ok()?;
+    match &arguments[..] {
+        [name] if name == watchdog::NAME => Some(watchdog::watch()),
+        [name, parent, end_of_flags, command @ ..]
+            if name == shim::NAME && end_of_flags == "--" =>
+        {
+            Some(shim::start(parent.parse().ok()?, command))
+        }
+        _ => None,
+    }
+}

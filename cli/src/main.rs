@@ -33,6 +33,9 @@ use exit::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(exit) = exec::serve(std::env::args_os()) {
+        return exit.into();
+    }
     match Cli::try_parse() {
         Ok(cli) => dispatch(cli.command).into(),
         Err(error) if error.kind() == MISSING => {
@@ -60,10 +63,6 @@ fn dispatch(command: Command) -> Exit {
         return Exit::CONFIGURATION;
     }
     match command {
-        // Neither of the first two begins an async runtime: the watchdog has to work where that
-        // hangs, and the other is replaced by the command.
-        Command::Watchdog => exec::watchdog::watch(),
-        Command::Become { parent, command } => exec::start_command(parent, &command),
         Command::ClearRest(args) => with_runtime(operate::clear_rest(args)),
         Command::Completions { shell } => manual::completions(shell),
         Command::Doctor(args) => with_runtime(operate::doctor(args)),

@@ -6,6 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod env;
 pub(crate) mod foreground;
 pub(crate) mod http;
+mod https;
 pub(crate) mod identity;
 pub(crate) mod retry;
 pub(crate) mod signals;

@@ -8,6 +8,8 @@ mod environment;
 mod http;
 pub mod trust;
 
+pub use http::lazy_client as lazy_http_client;
+
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::events::Events;
@@ -19,7 +21,7 @@ use crate::store::dynamodb::DynamoStore;
 use crate::tasks::ecs::Ecs;
 use crate::telemetry::{Metrics, StdoutSink};
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_smithy_http_client::tls::TlsContext;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use std::time::Duration;
@@ -37,11 +39,10 @@ pub fn sdk_config() -> SdkConfig {
         .build()
 }
 
-/// Loads the same settings with the trusted certificates of `tls`, and credentials from wherever the SDK finds
-/// them.
-pub async fn load_sdk_config(tls: TlsContext) -> SdkConfig {
+/// Loads the same settings with another HTTP client, and credentials from wherever the SDK finds them.
+pub async fn load_sdk_config(http: SharedHttpClient) -> SdkConfig {
     aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http::client(tls))
+        .http_client(http)
         .region(crate::config::variable("AWS_REGION").map(Region::new))
         .retry_config(retries())
         .timeout_config(timeouts())

@@ -17,8 +17,8 @@ use std::process::Command;
 
 /// This program, even where its file was replaced or is not in `PATH`.
 pub(crate) const SELF: &str = "/proc/self/exe";
-/// The hidden command that [`start`] serves.
-const NAME: &str = "start-command";
+/// The first argument of a process that [`start`] serves.
+pub(super) const NAME: &str = "start-command";
 
 /// A command line that starts this program, which then executes `command`.
 pub(super) fn command(command: &[String]) -> Command {
@@ -33,7 +33,7 @@ pub(super) fn command(command: &[String]) -> Command {
 
 /// Executes `command` in this process, if `parent` still lives. From then on the kernel kills this
 /// process when its parent ends for any reason: a guarded command must not outlive its guard.
-pub(crate) fn start(parent: i32, command: &[String]) -> Exit {
+pub(super) fn start(parent: i32, command: &[String]) -> Exit {
     let bound = children::die_with_parent();
     if !bound || getppid() != Pid::from_raw(parent) {
         print_line("the guarding process is gone; command not started");

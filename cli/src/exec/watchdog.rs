@@ -19,7 +19,7 @@
 
 mod process;
 
-pub(crate) use process::watch;
+pub(super) use process::watch;
 
 use crate::exec::{CommandTree, EndOf, Mark, SELF, Subreaper};
 use crate::platform::clock::{Instant, sleep};
@@ -38,8 +38,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
-/// The hidden subcommand that runs [`watch`].
-pub(crate) const NAME: &str = "watchdog";
+/// The first argument of a process that runs [`watch`].
+pub(super) const NAME: &str = "watchdog";
 /// Time between two pings, and between two attempts to start a watchdog.
 const PING_EVERY: Duration = Duration::from_secs(1);
 /// Longest wait for the answer to a ping. A stopped watchdog is replaced within three seconds.

@@ -42,10 +42,12 @@ impl LockClient {
     /// The table that `config` names, with the settings of `sdk`.
     pub(crate) fn open(sdk: &SdkConfig, config: &Config) -> Self {
         let bus = BackgroundEvents::new(EventBridge::from_sdk(sdk, config.event_bus.clone()));
+        let table = DynamoStore::from_sdk(sdk, config.table.clone());
+        let (executions, tasks) = (StepFunctions::without_tokens(sdk), Ecs::from_sdk(sdk));
         let deps = |metrics| Deps {
-            protocol: protocol(DynamoStore::from_sdk(sdk, config.table.clone())),
-            executions: StepFunctions::without_tokens(sdk),
-            tasks: Ecs::from_sdk(sdk),
+            protocol: protocol(table.clone()),
+            executions: executions.clone(),
+            tasks: tasks.clone(),
             events: DedupEvents::new(bus.clone()),
             metrics,
             table: config.table.clone(),

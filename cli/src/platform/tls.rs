@@ -1,13 +1,15 @@
 //! The SDK's configuration: trusted root certificates, and a check for credentials.
 
+use super::https::HttpsClient;
 use crate::exit::Exit;
 use aws_config::SdkConfig;
 use aws_credential_types::provider::ProvideCredentials;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_smithy_http_client::tls::TlsContext;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::base64;
 use lockstep::aws::load_sdk_config;
-use lockstep::aws::trust::trusting;
+use lockstep::aws::trust::{amazon, trusting};
 use rustls_native_certs::{load_certs_from_paths, load_native_certs};
 use std::env;
 use std::error::Error;
@@ -28,7 +30,7 @@ const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
 /// The exit code, and why there are no credentials: without them no request can be signed, and no retry
 /// helps.
 pub(crate) async fn sdk_config() -> Result<SdkConfig, (Exit, String)> {
-    let sdk = load_sdk_config(roots()).await;
+    let sdk = load_sdk_config(SharedHttpClient::new(HttpsClient::new(amazon(), roots))).await;
     let Some(credentials) = sdk.credentials_provider() else {
         return Err(none("no credentials provider is configured"));
     };

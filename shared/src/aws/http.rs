@@ -25,11 +25,19 @@ pub(super) fn client(tls: TlsContext) -> SharedHttpClient {
         .tls_provider(TLS)
         .tls_context(tls.clone())
         .build();
-    let other = Builder::new().tls_provider(TLS).tls_context(tls);
     SharedHttpClient::new(Connectors {
         usual: SharedHttpConnector::new(connector),
-        other: other.build_https(),
+        other: lazy_client(tls),
     })
+}
+
+/// Creates an HTTP client that parses the certificates of `tls` at its first request, and trusts no others.
+#[must_use]
+pub fn lazy_client(tls: TlsContext) -> SharedHttpClient {
+    Builder::new()
+        .tls_provider(TLS)
+        .tls_context(tls)
+        .build_https()
 }
 
 /// The connector of the timeouts that all clients have, and those of clients with others, which are made when

@@ -1,4 +1,4 @@
-//! The root certificates that the functions trust.
+//! The root certificates that are compiled in, and where they are trusted.
 
 use crate::config;
 use aws_smithy_http_client::tls::{TlsContext, TrustStore};
@@ -15,13 +15,6 @@ const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 /// one for each (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
 const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 
-/// Which roots are trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Roots {
-    Amazon,
-    System,
-}
-
 /// The trusted certificates of a function: the roots of Amazon, which are compiled in, where AWS's own
 /// endpoints are called, and else the system's.
 ///
@@ -30,13 +23,17 @@ enum Roots {
 /// variable names, and in the partitions whose endpoints may have other roots.
 #[must_use]
 pub fn of_functions() -> TlsContext {
+    amazon().unwrap_or_default()
+}
+
+/// The roots of Amazon; `None` where other endpoints than AWS's own of the partition `aws` are called, or the
+/// environment names the certificates.
+#[must_use]
+pub fn amazon() -> Option<TlsContext> {
     let named = NAMED.iter().any(|name| config::variable(name).is_some());
     let endpoint = env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with(ENDPOINT));
     let region = config::variable("AWS_REGION").unwrap_or_default();
-    match roots(&region, named || endpoint) {
-        Roots::Amazon => trusting(AMAZON),
-        Roots::System => TlsContext::default(),
-    }
+    has_amazons(&region, named || endpoint).then(|| trusting(AMAZON))
 }
 
 /// The certificates `pem`, and no others.
@@ -47,15 +44,13 @@ pub fn trusting(pem: &str) -> TlsContext {
     built.unwrap_or_default()
 }
 
+/// Whether the certificates of the endpoints of `region` end in a root of Amazon.
+///
 /// Regions of the partition `aws` have three parts, such as `eu-west-1`. Those of all others have four, or
 /// begin with `cn`.
-fn roots(region: &str, is_private: bool) -> Roots {
+fn has_amazons(region: &str, is_private: bool) -> bool {
     let is_commercial = region.split('-').count() == 3 && !region.starts_with("cn-");
-    if is_commercial && !is_private {
-        Roots::Amazon
-    } else {
-        Roots::System
-    }
+    is_commercial && !is_private
 }
 
 #[cfg(test)]
@@ -70,13 +65,13 @@ mod tests {
     fn the_roots_of_amazon_are_trusted_at_its_commercial_endpoints_and_the_systems_elsewhere() {
         let commercial = ["eu-west-1", "us-east-2", "ap-southeast-7", "il-central-1"];
         for region in commercial {
-            assert_eq!(roots(region, false), Roots::Amazon, "{region}");
-            assert_eq!(roots(region, true), Roots::System, "{region}");
+            assert!(has_amazons(region, false), "{region}");
+            assert!(!has_amazons(region, true), "{region}");
         }
         let partitions = "cn-north-1 us-gov-west-1 us-iso-east-1 us-isob-east-1 eu-isoe-west-1 \
                           eusc-de-east-1";
         for region in partitions.split(' ').chain([""]) {
-            assert_eq!(roots(region, false), Roots::System, "{region}");
+            assert!(!has_amazons(region, false), "{region}");
         }
     }
 

@@ -29,7 +29,7 @@ const KILL_EVERY: u64 = 5;
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Kills commands at their deadlines until the guarding process is gone, and then all that remain.
-pub(crate) fn watch() -> Exit {
+pub(in crate::exec) fn watch() -> Exit {
     // The end of the guarding process shows as the end of the input. Signals are blocked.
     let mut blocked = SigSet::empty();
     for signal in [
