@@ -27,6 +27,18 @@ fn definitions() -> Vec<(PathBuf, Value)> {
     all
 }
 
+/// The template of the stack.
+fn template() -> String {
+    fs::read_to_string(repository().join("infra/template.yaml")).unwrap()
+}
+
+/// What is in it from the line `start` to the next blank line.
+fn section(start: &str) -> String {
+    let template = template();
+    let (_, section) = template.split_once(start).expect(start);
+    section.split("\n\n").next().unwrap().to_owned()
+}
+
 /// Calls `visit` with every object in `value`.
 fn walk(value: &Value, visit: &mut impl FnMut(&serde_json::Map<String, Value>)) {
     match value {
@@ -46,11 +58,8 @@ fn a_workflow_catches_retries_and_throws_only_names_from_the_closed_list() {
 
     for (path, definition) in definitions() {
         walk(&definition, &mut |object| {
-            let equals = object
-                .get("ErrorEquals")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten();
+            let equals = object.get("ErrorEquals").and_then(Value::as_array);
+            let equals = equals.into_iter().flatten();
             let thrown = object.get("Error").into_iter();
             for name in equals.chain(thrown).filter_map(Value::as_str) {
                 let foreign = [
@@ -112,7 +121,7 @@ fn errors_that_must_not_be_retried_come_first_in_every_call_of_a_lock_function()
 
 #[test]
 fn the_template_sets_every_key_and_no_other() {
-    let template = fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
+    let template = template();
     let words = template.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let set: BTreeSet<_> = words.filter(|word| word.starts_with("LOCKSTEP_")).collect();
 
@@ -123,14 +132,9 @@ fn the_template_sets_every_key_and_no_other() {
 
 #[test]
 fn the_template_has_the_version_of_the_functions() {
-    let template = fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
-    let (_, outputs) = template.split_once("\nOutputs:\n").expect("outputs");
-    let (_, version) = outputs
-        .split_once("  LockstepVersion:\n")
-        .expect("a version");
-    let value = version
-        .lines()
-        .find_map(|line| line.strip_prefix("    Value: "));
+    let version = section("\n  LockstepVersion:\n");
+    let mut lines = version.lines();
+    let value = lines.find_map(|line| line.strip_prefix("    Value: "));
 
     assert_eq!(value, Some(VersionResponse::OWN.version));
 }
@@ -149,18 +153,16 @@ fn committed_schemas_are_what_the_types_say() {
 
 #[test]
 fn no_schema_is_left_of_a_type_that_is_gone() {
-    let ours: BTreeSet<_> = schemas::all()
-        .iter()
-        .map(|(name, _)| (*name).to_owned())
-        .collect();
+    let ours = schemas::all().into_iter();
+    let ours: BTreeSet<_> = ours.map(|(name, _)| name.to_owned()).collect();
 
     assert_eq!(names_in(&schemas::folder()), ours);
 }
 
 #[test]
 fn every_function_is_built_and_deployed() {
-    let read = |file| fs::read_to_string(repository().join(file)).unwrap();
-    let (template, makefile) = (read("infra/template.yaml"), read("Makefile"));
+    let template = template();
+    let makefile = fs::read_to_string(repository().join("Makefile")).unwrap();
     let built = makefile
         .lines()
         .find_map(|line| line.strip_prefix("FUNCTIONS := "));
@@ -182,9 +184,7 @@ fn every_function_is_built_and_deployed() {
 fn the_topic_of_the_alarms_receives_the_events_that_call_for_action() {
     let kinds = EventKind::ALL.iter().filter(|kind| kind.calls_for_action());
     let kinds: BTreeSet<_> = kinds.map(|kind| kind.detail_type()).collect();
-    let template = fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
-    let rule = template.split_once("  EventMessages:\n").unwrap().1;
-    let rule = rule.split("\n\n").next().unwrap();
+    let rule = section("  EventMessages:\n");
 
     let matched = rule.lines().filter_map(|line| {
         let item = line.trim().strip_prefix("- ")?;
@@ -197,9 +197,7 @@ fn the_topic_of_the_alarms_receives_the_events_that_call_for_action() {
 
 #[test]
 fn the_table_outlives_its_stack_and_cannot_be_deleted_by_mistake() {
-    let template = fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
-    let table = template.split_once("  LockTable:\n").unwrap().1;
-    let table = table.split("\n\n").next().unwrap();
+    let table = section("  LockTable:\n");
 
     for line in [
         "DeletionPolicy: Retain",

@@ -1,6 +1,6 @@
 //! What operate and view refuse.
 
-use crate::bad_input::{NULL, assert_invalid, cases};
+use crate::bad_input::{NULL, cases};
 use crate::functions::Functions;
 use serde_json::json;
 
@@ -49,14 +49,4 @@ async fn an_act_names_field_value_and_rule() {
         "last", 5 => "unknown field `last`";
     };
     functions.assert_refused(&history, history_cases).await;
-}
-
-#[tokio::test]
-async fn an_act_that_is_no_object_is_refused() {
-    let functions = Functions::new();
-
-    for event in [json!(null), json!([]), json!("list"), json!(7)] {
-        let answer = functions.operate(event.clone()).await;
-        assert_invalid(answer, &event.to_string(), &["the request is not valid"]);
-    }
 }

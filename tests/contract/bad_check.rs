@@ -6,7 +6,6 @@ use serde_json::json;
 
 #[tokio::test]
 async fn check_running_executions_names_field_value_and_rule() {
-    let functions = Functions::new();
     let base = json!({ "executionArn": ARN, "startedAt": "2026-03-01T06:00:00Z" });
     let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:report";
     let express = "arn:aws:states:eu-west-1:123456789012:express:report:a:b";
@@ -27,8 +26,5 @@ async fn check_running_executions_names_field_value_and_rule() {
         "machine", machine => "unknown field `machine`";
     };
 
-    assert_refuses(&base, cases, async |event| {
-        functions.check_running(event).await
-    })
-    .await;
+    assert_refuses(&Functions::new(), Functions::check_running, &base, cases).await;
 }

@@ -1,7 +1,6 @@
 //! Bad input gets one clear error that names the field, the value and the rule; nothing is written.
 
 use crate::functions::{Answer, Functions, key};
-use lockstep::store::memory::LockItems;
 use serde_json::{Value, json};
 
 /// In a table of [`cases`]: the field is missing.
@@ -54,16 +53,34 @@ pub(crate) fn assert_invalid(answer: Answer, case: &str, parts: &[&str]) {
     );
 }
 
-/// Checks that `function` refuses `base` with each of `cases`.
+/// Checks that `call` refuses `base` with each of `cases`, and leaves no trace of it.
 pub(crate) async fn assert_refuses(
+    functions: &Functions,
+    call: impl AsyncFn(&Functions, Value) -> Answer,
     base: &Value,
     cases: Vec<Case<'_>>,
-    function: impl AsyncFn(Value) -> Answer,
 ) {
+    let before = traces(functions);
     for (field, value, parts) in cases {
         let case = format!("{} = {}", &field[..field.len().min(40)], short(&value));
-        assert_invalid(function(with(base, field, value)).await, &case, &parts);
+        let answer = call(functions, with(base, field, value)).await;
+        assert_invalid(answer, &case, &parts);
     }
+    assert_eq!(traces(functions), before);
+}
+
+/// What the functions have done to the lock and beside it.
+fn traces(functions: &Functions) -> impl PartialEq + std::fmt::Debug {
+    let Functions {
+        executions, tasks, ..
+    } = functions;
+    (
+        functions.store.items(&key("nightly")),
+        functions.metrics.all(),
+        functions.events.published(),
+        (executions.stops(), executions.ended()),
+        (tasks.stops(), tasks.wishes()),
+    )
 }
 
 #[tokio::test]
@@ -76,15 +93,9 @@ async fn acquire_lock_names_field_value_and_rule_and_writes_nothing() {
     assert_acquire_refuses(&base, cases).await;
 }
 
-/// Checks that acquire-lock refuses `base` with each of `cases`, and leaves no trace of it.
+/// Checks that acquire-lock refuses `base` with each of `cases`.
 pub(crate) async fn assert_acquire_refuses(base: &Value, cases: Vec<Case<'_>>) {
-    let functions = Functions::new();
-    assert_refuses(base, cases, async |event| functions.acquire(event).await).await;
-
-    assert_eq!(functions.store.items(&key("nightly")), LockItems::default());
-    assert!(functions.metrics.all().is_empty());
-    assert!(functions.events.published().is_empty());
-    assert!(functions.executions.ended().is_empty());
+    assert_refuses(&Functions::new(), Functions::acquire, base, cases).await;
 }
 
 pub(crate) type Case<'a> = (&'a str, Value, Vec<&'static str>);
@@ -136,13 +147,22 @@ async fn a_request_that_is_no_object_is_refused() {
     let functions = Functions::new();
 
     for event in [json!(null), json!([]), json!("nightly"), json!(7)] {
-        for (function, answer) in [
-            ("acquire", functions.acquire(event.clone()).await),
-            ("heartbeat", functions.heartbeat(event.clone()).await),
-            ("release", functions.release(event.clone()).await),
-            ("reap", functions.reap(event.clone()).await),
+        for (function, answer, part) in [
+            ("acquire", functions.acquire(event.clone()).await, "request"),
+            (
+                "heartbeat",
+                functions.heartbeat(event.clone()).await,
+                "request",
+            ),
+            ("release", functions.release(event.clone()).await, "request"),
+            ("reap", functions.reap(event.clone()).await, "request"),
+            (
+                "operate",
+                functions.operate(event.clone()).await,
+                "the request is not valid",
+            ),
         ] {
-            assert_invalid(answer, &format!("{function} {event}"), &["request"]);
+            assert_invalid(answer, &format!("{function} {event}"), &[part]);
         }
     }
 }

@@ -1,92 +1,26 @@
-//! What acquire-lock refuses of the fields for stale runs and tasks.
+//! What acquire-lock refuses of the fields for stale runs, paused locks and work.
 
-use crate::bad_input::{NULL, assert_acquire_refuses, cases};
+use crate::bad_input::{NULL, assert_acquire_refuses, cases, with};
 use crate::bad_waiting::base;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_stale_policy_is_one_of_three() {
+async fn a_policy_and_a_place_of_work_name_field_value_and_rule() {
+    let range = "from 1 to 31536000";
     let cases = cases! {
         "stalePolicy", "kill" => "stalePolicy", "kill", "terminate", "yield", "hold";
         "stalePolicy", "Terminate" => "stalePolicy", "Terminate", "terminate", "yield", "hold";
         "stalePolicy", "" => "stalePolicy", "``", "terminate", "yield", "hold";
         "stalePolicy", 1 => "stalePolicy";
-    };
-
-    assert_acquire_refuses(&base("skip"), cases).await;
-}
-
-#[tokio::test]
-async fn a_policy_for_a_paused_lock_is_one_of_three_and_fits_its_catch_up() {
-    let cases = cases! {
         "onPaused", "queue" => "onPaused", "queue", "skip", "wait", "fail";
         "onPaused", 1 => "onPaused";
         "catchUp", "all" => "catchUp", "all", "none", "once";
         "catchUp", true => "catchUp";
-    };
-    assert_acquire_refuses(&base("skip"), cases).await;
-
-    let rule = "given only with onPaused skip or wait";
-    let mut fails = base("queue");
-    fails["onPaused"] = json!("fail");
-    let mut asks = fails.clone();
-    asks["overlap"] = json!("skip");
-    asks["mayWait"] = json!(true);
-    for base in [fails, asks, base("fail"), base("replace")] {
-        let cases = cases! { "catchUp", "once" => "catchUp", "\"once\"", rule; };
-        assert_acquire_refuses(&base, cases).await;
-    }
-}
-
-#[tokio::test]
-async fn a_workflow_as_work_is_named_by_its_arn_alone() {
-    let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
-    let mut base = base("skip");
-    base["work"] = json!({ "stateMachineArn": machine });
-    let cases = cases! {
-        "work.stateMachineArn", "etl" => "work.stateMachineArn", "the ARN of a state machine";
-        "work.stateMachineArn", machine.replace("stateMachine", "activity") => "the ARN of a state machine";
-        "work.family", "report" => "work.family", "only with work.cluster";
-        "work.container", "app" => "work.container", "only with work.cluster";
-    };
-
-    assert_acquire_refuses(&base, cases).await;
-}
-
-#[tokio::test]
-async fn states_as_work_are_named_by_nothing_else() {
-    let mut base = base("skip");
-    base["work"] = json!({ "states": true });
-    let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
-    let cases = cases! {
-        "work.states", 7 => "work.states", "integer `7`";
-        "work.states", false => "work", "stateMachineArn, or with states";
-        "work.stateMachineArn", machine => "work.stateMachineArn", "only without work.states";
-        "work.cluster", "batches" => "work.cluster", "only without work.states";
-        "work.container", "app" => "work.container", "only without work.states";
-    };
-
-    assert_acquire_refuses(&base, cases).await;
-}
-
-#[tokio::test]
-async fn a_time_without_progress_is_a_second_to_a_year() {
-    let range = "from 1 to 31536000";
-    let field = "noProgressSeconds";
-    let cases = cases! {
-        field, 0 => field, "is 0", range;
-        field, -1 => field, "is -1", range;
-        field, 31_536_001 => field, "31536001", range;
-        field, 0.5 => field, "0.5";
-        field, "60" => field, "string \"60\"";
-    };
-
-    assert_acquire_refuses(&base("skip"), cases).await;
-}
-
-#[tokio::test]
-async fn a_place_of_work_has_names_that_ecs_would_take() {
-    let cases = cases! {
+        "noProgressSeconds", 0 => "noProgressSeconds", "is 0", range;
+        "noProgressSeconds", -1 => "noProgressSeconds", "is -1", range;
+        "noProgressSeconds", 31_536_001 => "noProgressSeconds", "31536001", range;
+        "noProgressSeconds", 0.5 => "noProgressSeconds", "0.5";
+        "noProgressSeconds", "60" => "noProgressSeconds", "string \"60\"";
         "work", "batch" => "work", "string \"batch\"";
         "work", json!([]) => "work";
         "work.cluster", NULL => "work", "cluster", "stateMachineArn";
@@ -103,4 +37,39 @@ async fn a_place_of_work_has_names_that_ecs_would_take() {
     };
 
     assert_acquire_refuses(&base("skip"), cases).await;
+}
+
+#[tokio::test]
+async fn one_run_catches_up_only_where_runs_are_left_out_or_wait() {
+    let fails = with(&base("queue"), "onPaused", json!("fail"));
+    let asks = with(&fails, "overlap", json!("skip"));
+    let asks = with(&asks, "mayWait", json!(true));
+    for base in [fails, asks, base("fail"), base("replace")] {
+        let rule = "given only with onPaused skip or wait";
+        let cases = cases! { "catchUp", "once" => "catchUp", "\"once\"", rule; };
+        assert_acquire_refuses(&base, cases).await;
+    }
+}
+
+#[tokio::test]
+async fn a_workflow_and_states_as_work_are_named_by_nothing_else() {
+    let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
+    let workflow = json!({ "stateMachineArn": machine });
+    let cases = cases! {
+        "work.stateMachineArn", "etl" => "work.stateMachineArn", "the ARN of a state machine";
+        "work.stateMachineArn", machine.replace("stateMachine", "activity") => "the ARN of a state machine";
+        "work.family", "report" => "work.family", "only with work.cluster";
+        "work.container", "app" => "work.container", "only with work.cluster";
+    };
+    assert_acquire_refuses(&with(&base("skip"), "work", workflow), cases).await;
+
+    let states = json!({ "states": true });
+    let cases = cases! {
+        "work.states", 7 => "work.states", "integer `7`";
+        "work.states", false => "work", "stateMachineArn, or with states";
+        "work.stateMachineArn", machine => "work.stateMachineArn", "only without work.states";
+        "work.cluster", "batches" => "work.cluster", "only without work.states";
+        "work.container", "app" => "work.container", "only without work.states";
+    };
+    assert_acquire_refuses(&with(&base("skip"), "work", states), cases).await;
 }

@@ -3,18 +3,23 @@
 use crate::bad_input::with;
 use crate::faulty::Faulty;
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, execution, task, waiting};
+use crate::scene::{ask, ask_with, execution, status_of, task, waiting};
 use futures_util::FutureExt;
 use lockstep::domain::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
-#[tokio::test]
-async fn the_checks_of_one_call_end_after_five_seconds() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask("a")).await;
+/// `a` holds the lock on the terms of `more`, and has been dead for longer than its lease lasts.
+async fn dead(more: Value) -> Functions {
+    let (functions, _) = Functions::held_with(&["a", "b"], more).await;
     functions.end("a", ExecutionEnd::Aborted);
     functions.wait(62);
+    functions
+}
+
+#[tokio::test]
+async fn the_checks_of_one_call_end_after_five_seconds() {
+    let functions = dead(json!({})).await;
     // The decision on the request takes one write.
     let table = Faulty::silent_after(&functions, 1);
     let start = functions.now();
@@ -27,49 +32,32 @@ async fn the_checks_of_one_call_end_after_five_seconds() {
 
 #[tokio::test]
 async fn a_retry_checks_the_attempt_before_it_again_where_a_check_has_failed() {
-    let functions = Functions::running(&["a", "b"]);
     let retried = json!({ "parent": execution("caller"), "waitForEnding": true });
-    functions.granted_with(ask_with("a", retried.clone())).await;
+    let (functions, _) = Functions::held_with(&["a", "b"], retried.clone()).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.lose_next(ExecutionsCall::Describe);
 
-    let answer = functions.acquire(ask_with("b", retried)).await.unwrap();
-
-    assert_eq!(answer["status"], "granted", "{answer}");
+    assert_eq!(functions.status(ask_with("b", retried)).await, "granted");
 }
 
 /// A skip would end the caller's retry without a run.
 #[tokio::test]
 async fn only_a_retry_fails_where_the_attempt_before_it_cannot_be_checked() {
     let parent = json!({ "parent": execution("caller"), "waitForEnding": true });
-    for (more, is_retry) in [(parent, true), (json!({ "waitForEnding": true }), false)] {
+    let alone = json!({ "waitForEnding": true });
+    for (more, expected) in [(parent, "Lockstep.Unavailable"), (alone, "skipped")] {
         for silent in [true, false] {
-            let functions = Functions::running(&["a", "b"]);
-            functions.granted_with(ask_with("a", more.clone())).await;
-            functions.end("a", ExecutionEnd::Aborted);
-            functions.wait(62);
+            let functions = dead(more.clone()).await;
             // The decision on the request takes one write. The check has no response, or an error.
             let table = match silent {
                 true => Faulty::silent_after(&functions, 1),
                 false => Faulty::cut_off_after(&functions, 1),
             };
 
-            let answer = functions
-                .acquire_on(&table, ask_with("b", more.clone()))
-                .await;
+            let request = ask_with("b", more.clone());
+            let answer = functions.acquire_on(&table, request).await;
 
-            let case = format!("retry: {is_retry}, silent: {silent}");
-            match answer {
-                Ok(answer) => assert_eq!(
-                    (&answer["status"], is_retry),
-                    (&json!("skipped"), false),
-                    "{case}"
-                ),
-                Err(error) => {
-                    assert!(is_retry, "{case}: {error}");
-                    assert_eq!(error.name().as_str(), "Lockstep.Unavailable", "{case}");
-                }
-            }
+            assert_eq!(status_of(&answer), expected, "{more}, silent: {silent}");
         }
     }
 }
@@ -87,10 +75,7 @@ async fn an_acquire_ends_in_time_whichever_request_gets_no_response() {
         (redrive, 3),
     ] {
         for answered in 0.. {
-            let functions = Functions::running(&["a", "b"]);
-            functions.granted_with(ask("a")).await;
-            functions.end("a", ExecutionEnd::Aborted);
-            functions.wait(62);
+            let functions = dead(json!({})).await;
             let table = Faulty::silent_after(&functions, answered);
             let start = functions.now();
 
@@ -112,14 +97,13 @@ async fn an_acquire_ends_in_time_whichever_request_gets_no_response() {
     }
 }
 
-/// A holder whose renewing state waits, with a waiter behind it.
-async fn working(functions: &Functions) -> Value {
-    functions.start(&["a", "b"]);
-    let grant = functions.granted_with(ask("a")).await;
+/// A holder whose renewing state waits, with a waiter behind it; its grant and its task.
+async fn working() -> (Functions, Value) {
+    let (functions, grant) = Functions::held(&["a", "b"]).await;
     functions.beat(&grant, "beat-1").await;
-    functions.acquire(waiting("b", "token-1")).await.unwrap();
+    functions.queue(&["b"]).await;
     let protect = json!({ "cluster": "batch", "task": task("t", 1, false).arn });
-    json!({ "grant": grant, "protect": protect })
+    (functions, json!({ "grant": grant, "protect": protect }))
 }
 
 #[tokio::test]
@@ -131,8 +115,8 @@ async fn a_heartbeat_and_a_release_end_in_time_whichever_service_gets_silent() {
     for (call, field, value) in calls {
         for silent in ["no service", "Step Functions", "ECS", "both"] {
             for answered in 0.. {
-                let functions = Functions::new();
-                let event = with(&working(&functions).await, field, json!(value));
+                let (functions, event) = working().await;
+                let event = with(&event, field, json!(value));
                 if ["Step Functions", "both"].contains(&silent) {
                     functions.executions.silence();
                 }

@@ -4,11 +4,19 @@ use crate::bad_input::{NULL, assert_invalid, cases};
 use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::operate::act;
-use crate::scene::{ask_with, assert_says, execution, waiting};
+use crate::scene::{ask, ask_with, assert_fails, assert_has, execution, merged, status_of};
 use serde_json::{Value, json};
 
 fn tick(name: &str) -> Value {
     ask_with(name, json!({ "runKey": "tick-1" }))
+}
+
+/// `a` has succeeded under the run key.
+async fn succeeded() -> Functions {
+    let functions = Functions::running(&["a", "b", "c"]);
+    let grant = functions.granted_with(tick("a")).await;
+    functions.succeed(&grant).await;
+    functions
 }
 
 fn forget() -> Value {
@@ -50,11 +58,10 @@ async fn bad_requests_name_field_value_and_rule() {
 
 #[tokio::test]
 async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
-    let functions = Functions::running(&["a", "b"]);
     let rests = json!({ "minIntervalSeconds": 86_400 });
-    let grant = functions.granted_with(ask_with("a", rests)).await;
+    let (functions, grant) = Functions::held_with(&["a", "b"], rests).await;
     functions.succeed(&grant).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.queue(&["b"]).await;
     assert_eq!(functions.output("token-b"), None);
     let clear = act("clear-rest", json!({ "lock": "nightly" }));
 
@@ -62,8 +69,10 @@ async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
     let again = functions.operate(clear).await.unwrap();
 
     assert_eq!(cleared["status"], "cleared");
-    assert_eq!(again["status"], "unchanged");
-    assert_eq!(again["message"], "lock nightly does not rest");
+    assert_has(
+        &again,
+        json!({ "status": "unchanged", "message": "lock nightly does not rest" }),
+    );
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     let expected = json!(["restCleared", "upgrade (by jo@example.com)"]);
     assert_eq!(acts(&functions).await, [expected]);
@@ -71,53 +80,46 @@ async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
 
 #[tokio::test]
 async fn a_run_key_that_is_forgotten_is_free_for_one_more_success() {
-    let functions = Functions::running(&["a", "b", "c"]);
-    let grant = functions.granted_with(tick("a")).await;
-    functions.succeed(&grant).await;
-    let before = functions.acquire(tick("b")).await.unwrap();
+    let functions = succeeded().await;
+    assert_eq!(functions.status(tick("b")).await, "duplicate");
 
     let forgotten = functions.operate(forget()).await.unwrap();
     let grant = functions.granted_with(tick("b")).await;
     functions.succeed(&grant).await;
-    let after = functions.acquire(tick("c")).await.unwrap();
 
     assert_eq!(forgotten["status"], "forgotten");
-    assert_eq!(before["status"], "duplicate");
-    assert_eq!(after["status"], "duplicate");
+    assert_eq!(functions.status(tick("c")).await, "duplicate");
     let expected = json!(["forgotten", "run key tick-1: upgrade (by jo@example.com)"]);
     assert_eq!(acts(&functions).await, [expected]);
 }
 
 #[tokio::test]
 async fn a_run_key_is_not_forgotten_while_a_holder_or_a_waiter_has_it() {
-    let functions = Functions::running(&["a", "b", "w"]);
-    let grant = functions.granted_with(tick("a")).await;
+    for (name, policy) in [("a", "skip"), ("w", "queue")] {
+        let functions = Functions::running(&["a", "b", "w"]);
+        if name == "w" {
+            functions.granted_with(ask("b")).await;
+        }
+        let overlap = json!({ "overlap": policy });
+        functions
+            .acquire(merged(tick(name), &overlap))
+            .await
+            .unwrap();
 
-    let held = functions.operate(forget()).await.unwrap_err();
-    functions.succeed(&grant).await;
-    functions.granted_with(ask_with("b", json!({}))).await;
-    let mut waits = waiting("w", "token-w");
-    waits["runKey"] = json!("tick-2");
-    functions.acquire(waits).await.unwrap();
-    let other = act("forget", json!({ "lock": "nightly", "runKey": "tick-2" }));
-    let waited = functions.operate(other).await.unwrap_err();
+        let refused = functions.operate(forget()).await;
 
-    for (refused, who) in [(held, "a"), (waited, "w")] {
-        assert_eq!(refused.name().as_str(), "Lockstep.LockHeld");
-        assert_says(refused.message(), &execution(who));
+        assert_fails(refused, "Lockstep.LockHeld", &[&execution(name)]);
     }
 }
 
 #[tokio::test]
 async fn a_forget_whose_answer_is_lost_is_repeated() {
-    let functions = Functions::running(&["a"]);
-    let grant = functions.granted_with(tick("a")).await;
-    functions.succeed(&grant).await;
+    let functions = succeeded().await;
 
     let lost = Faulty::cut_off_after(&functions, 0);
-    let failed = functions.operate_on(&lost, forget()).await.unwrap_err();
-    let done = functions.operate(forget()).await.unwrap();
+    let failed = functions.operate_on(&lost, forget()).await;
+    let done = functions.operate(forget()).await;
 
-    assert_eq!(failed.name().as_str(), "Lockstep.Unavailable");
-    assert_eq!(done["status"], "forgotten");
+    assert_eq!(status_of(&failed), "Lockstep.Unavailable");
+    assert_eq!(status_of(&done), "forgotten");
 }

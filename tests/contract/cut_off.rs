@@ -2,16 +2,14 @@
 
 use crate::faulty::Faulty;
 use crate::functions::Functions;
-use crate::scene::{CLUSTER, ask, ask_with, execution, task, task_event, waiting};
+use crate::replace::replacing;
+use crate::scene::{execution, task, task_event, waiting};
 use lockstep::domain::{ExecutionEnd, RunOutcome};
-use serde_json::{Value, json};
 
 #[tokio::test]
 async fn an_event_that_was_not_dealt_with_to_the_end_is_not_taken_for_one_that_was() {
     for writes in 0.. {
-        let functions = Functions::running(&["a"]);
-        let work = json!({ "work": { "cluster": CLUSTER } });
-        let grant = functions.granted_with(ask_with("a", work)).await;
+        let (functions, grant) = Functions::at_work(&["a"]).await;
         functions.end("a", ExecutionEnd::Failed);
         let stopped = task("t", 2, true);
         functions.put_task("a", stopped.clone());
@@ -25,25 +23,19 @@ async fn an_event_that_was_not_dealt_with_to_the_end_is_not_taken_for_one_that_w
         }
         let second = functions.reap(event).await.unwrap();
 
-        assert!(
-            second["ignored"].is_null(),
-            "cut off after {writes}: {second}"
-        );
-        assert!(
-            functions.holders("nightly").await.is_empty(),
-            "cut off after {writes}"
-        );
+        let case = format!("cut off after {writes}: {second}");
+        assert!(second["ignored"].is_null(), "{case}");
+        assert!(functions.holders("nightly").await.is_empty(), "{case}");
         let run = functions.run_of(&grant).unwrap();
         assert_eq!(run.outcome(), Some(RunOutcome::Recovered));
-        assert_eq!(run.task.unwrap().version, 2, "cut off after {writes}");
+        assert_eq!(run.task.unwrap().version, 2, "{case}");
     }
 }
 
 #[tokio::test]
 async fn an_acquire_that_was_cut_off_is_done_by_the_next_try() {
     for writes in 0.. {
-        let functions = Functions::running(&["a", "b"]);
-        functions.granted_with(ask("a")).await;
+        let (functions, _) = Functions::held(&["a", "b"]).await;
         functions.end("a", ExecutionEnd::Failed);
         functions.wait(30);
 
@@ -65,26 +57,21 @@ async fn an_acquire_that_was_cut_off_is_done_by_the_next_try() {
 
 #[tokio::test]
 async fn a_replace_that_was_cut_off_is_done_by_the_next_try() {
-    let replace = |token: &str| -> Value {
-        ask_with("b", json!({ "overlap": "replace", "taskToken": token }))
-    };
     for writes in 0.. {
-        let functions = Functions::running(&["a", "b"]);
-        let grant = functions.granted_with(ask("a")).await;
+        let (functions, grant) = Functions::held(&["a", "b"]).await;
 
         let table = Faulty::cut_off_after(&functions, writes);
-        let first = functions.acquire_on(&table, replace("token-1")).await;
+        let first = functions
+            .acquire_on(&table, replacing("b", "token-1"))
+            .await;
         if first.is_ok() {
             return;
         }
-        functions.acquire(replace("token-2")).await.unwrap();
+        functions.acquire(replacing("b", "token-2")).await.unwrap();
 
         assert_eq!(functions.holders("nightly").await, [execution("b")]);
         assert_eq!(functions.output("token-2").unwrap()["status"], "granted");
-        assert_eq!(
-            functions.outcome_of(&grant),
-            RunOutcome::Replaced,
-            "cut off after {writes}"
-        );
+        let outcome = functions.outcome_of(&grant);
+        assert_eq!(outcome, RunOutcome::Replaced, "cut off after {writes}");
     }
 }

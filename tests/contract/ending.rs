@@ -3,7 +3,9 @@
 use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::operate::evict;
-use crate::scene::{CLUSTER, ask_with, assert_says, execution, merged, task, waiting};
+use crate::scene::{
+    CLUSTER, ask_with, assert_fails, assert_has, execution, merged, status_of, task,
+};
 use lockstep::contract::EventKind;
 use lockstep::domain::{CLOCK_SKEW, Container, ExecutionEnd, RunOutcome, Task};
 use serde_json::{Value, json};
@@ -11,6 +13,11 @@ use serde_json::{Value, json};
 pub(crate) fn run_of(name: &str, more: Value) -> Value {
     let work = json!({ "work": { "cluster": CLUSTER, "container": "app" } });
     ask_with(name, merged(work, &more))
+}
+
+/// The term of an attempt at what one caller asks for.
+fn parent() -> Value {
+    json!({ "parent": execution("caller") })
 }
 
 /// The task of a run whose container exited with `code` by itself.
@@ -44,18 +51,14 @@ async fn working(more: &Value) -> (Functions, Value) {
 
 #[tokio::test]
 async fn a_run_that_meets_its_own_dying_predecessor_learns_that_it_is_ending() {
-    for same in [
-        json!({ "parent": execution("caller") }),
-        json!({ "runKey": "tick" }),
-    ] {
+    for same in [parent(), json!({ "runKey": "tick" })] {
         let (functions, _) = working(&same).await;
         functions.end("a", ExecutionEnd::Aborted);
         functions.wait(1);
 
-        let answer = functions.acquire(run_of("b", same.clone())).await.unwrap();
-        let third = functions.acquire(run_of("c", json!({}))).await.unwrap();
+        for request in [run_of("b", same.clone()), run_of("c", json!({}))] {
+            let answer = functions.acquire(request).await.unwrap();
 
-        for answer in [&answer, &third] {
             assert_eq!(answer["status"], "skipped", "{same}");
             assert_eq!(answer["ending"], true, "{same}: {answer}");
         }
@@ -65,23 +68,39 @@ async fn a_run_that_meets_its_own_dying_predecessor_learns_that_it_is_ending() {
 }
 
 #[tokio::test]
-async fn a_retry_that_asks_before_the_end_of_its_predecessor_shows_learns_of_it() {
+async fn an_acquire_waits_for_the_end_of_an_earlier_attempt_alone_a_second_between_two_checks() {
+    let (key, none) = (json!({ "runKey": "tick" }), json!({}));
+    // What both ask for, whether the later one may wait, how long the earlier one has been silent
+    // and how many calls of DescribeExecution show it running; how long the answer takes, and
+    // whether it says that the earlier one is ending.
     let cases = [
-        (json!({ "parent": execution("caller") }), 3, true),
-        (json!({ "runKey": "tick" }), 2, true),
-        (json!({ "parent": execution("caller") }), 4, false),
-        (json!({}), 1, false),
+        (parent(), true, 0, 1, 1, true),
+        (parent(), true, 0, 3, 3, true),
+        (parent(), true, 0, 4, 3, false),
+        (parent(), true, 0, 9, 3, false),
+        (parent(), false, 0, 9, 0, false),
+        (key, true, 0, 2, 2, true),
+        (none.clone(), true, 0, 1, 0, false),
+        (none.clone(), true, 0, 9, 0, false),
+        (none.clone(), true, 40, 9, 0, false),
+        (none, false, 40, 9, 0, false),
     ];
-    for (same, calls, learns) in cases {
+    for (same, waits, silent, calls, seconds, learns) in cases {
         let (functions, _) = working(&same).await;
         functions.end_late("a", ExecutionEnd::Aborted, calls);
-        let mut ask = run_of("b", same.clone());
-        ask["waitForEnding"] = true.into();
+        functions.wait(silent);
+        let before = functions.now();
 
+        let ask = merged(
+            run_of("b", same.clone()),
+            &json!({ "waitForEnding": waits }),
+        );
         let answer = functions.acquire(ask).await.unwrap();
 
-        let is_ending = answer["ending"] == true;
-        assert_eq!(is_ending, learns, "{same}, {calls} calls: {answer}");
+        let took = functions.now().millis_since(before) / 1000;
+        let seen = (took, answer["ending"] == true);
+        let case = format!("{same}, {waits}, {silent}, {calls}: {answer}");
+        assert_eq!(seen, (seconds, learns), "{case}");
     }
 }
 
@@ -89,34 +108,27 @@ async fn a_retry_that_asks_before_the_end_of_its_predecessor_shows_learns_of_it(
 /// lease.
 #[tokio::test]
 async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
-    for same in [
-        json!({ "parent": execution("caller") }),
-        json!({ "runKey": "tick" }),
-    ] {
+    for same in [parent(), json!({ "runKey": "tick" })] {
         let (functions, grant) = working(&same).await;
         functions.end("a", ExecutionEnd::Aborted);
         functions.wait(1);
         functions.beat(&grant, "token-a").await;
-        let mut ask = run_of("b", same.clone());
-        ask["waitForEnding"] = true.into();
+        let ask = merged(run_of("b", same.clone()), &json!({ "waitForEnding": true }));
 
-        let early = functions.acquire(ask.clone()).await.unwrap_err();
+        let early = functions.acquire(ask.clone()).await;
         functions.wait(31);
         let late = functions.acquire(ask).await.unwrap();
 
-        assert_eq!(early.name().as_str(), "Lockstep.Unavailable", "{same}");
-        assert_says(early.message(), "a retry is safe");
+        assert_fails(early, "Lockstep.Unavailable", &["a retry is safe"]);
         assert_eq!(late["ending"], true, "{same}: {late}");
     }
 }
 
 #[tokio::test]
 async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
-    let functions = Functions::running(&["a", "b"]);
-    let grant = functions.granted_with(run_of("a", json!({}))).await;
+    let (functions, grant) = working(&json!({})).await;
     functions.finish(&grant, "stopping").await;
     let wait = json!({ "overlap": "queue", "taskToken": "token-b" });
-    functions.put_task("a", task("t", 1, false));
     functions.acquire(run_of("b", wait)).await.unwrap();
 
     let answer = functions.acquire(run_of("c", json!({}))).await.unwrap();
@@ -129,17 +141,16 @@ async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
 async fn a_run_that_reports_that_its_work_is_being_stopped_keeps_its_permit_until_it_has() {
     let (functions, grant) = working(&json!({})).await;
 
-    let stopping = json!({ "grant": grant, "outcome": "stopping" });
-    let answer = functions.release(stopping.clone()).await.unwrap();
+    let first = functions.finish(&grant, "stopping").await;
     let early = functions.acquire(run_of("b", json!({}))).await.unwrap();
     functions.put_task("a", task("t", 2, true));
-    let late = functions.acquire(run_of("b", json!({}))).await.unwrap();
-    let again = functions.release(stopping).await.unwrap();
+    let late = functions.status(run_of("b", json!({}))).await;
+    let again = functions.finish(&grant, "stopping").await;
 
-    assert_eq!(answer["status"], "ending");
-    assert_eq!(early["ending"], true);
-    assert_eq!(late["status"], "granted");
+    assert_eq!(first["status"], "ending");
     assert_eq!(again["status"], "lost");
+    assert_eq!(early["ending"], true);
+    assert_eq!(late, "granted");
 }
 
 #[tokio::test]
@@ -150,9 +161,7 @@ async fn a_run_whose_container_exited_with_zero_before_its_abort_has_succeeded()
     functions.put_task("a", exited(0));
     functions.end("a", ExecutionEnd::Aborted);
 
-    let next = functions.acquire(run_of("b", key)).await.unwrap();
-
-    assert_eq!(next["status"], "duplicate");
+    assert_eq!(functions.status(run_of("b", key)).await, "duplicate");
     assert_eq!(functions.outcome_of(&grant), RunOutcome::Succeeded);
 }
 
@@ -165,13 +174,12 @@ async fn a_run_that_went_on_without_its_permit_is_settled_by_the_next_that_asks_
         functions.sweep().await;
         let key = json!({ "runKey": "tick" });
 
-        let early = functions.acquire(run_of("b", key.clone())).await.unwrap();
+        let early = functions.status(run_of("b", key.clone())).await;
         functions.put_task("a", exited(code));
         functions.end("a", ExecutionEnd::Aborted);
-        let late = functions.acquire(run_of("b", key)).await.unwrap();
+        let late = functions.status(run_of("b", key)).await;
 
-        assert_eq!(early["status"], "duplicate", "it runs on");
-        assert_eq!(late["status"], status, "exit code {code}");
+        assert_eq!([early, late], ["duplicate", status], "exit code {code}");
     }
 }
 
@@ -186,20 +194,19 @@ async fn a_redriven_run_waits_for_the_task_of_its_last_attempt() {
     // A call that is late may meet the task of the next attempt.
     functions.put_task("a", running(functions.now()));
     for _ in 0..=CLOCK_SKEW.get() {
-        let late = functions.acquire(resume(&grant, "a", 1)).await;
-        assert_eq!(late.unwrap_err().name().as_str(), "Lockstep.LockHeld");
+        let late = functions.status(resume(&grant, "a", 1)).await;
+        assert_eq!(late, "Lockstep.LockHeld");
         assert!(functions.tasks.stops().is_empty());
         functions.wait(1);
     }
 
-    let early = functions.acquire(resume(&grant, "a", 1)).await;
+    let early = functions.status(resume(&grant, "a", 1)).await;
     functions.put_task("a", task("t", 2, true));
     let late = functions.acquire(resume(&grant, "a", 1)).await.unwrap();
 
-    assert_eq!(early.unwrap_err().name().as_str(), "Lockstep.LockHeld");
+    assert_eq!(early, "Lockstep.LockHeld");
     assert_eq!(functions.tasks.stops().len(), 1);
-    assert_eq!(late["status"], "alreadyHeld");
-    assert_eq!(late["grant"], grant);
+    assert_has(&late, json!({ "status": "alreadyHeld", "grant": grant }));
 }
 
 #[tokio::test]
@@ -207,17 +214,15 @@ async fn a_redriven_run_whose_work_had_succeeded_does_not_repeat_it() {
     let functions = Functions::running(&["a"]);
     let key = json!({ "runKey": "tick" });
     let grant = functions.granted_with(run_of("a", key.clone())).await;
-    functions.acquire(waiting("c", "token-c")).await.unwrap();
+    functions.queue(&["c"]).await;
     functions.put_task("a", exited(0));
 
-    let first = functions.acquire(resume(&grant, "a", 1)).await.unwrap();
-    let second = functions.acquire(resume(&grant, "a", 2)).await.unwrap();
-
-    assert_eq!(first["status"], "finished");
-    assert_eq!(second["status"], "finished");
+    for redrive in 1..=2 {
+        let again = functions.status(resume(&grant, "a", redrive)).await;
+        assert_eq!(again, "finished", "{redrive}");
+    }
     assert_eq!(functions.output("token-c").unwrap()["status"], "granted");
-    let next = functions.acquire(run_of("b", key)).await.unwrap();
-    assert_eq!(next["status"], "duplicate");
+    assert_eq!(functions.status(run_of("b", key)).await, "duplicate");
 }
 
 #[tokio::test]
@@ -228,9 +233,9 @@ async fn a_redriven_run_whose_lock_has_gone_on_is_refused_before_it_works() {
     functions.wait(30);
     functions.granted_with(run_of("b", json!({}))).await;
 
-    let refused = functions.acquire(resume(&grant, "a", 1)).await;
+    let refused = functions.status(resume(&grant, "a", 1)).await;
 
-    assert_eq!(refused.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert_eq!(refused, "Lockstep.LeaseLost");
 }
 
 #[tokio::test]
@@ -248,53 +253,20 @@ async fn a_redrive_of_another_grant_is_refused_by_the_field() {
         (none, "redrive.count"),
         (many, "redrive.count"),
     ] {
-        let error = functions.acquire(request).await.unwrap_err();
-
-        assert_eq!(error.name().as_str(), "Lockstep.InvalidRequest");
-        assert_says(error.message(), field);
-    }
-}
-
-#[tokio::test]
-async fn an_acquire_waits_only_for_an_earlier_attempt_and_a_second_between_two_looks() {
-    let parent = json!({ "parent": execution("caller") });
-    // What both ask for, whether the later one may wait, how long the earlier one has been silent
-    // and how many calls of DescribeExecution show it running; how long the answer takes.
-    let cases = [
-        (parent.clone(), true, 0, 3, 3),
-        (parent.clone(), true, 0, 1, 1),
-        (parent.clone(), true, 0, 9, 3),
-        (parent, false, 0, 9, 0),
-        (json!({}), true, 0, 9, 0),
-        (json!({}), true, 40, 9, 0),
-        (json!({}), false, 40, 9, 0),
-    ];
-    for (same, waits, silent, calls, expected) in cases {
-        let (functions, _) = working(&same).await;
-        functions.end_late("a", ExecutionEnd::Aborted, calls);
-        functions.wait(silent);
-        let mut ask = run_of("b", same.clone());
-        ask["waitForEnding"] = waits.into();
-        let before = functions.now();
-
-        functions.acquire(ask).await.unwrap();
-
-        let took = functions.now().millis_since(before) / 1000;
-        assert_eq!(took, expected, "{same}, {waits}, {silent}, {calls}");
+        let answer = functions.acquire(request).await;
+        assert_fails(answer, "Lockstep.InvalidRequest", &[field]);
     }
 }
 
 #[tokio::test]
 async fn an_earlier_attempt_whose_check_failed_is_checked_again() {
-    let same = json!({ "parent": execution("caller") });
     // The first write is that of the request, which is refused; the second one that of the check.
     for write in [2, u32::MAX] {
         let functions = Functions::running(&["a", "b"]);
-        functions.granted_with(run_of("a", same.clone())).await;
+        functions.granted_with(run_of("a", parent())).await;
         functions.end("a", ExecutionEnd::Aborted);
         functions.wait(120);
-        let mut ask = run_of("b", same.clone());
-        ask["waitForEnding"] = true.into();
+        let ask = merged(run_of("b", parent()), &json!({ "waitForEnding": true }));
         let table = Faulty::failing(&functions, write);
 
         let answer = functions.acquire_on(table, ask).await.unwrap();
@@ -320,33 +292,29 @@ async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
         }
         let ask = run_of("b", json!({ "waitForEnding": waits }));
 
-        let answer = functions.acquire(ask).await.unwrap();
-
-        assert_eq!(answer["status"], "skipped");
-        let events = functions.events.kinds();
-        let is_published = events.contains(&EventKind::RunSkipped);
-        assert_eq!(is_published, skipped, "ending: {ending}, waits: {waits}");
-        let metrics = functions.metrics.all();
-        let counted = metrics.iter().any(|line| line["Skipped"] == 1.0);
-        assert_eq!(counted, skipped, "ending: {ending}, waits: {waits}");
+        assert_eq!(functions.status(ask).await, "skipped");
+        let is_published = functions.has_published(EventKind::RunSkipped);
+        let seen = (is_published, functions.has_counted("Skipped"));
+        assert_eq!(seen, (skipped, skipped), "{ending}, {waits}");
     }
 }
 
 #[tokio::test]
 async fn an_evicted_run_is_waited_for_where_its_work_may_still_be_stopping() {
-    let functions = Functions::running(&["a", "b"]);
     let states = json!({ "work": { "states": true } });
-    functions.granted_with(ask_with("a", states)).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    let (functions, _) = Functions::held_with(&["a", "b"], states).await;
+    functions.queue(&["b"]).await;
     functions.end("a", ExecutionEnd::Aborted);
 
-    let stopping = functions.operate(evict("a")).await.unwrap();
-    assert_eq!(stopping["status"], "stopping");
-    assert_eq!(functions.output("token-b"), None);
-    let evicted = functions.operate(evict("a")).await.unwrap();
-
-    assert_eq!(evicted["status"], "evicted");
-    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+    for (status, woken) in [("stopping", None), ("evicted", Some("granted"))] {
+        let answer = functions.operate(evict("a")).await;
+        assert_eq!(status_of(&answer), status);
+        let output = functions.output("token-b");
+        let output = output
+            .as_ref()
+            .map(|output| output["status"].as_str().unwrap());
+        assert_eq!(output, woken, "{status}");
+    }
 }
 
 #[tokio::test]
@@ -358,10 +326,9 @@ async fn a_run_key_stays_taken_when_the_run_whose_work_succeeded_is_evicted() {
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(90);
 
-    let evicted = functions.operate(evict("a")).await.unwrap();
+    let evicted = functions.operate(evict("a")).await;
 
-    assert_eq!(evicted["status"], "evicted");
+    assert_eq!(status_of(&evicted), "evicted");
     assert_eq!(functions.outcome_of(&grant), RunOutcome::Succeeded);
-    let again = functions.acquire(run_of("b", key)).await;
-    assert_eq!(again.unwrap()["status"], "duplicate");
+    assert_eq!(functions.status(run_of("b", key)).await, "duplicate");
 }

@@ -3,10 +3,12 @@
 use crate::faulty::{Behind, Faulty};
 use crate::functions::{Functions, key};
 use crate::operate::{act, evict, evict_by_force};
-use crate::scene::{arn, ask, assert_says, at_work, execution, merged, status_of, task, waiting};
+use crate::scene::{
+    arn, ask, assert_fails, assert_says, execution, in_tasks, merged, status_of, task,
+};
 use lockstep::contract::EventKind;
 use lockstep::domain::{
-    CLOCK_SKEW, DEAD_AFTER, ExecutionEnd, FencingToken, HolderId, RunId, WaiterId,
+    CLOCK_SKEW, DEAD_AFTER, ExecutionEnd, FencingToken, HolderId, RunId, RunOutcome, WaiterId,
 };
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::store::LockStore;
@@ -16,20 +18,17 @@ use serde_json::json;
 
 #[tokio::test]
 async fn a_holder_that_is_alive_is_evicted_only_by_force() {
-    let functions = Functions::running(&["a"]);
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a"]).await;
     functions.granted("other", "in-a-process").await;
     for (lock, holder, why) in [
         ("nightly", execution("a"), "its execution runs"),
         ("other", "in-a-process".into(), "its lease lasts until"),
     ] {
         let evict = act("evict", json!({ "lock": lock, "holder": holder }));
-        let refused = functions.operate(evict).await.unwrap_err();
+        let refused = functions.operate(evict).await;
 
-        assert_eq!(refused.name().as_str(), "Lockstep.LockHeld", "{lock}");
-        for part in [holder.as_str(), why, "force: true"] {
-            assert_says(refused.message(), part);
-        }
+        let parts = [holder.as_str(), why, "force: true"];
+        assert_fails(refused, "Lockstep.LockHeld", &parts);
         assert_eq!(functions.holders(lock).await, [holder]);
     }
     assert!(functions.executions.stops().is_empty());
@@ -37,9 +36,8 @@ async fn a_holder_that_is_alive_is_evicted_only_by_force() {
 
 #[tokio::test]
 async fn a_heartbeat_meanwhile_keeps_a_run_that_had_ended_but_not_one_that_is_evicted_by_force() {
-    for (force, expected) in [(true, Ok("stopping")), (false, Err("Lockstep.LockHeld"))] {
-        let functions = Functions::running(&["a"]);
-        let grant = functions.granted_with(ask("a")).await;
+    for (force, expected) in [(true, "stopping"), (false, "Lockstep.LockHeld")] {
+        let (functions, grant) = Functions::held(&["a"]).await;
         functions.end("a", ExecutionEnd::Aborted);
         // DescribeExecution may lag behind a redrive for a minute.
         functions.wait(120);
@@ -54,33 +52,29 @@ async fn a_heartbeat_meanwhile_keeps_a_run_that_had_ended_but_not_one_that_is_ev
 
 #[tokio::test]
 async fn a_dead_holder_is_evicted_at_once_with_note_and_actor() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask("a")).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    let (functions, _) = Functions::held(&["a", "b"]).await;
+    functions.queue(&["b"]).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(90);
 
-    let evicted = functions.operate(evict("a")).await.unwrap();
+    let evicted = functions.operate(evict("a")).await;
 
-    assert_eq!(evicted["status"], "evicted");
+    assert_eq!(status_of(&evicted), "evicted");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
-    let event = functions.event(EventKind::RunEvicted);
     let reason = "upgrade (by jo@example.com); the execution is FAILED";
-    assert_eq!(event.reason, reason);
+    assert_eq!(functions.event(EventKind::RunEvicted).reason, reason);
 }
 
 #[tokio::test]
 async fn a_holder_that_was_redriven_a_moment_ago_is_not_evicted_by_its_old_end() {
-    let functions = Functions::running(&["a"]);
-    let grant = functions.granted_with(ask("a")).await;
+    let (functions, grant) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(20);
     functions.renew(&grant).await;
 
-    let refused = functions.operate(evict("a")).await.unwrap_err();
+    let refused = functions.operate(evict("a")).await;
 
-    assert_eq!(refused.name().as_str(), "Lockstep.LockHeld");
-    assert_says(refused.message(), "may have been redriven");
+    assert_fails(refused, "Lockstep.LockHeld", &["may have been redriven"]);
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
     let record = functions.record("nightly").await.unwrap();
     assert!(record.holders.values().all(|lease| lease.ending.is_none()));
@@ -89,8 +83,7 @@ async fn a_holder_that_was_redriven_a_moment_ago_is_not_evicted_by_its_old_end()
 #[tokio::test]
 async fn a_dead_holder_that_cannot_be_read_is_evicted_only_by_force() {
     for case in ["its execution", "its work"] {
-        let functions = Functions::running(&["a"]);
-        functions.granted_with(at_work("a")).await;
+        let (functions, _) = Functions::held_with(&["a"], in_tasks()).await;
         if case == "its execution" {
             functions.lose_every(ExecutionsCall::Describe);
         } else {
@@ -100,12 +93,11 @@ async fn a_dead_holder_that_cannot_be_read_is_evicted_only_by_force() {
         }
         functions.wait(100);
 
-        let refused = functions.operate(evict("a")).await.unwrap_err();
-        let evicted = functions.operate(evict_by_force("a")).await.unwrap();
+        let refused = functions.operate(evict("a")).await;
+        let evicted = functions.operate(evict_by_force("a")).await;
 
-        assert_eq!(refused.name().as_str(), "Lockstep.LockHeld", "{case}");
-        assert_says(refused.message(), "is alive cannot be read");
-        assert_eq!(evicted["status"], "evicted", "{case}");
+        assert_fails(refused, "Lockstep.LockHeld", &["is alive cannot be read"]);
+        assert_eq!(status_of(&evicted), "evicted", "{case}");
     }
 }
 
@@ -116,61 +108,52 @@ async fn a_holder_with_nothing_but_its_lease_is_evicted_when_that_may_be_judged_
     let grant = functions.granted("nightly", holder).await;
     let evict = act("evict", json!({ "lock": "nightly", "holder": holder }));
     functions.wait(60 + u64::from(CLOCK_SKEW.get()));
-    let early = functions.operate(evict.clone()).await.unwrap_err();
-    assert_eq!(early.name().as_str(), "Lockstep.LockHeld", "{holder}");
+    let early = functions.operate(evict.clone()).await;
+    assert_eq!(status_of(&early), "Lockstep.LockHeld");
     functions.wait(u64::from(DEAD_AFTER.get() - CLOCK_SKEW.get()));
 
-    let evicted = functions.operate(evict).await.unwrap();
+    let evicted = functions.operate(evict).await;
 
-    assert_eq!(evicted["status"], "evicted", "{holder}");
+    assert_eq!(status_of(&evicted), "evicted");
     let event = functions.event(EventKind::RunEvicted);
     let token = event.token.map(FencingToken::number);
-    assert_eq!(token, grant["token"].as_u64(), "{holder}");
+    assert_eq!(token, grant["token"].as_u64());
 }
 
 #[tokio::test]
-async fn an_evicted_run_is_stopped_before_its_permit_is_free() {
-    let functions = Functions::running(&["a", "b"]);
-    let grant = functions.works("a").await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
+async fn an_evicted_run_is_stopped_before_its_permit_is_free_by_the_next_call_or_the_sweep() {
+    for by_sweep in [false, true] {
+        let (functions, grant) = Functions::at_work(&["a", "b"]).await;
+        functions.queue(&["b"]).await;
 
-    let began = functions.now();
-    let stopping = functions.operate(evict_by_force("a")).await.unwrap();
+        let began = functions.now();
+        let stopping = functions.operate(evict_by_force("a")).await;
 
-    assert_eq!(stopping["status"], "stopping");
-    assert_eq!(functions.now().millis_since(began), 20_000);
-    assert_eq!(functions.executions.stops().len(), 1, "one stop in 20 s");
-    assert_eq!(functions.tasks.stops().len(), 1);
-    assert_eq!(functions.output("token-b"), None, "its task still runs");
-    let late = functions.refused_beat(&grant, "token-a").await;
-    assert_eq!(late, "Lockstep.LeaseLost");
+        assert_eq!(status_of(&stopping), "stopping");
+        assert_eq!(functions.now().millis_since(began), 20_000);
+        assert_eq!(functions.executions.stops().len(), 1, "one stop in 20 s");
+        assert_eq!(functions.tasks.stops().len(), 1);
+        assert_eq!(functions.output("token-b"), None, "its task still runs");
+        let late = functions.try_beat(&grant, "token-a").await;
+        assert_eq!(status_of(&late), "Lockstep.LeaseLost");
 
-    functions.put_task("a", task("t", 2, true));
-    let evicted = functions.operate(evict_by_force("a")).await.unwrap();
+        functions.put_task("a", task("t", 2, true));
+        if by_sweep {
+            functions.wait(120);
+            functions.sweep().await;
+        } else {
+            let evicted = functions.operate(evict_by_force("a")).await;
+            assert_eq!(status_of(&evicted), "evicted");
+        }
 
-    assert_eq!(evicted["status"], "evicted");
-    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
-    let run = functions.run_of(&grant).unwrap().end.unwrap();
-    assert_eq!(run.outcome.as_str(), "evicted");
-    assert_says(&run.evidence.unwrap(), "upgrade (by jo@example.com)");
-    let event = functions.event(EventKind::RunEvicted);
-    assert_says(&event.reason, "by jo@example.com");
-}
-
-#[tokio::test]
-async fn the_sweep_finishes_an_eviction() {
-    let functions = Functions::running(&["a"]);
-    let grant = functions.works("a").await;
-    let stopping = functions.operate(evict_by_force("a")).await.unwrap();
-    assert_eq!(stopping["status"], "stopping");
-
-    functions.put_task("a", task("t", 2, true));
-    functions.wait(120);
-    functions.sweep().await;
-
-    assert!(functions.holders("nightly").await.is_empty());
-    let run = functions.run_of(&grant).unwrap().end.unwrap();
-    assert_eq!(run.outcome.as_str(), "evicted");
+        assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+        assert_eq!(functions.outcome_of(&grant), RunOutcome::Evicted);
+        let event = functions.event(EventKind::RunEvicted);
+        let end = functions.run_of(&grant).unwrap().end.unwrap();
+        for text in [end.evidence.unwrap(), event.reason] {
+            assert_says(&text, "upgrade (by jo@example.com)");
+        }
+    }
 }
 
 #[tokio::test]
@@ -179,23 +162,18 @@ async fn work_that_does_not_belong_to_the_lock_is_not_stopped_by_force_either() 
     functions.executions.disown(&arn("victim"));
     functions.granted_with(ask("victim")).await;
 
-    let force = evict_by_force("victim");
-    let response = functions.operate(force).await.unwrap();
+    let response = functions.operate(evict_by_force("victim")).await;
 
-    assert_eq!(response["status"], "stopping");
+    assert_eq!(status_of(&response), "stopping");
     assert!(functions.executions.stops().is_empty());
-    let event = functions.event(EventKind::EvidenceMissing);
-    assert_says(&event.reason, "names the lock");
+    let reason = functions.event(EventKind::EvidenceMissing).reason;
+    assert_says(&reason, "names the lock");
 }
 
 #[tokio::test]
 async fn a_waiter_is_dropped_by_its_holder_or_its_id_and_its_execution_ends() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    for name in ["b", "c", "d"] {
-        let token = format!("token-{name}");
-        functions.acquire(waiting(name, &token)).await.unwrap();
-    }
+    let (functions, _) = Functions::held(&["a"]).await;
+    functions.queue(&["b", "c", "d"]).await;
     let id = WaiterId::of(&HolderId::new(execution("c")).unwrap());
     let by_holder = json!({ "lock": "nightly", "holder": execution("b") });
     let by_id = json!({ "lock": "nightly", "id": id.as_str() });
@@ -222,16 +200,13 @@ async fn a_waiter_is_dropped_by_its_holder_or_its_id_and_its_execution_ends() {
 
 #[tokio::test]
 async fn a_waiter_without_a_readable_item_is_dropped_by_its_id_and_the_next_one_is_let_in() {
-    let functions = Functions::running(&["b", "c"]);
-    let grant = functions.granted_with(ask("a")).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
-    functions.acquire(waiting("c", "token-c")).await.unwrap();
+    let (functions, grant) = Functions::held(&["a", "b", "c"]).await;
+    functions.queue(&["b", "c"]).await;
     let id = WaiterId::of(&HolderId::new(execution("b")).unwrap());
     let damaged = Faulty::damaged_waiter(&functions, id.clone());
     let release = json!({ "grant": grant, "outcome": "succeeded" });
     let stuck = functions.release_on(&damaged, release.clone()).await;
-    let stuck = stuck.unwrap_err().name().as_str();
-    assert_eq!(stuck, "Lockstep.Corrupt", "b keeps a from its release");
+    assert_fails(stuck, "Lockstep.Corrupt", &[]);
     let shown = json!({ "act": "show", "lock": "nightly" });
     let shown = functions.operate_on(&damaged, shown).await.unwrap();
     assert_eq!(shown["waiters"][0]["id"], id.as_str());

@@ -2,7 +2,7 @@
 
 use crate::ending::{exited, run_of};
 use crate::functions::Functions;
-use crate::scene::{ask_with, waiting};
+use crate::scene::{ask_with, merged};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, Seconds};
 use serde_json::{Value, json};
@@ -52,27 +52,23 @@ async fn night(functions: &Functions, name: &str, night: Night, length: u64) {
 }
 
 fn missing(functions: &Functions) -> usize {
-    let kinds = functions.events.kinds();
-    let missing = kinds.iter().filter(|kind| **kind == EventKind::RunMissing);
-    missing.count()
+    let kinds = functions.events.kinds().into_iter();
+    kinds.filter(|kind| *kind == EventKind::RunMissing).count()
 }
 
 #[tokio::test]
 async fn nights_that_succeed_are_not_missing_over_a_change_of_the_clocks_and_a_slow_run() {
     let functions = Functions::new();
 
-    for (number, (batch, length)) in [
-        (Night::Succeeds(0), 24),
-        (Night::Succeeds(0), 25),
-        (Night::Succeeds(1), 24),
-        (Night::Succeeds(0), 23),
-        (Night::Succeeds(0), 24),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        night(&functions, &format!("run-{number}"), batch, length).await;
-        assert_eq!(missing(&functions), 0, "night {number}");
+    for (name, took, length) in [
+        ("first", 0, 24),
+        ("long", 0, 25),
+        ("slow", 1, 24),
+        ("short", 0, 23),
+        ("last", 0, 24),
+    ] {
+        night(&functions, name, Night::Succeeds(took), length).await;
+        assert_eq!(missing(&functions), 0, "{name}");
     }
 }
 
@@ -101,34 +97,27 @@ async fn a_night_that_fails_or_is_not_started_is_missing_once_until_the_next_suc
 }
 
 #[tokio::test]
-async fn the_event_names_the_expectation_the_last_success_and_the_runbook() {
-    let functions = Functions::new();
-    let grant = start(&functions, "run-1").await;
-    functions.succeed(&grant).await;
+async fn the_event_names_the_expectation_the_last_success_if_any_and_the_runbook() {
+    for (succeeds, last) in [
+        (true, "the last success was at 2026-03-01T06:00:00Z"),
+        (false, "no run has succeeded yet"),
+    ] {
+        let functions = Functions::new();
+        let grant = start(&functions, "run-1").await;
+        if succeeds {
+            functions.succeed(&grant).await;
+        }
 
-    functions.wait(EVERY + 60);
-    functions.sweep().await;
+        functions.wait(2 * EVERY);
+        functions.sweep().await;
+        functions.sweep().await;
 
-    let event = functions.event(EventKind::RunMissing);
-    let reason =
-        "a success is expected every 93600 s, and the last success was at 2026-03-01T06:00:00Z";
-    assert_eq!(event.reason, reason);
-    let advice = event.advice;
-    assert!(advice.ends_with("docs/runbook.md#run-missing"), "{advice}");
-    assert_eq!(event.holder, None);
-}
-
-#[tokio::test]
-async fn a_first_run_that_dies_is_missing_too() {
-    let functions = Functions::new();
-    start(&functions, "run-1").await;
-
-    functions.wait(2 * EVERY);
-    functions.sweep().await;
-    functions.sweep().await;
-
-    let reason = functions.event(EventKind::RunMissing).reason;
-    assert!(reason.ends_with("no run has succeeded yet"), "{reason}");
+        let event = functions.event(EventKind::RunMissing);
+        let reason = format!("a success is expected every 93600 s, and {last}");
+        assert_eq!(event.reason, reason);
+        assert!(event.advice.ends_with("docs/runbook.md#run-missing"));
+        assert_eq!(event.holder, None);
+    }
 }
 
 #[tokio::test]
@@ -155,9 +144,8 @@ async fn the_receipt_names_the_expectation_and_one_that_lies_costs_a_read() {
     let functions = Functions::new();
     let grant = start(&functions, "run-1").await;
     assert_eq!(grant["expectEverySeconds"], EVERY);
-    let mut lie = grant.clone();
-    lie["expectEverySeconds"] = json!(60);
 
+    let lie = merged(grant, &json!({ "expectEverySeconds": 60 }));
     functions.succeed(&lie).await;
 
     let record = functions.record("nightly").await.unwrap();
@@ -170,22 +158,28 @@ async fn the_receipt_names_the_expectation_and_one_that_lies_costs_a_read() {
 async fn runs_are_counted_by_how_they_ended_and_queues_by_their_length() {
     let functions = Functions::running(&["a", "b"]);
     let grant = start(&functions, "a").await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.queue(&["b"]).await;
     functions.wait(60);
     functions.succeed(&grant).await;
     let grant = functions.output("token-b").unwrap()["grant"].clone();
     functions.finish(&grant, "failed").await;
 
+    for (metric, expected) in [
+        ("Succeeded", 1.0),
+        ("RunSeconds", 60.0),
+        ("Failed", 1.0),
+        ("Queued", 1.0),
+        ("QueueLength", 1.0),
+    ] {
+        assert_eq!(values(&functions, metric), [expected], "{metric}");
+    }
+}
+
+/// All values of a metric.
+fn values(functions: &Functions, metric: &str) -> Vec<f64> {
     let lines = functions.metrics.all();
-    let values = |name: &str| -> Vec<_> {
-        let values = lines.iter().filter_map(|line| line.get(name));
-        values.filter_map(Value::as_f64).collect()
-    };
-    assert_eq!(values("Succeeded"), [1.0]);
-    assert_eq!(values("RunSeconds"), [60.0]);
-    assert_eq!(values("Failed"), [1.0]);
-    assert_eq!(values("Queued"), [1.0]);
-    assert_eq!(values("QueueLength"), [1.0]);
+    let values = lines.iter().filter_map(|line| line.get(metric));
+    values.filter_map(Value::as_f64).collect()
 }
 
 #[tokio::test]
@@ -202,10 +196,7 @@ async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
         if case == "done" {
             functions.put_task("a", exited(0));
         }
-        for name in ["b", "c"] {
-            let waits = waiting(name, &format!("token-{name}"));
-            functions.acquire(waits).await.unwrap();
-        }
+        functions.queue(&["b", "c"]).await;
         if let Some(end) = end {
             functions.end("a", end);
         }
@@ -213,7 +204,7 @@ async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
         functions.sweep().await;
 
         let lines = functions.metrics.all();
-        let has = |name: &str| lines.iter().any(|line| line[name] == 1.0);
+        let has = |metric: &str| functions.has_counted(metric);
         assert!(expected.into_iter().all(has), "{case}: {lines:?}");
         assert!(!has("Succeeded") || !has("Failed"), "{case}: {lines:?}");
         let length = |line: &&Value| line["QueueLength"] == 2.0 && line.get("Queued").is_none();
@@ -223,11 +214,9 @@ async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
 
 #[tokio::test]
 async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registration() {
-    let functions = Functions::running(&["a", "b", "c", "r"]);
-    functions.works("a").await;
+    let (functions, _) = Functions::at_work(&["a", "b", "c", "r"]).await;
     for name in ["b", "c", "b"] {
-        let waits = waiting(name, &format!("token-{name}"));
-        functions.acquire(waits).await.unwrap();
+        functions.queue(&[name]).await;
         functions.wait(3);
     }
     // It goes first, once the task of the holder has stopped, and has waited for less.
@@ -238,11 +227,7 @@ async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registrati
 
     functions.sweep().await;
 
-    let lines = functions.metrics.all();
-    let waited = lines
-        .iter()
-        .filter_map(|line| line.get("OldestWaitSeconds"));
-    assert_eq!(waited.collect::<Vec<_>>(), [120.0]);
+    assert_eq!(values(&functions, "OldestWaitSeconds"), [120.0]);
     let shown = functions.shown().await;
     let waiters = &shown["waiters"];
     assert_eq!(waiters[1]["since"], "2026-03-01T06:00:00Z", "{waiters}");
@@ -250,9 +235,8 @@ async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registrati
 
 #[tokio::test]
 async fn a_held_lock_that_the_sweep_checks_is_not_missing_before_its_time() {
-    let functions = Functions::running(&["a"]);
     let fields = json!({ "expectEverySeconds": EVERY });
-    let grant = functions.granted_with(ask_with("a", fields)).await;
+    let (functions, grant) = Functions::held_with(&["a"], fields).await;
     functions.wait(50);
     functions.renew(&grant).await;
 

@@ -1,7 +1,7 @@
 //! Holders that are ECS tasks: a task that has stopped is evidence, and needs no end of a lease.
 
 use crate::functions::Functions;
-use crate::scene::{LATE, assert_says, task, work};
+use crate::scene::{LATE, assert_has, assert_says, merged, task, work};
 use lockstep::domain::RunOutcome;
 use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
@@ -20,29 +20,68 @@ fn ask(name: &str) -> Value {
 
 /// A job of the task called `a` holds the lock, and its heartbeat is late.
 async fn late() -> (Functions, Value) {
+    late_with(json!({})).await
+}
+
+/// The same, on the terms of `more`.
+async fn late_with(more: Value) -> (Functions, Value) {
     let functions = Functions::new();
     functions.tasks.put(&work(), GROUP, task("a", 1, false));
-    let grant = functions.granted_with(ask("a")).await;
+    let grant = functions.granted_with(merged(ask("a"), &more)).await;
     functions.wait(LATE);
     (functions, grant)
 }
 
 #[tokio::test]
-async fn the_job_of_a_task_that_has_stopped_makes_way_before_its_lease_is_over() {
-    let (functions, dead) = late().await;
-    functions.tasks.put(&work(), GROUP, task("a", 2, true));
+async fn the_job_of_a_task_makes_way_when_its_task_has_stopped_or_its_lease_is_over() {
+    use RunOutcome::{Lost, Recovered};
+    let (none, message) = (json!({}), json!({ "permits": 100, "runKey": "m-1" }));
+    let in_time = 62 - LATE;
+    // Whether its task has stopped, and whether ECS describes it; how long the job is late; how its
+    // run ended if it made way, and on what evidence.
+    let stopped = Some((Recovered, "its task has stopped"));
+    let expired = Some((Lost, "the lease ran out, though the task still runs"));
+    let hidden = Some((Lost, "the task could not be described: "));
+    for (case, more, stops, is_described, waited, expected) in [
+        ("stopped", &none, true, true, 0, stopped),
+        ("stopped, of a worker", &message, true, true, 0, stopped),
+        ("runs", &none, false, true, 0, None),
+        ("runs for longer", &none, false, true, in_time, expired),
+        ("hidden", &none, true, false, 0, None),
+        ("hidden for longer", &none, true, false, in_time, hidden),
+    ] {
+        let (functions, grant) = late_with(more.clone()).await;
+        if stops {
+            functions.tasks.put(&work(), GROUP, task("a", 2, true));
+        }
+        if !is_described {
+            let denied = TasksError::Denied("not yours".into());
+            functions.tasks.fail_every(TasksCall::Describe, denied);
+        }
+        functions.wait(waited);
+        let before = functions.record("nightly").await;
 
-    let answer = functions.acquire(ask("b")).await.unwrap();
+        let answer = functions.acquire(merged(ask("b"), more)).await.unwrap();
 
-    assert_eq!(answer["status"], "granted");
-    assert_eq!(answer["takenFrom"], job("a"));
-    let run = functions.run_of(&dead).unwrap();
-    assert_eq!(run.outcome(), Some(RunOutcome::Recovered));
-    assert_eq!(run.end.unwrap().evidence.unwrap(), "its task has stopped");
-    let noted = run.task.unwrap();
-    assert_eq!(noted.arn, task("a", 2, true).arn);
-    assert_eq!(noted.runtime_id.as_deref(), Some("a-4711"));
-    assert_eq!(noted.exit_code, Some(137));
+        let stops = functions.tasks.stops();
+        assert!(stops.is_empty(), "{case}: it may have other work");
+        let Some((outcome, evidence)) = expected else {
+            assert_eq!(answer["status"], "skipped", "{case}");
+            assert_eq!(functions.record("nightly").await, before, "{case}");
+            continue;
+        };
+        assert_eq!(answer["status"], "granted", "{case}");
+        assert_eq!(answer["takenFrom"], job("a"), "{case}");
+        let run = functions.run_of(&grant).unwrap();
+        let end = run.end.unwrap();
+        assert_eq!(end.outcome, outcome, "{case}");
+        assert_says(&end.evidence.unwrap(), evidence);
+        let noted = run
+            .task
+            .map(|task| (task.arn, task.runtime_id, task.exit_code));
+        let seen = (task("a", 2, true).arn, Some("a-4711".to_owned()), Some(137));
+        assert_eq!(noted, (outcome == Recovered).then_some(seen), "{case}");
+    }
 }
 
 #[tokio::test]
@@ -56,49 +95,7 @@ async fn the_job_of_a_task_is_shown_with_the_end_of_its_container() {
 
     let arn = task("a", 1, false).arn;
     assert_eq!(runs, json!({ "arn": arn, "stopped": false }));
-    assert_eq!(stopped["stopped"], true);
-    assert_eq!(stopped["exitCode"], 137);
-}
-
-#[tokio::test]
-async fn the_job_of_a_task_that_runs_keeps_its_permit_while_its_lease_does() {
-    let (functions, _) = late().await;
-    let before = functions.record("nightly").await;
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-    assert_eq!(functions.record("nightly").await, before);
-    assert!(functions.tasks.stops().is_empty());
-}
-
-#[tokio::test]
-async fn the_job_of_a_task_that_runs_loses_its_permit_with_its_lease_and_the_task_runs_on() {
-    let (functions, lost) = late().await;
-    functions.wait(62 - LATE);
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["takenFrom"], job("a"));
-    let run = functions.run_of(&lost).unwrap();
-    assert_eq!(run.outcome(), Some(RunOutcome::Lost));
-    assert_eq!(run.task, None, "it has not ended");
-    assert!(functions.tasks.stops().is_empty(), "it may have other work");
-}
-
-#[tokio::test]
-async fn a_task_that_cannot_be_looked_at_is_judged_by_its_lease_alone() {
-    let (functions, _) = late().await;
-    functions.tasks.put(&work(), GROUP, task("a", 2, true));
-    let denied = TasksError::Denied("not yours".into());
-    functions.tasks.fail_every(TasksCall::Describe, denied);
-
-    let early = functions.acquire(ask("b")).await.unwrap();
-    functions.wait(62 - LATE);
-    let in_time = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(early["status"], "skipped");
-    assert_eq!(in_time["takenFrom"], job("a"));
+    assert_has(&stopped, json!({ "stopped": true, "exitCode": 137 }));
 }
 
 #[tokio::test]
@@ -114,21 +111,6 @@ async fn the_sweep_frees_what_the_job_of_a_forgotten_task_held() {
     let end = functions.run_of(&lost).unwrap().end.unwrap();
     assert_eq!(end.outcome, RunOutcome::Recovered);
     assert!(end.evidence.unwrap().contains("does not know the task"));
-}
-
-#[tokio::test]
-async fn a_message_whose_worker_was_killed_goes_to_the_worker_that_gets_it_next() {
-    let functions = Functions::new();
-    functions.tasks.put(&work(), GROUP, task("a", 1, false));
-    let message =
-        |name| json!({ "lock": "queue/00", "holder": job(name), "permits": 100, "runKey": "m-1" });
-    functions.granted_with(message("a")).await;
-    functions.tasks.put(&work(), GROUP, task("a", 2, true));
-    functions.wait(LATE);
-
-    let answer = functions.acquire(message("b")).await.unwrap();
-
-    assert_eq!(answer["takenFrom"], job("a"));
 }
 
 #[tokio::test]

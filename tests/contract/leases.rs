@@ -1,21 +1,10 @@
-//! One lock, one run after the other: grant, renewal, release, run key.
+//! One lock, one run after the other: grant, renewal, release, run key, and that only the holder, under
+//! its token, renews and releases.
 
 use crate::functions::Functions;
-use lockstep::domain::{Permits, RunOutcome};
+use crate::scene::{assert_fails, assert_has};
+use lockstep::domain::{Permits, Timestamp};
 use serde_json::json;
-
-#[tokio::test]
-async fn a_grant_renews_and_releases_and_the_lock_is_free() {
-    let functions = Functions::new();
-    let grant = functions.granted("nightly", "run-1").await;
-
-    let beat = functions.renew(&grant).await;
-    let end = functions.succeed(&grant).await;
-
-    assert_eq!(beat["status"], "renewed");
-    assert_eq!(end["status"], "released");
-    assert!(functions.holders("nightly").await.is_empty());
-}
 
 #[tokio::test]
 async fn a_heartbeat_sets_the_length_of_the_lease_and_the_time_to_the_next() {
@@ -36,49 +25,30 @@ async fn a_heartbeat_sets_the_length_of_the_lease_and_the_time_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_release_ends_the_state_that_keeps_the_lease_exactly_once() {
+async fn a_release_ends_its_state_and_frees_its_permit_exactly_once_and_a_late_beat_ends_its_own() {
     let functions = Functions::new();
-    let grant = functions.granted("nightly", "run-1").await;
+    let ask = |holder: &str| json!({ "lock": "api", "holder": holder, "permits": 2 });
+    let grant = functions.granted_with(ask("run-1")).await;
+    functions.wait(1);
+    functions.granted_with(ask("run-2")).await;
     functions.beat(&grant, "AQC-secret").await;
 
-    functions.succeed(&grant).await;
-    functions.succeed(&grant).await;
+    let first = functions.succeed(&grant).await;
+    let second = functions.succeed(&grant).await;
+    let late = functions.beat(&grant, "AQC-late").await;
 
+    let released =
+        |again: bool| json!({ "status": "released", "heldSeconds": 1.0, "alreadyReleased": again });
+    assert_eq!((first, second), (released(false), released(true)));
+    assert_eq!(late, json!({ "status": "ended" }));
     let ended = functions.executions.ended();
     let tokens: Vec<_> = ended.iter().map(|token| token.reveal()).collect();
-    assert_eq!(tokens, ["AQC-secret"]);
-}
-
-#[tokio::test]
-async fn a_beat_that_comes_after_the_release_ends_its_own_state_instead_of_losing_the_lease() {
-    let functions = Functions::new();
-    let grant = functions.granted("nightly", "run-1").await;
-    functions.succeed(&grant).await;
-
-    let answer = functions.beat(&grant, "AQC-late").await;
-
-    assert_eq!(answer["status"], "ended");
-    assert_eq!(functions.executions.ended()[0].reveal(), "AQC-late");
-}
-
-#[tokio::test]
-async fn one_success_per_run_key_and_a_failure_frees_the_key() {
-    let functions = Functions::new();
-    let ask = |holder: &str| json!({ "lock": "nightly", "holder": holder, "runKey": "tick-6" });
-    let first = functions.acquire(ask("run-1")).await.unwrap();
-    functions.finish(&first["grant"], "failed").await;
+    assert_eq!(tokens, ["AQC-secret", "AQC-late"]);
+    assert_eq!(functions.holders("api").await, ["run-2"]);
     functions.wait(1);
-
-    let second = functions.acquire(ask("run-2")).await.unwrap();
-    functions.succeed(&second["grant"]).await;
-    let third = functions.acquire(ask("run-3")).await.unwrap();
-
-    assert_eq!(second["status"], "granted");
-    assert_eq!(third["status"], "duplicate");
-    assert_eq!(third["holder"], "run-2");
-    let marker = functions.marker("nightly", "tick-6").unwrap();
-    assert_eq!(marker.holder.as_str(), "run-2");
-    assert_eq!(marker.outcome(), Some(RunOutcome::Succeeded));
+    functions.granted_with(ask("run-3")).await;
+    let fourth = functions.acquire(ask("run-4")).await.unwrap();
+    assert_has(&fourth, json!({ "status": "skipped", "held": 2 }));
 }
 
 #[tokio::test]
@@ -86,7 +56,7 @@ async fn metrics_tell_grants_skips_recoveries_and_held_time() {
     let functions = Functions::new();
     functions.granted("nightly", "run-1").await;
     let second = json!({ "lock": "nightly", "holder": "run-2" });
-    functions.acquire(second).await.unwrap();
+    assert_eq!(functions.status(second).await, "skipped");
     functions.wait(62);
     let grant = functions.granted("nightly", "run-3").await;
     functions.wait(5);
@@ -95,27 +65,67 @@ async fn metrics_tell_grants_skips_recoveries_and_held_time() {
 
     let lines = functions.metrics.all();
 
-    assert_eq!(lines[0]["Acquired"], 1.0);
-    assert_eq!(lines[1]["Skipped"], 1.0);
-    assert_eq!(lines[2]["Acquired"], 1.0);
-    assert_eq!(lines[2]["Recovered"], 1.0);
-    assert_eq!(lines[3]["Renewed"], 1.0);
-    assert_eq!(lines[4]["Released"], 1.0);
-    assert_eq!(lines[4]["HeldSeconds"], 5.0);
+    for (line, metric, value) in [
+        (0, "Acquired", 1.0),
+        (1, "Skipped", 1.0),
+        (2, "Acquired", 1.0),
+        (2, "Recovered", 1.0),
+        (3, "Renewed", 1.0),
+        (4, "Released", 1.0),
+        (4, "HeldSeconds", 5.0),
+    ] {
+        assert_eq!(lines[line][metric], value, "{line}: {metric}");
+    }
 }
 
 #[tokio::test]
 async fn capacity_can_change_while_the_lock_is_free() {
     let functions = Functions::new();
-    let ask = |holder: &str| json!({ "lock": "api", "holder": holder, "permits": 3 });
+    let ask = json!({ "lock": "api", "holder": "run-2", "permits": 3 });
     let grant = functions.granted("api", "run-1").await;
 
-    let held = functions.acquire(ask("run-2")).await.unwrap_err();
+    let held = functions.status(ask.clone()).await;
     functions.succeed(&grant).await;
-    let free = functions.acquire(ask("run-2")).await.unwrap();
+    let free = functions.status(ask).await;
 
-    assert_eq!(held.name().as_str(), "Lockstep.PermitsMismatch");
-    assert_eq!(free["status"], "granted");
+    assert_eq!([held, free], ["Lockstep.PermitsMismatch", "granted"]);
     let record = functions.record("api").await.unwrap();
     assert_eq!(record.permits, Permits::new(3).unwrap());
+}
+
+#[tokio::test]
+async fn a_late_finisher_and_one_under_another_name_or_token_cannot_touch_the_holder() {
+    let functions = Functions::new();
+    let old = functions.granted("nightly", "run-1").await;
+    functions.wait(62);
+    let grant = functions.granted("nightly", "run-2").await;
+    let before = functions.record("nightly").await;
+    let (mut renamed, mut renumbered) = (grant.clone(), grant.clone());
+    renamed["holder"] = json!("run-3");
+    renumbered["token"] = json!(grant["token"].as_u64().unwrap() + 1);
+
+    for other in [old, renamed, renumbered] {
+        let beat = functions.heartbeat(json!({ "grant": other })).await;
+        assert_fails(beat, "Lockstep.LeaseLost", &["run-2"]);
+        let lost = json!({ "status": "lost", "holders": ["run-2"] });
+        assert_eq!(functions.succeed(&other).await, lost, "{other}");
+    }
+    assert_eq!(functions.record("nightly").await, before);
+}
+
+#[tokio::test]
+async fn tokens_grow_although_the_clock_steps_back() {
+    let functions = Functions::new();
+    let first = functions.granted("nightly", "run-1").await;
+    functions.succeed(&first).await;
+    let earlier = functions.now().millis() - 600_000;
+    functions.clock.set(Timestamp::from_millis(earlier));
+
+    let second = functions.granted("nightly", "run-2").await;
+    let beat = functions.renew(&second).await;
+    let end = functions.succeed(&second).await;
+
+    assert!(second["token"].as_u64() > first["token"].as_u64());
+    assert_eq!(beat["status"], "renewed");
+    assert_has(&end, json!({ "status": "released", "heldSeconds": 0.0 }));
 }

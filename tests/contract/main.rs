@@ -24,7 +24,6 @@ mod leases;
 mod lost_task;
 mod markup;
 mod operate;
-mod ownership;
 mod pause_end;
 mod progress;
 mod protection;

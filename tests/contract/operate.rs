@@ -3,7 +3,7 @@
 use crate::bad_input::{Case, NULL, assert_invalid, assert_refuses, cases, with};
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
-use crate::scene::{ask_with, assert_says, execution, merged, waiting};
+use crate::scene::{ask_with, assert_fails, assert_has, assert_says, execution, merged};
 use lockstep::contract::EventKind;
 use lockstep::domain::Mode;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl Functions {
 
     /// Checks that operate refuses `base` with each of `cases`.
     pub(crate) async fn assert_refused(&self, base: &Value, cases: Vec<Case<'_>>) {
-        assert_refuses(base, cases, async |event| self.operate(event).await).await;
+        assert_refuses(self, Self::operate, base, cases).await;
     }
 }
 
@@ -129,73 +129,66 @@ async fn a_pause_is_recorded_with_note_and_actor_and_a_resume_lets_the_first_wai
     let nightly = json!({ "lock": "nightly" });
     let paused = functions.order("pause", nightly.clone()).await;
     let again = functions.order("pause", nightly.clone()).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
-    let fails = ask_with("c", json!({ "overlap": "fail" }));
-    let refused = functions.acquire(fails).await.unwrap_err();
+    functions.queue(&["b"]).await;
+    assert_eq!(functions.output("token-b"), None);
+    let fails = functions.acquire(ask_with("c", json!({ "overlap": "fail" })));
+    let signed = "upgrade (by jo@example.com)";
+    assert_fails(fails.await, "Lockstep.LockPaused", &[signed]);
     let resumed = functions.order("resume", nightly).await;
 
-    let first = json!({ "act": "pause", "done": 1, "unchanged": 0 });
-    assert_eq!(paused, first);
-    assert_eq!(again["unchanged"], 1);
-    assert_eq!(resumed["done"], 1);
-    assert_says(refused.message(), "upgrade (by jo@example.com)");
+    let answer = |act, done, unchanged| json!({ "act": act, "done": done, "unchanged": unchanged });
+    assert_eq!(paused, answer("pause", 1, 0));
+    assert_eq!(again, answer("pause", 0, 1));
+    assert_eq!(resumed, answer("resume", 1, 0));
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     for (kind, outcome, advice) in [
         (EventKind::LockPaused, "paused", "resume the lock"),
         (EventKind::LockResumed, "resumed", "nothing"),
     ] {
         let event = functions.event(kind);
-        assert_eq!(event.reason, "upgrade (by jo@example.com)");
+        assert_eq!(event.reason, signed);
         assert_says(&event.advice, advice);
-        let history = json!({ "act": "history", "lock": "nightly" });
-        let history = functions.operate(history).await.unwrap();
+        let history = functions.history_page().await;
         let entries = history["entries"].as_array().unwrap();
         let entry = entries.iter().find(|entry| entry["outcome"] == outcome);
         let entry = entry.unwrap_or_else(|| panic!("{outcome}: {history}"));
-        assert_eq!(entry["actor"], "jo@example.com");
-        assert_eq!(entry["note"], "upgrade (by jo@example.com)");
+        assert_has(entry, json!({ "actor": "jo@example.com", "note": signed }));
     }
 }
 
 #[tokio::test]
 async fn a_prefix_is_paused_and_resumed_lock_by_lock_but_for_frozen_ones() {
     let functions = Functions::new();
-    for number in 0..40 {
-        functions.granted(&format!("s/{number:02}"), "a").await;
-    }
+    functions.hold_locks(40).await;
     functions.granted("t/other", "a").await;
-    let mut frozen = functions.record("s/07").await.unwrap();
+    let mut frozen = functions.record("s/007").await.unwrap();
     frozen.mode = Mode::Frozen {
         note: "a hangs".into(),
     };
-    functions.store.put(key("s/07"), frozen);
+    functions.store.put(key("s/007"), frozen);
 
     let prefix = json!({ "prefix": "s/" });
     let paused = functions.order("pause", prefix.clone()).await;
     let all = functions.order("pause", json!({ "all": true })).await;
     let resumed = functions.order("resume", prefix).await;
 
-    assert_eq!(paused["done"], 39);
-    assert_eq!(paused["frozen"], json!(["s/07"]));
-    assert_eq!(json!([all["done"], all["unchanged"]]), json!([1, 39]));
-    assert_eq!(resumed["done"], 39);
-    assert_eq!(resumed["unchanged"], 0);
+    assert_has(&paused, json!({ "done": 39, "frozen": ["s/007"] }));
+    assert_has(&all, json!({ "done": 1, "unchanged": 39 }));
+    assert_has(&resumed, json!({ "done": 39, "unchanged": 0 }));
     assert!(is_paused(&functions, "t/other").await);
-    let record = functions.record("s/07").await.unwrap();
+    let record = functions.record("s/007").await.unwrap();
     assert!(matches!(record.mode, Mode::Frozen { .. }));
     let kinds = functions.events.kinds();
     assert_eq!(kinds.len(), 39 + 1 + 39, "{kinds:?}");
 
-    let named = functions.order("resume", json!({ "lock": "s/07" })).await;
+    let named = functions.order("resume", json!({ "lock": "s/007" })).await;
     assert_eq!(named["done"], 1, "by its name, a frozen lock is opened");
 }
 
 #[tokio::test]
 async fn an_act_that_dies_half_way_through_a_prefix_is_repeated() {
     let functions = Functions::new();
-    for number in 0..40 {
-        functions.granted(&format!("s/{number:02}"), "a").await;
-    }
+    functions.hold_locks(40).await;
     let request = act("pause", json!({ "prefix": "s/" }));
 
     let dying = Faulty::cut_off_after(&functions, 20);
@@ -206,15 +199,13 @@ async fn an_act_that_dies_half_way_through_a_prefix_is_repeated() {
     let failed = half["failed"].as_array().unwrap();
     assert_eq!(failed.len(), 20);
     assert_eq!(failed[0]["error"], "Lockstep.Unavailable");
-    assert_eq!(json!([again["done"], again["unchanged"]]), json!([20, 20]));
+    assert_has(&again, json!({ "done": 20, "unchanged": 20 }));
 }
 
 #[tokio::test]
 async fn an_act_whose_time_is_over_says_where_to_go_on() {
     let functions = Functions::new();
-    for number in 0..40 {
-        functions.granted(&format!("s/{number:02}"), "a").await;
-    }
+    functions.hold_locks(40).await;
     let slow = Faulty::slow(&functions, std::time::Duration::from_secs(2));
     let mut request = act("pause", json!({ "prefix": "s/" }));
 
@@ -237,15 +228,12 @@ async fn an_act_whose_time_is_over_says_where_to_go_on() {
 #[tokio::test]
 async fn a_pause_that_drains_names_a_hundred_held_locks_at_most() {
     let functions = Functions::new();
-    for number in 0..101 {
-        functions.granted(&format!("s/{number:03}"), "a").await;
-    }
+    functions.hold_locks(101).await;
 
     let drain = json!({ "prefix": "s/", "drain": true });
     let waited = functions.order("pause", drain).await;
 
-    assert_eq!(waited["done"], 101);
-    assert_eq!(waited["drained"], false);
+    assert_has(&waited, json!({ "done": 101, "drained": false }));
     assert_eq!(waited["held"].as_array().map(Vec::len), Some(100));
 }
 
@@ -254,8 +242,7 @@ async fn a_pause_that_drains_waits_for_the_holders_and_names_those_that_are_left
     let functions = Functions::new();
     functions.granted("s/idle-soon", "a").await;
     let grant = functions.granted("s/held", "a").await;
-    let released = functions.granted("s/released", "a").await;
-    functions.succeed(&released).await;
+    functions.ran("s/released", "a").await;
     let drain = json!({ "prefix": "s/", "drain": true });
 
     let began = functions.now();
@@ -265,8 +252,10 @@ async fn a_pause_that_drains_waits_for_the_holders_and_names_those_that_are_left
     let one = json!({ "lock": "s/held", "drain": true });
     let drained = functions.order("pause", one).await;
 
-    assert_eq!(waited["drained"], false);
-    assert_eq!(waited["held"], json!(["s/held", "s/idle-soon"]));
+    assert_has(
+        &waited,
+        json!({ "drained": false, "held": ["s/held", "s/idle-soon"] }),
+    );
     assert!((20_000..22_000).contains(&took), "{took} ms");
     assert_eq!(drained["drained"], true);
     assert!(drained.get("held").is_none(), "{drained}");

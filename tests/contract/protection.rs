@@ -2,7 +2,7 @@
 
 use crate::bad_input::{Case, NULL, assert_refuses, cases, with};
 use crate::functions::Functions;
-use crate::scene::{CLUSTER, ask_with, execution, task};
+use crate::scene::{CLUSTER, assert_has, execution, status_of, task};
 use lockstep::domain::TaskArn;
 use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
@@ -19,9 +19,8 @@ fn arn() -> TaskArn {
 
 /// A grant for so long, and the heartbeat and the release that want a task protected.
 async fn held(lease: u32) -> (Functions, Value, Value) {
-    let functions = Functions::new();
-    let request = ask_with("a", json!({ "leaseSeconds": lease }));
-    let grant = functions.granted_with(request).await;
+    let lasts = json!({ "leaseSeconds": lease });
+    let (functions, grant) = Functions::held_with(&["a"], lasts).await;
     let beat = json!({ "grant": grant, "protect": service_task() });
     let release = with(&beat, "outcome", json!("succeeded"));
     (functions, beat, release)
@@ -37,12 +36,11 @@ async fn a_renewal_protects_the_task_until_the_lease_ends_in_whole_minutes() {
 
         assert_eq!(functions.tasks.wishes(), [(arn(), Some(minutes))]);
         let until = functions.time_in(u32::from(minutes) * 60);
-        let protection = json!({ "status": "protected", "until": until });
-        let expires_at = functions.time_in(lease);
-        assert_eq!(
-            answer,
-            json!({ "status": "renewed", "expiresAt": expires_at, "protection": protection })
-        );
+        let expected = json!({
+            "status": "renewed", "expiresAt": functions.time_in(lease),
+            "protection": { "status": "protected", "until": until }
+        });
+        assert_eq!(answer, expected);
     }
 }
 
@@ -57,8 +55,7 @@ async fn a_release_clears_the_protection_also_of_a_run_that_had_lost_its_permit(
 
     let cleared = json!({ "status": "cleared" });
     for (answer, status) in [(first, "released"), (again, "released"), (lost, "lost")] {
-        assert_eq!(answer["status"], status);
-        assert_eq!(answer["protection"], cleared);
+        assert_has(&answer, json!({ "status": status, "protection": cleared }));
     }
     let wish = || (arn(), None);
     assert_eq!(functions.tasks.wishes(), [wish(), wish(), wish()]);
@@ -78,41 +75,35 @@ async fn a_request_without_protection_is_answered_without_it() {
 }
 
 #[tokio::test]
-async fn a_refusal_of_ecs_is_reported_and_fails_neither_heartbeat_nor_release() {
-    for reason in ["DEPLOYMENT_BLOCKED", "TASK_NOT_VALID", "MISSING"] {
-        let (functions, beat, release) = held(60).await;
-        functions.tasks.refuse_protection(reason, "in its words");
-
-        let renewed = functions.heartbeat(beat).await.unwrap();
-        let released = functions.release(release).await.unwrap();
-
-        let refused = json!({ "status": "refused", "reason": reason, "detail": "in its words" });
-        assert_eq!(renewed["status"], "renewed");
-        assert_eq!(renewed["protection"], refused);
-        assert_eq!(released["status"], "released");
-        assert_eq!(released["protection"], refused);
-        assert!(functions.holders("nightly").await.is_empty());
-    }
-}
-
-#[tokio::test]
-async fn an_ecs_that_denies_or_does_not_answer_is_reported_and_fails_neither() {
-    let errors = [
-        (TasksError::Denied("no".into()), "Denied"),
-        (TasksError::Unavailable("throttled".into()), "Unavailable"),
+async fn an_ecs_that_refuses_or_does_not_answer_is_reported_and_fails_neither() {
+    type Fails = Option<fn(String) -> TasksError>;
+    let cases: [(&str, Fails); 5] = [
+        ("DEPLOYMENT_BLOCKED", None),
+        ("TASK_NOT_VALID", None),
+        ("MISSING", None),
+        ("Denied", Some(TasksError::Denied)),
+        ("Unavailable", Some(TasksError::Unavailable)),
     ];
-    for (error, reason) in errors {
+    for (reason, fails) in cases {
         let (functions, beat, release) = held(60).await;
-        let detail = error.to_string();
-        functions.tasks.fail_every(TasksCall::Protect, error);
+        let mut detail = "in its words".to_owned();
+        match fails.map(|fails| fails(detail.clone())) {
+            None => functions.tasks.refuse_protection(reason, &detail),
+            Some(error) => {
+                detail = error.to_string();
+                functions.tasks.fail_every(TasksCall::Protect, error);
+            }
+        }
 
         let renewed = functions.heartbeat(beat).await.unwrap();
         let released = functions.release(release).await.unwrap();
 
         let refused = json!({ "status": "refused", "reason": reason, "detail": detail });
-        assert_eq!(renewed["protection"], refused);
-        assert_eq!(released["protection"], refused);
-        assert_eq!(released["status"], "released");
+        for (answer, status) in [(renewed, "renewed"), (released, "released")] {
+            assert_eq!(answer["status"], status, "{reason}");
+            assert_eq!(answer["protection"], refused);
+        }
+        assert!(functions.holders("nightly").await.is_empty());
     }
 }
 
@@ -127,7 +118,7 @@ async fn a_heartbeat_that_renews_nothing_protects_nothing() {
     let lost = functions.heartbeat(stranger).await;
 
     assert_eq!(ended, json!({ "status": "ended" }));
-    assert_eq!(lost.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert_eq!(status_of(&lost), "Lockstep.LeaseLost");
     assert_eq!(functions.tasks.wishes(), cleared);
 }
 
@@ -146,14 +137,10 @@ async fn the_cluster_of_the_task_goes_by_its_name_or_its_arn() {
 #[tokio::test]
 async fn heartbeat_and_release_name_what_is_wrong_with_the_task_and_change_nothing() {
     let (functions, beat, release) = held(60).await;
-    let before = functions.record("nightly").await;
 
-    let heartbeat = async |event: Value| functions.heartbeat(event).await;
-    assert_refuses(&beat, bad_tasks(), heartbeat).await;
-    let released = async |event: Value| functions.release(event).await;
-    assert_refuses(&release, bad_tasks(), released).await;
+    assert_refuses(&functions, Functions::heartbeat, &beat, bad_tasks()).await;
+    assert_refuses(&functions, Functions::release, &release, bad_tasks()).await;
 
-    assert_eq!(functions.record("nightly").await, before);
     assert_eq!(functions.tasks.wishes(), []);
 }
 

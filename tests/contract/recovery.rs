@@ -1,83 +1,109 @@
 //! acquire-lock meets a holder whose heartbeat is overdue: it gathers evidence, and acts on it.
 
 use crate::functions::Functions;
-use crate::scene::{LATE, ask, ask_with, execution, waiting_alone};
+use crate::scene::{
+    LATE, arn, ask_with, assert_has, assert_says, execution, merged, waiting_alone,
+};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, RunOutcome};
-use serde_json::json;
+use serde_json::{Value, json};
 
-#[tokio::test]
-async fn a_dead_holder_is_recovered_before_its_lease_is_over_and_the_caller_is_granted() {
-    let functions = Functions::running(&["a", "b"]);
-    let dead = functions.granted_with(ask("a")).await;
-    functions.end("a", ExecutionEnd::TimedOut);
-    functions.wait(LATE);
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "granted");
-    assert_eq!(answer["takenFrom"], execution("a"));
-    assert!(answer["grant"]["token"].as_u64() > dead["token"].as_u64());
-    let end = functions.run_of(&dead).unwrap().end.unwrap();
-    assert_eq!(end.outcome, RunOutcome::Recovered);
-    assert!(end.evidence.unwrap().contains("TIMED_OUT"));
-    assert_eq!(functions.metrics.all().last().unwrap()["Recovered"], 1.0);
+/// What becomes of the execution that holds the lock.
+#[derive(Clone, Copy)]
+enum Fate {
+    Ends(ExecutionEnd),
+    RunsOn,
+    /// Step Functions does not know it.
+    IsUnknown,
 }
 
-#[tokio::test]
-async fn a_holder_whose_heartbeat_is_in_time_is_not_even_asked_about() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    functions.end("a", ExecutionEnd::Failed);
-    functions.wait(20);
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-}
-
-#[tokio::test]
-async fn a_live_holder_with_a_late_heartbeat_is_left() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask("a")).await;
-    functions.wait(LATE);
-    let before = functions.record("nightly").await;
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-    assert_eq!(answer["holder"], execution("a"));
-    assert_eq!(functions.record("nightly").await, before);
-    assert!(functions.executions.stops().is_empty());
-    assert_eq!(functions.events.kinds(), [EventKind::RunSkipped]);
-}
-
-#[tokio::test]
-async fn a_dead_holder_makes_way_for_overlap_fail_and_for_another_capacity_as_well() {
-    for more in [json!({ "overlap": "fail" }), json!({ "permits": 3 })] {
-        let functions = Functions::new();
-        functions.granted_with(ask("a")).await;
-        functions.end("a", ExecutionEnd::Aborted);
-        functions.wait(LATE);
-
-        let request = ask_with("b", more.clone());
-        let answer = functions.acquire(request).await.unwrap();
-
-        assert_eq!(answer["status"], "granted", "{more}");
+impl Functions {
+    fn meets(&self, name: &str, fate: Fate) {
+        match fate {
+            Fate::Ends(end) => self.end(name, end),
+            Fate::RunsOn => {}
+            Fate::IsUnknown => self.executions.forget(&arn(name)),
+        }
     }
 }
 
 #[tokio::test]
+async fn a_holder_that_evidence_shows_to_be_dead_makes_way_and_any_other_is_left() {
+    use ExecutionEnd::{Aborted, Failed};
+    use Fate::{Ends, IsUnknown, RunsOn};
+    let (none, key) = (json!({}), json!({ "permits": 3, "runKey": "m" }));
+    let (fails, wide) = (json!({ "overlap": "fail" }), json!({ "permits": 3 }));
+    let (dead, failed) = (Ends(Aborted), Ends(Failed));
+    let timed_out = Ends(ExecutionEnd::TimedOut);
+    let (skipped, duplicate) = (Err("skipped"), Err("duplicate"));
+    // What both ask for, and the second one besides; what becomes of the first one, and how long it
+    // is silent. The evidence on which it makes way, or what the second one is answered.
+    for (case, both, more, fate, silent, expected) in [
+        ("dead", &none, &none, timed_out, LATE, Ok("TIMED_OUT")),
+        ("in time", &none, &none, failed, 20, skipped),
+        ("alive", &none, &none, RunsOn, LATE, skipped),
+        ("may be new", &none, &none, IsUnknown, LATE, skipped),
+        ("forgotten", &none, &none, IsUnknown, 62, Ok("not know")),
+        ("else fails", &none, &fails, dead, LATE, Ok("ABORTED")),
+        ("else wide", &none, &wide, dead, LATE, Ok("ABORTED")),
+        ("dead, same key", &key, &none, dead, LATE, Ok("ABORTED")),
+        ("in time, same key", &key, &none, failed, 20, Ok("FAILED")),
+        ("alive, same key", &key, &none, RunsOn, LATE, duplicate),
+    ] {
+        // Its acquire may arrive after its execution has ended.
+        for is_late in [false, true] {
+            let functions = Functions::running(&["a", "b"]);
+            if is_late {
+                functions.meets("a", fate);
+            }
+            let grant = functions.granted_with(ask_with("a", both.clone())).await;
+            functions.meets("a", fate);
+            functions.wait(silent);
+            let before = functions.record("nightly").await;
+
+            let request = ask_with("b", merged(both.clone(), more));
+            let answer = functions.acquire(request).await.unwrap();
+
+            match expected {
+                Ok(evidence) => assert_made_way(&functions, &grant, &answer, evidence),
+                Err(status) => {
+                    assert_eq!(answer["status"], status, "{case}");
+                    assert_eq!(answer["holder"], execution("a"), "{case}");
+                    assert_eq!(functions.record("nightly").await, before, "{case}");
+                    let kind = match status {
+                        "skipped" => EventKind::RunSkipped,
+                        _ => EventKind::RunDuplicate,
+                    };
+                    assert_eq!(functions.events.kinds(), [kind], "{case}");
+                }
+            }
+            assert!(functions.executions.stops().is_empty(), "{case}");
+        }
+    }
+}
+
+/// Checks that `a` lost the permit of `grant` on this evidence to the run that got `answer`.
+fn assert_made_way(functions: &Functions, grant: &Value, answer: &Value, evidence: &str) {
+    assert_eq!(answer["status"], "granted", "{answer}");
+    assert_eq!(answer["takenFrom"], execution("a"));
+    assert!(answer["grant"]["token"].as_u64() > grant["token"].as_u64());
+    let end = functions.run_of(grant).unwrap().end.unwrap();
+    assert_eq!(end.outcome, RunOutcome::Recovered);
+    assert_says(&end.evidence.unwrap(), evidence);
+    let metrics = functions.metrics.all();
+    assert_eq!(metrics.last().unwrap()["Recovered"], 1.0);
+}
+
+#[tokio::test]
 async fn of_several_holders_only_the_dead_one_loses_its_permit() {
-    let functions = Functions::running(&["a", "b", "c"]);
-    let of_two = |name| ask_with(name, json!({ "permits": 2 }));
-    functions.granted_with(of_two("a")).await;
+    let two = json!({ "permits": 2 });
+    let (functions, _) = Functions::held_with(&["a", "b", "c"], two.clone()).await;
     functions.wait(1);
-    functions.granted_with(of_two("b")).await;
+    functions.granted_with(ask_with("b", two.clone())).await;
     functions.end("b", ExecutionEnd::Failed);
     functions.wait(LATE);
 
-    let answer = functions.acquire(of_two("c")).await.unwrap();
+    let answer = functions.acquire(ask_with("c", two)).await.unwrap();
 
     assert_eq!(answer["takenFrom"], execution("b"));
     let holders = functions.holders("nightly").await;
@@ -85,33 +111,8 @@ async fn of_several_holders_only_the_dead_one_loses_its_permit() {
 }
 
 #[tokio::test]
-async fn an_acquire_that_arrives_after_its_execution_ended_holds_only_until_somebody_looks() {
-    let functions = Functions::new();
-    functions.end("a", ExecutionEnd::Aborted);
-    functions.granted_with(ask("a")).await;
-    functions.wait(LATE);
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["takenFrom"], execution("a"));
-}
-
-#[tokio::test]
-async fn an_execution_that_began_so_recently_that_it_is_not_known_is_left() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    functions.wait(LATE);
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-    assert_eq!(functions.holders("nightly").await, [execution("a")]);
-}
-
-#[tokio::test]
 async fn a_queue_that_a_dead_holder_had_filled_takes_the_caller() {
-    let functions = Functions::running(&["a", "b", "c"]);
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a", "b", "c"]).await;
     let first = waiting_alone("b", "token-b");
     functions.acquire(first).await.unwrap();
     functions.end("a", ExecutionEnd::Failed);
@@ -120,7 +121,9 @@ async fn a_queue_that_a_dead_holder_had_filled_takes_the_caller() {
     let second = waiting_alone("c", "token-c");
     let answer = functions.acquire(second).await.unwrap();
 
-    assert_eq!(answer["status"], "queued");
-    assert_eq!(answer["holder"], execution("b"));
+    assert_has(
+        &answer,
+        json!({ "status": "queued", "holder": execution("b") }),
+    );
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
 }

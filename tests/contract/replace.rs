@@ -1,7 +1,7 @@
 //! Overlap `replace`: the oldest holder is stopped, and its permit is free once its work is.
 
 use crate::functions::Functions;
-use crate::scene::{CLUSTER, arn, ask, ask_with, assert_says, execution, task};
+use crate::scene::{CLUSTER, arn, ask_with, assert_has, assert_says, execution, merged, task};
 use lockstep::contract::EventKind;
 use lockstep::domain::RunOutcome;
 use serde_json::{Value, json};
@@ -11,38 +11,30 @@ pub(crate) fn replacing(name: &str, token: &str) -> Value {
 }
 
 /// `a` holds and has a task at work; `b` has asked for its place.
-pub(crate) async fn replaced() -> (Functions, Value, Value) {
-    let functions = Functions::running(&["a", "b"]);
-    let grant = functions.works("a").await;
+async fn replaced() -> (Functions, Value, Value) {
+    let (functions, grant) = Functions::at_work(&["a", "b"]).await;
     functions.wait(5);
     let answer = functions.acquire(replacing("b", "token-b")).await.unwrap();
     (functions, grant, answer)
 }
 
 #[tokio::test]
-async fn the_holder_is_stopped_under_a_name_that_says_so_and_by_whom() {
+async fn the_holder_and_its_tasks_are_stopped_and_its_permit_stays_until_they_have() {
     let (functions, _, answer) = replaced().await;
 
-    assert_eq!(answer["status"], "queued");
-    assert_eq!(answer["position"], 1);
-    let stops = functions.executions.stops();
-    assert_eq!(stops.len(), 1);
-    assert_eq!(stops[0].execution, arn("a"));
-    assert_eq!(stops[0].error, "Lockstep.Replaced");
+    assert_has(&answer, json!({ "status": "queued", "position": 1 }));
     let by = format!("replaced by {}", execution("b"));
-    assert_says(&stops[0].cause, &by);
-    let event = functions.event(EventKind::RunStopped);
-    assert_says(&event.reason, &by);
-}
-
-#[tokio::test]
-async fn its_tasks_are_stopped_and_its_permit_stays_until_they_have() {
-    let (functions, ..) = replaced().await;
-
-    let stops = functions.tasks.stops();
-    assert_eq!(stops[0].task_arn, task("t", 1, false).arn);
-    assert_eq!(stops[0].cluster, CLUSTER);
-    assert_says(&stops[0].reason, &execution("b"));
+    let [stop] = &functions.executions.stops()[..] else {
+        panic!("{:?}", functions.executions.stops());
+    };
+    assert_eq!(stop.execution, arn("a"));
+    assert_eq!(stop.error, "Lockstep.Replaced");
+    assert_says(&stop.cause, &by);
+    assert_says(&functions.event(EventKind::RunStopped).reason, &by);
+    let stop = &functions.tasks.stops()[0];
+    assert_eq!(stop.task_arn, task("t", 1, false).arn);
+    assert_eq!(stop.cluster, CLUSTER);
+    assert_says(&stop.reason, &execution("b"));
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
     assert_eq!(functions.output("token-b"), None);
 }
@@ -69,8 +61,7 @@ async fn the_caller_is_granted_when_the_task_is_seen_stopped_and_the_history_say
 
 #[tokio::test]
 async fn a_holder_without_tasks_makes_way_at_once() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a", "b"]).await;
 
     functions.acquire(replacing("b", "token-b")).await.unwrap();
 
@@ -80,14 +71,14 @@ async fn a_holder_without_tasks_makes_way_at_once() {
 
 #[tokio::test]
 async fn a_run_whose_key_has_had_its_success_replaces_no_run() {
-    let functions = Functions::running(&["a", "b"]);
-    let keyed = json!({ "runKey": "tick-6" });
-    let grant = functions.granted_with(ask_with("a", keyed)).await;
+    let key = json!({ "runKey": "tick-6" });
+    let (functions, grant) = Functions::held_with(&["a", "b"], key.clone()).await;
     functions.succeed(&grant).await;
-    let more = json!({ "runKey": "tick-6", "overlap": "replace", "taskToken": "token-b" });
 
-    let answer = functions.acquire(ask_with("b", more)).await.unwrap();
+    let answer = functions
+        .status(merged(replacing("b", "token-b"), &key))
+        .await;
 
-    assert_eq!(answer["status"], "duplicate");
+    assert_eq!(answer, "duplicate");
     assert!(functions.executions.stops().is_empty());
 }

@@ -1,9 +1,8 @@
-//! Overlap `replace` where the holder is not gone at once, or not alone.
+//! Overlap `replace` where the holder is not gone at once.
 
 use crate::functions::Functions;
-use crate::replace::{replaced, replacing};
-use crate::scene::{ask, execution, merged};
-use lockstep::domain::RunOutcome;
+use crate::replace::replacing;
+use crate::scene::{execution, status_of};
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
@@ -11,15 +10,14 @@ use serde_json::json;
 
 #[tokio::test]
 async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_again() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a", "b"]).await;
     functions.lose_next(ExecutionsCall::Stop);
 
-    let first = functions.acquire(replacing("b", "token-1")).await.unwrap();
+    let first = functions.status(replacing("b", "token-1")).await;
     let between = functions.holders("nightly").await;
     functions.acquire(replacing("b", "token-2")).await.unwrap();
 
-    assert_eq!(first["status"], "queued");
+    assert_eq!(first, "queued");
     assert_eq!(between, [execution("a")]);
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
     assert_eq!(functions.output("token-2").unwrap()["status"], "granted");
@@ -27,8 +25,7 @@ async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_
 
 #[tokio::test]
 async fn a_replaced_run_whose_stop_failed_is_refused_its_heartbeat_and_stopped_by_the_sweep() {
-    let functions = Functions::running(&["a", "b"]);
-    let grant = functions.granted_with(ask("a")).await;
+    let (functions, grant) = Functions::held(&["a", "b"]).await;
     functions.lose_next(ExecutionsCall::Stop);
     functions.acquire(replacing("b", "token-b")).await.unwrap();
     functions.wait(50);
@@ -37,15 +34,14 @@ async fn a_replaced_run_whose_stop_failed_is_refused_its_heartbeat_and_stopped_b
 
     functions.sweep().await;
 
-    assert_eq!(beat.unwrap_err().name().as_str(), "Lockstep.LeaseLost");
+    assert_eq!(status_of(&beat), "Lockstep.LeaseLost");
     assert_eq!(functions.executions.stops()[0].error, "Lockstep.Replaced");
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
 }
 
 #[tokio::test]
 async fn a_task_that_cannot_be_stopped_keeps_the_permit_and_the_sweep_tries_again() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.works("a").await;
+    let (functions, _) = Functions::at_work(&["a", "b"]).await;
     let denied = TasksError::Denied("AccessDeniedException".into());
     functions.tasks.fail_every(TasksCall::Stop, denied);
     functions.acquire(replacing("b", "token-b")).await.unwrap();
@@ -57,29 +53,4 @@ async fn a_task_that_cannot_be_stopped_keeps_the_permit_and_the_sweep_tries_agai
 
     assert_eq!(functions.tasks.stops().len(), 1);
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
-}
-
-#[tokio::test]
-async fn a_replaced_run_that_ends_by_itself_makes_way_like_any_other() {
-    let (functions, grant, _) = replaced().await;
-
-    functions.succeed(&grant).await;
-
-    assert_eq!(functions.holders("nightly").await, [execution("b")]);
-    assert_eq!(functions.outcome_of(&grant), RunOutcome::Succeeded);
-}
-
-#[tokio::test]
-async fn of_a_semaphore_only_the_oldest_holder_makes_way() {
-    let functions = Functions::running(&["a", "b", "c"]);
-    let two = |request| merged(request, &json!({ "permits": 2 }));
-    functions.granted_with(two(ask("a"))).await;
-    functions.wait(1);
-    functions.granted_with(two(ask("b"))).await;
-
-    let replace = two(replacing("c", "token-c"));
-    functions.acquire(replace).await.unwrap();
-
-    let holders = functions.holders("nightly").await;
-    assert_eq!(holders, [execution("b"), execution("c")]);
 }

@@ -42,9 +42,14 @@ pub(crate) fn merged(mut request: Value, more: &Value) -> Value {
     request
 }
 
+/// The term of a run whose work are tasks.
+pub(crate) fn in_tasks() -> Value {
+    json!({ "work": { "cluster": CLUSTER } })
+}
+
 /// What an execution asks for whose work are tasks.
 pub(crate) fn at_work(name: &str) -> Value {
-    ask_with(name, json!({ "work": { "cluster": CLUSTER } }))
+    ask_with(name, in_tasks())
 }
 
 /// What its waiting state asks for.
@@ -63,11 +68,30 @@ pub(crate) fn assert_says(text: &str, part: &str) {
     assert!(text.contains(part), "{part:?} is not in: {text}");
 }
 
+/// Checks that `found` has the fields of `expected`, with their values.
+#[track_caller]
+pub(crate) fn assert_has(found: &Value, expected: Value) {
+    let found = found.as_object().expect("an object");
+    for (field, value) in expected.as_object().expect("fields") {
+        assert_eq!(found.get(field), Some(value), "{field}: {found:?}");
+    }
+}
+
+/// Checks that `answer` is the error called `name`, and that its message contains each of `parts`.
+#[track_caller]
+pub(crate) fn assert_fails(answer: Answer, name: &str, parts: &[&str]) {
+    let error = answer.expect_err(name);
+    assert_eq!(error.name().as_str(), name, "{error}");
+    for part in parts {
+        assert_says(error.message(), part);
+    }
+}
+
 /// The status in an answer, or the name of the error.
-pub(crate) fn status_of(answer: &Answer) -> Result<&str, &'static str> {
+pub(crate) fn status_of(answer: &Answer) -> &str {
     match answer {
-        Ok(answer) => Ok(answer["status"].as_str().expect("a status")),
-        Err(error) => Err(error.name().as_str()),
+        Ok(answer) => answer["status"].as_str().expect("a status"),
+        Err(error) => error.name().as_str(),
     }
 }
 
@@ -150,6 +174,53 @@ impl Functions {
         functions
     }
 
+    /// All functions, while the executions called so run and the first of them holds the lock; its
+    /// grant.
+    pub(crate) async fn held(names: &[&str]) -> (Self, Value) {
+        Self::held_with(names, json!({})).await
+    }
+
+    /// The same, on the terms of `more`.
+    pub(crate) async fn held_with(names: &[&str], more: Value) -> (Self, Value) {
+        let functions = Self::running(names);
+        let grant = functions.granted_with(ask_with(names[0], more)).await;
+        (functions, grant)
+    }
+
+    /// The same, while a task does the work of the holder.
+    pub(crate) async fn at_work(names: &[&str]) -> (Self, Value) {
+        let (functions, grant) = Self::held_with(names, in_tasks()).await;
+        functions.put_task(names[0], task("t", 1, false));
+        (functions, grant)
+    }
+
+    /// The executions called so enter the queue, in this order: `b` waits with the task token
+    /// `token-b`.
+    pub(crate) async fn queue(&self, names: &[&str]) {
+        for name in names {
+            let waiting = waiting(name, &format!("token-{name}"));
+            assert_eq!(self.status(waiting).await, "queued", "{name}");
+        }
+    }
+
+    /// The status of the answer of acquire-lock, or the name of its error.
+    pub(crate) async fn status(&self, request: Value) -> String {
+        status_of(&self.acquire(request).await).to_owned()
+    }
+
+    /// One run of `holder` under `lock` succeeds.
+    pub(crate) async fn ran(&self, lock: &str, holder: &str) {
+        let grant = self.granted(lock, holder).await;
+        self.succeed(&grant).await;
+    }
+
+    /// So many locks are held from now on, `s/000` first.
+    pub(crate) async fn hold_locks(&self, count: usize) {
+        for number in 0..count {
+            self.granted(&format!("s/{number:03}"), "a").await;
+        }
+    }
+
     /// The executions called so run from now on.
     pub(crate) fn start(&self, names: &[&str]) {
         for name in names {
@@ -211,13 +282,6 @@ impl Functions {
         self.executions.fail_every(call, lost);
     }
 
-    /// The error of a heartbeat of `grant` from the state of `token`.
-    pub(crate) async fn refused_beat(&self, grant: &Value, token: &str) -> String {
-        let beat = json!({ "grant": grant, "taskToken": token });
-        let refused = self.heartbeat(beat).await.unwrap_err();
-        refused.name().to_string()
-    }
-
     /// Lets a lease of `seconds` end, and then the time in which its holder may clear the mark of
     /// a suspect that the sweep sets.
     pub(crate) async fn silent_for_long(&self, seconds: u64) {
@@ -228,15 +292,13 @@ impl Functions {
 
     /// A heartbeat of `grant` from the state of `token`.
     pub(crate) async fn beat(&self, grant: &Value, token: &str) -> Value {
-        let beat = json!({ "grant": grant, "taskToken": token });
-        self.heartbeat(beat).await.unwrap()
+        self.try_beat(grant, token).await.unwrap()
     }
 
-    /// The execution called so works in a task from now on; its grant.
-    pub(crate) async fn works(&self, name: &str) -> Value {
-        let grant = self.granted_with(at_work(name)).await;
-        self.put_task(name, task("t", 1, false));
-        grant
+    /// The same, which may fail.
+    pub(crate) async fn try_beat(&self, grant: &Value, token: &str) -> Answer {
+        let beat = json!({ "grant": grant, "taskToken": token });
+        self.heartbeat(beat).await
     }
 
     /// An operator pauses the lock, without an end.
@@ -306,6 +368,16 @@ impl Functions {
         events.retain(|event| event.kind == kind);
         assert_eq!(events.len(), 1, "{kind}: {:?}", self.events.kinds());
         events.remove(0)
+    }
+
+    /// Whether an event of this kind was published.
+    pub(crate) fn has_published(&self, kind: EventKind) -> bool {
+        self.events.kinds().contains(&kind)
+    }
+
+    /// Whether `metric` was counted.
+    pub(crate) fn has_counted(&self, metric: &str) -> bool {
+        self.metrics.all().iter().any(|line| line[metric] == 1.0)
     }
 
     /// The time now, as requests and answers spell it.

@@ -1,19 +1,17 @@
 //! Runs that hang, overran or stopped renewing under the policies `yield` and `hold`.
 
 use crate::functions::{Answer, Functions, RETENTION};
-use crate::scene::{ask, ask_with, assert_says, at_work, execution, merged, task, waiting};
+use crate::scene::{ask, assert_says, at_work, execution, in_tasks, merged, task};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Mode, RunOutcome};
 use serde_json::{Value, json};
 
 /// `a` holds under `policy`, hangs after half a minute, and has to be over after a hundred seconds.
 pub(crate) async fn held(policy: &str) -> (Functions, Value) {
-    let functions = Functions::running(&["a", "b"]);
     let limits = json!({
         "stalePolicy": policy, "noProgressSeconds": 30, "maxRunSeconds": 100
     });
-    let grant = functions.granted_with(ask_with("a", limits)).await;
-    (functions, grant)
+    Functions::held_with(&["a", "b"], limits).await
 }
 
 pub(crate) async fn beat(functions: &Functions, grant: &Value, progress: &str) -> Answer {
@@ -25,7 +23,7 @@ pub(crate) async fn beat(functions: &Functions, grant: &Value, progress: &str) -
 async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
     let (functions, grant) = held("yield").await;
     beat(&functions, &grant, "1 of 3").await.unwrap();
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.queue(&["b"]).await;
     functions.wait(31);
 
     let answer = functions.beat(&grant, "beat-a2").await;
@@ -34,18 +32,17 @@ async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
     assert_eq!(functions.output("beat-a2"), Some(json!({})));
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
-    let end = functions.run_of(&grant).unwrap().end.unwrap();
-    assert_eq!(end.outcome, RunOutcome::Lost);
-    let event = functions.event(EventKind::LeaseLost);
-    assert_says(&event.reason, "runs on without its permit");
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Lost);
+    let reason = functions.event(EventKind::LeaseLost).reason;
+    assert_says(&reason, "runs on without its permit");
     assert!(functions.executions.stops().is_empty());
 }
 
 #[tokio::test]
 async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
-    let functions = Functions::running(&["a"]);
     let terms = json!({ "stalePolicy": "yield", "maxRunSeconds": 30 });
-    let grant = functions.granted_with(merged(at_work("a"), &terms)).await;
+    let terms = merged(in_tasks(), &terms);
+    let (functions, grant) = Functions::held_with(&["a"], terms).await;
     functions.put_task("a", task("t", 1, false));
     let without_permit = async || {
         let shown = functions.shown().await;
@@ -107,19 +104,17 @@ async fn a_frozen_lock_stays_so_after_its_run_is_over_until_it_is_resumed() {
     functions.beat(&grant, "beat-1").await;
     functions.succeed(&grant).await;
 
-    let frozen = functions.acquire(ask("b")).await.unwrap_err();
+    let frozen = functions.status(ask("b")).await;
     functions.resume("checked").await;
-    let open = functions.acquire(ask("b")).await.unwrap();
 
-    assert_eq!(frozen.name().as_str(), "Lockstep.LockFrozen");
-    assert_eq!(open["status"], "granted");
+    assert_eq!(frozen, "Lockstep.LockFrozen");
+    assert_eq!(functions.status(ask("b")).await, "granted");
 }
 
 #[tokio::test]
 async fn a_sweep_freezes_the_lock_of_a_holder_that_stopped_renewing_under_hold_once() {
-    let functions = Functions::running(&["a"]);
     let holds = json!({ "stalePolicy": "hold" });
-    functions.granted_with(ask_with("a", holds)).await;
+    let (functions, _) = Functions::held_with(&["a"], holds).await;
     functions.wait(62);
 
     functions.sweep().await;
@@ -133,9 +128,8 @@ async fn a_sweep_freezes_the_lock_of_a_holder_that_stopped_renewing_under_hold_o
 
 #[tokio::test]
 async fn a_sweep_takes_the_permit_of_a_holder_that_stopped_renewing_under_yield() {
-    let functions = Functions::running(&["a"]);
     let yields = json!({ "stalePolicy": "yield" });
-    let grant = functions.granted_with(ask_with("a", yields)).await;
+    let (functions, grant) = Functions::held_with(&["a"], yields).await;
     functions.beat(&grant, "beat-a").await;
     functions.silent_for_long(60).await;
 

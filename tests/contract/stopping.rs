@@ -1,7 +1,7 @@
 //! acquire-lock meets a holder that is stale, or of whom nothing can be learnt.
 
 use crate::functions::Functions;
-use crate::scene::{arn, ask, assert_says, at_work, execution, merged, task};
+use crate::scene::{arn, ask, assert_says, at_work, execution, in_tasks, merged, task};
 use lockstep::contract::EventKind;
 use lockstep::domain::ExecutionEnd;
 use lockstep::executions::ExecutionsError;
@@ -13,13 +13,11 @@ use serde_json::json;
 #[tokio::test]
 async fn a_holder_that_stays_silent_and_whose_policy_is_to_terminate_is_stopped_and_the_caller_is_granted()
  {
-    let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a", "b"]).await;
     functions.silent_for_long(60).await;
 
-    let answer = functions.acquire(ask("b")).await.unwrap();
+    assert_eq!(functions.status(ask("b")).await, "granted");
 
-    assert_eq!(answer["status"], "granted");
     let stops = functions.executions.stops();
     assert_eq!(stops.len(), 1);
     assert_eq!(stops[0].error, "Lockstep.LeaseLost");
@@ -30,87 +28,74 @@ async fn a_holder_that_stays_silent_and_whose_policy_is_to_terminate_is_stopped_
 
 #[tokio::test]
 async fn a_stale_holder_keeps_its_permit_until_its_task_has_stopped() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.works("a").await;
+    let (functions, _) = Functions::at_work(&["a", "b"]).await;
     functions.silent_for_long(60).await;
 
-    let early = functions.acquire(ask("b")).await.unwrap();
+    let early = functions.status(ask("b")).await;
     functions.put_task("a", task("t", 2, true));
-    let late = functions.acquire(ask("b")).await.unwrap();
+    let late = functions.status(ask("b")).await;
 
-    assert_eq!(early["status"], "skipped");
-    assert_eq!(late["status"], "granted");
+    assert_eq!([early, late], ["skipped", "granted"]);
     let own = task("t", 1, false).arn;
     let stops = functions.tasks.stops();
     assert!(stops.iter().all(|stop| stop.task_arn == own), "{stops:?}");
     assert!(!stops.is_empty());
 }
 
+/// Makes the case of a test.
+type Prepare = fn(&Functions);
+
+/// The caller of acquire-lock chooses the name of the holder: the lock has to be named by its execution.
 #[tokio::test]
-async fn a_holder_that_could_not_be_stopped_is_not_reported_as_stopped() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask("a")).await;
-    let denied = ExecutionsError::Denied("AccessDeniedException".into());
-    functions
-        .executions
-        .fail_every(ExecutionsCall::Stop, denied);
-    functions.silent_for_long(60).await;
+async fn a_silent_holder_that_cannot_or_may_not_be_stopped_is_not_reported_as_stopped() {
+    let denied: Prepare = |functions| {
+        let denied = ExecutionsError::Denied("AccessDeniedException".into());
+        let executions = &functions.executions;
+        executions.fail_every(ExecutionsCall::Stop, denied);
+    };
+    let disowned: Prepare = |functions| functions.executions.disown(&arn("a"));
+    for (prepare, frozen) in [(denied, None), (disowned, Some("names the lock"))] {
+        let (functions, _) = Functions::held(&["a", "b"]).await;
+        prepare(&functions);
+        functions.silent_for_long(60).await;
 
-    let answer = functions.acquire(ask("b")).await.unwrap();
+        assert_eq!(functions.status(ask("b")).await, "skipped");
 
-    assert_eq!(answer["status"], "skipped");
-    let kinds = functions.events.kinds();
-    assert!(!kinds.contains(&EventKind::RunStopped), "{kinds:?}");
-}
-
-/// The caller of acquire-lock chooses the name of the holder.
-#[tokio::test]
-async fn an_execution_that_does_not_name_the_lock_is_not_stopped_and_the_lock_is_frozen() {
-    let functions = Functions::running(&["a", "b"]);
-    functions.executions.disown(&arn("a"));
-    functions.granted_with(ask("a")).await;
-    functions.silent_for_long(60).await;
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-    assert_eq!(functions.executions.stops(), []);
-    let event = functions.event(EventKind::LockFrozen);
-    assert_says(&event.reason, "names the lock");
+        assert_eq!(functions.executions.stops(), []);
+        assert!(!functions.has_published(EventKind::RunStopped));
+        if let Some(reason) = frozen {
+            assert_says(&functions.event(EventKind::LockFrozen).reason, reason);
+        }
+    }
 }
 
 #[tokio::test]
 async fn a_holder_without_evidence_is_left_and_an_event_reports_it() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
-    functions
-        .executions
-        .fail_every(ExecutionsCall::Describe, throttled);
-    functions.wait(62);
+    let hidden: Prepare = |functions| {
+        let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
+        let executions = &functions.executions;
+        executions.fail_every(ExecutionsCall::Describe, throttled);
+    };
+    let dead_with_hidden_tasks: Prepare = |functions| {
+        functions.end("a", ExecutionEnd::Failed);
+        let denied = TasksError::Denied("AccessDeniedException".into());
+        functions.tasks.fail_every(TasksCall::OfGroup, denied);
+    };
+    for (prepare, why) in [
+        (hidden, "ThrottlingException"),
+        (dead_with_hidden_tasks, "AccessDeniedException"),
+    ] {
+        let (functions, _) = Functions::held_with(&["a"], in_tasks()).await;
+        prepare(&functions);
+        functions.wait(62);
 
-    let answer = functions.acquire(ask("b")).await.unwrap();
+        assert_eq!(functions.status(ask("b")).await, "skipped");
 
-    assert_eq!(answer["status"], "skipped");
-    assert_eq!(functions.holders("nightly").await, [execution("a")]);
-    let event = functions.event(EventKind::EvidenceMissing);
-    assert_says(&event.reason, "ThrottlingException");
-    assert_says(&event.advice, "evict");
-}
-
-#[tokio::test]
-async fn tasks_that_cannot_be_seen_keep_a_dead_holders_permit() {
-    let functions = Functions::new();
-    functions.granted_with(at_work("a")).await;
-    functions.end("a", ExecutionEnd::Failed);
-    let denied = TasksError::Denied("AccessDeniedException".into());
-    functions.tasks.fail_every(TasksCall::OfGroup, denied);
-    functions.wait(62);
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-    functions.event(EventKind::EvidenceMissing);
+        assert_eq!(functions.holders("nightly").await, [execution("a")]);
+        let event = functions.event(EventKind::EvidenceMissing);
+        assert_says(&event.reason, why);
+        assert_says(&event.advice, "evict");
+    }
 }
 
 #[tokio::test]

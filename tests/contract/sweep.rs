@@ -1,15 +1,14 @@
 //! The reaper's sweep: what no event reported.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, execution, waiting};
+use crate::scene::{assert_has, execution};
 use lockstep::domain::{ExecutionEnd, RunOutcome, Seconds};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::json;
 
 #[tokio::test]
 async fn a_holder_whose_end_came_without_an_event_is_recovered() {
-    let functions = Functions::running(&["a"]);
-    let grant = functions.granted_with(ask("a")).await;
+    let (functions, grant) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(62);
 
@@ -23,20 +22,10 @@ async fn a_holder_whose_end_came_without_an_event_is_recovered() {
         panic!("{metrics:?}");
     };
     assert_eq!(recovered["Recovered"], 1.0);
-    assert_eq!(sweep["SweepFinished"], 1.0);
-    assert_eq!(sweep["LocksUnchecked"], 0.0);
-}
-
-#[tokio::test]
-async fn a_schedule_asks_for_a_sweep_as_well() {
-    let functions = Functions::new();
-    functions.granted("nightly", "run-1").await;
-    functions.wait(62);
-    let tick = json!({ "source": "aws.events", "detail-type": "Scheduled Event", "detail": {} });
-
-    let report = functions.reap(tick).await.unwrap();
-
-    assert_eq!(report["freed"], 1);
+    assert_has(
+        sweep,
+        json!({ "SweepFinished": 1.0, "LocksUnchecked": 0.0 }),
+    );
 }
 
 #[tokio::test]
@@ -49,14 +38,13 @@ async fn a_lease_is_not_judged_before_it_is_over_for_longer_than_clocks_differ()
     functions.wait(1);
     let late = functions.sweep().await;
 
-    assert_eq!(json!([early["locks"], early["freed"]]), json!([0, 0]));
-    assert_eq!(json!([late["locks"], late["freed"]]), json!([1, 1]));
+    assert_has(&early, json!({ "locks": 0, "freed": 0 }));
+    assert_has(&late, json!({ "locks": 1, "freed": 1 }));
 }
 
 #[tokio::test]
 async fn a_run_that_renews_is_looked_at_once_and_comes_up_again_when_its_lease_ends() {
-    let functions = Functions::new();
-    let grant = functions.granted_with(ask("a")).await;
+    let (functions, grant) = Functions::held(&["a"]).await;
     functions.wait(50);
     functions.renew(&grant).await;
     functions.wait(12);
@@ -65,7 +53,7 @@ async fn a_run_that_renews_is_looked_at_once_and_comes_up_again_when_its_lease_e
     functions.wait(40);
     let second = functions.sweep().await;
 
-    assert_eq!(json!([first["locks"], first["holders"]]), json!([1, 0]));
+    assert_has(&first, json!({ "locks": 1, "holders": 0 }));
     assert_eq!(second["locks"], 0);
     let due = functions.record("nightly").await.unwrap().due.unwrap();
     assert_eq!(due, functions.now().plus(Seconds::of(8)));
@@ -74,8 +62,7 @@ async fn a_run_that_renews_is_looked_at_once_and_comes_up_again_when_its_lease_e
 #[tokio::test]
 async fn an_idle_lock_is_never_looked_at() {
     let functions = Functions::new();
-    let grant = functions.granted_with(ask("a")).await;
-    functions.succeed(&grant).await;
+    functions.ran("nightly", "a").await;
     functions.wait(100_000);
 
     let report = functions.sweep().await;
@@ -86,10 +73,9 @@ async fn an_idle_lock_is_never_looked_at() {
 
 #[tokio::test]
 async fn a_waiter_gets_its_turn_when_the_lock_has_rested() {
-    let functions = Functions::running(&["a", "b"]);
     let rest = json!({ "minIntervalSeconds": 90 });
-    let grant = functions.granted_with(ask_with("a", rest)).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    let (functions, grant) = Functions::held_with(&["a", "b"], rest).await;
+    functions.queue(&["b"]).await;
     functions.succeed(&grant).await;
     functions.wait(62);
     functions.sweep().await;
@@ -103,43 +89,27 @@ async fn a_waiter_gets_its_turn_when_the_lock_has_rested() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_could_not_be_woken_is_woken() {
-    let functions = Functions::running(&["a", "b"]);
-    let grant = functions.granted_with(ask("a")).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
-    functions.lose_next(ExecutionsCall::EndState);
-    functions.succeed(&grant).await;
-    assert_eq!(functions.output("token-b"), None);
-    functions.wait(62);
+async fn a_waiter_that_could_not_be_woken_is_woken_also_before_its_lease_is_over() {
+    for (before, after) in [(0, 62), (50, 12)] {
+        let (functions, grant) = Functions::held(&["a", "b"]).await;
+        functions.queue(&["b"]).await;
+        functions.wait(before);
+        functions.lose_next(ExecutionsCall::EndState);
+        functions.succeed(&grant).await;
+        assert_eq!(functions.output("token-b"), None);
+        functions.wait(after);
 
-    functions.sweep().await;
+        functions.sweep().await;
 
-    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
-    assert_eq!(functions.holders("nightly").await, [execution("b")]);
-}
-
-#[tokio::test]
-async fn a_waiter_that_could_not_be_woken_is_woken_before_its_lease_is_over() {
-    let functions = Functions::running(&["a", "b"]);
-    let grant = functions.granted_with(ask("a")).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
-    functions.wait(50);
-    functions.lose_next(ExecutionsCall::EndState);
-    functions.succeed(&grant).await;
-    functions.wait(12);
-
-    functions.sweep().await;
-
-    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+        assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+        assert_eq!(functions.holders("nightly").await, [execution("b")]);
+    }
 }
 
 #[tokio::test]
 async fn a_waiter_that_never_confirms_its_grant_is_stopped_after_the_longest_wait() {
-    let functions = Functions::running(&["a", "b", "c"]);
-    let grant = functions.granted_with(ask("a")).await;
-    for (name, token) in [("b", "token-b"), ("c", "token-c")] {
-        functions.acquire(waiting(name, token)).await.unwrap();
-    }
+    let (functions, grant) = Functions::held(&["a", "b", "c"]).await;
+    functions.queue(&["b", "c"]).await;
     functions.succeed(&grant).await;
     functions.wait(7_900);
     functions.sweep().await;
@@ -155,8 +125,7 @@ async fn a_waiter_that_never_confirms_its_grant_is_stopped_after_the_longest_wai
 
 #[tokio::test]
 async fn a_lock_whose_holder_cannot_be_asked_comes_up_again_after_half_a_minute() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.lose_next(ExecutionsCall::Describe);
     functions.wait(62);
@@ -167,7 +136,7 @@ async fn a_lock_whose_holder_cannot_be_asked_comes_up_again_after_half_a_minute(
     functions.wait(3);
     let second = functions.sweep().await;
 
-    assert_eq!(json!([first["holders"], first["freed"]]), json!([1, 0]));
+    assert_has(&first, json!({ "holders": 1, "freed": 0 }));
     assert_eq!(between["locks"], 0);
     assert_eq!(second["freed"], 1);
 }

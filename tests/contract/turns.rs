@@ -2,7 +2,7 @@
 
 use crate::functions::{Functions, task_token};
 use crate::queue::two_wait;
-use crate::scene::{arn, ask, ask_with, assert_says, bus_event, execution, merged, waiting};
+use crate::scene::{arn, ask_with, assert_has, assert_says, bus_event, execution, merged, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
@@ -15,72 +15,55 @@ async fn a_waiter_that_registers_again_keeps_its_place_and_is_woken_by_its_new_t
     let again = functions.acquire(waiting("b", "token-b2")).await.unwrap();
     functions.succeed(&grant).await;
 
-    assert_eq!(again["position"], 1);
-    assert_eq!(again["queueLength"], 2);
+    assert_has(&again, json!({ "position": 1, "queueLength": 2 }));
     assert_eq!(functions.output("token-b"), None);
     assert_eq!(functions.output("token-b2").unwrap()["status"], "granted");
 }
 
+/// It may have been redriven a moment ago, which DescribeExecution does not show yet.
 #[tokio::test]
-async fn a_waiter_whose_execution_ended_is_passed_over() {
-    let (functions, grant) = two_wait().await;
-    functions.end("b", ExecutionEnd::Aborted);
-    functions.executions.close(&task_token("token-b"));
-    functions.wait(30);
+async fn a_waiter_whose_execution_ended_is_passed_over_or_keeps_its_turn_until_its_event() {
+    for (ended_for, first) in [(30, "c"), (29, "b")] {
+        let (functions, grant) = two_wait().await;
+        functions.end("b", ExecutionEnd::Aborted);
+        functions.executions.close(&task_token("token-b"));
+        functions.wait(ended_for);
 
-    functions.succeed(&grant).await;
+        functions.succeed(&grant).await;
+        assert_eq!(functions.holders("nightly").await, [execution(first)]);
+        if first == "c" {
+            let event = functions.event(EventKind::RunRecovered);
+            assert_eq!(event.holder.unwrap().as_str(), execution("b"));
+            assert_says(&event.reason, "ABORTED before the hand-over");
+        }
+        functions.reap_end("b", "ABORTED").await;
 
-    assert_eq!(functions.holders("nightly").await, [execution("c")]);
-    assert_eq!(functions.output("token-c").unwrap()["status"], "granted");
-    let event = functions.event(EventKind::RunRecovered);
-    assert_eq!(event.holder.unwrap().as_str(), execution("b"));
-    assert_says(&event.reason, "ABORTED before the hand-over");
+        assert_eq!(functions.holders("nightly").await, [execution("c")]);
+        assert_eq!(functions.output("token-c").unwrap()["status"], "granted");
+    }
 }
 
-/// It may have been redriven since, which DescribeExecution does not show yet.
+/// DescribeExecution still shows the end from before the redrive. A workflow of the user's own counts
+/// no redrives, but registers again.
 #[tokio::test]
-async fn a_waiter_whose_execution_ended_a_moment_ago_keeps_its_turn_until_its_event() {
-    let (functions, grant) = two_wait().await;
-    functions.end("b", ExecutionEnd::Aborted);
-    functions.executions.close(&task_token("token-b"));
-    functions.wait(29);
+async fn a_waiter_that_was_redriven_is_not_passed_over_for_the_end_before() {
+    for (redrives, ended_for) in [(1, 0), (0, 60)] {
+        let (functions, grant) = two_wait().await;
+        functions.end("b", ExecutionEnd::Aborted);
+        functions.wait(ended_for);
+        let mut again = waiting("b", "token-b2");
+        again["redriveCount"] = redrives.into();
+        functions.acquire(again).await.unwrap();
+        functions.executions.close(&task_token("token-b2"));
+        if redrives > 0 {
+            functions.reap_end("b", "ABORTED").await;
+        }
 
-    functions.succeed(&grant).await;
-    assert_eq!(functions.holders("nightly").await, [execution("b")]);
-    functions.reap_end("b", "ABORTED").await;
+        functions.succeed(&grant).await;
+        functions.sweep().await;
 
-    assert_eq!(functions.holders("nightly").await, [execution("c")]);
-}
-
-/// DescribeExecution still shows the end from before the redrive.
-#[tokio::test]
-async fn a_waiter_that_has_reported_its_redrive_is_not_passed_over_for_the_end_before() {
-    let (functions, grant) = two_wait().await;
-    functions.end("b", ExecutionEnd::Aborted);
-    let mut again = waiting("b", "token-b2");
-    again["redriveCount"] = 1.into();
-    functions.acquire(again).await.unwrap();
-    functions.executions.close(&task_token("token-b2"));
-    functions.reap_end("b", "ABORTED").await;
-
-    functions.succeed(&grant).await;
-    functions.sweep().await;
-
-    assert_eq!(functions.holders("nightly").await, [execution("b")]);
-}
-
-/// As above, where no redrive is reported: a workflow of the user's own does not count them.
-#[tokio::test]
-async fn a_waiter_that_has_registered_again_is_not_passed_over_for_the_end_before() {
-    let (functions, grant) = two_wait().await;
-    functions.end("b", ExecutionEnd::Aborted);
-    functions.wait(60);
-    functions.acquire(waiting("b", "token-b2")).await.unwrap();
-    functions.executions.close(&task_token("token-b2"));
-
-    functions.succeed(&grant).await;
-
-    assert_eq!(functions.holders("nightly").await, [execution("b")]);
+        assert_eq!(functions.holders("nightly").await, [execution("b")]);
+    }
 }
 
 #[tokio::test]
@@ -130,8 +113,23 @@ async fn a_waiter_that_a_container_lets_in_is_woken_by_the_reaper() {
 
 /// `b` waits half a minute at most.
 fn impatient() -> Value {
-    let until = json!({ "waitUntil": "2026-03-01T06:00:30Z" });
-    merged(waiting("b", "token-b"), &until)
+    json!({ "waitUntil": "2026-03-01T06:00:30Z" })
+}
+
+/// The term of a run that has `a`'s run key.
+fn tick() -> Value {
+    json!({ "runKey": "tick-1" })
+}
+
+/// `b` waits for `a` on the terms of `more`, for longer than it may; all with sealed task tokens.
+async fn waits_too_long(more: &Value) -> (Functions, Value) {
+    let functions = Functions::new();
+    let grant = functions.granted_with(ask_with("a", tick())).await;
+    functions.executions.seal_tokens();
+    let ask = merged(waiting("b", "token-b"), more);
+    functions.acquire(ask).await.unwrap();
+    functions.wait(40);
+    (functions, grant)
 }
 
 /// The run of `grant` succeeds in a container, which cannot end the states of others.
@@ -143,19 +141,12 @@ async fn succeed_inside(functions: &Functions, grant: &Value) {
 
 #[tokio::test]
 async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
-    let until = "2026-03-01T06:00:30Z";
     for (more, status) in [
-        (json!({ "waitUntil": until }), "gaveUp"),
-        (json!({ "waitUntil": until, "runKey": "tick-1" }), "gaveUp"),
-        (json!({ "runKey": "tick-1" }), "duplicate"),
+        (impatient(), "gaveUp"),
+        (merged(impatient(), &tick()), "gaveUp"),
+        (tick(), "duplicate"),
     ] {
-        let functions = Functions::new();
-        let keyed = json!({ "runKey": "tick-1" });
-        let first = functions.granted_with(ask_with("a", keyed)).await;
-        functions.executions.seal_tokens();
-        let ask = merged(waiting("b", "token-b"), &more);
-        functions.acquire(ask).await.unwrap();
-        functions.wait(40);
+        let (functions, first) = waits_too_long(&more).await;
 
         succeed_inside(&functions, &first).await;
         let event = functions.event(EventKind::WaiterSentAway);
@@ -170,27 +161,20 @@ async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
 /// registers again.
 #[tokio::test]
 async fn a_waiter_whose_event_is_lost_gets_the_answer_when_it_registers_again() {
-    let until = "2026-03-01T06:00:30Z";
     for (more, is_held_again, status) in [
-        (json!({ "waitUntil": until }), false, "granted"),
-        (json!({ "waitUntil": until }), true, "gaveUp"),
-        (json!({ "runKey": "tick-1" }), false, "duplicate"),
+        (impatient(), false, "granted"),
+        (impatient(), true, "gaveUp"),
+        (tick(), false, "duplicate"),
     ] {
-        let functions = Functions::new();
-        let keyed = json!({ "runKey": "tick-1" });
-        let first = functions.granted_with(ask_with("a", keyed)).await;
-        functions.executions.seal_tokens();
-        let attempt = |token| functions.acquire(merged(waiting("b", token), &more));
-        attempt("token-b1").await.unwrap();
-        functions.wait(40);
+        let (functions, first) = waits_too_long(&more).await;
         succeed_inside(&functions, &first).await;
         if is_held_again {
             functions.granted("nightly", "other").await;
         }
 
-        let answer = attempt("token-b2").await.unwrap();
+        let again = merged(waiting("b", "token-b2"), &more);
+        assert_eq!(functions.status(again).await, status);
 
-        assert_eq!(answer["status"], status);
         assert_eq!(functions.output("token-b2").unwrap()["status"], status);
     }
 }
@@ -199,11 +183,7 @@ async fn a_waiter_whose_event_is_lost_gets_the_answer_when_it_registers_again() 
 #[tokio::test]
 async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
     for holds in [false, true] {
-        let functions = Functions::new();
-        functions.executions.seal_tokens();
-        let first = functions.granted_with(ask("a")).await;
-        functions.acquire(impatient()).await.unwrap();
-        functions.wait(40);
+        let (functions, first) = waits_too_long(&impatient()).await;
         succeed_inside(&functions, &first).await;
         let event = functions.event(EventKind::WaiterSentAway);
         let mut others = vec![functions.granted("nightly", "other").await];
@@ -223,28 +203,21 @@ async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
 /// No event asks the reaper for what is done.
 #[tokio::test]
 async fn a_waiter_that_a_function_sends_away_needs_no_event_for_that() {
-    let functions = Functions::new();
-    functions.executions.seal_tokens();
-    let first = functions.granted_with(ask("a")).await;
-    functions.acquire(impatient()).await.unwrap();
-    functions.wait(40);
+    let (functions, first) = waits_too_long(&impatient()).await;
 
     functions.succeed(&first).await;
 
     assert_eq!(functions.output("token-b").unwrap()["status"], "gaveUp");
-    let kinds = functions.events.kinds();
-    assert!(!kinds.contains(&EventKind::WaiterSentAway), "{kinds:?}");
+    assert!(!functions.has_published(EventKind::WaiterSentAway));
 }
 
 /// After the rest of the lock, any that asks again lets the first in.
 #[tokio::test]
 async fn a_waiter_that_asks_again_lets_the_first_in() {
-    let functions = Functions::running(&["a", "b", "c"]);
-    let more = json!({ "minIntervalSeconds": 60 });
-    let first = functions.granted_with(ask_with("a", more)).await;
+    let rests = json!({ "minIntervalSeconds": 60 });
+    let (functions, first) = Functions::held_with(&["a", "b", "c"], rests).await;
     functions.succeed(&first).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
-    functions.acquire(waiting("c", "token-c")).await.unwrap();
+    functions.queue(&["b", "c"]).await;
     functions.wait(61);
 
     functions.acquire(waiting("c", "token-c2")).await.unwrap();
@@ -288,17 +261,15 @@ async fn a_waiter_that_is_not_known_or_cannot_be_asked_keeps_its_turn_for_its_le
 
 #[tokio::test]
 async fn more_dead_waiters_than_one_call_passes_over_are_passed_over_by_the_sweep() {
-    let functions = Functions::running(&["a", "alive"]);
-    let grant = functions.granted_with(ask("a")).await;
+    let (functions, grant) = Functions::held(&["a", "alive"]).await;
     for number in 0..90 {
-        let (name, token) = (format!("dead-{number}"), format!("token-{number}"));
-        let answer = functions.acquire(waiting(&name, &token)).await.unwrap();
-        assert_eq!(answer["status"], "queued");
+        let name = format!("dead-{number}");
+        functions.queue(&[&name]).await;
         functions.end(&name, ExecutionEnd::Aborted);
-        functions.executions.close(&task_token(&token));
+        let token = task_token(&format!("token-{name}"));
+        functions.executions.close(&token);
     }
-    let alive = waiting("alive", "token-alive");
-    functions.acquire(alive).await.unwrap();
+    functions.queue(&["alive"]).await;
     functions.wait(30);
 
     functions.succeed(&grant).await;

@@ -1,13 +1,13 @@
 //! What view answers about the past: the history of a lock, and of the locks of a prefix.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, assert_says, merged};
+use crate::scene::{ask_with, assert_has, assert_says, merged};
 use lockstep::domain::ExecutionEnd;
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
-    let functions = Functions::running(&["dead"]);
+    let functions = Functions::new();
     let mut expected = Vec::new();
     for number in 0..4 {
         let grant = functions.granted("nightly", &format!("run-{number}")).await;
@@ -34,9 +34,7 @@ async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
 async fn a_lock_is_shown_with_its_five_latest_runs_and_its_first_hundred_waiters() {
     let functions = Functions::new();
     for number in 0..6 {
-        let grant = functions.granted("nightly", &format!("run-{number}")).await;
-        functions.wait(3);
-        functions.succeed(&grant).await;
+        functions.ran("nightly", &format!("run-{number}")).await;
         functions.wait(3);
     }
     functions.granted("nightly", "holder").await;
@@ -60,8 +58,7 @@ async fn a_history_ends_with_the_page_that_has_its_last_entry() {
     for lock in ["t/a", "t/b"] {
         for round in 0..3 {
             from = functions.time_in(0);
-            let grant = functions.granted(lock, &format!("{lock}-{round}")).await;
-            functions.succeed(&grant).await;
+            functions.ran(lock, &format!("{lock}-{round}")).await;
             functions.wait(60);
         }
     }
@@ -87,8 +84,7 @@ async fn the_history_of_a_prefix_goes_lock_by_lock_and_keeps_to_its_times() {
             middle = functions.time_in(0);
         }
         for lock in ["t/b", "t/a", "u/c"] {
-            let grant = functions.granted(lock, &format!("{lock}-{round}")).await;
-            functions.succeed(&grant).await;
+            functions.ran(lock, &format!("{lock}-{round}")).await;
         }
         functions.wait(60);
     }
@@ -110,8 +106,7 @@ async fn the_history_of_a_prefix_goes_lock_by_lock_and_keeps_to_its_times() {
 
 #[tokio::test]
 async fn the_history_says_on_what_evidence_a_run_was_recovered() {
-    let functions = Functions::running(&["dead"]);
-    functions.granted_with(ask("dead")).await;
+    let (functions, _) = Functions::held(&["dead"]).await;
     functions.end("dead", ExecutionEnd::Failed);
     functions.wait(90);
     functions.sweep().await;
@@ -119,8 +114,7 @@ async fn the_history_says_on_what_evidence_a_run_was_recovered() {
     let history = functions.history_page().await;
 
     let entry = &history["entries"][0];
-    assert_eq!(entry["kind"], "run");
-    assert_eq!(entry["outcome"], "recovered");
+    assert_has(entry, json!({ "kind": "run", "outcome": "recovered" }));
     assert_says(entry["evidence"].as_str().unwrap(), "FAILED");
 }
 

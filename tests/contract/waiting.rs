@@ -1,29 +1,27 @@
 //! The ends of waiting other than a turn: time, a taken key, an operator.
 
 use crate::functions::{Functions, key};
-use crate::scene::{ask, ask_with, assert_says, audit_note, execution, merged, waiting};
+use crate::scene::{assert_has, assert_says, audit_note, execution, merged, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Command, Evict, HolderId};
 use serde_json::{Value, json};
 
-async fn one_waits(functions: &Functions, more: Value) -> Value {
-    functions.start(&["a", "b"]);
-    let grant = functions.granted_with(ask("a")).await;
-    let request = merged(waiting("b", "token-b"), &more);
-    let answer = functions.acquire(request).await.unwrap();
-    assert_eq!(answer["status"], "queued");
+/// `b` waits for `a`, both with the fields of `more`, and `b` with those of `of_waiter`.
+async fn one_waits(more: Value, of_waiter: Value) -> (Functions, Value) {
+    let (functions, grant) = Functions::held_with(&["a", "b"], more.clone()).await;
+    let request = merged(merged(waiting("b", "token-b"), &more), &of_waiter);
+    assert_eq!(functions.status(request).await, "queued");
     functions.wait(5);
-    grant
+    (functions, grant)
 }
 
 #[tokio::test]
 async fn a_run_that_comes_too_late_to_wait_at_all_gives_up_and_leaves_no_place() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    let past = functions.time_in(0);
-    let more = json!({ "overlap": "queue", "taskToken": "token-b", "waitUntil": past });
+    let (functions, grant) = Functions::held(&["a"]).await;
+    let past = json!({ "waitUntil": functions.time_in(0) });
+    let late = || merged(waiting("b", "token-b"), &past);
 
-    let answer = functions.acquire(ask_with("b", more)).await.unwrap();
+    let answer = functions.acquire(late()).await.unwrap();
 
     assert_eq!(answer["status"], "gaveUp");
     assert_eq!(functions.output("token-b"), Some(answer));
@@ -32,24 +30,15 @@ async fn a_run_that_comes_too_late_to_wait_at_all_gives_up_and_leaves_no_place()
     assert_says(&event.reason, "gave up waiting");
     assert_says(&event.advice, "waitSeconds");
     assert_eq!(functions.metrics.all().last().unwrap()["GaveUp"], 1.0);
-}
-
-#[tokio::test]
-async fn a_free_lock_is_granted_however_late_the_caller_is() {
-    let functions = Functions::new();
-    let past = functions.time_in(0);
-    let more = json!({ "overlap": "queue", "taskToken": "token-a", "waitUntil": past });
-
-    let answer = functions.acquire(ask_with("a", more)).await.unwrap();
-
-    assert_eq!(answer["status"], "granted");
+    functions.succeed(&grant).await;
+    // A free lock is granted, however late the caller is.
+    assert_eq!(functions.status(late()).await, "granted");
 }
 
 #[tokio::test]
 async fn a_turn_that_comes_after_the_end_of_waiting_is_not_given_and_the_state_ends() {
-    let functions = Functions::new();
-    let until = functions.time_in(3);
-    let grant = one_waits(&functions, json!({ "waitUntil": until })).await;
+    let until = json!({ "waitUntil": "2026-03-01T06:00:03Z" });
+    let (functions, grant) = one_waits(json!({}), until).await;
 
     functions.succeed(&grant).await;
 
@@ -61,18 +50,16 @@ async fn a_turn_that_comes_after_the_end_of_waiting_is_not_given_and_the_state_e
 
 #[tokio::test]
 async fn a_waiter_whose_key_succeeded_meanwhile_ends_as_a_duplicate() {
-    let functions = Functions::running(&["a", "b"]);
-    let keyed = |request| merged(request, &json!({ "runKey": "tick-6" }));
-    let grant = functions.granted_with(keyed(ask("a"))).await;
-    let waits = keyed(waiting("b", "token-b"));
-    let queued = functions.acquire(waits).await.unwrap();
+    let key = json!({ "runKey": "tick-6" });
+    let (functions, grant) = one_waits(key, json!({})).await;
 
     functions.succeed(&grant).await;
 
-    assert_eq!(queued["status"], "queued");
     let pushed = functions.output("token-b").unwrap();
-    assert_eq!(pushed["status"], "duplicate");
-    assert_eq!(pushed["holder"], execution("a"));
+    assert_has(
+        &pushed,
+        json!({ "status": "duplicate", "holder": execution("a") }),
+    );
     assert!(functions.holders("nightly").await.is_empty());
     let event = functions.event(EventKind::RunDuplicate);
     assert_eq!(event.holder.unwrap().as_str(), execution("b"));
@@ -80,8 +67,7 @@ async fn a_waiter_whose_key_succeeded_meanwhile_ends_as_a_duplicate() {
 
 #[tokio::test]
 async fn a_waiter_that_an_operator_sends_away_ends_with_the_reason() {
-    let functions = Functions::new();
-    one_waits(&functions, json!({})).await;
+    let (functions, _) = one_waits(json!({}), json!({})).await;
     let holder = HolderId::new(execution("b")).unwrap();
     let evict = Evict {
         holder,
@@ -92,8 +78,7 @@ async fn a_waiter_that_an_operator_sends_away_ends_with_the_reason() {
 
     let pushed = functions.output("token-b").unwrap();
     assert_eq!(pushed["status"], "gaveUp");
-    let message = pushed["message"].as_str().unwrap();
-    assert_says(message, "an operator");
+    assert_says(pushed["message"].as_str().unwrap(), "an operator");
     let items = functions.store.items(&key("nightly"));
     assert!(items.record.unwrap().queue.is_empty());
     assert!(items.waiters.is_empty());

@@ -1,15 +1,14 @@
 //! Responses to runs that may wait, word for word.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, execution, merged, waiting};
+use crate::scene::{ask, ask_with, assert_has, execution, merged, waiting};
 use serde_json::json;
 
 #[tokio::test]
 async fn a_place_in_the_queue_says_which_behind_whom_and_until_when() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a"]).await;
     functions.wait(5);
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
+    functions.queue(&["b"]).await;
 
     let answer = functions.acquire(waiting("c", "token-c")).await.unwrap();
 
@@ -24,28 +23,19 @@ async fn a_place_in_the_queue_says_which_behind_whom_and_until_when() {
     });
     assert_eq!(answer, expected);
     assert_eq!(functions.output("token-c"), None, "it goes on waiting");
-}
-
-#[tokio::test]
-async fn a_skip_says_how_many_wait() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    functions.acquire(waiting("b", "token-b")).await.unwrap();
-
-    let answer = functions.acquire(ask("c")).await.unwrap();
-
-    assert_eq!(answer["status"], "skipped");
-    assert_eq!(answer["held"], 1);
-    assert_eq!(answer["queueLength"], 1);
+    let skip = functions.acquire(ask("d")).await.unwrap();
+    assert_has(
+        &skip,
+        json!({ "status": "skipped", "held": 1, "queueLength": 2 }),
+    );
 }
 
 #[tokio::test]
 async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a"]).await;
     let until = functions.time_in(10);
     let wait = |token| merged(waiting("b", token), &json!({ "waitUntil": until }));
-    let first = functions.acquire(wait("token-1")).await.unwrap();
+    assert_eq!(functions.status(wait("token-1")).await, "queued");
     functions.wait(10);
 
     let answer = functions.acquire(wait("token-2")).await.unwrap();
@@ -59,7 +49,6 @@ async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
              until 2026-03-01T06:01:00Z; 0 wait still"
         )
     });
-    assert_eq!(first["status"], "queued");
     assert_eq!(answer, expected);
     let output = functions.output("token-2");
     assert_eq!(output, Some(expected), "its state gets the same");
@@ -78,13 +67,12 @@ async fn a_state_that_waits_for_a_free_lock_ends_with_the_grant_at_once() {
 
 #[tokio::test]
 async fn a_state_that_waits_for_a_key_that_is_taken_ends_as_a_duplicate() {
-    let functions = Functions::new();
-    let keyed = json!({ "runKey": "tick-6" });
-    let grant = functions.granted_with(ask_with("a", keyed)).await;
+    let key = json!({ "runKey": "tick-6" });
+    let (functions, grant) = Functions::held_with(&["a"], key.clone()).await;
     functions.succeed(&grant).await;
-    let more = json!({ "runKey": "tick-6", "overlap": "queue", "taskToken": "token-b" });
 
-    let answer = functions.acquire(ask_with("b", more)).await.unwrap();
+    let waits = merged(waiting("b", "token-b"), &key);
+    let answer = functions.acquire(waits).await.unwrap();
 
     assert_eq!(answer["status"], "duplicate");
     assert_eq!(answer["holder"], execution("a"));
@@ -93,39 +81,15 @@ async fn a_state_that_waits_for_a_key_that_is_taken_ends_as_a_duplicate() {
 }
 
 #[tokio::test]
-async fn a_dead_holder_in_the_way_is_named_in_the_grant() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-    functions.wait(62);
-
-    let answer = functions.acquire(ask("b")).await.unwrap();
-
-    assert_eq!(answer["status"], "granted");
-    assert_eq!(answer["takenFrom"], execution("a"));
-}
-
-#[tokio::test]
 async fn a_run_that_goes_on_to_wait_is_not_reported_as_skipped() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
+    let (functions, _) = Functions::held(&["a"]).await;
     let before = functions.metrics.all().len();
 
-    let answer = functions.acquire(ask_with("b", json!({ "mayWait": true })));
-    let answer = answer.await.unwrap();
+    let answer = functions
+        .status(ask_with("b", json!({ "mayWait": true })))
+        .await;
 
-    assert_eq!(answer["status"], "skipped");
+    assert_eq!(answer, "skipped");
     assert!(functions.events.published().is_empty());
     assert_eq!(functions.metrics.all().len(), before);
-}
-
-#[tokio::test]
-async fn a_run_that_asked_to_fail_is_not_reported_as_skipped() {
-    let functions = Functions::new();
-    functions.granted_with(ask("a")).await;
-
-    let error = functions.acquire(ask_with("b", json!({ "overlap": "fail" })));
-    let error = error.await.unwrap_err();
-
-    assert_eq!(error.name().as_str(), "Lockstep.LockHeld");
-    assert!(functions.events.published().is_empty());
 }

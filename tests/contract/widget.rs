@@ -1,12 +1,13 @@
 //! view behind a CloudWatch custom widget: its pages, and what a page may contain.
 
 use crate::functions::{Functions, key};
-use crate::markup::{Element, assert_harmless, parsed};
+use crate::markup::{assert_harmless, parsed};
 use crate::operate::act;
 use crate::scene::{ask, execution, waiting};
 use lockstep::contract::Surface;
 use lockstep::domain::Mode;
 use lockstep::service::widget::{self, Endpoints, Reply};
+use lockstep::store::LockIndex;
 use serde_json::{Value, json};
 
 pub(crate) const VIEW: &str = "arn:aws:lambda:eu-west-1:123456789012:function:lockstep-view";
@@ -46,12 +47,23 @@ impl Functions {
         operate: Option<&str>,
         event: Value,
     ) -> String {
+        self.page_on(&self.store, surface, operate, event).await
+    }
+
+    /// The page that `surface` shows of another table than the functions' own.
+    pub(crate) async fn page_on<S: LockIndex>(
+        &self,
+        store: S,
+        surface: Surface,
+        operate: Option<&str>,
+        event: Value,
+    ) -> String {
         let own = match surface {
             Surface::View => VIEW,
             Surface::Operate => OPERATE,
         };
         let endpoints = Endpoints { own, operate };
-        let deps = self.deps_on(&self.store);
+        let deps = self.deps_on(store);
         let reply = widget::handle(&deps, surface, endpoints, event).await;
         let Ok(Reply::Page(page)) = reply else {
             panic!("no page: {reply:?}")
@@ -108,9 +120,13 @@ pub(crate) fn button(page: &str, label: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {label} in {page}")).2
 }
 
-pub(crate) fn texts(page: &str) -> Vec<String> {
-    let elements = parsed(page).into_iter();
-    elements.map(|Element { text, .. }| text).collect()
+/// Checks that `page` has an element with each of these texts.
+#[track_caller]
+pub(crate) fn assert_shows(page: &str, texts: &[&str]) {
+    for text in texts {
+        let shown = parsed(page).iter().any(|element| element.text == *text);
+        assert!(shown, "{text}: {page}");
+    }
 }
 
 /// What is in the field of a form.
@@ -138,8 +154,7 @@ pub(crate) fn problems(page: &str) -> Vec<String> {
 
 /// A lock that is held, with a queue, runs of before, and `note` as the note of a pause.
 async fn busy_lock(note: &str) -> Functions {
-    let functions = Functions::running(&["a", "b", "c"]);
-    let first = functions.granted_with(ask("a")).await;
+    let (functions, first) = Functions::held(&["a", "b", "c"]).await;
     functions.wait(30);
     functions.succeed(&first).await;
     functions.granted_with(ask("b")).await;
@@ -156,17 +171,11 @@ async fn the_list_shows_locks_and_leads_to_each() {
 
     let page = functions.page(json!({})).await;
 
-    let texts = texts(&page);
-    for text in [
-        "nightly",
-        "paused",
-        "upgrade (by ops@example.com)",
-        "report:b",
-        "s/held",
-        "held",
-    ] {
-        assert!(texts.iter().any(|one| one == text), "{text}: {texts:?}");
-    }
+    let note = "upgrade (by ops@example.com)";
+    assert_shows(
+        &page,
+        &["nightly", "paused", note, "report:b", "s/held", "held"],
+    );
     let leads_to = json!({ "page": "lock", "lock": "s/held" });
     assert_eq!(button(&page, "s/held"), leads_to);
     for (label, endpoint, _) in actions(&page) {
@@ -177,9 +186,7 @@ async fn the_list_shows_locks_and_leads_to_each() {
 #[tokio::test]
 async fn the_list_is_filtered_by_the_form_and_goes_on_behind_a_page() {
     let functions = Functions::new();
-    for number in 0..7 {
-        functions.granted(&format!("s/{number}"), "a").await;
-    }
+    functions.hold_locks(7).await;
     functions.granted("t/other", "a").await;
     let shown = |page: &str| {
         let names = actions(page).into_iter().map(|(text, ..)| text);
@@ -192,8 +199,8 @@ async fn the_list_is_filtered_by_the_form_and_goes_on_behind_a_page() {
     let next = event(&button(&first, "Next"), json!({ "namePrefix": "t/" }));
     let second = functions.page_with(Surface::View, None, next).await;
 
-    assert_eq!(shown(&first), ["s/0", "s/1", "s/2", "s/3", "s/4"]);
-    assert_eq!(shown(&second), ["s/5", "s/6"]);
+    assert_eq!(shown(&first), ["s/000", "s/001", "s/002", "s/003", "s/004"]);
+    assert_eq!(shown(&second), ["s/005", "s/006"]);
     assert!(!second.contains(">Next<"), "{second}");
     assert_eq!(field(&first, "namePrefix").as_deref(), Some("s/"));
 }
@@ -205,19 +212,9 @@ async fn the_page_of_a_lock_shows_holders_waiters_runs_and_a_timeline() {
     let page = functions.page_of_the_lock().await;
 
     let shown = functions.shown().await;
-    let texts = texts(&page);
     let frees = shown["frees"].as_str().unwrap();
-    for text in [
-        frees,
-        "report:b",
-        "execution RUNNING",
-        "report:c",
-        "succeeded",
-        "30.0 s",
-        "paused",
-    ] {
-        assert!(texts.iter().any(|one| one == text), "{text}: {texts:?}");
-    }
+    assert_shows(&page, &[frees, "report:b", "execution RUNNING", "report:c"]);
+    assert_shows(&page, &["succeeded", "30.0 s", "paused"]);
     let elements = parsed(&page);
     let bars = elements.iter().filter(|one| one.name == "rect");
     let bars: Vec<_> = bars.filter_map(|one| one.attribute("class")).collect();
@@ -235,10 +232,8 @@ async fn the_page_of_a_lock_shows_holders_waiters_runs_and_a_timeline() {
 async fn the_page_of_a_lock_shows_its_last_thirty_runs() {
     let functions = Functions::new();
     for number in 0..31 {
-        let name = format!("run-{number:02}");
-        let grant = functions.granted("nightly", &name).await;
+        functions.ran("nightly", &format!("run-{number:02}")).await;
         functions.wait(1);
-        functions.succeed(&grant).await;
     }
 
     let page = functions.page_of_the_lock().await;
@@ -284,7 +279,7 @@ async fn hostile_text_shows_as_text_on_every_page_in_both_themes() {
             event["widgetContext"]["theme"] = json!(theme);
             let page = functions.page_with(Surface::View, Some(OPERATE), event);
             let page = page.await;
-            let shown = texts(&page).iter().any(|text| text.contains(SCRIPT));
+            let shown = parsed(&page).iter().any(|one| one.text.contains(SCRIPT));
             assert!(shown, "{theme} {body}: {page}");
             let dark = page.contains("#0f1b2a");
             assert_eq!(dark, theme == "dark");

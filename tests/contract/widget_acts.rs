@@ -2,12 +2,13 @@
 
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
-use crate::markup::assert_harmless;
+use crate::markup::parsed;
 use crate::operate::is_paused;
 use crate::scene::assert_says;
-use crate::widget::{OPERATE, SCRIPT, button, event, field, problem, problems, signed, texts};
+use crate::widget::{
+    OPERATE, SCRIPT, assert_shows, button, event, field, problem, problems, signed,
+};
 use lockstep::contract::{EventKind, Surface};
-use lockstep::service::widget::{self, Endpoints, Reply};
 use lockstep::store::memory::LockItems;
 use serde_json::{Value, json};
 
@@ -22,17 +23,19 @@ async fn a_click_pauses_resumes_and_evicts_with_name_and_note_of_the_form() {
     let refused = functions.press(&resumed, "Evict", "hangs").await;
     let forced = functions.press(&refused, "Stop and evict", "hangs").await;
 
-    let mut shown = texts(&paused).into_iter();
-    assert!(shown.any(|text| text.contains("Lock nightly is paused")));
-    let mut shown = texts(&resumed).into_iter();
-    assert!(shown.any(|text| text == "Lock nightly is open."));
+    let mut shown = parsed(&paused).into_iter();
+    assert!(shown.any(|one| one.text.contains("Lock nightly is paused")));
+    assert_shows(&resumed, &["Lock nightly is open."]);
     let alive = problem(&refused);
     assert!(alive.starts_with("Lockstep.LockHeld"), "{alive}");
     assert!(problems(&forced).is_empty(), "{forced}");
-    let reason = functions.event(EventKind::LockPaused).reason;
-    assert_eq!(reason, "upgrade (by jo@example.com)");
-    let reason = functions.event(EventKind::LockResumed).reason;
-    assert_eq!(reason, "done (by jo@example.com)");
+    for (kind, note) in [
+        (EventKind::LockPaused, "upgrade"),
+        (EventKind::LockResumed, "done"),
+    ] {
+        let reason = functions.event(kind).reason;
+        assert_eq!(reason, format!("{note} (by jo@example.com)"));
+    }
     let record = functions.record("nightly").await.unwrap();
     let evicted = record.holders.values().all(|lease| lease.ending.is_some());
     assert!(evicted, "{record:?}");
@@ -138,20 +141,12 @@ async fn an_act_that_the_table_did_not_answer_says_so_above_the_lock() {
     let functions = Functions::new();
     functions.granted("nightly", "a").await;
     let cut_off = Faulty::cut_off_after(&functions, 0);
-    let deps = functions.deps_on(&cut_off);
-    let endpoints = Endpoints {
-        own: OPERATE,
-        operate: Some(OPERATE),
-    };
     let pause = json!({ "act": "pause", "lock": "nightly" });
     let event = event(&pause, signed("upgrade"));
 
-    let reply = widget::handle(&deps, Surface::Operate, endpoints, event).await;
+    let page = functions.page_on(&cut_off, Surface::Operate, Some(OPERATE), event);
+    let page = page.await;
 
-    let Ok(Reply::Page(page)) = reply else {
-        panic!("{reply:?}")
-    };
-    assert_harmless(&page);
     assert!(problem(&page).starts_with("Lockstep.Unavailable"), "{page}");
     assert_eq!(button(&page, "Pause"), pause);
 }

@@ -1,7 +1,7 @@
 //! Work that is an execution of a workflow.
 
 use crate::functions::Functions;
-use crate::scene::{ask_with, execution_event, status_of};
+use crate::scene::{ask_with, execution_event};
 use lockstep::domain::{ExecutionArn, ExecutionEnd, ExecutionState, RunOutcome};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn ask(name: &str, mut more: Value) -> Value {
 }
 
 /// `a` holds the lock. Its grant, and the ARN that its execution gets in the first attempt.
-pub(crate) async fn held() -> (Functions, Value, ExecutionArn) {
+async fn held() -> (Functions, Value, ExecutionArn) {
     let functions = Functions::running(&["a", "b"]);
     let answer = functions.acquire(ask("a", json!({}))).await.unwrap();
     let arn = answer["executionArn"].as_str().unwrap();
@@ -84,10 +84,8 @@ async fn an_execution_whose_own_states_are_the_work_settles_when_it_ended_withou
         (ExecutionEnd::Succeeded, "SUCCEEDED", false),
         (ExecutionEnd::Failed, "FAILED", true),
     ] {
-        let functions = Functions::running(&["a"]);
         let states = json!({ "work": { "states": true } });
-        let granted = functions.acquire(ask_with("a", states)).await;
-        let grant = granted.unwrap()["grant"].clone();
+        let (functions, grant) = Functions::held_with(&["a"], states).await;
         functions.end("a", end);
         let died = functions.now();
 
@@ -96,45 +94,38 @@ async fn an_execution_whose_own_states_are_the_work_settles_when_it_ended_withou
         assert_eq!(report["freed"], 1, "{status}: {report}");
         let waited = functions.now().millis_since(died);
         assert_eq!(waited >= 30_000, settles, "{status}: {waited} ms");
-        assert_eq!(
-            functions.outcome_of(&grant),
-            RunOutcome::Recovered,
-            "{status}"
-        );
+        let outcome = functions.outcome_of(&grant);
+        assert_eq!(outcome, RunOutcome::Recovered, "{status}");
     }
 }
 
 #[tokio::test]
-async fn the_end_of_the_work_leaves_a_run_alone_that_is_alive() {
-    let (functions, _, work) = held().await;
-    let now = functions.now();
-    functions.executions.end(&work, ExecutionEnd::Failed, now);
+async fn the_end_of_the_work_leaves_a_run_alone_that_is_alive_and_checks_none_of_a_later_grant() {
+    for (is_later, checked) in [(false, 1), (true, 0)] {
+        let (functions, grant, work) = held().await;
+        let now = functions.now();
+        functions.executions.end(&work, ExecutionEnd::Failed, now);
+        if is_later {
+            functions.succeed(&grant).await;
+            functions.acquire(ask("b", json!({}))).await.unwrap();
+        }
 
-    let report = functions.reap(end_of(&work, "FAILED")).await.unwrap();
+        let report = functions.reap(end_of(&work, "FAILED")).await.unwrap();
 
-    assert_eq!(report["freed"], 0);
-    assert_eq!(functions.holders("nightly").await.len(), 1);
-}
-
-#[tokio::test]
-async fn the_end_of_the_work_of_an_earlier_grant_checks_no_holder() {
-    let (functions, grant, work) = held().await;
-    functions.succeed(&grant).await;
-    functions.acquire(ask("b", json!({}))).await.unwrap();
-
-    let report = functions.reap(end_of(&work, "SUCCEEDED")).await.unwrap();
-
-    assert_eq!(report["holders"], 0);
+        let counted = json!([report["holders"], report["freed"]]);
+        assert_eq!(counted, json!([checked, 0]));
+        assert_eq!(functions.holders("nightly").await.len(), 1);
+    }
 }
 
 #[tokio::test]
 async fn a_redrive_goes_on_once_the_execution_of_its_last_attempt_has_ended() {
     let ended = |end| Some(ExecutionState::Ended(end));
     let cases = [
-        (None, Ok("alreadyHeld")),
-        (Some(ExecutionState::Running), Err("Lockstep.LockHeld")),
-        (ended(ExecutionEnd::Failed), Ok("alreadyHeld")),
-        (ended(ExecutionEnd::Succeeded), Ok("finished")),
+        (None, "alreadyHeld"),
+        (Some(ExecutionState::Running), "Lockstep.LockHeld"),
+        (ended(ExecutionEnd::Failed), "alreadyHeld"),
+        (ended(ExecutionEnd::Succeeded), "finished"),
     ];
     for (state, expected) in cases {
         let (functions, grant, work) = held().await;
@@ -143,9 +134,9 @@ async fn a_redrive_goes_on_once_the_execution_of_its_last_attempt_has_ended() {
         }
 
         let redrive = json!({ "redrive": { "grant": grant, "count": 2 } });
-        let answer = functions.acquire(ask("a", redrive)).await;
+        let answer = functions.status(ask("a", redrive)).await;
 
-        assert_eq!(status_of(&answer), expected, "{state:?}");
+        assert_eq!(answer, expected, "{state:?}");
         let stops = functions.executions.stops().len();
         let is_running = state == Some(ExecutionState::Running);
         assert_eq!(stops, usize::from(is_running), "{state:?}");
@@ -171,16 +162,29 @@ async fn work_that_an_event_reports_as_aborted_settles_although_its_description_
 
 #[tokio::test]
 async fn a_lock_shows_the_execution_of_the_latest_attempt_that_was_started() {
-    for (started, expected) in [(false, "FAILED"), (true, "RUNNING")] {
-        let (functions, grant, first) = held().await;
-        let failed = ExecutionState::Ended(ExecutionEnd::Failed);
-        functions.executions.set(&first, failed);
-        let redrive = json!({ "redrive": { "grant": grant, "count": 1 } });
-        functions.acquire(ask("a", redrive)).await.unwrap();
-        if started {
-            let stem = first.as_str().trim_end_matches('0');
-            let second = ExecutionArn::new(format!("{stem}1")).unwrap();
-            functions.executions.set(&second, ExecutionState::Running);
+    let (running, failed) = (
+        ExecutionState::Running,
+        ExecutionState::Ended(ExecutionEnd::Failed),
+    );
+    // The executions of the first attempt and of one after a redrive, and what is shown.
+    for (first, second, is_redriven, expected) in [
+        (None, None, false, "UNKNOWN"),
+        (Some(running), None, false, "RUNNING"),
+        (Some(failed), None, false, "FAILED"),
+        (Some(failed), None, true, "FAILED"),
+        (Some(failed), Some(running), true, "RUNNING"),
+    ] {
+        let (functions, grant, work) = held().await;
+        let next = format!("{}1", work.as_str().trim_end_matches('0'));
+        let next = ExecutionArn::new(next).unwrap();
+        for (arn, state) in [(work, first), (next, second)] {
+            if let Some(state) = state {
+                functions.executions.set(&arn, state);
+            }
+        }
+        if is_redriven {
+            let redrive = json!({ "redrive": { "grant": grant, "count": 1 } });
+            functions.acquire(ask("a", redrive)).await.unwrap();
         }
 
         let shown = functions.shown().await;
