@@ -147,7 +147,8 @@ async fn an_evicted_run_is_stopped_before_its_permit_is_free_by_the_next_call_or
         }
 
         assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
-        assert_eq!(functions.outcome_of(&grant), RunOutcome::Evicted);
+        let outcome = functions.outcome_of(&grant);
+        assert_eq!(outcome, RunOutcome::Evicted, "by the sweep: {by_sweep}");
         let event = functions.event(EventKind::RunEvicted);
         let end = functions.run_of(&grant).unwrap().end.unwrap();
         for text in [end.evidence.unwrap(), event.reason] {

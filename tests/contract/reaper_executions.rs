@@ -139,7 +139,7 @@ async fn an_old_event_of_a_waiter_or_holder_that_was_redriven_leaves_it_where_it
             assert_eq!(report["freed"], 0, "{name}");
         }
         let again = functions.acquire(waiting("b", "token-b2")).await.unwrap();
-        assert_eq!(again["position"], 1);
+        assert_eq!(again["position"], 1, "ended: {ended}");
         let record = functions.record("nightly").await.unwrap();
         assert_eq!((record.queue.len(), record.last_ticket.number()), (1, 1));
         assert_eq!(functions.holders("nightly").await, [execution("a")]);

@@ -30,8 +30,8 @@ async fn each_run_starts_once_and_ends_once_where_run_events_are_asked_for() {
 
         let published = functions.events.published();
         let runs = [RunStarted, RunSucceeded, RunFailed];
-        let told = published.iter().filter(|event| runs.contains(&event.kind));
-        let mut told: Vec<_> = told
+        let seen = published.iter().filter(|event| runs.contains(&event.kind));
+        let mut seen: Vec<_> = seen
             .map(|event| {
                 let holder = event.holder.as_ref().expect("a holder").as_str();
                 assert!(event.token.is_some(), "{event:?}");
@@ -39,7 +39,7 @@ async fn each_run_starts_once_and_ends_once_where_run_events_are_asked_for() {
             })
             .collect();
         // The permit of the second run passes on before the release is answered.
-        told.sort_unstable();
+        seen.sort_unstable();
         let mut expected = [
             ("first", RunStarted),
             ("first", RunSucceeded),
@@ -50,7 +50,7 @@ async fn each_run_starts_once_and_ends_once_where_run_events_are_asked_for() {
         ];
         expected.sort_unstable();
         let expected: &[_] = if run_events { &expected } else { &[] };
-        assert_eq!(told, expected);
+        assert_eq!(seen, expected);
     }
 }
 
@@ -100,18 +100,18 @@ async fn starts_in_a_row_without_a_permit_are_one_entry_of_the_history_between_t
     for limit in [1, 2, 100] {
         let entries = history(&functions, limit).await;
 
-        let told = entries.iter().map(|entry| {
+        let seen = entries.iter().map(|entry| {
             let starts = entry["starts"].as_u64().unwrap_or_default();
             (entry["outcome"].as_str().expect("an outcome"), starts)
         });
-        let told: Vec<_> = told.collect();
+        let seen: Vec<_> = seen.collect();
         let expected = [
             ("duplicate", 1),
             ("succeeded", 0),
             ("skipped", 4),
             ("succeeded", 0),
         ];
-        assert_eq!(told, expected, "{limit}");
+        assert_eq!(seen, expected, "{limit}");
         let row = &entries[2];
         assert_eq!(row["holder"], "k");
         assert!(row["since"].as_str() < row["at"].as_str(), "{row}");

@@ -54,15 +54,18 @@ async fn a_silent_holder_that_cannot_or_may_not_be_stopped_is_not_reported_as_st
         executions.fail_every(ExecutionsCall::Stop, denied);
     };
     let disowned: Prepare = |functions| functions.executions.disown(&arn("a"));
-    for (prepare, frozen) in [(denied, None), (disowned, Some("names the lock"))] {
+    for (case, prepare, frozen) in [
+        ("cannot", denied, None),
+        ("may not", disowned, Some("names the lock")),
+    ] {
         let (functions, _) = Functions::held(&["a", "b"]).await;
         prepare(&functions);
         functions.silent_for_long(60).await;
 
-        assert_eq!(functions.status(ask("b")).await, "skipped");
+        assert_eq!(functions.status(ask("b")).await, "skipped", "{case}");
 
-        assert_eq!(functions.executions.stops(), []);
-        assert!(!functions.has_published(EventKind::RunStopped));
+        assert_eq!(functions.executions.stops(), [], "{case}");
+        assert!(!functions.has_published(EventKind::RunStopped), "{case}");
         if let Some(reason) = frozen {
             assert_says(&functions.event(EventKind::LockFrozen).reason, reason);
         }
@@ -89,7 +92,7 @@ async fn a_holder_without_evidence_is_left_and_an_event_reports_it() {
         prepare(&functions);
         functions.wait(62);
 
-        assert_eq!(functions.status(ask("b")).await, "skipped");
+        assert_eq!(functions.status(ask("b")).await, "skipped", "{why}");
 
         assert_eq!(functions.holders("nightly").await, [execution("a")]);
         let event = functions.event(EventKind::EvidenceMissing);

@@ -101,7 +101,8 @@ async fn a_waiter_that_could_not_be_woken_is_woken_also_before_its_lease_is_over
 
         functions.sweep().await;
 
-        assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+        let woken = functions.output("token-b").unwrap();
+        assert_eq!(woken["status"], "granted", "{before} s");
         assert_eq!(functions.holders("nightly").await, [execution("b")]);
     }
 }

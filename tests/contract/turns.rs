@@ -30,7 +30,8 @@ async fn a_waiter_whose_execution_ended_is_passed_over_or_keeps_its_turn_until_i
         functions.wait(ended_for);
 
         functions.succeed(&grant).await;
-        assert_eq!(functions.holders("nightly").await, [execution(first)]);
+        let holders = functions.holders("nightly").await;
+        assert_eq!(holders, [execution(first)], "{ended_for} s");
         if first == "c" {
             let event = functions.event(EventKind::RunRecovered);
             assert_eq!(event.holder.unwrap().as_str(), execution("b"));
@@ -62,7 +63,8 @@ async fn a_waiter_that_was_redriven_is_not_passed_over_for_the_end_before() {
         functions.succeed(&grant).await;
         functions.sweep().await;
 
-        assert_eq!(functions.holders("nightly").await, [execution("b")]);
+        let holders = functions.holders("nightly").await;
+        assert_eq!(holders, [execution("b")], "redrives: {redrives}");
     }
 }
 

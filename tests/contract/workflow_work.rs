@@ -113,7 +113,7 @@ async fn the_end_of_the_work_leaves_a_run_alone_that_is_alive_and_checks_none_of
         let report = functions.reap(end_of(&work, "FAILED")).await.unwrap();
 
         let counted = json!([report["holders"], report["freed"]]);
-        assert_eq!(counted, json!([checked, 0]));
+        assert_eq!(counted, json!([checked, 0]), "later: {is_later}");
         assert_eq!(functions.holders("nightly").await.len(), 1);
     }
 }
