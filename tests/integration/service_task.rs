@@ -6,10 +6,8 @@ use lockstep::config::variable;
 use lockstep::domain::TaskArn;
 use lockstep::tasks::ecs::Ecs;
 use lockstep::tasks::{ProtectionAnswer, Tasks};
+use lockstep_tests::stack::{eventually, json_api, until};
 use serde_json::{Value, json};
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 const HELP: &str = "this test needs the local stack: run it by make test-integration";
 const MINUTE: u64 = 60_000;
@@ -43,16 +41,14 @@ impl Service {
         });
         call("CreateService", service).await;
         let scope = json!({ "cluster": cluster, "serviceName": "worker" });
-        let mut tasks = json!([]);
-        for _ in 0..200 {
-            tasks = call("ListTasks", scope.clone()).await["taskArns"].clone();
-            if !tasks[0].is_null() {
-                break;
-            }
-            SystemClock.sleep(Duration::from_millis(100)).await;
-        }
+        let task = eventually(20, async || {
+            let tasks = call("ListTasks", scope.clone()).await;
+            let first = tasks["taskArns"][0].as_str().map(str::to_owned);
+            first.ok_or_else(|| "no task of the service".into())
+        })
+        .await;
         Self {
-            task: TaskArn::new(text(&tasks[0])).unwrap(),
+            task: TaskArn::new(task).unwrap(),
             cluster,
             definition,
         }
@@ -110,8 +106,7 @@ async fn the_task_of_a_service_is_protected_for_as_long_as_asked_and_cleared_aga
 async fn a_task_of_no_service_and_one_that_is_not_there_are_refused_for_different_reasons() {
     let service = Service::new("refused").await;
     let standalone = service.standalone().await;
-    let unknown = service.task.as_str().rsplit_once('/').unwrap().0;
-    let unknown = TaskArn::new(format!("{unknown}/00000000000000000000000000000000")).unwrap();
+    let unknown = unknown_beside(&service.task);
     let ecs = ecs().await;
 
     for (task, expected) in [(&standalone, "TASK_NOT_VALID"), (&unknown, "MISSING")] {
@@ -129,28 +124,26 @@ async fn a_task_of_no_service_and_one_that_is_not_there_are_refused_for_differen
 async fn one_task_is_seen_while_it_runs_and_after_it_has_stopped_and_another_is_not_known() {
     let service = Service::new("seen").await;
     let standalone = service.standalone().await;
-    let gone = standalone.as_str().rsplit_once('/').unwrap().0;
-    let gone = TaskArn::new(format!("{gone}/00000000000000000000000000000000")).unwrap();
+    let gone = unknown_beside(&standalone);
     let ecs = ecs().await;
 
     let of_service = ecs.describe(&service.task).await.unwrap().unwrap();
     let unknown = ecs.describe(&gone).await.unwrap();
     let stop = json!({ "cluster": service.cluster, "task": standalone.as_str() });
     call("StopTask", stop).await;
-    let mut stopped = false;
-    for _ in 0..200 {
-        stopped = ecs.describe(&standalone).await.unwrap().unwrap().stopped;
-        if stopped {
-            break;
-        }
-        SystemClock.sleep(Duration::from_millis(100)).await;
-    }
+    let stopped = async || ecs.describe(&standalone).await.unwrap().unwrap().stopped;
+    until("stopped task", 20, stopped).await;
 
     assert_eq!(of_service.arn, service.task.as_str());
     assert!(!of_service.stopped);
     assert_eq!(unknown, None);
-    assert!(stopped, "it has not stopped in 20 s");
     service.remove(&[]).await;
+}
+
+/// A task that is not there, in the cluster of another.
+fn unknown_beside(task: &TaskArn) -> TaskArn {
+    let cluster = task.as_str().rsplit_once('/').unwrap().0;
+    TaskArn::new(format!("{cluster}/00000000000000000000000000000000")).unwrap()
 }
 
 /// ECS, as the functions have it.
@@ -165,25 +158,6 @@ fn text(value: &Value) -> String {
 /// One call of ECS that is not Lockstep's own.
 async fn call(action: &str, body: Value) -> Value {
     let endpoint = variable("AWS_ENDPOINT_URL").expect(HELP);
-    let host = endpoint.trim_start_matches("http://");
-    let body = body.to_string();
-    // The emulator reads the region from the scope and does not check the signature.
-    let request = format!(
-        "POST / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {}\r\n\
-         Content-Type: application/x-amz-json-1.1\r\n\
-         X-Amz-Target: AmazonEC2ContainerServiceV20141113.{action}\r\n\
-         Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/ecs/aws4_request, \
-         SignedHeaders=host, Signature=0\r\n\r\n{body}",
-        body.len()
-    );
-    let mut stream = TcpStream::connect(host).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a whole answer");
-    assert!(
-        head.starts_with("HTTP/1.1 200"),
-        "{action}: {head}\r\n{body}"
-    );
-    serde_json::from_str(body).unwrap()
+    let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
+    json_api::call(&endpoint, "ecs", &target, &body).await
 }

@@ -18,6 +18,7 @@ mod operator;
 mod past;
 mod records;
 
+pub use crate::units::Item;
 pub use at_work::{AtWork, at_work, at_work_of, in_queue};
 pub use events::Feed;
 pub use executions::{Ended, FunctionError};
@@ -30,7 +31,6 @@ pub use operator::Operator;
 pub use past::ending;
 pub use records::{Event, Record, Run, overlaps, overlaps_of, runs};
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;
 use serde_json::Value;
@@ -38,9 +38,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-
-/// The attributes of one item of the lock table.
-pub type Item = HashMap<String, AttributeValue>;
 
 /// A deployed stack.
 #[derive(Debug)]
@@ -86,6 +83,21 @@ pub async fn until(what: &str, seconds: u64, condition: impl AsyncFn() -> bool) 
         pause(50).await;
     }
     now() - begin
+}
+
+/// Asks until there is an answer, which takes at most `seconds` on an idle machine.
+///
+/// # Panics
+/// When there is none by then, with what was seen instead.
+pub async fn eventually<T>(seconds: u64, ask: impl AsyncFn() -> Result<T, String>) -> T {
+    let deadline = deadline(seconds);
+    loop {
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(seen) => assert!(now() < deadline, "{seen} after {seconds} s"),
+        }
+        pause(100).await;
+    }
 }
 
 /// A name that no other test and no earlier run of this test uses.
@@ -164,22 +176,9 @@ impl Stack {
         BatchInput::new(lock, cluster, task)
     }
 
-    /// A call of an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`. Like
-    /// AWS's own clients it repeats a call that meets an internal error, twice.
+    /// A call of an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`.
     pub async fn call(&self, service: &str, target: &str, body: Value) -> Value {
-        let content = "application/x-amz-json-1.1";
-        let headers = [("X-Amz-Target", target), ("Content-Type", content)];
-        let mut tries = 0;
-        loop {
-            let reply = json_api::send(&self.endpoint, service, "POST", "/", &headers, &body).await;
-            tries += 1;
-            if reply.status == 500 && tries < 3 {
-                pause(100).await;
-                continue;
-            }
-            assert_eq!(reply.status, 200, "{target}: {}", reply.body);
-            return reply.body;
-        }
+        json_api::call(&self.endpoint, service, target, &body).await
     }
 
     /// A call of an API that speaks REST with JSON bodies.

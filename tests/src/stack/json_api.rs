@@ -1,5 +1,6 @@
 //! AWS's JSON protocols over plain HTTP, for the few calls that need no SDK.
 
+use super::pause;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Request};
@@ -27,6 +28,27 @@ impl Reply {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// A call of an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`. Like
+/// AWS's own clients it repeats a call that meets an internal error, twice.
+///
+/// # Panics
+/// When the answer is another error.
+pub async fn call(endpoint: &str, service: &str, target: &str, body: &Value) -> Value {
+    let content = "application/x-amz-json-1.1";
+    let headers = [("X-Amz-Target", target), ("Content-Type", content)];
+    let mut tries = 0;
+    loop {
+        let reply = send(endpoint, service, "POST", "/", &headers, body).await;
+        tries += 1;
+        if reply.status == 500 && tries < 3 {
+            pause(100).await;
+            continue;
+        }
+        assert_eq!(reply.status, 200, "{target}: {}", reply.body);
+        return reply.body;
     }
 }
 
