@@ -1,8 +1,9 @@
-//! The clients of AWS services, built once before the first event.
+//! The clients of AWS services, each built once.
 //!
 //! Connect 500 ms, an attempt 2 s, a call 6 s, at most three attempts: a function decides in six
-//! seconds or answers by name, before Lambda cuts it off. Clients are built before the first event,
-//! while a function has a whole core.
+//! seconds or answers by name, before Lambda cuts it off. The client that every event of a function
+//! needs is built before the first one, while a function has a whole core; the others at their
+//! first call.
 
 mod environment;
 mod http;
