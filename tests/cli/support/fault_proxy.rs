@@ -25,6 +25,7 @@ pub(crate) struct FaultProxy {
     /// Where clients connect.
     pub(crate) port: u16,
     way: watch::Sender<Way>,
+    has_client: watch::Receiver<bool>,
 }
 
 impl FaultProxy {
@@ -40,8 +41,10 @@ impl FaultProxy {
         let listener = listener.expect("a free port");
         let port = listener.local_addr().expect("its address").port();
         let (way, seen) = watch::channel(Way::Open);
+        let (connected, has_client) = watch::channel(false);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                connected.send_replace(true);
                 let is_new = *seen.borrow() == Way::New;
                 let server = TcpStream::connect(&target).await.expect("the target");
                 let (from_client, to_client) = client.into_split();
@@ -52,7 +55,17 @@ impl FaultProxy {
                 tokio::spawn(pass(from_server, to_client, seen.clone(), answers));
             }
         });
-        Self { port, way }
+        Self {
+            port,
+            way,
+            has_client,
+        }
+    }
+
+    /// Waits for the first connection.
+    pub(crate) async fn first_connection(&self) {
+        let mut has_client = self.has_client.clone();
+        has_client.wait_for(|has| *has).await.expect("a listener");
     }
 
     /// Makes `command` reach the table through it.
