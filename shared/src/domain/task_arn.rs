@@ -92,7 +92,6 @@ impl fmt::Display for TaskArn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::holder;
 
     const ARN: &str = "arn:aws:ecs:eu-west-1:123456789012:task/batch/4f0c";
 
@@ -123,7 +122,7 @@ mod tests {
         ];
 
         for (text, container) in jobs {
-            let holder = holder(&text);
+            let holder = crate::testing::holder(&text);
 
             let task = TaskArn::of_holder(&holder).unwrap();
 
@@ -147,8 +146,10 @@ mod tests {
             "arn:aws:ecs::1:task/batch/4f0c",
             "xarn:aws:ecs:eu-west-1:1:task/batch/4f0c",
         ] {
-            assert_eq!(TaskArn::of_holder(&holder(text)), None, "{text}");
-            assert_eq!(TaskArn::container_of(&holder(text)), None, "{text}");
+            let holder = crate::testing::holder(text);
+
+            assert_eq!(TaskArn::of_holder(&holder), None, "{text}");
+            assert_eq!(TaskArn::container_of(&holder), None, "{text}");
         }
     }
 }
