@@ -25,7 +25,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e test-page up down demo build package bench bench-cost bench-scale validate schemas clean tools functions \
-        binary demonstration figures test-cli test-figures test-sizes test-cdk storm soak mutants verify-aws
+        binary figures test-cli test-figures test-sizes test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -126,8 +126,9 @@ test-stack: tools ## the emulator against the AWS behaviour that the other level
 tools: ## install the pinned tools of the local stack
 	@$(STACK) install
 
-functions: tools ## build the functions for the local stack
-	$(LOCAL)
+# With the demo, whose choice of features counts for the functions too: `make demo` and `make up` share one build.
+functions: tools ## build the functions for the local stack, and the demo
+	$(LOCAL) -p lockstep-live
 
 deployable: tools ## build the functions and the `lockstep` command for the tests
 	$(LOCAL) -p lockstep-cli
@@ -141,9 +142,6 @@ package: build ## one zip for each function under target/lambda, with its size, 
 binary: ## the static `lockstep` command as it is shipped, with its size
 	$(STATIC) cargo build --quiet -p lockstep-cli --target $(TARGET) --release
 	@ls -l target/static/$(TARGET)/release/lockstep
-
-demonstration:
-	cargo build --quiet -p lockstep-tests --example demo
 
 schemas: ## write the JSON Schemas from the types
 	cargo run --quiet -p lockstep-tests --example schemas
@@ -160,10 +158,8 @@ up: functions ## start the local stack and deploy to it
 down: ## stop the local stack
 	$(STACK) down
 
-# Each of the two builds leaves a core idle at its end.
-demo: ## ten starts of one tick, a timeline, and overlaps: 0
-	@$(MAKE) --no-print-directory -j2 functions demonstration
-	tests/checks/with-stack --deploy cargo run --quiet -p lockstep-tests --example demo
+demo: functions ## ten starts of one tick, a timeline, and overlaps: 0
+	tests/checks/with-stack --deploy target/static/$(TARGET)/local/demo
 
 ##@ Measure and release
 

@@ -17,9 +17,9 @@ pub mod subject;
 pub mod table;
 pub mod throttled;
 /// The units of the integration tests, without the rest of their crate, which is long to build.
-#[path = "../../tests/src/units.rs"]
+#[path = "../../tests/live/src/units.rs"]
 pub mod units;
 pub mod virtual_time;
 /// Their counting wire.
-#[path = "../../tests/src/wire.rs"]
+#[path = "../../tests/live/src/wire.rs"]
 pub mod wire;

@@ -17,13 +17,14 @@ mod page;
 mod parse;
 mod policy;
 mod protect;
+mod redrive;
 mod release;
 mod running;
 mod trigger;
 mod view;
 mod work;
 
-pub use acquire::{AcquireRequest, CheckedAcquire, Redrive};
+pub use acquire::{AcquireRequest, CheckedAcquire};
 pub use acquired::{
     AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
     Skipped,
@@ -47,6 +48,7 @@ pub use page::{CheckedPage, PAGE_DEFAULT, PAGE_MAX, PREFIX_FIELD, PageRequest, T
 pub use parse::{InvalidRequest, parse, parse_time};
 pub use policy::{CatchUp, OnPaused, Overlap, Stale};
 pub use protect::{Protection, ServiceTask};
+pub use redrive::Redrive;
 pub use release::{CheckedRelease, ReleaseOutcome, ReleaseRequest, ReleaseResponse};
 pub use running::{Ahead, CheckRunningRequest, CheckRunningResponse, CheckedRunning};
 pub use trigger::Trigger;

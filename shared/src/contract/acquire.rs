@@ -5,11 +5,12 @@
 //! together: a `waitUntil` of a run that does not wait would be a mistake that shows only on a full
 //! lock.
 
-use super::grant::{Grant, expect_every, no_progress};
+use super::grant::{expect_every, no_progress};
 use super::parse::{
     self, InvalidRequest, parse_time, quoted, redrives, seconds, text, up_to_a_year,
 };
 use super::policy::{CatchUp, OnPaused, Overlap, Stale};
+use super::redrive::Redrive;
 use super::work::WorkPlace;
 use crate::domain::{
     Acquire, Command, ExecutionArn, HolderId, LockKey, Permits, QUEUE_MAX, Renew, Retention,
@@ -134,18 +135,6 @@ pub struct AcquireRequest {
     pub redrive: Option<Redrive>,
 }
 
-/// Resume the grant of a redriven execution.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Redrive {
-    /// The receipt of the grant.
-    pub grant: Grant,
-    /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
-    pub count: i64,
-}
-
 /// A checked [`AcquireRequest`].
 #[derive(Clone, Debug)]
 pub struct CheckedAcquire {
@@ -174,6 +163,17 @@ impl CheckedAcquire {
 }
 
 impl AcquireRequest {
+    /// Reads and checks a request.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`].
+    pub fn read(
+        json: serde_json::Value,
+        retention: Retention,
+    ) -> Result<CheckedAcquire, InvalidRequest> {
+        parse::parse::<Self>(json)?.check(retention)
+    }
+
     /// Checks every field. The history keeps the run for `retention` after its end.
     ///
     /// # Errors
@@ -336,36 +336,6 @@ impl AcquireRequest {
     }
 }
 
-impl Redrive {
-    fn check(self, lock: &LockKey, terms: &Terms) -> Result<Renew, InvalidRequest> {
-        let grant = self.grant.check()?;
-        let count = redrives("redrive.count", self.count, 1)?;
-        for (field, given, expected) in [
-            ("redrive.grant.lock", grant.lock.as_str(), lock.as_str()),
-            (
-                "redrive.grant.holder",
-                grant.holder.as_str(),
-                terms.holder.as_str(),
-            ),
-        ] {
-            if given != expected {
-                let rule = format!("that of the request, {expected}");
-                return Err(InvalidRequest::new(field, quoted(given), rule));
-            }
-        }
-        Ok(Renew {
-            holder: grant.holder,
-            token: grant.token,
-            beat: None,
-            pace: None,
-            progress: None,
-            no_progress: None,
-            redrives: Some(count),
-            retention: terms.retention,
-        })
-    }
-}
-
 /// The checked length of a lease.
 pub(super) fn lease_length(value: i64) -> Result<Seconds, InvalidRequest> {
     seconds("leaseSeconds", value, LEASE_MIN, LEASE_MAX)
@@ -385,18 +355,5 @@ pub(super) fn heartbeat_time(value: i64, lease: Seconds) -> Result<Seconds, Inva
             );
             Err(InvalidRequest::new("heartbeatSeconds", value, rule))
         }
-    }
-}
-
-impl AcquireRequest {
-    /// Reads and checks a request.
-    ///
-    /// # Errors
-    /// [`InvalidRequest`].
-    pub fn read(
-        json: serde_json::Value,
-        retention: Retention,
-    ) -> Result<CheckedAcquire, InvalidRequest> {
-        parse::parse::<Self>(json)?.check(retention)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{load, millis, progress};
 use lockstep_bench::results::Measurement;
-use lockstep_tests::stack::{Event, Stack, at_work, now, runs, unique};
+use lockstep_live::stack::{Event, Stack, at_work, now, runs, unique};
 use serde_json::json;
 use std::path::Path;
 

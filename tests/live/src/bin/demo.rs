@@ -2,8 +2,8 @@
 
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;
-use lockstep_tests::stack::Stack;
-use lockstep_tests::timeline::{Timeline, html, scenario, svg, text, verdict, watch};
+use lockstep_live::stack::Stack;
+use lockstep_live::timeline::{Timeline, html, scenario, svg, text, verdict, watch};
 use std::fs;
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ async fn main() -> ExitCode {
 
 /// The folder for the pictures; none when only help is wanted.
 fn arguments(mut given: impl Iterator<Item = String>) -> Result<Option<PathBuf>, String> {
-    let mut out = lockstep_tests::repository().join("target/demo");
+    let mut out = lockstep_live::repository().join("target/demo");
     while let Some(argument) = given.next() {
         match argument.as_str() {
             "--help" | "-h" => return Ok(None),

@@ -2,7 +2,7 @@
 
 use crate::{load, millis, progress};
 use lockstep_bench::results::Measurement;
-use lockstep_tests::stack::{Stack, Turn, now, pause, unique};
+use lockstep_live::stack::{Stack, Turn, now, pause, unique};
 use serde_json::json;
 use std::path::Path;
 

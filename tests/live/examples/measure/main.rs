@@ -4,7 +4,7 @@ mod eviction;
 mod hand_over;
 mod recovery;
 
-use lockstep_tests::stack::Stack;
+use lockstep_live::stack::Stack;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ const HELP: &str = "\
 Measures a deployed stack, and writes a file of results for each measurement. No time is read from the
 lock table: the witnesses are the containers, ECS and the histories of the executions.
 
-usage: live RESULTS [--check] [--rounds N] [MEASUREMENT ...]
+usage: measure RESULTS [--check] [--rounds N] [MEASUREMENT ...]
 
   RESULTS       folder of the files of results
   --check       only checks the arguments
@@ -42,14 +42,14 @@ async fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(problem) => {
-            eprintln!("live: {problem}");
+            eprintln!("measure: {problem}");
             return ExitCode::from(64);
         }
     };
     let stack = match Stack::connect().await {
         Ok(stack) => stack,
         Err(problem) => {
-            eprintln!("live: {problem}");
+            eprintln!("measure: {problem}");
             return ExitCode::FAILURE;
         }
     };

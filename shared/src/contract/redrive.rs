@@ -1,0 +1,51 @@
+//! The part of a request with which a redriven execution resumes its grant.
+
+use super::grant::Grant;
+use super::parse::{InvalidRequest, quoted, redrives};
+use crate::domain::{LockKey, Renew, Terms};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Resume the grant of a redriven execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Redrive {
+    /// The receipt of the grant.
+    pub grant: Grant,
+    /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+    pub count: i64,
+}
+
+impl Redrive {
+    /// Checks that the receipt is for the lock and the holder of the request.
+    pub(super) fn check(self, lock: &LockKey, terms: &Terms) -> Result<Renew, InvalidRequest> {
+        let grant = self.grant.check()?;
+        let count = redrives("redrive.count", self.count, 1)?;
+        for (field, given, expected) in [
+            ("redrive.grant.lock", grant.lock.as_str(), lock.as_str()),
+            (
+                "redrive.grant.holder",
+                grant.holder.as_str(),
+                terms.holder.as_str(),
+            ),
+        ] {
+            if given != expected {
+                let rule = format!("that of the request, {expected}");
+                return Err(InvalidRequest::new(field, quoted(given), rule));
+            }
+        }
+        Ok(Renew {
+            holder: grant.holder,
+            token: grant.token,
+            beat: None,
+            pace: None,
+            progress: None,
+            no_progress: None,
+            redrives: Some(count),
+            retention: terms.retention,
+        })
+    }
+}

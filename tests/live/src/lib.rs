@@ -1,0 +1,43 @@
+//! A client of what runs for real: the deployed stack and DynamoDB Local.
+//!
+//! It is a crate of its own so that the demo builds without what only the test levels need.
+
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{Region, SdkConfig};
+use aws_sdk_sfn::config::{Credentials, SharedCredentialsProvider};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub mod dynamodb_local;
+pub mod judge;
+pub mod stack;
+pub mod timeline;
+pub mod units;
+pub mod wire;
+
+/// The root of the checkout.
+pub fn repository() -> PathBuf {
+    let live = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    live.ancestors()
+        .nth(2)
+        .expect("tests/live/ is two folders below the root")
+        .to_owned()
+}
+
+/// The clients' settings of the functions for a local `endpoint`. A busy machine may take longer
+/// than the functions would wait, to answer and to listen.
+pub async fn sdk_config(endpoint: &str) -> SdkConfig {
+    const LONG: Duration = Duration::from_secs(60);
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(LONG)
+        .operation_attempt_timeout(LONG)
+        .operation_timeout(3 * LONG);
+    let keys = Credentials::new("test", "test", None, None, "tests");
+    let settings = lockstep::aws::sdk_config().into_builder();
+    settings
+        .endpoint_url(endpoint)
+        .region(Region::new("us-east-1"))
+        .timeout_config(timeouts.build())
+        .credentials_provider(SharedCredentialsProvider::new(keys))
+        .build()
+}
