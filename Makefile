@@ -89,7 +89,7 @@ test-unit: ## [a few s] pure code
 test-contract: ## [20 s] JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
 
-test-model: ## [2.5 min] properties over random records and commands, and every order of steps in small worlds
+test-model: ## [1.5 min] properties over random records and commands, and every order of steps in small worlds
 	$(TESTS) --test property
 	$(TESTS) --test model
 
@@ -158,7 +158,7 @@ up: functions ## start the local stack and deploy to it
 down: ## stop the local stack
 	$(STACK) down
 
-demo: functions ## ten starts of one tick, a timeline, and overlaps: 0
+demo: functions ## [4 min cold] ten starts of one tick, a timeline, and overlaps: 0
 	tests/checks/with-stack --deploy target/static/$(TARGET)/local/demo
 
 ##@ Measure and release
