@@ -9,7 +9,7 @@
 //! answer as a script says.
 //!
 //! - `LOCKSTEP_SEED=7` lives through one world and prints its trace.
-//! - `LOCKSTEP_SEEDS=100000` lives through so many instead of 1000.
+//! - `LOCKSTEP_SEEDS=100000` lives through so many instead of 1000, `LOCKSTEP_SEEDS=40000..100000` through the rest of them.
 
 mod asl;
 mod audit;

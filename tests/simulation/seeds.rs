@@ -7,6 +7,7 @@ use crate::run::{Report, live_through};
 use crate::witness::Excuse;
 use crate::world::Tally;
 use lockstep::config::variable;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -89,9 +90,10 @@ fn no_seed_breaks_a_promise() {
         assert!(report.broken.is_none(), "{}", failure(&report));
         return;
     }
-    let seeds = variable("LOCKSTEP_SEEDS").map_or(SEEDS, |text| number("LOCKSTEP_SEEDS", &text));
+    let worlds = variable("LOCKSTEP_SEEDS").map_or(0..SEEDS, |text| range(&text));
+    let seeds = worlds.end - worlds.start;
 
-    let total = live_through_all(seeds);
+    let total = live_through_all(worlds);
 
     println!("{seeds} worlds: {:#?}", total.tally);
     for broken in &total.broken {
@@ -122,20 +124,31 @@ fn number(name: &str, text: &str) -> u64 {
         .unwrap_or_else(|_| panic!("{name} is {text:?}, but must be a whole number"))
 }
 
-/// Lives through the worlds from 0 on, on as many threads as there are, until some are broken.
-fn live_through_all(seeds: u64) -> Total {
-    let next = AtomicU64::new(0);
+/// The worlds of `LOCKSTEP_SEEDS`: so many, or those of a range, with which a run that was interrupted goes on.
+fn range(text: &str) -> Range<u64> {
+    let (from, to) = text.split_once("..").unwrap_or(("0", text));
+    let worlds = number("LOCKSTEP_SEEDS", from)..number("LOCKSTEP_SEEDS", to);
+    assert!(
+        !worlds.is_empty(),
+        "LOCKSTEP_SEEDS is {text:?}, but must have a world"
+    );
+    worlds
+}
+
+/// Lives through the worlds of a range, on as many threads as there are, until some are broken.
+fn live_through_all(seeds: Range<u64>) -> Total {
+    let next = AtomicU64::new(seeds.start);
     let total = Mutex::new(Total::default());
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds || locked(&total).broken.len() >= SHOWN {
+            if seed >= seeds.end || locked(&total).broken.len() >= SHOWN {
                 return;
             }
             let report = live_through(seed);
             if seed % 1000 == 999 {
-                println!("{} of {seeds} worlds", seed + 1);
+                println!("{} of {} worlds", seed + 1, seeds.end);
             }
             let mut total = locked(&total);
             for (what, times) in &report.tally {
