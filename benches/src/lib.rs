@@ -16,10 +16,10 @@ pub mod state_retry;
 pub mod subject;
 pub mod table;
 pub mod throttled;
-/// The units of the integration tests, without the rest of their crate, which is long to build.
+/// The request units of the live client, without the rest of its crate, which is long to build.
 #[path = "../../tests/live/src/units.rs"]
 pub mod units;
 pub mod virtual_time;
-/// Their counting wire.
+/// Its counting wire.
 #[path = "../../tests/live/src/wire.rs"]
 pub mod wire;
