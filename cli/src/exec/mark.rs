@@ -4,15 +4,22 @@
 //! command's descendants. It keeps its environment through both, and `/proc` shows it to the same
 //! user (<https://man7.org/linux/man-pages/man5/proc_pid_environ.5.html>).
 
+use super::procfs::Process;
+use crate::platform::clock::pause;
 use crate::platform::env::{filled, random_id};
 use nix::unistd::Pid;
-use std::fs;
+use std::time::Duration;
+use std::{fs, io};
 
 /// The variable that holds the marks, the outermost first, separated by colons: a command may run
 /// `lockstep` itself.
 const VARIABLE: &str = "LOCKSTEP_MARK";
 /// Hexadecimal digits of a mark.
 const DIGITS: usize = 12;
+/// Time between two reads of an environment that is not in place yet.
+const READ_EVERY: Duration = Duration::from_millis(1);
+/// Reads of it at most. A call of `execve` takes some 0.1 ms, and longer where the disk is slow.
+const READS: usize = 20;
 
 /// Distinguishes the processes of one command from all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +54,7 @@ impl Mark {
     /// Whether the process of this `id` was started with the mark; `false` for a process of another
     /// user.
     pub(super) fn is_on(&self, id: Pid) -> bool {
-        let environment = fs::read(format!("/proc/{id}/environ"));
-        environment.is_ok_and(|environment| self.is_in(&environment))
+        environment(id).is_ok_and(|environment| self.is_in(&environment))
     }
 
     fn is_in(&self, environment: &[u8]) -> bool {
@@ -62,6 +68,25 @@ impl Mark {
             })
         })
     }
+}
+
+/// Reads the environment of the process of this `id`.
+///
+/// `/proc` shows an empty one while the process is inside `execve`: the old memory is gone, and the
+/// new one is not filled yet. A daemon that has just been started is in that state, so an empty
+/// environment is read again unless the process has none.
+fn environment(id: Pid) -> io::Result<Vec<u8>> {
+    let read = || fs::read(format!("/proc/{id}/environ"));
+    let mut environment = read()?;
+    for _ in 1..READS {
+        let is_final = || Process::now(id).is_none_or(|process| process.has_no_environment);
+        if !environment.is_empty() || is_final() {
+            break;
+        }
+        pause(READ_EVERY);
+        environment = read()?;
+    }
+    Ok(environment)
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub(super) struct Process {
     /// Clock ticks from the start of the machine to its own. Distinguishes the process from a later one
     /// with the same id.
     pub(super) started: u64,
+    /// Whether it has no environment, and none is being set up.
+    pub(super) has_no_environment: bool,
 }
 
 impl ProcessTable {
@@ -33,10 +35,8 @@ impl ProcessTable {
         };
         let all = entries.flatten().filter_map(|entry| {
             let id: i32 = entry.file_name().to_str()?.parse().ok()?;
-            let mut line = [0; LINE_MAX];
-            let mut stat = File::open(entry.path().join("stat")).ok()?;
-            let length = stat.read(&mut line).ok()?;
-            Some((Pid::from_raw(id), Process::parse(&line[..length])?))
+            let id = Pid::from_raw(id);
+            Some((id, Process::now(id)?))
         });
         Self(all.collect())
     }
@@ -88,9 +88,21 @@ impl ProcessTable {
 }
 
 impl Process {
+    /// Reads the process of this `id` as it is now.
+    pub(super) fn now(id: Pid) -> Option<Self> {
+        let mut line = [0; LINE_MAX];
+        let mut stat = File::open(format!("/proc/{id}/stat")).ok()?;
+        let length = stat.read(&mut line).ok()?;
+        Self::parse(&line[..length])
+    }
+
     /// Parses a line of `/proc/<id>/stat`. The name of the command is in brackets and may have any
-    /// character. State, parent and group follow, and 16 fields later the start time
+    /// character. State, parent and group follow, 16 fields later the start time and the size of the
+    /// memory, and 26 fields after them the first and the last address of the environment
     /// (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
+    ///
+    /// A thread of the kernel and a process that has ended have no memory. One inside `execve` has
+    /// memory, and both addresses are 0 until its environment is in place.
     fn parse(stat: &[u8]) -> Option<Self> {
         // The name may be no UTF-8.
         let stat = String::from_utf8_lossy(stat);
@@ -98,11 +110,16 @@ impl Process {
         let mut fields = rest.split_whitespace();
         let state = fields.next()?;
         let mut id = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
+        let (parent, group) = (id()?, id()?);
+        let mut number = |skipped| -> Option<u64> { fields.nth(skipped)?.parse().ok() };
+        let (started, memory) = (number(16)?, number(0)?);
+        let (first, last) = (number(26)?, number(0)?);
         Some(Self {
-            parent: id()?,
-            group: id()?,
+            parent,
+            group,
             is_zombie: matches!(state, "Z" | "X"),
-            started: fields.nth(16)?.parse().ok()?,
+            started,
+            has_no_environment: memory == 0 || (first == last && last > 0),
         })
     }
 }
@@ -121,12 +138,20 @@ mod tests {
             group: pid(group),
             is_zombie,
             started,
+            has_no_environment: false,
         }
+    }
+
+    /// The fields behind the session.
+    fn rest(memory: u64, environment: (u64, u64)) -> String {
+        let between = ["1"; 26].join(" ");
+        let (first, last) = environment;
+        format!("0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8812 {memory} {between} {first} {last} 0")
     }
 
     #[test]
     fn a_process_is_parsed_whatever_its_name_is() {
-        let rest = "0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8812 9 10";
+        let rest = rest(4_096, (7_000, 7_200));
         let read = |head: &[u8]| Process::parse(&[head, b" ", rest.as_bytes()].concat());
         let process = |parent, is_zombie| process(parent, 71, is_zombie, 8_812);
 
@@ -135,6 +160,20 @@ mod tests {
         assert_eq!(read(b"71 (sleep) Z 70 71 71"), Some(process(70, true)));
         assert_eq!(read(b"71 (\xff) S 7 71 71"), Some(process(7, false)));
         assert_eq!(Process::parse(b"71 (sl"), None);
+    }
+
+    #[test]
+    fn a_process_inside_execve_is_not_one_without_an_environment() {
+        for (memory, environment, expected, which) in [
+            (4_096, (7_000, 7_200), false, "one with an environment"),
+            (4_096, (0, 0), false, "one inside execve"),
+            (4_096, (7_000, 7_000), true, "one that started with none"),
+            (0, (0, 0), true, "a thread of the kernel"),
+        ] {
+            let line = format!("71 (sleep) S 7 71 71 {}", rest(memory, environment));
+            let process = Process::parse(line.as_bytes()).unwrap();
+            assert_eq!(process.has_no_environment, expected, "{which}");
+        }
     }
 
     #[test]

@@ -77,3 +77,9 @@ pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
 pub(crate) async fn sleep(length: Duration) {
     tokio::time::sleep(length).await;
 }
+
+/// Blocks this thread for `length`.
+#[expect(clippy::disallowed_methods, reason = "the one place that blocks")]
+pub(crate) fn pause(length: Duration) {
+    std::thread::sleep(length);
+}

@@ -7,7 +7,7 @@
 use crate::exec::{CommandTree, Descendants, Mark, ProcessTable};
 use crate::exit::Exit;
 use crate::log;
-use crate::platform::clock::Instant;
+use crate::platform::clock::{Instant, pause};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -91,7 +91,7 @@ pub(in crate::exec) fn watch() -> Exit {
     // This process must not end before they have: nothing else would kill them.
     while !dying.is_empty() {
         kill_remaining(&mut dying);
-        pause(KILL_EVERY);
+        pause(Duration::from_millis(KILL_EVERY));
     }
     log::flush();
     Exit::OK
@@ -139,15 +139,6 @@ fn readable(orders: &Stdin, wait: u64) -> bool {
     let mut ready = [PollFd::new(orders.as_fd(), PollFlags::POLLIN)];
     let wait = u16::try_from(wait).unwrap_or(u16::MAX);
     poll(&mut ready, PollTimeout::from(wait)).is_ok_and(|count| count > 0)
-}
-
-/// Returns after `millis` milliseconds.
-fn pause(millis: u64) {
-    poll(
-        &mut [],
-        PollTimeout::try_from(millis).unwrap_or(PollTimeout::ZERO),
-    )
-    .ok();
 }
 
 /// A command that is being killed.
