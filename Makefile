@@ -67,10 +67,12 @@ test: checked test-unit test-contract beside deployed ## [25 min cold] all level
 
 # The validators use one core while the last crates of a build use the other.
 checked: tools
-	@$(MAKE) --no-print-directory -j2 validate built
+	@$(MAKE) --no-print-directory -j2 fmt validate built
 
-# One build of all levels keeps the cores busy: a level by itself is one crate at its end.
-built: fmt lint purity
+# One build of all levels keeps the cores busy: a level by itself is one crate at its end. The core is checked behind
+# it, since cargo lets only one build at a time into a folder.
+built: lint
+	@$(MAKE) --no-print-directory purity
 
 # These levels wait most of the time: what the next ones need is built beside them.
 beside:

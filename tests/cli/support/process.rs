@@ -61,10 +61,14 @@ impl Started {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// The processes that it started and that live, but for the watchdog: id and command line.
+    /// The processes that it started and that live and run their own program, but for the watchdog: id and
+    /// command line.
     pub(crate) fn children(&self) -> Vec<(u32, String)> {
+        let own = command_line(self.pid);
         let mut children = children_of(self.pid);
-        children.retain(|(_, command)| !command.contains(" watchdog"));
+        // A child has its parent's command line until it calls `execve`, and none inside that call.
+        let is_starting = |command: &str| command.is_empty() || command == own;
+        children.retain(|(_, command)| !is_starting(command) && !command.contains(" watchdog"));
         children
     }
 
