@@ -1,6 +1,6 @@
 //! A random lock, and a command that meets it.
 
-use lockstep::domain::{Change, Command, Snapshot, Timestamp, Transition, decide};
+use lockstep::domain::{Change, Command, LockRecord, Snapshot, Timestamp, Transition, decide};
 use lockstep::store::memory::LockItems;
 use lockstep_tests::generate::{at, command, items};
 use lockstep_tests::seeds::check;
@@ -74,9 +74,16 @@ pub(crate) fn check_often<S: Strategy>(
 }
 
 pub(crate) fn cases() -> impl Strategy<Value = Case> {
+    cases_of(command)
+}
+
+/// Random locks that meet one of `commands`, each of which may be made for the record that it meets.
+pub(crate) fn cases_of<S: Strategy<Value = Command>>(
+    commands: impl Fn(Option<LockRecord>) -> S,
+) -> impl Strategy<Value = Case> {
     let now = (0..125_000_u64).prop_map(at);
-    (items(), now).prop_flat_map(|(items, now)| {
-        command(items.record.clone()).prop_map(move |command| Case {
+    (items(), now).prop_flat_map(move |(items, now)| {
+        commands(items.record.clone()).prop_map(move |command| Case {
             items: items.clone(),
             command,
             now,

@@ -1,19 +1,21 @@
 //! What each decision owes, whatever lock it meets: rules that a changed number of states would
 //! only hint at.
 
-use crate::case::{Case, cases, check_often};
+use crate::case::{Case, cases, cases_of, check_often};
 use lockstep::domain::{
     Assign, Change, Command, Effect, FencingToken, Mode, Outcome, RunId, RunOutcome, Transition,
     Update, WaiterId, fast_path,
 };
-use proptest::prelude::prop_assert;
+use lockstep_tests::generate::{forget, taking};
+use proptest::prelude::{Strategy, prop_assert};
 
 /// Whether a decision keeps a rule; `None` where the rule does not speak of it.
 type Rule = fn(&Case, &Transition) -> Option<bool>;
 
-/// Holds `rule` against random decisions, at least `fewest` of which it speaks of.
-fn holds(rule: Rule, fewest: u32) {
-    check_often(20_000, &cases(), fewest, |case| {
+/// Holds `rule` against random decisions on `cases`, at least `fewest` of which it speaks of: half of the mean or less,
+/// and a mean of some hundreds, so that no seed comes close.
+fn holds(cases: impl Strategy<Value = Case>, rule: Rule, fewest: u32) {
+    check_often(20_000, &cases, fewest, |case| {
         let decided = case.decided();
         let kept = decided.as_ref().and_then(|decided| rule(&case, decided));
         prop_assert!(kept.unwrap_or(true), "{decided:?}");
@@ -24,6 +26,7 @@ fn holds(rule: Rule, fewest: u32) {
 #[test]
 fn the_sweep_comes_no_later_than_the_end_of_a_lease_that_is_granted() {
     holds(
+        cases(),
         |case, decided| {
             let (next, before) = (decided.next.as_ref()?, case.items.record.as_ref());
             let known = |token| before.is_some_and(|record| record.holder_under(token).is_some());
@@ -38,6 +41,7 @@ fn the_sweep_comes_no_later_than_the_end_of_a_lease_that_is_granted() {
 #[test]
 fn the_sweep_comes_as_soon_as_a_free_permit_may_go_to_a_waiter() {
     holds(
+        cases(),
         |case, decided| {
             let next = decided.next.as_ref()?;
             let waits = next.mode == Mode::Open && next.has_room() && !next.queue.is_empty();
@@ -54,18 +58,20 @@ fn the_sweep_comes_as_soon_as_a_free_permit_may_go_to_a_waiter() {
 #[test]
 fn a_run_that_succeeded_leaves_no_lease_that_could_be_put_back() {
     holds(
+        cases(),
         |_, decided| {
             let mut ends = decided.runs.iter().map(|(_, write)| &write.run);
             let succeeded = ends.find(|run| run.outcome() == Some(RunOutcome::Succeeded))?;
             Some(succeeded.lease.is_none())
         },
-        500,
+        300,
     );
 }
 
 #[test]
 fn a_renewal_confirms_a_hand_over_and_clears_a_mark_of_suspicion() {
     holds(
+        cases(),
         |case, decided| {
             let (Command::Renew(renew), Outcome::Renewed { .. } | Outcome::Frozen { .. }) =
                 (&case.command, &decided.outcome)
@@ -82,6 +88,7 @@ fn a_renewal_confirms_a_hand_over_and_clears_a_mark_of_suspicion() {
 #[test]
 fn a_waiter_that_asks_again_under_a_free_permit_starts_a_hand_over() {
     holds(
+        cases_of(taking),
         |case, decided| {
             let (Command::Acquire(acquire), Outcome::Queued { .. }) =
                 (&case.command, &decided.outcome)
@@ -95,7 +102,7 @@ fn a_waiter_that_asks_again_under_a_free_permit_starts_a_hand_over() {
             let free = waits && record.can_grant(case.now);
             free.then(|| decided.effects.contains(&Effect::HandOver))
         },
-        20,
+        100,
     );
 }
 
@@ -133,6 +140,7 @@ fn token_of(change: &Change) -> Option<FencingToken> {
 #[test]
 fn no_run_key_is_forgotten_whose_run_is_under_way() {
     holds(
+        cases_of(|_| forget()),
         |case, decided| {
             let Command::Forget(forget) = &case.command else {
                 return None;
@@ -143,6 +151,6 @@ fn no_run_key_is_forgotten_whose_run_is_under_way() {
             let under_way = next.holder_of_run(&forget.run_key).is_some() || marker.end.is_none();
             Some(!under_way && decided.runs.len() == 2)
         },
-        10,
+        500,
     );
 }

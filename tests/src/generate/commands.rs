@@ -251,14 +251,18 @@ pub fn forget() -> impl Strategy<Value = Command> {
     })
 }
 
-/// Any command. An acquire mostly expects the capacity that is there, and what is said under a
-/// grant is mostly said under one that is in the record.
-pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
-    let permits = record.as_ref().map(|record| record.permits);
-    let taking = (acquire(), coin()).prop_map(move |(mut acquire, fits)| {
+/// An acquire, which mostly expects the capacity that is there.
+pub fn taking(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
+    let permits = record.map(|record| record.permits);
+    (acquire(), coin()).prop_map(move |(mut acquire, fits)| {
         acquire.terms.permits = permits.filter(|_| fits).unwrap_or(acquire.terms.permits);
         Command::Acquire(acquire)
-    });
+    })
+}
+
+/// Any command. What is said under a grant is mostly said under one that is in the record.
+pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
+    let taking = taking(record.clone());
     let speaking = (0..HOLDERS, act(), 0..10_u8).prop_map(move |(who, act, dice)| {
         let leases = record.iter().flat_map(|record| &record.holders);
         let own = leases.cycle().nth(who).filter(|_| dice > 0);
