@@ -112,7 +112,7 @@ async fn caller(stack: &Stack, input: &BatchInput, case: Case) -> String {
     .into();
     first["Catch"] = json!([{ "ErrorEquals": [caught], "Next": "Pause" }]);
     first["Next"] = "Pause".into();
-    let pause = if case.names_itself { 0 } else { 5 };
+    let pause = if case.names_itself { 0 } else { 15 };
     let mut second = state(stack, &again);
     second["TimeoutSeconds"] = 200.into();
     second["End"] = true.into();
