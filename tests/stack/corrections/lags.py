@@ -4,7 +4,8 @@ AWS: DescribeExecution, ListTasks and DescribeTasks are eventually consistent; a
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ListTasks.html
 ministack 1.5.33: shows the present, and so does this without the habit. Its ListTasks fails with
-  InternalError when a task starts meanwhile.
+  InternalError when a task starts meanwhile, and its next page begins at a number of tasks: when one that
+  started earlier stops meanwhile, a page repeats a task of the page before, or leaves one out.
 """
 import copy
 import json
@@ -59,11 +60,18 @@ def _list_tasks(request):
     cluster = ecs._resolve_cluster_name(request.get("cluster", "default"))
     if cluster is None:
         return ecs.error_response_json("ClusterNotFoundException", "Cluster not found.", 400)
-    tasks = [_seen(ecs._sanitize(task)) for task in _all_tasks()]
+    tasks = _all_tasks()  # in the order of their starts
+    after = request.get("nextToken")
+    if after:
+        behind = [number for number, task in enumerate(tasks, 1) if task["taskArn"] == after]
+        if not behind:
+            return ecs.error_response_json("InvalidParameterException", f"Invalid token: {after}", 400)
+        tasks = tasks[behind[0]:]
+    tasks = [_seen(ecs._sanitize(task)) for task in tasks]
     arns = [task["taskArn"] for task in tasks if task and _wanted(task, cluster, request)]
-    begin, count = int(request.get("nextToken") or 0), int(request.get("maxResults", 100))
-    more = {"nextToken": str(begin + count)} if begin + count < len(arns) else {}
-    return ecs.json_response({"taskArns": arns[begin:begin + count], **more})
+    page = arns[:int(request.get("maxResults", 100))]
+    more = {"nextToken": page[-1]} if len(page) < len(arns) else {}
+    return ecs.json_response({"taskArns": page, **more})
 
 
 def _all_tasks():

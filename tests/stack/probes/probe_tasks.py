@@ -44,6 +44,28 @@ class Listing(Probe):
         self.assertTrue(response["containers"][0]["runtimeId"])
 
 
+class Pages(Probe):
+    """lags.py."""
+
+    def test_next_page_goes_on_behind_the_page_before_when_a_task_stops_meanwhile(self):
+        api, definition = client("ecs"), batches.task_definition()
+        first, second, third = (batches.run_task(definition, SECONDS=20) for _ in range(3))
+        wanted = {"cluster": batches.cluster(), "family": batches.family(definition), "desiredStatus": "STOPPED"}
+
+        def stop(task):
+            batches.reaches(task, "RUNNING")
+            api.stop_task(cluster=batches.cluster(), task=task)
+            batches.reaches(task, "STOPPED")
+
+        stop(second)
+        stop(third)
+        page = api.list_tasks(**wanted, maxResults=1)
+        stop(first)
+        rest = api.list_tasks(**wanted, maxResults=1, nextToken=page["nextToken"])
+        self.assertEqual([second, third], page["taskArns"] + rest["taskArns"])
+        self.assertNotIn("nextToken", rest)
+
+
 class Fields(Probe):
     def test_group_is_the_family(self):
         definition = batches.task_definition()

@@ -4,6 +4,7 @@
 use super::records::{Event, Record};
 use super::{BatchInput, Stack, runs, until};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 impl Stack {
     /// What the containers of `lock` recorded, and an end for each whose task has stopped without
@@ -81,10 +82,11 @@ impl Stack {
 }
 
 impl Stack {
-    /// The ECS tasks whose description mentions `text`, ended ones too.
+    /// The ECS tasks whose description mentions `text`, ended ones too. A task that ends between the two lists is in
+    /// both; the later description counts.
     pub async fn tasks(&self, text: &str) -> Vec<Value> {
         let cluster = self.fixture("ClusterArn");
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
         for status in ["RUNNING", "STOPPED"] {
             let mut ask = json!({ "cluster": cluster, "desiredStatus": status });
             loop {
@@ -96,7 +98,8 @@ impl Stack {
                     let some = json!({ "cluster": cluster, "tasks": page["taskArns"] });
                     let response = self.ecs("DescribeTasks", &some).await;
                     let tasks = response["tasks"].as_array().cloned().unwrap_or_default();
-                    found.extend(tasks.into_iter().filter(|t| t.to_string().contains(text)));
+                    let tasks = tasks.into_iter().filter(|t| t.to_string().contains(text));
+                    found.extend(tasks.map(|task| (task["taskArn"].to_string(), task)));
                 }
                 match page["nextToken"].as_str() {
                     Some(next) => ask["nextToken"] = next.into(),
@@ -104,7 +107,7 @@ impl Stack {
                 }
             }
         }
-        found
+        found.into_values().collect()
     }
 
     /// Starts one more task in `group`, with the variables of the batch of `input`: as a workflow
