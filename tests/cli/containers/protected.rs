@@ -41,7 +41,9 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
     fleet.until_logged(&task, "start", 30).await;
     let mut samples = Vec::new();
     while fleet.end_of(&task).await.is_none() {
-        samples.push((now(), fleet.is_protected(&task).await));
+        let protected = fleet.is_protected(&task).await;
+        // Behind the answer, which may have waited until the work was done and the protection cleared.
+        samples.push((now(), protected));
         lockstep_tests::stack::pause(50).await;
     }
 
