@@ -3,7 +3,7 @@
 mod commands;
 mod items;
 
-pub use commands::{Act, acquire, act, audit_note, command, forget, taking};
+pub use commands::{Act, acquire, acquire_for, act, audit_note, command, forget};
 pub use items::{items, record};
 
 use lockstep::domain::{HolderId, Retention, RunKey, Seconds, StalePolicy, TaskToken, Timestamp};

@@ -42,7 +42,7 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
     let mut samples = Vec::new();
     while fleet.end_of(&task).await.is_none() {
         let protected = fleet.is_protected(&task).await;
-        // Behind the answer, which may have waited until the work was done and the protection cleared.
+        // Dated after the response, which may have waited until the protection was cleared.
         samples.push((now(), protected));
         lockstep_tests::stack::pause(50).await;
     }

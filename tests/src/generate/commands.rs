@@ -251,8 +251,8 @@ pub fn forget() -> impl Strategy<Value = Command> {
     })
 }
 
-/// An acquire, which mostly expects the capacity that is there.
-pub fn taking(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
+/// The command of an acquire, which mostly expects the capacity of `record`.
+pub fn acquire_for(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
     let permits = record.map(|record| record.permits);
     (acquire(), coin()).prop_map(move |(mut acquire, fits)| {
         acquire.terms.permits = permits.filter(|_| fits).unwrap_or(acquire.terms.permits);
@@ -262,7 +262,7 @@ pub fn taking(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
 
 /// Any command. What is said under a grant is mostly said under one that is in the record.
 pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
-    let taking = taking(record.clone());
+    let taking = acquire_for(record.clone());
     let speaking = (0..HOLDERS, act(), 0..10_u8).prop_map(move |(who, act, dice)| {
         let leases = record.iter().flat_map(|record| &record.holders);
         let own = leases.cycle().nth(who).filter(|_| dice > 0);

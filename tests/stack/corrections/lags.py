@@ -63,10 +63,10 @@ def _list_tasks(request):
     tasks = _all_tasks()  # in the order of their starts
     after = request.get("nextToken")
     if after:
-        behind = [number for number, task in enumerate(tasks, 1) if task["taskArn"] == after]
-        if not behind:
+        starts = [task["taskArn"] for task in tasks]
+        if after not in starts:
             return ecs.error_response_json("InvalidParameterException", f"Invalid token: {after}", 400)
-        tasks = tasks[behind[0]:]
+        tasks = tasks[starts.index(after) + 1:]
     tasks = [_seen(ecs._sanitize(task)) for task in tasks]
     arns = [task["taskArn"] for task in tasks if task and _wanted(task, cluster, request)]
     page = arns[:int(request.get("maxResults", 100))]
