@@ -42,10 +42,9 @@ async fn terminates(stack: &Stack, limit: (&str, u32)) {
     let expected = Expected::permits(1).stops(&first.arn);
     let containers = stack.judge(&lock, &expected).await;
     assert_eq!(containers.len(), 2, "{limit:?}: {containers:?}");
-    let task = stack.task(&first.task).await;
-    let stopped = task["stoppedAt"].as_f64().expect("its end") * 1000.0;
+    let stopped = stack.task_stopped_at(&first.task).await;
     let began = containers[1].started;
-    assert!(began as f64 >= stopped, "{limit:?}: {began}, {stopped}");
+    assert!(began >= stopped, "{limit:?}: {began}, {stopped}");
 }
 
 #[tokio::test]

@@ -37,6 +37,16 @@ impl Stack {
         self.call("ecs", target, ask).await["tasks"][0].clone()
     }
 
+    /// When a task became STOPPED (`stoppedAt`), in epoch milliseconds: after the end of its containers.
+    ///
+    /// # Panics
+    /// When it is not stopped.
+    pub async fn task_stopped_at(&self, task: &str) -> u64 {
+        let task = self.task(task).await;
+        let seconds = task["stoppedAt"].as_f64().expect("a stopped task");
+        (seconds * 1000.0).round() as u64
+    }
+
     /// StopTask, from outside.
     pub async fn stop_task(&self, task: &str) {
         let cluster = self.fixture("ClusterArn");
