@@ -19,7 +19,7 @@ const SEEDS: u64 = 1000;
 const SHOWN: usize = 3;
 
 /// How many of each there must be in a thousand worlds, or the worlds test too little.
-const AT_LEAST: [(&str, u64); 43] = [
+const AT_LEAST: [(&str, u64); 44] = [
     ("grants", 8000),
     ("hand-overs", 2500),
     ("woken", 2000),
@@ -44,7 +44,7 @@ const AT_LEAST: [(&str, u64); 43] = [
     ("successes of run keys", 1200),
     ("processes paused", 300),
     ("processes gone", 100),
-    ("zombies refused", 250),
+    ("zombies refused", 50),
     ("stops: replaced", 250),
     ("stops: the execution has ended", 1000),
     ("queues checked", 2000),
@@ -63,6 +63,7 @@ const AT_LEAST: [(&str, u64); 43] = [
     ("old answers of ECS", 400),
     ("tasks that stop late", 350),
     ("tasks left behind by a time-out", 80),
+    ("answers of RunTask lost", 30),
 ];
 
 /// How many runs may be excused in a thousand worlds, by reason.

@@ -124,6 +124,11 @@ pub(crate) async fn run_task(caller: Caller, arguments: &Value) -> Result<Value,
         return Err(Failure::new("ECS.ThrottlingException", "simulated"));
     }
     let (arn, over) = begin_task(&world, &caller.execution, request)?;
+    // The task starts, and its state learns of an error: nothing waits for the task, and nothing stops it.
+    if world.fault(20) {
+        world.count("answers of RunTask lost");
+        return Err(Failure::new("ECS.ServerException", "simulated"));
+    }
     let task = Awaited {
         caller,
         arn: arn.clone(),

@@ -9,17 +9,53 @@ fn play() -> Play {
 }
 
 #[test]
-fn work_that_fails_releases_the_lock_as_failed_and_its_error_is_the_executions() {
-    for (error, redriven) in [
-        ("States.TaskFailed", ""),
-        ("ECS.AccessDeniedException", ""),
-        ("States.QueryEvaluationError", "Is Redriven > "),
-    ] {
+fn a_failure_that_leaves_no_task_releases_the_lock_as_failed() {
+    let refused = [
+        "ECS.AccessDeniedException",
+        "ECS.BlockedException",
+        "ECS.ClientException",
+        "ECS.ClusterNotFoundException",
+        "ECS.InvalidParameterException",
+        "ECS.PlatformTaskDefinitionIncompatibilityException",
+        "ECS.PlatformUnknownException",
+        "ECS.ThrottlingException",
+        "ECS.UnsupportedFeatureException",
+        "AmazonECS.Unknown",
+        // The task has ended.
+        "States.TaskFailed",
+    ];
+    let paths = refused.map(|error| (error, "May Task Be Running"));
+    for (error, path) in paths
+        .into_iter()
+        .chain([("States.QueryEvaluationError", "Is Redriven")])
+    {
         let played = play().answers("Run Batch", error).play();
 
-        let path = format!("ASKS > BEGINS > {redriven}Release After Failure > FAILS");
+        let path = format!("ASKS > BEGINS > {path} > Release After Failure > FAILS");
         played.takes(&path, &Err(failure(error)));
     }
+}
+
+#[test]
+fn an_error_of_run_task_that_may_have_started_a_task_keeps_the_lock() {
+    let path = "ASKS > BEGINS > May Task Be Running > Report Stopping > FAILS";
+    for error in [
+        "ECS.ServerException",
+        "ECS.AmazonECSException",
+        "ECS.SdkClientException",
+        // Its clientToken was used before, so an earlier attempt has reached ECS.
+        "ECS.ConflictException",
+        "ECS.AnErrorOfTomorrow",
+    ] {
+        let played = play().answers("Run Batch", error).play();
+        played.takes(path, &Err(failure(error)));
+    }
+
+    // Of two tasks, ECS may have placed one.
+    let two = json!({ "work": { "runTask": { "Count": 2 } } });
+    let played = Play::granted(two).answers("Run Batch", "AmazonECS.Unknown");
+    let end = Err(failure("AmazonECS.Unknown"));
+    played.ends().play().takes(path, &end);
 }
 
 #[test]
@@ -35,13 +71,14 @@ fn work_over_its_time_is_reported_as_stopping_and_the_lock_stays_held() {
 #[test]
 fn a_report_that_fails_changes_nothing_about_how_the_work_ended() {
     for (error, report) in [
-        ("States.TaskFailed", "Release After Failure"),
+        ("States.TaskFailed", "May Task Be Running > Release After Failure"),
+        ("ECS.ServerException", "May Task Be Running > Report Stopping"),
         ("States.Timeout", "Report Stopping"),
     ] {
         let played = Play::granted(json!({}))
             .answers("Keep Lease", "ok")
             .answers("Run Batch", error)
-            .answers(report, "Lockstep.Unavailable")
+            .answers(report.rsplit(" > ").next().unwrap_or(report), "Lockstep.Unavailable")
             .play();
 
         let path = format!("ASKS > BEGINS > {report} > FAILS");
