@@ -74,4 +74,4 @@ pub use time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp, rfc3339};
 pub use token::FencingToken;
 pub use transition::{Dismissal, Effect, Outcome, Snapshot, Transition};
 pub use update::{Assign, Update};
-pub use work::{TaskEnd, TaskSet, Work};
+pub use work::{FailedStart, TaskEnd, TaskSet, Work};

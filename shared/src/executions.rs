@@ -10,7 +10,12 @@ pub mod stepfunctions;
 
 pub use ownership::names;
 
-use crate::domain::{Execution, ExecutionArn, ExecutionDescription, LockKey, TaskToken};
+use crate::domain::{
+    Execution, ExecutionArn, ExecutionDescription, FailedStart, LockKey, TaskToken,
+};
+
+/// Most events of a history that [`Executions::failed_starts`] reads: a page of GetExecutionHistory.
+pub const HISTORY_MAX: u16 = 1000;
 
 /// The calls to Step Functions.
 pub trait Executions: Send + Sync {
@@ -44,6 +49,15 @@ pub trait Executions: Send + Sync {
         execution: &ExecutionArn,
         lock: &LockKey,
     ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send;
+
+    /// Returns the calls of `ecs:runTask` in the history of `execution` that failed, of its latest
+    /// [`HISTORY_MAX`] events. A call that Step Functions has recorded as submitted is not among them: its
+    /// task is known, and ended with its state
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>).
+    fn failed_starts(
+        &self,
+        execution: &ExecutionArn,
+    ) -> impl Future<Output = Result<Vec<FailedStart>, ExecutionsError>> + Send;
 
     /// Stops `execution` by StopExecution, with an `error` and a `cause` that its history keeps.
     /// Succeeds if the execution has ended or does not exist.
@@ -118,6 +132,13 @@ impl<E: Executions> Executions for &E {
         lock: &LockKey,
     ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send {
         (**self).names_lock(execution, lock)
+    }
+
+    fn failed_starts(
+        &self,
+        execution: &ExecutionArn,
+    ) -> impl Future<Output = Result<Vec<FailedStart>, ExecutionsError>> + Send {
+        (**self).failed_starts(execution)
     }
 
     fn stop(

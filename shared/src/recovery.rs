@@ -9,6 +9,7 @@ mod check;
 mod ended;
 mod evidence;
 mod judge;
+mod states;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ pub use evidence::{
 };
 pub(crate) use evidence::{is_settling, lags_behind};
 pub use judge::judge;
+pub(crate) use states::may_be_of;
 
 use crate::domain::{HolderId, RecoveryBasis, Seconds, StopReason};
 

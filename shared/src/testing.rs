@@ -166,6 +166,7 @@ pub fn task(arn: &str, stopped: bool) -> Task {
         containers: vec![],
         ended_by_itself: false,
         stopped_reason: None,
+        created_at: None,
         started_at: None,
         stopped_at: None,
     }

@@ -11,6 +11,7 @@ mod input;
 mod kills;
 mod lease;
 mod limits;
+mod lost_start;
 mod one_success;
 mod operate;
 mod outage;

@@ -94,7 +94,7 @@ def calls(outputs, fixture):
 ITEMS = {"get", "put", "update", "delete"}
 FUNCTION = ITEMS | {"get the token key", "end a state", "describe a run", "describe another", "describe a child",
                     "put an own event"}
-RECOVERY = {"read a definition", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
+RECOVERY = {"read a definition", "read a history", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
 
 DOCTOR = {"describe the stack", "find the stack of the table", "describe a function", "count dead letters", "see the dashboard"}
 

@@ -41,6 +41,7 @@ pub(crate) const fn describes(request: &Request) -> bool {
             | Request::DescribeTask(_)
             | Request::ListTasks(..)
             | Request::DescribeWork(_)
+            | Request::FindStarted(_)
             | Request::LoadWaiter(_)
             | Request::LoadLease(..)
     )
@@ -81,6 +82,8 @@ impl World {
                 let seen = child(state, who, arn, sight)?;
                 CheckAnswer::Work(WorkObservation::Execution(seen))
             }
+            // No work of the model is an execution's own states.
+            (Request::FindStarted(_), _) => CheckAnswer::Work(WorkObservation::States(None)),
             (Request::ProveOwnership(_), Sighting::Clear) => {
                 CheckAnswer::Ownership(Ownership::Proven)
             }

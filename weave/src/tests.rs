@@ -108,8 +108,8 @@ fn the_guard_has_no_state_of_exclusive_run_that_only_its_own_work_needs() {
     let names: BTreeSet<_> = guard::own_names().unwrap().into_iter().collect();
 
     let expected = "Acquire Lock, Confirm Grant, Fail On Skip, Fail Work, Is Confirmed, Is Woken, Keep Lease, \
-                    Lock Is Ours, Release After Failure, Release Lock, Report Skip, Request Lock, Rethrow, \
-                    Run Exclusively, Run Work, Wait For Turn";
+                    Lock Is Ours, May Task Be Running, Release After Failure, Release Lock, Report Skip, \
+                    Report Stopping, Request Lock, Rethrow, Run Exclusively, Run Work, Wait For Turn";
     let expected: BTreeSet<_> = expected.split(", ").map(str::to_owned).collect();
     assert_eq!(names, expected);
 }
@@ -127,7 +127,8 @@ fn every_variable_that_the_guard_reads_is_one_that_it_assigns() {
         assigned.extend(names.iter().map(|entry| entry.name.clone()));
     });
     // Functions of JSONata, `$states`, and what an expression binds for itself aside.
-    let others = "states beat floor max merge exists not type ceil min fromMillis millis";
+    let others =
+        "states beat floor max merge exists not type ceil min fromMillis millis contains name";
     let mut read: BTreeSet<_> = guard::variables_of(&document.root).into_iter().collect();
     read.retain(|name| !others.split(' ').any(|other| other == name) && !assigned.contains(name));
 

@@ -134,6 +134,8 @@ export class Statements {
     return [
       allow(['states:StopExecution'], stoppable),
       allow(['states:DescribeStateMachineForExecution'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]),
+      // A RunTask that failed may have started a task.
+      allow(['states:GetExecutionHistory'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]),
       this.listTasks(),
       this.ofTasks('ecs:DescribeTasks', 'ecs:StopTask'),
     ];

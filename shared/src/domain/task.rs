@@ -20,6 +20,8 @@ pub struct Task {
     /// Whether it stopped because an essential container exited, rather than by StopTask or a
     /// failed start: [`Task::is_own_end`].
     pub ended_by_itself: bool,
+    /// When RunTask created it.
+    pub created_at: Option<Timestamp>,
     /// When its containers began to run.
     pub started_at: Option<Timestamp>,
     /// When it stopped.

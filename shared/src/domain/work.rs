@@ -1,6 +1,7 @@
 //! The work that a lock guards: where it is found, and how it ends.
 
 use super::state_machine::StateMachineArn;
+use super::time::Timestamp;
 
 /// The work of a run, as far as Lockstep can find it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +24,19 @@ pub struct TaskSet {
     /// The container whose exit code decides whether the run succeeded; `None` if the run is more
     /// than its tasks.
     pub container: Option<String>,
+}
+
+/// A call of RunTask by a workflow's state that failed. ECS may have started a task all the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FailedStart {
+    /// The cluster and the family of the request.
+    pub tasks: TaskSet,
+    /// The task group of the request; without one, the group that ECS chooses.
+    pub group: String,
+    /// When the state called RunTask.
+    pub called_at: Timestamp,
+    /// When the call failed.
+    pub failed_at: Timestamp,
 }
 
 /// The ECS task that a run ended with.

@@ -5,8 +5,8 @@ mod tests;
 
 use super::{Executions, ExecutionsError, StateEnd};
 use crate::domain::{
-    Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey,
-    TaskToken, Timestamp,
+    Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, FailedStart,
+    LockKey, TaskToken, Timestamp,
 };
 use crate::faults::{Faults, lock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +31,7 @@ struct Inner {
     inside: bool,
     seals: bool,
     strangers: BTreeSet<ExecutionArn>,
+    failed_starts: BTreeMap<ExecutionArn, Vec<FailedStart>>,
 }
 
 /// A call of [`Executions`] that can be made to fail.
@@ -42,6 +43,8 @@ pub enum ExecutionsCall {
     Describe,
     /// [`Executions::names_lock`].
     NamesLock,
+    /// [`Executions::failed_starts`].
+    FailedStarts,
     /// [`Executions::stop`].
     Stop,
     /// [`Executions::end_state`].
@@ -112,6 +115,13 @@ impl MemoryExecutions {
     /// Makes [`Executions::names_lock`] return `false` for `execution`.
     pub fn disown(&self, execution: &ExecutionArn) {
         lock(&self.inner).strangers.insert(execution.clone());
+    }
+
+    /// Adds a call of RunTask that failed to the history of `execution`.
+    pub fn fail_start(&self, execution: &ExecutionArn, start: FailedStart) {
+        let mut inner = lock(&self.inner);
+        let starts = inner.failed_starts.entry(execution.clone());
+        starts.or_default().push(start);
     }
 
     /// Seals task tokens from now on, without encryption.
@@ -214,6 +224,15 @@ impl Executions for MemoryExecutions {
         self.faults.strike(&ExecutionsCall::NamesLock).await?;
         let inner = lock(&self.inner);
         Ok(inner.known.contains_key(execution) && !inner.strangers.contains(execution))
+    }
+
+    async fn failed_starts(
+        &self,
+        execution: &ExecutionArn,
+    ) -> Result<Vec<FailedStart>, ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::FailedStarts).await?;
+        let starts = lock(&self.inner).failed_starts.get(execution).cloned();
+        Ok(starts.unwrap_or_default())
     }
 
     async fn stop(

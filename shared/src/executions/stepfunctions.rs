@@ -4,13 +4,15 @@
 //! unknown status is an error and not *ended*. Every call may be repeated by the SDK.
 
 mod error;
+mod history;
 mod vault;
 
 use self::error::translate;
 use self::vault::Vault;
-use super::{Executions, ExecutionsError, StateEnd, names};
+use super::{Executions, ExecutionsError, HISTORY_MAX, StateEnd, names};
 use crate::domain::{
-    Execution, ExecutionArn, ExecutionDescription, ExecutionState, LockKey, TaskToken, Timestamp,
+    Execution, ExecutionArn, ExecutionDescription, ExecutionState, FailedStart, LockKey, TaskToken,
+    Timestamp,
 };
 use crate::lazy::LazyClient;
 use crate::store::dynamodb::DynamoStore;
@@ -151,6 +153,23 @@ impl Executions for StepFunctions {
             Err(error) if error.code() == Some("ExecutionDoesNotExist") => Ok(false),
             Err(error) => Err(translate(&error)),
         }
+    }
+
+    async fn failed_starts(
+        &self,
+        execution: &ExecutionArn,
+    ) -> Result<Vec<FailedStart>, ExecutionsError> {
+        if self.vault.is_none() {
+            let rule = "only a function reads the history of an execution";
+            return Err(ExecutionsError::Unavailable(rule.into()));
+        }
+        let call = self.client.get_execution_history();
+        let call = call
+            .execution_arn(execution.as_str())
+            .reverse_order(true)
+            .max_results(HISTORY_MAX.into());
+        let page = call.send().await.map_err(|error| translate(&error))?;
+        Ok(history::failed_starts(&page.events))
     }
 
     async fn stop(

@@ -17,12 +17,15 @@
 mod commands;
 mod exchange;
 
+pub(crate) use exchange::work_requests;
 pub use exchange::{Alert, CheckAnswer, CheckStep, Inspection, Request};
 
-use super::{Action, Evidence, ExecutionObservation, Hint, Ownership, WorkObservation, judge};
+use super::{
+    Action, Evidence, ExecutionObservation, Hint, Ownership, WorkObservation, judge, states,
+};
 use crate::domain::{
     Command, Ending, EndingCause, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
-    Retention, RunOutcome, TaskArn, Timestamp, WaiterId, Work, child_arn, task_group,
+    Retention, RunOutcome, TaskArn, Timestamp, WaiterId, Work,
 };
 use std::collections::VecDeque;
 
@@ -232,6 +235,11 @@ impl Check {
             self.queue = VecDeque::from([Request::ProveOwnership(execution)]);
             return;
         }
+        let unread = states::unread(&self.lease, &self.evidence, &action);
+        if let Some(execution) = ExecutionArn::of_holder(&self.holder).filter(|_| unread) {
+            self.queue = VecDeque::from([Request::FindStarted(execution)]);
+            return;
+        }
         let (lock, holder, token) = (&self.lock, &self.holder, self.lease.token);
         tracing::info!(event = "holder_checked", %lock, %holder, %token, ?action, "checked");
         match action {
@@ -309,6 +317,10 @@ impl Check {
         };
         let since = self.lease.ending.map_or(now, |ending| ending.since);
         self.lease.ending = Some(Ending { since, cause });
+        // The mark was all there was to write: nothing is to be stopped.
+        if !plan.execution && plan.work.is_empty() {
+            return self.finish(self.held(now), []);
+        }
         self.stop(plan);
     }
 
@@ -380,21 +392,5 @@ impl Check {
             None if self.doubted => Inspection::Renewed,
             None => Inspection::Held,
         }
-    }
-}
-
-/// The requests for the state of the work of a run. An execution may be of any attempt up to the
-/// last redrive that the holder has reported: the latest that is known counts.
-pub(crate) fn work_requests(lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Request> {
-    match &lease.work {
-        Some(Work::Tasks(set)) => {
-            vec![Request::ListTasks(set.clone(), task_group(lock, holder))]
-        }
-        Some(Work::Workflow(machine)) => {
-            let attempts = (0..=lease.redrives).rev();
-            let arns = attempts.filter_map(|n| child_arn(machine, lock, lease.token, n));
-            arns.map(Request::DescribeWork).collect()
-        }
-        Some(Work::States) | None => Vec::new(),
     }
 }

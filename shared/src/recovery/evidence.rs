@@ -50,8 +50,10 @@ pub enum WorkObservation {
     /// The execution that does the work, with its description; `None` if Step Functions knows none
     /// of any attempt.
     Execution(Option<(ExecutionArn, ExecutionDescription)>),
-    /// It is the states of the holder's own execution, which end with it.
-    States,
+    /// It is the states of the holder's own execution, which end with it. A call of RunTask that failed may
+    /// have started a task that does not: contains the tasks that may be of such a call; `None` before the
+    /// history was read.
+    States(Option<Vec<Task>>),
     /// The call failed, and why.
     Hidden(String),
 }
@@ -129,7 +131,7 @@ impl WorkObservation {
     /// The evidence that needs no request.
     pub(crate) fn before_requests(lease: &Lease) -> Self {
         match lease.work {
-            Some(Work::States) => Self::States,
+            Some(Work::States) => Self::States(None),
             Some(Work::Tasks(_) | Work::Workflow(_)) | None => Self::NotNamed,
         }
     }
@@ -178,7 +180,7 @@ impl Evidence {
             WorkObservation::Execution(Some((_, work))) => {
                 (false, work.state != ExecutionState::Running)
             }
-            WorkObservation::NotNamed | WorkObservation::States | WorkObservation::Hidden(_) => {
+            WorkObservation::NotNamed | WorkObservation::States(_) | WorkObservation::Hidden(_) => {
                 return false;
             }
         };
@@ -191,7 +193,7 @@ impl Evidence {
     pub(super) fn is_settling(&self, now: Timestamp) -> bool {
         match (&self.work, &self.execution) {
             (WorkObservation::Execution(Some((_, seen))), _) => is_settling(seen, now),
-            (WorkObservation::States, ExecutionObservation::Seen(seen)) => {
+            (WorkObservation::States(_), ExecutionObservation::Seen(seen)) => {
                 seen.state == FAILED && settles(seen, now) || is_settling(seen, now)
             }
             _ => false,

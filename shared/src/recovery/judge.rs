@@ -10,7 +10,7 @@
 
 use super::{
     Action, Commitment, Evidence, ExecutionObservation, LIST_LAG, Ownership, TaskObservation,
-    WorkObservation, tasks_succeeded,
+    WorkObservation, states, tasks_succeeded,
 };
 use crate::domain::{
     EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, RecoveryBasis, Seconds,
@@ -36,8 +36,12 @@ const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 ///  ended       cut off a moment ago                mark it as ending
 ///  ended       none run                            recover, as succeeded if their work had
 ///  ended       some run                            stop the tasks
+///  ended       one may run that a failed RunTask   mark it as ending
+///              of its states started
 ///  unknown                expired                  as if it had ended
 ///  runs        none run   ending                   recover
+///  runs, and its states   ending, for 30 s         recover
+///              were the work
 ///  runs                   its stop is committed    stop both
 ///  runs                   another replaces it      stop both; if that one is dead, drop it
 ///                         and has given up         as if no other replaced it
@@ -181,8 +185,14 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
 /// free once its work has stopped, too: Step Functions stops that on a best-effort basis, and ECS
 /// gives it its `stopTimeout`.
 fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp) -> Action {
+    let alive = at_work(work);
+    if matches!(work, WorkObservation::States(_)) && !alive.is_empty() {
+        // Not stopped: its group and the time of its start fit, which a task of somebody else may do too.
+        let words = "a task still runs that one of its states may have started";
+        return unsettled(lease, words);
+    }
     // No work is known beside the execution, so its end is all that there is to wait for.
-    if matches!(work, WorkObservation::NotNamed | WorkObservation::States) {
+    if matches!(work, WorkObservation::NotNamed | WorkObservation::States(_)) {
         return Action::Recover {
             basis: RecoveryBasis::Seen,
             succeeded: false,
@@ -192,7 +202,6 @@ fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp)
     if let WorkObservation::Hidden(why) = work {
         return hidden(lease, why, now);
     }
-    let alive = at_work(work);
     if alive.is_empty() {
         return stopped(lease, work, execution);
     }
@@ -254,7 +263,9 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     let is_seen = match &evidence.work {
         WorkObservation::Tasks(tasks) => !tasks.is_empty(),
         WorkObservation::Execution(seen) => seen.is_some(),
-        WorkObservation::NotNamed | WorkObservation::States | WorkObservation::Hidden(_) => false,
+        WorkObservation::NotNamed | WorkObservation::States(_) | WorkObservation::Hidden(_) => {
+            false
+        }
     };
     let all_stopped = is_seen && work.is_empty() && !evidence.is_settling(now);
     let cause = lease.ending.map(|ending| ending.cause);
@@ -263,6 +274,9 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     if cause == Some(EndingCause::Over) && all_stopped && !redriven {
         let words = "the execution has cut its work off";
         return stopped(lease, &evidence.work, words);
+    }
+    if let Some(action) = states::over(lease, evidence, now).filter(|_| !redriven) {
+        return action;
     }
     let stop = |commit, why| Action::Stop {
         commit,
@@ -360,9 +374,9 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
 /// The ARNs of the work that runs.
 ///
 /// A task counts as running until it is STOPPED: one on its way down still has containers.
-fn at_work(work: &WorkObservation) -> Vec<String> {
+pub(super) fn at_work(work: &WorkObservation) -> Vec<String> {
     match work {
-        WorkObservation::Tasks(tasks) => {
+        WorkObservation::Tasks(tasks) | WorkObservation::States(Some(tasks)) => {
             let alive = tasks.iter().filter(|task| !task.stopped);
             alive.map(|task| task.arn.clone()).collect()
         }
@@ -372,7 +386,7 @@ fn at_work(work: &WorkObservation) -> Vec<String> {
                 .filter(|(_, seen)| seen.state == ExecutionState::Running);
             alive.map(|(arn, _)| arn.to_string()).collect()
         }
-        WorkObservation::NotNamed | WorkObservation::States | WorkObservation::Hidden(_) => {
+        WorkObservation::NotNamed | WorkObservation::States(None) | WorkObservation::Hidden(_) => {
             Vec::new()
         }
     }

@@ -11,11 +11,11 @@ use crate::domain::{
     Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, TaskArn, TaskSet,
 };
 use crate::events::Events;
-use crate::executions::Executions;
+use crate::executions::{Executions, ExecutionsError};
 use crate::protocol::ProtocolError;
 use crate::recovery::{
     Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership,
-    Request, TaskObservation, WorkObservation, over, work_requests,
+    Request, TaskObservation, WorkObservation, may_be_of, over, work_requests,
 };
 use crate::store::LockStore;
 use crate::tasks::Tasks;
@@ -143,6 +143,35 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
+    /// The tasks that failed calls of RunTask by the states of `execution` may have started.
+    ///
+    /// A history that the function may not read counts as one without such a call: the execution may be
+    /// encrypted with a key that the function may not use, and each run of it would freeze the lock.
+    async fn find_started(&self, about: &About<'_>, execution: &ExecutionArn) -> WorkObservation {
+        let About { lock, holder, .. } = *about;
+        let starts = match self.deps.executions.failed_starts(execution).await {
+            Ok(starts) => starts,
+            Err(error @ ExecutionsError::Unavailable(_)) => {
+                return WorkObservation::Hidden(error.to_string());
+            }
+            Err(error @ ExecutionsError::Denied(_)) => {
+                tracing::warn!(event = "history_unread", %lock, %holder, %error, "GetExecutionHistory failed: whether a failed RunTask has started a task is not known");
+                Vec::new()
+            }
+        };
+        let mut found = Vec::new();
+        for start in starts {
+            match self.deps.tasks.of_group(&start.tasks, &start.group).await {
+                Ok(tasks) => {
+                    let tasks = tasks.into_iter();
+                    found.extend(tasks.filter(|task| may_be_of(task, &start)));
+                }
+                Err(error) => return WorkObservation::Hidden(error.to_string()),
+            }
+        }
+        WorkObservation::States(Some(found))
+    }
+
     /// Carries one request to its service.
     ///
     /// # Errors
@@ -168,6 +197,7 @@ impl<P: Ports> RecoveryService<'_, P> {
             Request::DescribeTask(arn) => CheckAnswer::Task(self.describe_task(&arn).await),
             Request::ListTasks(set, group) => CheckAnswer::Work(self.list(&set, &group).await),
             Request::DescribeWork(arn) => CheckAnswer::Work(self.describe_work(arn).await),
+            Request::FindStarted(arn) => CheckAnswer::Work(self.find_started(about, &arn).await),
             Request::Execute(command) => {
                 CheckAnswer::Executed(self.deps.execute(lock, &command).await?)
             }

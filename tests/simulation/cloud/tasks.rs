@@ -227,6 +227,7 @@ fn is_at(row: &TaskRow, work: &TaskSet, group: &str) -> bool {
 }
 
 fn seen(arn: &str, row: &TaskRow, at: u64) -> Task {
+    let requested = row.requested;
     let (row, why) = (row.at(at), "Essential container in task exited");
     let container = Container {
         name: "job".into(),
@@ -245,6 +246,7 @@ fn seen(arn: &str, row: &TaskRow, at: u64) -> Task {
             row.exited.map(Timestamp::from_millis),
             row.stopping.map(|(at, _)| Timestamp::from_millis(at)),
         ),
+        created_at: Some(Timestamp::from_millis(requested)),
         started_at: row.started.map(Timestamp::from_millis),
         stopped_at: row.stopped.map(Timestamp::from_millis),
     }

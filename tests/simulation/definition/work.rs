@@ -71,14 +71,23 @@ fn work_over_its_time_is_reported_as_stopping_and_the_lock_stays_held() {
 #[test]
 fn a_report_that_fails_changes_nothing_about_how_the_work_ended() {
     for (error, report) in [
-        ("States.TaskFailed", "May Task Be Running > Release After Failure"),
-        ("ECS.ServerException", "May Task Be Running > Report Stopping"),
+        (
+            "States.TaskFailed",
+            "May Task Be Running > Release After Failure",
+        ),
+        (
+            "ECS.ServerException",
+            "May Task Be Running > Report Stopping",
+        ),
         ("States.Timeout", "Report Stopping"),
     ] {
         let played = Play::granted(json!({}))
             .answers("Keep Lease", "ok")
             .answers("Run Batch", error)
-            .answers(report.rsplit(" > ").next().unwrap_or(report), "Lockstep.Unavailable")
+            .answers(
+                report.rsplit(" > ").next().unwrap_or(report),
+                "Lockstep.Unavailable",
+            )
             .play();
 
         let path = format!("ASKS > BEGINS > {report} > FAILS");

@@ -11,6 +11,8 @@ AWS: Step Functions tries to stop what a .sync state waits for; that may fail, o
 AWS: the answer of a call may be lost, and a caller that retries it sends the same request. That Step Functions does
   so for StartExecution is assumed.
   https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
+AWS: RunTask may start a task and answer with ServerException: an error of a server rules nothing out.
+  https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html#API_RunTask_Errors
 AWS: a DynamoDB request fails with InternalServerError or ThrottlingException, or is not answered.
   https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 """
@@ -24,9 +26,11 @@ from ministack.services import stepfunctions as sfn
 
 from . import dynamodb, lambdas
 
-# What each habit needs beside the text that it is narrowed to.
+# What each habit needs, and may have, beside the text that it is narrowed to.
 _NEEDS = {"stopped-late": {"seconds"}, "describe-lags": {"seconds"}, "sync-timeout-stops-nothing": set(),
-          "slow": {"seconds", "action"}, "table-away": {"seconds", "with"}, "start-answer-lost": {"seconds"}}
+          "slow": {"seconds", "action"}, "table-away": {"seconds", "with"}, "start-answer-lost": {"seconds"},
+          "run-task-answer-lost": {"error"}}
+_MAY = {"table-away": {"function"}, "run-task-answer-lost": {"starts"}}
 _ALLOWED = {"habit", "mentioning", "off"}
 _TABLE_ANSWERS = {
     "hang": (500, "InternalServerError", "The request hung until the table was back."),
@@ -47,7 +51,7 @@ def order(request):
     name = str(request["habit"])
     if name not in _NEEDS:
         raise Refused(f"habit is one of {', '.join(_NEEDS)}")
-    needs, optional = _NEEDS[name], {"function"} if name == "table-away" else set()
+    needs, optional = _NEEDS[name], _MAY.get(name, set())
     scope = {"habit": name, "mentioning": str(request.get("mentioning", ""))}
     if request.get("off"):
         with _lock:

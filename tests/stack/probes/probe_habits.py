@@ -1,5 +1,6 @@
 """habits.py, ecs_leaving.py and lags.py: what AWS may do at any time and mostly does not do here."""
 import contextlib
+import json
 import sys
 import time
 
@@ -91,6 +92,29 @@ class StoppedLate(HabitProbe):
             stopped = batches.reaches(task, "STOPPED")
             self.assertEqual(("UserInitiated", "on purpose"), (stopped["stopCode"], stopped["stoppedReason"]))
             self.assert_failed(ended(execution, 5), "States.TaskFailed")
+
+
+class RunTaskAnswerLost(HabitProbe):
+    def test_task_of_a_failed_run_task_runs(self):
+        group, definition = unique("probe"), batches.task_definition()
+        state = batches.run_state(definition, SECONDS=1)
+        state["Arguments"]["Group"] = group
+        parallel = {"Type": "Parallel", "End": True, "Branches": [{"StartAt": "Run", "States": {"Run": state}}]}
+        with self.habit("run-task-answer-lost", group, error="ServerException"):
+            execution = start(machine(jsonata({"Both": parallel})))
+            self.assert_failed(ended(execution), "ECS.ServerException")
+        (task,) = batches.tasks_of(definition)
+        batches.reaches(task, "STOPPED")
+        self.assertEqual(["start", "end"], batches.events(task))
+        self.assertEqual([task], self.fired(group)[0]["resources"])
+        events = client("stepfunctions").get_execution_history(executionArn=execution)["events"]
+        (failed,) = [event for event in events if event["type"] == "TaskSubmitFailed"]
+        self.assertEqual("ECS.ServerException", failed["taskSubmitFailedEventDetails"]["error"])
+        (started,) = [event for event in events if event["id"] == failed["previousEventId"]]
+        (scheduled,) = [event for event in events if event["id"] == started["previousEventId"]]
+        call = scheduled["taskScheduledEventDetails"]
+        self.assertEqual(("ecs", "runTask.sync"), (call["resourceType"], call["resource"]))
+        self.assertEqual(state["Arguments"], json.loads(call["parameters"]))
 
 
 class SyncTimeout(HabitProbe):
@@ -217,5 +241,6 @@ class Orders(HabitProbe):
         for order in ({"habit": "melts"}, {"habit": "stopped-late"}, {"habit": "stopped-late", "seconds": 0},
                       {"habit": "describe-lags", "seconds": "soon"}, {"habit": "slow", "seconds": 1},
                       {"habit": "sync-timeout-stops-nothing", "seconds": 1}, {"habit": "start-answer-lost"},
+                      {"habit": "run-task-answer-lost"},
                       {"habit": "table-away", "seconds": 1, "with": "smoke"}):
             self.assertEqual(400, faults("POST", **order)[0], order)

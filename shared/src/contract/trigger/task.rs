@@ -25,6 +25,7 @@ struct Detail {
     stopped_reason: Option<String>,
     stop_code: Option<String>,
     // Read as any JSON: a time in another format does not lose the event.
+    created_at: Option<Value>,
     started_at: Option<Value>,
     stopped_at: Option<Value>,
     execution_stopped_at: Option<Value>,
@@ -100,6 +101,7 @@ impl From<Detail> for Task {
                 time(detail.execution_stopped_at.as_ref()),
                 time(detail.stopping_at.as_ref()),
             ),
+            created_at: time(detail.created_at.as_ref()),
             started_at: time(detail.started_at.as_ref()),
             stopped_at: time(detail.stopped_at.as_ref()),
         }

@@ -4,8 +4,8 @@
 //! requests to AWS and to the table, and the model answers them in every order that it explores.
 
 use crate::domain::{
-    Command, ExecutionArn, FencingToken, HolderId, Lease, Outcome, RunOutcome, Seconds, TaskArn,
-    TaskSet, Waiter, WaiterId,
+    Command, ExecutionArn, FencingToken, HolderId, Lease, LockKey, Outcome, RunOutcome, Seconds,
+    TaskArn, TaskSet, Waiter, WaiterId, Work, child_arn, task_group,
 };
 use crate::recovery::evidence::LAG_MAX;
 use crate::recovery::{
@@ -57,6 +57,9 @@ pub enum Request {
     ListTasks(TaskSet, String),
     /// DescribeExecution of the execution that may do the work.
     DescribeWork(ExecutionArn),
+    /// GetExecutionHistory, ListTasks and DescribeTasks: the tasks that failed calls of RunTask by the states
+    /// of an execution may have started.
+    FindStarted(ExecutionArn),
     /// Executes a command.
     Execute(Command),
     /// Executes a command whose failure is only logged.
@@ -97,7 +100,8 @@ pub enum CheckAnswer {
     Execution(ExecutionObservation),
     /// The result of DescribeTasks for one task.
     Task(TaskObservation),
-    /// The result of ListTasks and DescribeTasks, or of DescribeExecution, for the work.
+    /// The result of ListTasks and DescribeTasks, of DescribeExecution, or of [`Request::FindStarted`], for
+    /// the work.
     Work(WorkObservation),
     /// The outcome of a command.
     Executed(Outcome),
@@ -124,4 +128,20 @@ pub enum CheckStep {
     Ask(Request),
     /// The check is over.
     Over(Inspection),
+}
+
+/// The requests for the state of the work of a run. An execution may be of any attempt up to the
+/// last redrive that the holder has reported: the latest that is known counts.
+pub(crate) fn work_requests(lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Request> {
+    match &lease.work {
+        Some(Work::Tasks(set)) => {
+            vec![Request::ListTasks(set.clone(), task_group(lock, holder))]
+        }
+        Some(Work::Workflow(machine)) => {
+            let attempts = (0..=lease.redrives).rev();
+            let arns = attempts.filter_map(|n| child_arn(machine, lock, lease.token, n));
+            arns.map(Request::DescribeWork).collect()
+        }
+        Some(Work::States) | None => Vec::new(),
+    }
 }

@@ -1,5 +1,6 @@
 //! One check, request by request.
 
+mod states;
 mod stops;
 mod workflow;
 
@@ -26,6 +27,8 @@ struct World {
     task: TaskObservation,
     ownership: Ownership,
     tasks: Vec<Task>,
+    /// What failed calls of RunTask by the holder's states may have started.
+    started: WorkObservation,
     /// The executions of the work, by the end of their names.
     children: Vec<(&'static str, ExecutionState)>,
     /// The outcomes of commands, in order; the last one counts from then on.
@@ -44,6 +47,7 @@ impl World {
             task: TaskObservation::Unknown,
             ownership: Ownership::Proven,
             tasks: Vec::new(),
+            started: WorkObservation::States(Some(Vec::new())),
             children: Vec::new(),
             outcomes,
             lease: None,
@@ -67,6 +71,7 @@ impl World {
                 let seen = seen.map(|(_, state)| (arn.clone(), (*state).into()));
                 CheckAnswer::Work(WorkObservation::Execution(seen))
             }
+            Request::FindStarted(_) => CheckAnswer::Work(self.started.clone()),
             Request::Execute(_) => CheckAnswer::Executed(match self.outcomes.len() {
                 1 => self.outcomes[0].clone(),
                 _ => self.outcomes.remove(0),

@@ -136,7 +136,7 @@ fn states_that_ended_without_a_release_keep_the_permit_as_long() {
         work: Some(Work::States),
         ..lease()
     };
-    let states = || WorkObservation::States;
+    let states = || WorkObservation::States(None);
     for (end, settles) in [
         (ExecutionEnd::Aborted, true),
         (ExecutionEnd::TimedOut, true),

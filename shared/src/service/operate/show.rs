@@ -145,7 +145,7 @@ pub(super) async fn live_view<P: Ports>(
     }
     match recovery.work(lock, holder, lease).await {
         // States of the execution itself run as long as it does.
-        WorkObservation::NotNamed | WorkObservation::States => {}
+        WorkObservation::NotNamed | WorkObservation::States(_) => {}
         WorkObservation::Tasks(tasks) => {
             let views = tasks.iter().map(|task| TaskView::of(task, None));
             view.tasks.extend(views);

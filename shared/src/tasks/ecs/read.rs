@@ -23,6 +23,7 @@ pub(super) fn task(seen: &aws_sdk_ecs::types::Task) -> Result<Task, TasksError> 
             seen.execution_stopped_at().and_then(time),
             seen.stopping_at().and_then(time),
         ),
+        created_at: seen.created_at().and_then(time),
         started_at: seen.started_at().and_then(time),
         stopped_at: seen.stopped_at().and_then(time),
     })

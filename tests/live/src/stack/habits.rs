@@ -17,6 +17,8 @@ pub enum Habit {
     DescribeLags(u32),
     /// The answer of StartExecution is lost, and Step Functions repeats the call so many seconds later.
     StartAnswerLost(u32),
+    /// A state's RunTask fails with this error of ECS, after it has started its task or, with `false`, before.
+    RunTaskFails(&'static str, bool),
     /// A call of Step Functions or ECS takes so many seconds longer.
     Slow(&'static str, u32),
     /// The functions' requests to the table fail so for at most so many seconds.
@@ -50,6 +52,10 @@ impl Habit {
             Self::SyncTimeoutStopsNothing => ("sync-timeout-stops-nothing", json!({})),
             Self::DescribeLags(seconds) => ("describe-lags", json!({ "seconds": seconds })),
             Self::StartAnswerLost(seconds) => ("start-answer-lost", json!({ "seconds": seconds })),
+            Self::RunTaskFails(error, starts) => {
+                let more = json!({ "error": error, "starts": starts });
+                ("run-task-answer-lost", more)
+            }
             Self::Slow(action, seconds) => {
                 ("slow", json!({ "action": action, "seconds": seconds }))
             }

@@ -1,0 +1,90 @@
+//! Holders whose work is the states of their own execution, as in a woven workflow.
+//!
+//! Lockstep does not start that work, so it knows no group of its tasks. A task that a state waits for ends with the
+//! state. A call of RunTask that failed is the exception: ECS may have started a task that no state waits for. The
+//! history of the execution has the call, and ECS lists the tasks that fit it.
+
+use super::judge::at_work;
+use super::{ABORT_SETTLES, Action, Evidence, ExecutionObservation, LIST_LAG, WorkObservation};
+use crate::domain::{
+    CLOCK_SKEW, EndingCause, ExecutionEnd, ExecutionState, FailedStart, Lease, RecoveryBasis, Task,
+    Timestamp,
+};
+
+/// Whether the history of the execution has to be read before `action` frees the permit.
+pub(super) fn unread(lease: &Lease, evidence: &Evidence, action: &Action) -> bool {
+    let ExecutionObservation::Seen(seen) = &evidence.execution else {
+        return false;
+    };
+    let may_have_left = match seen.state {
+        ExecutionState::Ended(end) => end != ExecutionEnd::Succeeded,
+        ExecutionState::Running => is_over(lease),
+    };
+    let frees = matches!(action, Action::Recover { .. });
+    frees && may_have_left && evidence.work == WorkObservation::States(None)
+}
+
+/// The action on a holder that has reported the end of its states, while its execution runs. What follows those
+/// states is not under the lock, so nothing is stopped.
+pub(super) fn over(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Option<Action> {
+    let since = lease.ending.filter(|_| is_over(lease))?.since;
+    if lease.is_stopped() || !matches!(evidence.work, WorkObservation::States(_)) {
+        return None;
+    }
+    let waits = now < since.plus(ABORT_SETTLES) || !at_work(&evidence.work).is_empty();
+    Some(match waits {
+        true => Action::Leave,
+        false => Action::Recover {
+            basis: RecoveryBasis::Seen,
+            succeeded: false,
+            evidence: "its states have ended, as it reported".into(),
+        },
+    })
+}
+
+fn is_over(lease: &Lease) -> bool {
+    lease.ending.map(|ending| ending.cause) == Some(EndingCause::Over)
+}
+
+/// Whether the failed call `start` may have created `task`, by the time: between the call and [`LIST_LAG`] after its
+/// failure. A task without a time may be of any call.
+pub(crate) fn may_be_of(task: &Task, start: &FailedStart) -> bool {
+    task.created_at.is_none_or(|at| {
+        start.called_at <= at.plus(CLOCK_SKEW) && at <= start.failed_at.plus(LIST_LAG)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::TaskSet;
+    use crate::testing::task;
+
+    #[test]
+    fn a_task_is_of_a_call_only_if_it_was_created_about_then() {
+        let at = Timestamp::from_millis;
+        let start = FailedStart {
+            tasks: TaskSet {
+                cluster: "jobs".into(),
+                family: None,
+                container: None,
+            },
+            group: "family:report".into(),
+            called_at: at(100_000),
+            failed_at: at(103_000),
+        };
+        for (created, expected) in [
+            (Some(98_999), false),
+            (Some(99_000), true),
+            (Some(113_000), true),
+            (Some(113_001), false),
+            (None, true),
+        ] {
+            let task = Task {
+                created_at: created.map(at),
+                ..task("t", false)
+            };
+            assert_eq!(may_be_of(&task, &start), expected, "{created:?}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A woven workflow whose RunTask failed: ECS may have started the task.
+
+use crate::functions::Functions;
+use crate::scene::{arn, ask_with, task, work};
+use lockstep::contract::EventKind;
+use lockstep::domain::{ExecutionEnd, FailedStart, RunOutcome, Task, Timestamp};
+use lockstep::executions::ExecutionsError;
+use lockstep::executions::memory::ExecutionsCall;
+use serde_json::{Value, json};
+
+/// A woven workflow has failed with an error of RunTask, whose task may run.
+async fn failed_start() -> (Functions, Value) {
+    let functions = Functions::running(&["a", "b"]);
+    let own = json!({ "work": { "states": true } });
+    let grant = functions.granted_with(ask_with("a", own)).await;
+    let (called_at, group) = (functions.now(), "family:report".to_owned());
+    functions.wait(2);
+    let start = FailedStart {
+        tasks: work(),
+        group,
+        called_at,
+        failed_at: functions.now(),
+    };
+    functions.executions.fail_start(&arn("a"), start);
+    let answer = functions.finish(&grant, "stopping").await;
+    assert_eq!(answer["status"], "ending", "{answer}");
+    functions.end("a", ExecutionEnd::Failed);
+    (functions, grant)
+}
+
+#[tokio::test]
+async fn a_woven_run_keeps_its_permit_while_a_task_of_its_failed_start_runs() {
+    let (functions, grant) = failed_start().await;
+    let put = |name: &str, created_at: Timestamp, stopped: bool| {
+        let task = Task {
+            created_at: Some(created_at),
+            ..task(name, 1, stopped)
+        };
+        functions.tasks.put(&work(), "family:report", task);
+    };
+    let before = Timestamp::from_millis(1);
+    put("of-another-run", before, false);
+    let created = functions.now();
+    put("t", created, false);
+    let mut held = Vec::new();
+    for seconds in [29, 1, 600] {
+        functions.wait(seconds);
+        functions.sweep().await;
+        held.push(functions.holders("nightly").await.len());
+    }
+    put("t", created, true);
+
+    functions.wait(60);
+    functions.sweep().await;
+
+    assert_eq!(held, [1, 1, 1]);
+    assert!(functions.holders("nightly").await.is_empty());
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
+    assert!(functions.tasks.stops().is_empty(), "it may be of others");
+    assert!(!functions.has_published(EventKind::EvidenceMissing));
+}
+
+#[tokio::test]
+async fn a_history_that_may_not_be_read_keeps_no_permit() {
+    let denied = || ExecutionsError::Denied("no key".into());
+    let unavailable = || ExecutionsError::Unavailable("throttled".into());
+    for (error, held) in [(denied(), 0), (unavailable(), 1)] {
+        let (functions, _) = failed_start().await;
+        let call = ExecutionsCall::FailedStarts;
+        functions.executions.fail_next(call, error.clone());
+
+        functions.wait(31);
+        functions.sweep().await;
+
+        assert_eq!(functions.holders("nightly").await.len(), held, "{error}");
+    }
+}
