@@ -1,4 +1,5 @@
 """What the design counts on in Amazon ECS. These probes need subnets, for Fargate tasks."""
+import json
 import time
 
 from .events import once, universal
@@ -170,6 +171,28 @@ def failing_branch_stops(scratch):
     scratch.client("stepfunctions").send_task_failure(taskToken=message["token"], error="Lockstep.LeaseLost")
     failed_with(scratch.ended(execution), "Lockstep.LeaseLost")
     is_stopped(scratch, task, f"after the other branch failed in {name}")
+
+
+@probe("refused-run-task-is-in-the-history")
+def refused_run_task(scratch):
+    """In a branch, where events of others stand between those of the call."""
+    run = run_task(scratch, task_definition(scratch, 1))
+    run["Arguments"]["Cluster"] = scratch.name("no-cluster")
+    wait = {"Type": "Wait", "Seconds": 1, "End": True}
+    execution = scratch.start(scratch.machine({"Both": {"Type": "Parallel", "End": True, "Branches": [
+        {"StartAt": "Run", "States": {"Run": run}}, {"StartAt": "Wait", "States": {"Wait": wait}}]}}))
+    failed_with(scratch.ended(execution, 60), "ECS.ClusterNotFoundException")
+    events = scratch.client("stepfunctions").get_execution_history(executionArn=execution, reverseOrder=True)["events"]
+    by_id = {event["id"]: event for event in events}
+    failed = next(event for event in events if event["type"] in ("TaskSubmitFailed", "TaskFailed") and
+                  event.get("previousEventId") in by_id)
+    before = by_id[failed["previousEventId"]]
+    scheduled = by_id[before["previousEventId"]] if before["type"] == "TaskStarted" else before
+    check(scheduled["type"] == "TaskScheduled", f"{failed['type']} follows {before['type']} and {scheduled['type']}")
+    call = scheduled["taskScheduledEventDetails"]
+    check((call["resourceType"], call["resource"]) == ("ecs", "runTask.sync"), f"it is {call}")
+    asked = json.loads(call["parameters"])
+    check(asked["Cluster"] == run["Arguments"]["Cluster"], f"the parameters are {asked}")
 
 
 @probe("schedule-starts-a-task")
