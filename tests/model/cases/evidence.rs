@@ -46,13 +46,13 @@ worlds! {
         "refused: LeaseLost, then: end the heartbeat";
 
     fn an_old_event_does_no_harm_to_a_redriven_run:
-        1, [BEATS], may { crashes: 1, redrives: 1, news: 1 }, with { slow_evidence: true } => 6285,
+        1, [BEATS], may { crashes: 1, redrives: 1, news: 1 }, with { slow_evidence: true } => 6281,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: LeaseLost, then: end the heartbeat";
 
     fn an_event_makes_up_for_evidence_that_is_late_or_missing:
         1, [BEATS, REFUSE], may { crashes: 1, news: 1, dims: 1 },
-        with { slow_evidence: true } => 7549,
+        with { slow_evidence: true } => 7351,
         "Done, Freed, Granted, Lost, Released, Released already, Unchanged, refused: Held";
 
     fn evidence_that_is_late_or_missing_beside_a_redrive_lets_no_second_run_in:
@@ -75,7 +75,7 @@ worlds! {
 
     fn a_redriven_run_and_its_first_workflow_are_never_at_work_beside_another:
         1, [FLOW, REFUSE], may { crashes: 1, redrives: 1, news: 1, dims: 1 },
-        with { quick_calls: true, slow_evidence: true } => 132060,
+        with { quick_calls: true, slow_evidence: true } => 131291,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
