@@ -3,42 +3,42 @@
 AWS: EventBridge creates a log stream and writes each matched event into it as one line of JSON, if a resource policy of
   CloudWatch Logs allows it. The target is the ARN of the log group without a `:*` at its end.
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-cloudwatchlogs-permissions
-ministack 1.5.33: has no such target. The resource policies are read here, not evaluated: one that names the log group and
-  both actions for events.amazonaws.com is enough.
+AWS: such a policy is one of the ten of the account, or the one of the log group.
+  https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutResourcePolicy.html
+ministack 1.5.33: has no such target. It keeps both kinds of policy, counts the ten, and asks neither.
 """
 import json
 import logging
 
-from ministack.core.responses import new_uuid
+from ministack.core.iam_evaluator import EvalContext, evaluate_resource_policy
+from ministack.core.responses import get_account_id, get_region, new_uuid
 from ministack.services import cloudwatch_logs, eventbridge
 
 _log = logging.getLogger("lockstack.event_logs")
-_ACTIONS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
 
 
-def _list(value):
-    return value if isinstance(value, list) else [value]
+def _allowed(group, stream, rule_arn):
+    """Whether the policies of the account, or that of the log group, let a rule write to a log stream."""
+    policies = [*cloudwatch_logs._resource_policies.values(), cloudwatch_logs._log_group_policies.get(group)]
+    statements = [statement for policy in policies if policy
+                  for statement in json.loads(policy["policyDocument"])["Statement"]]
+
+    def decision(action):
+        asked = EvalContext(
+            principal_arn="", principal_type="Service", principal_account="", action=action, region=get_region(),
+            resource_arn=f"arn:aws:logs:{get_region()}:{get_account_id()}:log-group:{group}:log-stream:{stream}",
+            service_context={"aws:sourcearn": rule_arn, "aws:sourceaccount": get_account_id()})
+        return evaluate_resource_policy({"Statement": statements}, asked, service="events.amazonaws.com").decision
+    return all(decision(action) == "Allow" for action in _ACTIONS)
 
 
-def _allowed(group):
-    """Whether the resource policies let EventBridge write to a log group."""
-    found = set()
-    for policy in cloudwatch_logs._resource_policies.values():
-        for statement in json.loads(policy["policyDocument"])["Statement"]:
-            services = _list(statement["Principal"].get("Service", []))
-            named = any(resource.split(":log-group:")[-1].split(":")[0] == group
-                        for resource in _list(statement["Resource"]))
-            if statement["Effect"] == "Allow" and "events.amazonaws.com" in services and named:
-                found.update(_list(statement["Action"]))
-    return _ACTIONS <= found
-
-
-def _write(group, event, view):
-    if not _allowed(group):
-        _log.warning("no resource policy lets EventBridge write to %s", group)
+def _write(group, event, rule, view):
+    stream = {"logGroupName": group, "logStreamName": new_uuid()}
+    if not _allowed(group, stream["logStreamName"], eventbridge._rule_arn(rule["Name"], rule.get("EventBusName", "default"))):
+        _log.warning("no resource policy lets the rule %s write to %s", rule["Name"], group)
         return None
     view = view or eventbridge._pattern_event_view(event)
-    stream = {"logGroupName": group, "logStreamName": new_uuid()}
     cloudwatch_logs._create_log_stream(stream)
     return cloudwatch_logs._put_log_events({**stream, "logEvents": [{"message": json.dumps(view.event_with_detail())}]})
 
@@ -47,7 +47,7 @@ def _with_log_groups(invoke):
     def invoke_target(target, event, rule, view=None):
         service, _, group = target.get("Arn", "").partition(":log-group:")
         if group and service.split(":")[2] == "logs":
-            return _write(group, event, view)
+            return _write(group, event, rule, view)
         return invoke(target, event, rule, view)
     return invoke_target
 

@@ -2,12 +2,13 @@
 import json
 
 from .functions import calls_as, function_arn, recorded, recorder, role_that_may
-from .support import Probe, client, queue, queue_arn, receive, rule_to, unique, wait_for
+from .support import Probe, client, client_in, queue, queue_arn, receive, rule_to, unique, wait_for
 
 FAILS = """    raise RuntimeError("on purpose")
 """
 LOGS = "arn:aws:logs:us-east-1:000000000000:log-group"
 BUS = "arn:aws:events:us-east-1:000000000000:event-bus"
+RULE = "arn:aws:events:us-east-1:000000000000:rule"
 
 
 class Own(Probe):
@@ -68,26 +69,101 @@ class Rules(Probe):
         self.assertEqual("RetriesExhausted", letter["requestContext"]["condition"])
 
 
+def put_marked(mark):
+    client("events").put_events(Entries=[{"Source": "lockstep", "DetailType": "Probe", "Detail": json.dumps({"mark": mark})}])
+
+
+def written(group):
+    return client("logs").filter_log_events(logGroupName=group)["events"]
+
+
+def log_policy(group, rule):
+    """A policy that lets one rule write to a log group, as the stack has it."""
+    allow = {"Effect": "Allow", "Principal": {"Service": ["events.amazonaws.com", "delivery.logs.amazonaws.com"]},
+             "Resource": f"{LOGS}:{group}:*"}
+    condition = {"ArnEquals": {"aws:SourceArn": f"{RULE}/{rule}"}}
+    return {"Version": "2012-10-17", "Statement": [
+        {**allow, "Action": "logs:CreateLogStream"},
+        {**allow, "Action": "logs:PutLogEvents", "Condition": condition}]}
+
+
 class Logs(Probe):
     def test_own_event_reaches_a_log_group_that_a_policy_opens(self):
-        groups, mark = [f"/aws/events/{unique()}" for _ in range(2)], unique()
-        allow = {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"},
-                 "Action": ["logs:CreateLogStream", "logs:PutLogEvents"], "Resource": f"{LOGS}:{groups[0]}:*"}
-        policy = {"Version": "2012-10-17", "Statement": [allow]}
-        client("logs").put_resource_policy(policyName=unique(), policyDocument=json.dumps(policy))
+        """By a policy of the account or by one of the group, and only from the rule that the policy names."""
+        account, own, foreign, closed = groups = [f"/aws/events/{unique()}" for _ in range(4)]
+        mark, rules = unique(), {}
         for group in groups:
+            # The rule comes first: PutTargets does not ask whether the log group exists.
+            rules[group] = rule_to(f"{LOGS}:{group}", {"source": ["lockstep"], "detail": {"mark": [mark]}})
             client("logs").create_log_group(logGroupName=group)
-            rule_to(f"{LOGS}:{group}", {"source": ["lockstep"], "detail": {"mark": [mark]}})
-        client("events").put_events(Entries=[{"Source": "lockstep", "DetailType": "Probe",
-                                              "Detail": json.dumps({"mark": mark})}])
+        name = unique()
+        client("logs").put_resource_policy(policyName=name, policyDocument=json.dumps(log_policy(account, rules[account])))
+        self.addCleanup(client("logs").delete_resource_policy, policyName=name)
+        for group, rule in ((own, rules[own]), (foreign, "another")):
+            client("logs").put_resource_policy(resourceArn=f"{LOGS}:{group}", policyDocument=json.dumps(log_policy(group, rule)))
+        put_marked(mark)
+        for group in (account, own):
+            [line] = wait_for(lambda group=group: written(group), "the event in its log group", 10)
+            event = json.loads(line["message"])
+            self.assertEqual(("lockstep", "Probe", mark), (event["source"], event["detail-type"], event["detail"]["mark"]))
+        self.assertEqual([], written(foreign) + written(closed))
 
-        def written(group):
-            return client("logs").filter_log_events(logGroupName=group)["events"]
-        [line] = wait_for(lambda: written(groups[0]), "the event in its log group", 10)
-        event = json.loads(line["message"])
-        self.assertEqual(("lockstep", "Probe", mark), (event["source"], event["detail-type"], event["detail"]["mark"]))
-        self.assertEqual([], written(groups[1]))
+    def test_event_follows_the_policy_of_its_log_group_as_it_changes(self):
+        group, mark, logs = f"/aws/events/{unique()}", unique(), client("logs")
+        logs.create_log_group(logGroupName=group)
+        rule = rule_to(f"{LOGS}:{group}", {"source": ["lockstep"], "detail": {"mark": [mark]}})
+        put_marked(mark)
+        for name, revision in (("another", {}), (rule, {"expectedRevisionId": "1"})):
+            self.assertEqual([], logs.describe_log_streams(logGroupName=group)["logStreams"])
+            own = logs.put_resource_policy(resourceArn=f"{LOGS}:{group}", policyDocument=json.dumps(log_policy(group, name)), **revision)
+            put_marked(mark)
+        self.assertEqual(1, len(written(group)))
+        logs.delete_resource_policy(resourceArn=f"{LOGS}:{group}", expectedRevisionId=own["revisionId"])
+        put_marked(mark)
+        self.assertEqual(1, len(written(group)))
 
+
+class LogPolicies(Probe):
+    """Which policies of CloudWatch Logs an account may have."""
+    corrected = False
+
+    def test_eleventh_policy_of_the_account_is_refused_and_that_of_a_log_group_is_not(self):
+        """In a region of its own: ten policies are all that other probes and stacks beside this one share."""
+        logs, group = client_in("logs", "ap-southeast-4"), unique()
+        document = json.dumps(log_policy(group, "any"))
+        for number in range(10):
+            logs.put_resource_policy(policyName=f"foreign-{number}", policyDocument=document)
+        with self.assertRaises(logs.exceptions.LimitExceededException):
+            logs.put_resource_policy(policyName="eleventh", policyDocument=document)
+        logs.put_resource_policy(policyName="foreign-9", policyDocument=document)
+        logs.create_log_group(logGroupName=group)
+        arn = f"{LOGS.replace('us-east-1', 'ap-southeast-4')}:{group}"
+        logs.put_resource_policy(resourceArn=arn, policyDocument=document)
+        self.assertEqual(10, len(logs.describe_resource_policies()["resourcePolicies"]))
+        self.assertEqual(1, len(logs.describe_resource_policies(resourceArn=arn)["resourcePolicies"]))
+
+    def test_template_gives_a_log_group_its_policy_changes_it_and_takes_it(self):
+        stack, group = unique(), unique()
+        arn = f"{LOGS}:{group}"
+
+        def deployed(act, policy):
+            properties = {"LogGroupName": group, **({"ResourcePolicyDocument": policy} if policy else {})}
+            template = {"Resources": {"Group": {"Type": "AWS::Logs::LogGroup", "Properties": properties}}}
+            getattr(client("cloudformation"), f"{act}_stack")(StackName=stack, TemplateBody=json.dumps(template))
+            client("cloudformation").get_waiter(f"stack_{act}_complete").wait(StackName=stack, WaiterConfig={"Delay": 1})
+            found = client("logs").describe_resource_policies(resourceArn=arn)["resourcePolicies"]
+            return [json.loads(one["policyDocument"]) for one in found]
+        first, second = log_policy(group, "first"), log_policy(group, "second")
+        self.assertEqual([[], [first], [second], []], [deployed("create", None), deployed("update", first),
+                                                       deployed("update", second), deployed("update", None)])
+        self.assertEqual([first], deployed("update", first))
+        client("cloudformation").delete_stack(StackName=stack)
+        client("cloudformation").get_waiter("stack_delete_complete").wait(StackName=stack, WaiterConfig={"Delay": 1})
+        scoped = client("logs").describe_resource_policies(policyScope="RESOURCE")["resourcePolicies"]
+        self.assertNotIn(arn, [one.get("resourceArn") for one in scoped])
+
+
+class LogFilters(Probe):
     def test_filter_selects_json_by_its_properties_page_by_page(self):
         group, stream = unique(), unique()
         client("logs").create_log_group(logGroupName=group)

@@ -34,7 +34,12 @@ _making = threading.RLock()
 
 @once
 def client(service):
-    return boto3.client(service, config=Config(retries={"max_attempts": 1}, max_pool_connections=20))
+    return client_in(service, None)
+
+
+def client_in(service, region):
+    """A client of a region, None for that of the environment."""
+    return boto3.client(service, region_name=region, config=Config(retries={"max_attempts": 1}, max_pool_connections=20))
 
 
 @once
