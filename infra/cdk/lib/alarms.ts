@@ -60,36 +60,37 @@ export function addAlarms(scope: Construct, options: AlarmOptions): sns.Topic {
   return topic;
 }
 
-/** Adds the log group of all events. EventBridge needs a policy of the account for it, and takes no role. */
+/**
+ * Adds the log group of all events. EventBridge takes no role for it: a resource policy opens it. It is the log group's
+ * own, for a region has at most ten of the account, and `LogGroup.addToResourcePolicy` makes one of those.
+ */
 export function addEventLog(scope: Construct, options: { stackName: string; props: LockstepProps }): logs.LogGroup {
-  const stack = Stack.of(scope);
-  const logGroup = new logs.LogGroup(scope, 'EventLogGroup', {
-    logGroupName: `/aws/events/${options.stackName}`,
-    retention: options.props.eventRetention ?? logs.RetentionDays.THREE_MONTHS,
-    removalPolicy: RemovalPolicy.DESTROY,
+  const logGroupName = `/aws/events/${options.stackName}`;
+  const arn = Stack.of(scope).formatArn({
+    service: 'logs', resource: 'log-group', resourceName: logGroupName, arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
-  // Not targets.CloudWatchLogGroup: it makes the policy by a function of its own.
-  const arn = stack.formatArn({
-    service: 'logs', resource: 'log-group', resourceName: logGroup.logGroupName, arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-  });
+  // Not targets.CloudWatchLogGroup: it makes a policy of the account by a function of its own. The target is spelled out,
+  // for the policy of the log group refers to the rule.
   const rule = new events.Rule(scope, 'EventLog', {
     description: 'Keeps every event of Lockstep in a log group',
     eventBus: options.props.eventBus,
     eventPattern: { source: ['lockstep'] },
     targets: [{ bind: () => ({ arn }) }],
   });
-  const services = { Service: ['events.amazonaws.com', 'delivery.logs.amazonaws.com'] };
-  const allow = { Effect: 'Allow', Principal: services, Resource: logGroup.logGroupArn };
-  new logs.CfnResourcePolicy(scope, 'EventLogPolicy', {
-    policyName: `${options.stackName}-events`,
-    policyDocument: stack.toJsonString({
-      Version: '2012-10-17',
-      Statement: [
-        { ...allow, Action: 'logs:CreateLogStream' },
-        { ...allow, Action: 'logs:PutLogEvents', Condition: { ArnEquals: { 'aws:SourceArn': rule.ruleArn } } },
-      ],
-    }),
+  const logGroup = new logs.LogGroup(scope, 'EventLogGroup', {
+    logGroupName,
+    retention: options.props.eventRetention ?? logs.RetentionDays.THREE_MONTHS,
+    removalPolicy: RemovalPolicy.DESTROY,
   });
+  const services = { Service: ['events.amazonaws.com', 'delivery.logs.amazonaws.com'] };
+  const allow = { Effect: 'Allow', Principal: services, Resource: `${arn}:*` };
+  (logGroup.node.defaultChild as logs.CfnLogGroup).resourcePolicyDocument = {
+    Version: '2012-10-17',
+    Statement: [
+      { ...allow, Action: 'logs:CreateLogStream' },
+      { ...allow, Action: 'logs:PutLogEvents', Condition: { ArnEquals: { 'aws:SourceArn': rule.ruleArn } } },
+    ],
+  };
   return logGroup;
 }
 

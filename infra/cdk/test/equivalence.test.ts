@@ -7,6 +7,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { LockstepProps, LogLevel } from 'lockstep-cdk';
 import { Evaluator, Json, readTemplate } from './cloudformation';
+import { everythingStack, minimalStack } from './everything';
 import { facts } from './facts';
 import { lockstepIn, newStack, synthesized } from './stacks';
 
@@ -61,6 +62,15 @@ test('the constructs have the version of the template', () => {
   const stack = newStack();
   lockstepIn(stack, {});
   assert.equal(synthesized(stack).Outputs.LockstepVersion.Value, SAM.Outputs.LockstepVersion.Value);
+});
+
+/** A region has ten for everything in an account, so a stack must not need one. */
+test('no stack has a log policy of the account', () => {
+  for (const template of [SAM, synthesized(minimalStack()), synthesized(everythingStack())]) {
+    const types = Object.values<Json>(template.Resources).map(({ Type }) => Type);
+    assert.ok(types.includes('AWS::Logs::LogGroup'));
+    assert.deepEqual(types.filter((type) => /^(AWS::Logs::|Custom::.*Log)ResourcePolicy$/.test(type)), []);
+  }
 });
 
 test('every parameter has a prop', () => {

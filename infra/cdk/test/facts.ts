@@ -96,6 +96,11 @@ function roles(resources: { [name: string]: Json }): { [name: string]: Json } {
   return found;
 }
 
+/** A log group, with what its own policy allows. */
+function logGroupFacts({ ResourcePolicyDocument, ...properties }: Json): Json {
+  return { ...properties, opensTo: permissions(ResourcePolicyDocument?.Statement ?? []) };
+}
+
 /** What a template makes, in one form for SAM and CloudFormation, as lists of facts by kind of resource. */
 export function facts(resources: { [name: string]: Json }, globals: Json = {}, outdir = ''): { [kind: string]: Json } {
   const found: { [kind: string]: { [name: string]: Json } } = { roles: roles(resources) };
@@ -116,8 +121,7 @@ export function facts(resources: { [name: string]: Json }, globals: Json = {}, o
         put('queuePolicies', Properties.Queues[0], permissions(Properties.PolicyDocument.Statement)); break;
       case 'AWS::SNS::TopicPolicy':
         put('topicPolicies', Properties.Topics[0], permissions(Properties.PolicyDocument.Statement)); break;
-      case 'AWS::Logs::ResourcePolicy':
-        put('logPolicies', Properties.PolicyName, permissions(JSON.parse(Properties.PolicyDocument).Statement)); break;
+      case 'AWS::Logs::LogGroup': put(Type, name, { ...logGroupFacts(Properties), DeletionPolicy }); break;
       case 'AWS::Lambda::Permission': put('permissions', Properties.SourceArn, permissionFacts(Properties)); grants++; break;
       case 'AWS::Events::Rule': put('rules', name, ruleFacts(Properties)); break;
       case 'AWS::CloudWatch::Dashboard':
