@@ -42,6 +42,20 @@ class Dynamodb(Probe):
         api.delete_stack(StackName=name)
         wait_for(lambda: not self.table_there(name), "deletion of the table")
 
+    def test_table_that_a_stack_has_left_does_not_keep_it_from_being_made_again(self):
+        name, api, tables = unique(), client("cloudformation"), []
+        template = json.dumps({"Resources": {"Table": {
+            "Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "Properties": self.KEYS}}})
+        for _ in range(2):
+            api.create_stack(StackName=name, TemplateBody=template)
+            self.wait_for_stack(name, "CREATE_COMPLETE")
+            [table] = api.describe_stack_resources(StackName=name)["StackResources"]
+            tables.append(table["PhysicalResourceId"])
+            api.delete_stack(StackName=name)
+            api.get_waiter("stack_delete_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+        self.assertEqual(2, len(set(tables)), tables)
+        self.assertEqual([True, True], [self.table_there(table) for table in tables])
+
     def test_template_makes_and_changes_an_index(self):
         name, api = unique(), client("cloudformation")
         attributes = [{"AttributeName": key, "AttributeType": kind} for key, kind in (("pk", "S"), ("at", "N"))]
