@@ -185,6 +185,11 @@ def first_deploys(new):
     seconds = becomes("ROLLBACK_COMPLETE", "create", failing(new))
     only_tables_are_left(2)
     print(f"ok    ten foreign policies, a first deploy that fails leaves its table: {seconds:.1f} s")
+    try:
+        becomes("UPDATE_COMPLETE", "update", new)
+    except client("cloudformation").exceptions.ClientError as error:
+        assert "ROLLBACK_COMPLETE" in str(error), error
+    assert status() == "ROLLBACK_COMPLETE", "a stack that was rolled back is deployed to before it is deleted"
     becomes("DELETE_COMPLETE", "delete")
     for attempt, count in (("the second", 3), ("one more, after a deletion,", 4)):
         seconds = becomes("CREATE_COMPLETE", "create", new)

@@ -10,8 +10,8 @@ from .registry import PROBES, Skipped
 from .scratch import Scratch, Stopped, caller
 
 CREATES = """The probes create, under names that begin with lockstep-verify- and a random part:
-  1 IAM role, 2 Lambda functions, some 25 state machines and 10 SQS queues, 3 EventBridge rules,
-  1 SNS topic, 2 schedules that fire once, 1 DynamoDB table with one item;
+  1 IAM role, 2 Lambda functions, some 25 state machines and 10 SQS queues, 4 EventBridge rules,
+  2 log groups, 1 SNS topic, 2 schedules that fire once, 1 DynamoDB table with one item;
   with --subnets also 1 ECS cluster, 5 task definitions and 5 Fargate tasks of 0.25 vCPU for a few minutes.
 They delete all of it at their end, also after a failure, Ctrl-C or SIGTERM. What AWS itself adds stays: the
 rules StepFunctionsGetEventsForECSTaskRule of runTask.sync and

@@ -55,6 +55,42 @@ def topic_gets_events(scratch):
     check(message["detail"] == {"lock": "nightly"}, f"the message is {message}")
 
 
+@probe("log-group-opens-itself-to-a-rule")
+def log_group_opens_itself(scratch):
+    """The rule comes first, as in the stack: the policy of the log group names it."""
+    api, name, source = scratch.client("logs"), f"/aws/events/{scratch.name('log')}", scratch.name("source")
+    rule = scratch.rule({"source": [source]}, scratch.log_group_arn(name))
+    group = scratch.log_group(name)
+    allow = {"Effect": "Allow", "Principal": {"Service": ["events.amazonaws.com", "delivery.logs.amazonaws.com"]},
+             "Resource": f"{group}:*"}
+    policy = {"Version": "2012-10-17", "Statement": [
+        {**allow, "Action": "logs:CreateLogStream"},
+        {**allow, "Action": "logs:PutLogEvents", "Condition": {"ArnEquals": {"aws:SourceArn": rule}}}]}
+    api.put_resource_policy(resourceArn=group, policyDocument=json.dumps(policy))
+    scratch.settle()
+    entry = {"Source": source, "DetailType": "Verify", "Detail": json.dumps({"lock": "nightly"})}
+    answer = scratch.client("events").put_events(Entries=[entry])
+    check(answer["FailedEntryCount"] == 0, str(answer["Entries"]))
+    [line] = scratch.wait_for(lambda: api.filter_log_events(logGroupName=name)["events"], "event in the log group", 60)
+    check(json.loads(line["message"])["detail"] == {"lock": "nightly"}, f"the line is {line['message']}")
+
+
+@probe("log-delivery-takes-no-policy-of-the-account")
+def log_delivery_takes_no_policy(scratch):
+    """The log of a new state machine: the account has as many log policies after it as before."""
+    api = scratch.client("logs")
+    group = scratch.log_group(f"/aws/vendedlogs/states/{scratch.name('log')}")
+
+    def of_account():
+        return {one["policyName"] for one in api.describe_resource_policies()["resourcePolicies"]}
+    before = of_account()
+    scratch.machine({"End": {"Type": "Succeed"}}, logs=group)
+    new = of_account() - before
+    check(not new, f"the account has {len(new)} log policies more: {sorted(new)}")
+    own = api.describe_resource_policies(resourceArn=group)["resourcePolicies"]
+    return f"{len(before)} log policies of the account, {len(own)} of the log group"
+
+
 @probe("execution-events-carry-their-end")
 def execution_events(scratch):
     """The event of an end has what the reaper judges by; a describe call catches up with it."""

@@ -23,6 +23,9 @@ def left_over():
         *(one["FunctionName"] for one in api("lambda").list_functions()["Functions"]),
         *api("sqs").list_queues().get("QueueUrls", []),
         *(one["Name"] for one in api("events").list_rules()["Rules"]),
+        # The emulator keeps the lines of a function also when its role may not write them.
+        *(one["logGroupName"] for one in api("logs").describe_log_groups()["logGroups"]
+          if not one["logGroupName"].startswith("/aws/lambda/")),
         *(one["TopicArn"] for one in api("sns").list_topics()["Topics"]),
         *(one["Name"] for one in api("scheduler").list_schedules()["Schedules"]),
         *(one["RoleName"] for one in api("iam").list_roles()["Roles"]),

@@ -12,6 +12,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 TRUSTED = ("states.amazonaws.com", "lambda.amazonaws.com", "scheduler.amazonaws.com")
+LOG_DELIVERY = ("CreateLogDelivery", "GetLogDelivery", "UpdateLogDelivery", "DeleteLogDelivery", "ListLogDeliveries",
+                "PutResourcePolicy", "DescribeResourcePolicies", "DescribeLogGroups")
 GONE = ("ResourceNotFoundException", "StateMachineDoesNotExist", "NoSuchEntity", "NotFoundException",
         "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "ClusterNotFoundException", "NotFound")
 
@@ -150,7 +152,9 @@ class Scratch:
             ("ecs:RunTask", anywhere % ("ecs", "task-definition/")), (["ecs:StopTask", "ecs:DescribeTasks"], tasks),
             (["events:PutRule", "events:PutTargets", "events:DescribeRule"], managed),
             # It has no resource type; the token limits it.
-            ("states:SendTaskSuccess", "*"))
+            ("states:SendTaskSuccess", "*"),
+            # Log delivery is set up for the account. https://docs.aws.amazon.com/step-functions/latest/dg/cw-logs.html
+            ([f"logs:{action}" for action in LOG_DELIVERY], "*"))
         policy = {"Version": "2012-10-17", "Statement": [
             {"Effect": "Allow", "Action": actions, "Resource": resource} for actions, resource in allowed]}
 
@@ -181,12 +185,14 @@ class Scratch:
 
     # ---- Step Functions -----------------------------------------------------
 
-    def machine(self, states, **fields):
+    def machine(self, states, logs=None, **fields):
         """A state machine that starts at its first state; its executions are stopped at the end. A field that is
-        None is left out."""
+        None is left out. Its failures are logged to the log group whose ARN is `logs`."""
         api, name, role = self.client("stepfunctions"), self.name("machine"), self.role()
         definition = {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states, **fields}
         definition = {name: value for name, value in definition.items() if value is not None}
+        logging = {"loggingConfiguration": {"level": "ERROR", "destinations": [
+            {"cloudWatchLogsLogGroup": {"logGroupArn": f"{logs}:*"}}]}} if logs else {}
 
         def delete(arn):
             running = api.list_executions(stateMachineArn=arn, statusFilter="RUNNING")["executions"]
@@ -194,7 +200,7 @@ class Scratch:
                 api.stop_execution(executionArn=execution["executionArn"])
             api.delete_state_machine(stateMachineArn=arn)
         return self.create(f"state machine {name}", lambda: api.create_state_machine(
-            name=name, definition=json.dumps(definition), roleArn=role)["stateMachineArn"], delete)
+            name=name, definition=json.dumps(definition), roleArn=role, **logging)["stateMachineArn"], delete)
 
     def integration(self, action):
         return f"arn:{self.partition}:states:::{action}"
@@ -241,16 +247,32 @@ class Scratch:
         return json.loads(message["Body"])
 
     def rule(self, pattern, target):
-        """Sends matching events of the default bus to a target."""
+        """Sends matching events of the default bus to a target. Returns the ARN of the rule."""
         api, name = self.client("events"), self.name("rule")
 
         def delete(_):
             api.remove_targets(Rule=name, Ids=["target"])
             api.delete_rule(Name=name)
-        self.create(f"rule {name}", lambda: api.put_rule(Name=name, EventPattern=json.dumps(pattern)), delete)
+        arn = self.create(f"rule {name}", lambda: api.put_rule(Name=name, EventPattern=json.dumps(pattern))["RuleArn"], delete)
         api.put_targets(Rule=name, Targets=[{"Id": "target", "Arn": target}])
-        # A rule and the policies of its target take up to half a minute to come into force.
+        self.settle()
+        return arn
+
+    def settle(self):
+        """A rule and the policies of its target take up to half a minute to come into force."""
         self.pause(self.seconds(40, 0))
+
+    def log_group(self, name):
+        """A log group. Returns its ARN, without the `:*` at its end."""
+        api = self.client("logs")
+        self.create(f"log group {name}", lambda: api.create_log_group(logGroupName=name),
+                    lambda _: api.delete_log_group(logGroupName=name))
+        return self.log_group_arn(name)
+
+    def log_group_arn(self, name):
+        identity = self.shared("identity", lambda: self.client("sts").get_caller_identity())
+        region = self.client("logs").meta.region_name
+        return f"arn:{self.partition}:logs:{region}:{identity['Account']}:log-group:{name}"
 
     def events(self, pattern):
         """A queue that gets matching events."""
