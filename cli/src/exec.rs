@@ -14,24 +14,23 @@ mod descendants;
 mod exit_status;
 mod guarded;
 mod mark;
-mod orphans;
 mod procfs;
 pub(crate) mod progress;
+mod rest;
 mod shim;
 mod subreaper;
 pub(crate) mod supervise;
 pub(crate) mod watchdog;
 mod which;
 
-pub(crate) use child::{Child, EndOf, Spec, Started};
+pub(crate) use child::{Spec, Started};
 pub(crate) use descendants::{CommandTree, Descendants};
 pub(crate) use exit_status::ChildExit;
 pub(crate) use guarded::GuardedCommand;
 pub(crate) use mark::Mark;
-pub(crate) use orphans::kill_orphans;
 pub(crate) use procfs::ProcessTable;
 pub(crate) use shim::{SELF, check_proc};
-pub(crate) use subreaper::Subreaper;
+pub(crate) use subreaper::{EndOf, Subreaper};
 pub(crate) use which::check_program;
 
 use crate::exit::Exit;

@@ -112,6 +112,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
             grace: args.grace,
         },
         command: args.command,
+        is_alone: args.concurrency == 1,
         running_commands: RunningCommands::default(),
     };
     let locks = Arc::clone(&processor.locks);

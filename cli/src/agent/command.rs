@@ -5,20 +5,18 @@
 
 use super::service::Service;
 use crate::args::agent::AgentArgs;
+use crate::exec::supervise::{ForwardedSignals, Limits, StopCause, StopRequest, StopSource};
 use crate::exec::watchdog::Watchdog;
-use crate::exec::{Child, ChildExit, Spec, Subreaper, kill_orphans};
+use crate::exec::{GuardedCommand, Spec, Subreaper};
 use crate::exit::Exit;
-use crate::platform::clock::{Instant, reached};
 use crate::platform::foreground;
-use crate::platform::signals::{Signals, asks_to_end};
-use nix::sys::signal::Signal;
+use crate::platform::signals::Signals;
+use std::future::pending;
 use std::io::Error;
 use std::sync::Arc;
 
 /// The environment variable with the agent's address.
 const VARIABLE: &str = "LOCKSTEP_AGENT";
-/// No lease bounds the program as a whole: the watchdog only kills it when this process ends.
-const NEVER: Instant = Instant::from_millis(u64::MAX);
 
 /// Starts the program and waits for its end. Once all its processes are dead, its open jobs are released
 /// as failed.
@@ -36,17 +34,26 @@ pub(super) async fn supervise(
     let spec = Spec {
         command: args.command.clone(),
         environment: vec![(VARIABLE.into(), url)],
+        is_alone: true,
         ..Spec::default()
     };
-    let mut child = Child::start(&reaper, &spec)?;
-    let tree = child.tree().clone();
-    watchdog.guard(&tree, NEVER);
-    let (end, cause) = until_end(args, &mut child, service, signals).await;
-    watchdog.drop(tree.group);
-    foreground::take_back(tree.group);
+    let limits = Limits {
+        max_run: None,
+        no_progress: None,
+        grace: args.grace,
+    };
+    let guards = (&reaper, &watchdog);
+    let mut program = GuardedCommand::without_lease("program", guards, limits, &spec)?;
+    let group = program.tree().group;
+    let grace = args.grace;
+    let signals = ForwardedSignals { signals, grace };
+    let cause = program
+        .supervise(pending(), ProgramSignals { signals, service })
+        .await;
     // First nothing is left of the program, then its jobs are released: the other way around, a job
     // would run on without its lock.
-    kill_orphans(&tree, || Some(watchdog.pid())).await;
+    let end = program.end(true).await;
+    foreground::take_back(group);
     // A begin that is under way is waited for: its job has to be released too.
     service.stop().await;
     let open = service.registry().open();
@@ -59,47 +66,27 @@ pub(super) async fn supervise(
     service.end_all().await;
     service.reconciled().await;
     service.protection.idle().await;
-    Ok(cause.map_or(end.exit(), Exit::signal))
+    Ok(match cause {
+        Some(StopCause::Signal(signal)) => Exit::signal(signal),
+        // No lease and no limit bounds the program.
+        Some(StopCause::LeaseLost | StopCause::TimedOut) | None => end.exit(),
+    })
 }
 
-async fn until_end(
-    args: &AgentArgs,
-    child: &mut Child,
-    service: &Arc<Service>,
-    signals: &mut Signals,
-) -> (ChildExit, Option<Signal>) {
-    let mut cause = None;
-    let mut kill_at = None;
-    loop {
-        tokio::select! {
-            biased;
-            end = child.ended() => return (end, cause),
-            signal = signals.next() => {
-                // Every signal is the program's: a JVM answers SIGQUIT with a thread dump. Only
-                // those that ask to end begin its end.
-                child.signal(signal);
-                if asks_to_end(signal) && cause.is_none() {
-                    tracing::info!(
-                        event = "signal_forwarded",
-                        %signal,
-                        "the program has {:?} to stop",
-                        args.grace
-                    );
-                    // No job begins any more. Open ones may beat and end until the program has
-                    // stopped.
-                    service.registry().capacity.stop();
-                    cause = Some(signal);
-                    kill_at = Some(Instant::now() + args.grace);
-                }
-            }
-            () = reached(kill_at) => {
-                kill_at = None;
-                tracing::warn!(
-                    event = "command_killed",
-                    "the program did not stop within its grace period"
-                );
-                child.signal(Signal::SIGKILL);
-            }
+/// Every signal is the program's: a JVM answers SIGQUIT with a thread dump. Only those that ask to end
+/// begin its end.
+struct ProgramSignals<'a> {
+    signals: ForwardedSignals<'a>,
+    service: &'a Arc<Service>,
+}
+
+impl StopSource for ProgramSignals<'_> {
+    async fn next(&mut self) -> StopRequest {
+        let request = self.signals.next().await;
+        if let StopRequest::Terminate(..) = request {
+            // No job begins any more. Open ones may beat and end until the program has stopped.
+            self.service.registry().capacity.stop();
         }
+        request
     }
 }

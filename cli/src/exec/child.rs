@@ -1,15 +1,14 @@
 //! The guarded command as a child process, in a process group of its own.
 
+use super::rest::Rest;
+use super::subreaper::EndOf;
+use super::watchdog::Watchdog;
 use super::{ChildExit, CommandTree, Mark, Subreaper, shim};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::{Error, Write};
 use std::process::Stdio;
-use tokio::sync::oneshot;
-
-/// Receives the exit of a process.
-pub(crate) type EndOf = oneshot::Receiver<ChildExit>;
 
 /// What to start.
 #[derive(Clone, Debug, Default)]
@@ -22,13 +21,27 @@ pub(crate) struct Spec {
     pub(crate) environment: Vec<(String, String)>,
     /// Its standard input; `None` inherits that of this process.
     pub(crate) input: Option<Vec<u8>>,
+    /// Whether this process runs no other command beside it. Then every process that this one adopts is
+    /// the command's.
+    pub(crate) is_alone: bool,
 }
 
 /// A running command, and everything that it starts.
 #[derive(Debug)]
 pub(crate) struct Child {
-    tree: CommandTree,
-    end: EndOf,
+    first: EndOf,
+    has_first_ended: bool,
+    rest: Rest,
+    is_alone: bool,
+}
+
+/// How much of a command has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The process that it was started as.
+    First,
+    /// All its processes.
+    All,
 }
 
 impl Child {
@@ -36,7 +49,10 @@ impl Child {
     ///
     /// # Errors
     /// When no process can be started. A command that is not found shows in its exit.
-    pub(crate) fn start(reaper: &Subreaper, spec: &Spec) -> Result<Self, Error> {
+    pub(crate) fn start(
+        (reaper, watchdog): (&Subreaper, &Watchdog),
+        spec: &Spec,
+    ) -> Result<Self, Error> {
         let mut command = shim::command(&spec.command);
         for name in spec.without {
             command.env_remove(name);
@@ -47,33 +63,54 @@ impl Child {
         if spec.input.is_some() {
             command.stdin(Stdio::piped());
         }
-        let (process, end) = reaper.start(&mut command)?;
+        let reaped = reaper.reaped();
+        let (process, first) = reaper.start(&mut command)?;
         if let (Some(input), Some(mut pipe)) = (spec.input.clone(), process.stdin) {
             // A thread, because a child that reads slowly must not block this one. It may end without
             // reading all of its input.
             std::thread::spawn(move || pipe.write_all(&input).ok());
         }
         let group = process.pid;
-        let tree = CommandTree { group, mark };
-        Ok(Self { tree, end })
+        Ok(Self {
+            first,
+            has_first_ended: false,
+            rest: Rest {
+                tree: CommandTree { group, mark },
+                watchdog: watchdog.clone(),
+                reaped,
+            },
+            is_alone: spec.is_alone,
+        })
     }
 
     /// Identifies its processes.
     pub(crate) fn tree(&self) -> &CommandTree {
-        &self.tree
+        &self.rest.tree
     }
 
-    /// Waits for its exit. The rest of its group has been killed by then.
-    pub(crate) async fn ended(&mut self) -> ChildExit {
-        (&mut self.end).await.unwrap_or(ChildExit::Unknown)
+    /// Returns when its first process has ended, and, called again, when all have.
+    pub(crate) async fn ended(&mut self) -> Ended {
+        if self.has_first_ended {
+            self.rest.gone(self.is_alone).await;
+            return Ended::All;
+        }
+        self.first.ended().await;
+        self.has_first_ended = true;
+        Ended::First
     }
 
-    /// Sends `signal` to the whole group.
+    /// Whether its first process has ended.
+    pub(crate) fn has_first_ended(&self) -> bool {
+        self.has_first_ended
+    }
+
+    /// Sends `signal` to the whole group. Once the first process has ended, also to all that have left
+    /// the group: until then, they are the first process's to signal.
     pub(crate) fn signal(&self, signal: Signal) {
-        match killpg(self.tree.group, signal) {
+        match killpg(self.tree().group, signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => {
-                let group = self.tree.group;
+                let group = self.tree().group;
                 tracing::warn!(
                     event = "signal_failed",
                     %group,
@@ -83,6 +120,24 @@ impl Child {
                 );
             }
         }
+        if self.has_first_ended {
+            self.signal_outside(signal);
+        }
+    }
+
+    /// Sends `signal` to all that have left the group, and returns how many are left in and out of it.
+    pub(crate) fn signal_outside(&self, signal: Signal) -> usize {
+        self.rest.signal_outside(signal, self.is_alone)
+    }
+
+    /// Kills what is left of the command, whose first process has ended. `is_alone` is as in [`Spec`].
+    pub(crate) async fn kill_rest(&self, is_alone: bool) {
+        self.rest.kill(is_alone).await;
+    }
+
+    /// Reaps its first process, which has ended.
+    pub(crate) fn reap(self) -> ChildExit {
+        self.first.reap()
     }
 }
 

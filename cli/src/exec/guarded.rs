@@ -1,18 +1,23 @@
-//! A command under a lease: its process, its progress and its watchdog.
+//! A guarded command: its processes, its progress and its watchdog.
 //!
 //! Progress and lease belong together: the table learns the progress with each renewal, and
 //! `--no-progress` stops a command whose lease is renewed for ever and that does nothing.
 
+use super::child::Child;
 use super::progress::{self, Progress};
 use super::supervise::{LeaseLost, Limits, StopCause, StopSource, supervise};
 use super::watchdog::Watchdog;
-use super::{Child, ChildExit, CommandTree, Spec, Subreaper};
+use super::{ChildExit, CommandTree, Spec, Subreaper};
+use crate::platform::clock::Instant;
 use std::io;
 use tokio::sync::watch;
 
 /// Variables that only some grants set. Their inherited values belong to the grant that this
 /// process runs under, so they are removed.
 const OF_A_GRANT: &[&str] = &["LOCKSTEP_RUN_KEY", progress::VARIABLE];
+
+/// The deadline of a command that no lease bounds: the watchdog only kills it when this process ends.
+const NEVER: Instant = Instant::from_millis(u64::MAX);
 
 /// A started command.
 #[derive(Debug)]
@@ -33,7 +38,7 @@ impl GuardedCommand {
     /// When no process can be started.
     pub(crate) fn start(
         name: &str,
-        (reaper, watchdog): (&Subreaper, &Watchdog),
+        guards: (&Subreaper, &Watchdog),
         limits: Limits,
         mut spec: Spec,
     ) -> io::Result<Self> {
@@ -53,13 +58,39 @@ impl GuardedCommand {
         let variable = progress.as_ref().map(Progress::variable);
         spec.environment.extend(variable);
         spec.without = OF_A_GRANT;
-        Ok(Self {
-            child: Child::start(reaper, &spec)?,
+        let child = Child::start(guards, &spec)?;
+        Ok(Self::of(name, child, progress, guards.1, limits))
+    }
+
+    /// Starts a command that no lease bounds, and that reports no progress.
+    ///
+    /// # Errors
+    /// When no process can be started.
+    pub(crate) fn without_lease(
+        name: &str,
+        guards: (&Subreaper, &Watchdog),
+        limits: Limits,
+        spec: &Spec,
+    ) -> io::Result<Self> {
+        let child = Child::start(guards, spec)?;
+        guards.1.guard(child.tree(), NEVER);
+        Ok(Self::of(name, child, None, guards.1, limits))
+    }
+
+    fn of(
+        name: &str,
+        child: Child,
+        progress: Option<Progress>,
+        watchdog: &Watchdog,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            child,
             progress,
             watchdog: watchdog.clone(),
             limits,
             name: name.to_owned(),
-        })
+        }
     }
 
     /// Its processes.
@@ -78,22 +109,30 @@ impl GuardedCommand {
         latest.unwrap_or_else(|| watch::channel(None).1)
     }
 
-    /// Supervises the command until it ends, as [`supervise`] does. Then the watchdog guards it no more.
-    pub(crate) async fn finish(
-        self,
+    /// Supervises the command until it ends or is killed, as [`supervise`] does, and returns why it was
+    /// stopped. Call [`Self::end`] then.
+    pub(crate) async fn supervise(
+        &mut self,
         renewal: impl Future<Output = LeaseLost>,
         requests: impl StopSource,
-    ) -> (ChildExit, Option<StopCause>) {
-        let (group, latest) = (self.tree().group, self.progress());
+    ) -> Option<StopCause> {
+        let latest = self.progress();
         let Self {
             child,
             limits,
             name,
             ..
         } = self;
-        let ended = supervise(&name, child, renewal, latest, requests, limits).await;
-        // Only after the end: until then the deadline must hold, whatever becomes of this process.
-        self.watchdog.drop(group);
-        ended
+        supervise(name, child, renewal, latest, requests, *limits).await
+    }
+
+    /// Kills what is left of the command. Then the watchdog guards it no more: until then the deadline
+    /// must hold, whatever becomes of this process. `is_alone` says whether this process runs no other
+    /// command now.
+    pub(crate) async fn end(self, is_alone: bool) -> ChildExit {
+        self.child.kill_rest(is_alone).await;
+        self.watchdog.drop(self.tree().group);
+        // Last: from here on the kernel may reuse the id of the group.
+        self.child.reap()
     }
 }

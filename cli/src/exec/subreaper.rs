@@ -1,7 +1,7 @@
 //! Reaps every child of this process, as the first process of a container has to.
 
 use super::procfs::ProcessTable;
-use super::{ChildExit, EndOf, Started};
+use super::{ChildExit, Started};
 use crate::platform::children::{adopt_orphans, is_stopped, peek_exit};
 use crate::platform::foreground;
 use nix::errno::Errno;
@@ -13,7 +13,7 @@ use std::io::Error;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// Reaps every child of this process: those that it started, and orphans.
 ///
@@ -22,13 +22,28 @@ use tokio::sync::oneshot;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subreaper {
     watched: Arc<Mutex<HashMap<Pid, Watched>>>,
+    /// Changes after children were reaped.
+    reaped: watch::Sender<()>,
 }
 
-/// A started process, and the channel for its exit.
+/// A started process, and the channel that reports its end: `None` once that has been reported. From then
+/// on the process is a zombie that [`EndOf`] reaps.
 #[derive(Debug)]
 struct Watched {
     process: Child,
-    exit: oneshot::Sender<ChildExit>,
+    report: Option<oneshot::Sender<()>>,
+}
+
+/// The end of a started process.
+///
+/// The process stays a zombie until [`Self::reap`]: until then the kernel does not reuse its id, nor that of
+/// its group, and a signal to the group reaches what is left of it and nothing else. Drop it, and the process
+/// is reaped when it has ended.
+#[derive(Debug)]
+pub(crate) struct EndOf {
+    pid: Pid,
+    reaper: Subreaper,
+    ended: oneshot::Receiver<()>,
 }
 
 impl Subreaper {
@@ -45,17 +60,18 @@ impl Subreaper {
             while child_signals.recv().await.is_some() {
                 own.reap();
                 own.resume();
+                own.reaped.send_replace(());
             }
         });
         Ok(reaper)
     }
 
-    /// Starts `command`. The receiver returns its exit.
+    /// Starts `command`.
     ///
     /// # Errors
     /// When no process can be started.
     pub(crate) fn start(&self, command: &mut Command) -> Result<(Started, EndOf), Error> {
-        let (exit, end) = oneshot::channel();
+        let (report, ended) = oneshot::channel();
         // Locked over the start: the child must not be reaped before it is in the map.
         let mut watched = self.watched();
         let mut process = command.spawn()?;
@@ -64,21 +80,33 @@ impl Subreaper {
             stdin: process.stdin.take(),
             stdout: process.stdout.take(),
         };
-        watched.insert(started.pid, Watched { process, exit });
-        Ok((started, end))
+        let (pid, reaper) = (started.pid, self.clone());
+        let report = Some(report);
+        watched.insert(pid, Watched { process, report });
+        Ok((started, EndOf { pid, reaper, ended }))
     }
 
-    /// Reaps all children that have ended.
+    /// Reports each later time at which children were reaped.
+    pub(super) fn reaped(&self) -> watch::Receiver<()> {
+        self.reaped.subscribe()
+    }
+
+    /// Reaps all children that have ended, except those whose [`EndOf`] does.
     fn reap(&self) {
         loop {
             let ended: Vec<_> = match peek_exit(None) {
                 Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return,
-                Ok(status) => status.pid().into_iter().collect(),
+                Ok(status) if !status.pid().is_some_and(|pid| self.is_kept(pid)) => {
+                    status.pid().into_iter().collect()
+                }
                 Err(Errno::EINTR) => continue,
-                // `nix` has no real-time signals: it returns EINVAL instead of the id.
-                Err(Errno::EINVAL) => {
-                    let zombies = ProcessTable::now();
-                    zombies.zombies_of(Pid::this()).filter(has_ended).collect()
+                // A zombie that is kept hides the others. And `nix` has no real-time signals: it returns
+                // EINVAL instead of the id.
+                Ok(_) | Err(Errno::EINVAL) => {
+                    let processes = ProcessTable::now();
+                    let zombies = processes.zombies_of(Pid::this());
+                    let zombies = zombies.filter(|pid| !self.is_kept(*pid));
+                    zombies.filter(has_ended).collect()
                 }
                 Err(error) => {
                     tracing::error!(event = "reap_failed", %error, "waitid failed");
@@ -109,21 +137,62 @@ impl Subreaper {
         }
     }
 
-    /// Kills what is left of the group of a process that has ended, reaps it and sends its exit.
+    /// Reports the end of a process that was started here, and reaps any other.
     fn reap_one(&self, pid: Pid) {
-        let Some(Watched { mut process, exit }) = self.watched().remove(&pid) else {
+        let Some(report) = self.watched().get_mut(&pid).map(|one| one.report.take()) else {
             // An orphan: its exit is not needed.
             waitpid(pid, None).ok();
             return;
         };
+        if report.is_none_or(|report| report.send(()).is_err()) {
+            self.finish(pid);
+        }
+    }
+
+    /// Kills what is left of the group of a process that has ended, and reaps the process.
+    fn finish(&self, pid: Pid) -> ChildExit {
+        let Some(mut ended) = self.watched().remove(&pid) else {
+            return ChildExit::Unknown;
+        };
         killpg(pid, Signal::SIGKILL).ok();
-        let end = process.wait().map_or(ChildExit::Unknown, ChildExit::of);
-        // The receiver may have been dropped.
-        exit.send(end).ok();
+        let end = ended.process.wait();
+        end.map_or(ChildExit::Unknown, ChildExit::of)
+    }
+
+    /// Whether the child `pid` has ended and is reaped by its [`EndOf`].
+    fn is_kept(&self, pid: Pid) -> bool {
+        let watched = self.watched();
+        watched
+            .get(&pid)
+            .is_some_and(|process| process.report.is_none())
     }
 
     fn watched(&self) -> MutexGuard<'_, HashMap<Pid, Watched>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EndOf {
+    /// Returns when the process has ended. It is not reaped yet.
+    pub(crate) async fn ended(&mut self) {
+        if !self.ended.is_terminated() {
+            (&mut self.ended).await.ok();
+        }
+    }
+
+    /// Kills what is left of the group of the process, which has ended, and reaps the process.
+    pub(crate) fn reap(self) -> ChildExit {
+        self.reaper.finish(self.pid)
+    }
+}
+
+impl Drop for EndOf {
+    fn drop(&mut self) {
+        // From here on a report is not received, and who reports it reaps the process.
+        self.ended.close();
+        if self.reaper.is_kept(self.pid) {
+            self.reaper.finish(self.pid);
+        }
     }
 }
 

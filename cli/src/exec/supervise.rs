@@ -1,7 +1,14 @@
 //! Supervises a running command: stops it when required, and records why.
+//!
+//! ```text
+//!  no stop   first process ends ─▶ SIGKILL to the rest
+//!  a stop    SIGTERM ─▶ first process ends ─▶ SIGTERM to what left the group ─▶ nothing is left, or SIGKILL
+//!              |---------------------------- grace -----------------------------------------|
+//! ```
 
-use crate::exec::{Child, ChildExit};
+use super::child::{Child, Ended};
 use crate::platform::clock::{Instant, earlier, reached};
+use crate::platform::signals::{Signals, asks_to_end};
 use nix::sys::signal::Signal;
 use std::pin::pin;
 use std::time::Duration;
@@ -55,63 +62,125 @@ pub(crate) trait StopSource: Send {
     fn next(&mut self) -> impl Future<Output = StopRequest> + Send;
 }
 
-/// Waits until the command ends. Stops it when `renewal` returns, when `requests` asks for it, or when
-/// one of `limits` is reached. `work` is its name in the log.
-pub(crate) async fn supervise(
+/// The signals of this process, as requests to the command.
+pub(crate) struct ForwardedSignals<'a> {
+    /// The signals.
+    pub(crate) signals: &'a mut Signals,
+    /// Time from a signal that asks to end to SIGKILL.
+    pub(crate) grace: Duration,
+}
+
+impl StopSource for ForwardedSignals<'_> {
+    async fn next(&mut self) -> StopRequest {
+        let signal = self.signals.next().await;
+        if !asks_to_end(signal) {
+            return StopRequest::Forward(signal);
+        }
+        tracing::info!(
+            event = "signal_forwarded",
+            %signal,
+            "the command has {:?} to stop",
+            self.grace
+        );
+        StopRequest::Terminate(signal, Some(self.grace))
+    }
+}
+
+/// A stop of a command.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stop {
+    cause: Option<StopCause>,
+    kill_at: Option<Instant>,
+    is_killed: bool,
+}
+
+impl Stop {
+    /// Records a stop with SIGKILL at `kill_at`. The first cause counts.
+    fn begin(&mut self, cause: StopCause, kill_at: Option<Instant>) {
+        self.cause = self.cause.or(Some(cause));
+        self.kill_at = kill_at;
+    }
+
+    /// Whether processes that outlive the first one may still stop by themselves.
+    fn is_in_grace(&self) -> bool {
+        self.cause.is_some() && !self.is_killed
+    }
+
+    /// Sends SIGKILL.
+    fn kill(&mut self, child: &Child) {
+        child.signal(Signal::SIGKILL);
+        self.kill_at = None;
+        self.is_killed = true;
+    }
+
+    /// Does what `request` asks for.
+    fn request(&mut self, child: &Child, request: StopRequest) {
+        match request {
+            StopRequest::Forward(signal) => child.signal(signal),
+            StopRequest::Terminate(signal, within) => {
+                child.signal(signal);
+                let kill_at = within.map(|within| Instant::now() + within);
+                self.begin(StopCause::Signal(signal), self.kill_at.or(kill_at));
+            }
+            StopRequest::Kill => {
+                self.begin(StopCause::Signal(Signal::SIGTERM), None);
+                self.kill(child);
+            }
+        }
+    }
+}
+
+/// Supervises the command until its first process has ended and, if it was being stopped by then, until
+/// nothing is left of it or its grace has ended. Stops it when `renewal` returns, when `requests` asks for
+/// it, or when one of `limits` is reached. `work` is its name in the log.
+///
+/// The end of the first process comes before a stop that is seen in the same instant.
+pub(super) async fn supervise(
     work: &str,
-    mut child: Child,
+    child: &mut Child,
     renewal: impl Future<Output = LeaseLost>,
     mut progress: watch::Receiver<Option<String>>,
     mut requests: impl StopSource,
     limits: Limits,
-) -> (ChildExit, Option<StopCause>) {
+) -> Option<StopCause> {
     let mut renewal = pin!(renewal);
     let started = Instant::now();
     let run_end = limits.max_run.map(|most| started + most);
     let mut progress_end = limits.no_progress.map(|most| started + most);
-    let (mut is_renewed, mut cause, mut kill_at) = (true, None, None);
-    loop {
+    let (mut is_renewed, mut stop) = (true, Stop::default());
+    while !(stop.is_killed && child.has_first_ended()) {
         tokio::select! {
             biased;
-            end = child.ended() => return (end, cause),
+            ended = child.ended() => {
+                if ended == Ended::All || !stop.is_in_grace() {
+                    break;
+                }
+                give_rest_of_grace(work, child);
+            }
             lost = &mut renewal, if is_renewed => {
                 is_renewed = false;
-                let LeaseLost { why, kill_at: lease_end } = lost;
+                let LeaseLost { why, kill_at } = lost;
                 child.signal(Signal::SIGTERM);
-                cause = cause.or(Some(StopCause::LeaseLost));
-                kill_at = earlier(kill_at, Some(lease_end));
+                stop.begin(StopCause::LeaseLost, earlier(stop.kill_at, Some(kill_at)));
                 tracing::error!(
                     event = "lease_lost",
                     work,
                     "the lease is lost; stopping the command: {why}"
                 );
             }
-            request = requests.next() => match request {
-                StopRequest::Forward(signal) => child.signal(signal),
-                StopRequest::Terminate(signal, within) => {
-                    child.signal(signal);
-                    cause = cause.or(Some(StopCause::Signal(signal)));
-                    kill_at = kill_at.or(within.map(|within| Instant::now() + within));
-                }
-                StopRequest::Kill => {
-                    cause = cause.or(Some(StopCause::Signal(Signal::SIGTERM)));
-                    child.signal(Signal::SIGKILL);
-                }
-            },
+            request = requests.next() => stop.request(child, request),
             Ok(()) = progress.changed(), if progress_end.is_some() => {
                 progress_end = limits.no_progress.map(|most| Instant::now() + most);
             }
-            () = reached(earlier(run_end, progress_end)), if cause.is_none() => {
+            () = reached(earlier(run_end, progress_end)), if stop.cause.is_none() => {
                 child.signal(Signal::SIGTERM);
                 let is_over = run_end.is_some_and(|end| end.left().is_zero());
                 let why = if is_over { "--max-run exceeded" } else { "no progress within --no-progress" };
                 tracing::error!(event = "command_timed_out", work, "{why}: stopping the command");
-                cause = Some(StopCause::TimedOut);
-                kill_at = Some(Instant::now() + limits.grace);
+                stop.begin(StopCause::TimedOut, Some(Instant::now() + limits.grace));
             }
-            () = reached(kill_at) => {
-                child.signal(Signal::SIGKILL);
-                kill_at = None;
+            () = reached(stop.kill_at) => {
+                stop.kill(child);
                 tracing::warn!(
                     event = "command_killed",
                     work,
@@ -119,5 +188,20 @@ pub(crate) async fn supervise(
                 );
             }
         }
+    }
+    stop.cause
+}
+
+/// Lets the processes that the first one has left behind stop. Those in its group have got the signal of
+/// the stop; those outside get SIGTERM now.
+fn give_rest_of_grace(work: &str, child: &Child) {
+    let left = child.signal_outside(Signal::SIGTERM);
+    if left > 0 {
+        tracing::info!(
+            event = "first_process_ended",
+            work,
+            left,
+            "the first process of the command has ended; {left} others have the rest of the grace period"
+        );
     }
 }

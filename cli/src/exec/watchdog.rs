@@ -129,12 +129,12 @@ impl Watchdog {
                 inner.send(&orders);
                 old
             };
-            let old_liveness = std::mem::replace(&mut liveness, next_liveness);
+            let mut old_liveness = std::mem::replace(&mut liveness, next_liveness);
             if failure == Failure::Silent {
                 kill(old.pid, Signal::SIGKILL).ok();
                 // Its input stays open until it ends: it takes the end of it for that of this process.
                 tokio::spawn(async move {
-                    old_liveness.end.await.ok();
+                    old_liveness.end.ended().await;
                     drop(old);
                 });
             }
@@ -146,7 +146,7 @@ impl Watchdog {
         loop {
             tokio::select! {
                 biased;
-                _ = &mut liveness.end => return Failure::Ended,
+                () = liveness.end.ended() => return Failure::Ended,
                 () = sleep(PING_EVERY) => {}
             }
             if !self.lock().send("ping\n") {
@@ -161,7 +161,7 @@ impl Watchdog {
             };
             tokio::select! {
                 biased;
-                _ = &mut liveness.end => return Failure::Ended,
+                () = liveness.end.ended() => return Failure::Ended,
                 answered = timeout(ANSWER_WITHIN, answered) => {
                     if answered.is_err() {
                         return Failure::Silent;

@@ -27,10 +27,11 @@ mod kernel {
         waitid(pid.map_or(Id::All, Id::Pid), flags)
     }
 
-    /// Whether Ctrl-Z stopped the child `pid` since the last call.
-    pub(crate) fn is_stopped(pid: Pid) -> bool {
+    /// Whether Ctrl-Z stopped a child in `group` since the last call.
+    pub(crate) fn is_stopped(group: Pid) -> bool {
         let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
-        waitid(Id::Pid(pid), flags) == Ok(WaitStatus::Stopped(pid, Signal::SIGTSTP))
+        let stopped = waitid(Id::PGid(group), flags);
+        matches!(stopped, Ok(WaitStatus::Stopped(_, Signal::SIGTSTP)))
     }
 }
 
@@ -50,7 +51,7 @@ mod kernel {
         Err(Errno::ENOSYS)
     }
 
-    pub(crate) fn is_stopped(_pid: Pid) -> bool {
+    pub(crate) fn is_stopped(_group: Pid) -> bool {
         false
     }
 }

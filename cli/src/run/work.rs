@@ -5,17 +5,16 @@
 
 use super::grant::HeldGrant;
 use crate::args::run::RunArgs;
-use crate::exec::supervise::{Limits, StopCause, StopRequest, StopSource};
+use crate::exec::supervise::{ForwardedSignals, Limits, StopCause};
 use crate::exec::watchdog::Watchdog;
-use crate::exec::{ChildExit, GuardedCommand, Spec, Subreaper, kill_orphans};
+use crate::exec::{ChildExit, GuardedCommand, Spec, Subreaper};
 use crate::exit::Exit;
 use crate::lease::client::LockClient;
 use crate::lease::renewer::LeaseRenewer;
 use crate::platform::foreground;
-use crate::platform::signals::{Signals, asks_to_end};
+use crate::platform::signals::Signals;
 use lockstep::contract::ReleaseOutcome;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The result of the work.
 #[derive(Clone, Copy, Debug)]
@@ -54,22 +53,21 @@ pub(crate) async fn work(
     let spec = Spec {
         command: args.command.clone(),
         environment: held.environment.clone(),
+        is_alone: true,
         ..Spec::default()
     };
     let lock = &held.grant.lock;
     // The watchdog first. If it cannot be started, neither is the command.
-    let started = Watchdog::start(reaper).and_then(|watchdog| {
-        let command = GuardedCommand::start(lock, (reaper, &watchdog), limits, spec)?;
-        Ok((command, watchdog))
-    });
-    let (command, watchdog) = match started {
-        Ok(started) => started,
+    let started = Watchdog::start(reaper)
+        .and_then(|watchdog| GuardedCommand::start(lock, (reaper, &watchdog), limits, spec));
+    let mut command = match started {
+        Ok(command) => command,
         Err(error) => {
             tracing::error!(event = "command_start_failed", %error, "no process can be started");
             return Worked::failed(Exit::CANNOT_RUN, None);
         }
     };
-    let tree = command.tree().clone();
+    let group = command.tree().group;
     let renewer = LeaseRenewer {
         locks: Arc::clone(locks),
         grant: held.grant.clone(),
@@ -81,33 +79,11 @@ pub(crate) async fn work(
     };
     let grace = args.grace;
     let source = ForwardedSignals { signals, grace };
-    let (end, cause) = command.finish(renewer.keep(), source).await;
-    foreground::take_back(tree.group);
-    // No other command of this process is at work, so every child but the watchdog is this one's.
-    kill_orphans(&tree, || Some(watchdog.pid())).await;
+    let cause = command.supervise(renewer.keep(), source).await;
+    // No other command of this process is at work.
+    let end = command.end(true).await;
+    foreground::take_back(group);
     judge(end, cause)
-}
-
-/// The signals of this process, as requests to the command.
-struct ForwardedSignals<'a> {
-    signals: &'a mut Signals,
-    grace: Duration,
-}
-
-impl StopSource for ForwardedSignals<'_> {
-    async fn next(&mut self) -> StopRequest {
-        let signal = self.signals.next().await;
-        if !asks_to_end(signal) {
-            return StopRequest::Forward(signal);
-        }
-        tracing::info!(
-            event = "signal_forwarded",
-            %signal,
-            "the command has {:?} to stop",
-            self.grace
-        );
-        StopRequest::Terminate(signal, Some(self.grace))
-    }
 }
 
 /// Maps the end of the command to a result. A command that was stopped has failed, whatever its

@@ -63,6 +63,8 @@ pub(crate) struct MessageProcessor<Q> {
     pub(crate) delays: RetryDelays,
     pub(crate) limits: Limits,
     pub(crate) command: Vec<String>,
+    /// Whether it processes one message at a time.
+    pub(crate) is_alone: bool,
     pub(crate) running_commands: RunningCommands,
 }
 

@@ -6,7 +6,7 @@
 use super::MessageProcessor;
 use super::environment::variables;
 use crate::exec::supervise::StopCause;
-use crate::exec::{ChildExit, GuardedCommand, Spec, kill_orphans};
+use crate::exec::{ChildExit, GuardedCommand, Spec};
 use crate::lease::renewer::LeaseRenewer;
 use crate::platform::clock::Instant;
 use crate::run::release;
@@ -55,8 +55,8 @@ impl<Q: Queue> MessageProcessor<Q> {
         // Not before the orphans of another command are killed: a new process might be taken for
         // one.
         let running = self.running_commands.begin().await;
-        let started = match self.start(message, granted) {
-            Ok(started) => started,
+        let mut command = match self.start(message, granted) {
+            Ok(command) => command,
             Err(error) => {
                 release(&self.locks, grant, ReleaseOutcome::Failed, RELEASE_TRIES).await;
                 let why = format!("no process can be started: {error}");
@@ -73,13 +73,13 @@ impl<Q: Queue> MessageProcessor<Q> {
             receive_count = message.receive_count,
             "command started"
         );
-        let (begun, tree) = (Instant::now(), started.tree().clone());
-        let run = self.run(message, granted, sent, shutdown.clone(), started);
-        let (end, cause, lease_end) = run.await;
+        let begun = Instant::now();
+        let run = self.run(message, granted, sent, shutdown.clone(), &mut command);
+        let (cause, lease_end) = run.await;
         drop(running);
         // While other commands run, an orphan without a mark may be theirs. None starts meanwhile.
         let idle = self.running_commands.try_idle();
-        kill_orphans(&tree, || idle.as_ref().map(|_| self.watchdog.pid())).await;
+        let end = command.end(idle.is_some()).await;
         drop(idle);
         let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));
         let (outcome, disposition, kind) = after_end(end, cause, self.backoff(message));
@@ -96,15 +96,15 @@ impl<Q: Queue> MessageProcessor<Q> {
         kind
     }
 
-    /// Supervises the command. Returns how it ended, why it was stopped, and when its lease ends.
+    /// Supervises the command. Returns why it was stopped, and when its lease ends.
     async fn run(
         &self,
         message: &Message,
         granted: &Granted,
         sent: Instant,
         shutdown: ShutdownWatch,
-        command: GuardedCommand,
-    ) -> (ChildExit, Option<StopCause>, Instant) {
+        command: &mut GuardedCommand,
+    ) -> (Option<StopCause>, Instant) {
         let (on_renewed, renewed) = watch::channel(sent);
         let renewer = LeaseRenewer {
             locks: Arc::clone(&self.locks),
@@ -124,9 +124,9 @@ impl<Q: Queue> MessageProcessor<Q> {
                 never = extending => never,
             }
         };
-        let (end, cause) = command.finish(both, shutdown).await;
+        let cause = command.supervise(both, shutdown).await;
         let renewed = *renewed.borrow();
-        (end, cause, self.times.kill_at(renewed))
+        (cause, self.times.kill_at(renewed))
     }
 
     fn start(&self, message: &Message, granted: &Granted) -> std::io::Result<GuardedCommand> {
@@ -137,6 +137,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             command: self.command.clone(),
             environment,
             input: Some(message.body.clone()),
+            is_alone: self.is_alone,
             ..Spec::default()
         };
         let guards = (&self.subreaper, &self.watchdog);

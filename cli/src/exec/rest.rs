@@ -1,0 +1,105 @@
+//! The processes of a command that are left when its first one has ended.
+
+use super::descendants::{CommandTree, marked};
+use super::procfs::ProcessTable;
+use super::watchdog::Watchdog;
+use crate::platform::clock::{Instant, sleep};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Pid, getpgid};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Time between two lists of processes while they are waited for. A list follows each SIGCHLD too, and
+/// the last process of a command is a child of this one, unless another subreaper has adopted it.
+const LIST_EVERY: Duration = Duration::from_secs(1);
+/// Time between two lists of processes while they are killed.
+const KILL_EVERY: Duration = Duration::from_millis(5);
+/// Longest wait for their end: a process that is inside the kernel, such as in a write to a file
+/// system that hangs, ends when that call does.
+const GONE_WITHIN: Duration = Duration::from_secs(2);
+
+/// What is left of a command. Its first process is not reaped yet, so its group is its own.
+#[derive(Debug)]
+pub(super) struct Rest {
+    pub(super) tree: CommandTree,
+    /// The child of this process that is never of a command.
+    pub(super) watchdog: Watchdog,
+    /// Changes after children were reaped.
+    pub(super) reaped: watch::Receiver<()>,
+}
+
+impl Rest {
+    /// The processes of the group, those with the mark, and the descendants of both. If the command
+    /// `is_alone` in this process, these are also all the children that this process has adopted.
+    fn list(&self, is_alone: bool) -> BTreeSet<Pid> {
+        let processes = ProcessTable::now();
+        let mut roots: BTreeSet<_> = processes.of_group(self.tree.group).collect();
+        roots.extend(marked(&self.tree.mark, &processes));
+        if is_alone {
+            let watchdog = self.watchdog.pid();
+            let own = processes.children_of(Pid::this());
+            roots.extend(own.filter(|child| *child != watchdog));
+        }
+        processes.with_descendants(roots)
+    }
+
+    /// Returns when nothing is left.
+    pub(super) async fn gone(&mut self, is_alone: bool) {
+        while !self.list(is_alone).is_empty() {
+            tokio::select! {
+                _ = self.reaped.changed() => {}
+                () = sleep(LIST_EVERY) => {}
+            }
+        }
+    }
+
+    /// Sends `signal` to all that have left the group, and returns how many are left in and out of it.
+    pub(super) fn signal_outside(&self, signal: Signal, is_alone: bool) -> usize {
+        let left = self.list(is_alone);
+        for process in left.iter().filter(|process| self.has_left(**process)) {
+            // It may have ended.
+            kill(*process, signal).ok();
+        }
+        left.len()
+    }
+
+    /// Kills all that is left, such as a daemon, and waits until it is gone: work that continues after
+    /// the release of its lock is not guarded.
+    pub(super) async fn kill(&self, is_alone: bool) {
+        let end = Instant::now() + GONE_WITHIN;
+        let mut logged = BTreeSet::new();
+        loop {
+            killpg(self.tree.group, Signal::SIGKILL).ok();
+            let left = self.list(is_alone);
+            if left.is_empty() {
+                return;
+            }
+            for orphan in &left {
+                let has_left = self.has_left(*orphan);
+                kill(*orphan, Signal::SIGKILL).ok();
+                if has_left && logged.insert(*orphan) {
+                    tracing::warn!(
+                        event = "orphan_killed",
+                        %orphan,
+                        "killed a process that the command left behind"
+                    );
+                }
+            }
+            if end.left().is_zero() {
+                tracing::error!(
+                    event = "orphan_survived",
+                    orphans = ?left,
+                    "orphan processes survived SIGKILL"
+                );
+                return;
+            }
+            sleep(KILL_EVERY).await;
+        }
+    }
+
+    /// Whether a process lives outside of the group.
+    fn has_left(&self, process: Pid) -> bool {
+        getpgid(Some(process)).is_ok_and(|group| group != self.tree.group)
+    }
+}
