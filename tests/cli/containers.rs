@@ -23,6 +23,7 @@ mod tasks;
 mod work;
 
 use fleet::Fleet;
+pub(crate) use image::docker;
 use services::Service;
 use tasks::{Logged, Task};
 use work::Work;

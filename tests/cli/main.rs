@@ -16,6 +16,7 @@ mod operators;
 mod processes;
 mod progress;
 mod secure;
+mod stops;
 mod streams;
 mod support;
 mod waiting;

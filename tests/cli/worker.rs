@@ -6,6 +6,7 @@ mod failures;
 mod passing;
 mod protected;
 mod queue;
+mod rest;
 mod storm;
 
 use crate::support::{FaultProxy, FencedResource, Inside, Started, scratch};

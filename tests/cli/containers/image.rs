@@ -38,7 +38,7 @@ async fn build(stack: &Stack) -> String {
 }
 
 /// Calls the stack's container engine.
-pub(super) async fn docker(stack: &Stack, args: &[&str]) -> Output {
+pub(crate) async fn docker(stack: &Stack, args: &[&str]) -> Output {
     let mut docker = Command::new("docker");
     docker.env("DOCKER_HOST", stack.setting("DOCKER_HOST"));
     let output = docker.args(args).output().await;

@@ -1,0 +1,72 @@
+//! What outlives the first process of a command of a worker.
+
+use super::Scene;
+use crate::support::scratch;
+use lockstep_tests::stack::until;
+use std::fs;
+
+/// Has its work in a session of its own. The message `a` makes no progress, and its first process ends by
+/// SIGTERM at once; another one reports its progress.
+const APART: &str = r#"
+    read -r name
+    export name
+    [ $LOCKSTEP_RECEIVE_COUNT = 1 ] || exit 0
+    setsid sh -c '
+        trap "echo term >> $NOTES.$name" TERM
+        echo up >> $NOTES.$name
+        until [ -e $NOTES.$name.end ]; do sleep 0.05; done
+        echo saved >> $NOTES.$name' &
+    if [ "$name" = a ]; then exec sleep 300; fi
+    until [ -e $NOTES.$name.end ]; do echo $RANDOM > $LOCKSTEP_PROGRESS; sleep 0.2; done
+    wait"#;
+
+#[tokio::test]
+async fn a_stop_gives_its_grace_to_all_of_one_message_and_to_no_other() {
+    let scene = Scene::new("rest", 9).await;
+    let notes = scratch("rest");
+    let path = notes.to_str().expect("a path of plain letters");
+    let noted = |name: &str| fs::read_to_string(format!("{path}.{name}")).unwrap_or_default();
+    let let_end = |name: &str| fs::write(format!("{path}.{name}.end"), "").expect("a file");
+    let flags = [
+        "--concurrency",
+        "2",
+        "--no-progress",
+        "5s",
+        "--grace",
+        "60s",
+    ];
+    let worker = scene.worker_with(&flags, APART, ("NOTES", path));
+    scene.send("b").await;
+    scene.send("a").await;
+
+    until("SIGTERM", 60, async || noted("a") == "up\nterm\n").await;
+    let of_other = noted("b");
+    let_end("a");
+    until("a state", 10, async || noted("a").ends_with("saved\n")).await;
+    worker.until_logged("command failed", 10).await;
+    let_end("b");
+    scene.until_empty(60).await;
+    worker.end().await;
+
+    assert_eq!(of_other, "up\n");
+    assert_eq!(noted("a"), "up\nterm\nsaved\n");
+    assert_eq!(noted("b"), "up\nsaved\n");
+}
+
+#[tokio::test]
+async fn a_worker_that_shuts_down_gives_the_rest_until_its_end() {
+    let scene = Scene::new("rest-shutdown", 9).await;
+    let notes = scratch("rest");
+    let path = notes.to_str().expect("a path of plain letters");
+    let noted = || fs::read_to_string(format!("{path}.a")).unwrap_or_default();
+    let worker = scene.worker_with(&["--grace", "12s"], APART, ("NOTES", path));
+    scene.send("a").await;
+    until("work", 30, async || noted() == "up\n").await;
+
+    worker.process.signal("TERM").await;
+    until("SIGTERM", 20, async || noted() == "up\nterm\n").await;
+    fs::write(format!("{path}.a.end"), "").expect("a file");
+    worker.until_logged("given back", 10).await;
+
+    assert_eq!(noted(), "up\nterm\nsaved\n");
+}
