@@ -23,11 +23,11 @@ use crate::args::agent::AgentArgs;
 use crate::exec::check_proc;
 use crate::exit::Exit;
 use crate::lease::client::LockClient;
+use crate::platform::aws::sdk_config;
 use crate::platform::clock::sleep;
-use crate::platform::env::filled;
+use crate::platform::env::variable;
 use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
-use crate::platform::tls::sdk_config;
 use crate::protect::Protection;
 use crate::run::EarlyExit;
 use listen::Listener;
@@ -50,12 +50,19 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
         check_proc()?;
     }
     let mut signals = Signals::begin().map_err(failed)?;
-    let sdk = sdk_config().await?;
+    // Credentials may take long to come, and a signal must not wait for them.
+    let sdk = tokio::select! {
+        biased;
+        signal = signals.end() => {
+            return Err((Exit::signal(signal), format!("{signal} before the credentials came")));
+        }
+        sdk = sdk_config() => sdk?,
+    };
     let listener = Listener::bind(args).await.map_err(wrong)?;
     let service = Arc::new(Service {
         locks: LockClient::open(&sdk, &config),
         identity: HolderIdentity::find().await.map_err(wrong)?,
-        protection: Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), args.lease),
+        protection: Protection::start(args.protect.protect, variable("ECS_AGENT_URI"), args.lease),
         lease: args.lease,
         grace: args.grace,
         registry: std::sync::Mutex::default(),

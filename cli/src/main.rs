@@ -36,6 +36,10 @@ fn main() -> ExitCode {
     if let Some(exit) = exec::serve(std::env::args_os()) {
         return exit.into();
     }
+    if let Err(why) = platform::empty::leave_out() {
+        log::print_line(why);
+        return Exit::CONFIGURATION.into();
+    }
     match Cli::try_parse() {
         Ok(cli) => dispatch(cli.command).into(),
         Err(error) if error.kind() == MISSING => {

@@ -1,8 +1,10 @@
 //! The operating system and the environment: children, clock, variables, standard error, terminal, signals, TLS
-//! roots, and the identity of the task and container.
+//! roots, the configuration of the AWS clients, and the identity of the task and container.
 
+pub(crate) mod aws;
 pub(crate) mod children;
 pub(crate) mod clock;
+pub(crate) mod empty;
 pub(crate) mod env;
 pub(crate) mod foreground;
 pub(crate) mod http;
@@ -11,4 +13,5 @@ pub(crate) mod identity;
 pub(crate) mod retry;
 pub(crate) mod signals;
 pub(crate) mod stderr;
-pub(crate) mod tls;
+pub(crate) mod terminal;
+mod tls;

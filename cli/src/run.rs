@@ -19,10 +19,10 @@ use crate::exec::{Subreaper, check_proc};
 use crate::exit::Exit;
 use crate::lease::acquire::FINAL_REQUEST_TIMEOUT;
 use crate::lease::client::LockClient;
+use crate::platform::aws::sdk_config;
 use crate::platform::clock::Instant;
-use crate::platform::env::filled;
+use crate::platform::env::variable;
 use crate::platform::signals::Signals;
-use crate::platform::tls::sdk_config;
 use crate::protect::Protection;
 use crate::retry::{Bound, retry};
 use crate::run::grant::{HeldGrant, Hold};
@@ -89,7 +89,7 @@ async fn on_table(
     let held = grant::hold(args, locks, table, signals).await?;
     let protection = Protection::start(
         args.protect.protect,
-        filled("ECS_AGENT_URI"),
+        variable("ECS_AGENT_URI"),
         held.times.length,
     );
     let protected = tokio::select! {

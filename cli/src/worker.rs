@@ -31,10 +31,10 @@ use crate::exec::{Subreaper, check_proc, check_program};
 use crate::exit::Exit;
 use crate::lease::client::LockClient;
 use crate::lease::timing::LeaseTiming;
-use crate::platform::env::filled;
+use crate::platform::aws::sdk_config;
+use crate::platform::env::variable;
 use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
-use crate::platform::tls;
 use crate::protect::Protection;
 use decide::{Kind, RetryDelays};
 use lockstep::store::dynamodb::DynamoStore;
@@ -69,15 +69,24 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
     check_proc()?;
     // Without this check every message would fail, until all are in the dead-letter queue.
     check_program(args.command.first().map_or("", String::as_str))?;
-    let signals = end_signals(Signals::begin().map_err(failed)?);
+    let mut signals = end_signals(Signals::begin().map_err(failed)?);
     let subreaper = Subreaper::begin().map_err(failed)?;
     let watchdog = Watchdog::start(&subreaper).map_err(failed)?;
     let identity = HolderIdentity::find().await.map_err(wrong)?;
-    let sdk = tls::sdk_config().await?;
+    // Credentials may take long to come, and a signal must not wait for them.
+    let sdk = tokio::select! {
+        biased;
+        Some(signal) = signals.recv() => return Ok(signal),
+        sdk = sdk_config() => sdk?,
+    };
     let queue = Sqs::new(&sdk, args.queue_url.url.clone());
     check_queue(&queue).await?;
     let times = LeaseTiming::after_silence(args.lease, args.grace);
-    let protection = Protection::start(args.protect.protect, filled("ECS_AGENT_URI"), times.length);
+    let protection = Protection::start(
+        args.protect.protect,
+        variable("ECS_AGENT_URI"),
+        times.length,
+    );
     // SQS hides no message for longer than twelve hours after its receive.
     let hide = (args.lease + HIDE_MARGIN).min(CEILING);
     let lock = args.lock.unwrap_or_else(|| args.queue_url.name.clone());

@@ -40,13 +40,17 @@ pub fn sdk_config() -> SdkConfig {
         .build()
 }
 
-/// Loads the same settings with another HTTP client, and credentials from wherever the SDK finds them.
-pub async fn load_sdk_config(http: SharedHttpClient) -> SdkConfig {
+/// Loads the settings of a process that is no function, with credentials from wherever the SDK finds them.
+pub async fn load_sdk_config(
+    http: SharedHttpClient,
+    region: String,
+    timeouts: TimeoutConfig,
+) -> SdkConfig {
     aws_config::defaults(BehaviorVersion::latest())
         .http_client(http)
-        .region(crate::config::variable("AWS_REGION").map(Region::new))
+        .region(Region::new(region))
         .retry_config(retries())
-        .timeout_config(timeouts())
+        .timeout_config(timeouts)
         .load()
         .await
 }
@@ -57,7 +61,8 @@ fn retries() -> RetryConfig {
 
 /// A call times out after six seconds, an attempt after two, so that a function responds before its own
 /// timeout.
-fn timeouts() -> TimeoutConfig {
+#[must_use]
+pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .operation_attempt_timeout(Duration::from_secs(2))

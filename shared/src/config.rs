@@ -167,14 +167,14 @@ impl Config {
     }
 }
 
-/// Returns one variable of the process environment; `None` if it is not set or not UTF-8.
+/// Returns one variable of the process environment; `None` if it is not set, empty or not UTF-8.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that reads the environment"
 )]
 #[must_use]
 pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Flags shared by several commands.
 
-use crate::platform::env::{filled, variable};
+use crate::platform::env::variable;
 use crate::protect::Mode;
 use clap::Args;
 use lockstep::config::{Config, Key};
@@ -34,9 +34,6 @@ impl TableArg {
             return Err(format!(
                 "LOCKSTEP_TABLE (or --table) is {name:?}, but must be {TABLE_RULE}"
             ));
-        }
-        if filled("AWS_REGION").is_none() {
-            return Err("AWS_REGION is missing: the region of the lock table".into());
         }
         Ok(config)
     }

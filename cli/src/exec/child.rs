@@ -4,6 +4,7 @@ use super::rest::Rest;
 use super::subreaper::EndOf;
 use super::watchdog::Watchdog;
 use super::{ChildExit, CommandTree, Mark, Subreaper, shim};
+use crate::platform::empty;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -54,6 +55,9 @@ impl Child {
         spec: &Spec,
     ) -> Result<Self, Error> {
         let mut command = shim::command(&spec.command);
+        // The command gets the variables that this process was given.
+        command.env_remove(empty::LEFT_OUT);
+        command.envs(empty::left_out().into_iter().map(|name| (name, "")));
         for name in spec.without {
             command.env_remove(name);
         }

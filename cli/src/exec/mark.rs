@@ -6,7 +6,7 @@
 
 use super::procfs::Process;
 use crate::platform::clock::pause;
-use crate::platform::env::{filled, random_id};
+use crate::platform::env::{random_id, variable};
 use nix::unistd::Pid;
 use std::time::Duration;
 use std::{fs, io};
@@ -44,7 +44,7 @@ impl Mark {
 
     /// The variable for the command: the marks of this process, then this one.
     pub(super) fn variable(&self) -> (String, String) {
-        let marks = match filled(VARIABLE) {
+        let marks = match variable(VARIABLE) {
             Some(outer) => format!("{outer}:{}", self.0),
             None => self.0.clone(),
         };
@@ -73,7 +73,7 @@ impl Mark {
 /// Reads the environment of the process of this `id`.
 ///
 /// `/proc` shows an empty one while the process is inside `execve`: the old memory is gone, and the
-/// new one is not filled yet. A daemon that has just been started is in that state, so an empty
+/// new one is not variable yet. A daemon that has just been started is in that state, so an empty
 /// environment is read again unless the process has none.
 fn environment(id: Pid) -> io::Result<Vec<u8>> {
     let read = || fs::read(format!("/proc/{id}/environ"));

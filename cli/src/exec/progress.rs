@@ -5,7 +5,7 @@
 
 use crate::exit::Exit;
 use crate::log::print_line;
-use crate::platform::env::{filled, random_id, scratch_folders};
+use crate::platform::env::{random_id, scratch_folders, variable};
 use nix::errno::Errno;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -168,7 +168,7 @@ fn sanitize(line: &str) -> Option<String> {
 
 /// `lockstep progress VALUE`: writes the value to the FIFO.
 pub(crate) fn report(value: &str) -> Exit {
-    let Some(path) = filled(VARIABLE) else {
+    let Some(path) = variable(VARIABLE) else {
         print_line(format!(
             "{VARIABLE} is not set: `progress` requires `lockstep run` or `worker`"
         ));

@@ -6,6 +6,7 @@
 use super::which::{find, is_foreign};
 use crate::exit::Exit;
 use crate::log::print_line;
+pub(crate) use crate::platform::children::SELF;
 use crate::platform::{children, foreground};
 use nix::unistd::{Pid, execv, getppid};
 use std::ffi::CString;
@@ -15,8 +16,6 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// This program, even where its file was replaced or is not in `PATH`.
-pub(crate) const SELF: &str = "/proc/self/exe";
 /// The first argument of a process that [`start`] serves.
 pub(super) const NAME: &str = "start-command";
 

@@ -11,7 +11,7 @@ use crate::args::operate::{
 };
 use crate::exit::Exit;
 use crate::log;
-use crate::platform::env::filled;
+use crate::platform::env::variable;
 use serde_json::{Value, json};
 
 /// The counts of a response to pause or resume.
@@ -137,7 +137,7 @@ fn add(count: &Value, more: u64) -> Value {
 
 /// `request` with the note and the actor.
 fn audited(mut request: Value, args: &ActArgs) -> Result<Value, ActError> {
-    let actor = args.actor.clone().or_else(|| filled("USER"));
+    let actor = args.actor.clone().or_else(|| variable("USER"));
     let Some(actor) = actor else {
         return Err(ActError {
             exit: Exit::CONFIGURATION,

@@ -12,6 +12,7 @@ use super::function::{
 use super::{finish, print};
 use crate::args::operate::{DoctorArgs, Format};
 use crate::exit::Exit;
+use crate::platform::aws::{Loaded, Region};
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::types::Stack;
 use aws_sdk_sqs::types::QueueAttributeName;
@@ -69,10 +70,11 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Exit {
 }
 
 async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
-    let sdk = Function::sdk().await?;
+    let Loaded { sdk, region } = Function::sdk().await?;
     let described = describe_stack(&sdk, &args.stack).await?;
     let stack = &described.stack;
-    let mut checks = vec![of_stack(stack), of_clock(described.date)];
+    let mut checks = vec![of_identity(&sdk).await, of_region(&region)];
+    checks.extend([of_stack(stack), of_clock(described.date)]);
     for (name, arn) in functions(stack) {
         checks.push(of_function(&sdk, name, arn).await);
     }
@@ -96,6 +98,28 @@ fn line(check: &Check) -> String {
     };
     let advice = check.advice.map(|advice| format!("\n        -> {advice}"));
     format!("{status:7} {name}: {found}{}\n", advice.unwrap_or_default())
+}
+
+/// GetCallerIdentity needs no permission
+/// (<https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>).
+async fn of_identity(sdk: &SdkConfig) -> Check {
+    let name = "identity";
+    let client = aws_sdk_sts::Client::new(sdk);
+    match client.get_caller_identity().send().await {
+        Ok(found) => {
+            let arn = found.arn().unwrap_or("an unknown identity").into();
+            Check::new(name, true, arn, "")
+        }
+        Err(failure) => Check::unknown(
+            name,
+            format!("STS GetCallerIdentity: {}", error_text(&failure)),
+        ),
+    }
+}
+
+fn of_region(region: &Region) -> Check {
+    let Region { name, from } = region;
+    Check::new("Region", true, format!("{name}, from {from}"), "")
 }
 
 /// A stack that is being changed, or whose change failed, may have functions of two versions

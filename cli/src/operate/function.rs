@@ -5,14 +5,11 @@
 
 use crate::args::operate::{FunctionArgs, StackArgs};
 use crate::exit::Exit;
-use crate::platform::env::filled;
-use crate::platform::tls;
+use crate::platform::aws::{Loaded, line, operators_config};
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::config::interceptors::BeforeDeserializationInterceptorContextRef;
 use aws_sdk_cloudformation::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_cloudformation::error::{
-    BoxError, DisplayErrorContext, ProvideErrorMetadata, SdkError,
-};
+use aws_sdk_cloudformation::error::{BoxError, ProvideErrorMetadata, SdkError};
 use aws_sdk_cloudformation::types::Stack;
 use aws_sdk_lambda::primitives::Blob;
 use aws_smithy_types::DateTime;
@@ -80,7 +77,7 @@ impl Function {
     /// # Errors
     /// [`ActError`] if there are no credentials, no region, no such stack, or no function in it.
     pub(super) async fn open(args: &FunctionArgs, surface: Surface) -> Result<Self, ActError> {
-        let sdk = Self::sdk().await?;
+        let Loaded { sdk, .. } = Self::sdk().await?;
         match &args.function {
             Some(name) => Ok(Self::named(&sdk, name)),
             None => {
@@ -94,14 +91,9 @@ impl Function {
     ///
     /// # Errors
     /// [`ActError`] if there are no credentials or no region.
-    pub(super) async fn sdk() -> Result<SdkConfig, ActError> {
-        if filled("AWS_REGION").is_none() {
-            return Err(configuration(
-                "AWS_REGION is missing: the region of the stack",
-            ));
-        }
-        let sdk = tls::sdk_config().await;
-        sdk.map_err(|(exit, text)| ActError { exit, text })
+    pub(super) async fn sdk() -> Result<Loaded, ActError> {
+        let loaded = operators_config().await;
+        loaded.map_err(|(exit, text)| ActError { exit, text })
     }
 
     /// The function in the outputs of `stack`.
@@ -252,7 +244,7 @@ where
 {
     match (failure.code(), failure.message()) {
         (Some(code), message) => format!("{code}: {}", message.unwrap_or_default()),
-        (None, _) => DisplayErrorContext(failure).to_string(),
+        (None, _) => line(failure),
     }
 }
 

@@ -1,6 +1,9 @@
 //! What the kernel does for the parent of processes. Only Linux does: other systems build the operators'
 //! commands, and those that guard processes refuse to start there.
 
+/// This program, even where its file was replaced or is not in `PATH`.
+pub(crate) const SELF: &str = "/proc/self/exe";
+
 #[cfg(target_os = "linux")]
 mod kernel {
     use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};

@@ -6,11 +6,6 @@ use std::path::PathBuf;
 
 pub(crate) use lockstep::config::variable;
 
-/// The value of a variable; `None` if it is not set or empty.
-pub(crate) fn filled(name: &str) -> Option<String> {
-    variable(name).filter(|value| !value.is_empty())
-}
-
 /// A random id of 12 hexadecimal digits.
 #[expect(clippy::disallowed_methods, reason = "the one source of randomness")]
 pub(crate) fn random_id() -> String {
@@ -42,7 +37,7 @@ pub(crate) fn random_fraction() -> f64 {
 /// Directories for a FIFO, best first: with a read-only root file system, only `/dev/shm` may be
 /// writable.
 pub(crate) fn scratch_folders() -> Vec<PathBuf> {
-    let chosen = filled("TMPDIR").into_iter().map(PathBuf::from);
+    let chosen = variable("TMPDIR").into_iter().map(PathBuf::from);
     chosen
         .chain(["/tmp".into(), "/dev/shm".into(), "/run".into()])
         .collect()

@@ -1,6 +1,6 @@
 //! The identity of holders: the ECS task and the container, or the host and the process.
 
-use crate::platform::env::{filled, random_id};
+use crate::platform::env::{random_id, variable};
 use crate::platform::http::send;
 use crate::platform::retry::retry_if;
 use hyper::Method;
@@ -45,7 +45,7 @@ impl HolderIdentity {
     /// A sentence, when the process is in an ECS task and its metadata cannot be read: without the
     /// task's ARN, recovery could not determine whether a holder is dead.
     pub(crate) async fn find() -> Result<Self, String> {
-        let Some(uri) = filled(METADATA_URI) else {
+        let Some(uri) = variable(METADATA_URI) else {
             let host = nix::unistd::gethostname().ok();
             let host = host.and_then(|host| host.into_string().ok());
             return Ok(Self::on_machine(

@@ -1,66 +1,21 @@
-//! The SDK's configuration: trusted root certificates, and a check for credentials.
+//! The root certificates that are trusted.
 
 use super::https::HttpsClient;
-use crate::exit::Exit;
-use aws_config::SdkConfig;
-use aws_credential_types::provider::ProvideCredentials;
-use aws_credential_types::provider::error::CredentialsError;
 use aws_smithy_http_client::tls::TlsContext;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::base64;
-use lockstep::aws::load_sdk_config;
 use lockstep::aws::trust::{amazon, trusting};
 use rustls_native_certs::{load_certs_from_paths, load_native_certs};
 use std::env;
-use std::error::Error;
-use std::time::Duration;
-use tokio::time::timeout;
 use webpki::anchor_from_trusted_cert;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
 /// Where the image's certificates are, if it names them.
 const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Longest wait for the credentials. After it, the first request loads them again.
-const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
-
-/// Loads the configuration that all AWS clients share, and checks that there are credentials.
-///
-/// # Errors
-/// The exit code, and why there are no credentials: without them no request can be signed, and no retry
-/// helps.
-pub(crate) async fn sdk_config() -> Result<SdkConfig, (Exit, String)> {
-    let sdk = load_sdk_config(SharedHttpClient::new(HttpsClient::new(amazon(), roots))).await;
-    let Some(credentials) = sdk.credentials_provider() else {
-        return Err(none("no credentials provider is configured"));
-    };
-    match timeout(CREDENTIALS_WITHIN, credentials.provide_credentials()).await {
-        Ok(Err(error)) => match permanent_cause(&error) {
-            Some(why) => Err(none(&why)),
-            None => Ok(sdk),
-        },
-        Ok(Ok(_)) | Err(_) => Ok(sdk),
-    }
-}
-
-fn none(why: &str) -> (Exit, String) {
-    let why = format!("the lock table cannot be used: no AWS credentials ({why})");
-    (Exit::UNAVAILABLE, why)
-}
-
-/// Why there are no credentials; `None` if the error may be temporary.
-fn permanent_cause(error: &CredentialsError) -> Option<String> {
-    match error {
-        CredentialsError::CredentialsNotLoaded(_) => {
-            Some("none in environment, profile, task role or instance role".into())
-        }
-        CredentialsError::InvalidConfiguration(_) => {
-            let cause = error.source().map(ToString::to_string);
-            let cause = cause.unwrap_or_else(|| error.to_string());
-            Some(cause.lines().next().unwrap_or_default().to_owned())
-        }
-        _ => None,
-    }
+/// The HTTP client for the endpoints of `region`.
+pub(crate) fn client(region: &str) -> SharedHttpClient {
+    SharedHttpClient::new(HttpsClient::new(amazon(region), roots))
 }
 
 /// The root certificates of the image or, where it has none, the built-in ones.

@@ -16,7 +16,7 @@ use crate::lease::client::LockClient;
 use crate::lease::timing::LeaseTiming;
 use crate::lease::unconfirmed::{Sleep, give_back};
 use crate::platform::clock::Instant;
-use crate::platform::env::filled;
+use crate::platform::env::variable;
 use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
 use crate::retry::retry;
@@ -166,7 +166,7 @@ async fn withdraw(locks: &LockClient, request: &AcquireRequest, within: Duration
 fn grant_from_env(wanted: Option<&str>) -> Result<Option<Grant>, String> {
     // All three or none: a variable that is left over from something else is no grant.
     let names = ["LOCKSTEP_LOCK", "LOCKSTEP_HOLDER", "LOCKSTEP_FENCING_TOKEN"];
-    let [Some(lock), Some(holder), Some(token)] = names.map(filled) else {
+    let [Some(lock), Some(holder), Some(token)] = names.map(variable) else {
         return Ok(None);
     };
     // A lock of another name is one of its own: it is acquired, and released here.
@@ -179,7 +179,7 @@ fn grant_from_env(wanted: Option<&str>) -> Result<Option<Grant>, String> {
         token: number.map_err(|_| format!("LOCKSTEP_FENCING_TOKEN is {token:?}, but {rule}"))?,
         lock,
         holder,
-        run_key: filled("LOCKSTEP_RUN_KEY"),
+        run_key: variable("LOCKSTEP_RUN_KEY"),
         // The workflow releases it.
         expect_every_seconds: None,
         // Unknown here: with a limit, new progress costs a second write.

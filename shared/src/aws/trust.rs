@@ -23,17 +23,17 @@ const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 /// variable names, and in the partitions whose endpoints may have other roots.
 #[must_use]
 pub fn of_functions() -> TlsContext {
-    amazon().unwrap_or_default()
+    amazon(&config::variable("AWS_REGION").unwrap_or_default()).unwrap_or_default()
 }
 
-/// The roots of Amazon; `None` where other endpoints than AWS's own of the partition `aws` are called, or the
-/// environment names the certificates.
+/// The roots of Amazon; `None` where other endpoints than AWS's own of `region` in the partition `aws` are called, or
+/// the environment names the certificates.
 #[must_use]
-pub fn amazon() -> Option<TlsContext> {
+pub fn amazon(region: &str) -> Option<TlsContext> {
     let named = NAMED.iter().any(|name| config::variable(name).is_some());
-    let endpoint = env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with(ENDPOINT));
-    let region = config::variable("AWS_REGION").unwrap_or_default();
-    has_amazons(&region, named || endpoint).then(|| trusting(AMAZON))
+    let endpoint = env::vars_os()
+        .any(|(name, value)| name.to_string_lossy().starts_with(ENDPOINT) && !value.is_empty());
+    has_amazons(region, named || endpoint).then(|| trusting(AMAZON))
 }
 
 /// The certificates `pem`, and no others.

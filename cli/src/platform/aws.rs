@@ -1,0 +1,216 @@
+//! The SDK's configuration: Region, credentials and endpoints, as any other command of AWS finds them.
+//!
+//! ```text
+//!  variables ─▶ profile ─▶ container ─▶ instance      the first that has a Region, and the first with credentials
+//! ```
+//!
+//! The SDK knows all sources of credentials but MFA codes, which [`mfa`] asks for. What is here makes each mistake
+//! one line that names the setting, before the first request. In a container, variables have the Region and
+//! name the endpoint of the credentials: nothing else is read for them.
+
+mod endpoints;
+mod failure;
+mod mfa;
+mod profiles;
+mod region;
+
+pub(crate) use failure::line;
+pub(crate) use region::Region;
+
+use super::env::variable;
+use super::tls;
+use crate::exit::Exit;
+use aws_config::SdkConfig;
+use aws_config::provider_config::ProviderConfig;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::service_config::ServiceConfigKey;
+use failure::{CONTAINER, Failure};
+use lockstep::aws::{load_sdk_config, timeouts};
+use profiles::Profiles;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Longest wait for the credentials of a container. After it, the first request loads them again.
+const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
+
+/// Longest wait for other credentials: a process may ask for something. The SDK's own providers give up in seconds.
+const CREDENTIALS_OF_PEOPLE_WITHIN: Duration = Duration::from_secs(300);
+
+/// Why nothing can be called: the exit code, and one line.
+type Refusal = (Exit, String);
+
+/// The configuration that all AWS clients share, and where its Region is from.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) sdk: SdkConfig,
+    pub(crate) region: Region,
+}
+
+/// Loads the configuration of a process that guards work. Credentials that are late are left to the first request.
+///
+/// # Errors
+/// The exit code, and why there is no Region, or why there are no credentials: without them no request can be signed,
+/// and no retry helps.
+pub(crate) async fn sdk_config() -> Result<SdkConfig, Refusal> {
+    let (loaded, late) = load(timeouts()).await?;
+    if let Some(Failure { text, .. }) = late {
+        tracing::warn!(event = "credentials_late", "no AWS credentials yet: {text}");
+    }
+    Ok(loaded.sdk)
+}
+
+/// Loads the configuration of an operator's command, which may be far from its Region.
+///
+/// # Errors
+/// As [`sdk_config`], and why credentials are late.
+pub(crate) async fn operators_config() -> Result<Loaded, Refusal> {
+    let far = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(5))
+        .operation_attempt_timeout(Duration::from_secs(10))
+        .operation_timeout(Duration::from_secs(30));
+    match load(far.build()).await? {
+        (loaded, None) => Ok(loaded),
+        (_, Some(failure)) => Err(no_credentials(&failure)),
+    }
+}
+
+/// The configuration, and the temporary failure of the credentials, if they failed.
+async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Refusal> {
+    let wrong = |why: String| (Exit::CONFIGURATION, why);
+    let (region, profiles) = match Region::of_environment() {
+        Some(region) if !Profiles::is_chosen() => (region, None),
+        found => {
+            let profiles = Profiles::read().await.map_err(wrong)?;
+            let region = match found {
+                Some(region) => region,
+                None => Region::elsewhere(&profiles).await.map_err(wrong)?,
+            };
+            (region, Some(profiles))
+        }
+    };
+    let region = region.check().map_err(wrong)?;
+    let http = tls::client(&region.name);
+    let sdk = load_sdk_config(http.clone(), region.name.clone(), timeouts).await;
+    endpoints::check(&sdk).map_err(wrong)?;
+    match resolve(&sdk, http, profiles).await {
+        Ok((first, then)) => {
+            let first = Mutex::new(Some(first));
+            let credentials = SharedCredentialsProvider::new(Resolved { first, then });
+            let sdk = sdk.into_builder().credentials_provider(credentials).build();
+            Ok((Loaded { sdk, region }, None))
+        }
+        Err(failure) if failure.is_temporary => Ok((Loaded { sdk, region }, Some(failure))),
+        Err(failure) => Err(no_credentials(&failure)),
+    }
+}
+
+fn no_credentials(failure: &Failure) -> Refusal {
+    (
+        Exit::UNAVAILABLE,
+        format!("no AWS credentials: {}", failure.text),
+    )
+}
+
+/// The credentials, and what provides them once they have expired.
+async fn resolve(
+    sdk: &SdkConfig,
+    http: SharedHttpClient,
+    profiles: Option<Profiles>,
+) -> Result<(Credentials, SharedCredentialsProvider), Failure> {
+    let Some(provider) = sdk.credentials_provider() else {
+        return Err(Failure::permanent(
+            "no credentials provider is configured".into(),
+        ));
+    };
+    let has_keys = variable("AWS_ACCESS_KEY_ID").is_some();
+    if !has_keys && setting(sdk, "role_arn").is_some() {
+        let profiles = match profiles {
+            Some(profiles) => profiles,
+            None => Profiles::read().await.map_err(Failure::permanent)?,
+        };
+        let chain = profiles.chain();
+        let asked = mfa::asked_for(&chain);
+        if !asked.is_empty() {
+            let conf = provider_config(sdk, http);
+            let first = mfa::assume(asked, &profiles, sdk, &conf).await?;
+            let then = SharedCredentialsProvider::new(mfa::Ended(profiles.name().to_owned()));
+            return Ok((first, then));
+        }
+    }
+    let within = if variable(CONTAINER[0]).or(variable(CONTAINER[1])).is_some() {
+        CREDENTIALS_WITHIN
+    } else {
+        CREDENTIALS_OF_PEOPLE_WITHIN
+    };
+    let Ok(found) = timeout(within, provider.provide_credentials()).await else {
+        let text = format!("nothing within {} s", within.as_secs());
+        let is_temporary = true;
+        return Err(Failure { text, is_temporary });
+    };
+    match found {
+        Ok(first) => Ok((first, provider)),
+        Err(error) => {
+            let profiles = Profiles::read().await.ok();
+            Err(Failure::of(&error, profiles.as_ref()))
+        }
+    }
+}
+
+/// A setting of the chosen profile, as the SDK has read it.
+fn setting(sdk: &SdkConfig, name: &str) -> Option<String> {
+    // The key of a service's setting is the only way to the profile. No variable has this name.
+    let key = ServiceConfigKey::builder()
+        .service_id("Lockstep")
+        .env("")
+        .profile(name);
+    sdk.service_config()?.load_config(key.build().ok()?)
+}
+
+/// The configuration of a provider, with the settings of `sdk`.
+fn provider_config(sdk: &SdkConfig, http: SharedHttpClient) -> ProviderConfig {
+    let mut conf = ProviderConfig::without_region()
+        .with_region(sdk.region().cloned())
+        .with_use_fips(sdk.use_fips())
+        .with_use_dual_stack(sdk.use_dual_stack())
+        .with_http_client(http);
+    if let Some(retries) = sdk.retry_config() {
+        conf = conf.with_retry_config(retries.clone());
+    }
+    if let Some(timeouts) = sdk.timeout_config() {
+        conf = conf.with_timeout_config(timeouts.clone());
+    }
+    conf
+}
+
+/// Provides the credentials that were found at the start, and then the credentials of `then`: the first
+/// request need not load them again, or run a process again.
+#[derive(Debug)]
+struct Resolved {
+    first: Mutex<Option<Credentials>>,
+    then: SharedCredentialsProvider,
+}
+
+impl ProvideCredentials for Resolved {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        let first = self
+            .first
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match first {
+            Some(first) => future::ProvideCredentials::ready(Ok(first)),
+            None => self.then.provide_credentials(),
+        }
+    }
+
+    fn fallback_on_interrupt(&self) -> Option<Credentials> {
+        self.then.fallback_on_interrupt()
+    }
+}

@@ -1,0 +1,107 @@
+//! The endpoints that variables and the profile name, checked before a client is built: the SDK ignores one that is
+//! wrong, or panics at the first request.
+
+use crate::platform::env::variable;
+use aws_types::SdkConfig;
+use aws_types::service_config::ServiceConfigKey;
+use hyper::Uri;
+
+/// The variable for all services. A variable for one service has its identifier behind it
+/// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
+const VARIABLE: &str = "AWS_ENDPOINT_URL";
+
+/// The endpoint of IMDS, which has a variable of its own
+/// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-imds-credentials.html>).
+const IMDS: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
+
+/// The services that are called, by their identifiers
+/// (<https://docs.aws.amazon.com/sdkref/latest/guide/ss-endpoints-table.html>).
+const SERVICES: [&str; 11] = [
+    "CloudFormation",
+    "DynamoDB",
+    "ECS",
+    "EventBridge",
+    "Lambda",
+    "SFN",
+    "SQS",
+    "SSO",
+    "SSO OIDC",
+    "STS",
+    "Signin",
+];
+
+/// Checks all endpoints.
+///
+/// # Errors
+/// Names the setting, its value and the rule.
+pub(super) fn check(sdk: &SdkConfig) -> Result<(), String> {
+    let mut named = variable(IMDS).map(|url| (IMDS.to_owned(), url));
+    let services = SERVICES.iter().filter_map(|service| of(sdk, service));
+    match named
+        .take()
+        .into_iter()
+        .chain(services)
+        .find(|(_, url)| !is_endpoint(url))
+    {
+        Some((name, url)) => Err(format!(
+            "{name} is {url:?}, but must be the URL of an endpoint, such as https://host or http://host:8000"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The setting for the endpoint of `service`, and its value.
+fn of(sdk: &SdkConfig, service: &str) -> Option<(String, String)> {
+    let key = ServiceConfigKey::builder()
+        .service_id(service)
+        .env(VARIABLE)
+        .profile("endpoint_url");
+    let url = sdk.service_config()?.load_config(key.build().ok()?)?;
+    let own = format!(
+        "{VARIABLE}_{}",
+        service.replace(' ', "_").to_ascii_uppercase()
+    );
+    let set = [own, VARIABLE.to_owned()]
+        .into_iter()
+        .find(|name| variable(name).is_some());
+    let name = set.unwrap_or_else(|| format!("endpoint_url for {service} in the profile"));
+    Some((name, url))
+}
+
+fn is_endpoint(url: &str) -> bool {
+    let Ok(uri) = url.parse::<Uri>() else {
+        return false;
+    };
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+    is_web && uri.host().is_some_and(|host| !host.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_endpoint;
+
+    #[test]
+    fn an_endpoint_has_a_scheme_of_the_web_and_a_host() {
+        for good in [
+            "http://127.0.0.1:8000",
+            "https://vpce-1.example.com/",
+            "http://[::1]:1",
+            "http://h/p",
+        ] {
+            assert!(is_endpoint(good), "{good}");
+        }
+        for bad in [
+            "",
+            "x",
+            "localhost:8000",
+            "127.0.0.1",
+            "ftp://host",
+            "http://",
+            "http:// host",
+            "://",
+            "http:///p",
+        ] {
+            assert!(!is_endpoint(bad), "{bad}");
+        }
+    }
+}

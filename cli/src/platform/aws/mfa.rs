@@ -1,0 +1,174 @@
+//! Roles that are assumed with an MFA code.
+//!
+//! The SDK does not read `mfa_serial` of a profile, and STS refuses its AssumeRole
+//! (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-assume-role-credentials.html>). So the profiles from the
+//! last one that has it up to the chosen one are assumed here, and what is below is left to the SDK. The AWS CLI asks
+//! with the same words. Nothing is written to the disk.
+
+use super::failure::Failure;
+use super::profiles::{Profiles, assumes_role};
+use crate::platform::terminal::ask;
+use aws_config::SdkConfig;
+use aws_config::ecs::EcsCredentialsProvider;
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
+use aws_config::imds::credentials::ImdsCredentialsProvider;
+use aws_config::profile::{Profile, ProfileFileCredentialsProvider};
+use aws_config::provider_config::ProviderConfig;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
+use lockstep::clock::{Clock, SystemClock};
+
+/// The profiles that are assumed here: from the chosen one to the last that has an `mfa_serial`.
+pub(super) fn asked_for<'a, 'b>(chain: &'b [&'a Profile]) -> &'b [&'a Profile] {
+    let mut places = 0..chain.len();
+    let last = places.rfind(|place| {
+        let profile = chain[*place];
+        let is_role = assumes_role(profile) && (*place == 0 || keys(profile).is_none());
+        is_role && profile.get("mfa_serial").is_some()
+    });
+    &chain[..last.map_or(0, |last| last + 1)]
+}
+
+/// Assumes the roles of `asked`, the last one first.
+///
+/// # Errors
+/// [`Failure`] that names the profile and the call.
+pub(super) async fn assume(
+    asked: &[&Profile],
+    profiles: &Profiles,
+    sdk: &SdkConfig,
+    conf: &ProviderConfig,
+) -> Result<Credentials, Failure> {
+    let Some(last) = asked.last() else {
+        return Err(Failure::permanent("no profile has an mfa_serial".into()));
+    };
+    let source = below(last, conf).map_err(Failure::permanent)?;
+    let mut credentials = source
+        .provide_credentials()
+        .await
+        .map_err(|error| Failure::of(&error, Some(profiles)))?;
+    for profile in asked.iter().rev() {
+        credentials = assume_one(profile, credentials, sdk)
+            .await
+            .map_err(|error| Failure::of(&error, Some(profiles)))?;
+    }
+    Ok(credentials)
+}
+
+/// Assumes the role of `profile` with `credentials`.
+async fn assume_one(
+    profile: &Profile,
+    credentials: Credentials,
+    sdk: &SdkConfig,
+) -> Result<Credentials, CredentialsError> {
+    let credentials = SharedCredentialsProvider::new(credentials);
+    let sdk = sdk.to_builder().credentials_provider(credentials).build();
+    let value = |key| profile.get(key).map(str::to_owned);
+    let code = match profile.get("mfa_serial") {
+        Some(serial) => Some(code(profile.name(), serial).await?),
+        None => None,
+    };
+    let session = value("role_session_name")
+        .unwrap_or_else(|| format!("lockstep-{}", SystemClock.now().millis()));
+    let call = aws_sdk_sts::Client::new(&sdk)
+        .assume_role()
+        .set_role_arn(value("role_arn"))
+        .set_external_id(value("external_id"))
+        .set_duration_seconds(
+            profile
+                .get("duration_seconds")
+                .and_then(|seconds| seconds.parse().ok()),
+        )
+        .set_serial_number(value("mfa_serial"))
+        .set_token_code(code)
+        .role_session_name(session);
+    let assumed = call
+        .send()
+        .await
+        .map_err(CredentialsError::provider_error)?;
+    let assumed = assumed
+        .credentials
+        .ok_or_else(|| CredentialsError::unhandled("STS AssumeRole has returned no credentials"))?;
+    Ok(Credentials::new(
+        assumed.access_key_id,
+        assumed.secret_access_key,
+        Some(assumed.session_token),
+        assumed.expiration.try_into().ok(),
+        "AssumeRole",
+    ))
+}
+
+/// The code that is typed for the device `serial`.
+async fn code(profile: &str, serial: &str) -> Result<String, CredentialsError> {
+    let code = ask(format!("Enter MFA code for {serial}: ")).await;
+    code.map_err(|error| {
+        CredentialsError::invalid_configuration(format!(
+            "the profile {profile} needs an MFA code of {serial}, and there is no terminal to ask for it ({error})"
+        ))
+    })
+}
+
+/// What provides credentials after the session of an MFA code has ended: an error. A code is asked for at the start of
+/// a command only. Later, its child may read the terminal.
+#[derive(Debug)]
+pub(super) struct Ended(pub(super) String);
+
+impl ProvideCredentials for Ended {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        let Self(profile) = self;
+        let why =
+            format!("the MFA session of the profile {profile} has ended: start the command again");
+        future::ProvideCredentials::ready(Err(CredentialsError::invalid_configuration(why)))
+    }
+}
+
+/// The credentials with which the role of `profile` is assumed.
+fn below(profile: &Profile, conf: &ProviderConfig) -> Result<SharedCredentialsProvider, String> {
+    let name = profile.name();
+    match (
+        profile.get("source_profile"),
+        profile.get("credential_source"),
+    ) {
+        (Some(source), None) if source == name => {
+            let keys = keys(profile);
+            let keys = keys.ok_or_else(|| {
+                format!("the profile {name} is its own source_profile, and has no keys")
+            })?;
+            Ok(SharedCredentialsProvider::new(keys))
+        }
+        (Some(source), None) => {
+            let source = ProfileFileCredentialsProvider::builder()
+                .configure(conf)
+                .profile_name(source);
+            Ok(SharedCredentialsProvider::new(source.build()))
+        }
+        (None, Some("Environment")) => {
+            let source = EnvironmentVariableCredentialsProvider::new();
+            Ok(SharedCredentialsProvider::new(source))
+        }
+        (None, Some("EcsContainer")) => {
+            let source = EcsCredentialsProvider::builder().configure(conf);
+            Ok(SharedCredentialsProvider::new(source.build()))
+        }
+        (None, Some("Ec2InstanceMetadata")) => {
+            let source = ImdsCredentialsProvider::builder().configure(conf);
+            Ok(SharedCredentialsProvider::new(source.build()))
+        }
+        _ => Err(format!(
+            "the profile {name} needs one of source_profile and credential_source (Environment, EcsContainer, Ec2InstanceMetadata)"
+        )),
+    }
+}
+
+fn keys(profile: &Profile) -> Option<Credentials> {
+    let (id, secret) = (
+        profile.get("aws_access_key_id")?,
+        profile.get("aws_secret_access_key")?,
+    );
+    let token = profile.get("aws_session_token").map(str::to_owned);
+    Some(Credentials::new(id, secret, token, None, "profile"))
+}
