@@ -8,6 +8,7 @@
 mod adopted;
 mod agent;
 mod containers;
+mod credentials;
 mod exits;
 mod lifeline;
 mod lossy;

@@ -88,7 +88,9 @@ fn answer(error: &CredentialsError) -> Option<(&'static str, String, bool)> {
         let by_login = || {
             let refused = cause.downcast_ref::<CreateOAuth2TokenError>()?;
             let text = service_text(refused).unwrap_or_else(|| line(cause));
-            Some(("Sign-In CreateOAuth2Token", text, refused.code().is_none()))
+            // Without an answer, there is not even a message.
+            let is_temporary = refused.code().or(refused.message()).is_none();
+            Some(("Sign-In CreateOAuth2Token", text, is_temporary))
         };
         assumed.or_else(by_token).or_else(by_sso).or_else(by_login)
     })
@@ -116,11 +118,9 @@ where
 
 /// Code and message of the service, if it has answered.
 fn service_text(error: &impl ProvideErrorMetadata) -> Option<String> {
-    let text = match error.message() {
-        Some(message) => format!("{}: {message}", error.code()?),
-        None => error.code()?.to_owned(),
-    };
-    Some(first_line(&text))
+    let parts = [error.code(), error.message()];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| first_line(&parts.join(": ")))
 }
 
 impl Source {

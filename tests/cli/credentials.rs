@@ -1,0 +1,406 @@
+//! Where the command takes credentials and the Region from, and what it says where there are none.
+//!
+//! The services that give credentials are played; the command, its files and its terminal are real.
+
+mod laptop;
+mod services;
+
+use crate::support::{Inside, lock, output};
+use laptop::Laptop;
+use services::{CODE, SECRET};
+use std::process::Stdio;
+use tokio::io::AsyncWriteExt;
+
+/// The variables of a case.
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+const KEYS: [(&str, &str); 2] = [
+    ("AWS_ACCESS_KEY_ID", "variables"),
+    ("AWS_SECRET_ACCESS_KEY", SECRET),
+];
+
+/// The variables with which IMDS answers.
+const IMDS: [(&str, &str); 2] = [
+    ("AWS_EC2_METADATA_DISABLED", "false"),
+    ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "SERVICES"),
+];
+
+fn profile(name: &str) -> Vec<(&str, &str)> {
+    vec![("AWS_PROFILE", name)]
+}
+
+/// The calls of `lockstep locks`, without those of IMDS for its token.
+async fn calls(variables: Variables<'_>) -> Vec<String> {
+    let laptop = Laptop::new().await;
+    let (code, _, stderr) = output(laptop.command(&["locks"], variables)).await;
+    // The stack is not there, which its call shows.
+    assert_eq!(code, 64, "{variables:?}: {stderr}");
+    assert!(
+        stderr.contains("CloudFormation DescribeStacks"),
+        "{variables:?}: {stderr}"
+    );
+    let mut calls = laptop.services.calls();
+    calls.retain(|call| call != "IMDS token");
+    calls
+}
+
+#[tokio::test]
+async fn each_kind_of_profile_gives_its_credentials_and_its_region() {
+    for (name, expected) in [
+        ("keys", "DescribeStacks by keys in eu-west-1"),
+        (
+            "sso",
+            "SSO GetRoleCredentials, DescribeStacks by sso-dev in eu-west-1",
+        ),
+        (
+            "sso-legacy",
+            "SSO GetRoleCredentials, DescribeStacks by sso-legacy in eu-west-1",
+        ),
+        (
+            "sso-refreshed",
+            "SSO OIDC CreateToken, SSO GetRoleCredentials, DescribeStacks by sso-fresh in eu-west-1",
+        ),
+        ("process", "DescribeStacks by process in eu-west-1"),
+        (
+            "login",
+            "Sign-In CreateOAuth2Token, DescribeStacks by login in eu-west-1",
+        ),
+        (
+            "role",
+            "AssumeRole by keys in eu-west-1, DescribeStacks by role-of-keys in eu-west-1",
+        ),
+        (
+            "role-of-sso",
+            "SSO GetRoleCredentials, AssumeRole by sso-dev in eu-west-1, DescribeStacks by role-of-sso-dev in eu-west-1",
+        ),
+        (
+            "role-of-role",
+            "AssumeRole by keys in eu-west-1, AssumeRole by role-of-keys in eu-west-1, DescribeStacks by role-of-role-of-keys in eu-west-1",
+        ),
+        (
+            "web",
+            "AssumeRoleWithWebIdentity, DescribeStacks by web in eu-west-1",
+        ),
+    ] {
+        assert_eq!(calls(&profile(name)).await.join(", "), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_sources_have_the_order_of_the_aws_cli() {
+    let container = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", "SERVICES/container")];
+    let web = [
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", "HOME/token"),
+        ("AWS_ROLE_ARN", "arn:aws:iam::111122223333:role/web"),
+    ];
+    let region = [("AWS_REGION", "eu-first-1")];
+    let second = [("AWS_DEFAULT_REGION", "eu-second-1")];
+    let no_files = [("AWS_CONFIG_FILE", "HOME/none")];
+    for (variables, expected) in [
+        (
+            [&KEYS[..], &profile("sso")].concat(),
+            "DescribeStacks by variables in eu-west-1",
+        ),
+        (
+            [&region[..], &second, &KEYS].concat(),
+            "DescribeStacks by variables in eu-first-1",
+        ),
+        (
+            [&second[..], &KEYS].concat(),
+            "DescribeStacks by variables in eu-second-1",
+        ),
+        (
+            [&region[..], &profile("keys")].concat(),
+            "DescribeStacks by keys in eu-first-1",
+        ),
+        (KEYS.to_vec(), "DescribeStacks by variables in eu-default-1"),
+        (
+            [&web[..], &container].concat(),
+            "AssumeRoleWithWebIdentity, DescribeStacks by web in eu-default-1",
+        ),
+        (
+            [&container[..], &IMDS].concat(),
+            "container, DescribeStacks by container in eu-default-1",
+        ),
+        (
+            [&container[..], &profile("role-of-container")].concat(),
+            "container, AssumeRole by container in eu-west-1, DescribeStacks by role-of-container in eu-west-1",
+        ),
+        (
+            IMDS.to_vec(),
+            "IMDS role, IMDS keys, DescribeStacks by imds in eu-default-1",
+        ),
+        (
+            [&IMDS[..], &no_files].concat(),
+            "IMDS region, IMDS role, IMDS keys, DescribeStacks by imds in eu-imds-1",
+        ),
+        (
+            [&IMDS[..], &profile("no-region")].concat(),
+            "IMDS region, DescribeStacks by keys in eu-imds-1",
+        ),
+    ] {
+        assert_eq!(
+            calls(&variables).await.join(", "),
+            expected,
+            "{variables:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_empty_variable_counts_as_unset() {
+    let expected = calls(&profile("sso")).await;
+    let names = "AWS_ACCESS_KEY_ID AWS_CA_BUNDLE AWS_CONFIG_FILE AWS_CONTAINER_AUTHORIZATION_TOKEN \
+        AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_CONTAINER_CREDENTIALS_RELATIVE_URI AWS_DEFAULT_REGION \
+        AWS_EC2_METADATA_SERVICE_ENDPOINT AWS_ENDPOINT_URL_CLOUDFORMATION AWS_ENDPOINT_URL_DYNAMODB AWS_ENDPOINT_URL_SSO \
+        AWS_MAX_ATTEMPTS AWS_REGION AWS_ROLE_ARN AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_SHARED_CREDENTIALS_FILE \
+        AWS_USE_FIPS_ENDPOINT AWS_WEB_IDENTITY_TOKEN_FILE LOCKSTEP_LOG LOCKSTEP_STACK LOCKSTEP_TABLE \
+        SSL_CERT_DIR SSL_CERT_FILE";
+    for name in names.split_whitespace() {
+        let variables = [("AWS_PROFILE", "sso"), (name, "")];
+        assert_eq!(calls(&variables).await, expected, "{name}");
+    }
+    let all: Vec<_> = names.split_whitespace().map(|name| (name, "")).collect();
+    assert_eq!(calls(&[&all[..], &profile("sso")].concat()).await, expected);
+    let default = [&KEYS[..], &[("AWS_PROFILE", "")]].concat();
+    assert_eq!(calls(&default).await, calls(&KEYS).await);
+}
+
+/// Credentials that are not there: the variables, the exit code, and the parts of the one line.
+const REFUSED: [(Variables<'_>, i32, &[&str]); 19] = [
+    (
+        &[("AWS_PROFILE", "sso-expired")],
+        69,
+        &["SSO", "expired", "aws sso login --profile sso-expired"],
+    ),
+    (
+        &[("AWS_PROFILE", "sso-stale")],
+        69,
+        &[
+            "SSO GetRoleCredentials: UnauthorizedException",
+            "aws sso login --profile sso-stale",
+        ],
+    ),
+    (
+        &[("AWS_PROFILE", "sso-never")],
+        69,
+        &["SSO", "aws sso login --profile sso-never"],
+    ),
+    (
+        &[("AWS_PROFILE", "process-fails")],
+        69,
+        &[
+            "credential_process",
+            "fail: exit status: 3: the vault is sealed",
+            "profile process-fails",
+        ],
+    ),
+    (
+        &[("AWS_PROFILE", "process-garbage")],
+        69,
+        &["credential_process", "could not parse"],
+    ),
+    (
+        &[("AWS_PROFILE", "login-ended")],
+        69,
+        &[
+            "Sign-In CreateOAuth2Token",
+            "aws login --profile login-ended",
+        ],
+    ),
+    (
+        &[("AWS_PROFILE", "login-never")],
+        69,
+        &["aws login --profile login-never"],
+    ),
+    (
+        &[("AWS_PROFILE", "role-denied")],
+        69,
+        &[
+            "STS AssumeRole: AccessDenied: not authorized",
+            "role_arn of the profile role-denied",
+        ],
+    ),
+    (&[("AWS_PROFILE", "role-loop")], 69, &["role-loop", "loop"]),
+    (
+        &[("AWS_PROFILE", "mfa")],
+        69,
+        &[
+            "profile mfa",
+            "arn:aws:iam::111122223333:mfa/jo",
+            "no terminal",
+        ],
+    ),
+    (
+        &[("AWS_PROFILE", "mfa-of-sso-expired")],
+        69,
+        &["SSO", "expired"],
+    ),
+    (
+        &[("AWS_PROFILE", "nobody")],
+        64,
+        &["AWS_PROFILE", "\"nobody\"", "no such profile"],
+    ),
+    (
+        &[("AWS_PROFILE", "no-region")],
+        64,
+        &["no Region", "AWS_REGION", "profile no-region"],
+    ),
+    (
+        &[("AWS_PROFILE", "bad-endpoint")],
+        64,
+        &["endpoint_url for CloudFormation", "\"no-url\""],
+    ),
+    (
+        &[
+            ("AWS_PROFILE", "keys"),
+            ("AWS_ENDPOINT_URL_CLOUDFORMATION", "localhost:1"),
+        ],
+        64,
+        &["AWS_ENDPOINT_URL_CLOUDFORMATION", "\"localhost:1\""],
+    ),
+    (
+        &[("AWS_PROFILE", "keys"), ("AWS_ENDPOINT_URL", "x y")],
+        64,
+        &["AWS_ENDPOINT_URL is", "\"x y\""],
+    ),
+    (
+        &[("AWS_PROFILE", "keys"), ("AWS_REGION", "eu west")],
+        64,
+        &["AWS_REGION", "\"eu west\""],
+    ),
+    (
+        &[(
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            "SERVICES/container/denied",
+        )],
+        69,
+        &["container", "403", "AWS_CONTAINER_CREDENTIALS_FULL_URI"],
+    ),
+    (
+        &[("AWS_REGION", "eu-west-1")],
+        69,
+        &["none in the environment", "profile default"],
+    ),
+];
+
+#[tokio::test]
+async fn what_is_missing_is_one_line_that_names_the_setting_at_once() {
+    for (variables, code, parts) in REFUSED {
+        let laptop = Laptop::new().await;
+        for args in [
+            &["locks"][..],
+            &["run", "--table", "locks", "--lock", "a", "--", "true"],
+        ] {
+            let (ended, out, stderr) = output(laptop.command(args, variables)).await;
+
+            let case = format!("{args:?} {variables:?}: {stderr}");
+            assert_eq!(
+                (ended, out.as_str(), stderr.lines().count()),
+                (code, "", 1),
+                "{case}"
+            );
+            let plain = stderr.replace("\\\"", "\"");
+            for part in parts {
+                assert!(plain.contains(part), "{part} in {case}");
+            }
+            assert!(!stderr.contains(SECRET), "{case}");
+            assert!(!(args == ["locks"] && stderr.contains("table")), "{case}");
+        }
+        // Neither the stack nor the table was asked for anything.
+        let calls = laptop.services.calls();
+        let is_ours = |call: &&String| call.contains("DescribeStacks") || call.contains("POST / ");
+        assert_eq!(calls.iter().find(is_ours), None, "{variables:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_mfa_code_is_asked_for_at_the_terminal_once() {
+    for (name, code, expected) in [
+        (
+            "mfa",
+            CODE,
+            "AssumeRole by keys in eu-west-1, DescribeStacks by role-of-keys in eu-west-1",
+        ),
+        (
+            "mfa-below",
+            CODE,
+            "AssumeRole by keys in eu-west-1, AssumeRole by role-of-keys in eu-west-1, DescribeStacks by role-of-role-of-keys in eu-west-1",
+        ),
+        ("mfa", "654321", "AssumeRole by keys in eu-west-1"),
+    ] {
+        let laptop = Laptop::new().await;
+        let mut command = laptop.at_terminal(&["locks"], &profile(name));
+        command.stdout(Stdio::piped()).kill_on_drop(true);
+        let mut asked = command.spawn().expect("script");
+        let mut typed = asked.stdin.take().expect("a pipe");
+        typed
+            .write_all(format!("{code}\n").as_bytes())
+            .await
+            .expect("a line");
+
+        let ended = asked.wait_with_output().await.expect("an end");
+
+        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+        assert_eq!(
+            text.matches("Enter MFA code for arn:aws:iam::111122223333:mfa/jo: ")
+                .count(),
+            1,
+            "{text}"
+        );
+        assert_eq!(laptop.services.calls().join(", "), expected, "{text}");
+        let accepted = code == CODE;
+        assert_eq!(
+            ended.status.code(),
+            Some(if accepted { 64 } else { 69 }),
+            "{text}"
+        );
+        assert!(
+            accepted
+                || text.contains("STS AssumeRole: AccessDenied: MultiFactorAuthentication failed"),
+            "{text}"
+        );
+        drop(typed);
+    }
+}
+
+#[tokio::test]
+async fn a_command_gets_the_empty_variables_that_lockstep_left_out() {
+    let inside = Inside::open().await;
+    let shown = "env | grep -E '^(AWS_PROFILE|LOCKSTEP_RUN_KEY|LOCKSTEP_LOCK|LOCKSTEP_EMPTY|SSL_CERT_FILE)' | sort";
+    let name = lock("empty");
+    let mut command = inside.run(&name, &[], &["sh", "-c", shown]);
+    for variable in [
+        "AWS_PROFILE",
+        "AWS_ENDPOINT_URL_SQS",
+        "LOCKSTEP_LOCK",
+        "SSL_CERT_FILE",
+    ] {
+        command.env(variable, "");
+    }
+
+    let (code, out, stderr) = output(command).await;
+
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(
+        out,
+        format!("AWS_PROFILE=\nLOCKSTEP_LOCK={name}\nSSL_CERT_FILE=\n")
+    );
+}
+
+#[tokio::test]
+async fn a_run_takes_region_and_credentials_from_a_profile() {
+    let (inside, name) = Inside::with_lock("profile").await;
+    let laptop = Laptop::new().await;
+    let mut command = inside.run(&name, &[], &["echo", "ran"]);
+    for variable in ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+        command.env_remove(variable);
+    }
+    command
+        .env("HOME", laptop.home())
+        .env("AWS_PROFILE", "process");
+
+    let (code, out, stderr) = output(command).await;
+
+    assert_eq!((code, out.as_str()), (0, "ran\n"), "{stderr}");
+}
