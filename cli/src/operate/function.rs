@@ -209,9 +209,9 @@ fn cloudformation_error<E>(call: &str, flags: &str, failure: &SdkError<E>) -> Ac
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {
-    let text = format!("CloudFormation {call}: {} ({flags})", error_text(failure));
+    let text = format!("CloudFormation {call}: {}", error_text(failure));
     match failure.code() {
-        Some("ValidationError") => configuration(&text),
+        Some("ValidationError") => configuration(&format!("{text} ({flags})")),
         _ => unavailable(&text),
     }
 }
@@ -237,14 +237,33 @@ pub(super) fn outputs(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Code and message of the service; without a code, the error of the client.
+/// Code and message of the service; without a code, the error of the client. Where the credentials or the connection
+/// are to blame, the settings for them follow.
 pub(super) fn error_text<E>(failure: &SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {
     match (failure.code(), failure.message()) {
-        (Some(code), message) => format!("{code}: {}", message.unwrap_or_default()),
-        (None, _) => line(failure),
+        (Some(code), message) => {
+            let message = message.unwrap_or_default();
+            format!("{code}: {message}{}", advice(code))
+        }
+        (None, _) => format!("{} (Region, AWS_ENDPOINT_URL)", line(failure)),
+    }
+}
+
+/// The setting to change for an error that all services share
+/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/CommonErrors.html>).
+fn advice(code: &str) -> &'static str {
+    match code {
+        "ExpiredToken"
+        | "ExpiredTokenException"
+        | "InvalidClientTokenId"
+        | "InvalidSignatureException"
+        | "RequestExpired"
+        | "SignatureDoesNotMatch"
+        | "UnrecognizedClientException" => " (the credentials: AWS_PROFILE)",
+        _ => "",
     }
 }
 

@@ -86,11 +86,20 @@ impl Laptop {
         &self.home
     }
 
+    /// How often the process of the profile `process` was run.
+    pub(super) fn count_of_processes(&self) -> usize {
+        let lines = fs::read_to_string(self.home.join("processes"));
+        lines.unwrap_or_default().lines().count()
+    }
+
     fn link_programs(&self) {
         let keys =
             format!(r#"{{"Version":1,"AccessKeyId":"'"$1"'","SecretAccessKey":"{SECRET}"}}"#);
         for (name, script) in [
-            ("give", format!("#!/bin/sh\necho '{keys}'\n")),
+            (
+                "give",
+                format!("#!/bin/sh\necho >> \"$HOME/processes\"\necho '{keys}'\n"),
+            ),
             (
                 "fail",
                 format!("#!/bin/sh\necho 'the vault is sealed' >&2\necho {SECRET} >&2\nexit 3\n"),

@@ -242,3 +242,43 @@ fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim();
     line.chars().take(TEXT_MAX).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_smithy_runtime_api::http::{Response, StatusCode};
+    use aws_smithy_types::body::SdkBody;
+    use aws_smithy_types::error::ErrorMetadata;
+
+    fn refused(status: u16, code: &str) -> CredentialsError {
+        let status = StatusCode::try_from(status).unwrap();
+        let meta = ErrorMetadata::builder().code(code).message("no").build();
+        let error = AssumeRoleError::generic(meta);
+        let refusal = SdkError::service_error(error, Response::new(status, SdkBody::empty()));
+        CredentialsError::provider_error(CredentialsError::provider_error(refusal))
+    }
+
+    #[test]
+    fn a_refusal_is_permanent_and_an_overload_is_not() {
+        for (status, code, is_temporary) in [
+            (403, "AccessDenied", false),
+            (400, "MalformedPolicyDocument", false),
+            (400, "Throttling", true),
+            (429, "TooManyRequestsException", true),
+            (503, "ServiceUnavailable", true),
+        ] {
+            let failure = Failure::of(&refused(status, code), None);
+
+            let text = format!("STS AssumeRole: {code}: no (role_arn of the profile default)");
+            assert_eq!(failure, Failure { text, is_temporary });
+        }
+    }
+
+    #[test]
+    fn an_error_is_one_line_without_repetitions() {
+        let inner = CredentialsError::provider_error("no answer\nand more");
+        let outer = CredentialsError::unhandled(inner);
+
+        assert_eq!(line(&outer), "no answer");
+    }
+}

@@ -172,3 +172,84 @@ fn keys(profile: &Profile) -> Option<Credentials> {
     let token = profile.get("aws_session_token").map(str::to_owned);
     Some(Credentials::new(id, secret, token, None, "profile"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::aws::profiles::tests::profiles;
+
+    const CONFIG: &str = "
+[profile keys]
+aws_access_key_id = id
+aws_secret_access_key = secret
+mfa_serial = serial
+[profile plain]
+role_arn = arn:role
+source_profile = keys
+[profile mfa]
+role_arn = arn:role
+mfa_serial = serial
+source_profile = plain
+[profile above]
+role_arn = arn:role
+source_profile = mfa
+[profile twice]
+role_arn = arn:role
+mfa_serial = serial
+source_profile = above
+[profile keys-and-role]
+aws_access_key_id = id
+aws_secret_access_key = secret
+role_arn = arn:role
+mfa_serial = serial
+source_profile = keys
+[profile above-keys]
+role_arn = arn:role
+source_profile = keys-and-role
+";
+
+    #[tokio::test]
+    async fn the_roles_from_the_last_mfa_serial_up_are_assumed_here() {
+        for (chosen, expected) in [
+            ("keys", &[][..]),
+            ("plain", &[]),
+            ("mfa", &["mfa"]),
+            ("above", &["above", "mfa"]),
+            ("twice", &["twice", "above", "mfa"]),
+            ("keys-and-role", &["keys-and-role"]),
+            ("above-keys", &[]),
+        ] {
+            let profiles = profiles(CONFIG, chosen).await;
+            let chain = profiles.chain();
+
+            let asked: Vec<_> = asked_for(&chain).iter().map(|profile| profile.name()).collect();
+
+            assert_eq!(asked, expected, "{chosen}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_role_needs_one_source_of_credentials() {
+        let config = "
+[profile none]
+role_arn = arn:role
+mfa_serial = serial
+[profile own]
+role_arn = arn:role
+mfa_serial = serial
+source_profile = own
+[profile both]
+role_arn = arn:role
+mfa_serial = serial
+source_profile = x
+credential_source = Environment
+";
+        for chosen in ["none", "own", "both"] {
+            let profiles = profiles(config, chosen).await;
+
+            let refused = below(profiles.chain()[0], &ProviderConfig::empty()).unwrap_err();
+
+            assert!(refused.contains(&format!("the profile {chosen} ")), "{refused}");
+        }
+    }
+}

@@ -79,3 +79,63 @@ impl Profiles {
 pub(super) fn assumes_role(profile: &Profile) -> bool {
     profile.get("role_arn").is_some() && profile.get("web_identity_token_file").is_none()
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The profiles of a file `config`, one of which is chosen.
+    pub(in crate::platform::aws) async fn profiles(config: &str, chosen: &str) -> Profiles {
+        let fs = Fs::from_slice(&[("config", config)]);
+        let env = Env::from_slice(&[("AWS_CONFIG_FILE", "config"), ("AWS_PROFILE", chosen)]);
+        Profiles(load(&fs, &env, &Default::default(), None).await.unwrap())
+    }
+
+    const CONFIG: &str = "
+[profile keys]
+region = eu-keys-1
+aws_access_key_id = id
+role_arn = arn:role
+source_profile = other
+[profile other]
+region = eu-other-1
+[profile role]
+role_arn = arn:role
+source_profile = keys
+[profile own]
+role_arn = arn:role
+source_profile = own
+[profile a]
+role_arn = arn:role
+source_profile = b
+[profile b]
+role_arn = arn:role
+source_profile = a
+[profile no-role]
+source_profile = keys
+[profile web]
+role_arn = arn:role
+web_identity_token_file = file
+source_profile = keys
+";
+
+    #[tokio::test]
+    async fn a_chain_ends_at_keys_without_a_role_and_at_a_known_profile() {
+        for (chosen, expected, region) in [
+            ("keys", &["keys", "other"][..], Some("eu-keys-1")),
+            ("role", &["role", "keys"], Some("eu-keys-1")),
+            ("own", &["own"], None),
+            ("a", &["a", "b"], None),
+            ("no-role", &["no-role"], None),
+            ("web", &["web"], None),
+            ("none", &[], None),
+        ] {
+            let profiles = profiles(CONFIG, chosen).await;
+
+            let names: Vec<_> = profiles.chain().iter().map(|profile| profile.name()).collect();
+            assert_eq!(names, expected, "{chosen}");
+            let found = profiles.region().map(|(name, _)| name);
+            assert_eq!(found.as_deref(), region, "{chosen}");
+        }
+    }
+}
