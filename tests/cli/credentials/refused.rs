@@ -86,7 +86,7 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 19] = [
         &["no Region", "AWS_REGION", "profile no-region"],
     ),
     (
-        &[("AWS_PROFILE", "bad-endpoint")],
+        &[("AWS_PROFILE", "bad-endpoint"), ("AWS_ENDPOINT_URL", "")],
         64,
         &["endpoint_url for CloudFormation", "\"no-url\""],
     ),

@@ -222,7 +222,10 @@ source_profile = keys-and-role
             let profiles = profiles(CONFIG, chosen).await;
             let chain = profiles.chain();
 
-            let asked: Vec<_> = asked_for(&chain).iter().map(|profile| profile.name()).collect();
+            let asked: Vec<_> = asked_for(&chain)
+                .iter()
+                .map(|profile| profile.name())
+                .collect();
 
             assert_eq!(asked, expected, "{chosen}");
         }
@@ -249,7 +252,10 @@ credential_source = Environment
 
             let refused = below(profiles.chain()[0], &ProviderConfig::empty()).unwrap_err();
 
-            assert!(refused.contains(&format!("the profile {chosen} ")), "{refused}");
+            assert!(
+                refused.contains(&format!("the profile {chosen} ")),
+                "{refused}"
+            );
         }
     }
 }

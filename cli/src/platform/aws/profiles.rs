@@ -132,7 +132,11 @@ source_profile = keys
         ] {
             let profiles = profiles(CONFIG, chosen).await;
 
-            let names: Vec<_> = profiles.chain().iter().map(|profile| profile.name()).collect();
+            let names: Vec<_> = profiles
+                .chain()
+                .iter()
+                .map(|profile| profile.name())
+                .collect();
             assert_eq!(names, expected, "{chosen}");
             let found = profiles.region().map(|(name, _)| name);
             assert_eq!(found.as_deref(), region, "{chosen}");
