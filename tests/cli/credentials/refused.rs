@@ -73,7 +73,10 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 19] = [
     (
         &[("AWS_PROFILE", "mfa-of-sso-expired")],
         69,
-        &["SSO", "expired"],
+        &[
+            "SSO: the SSO token has expired",
+            "aws sso login --profile sso-expired",
+        ],
     ),
     (
         &[("AWS_PROFILE", "nobody")],

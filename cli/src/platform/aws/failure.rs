@@ -4,7 +4,7 @@
 use super::profiles::Profiles;
 use crate::platform::env::variable;
 use aws_config::profile::Profile;
-use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::error::{CredentialsError, TokenError};
 use aws_sdk_signin::operation::create_o_auth2_token::CreateOAuth2TokenError;
 use aws_sdk_sso::operation::get_role_credentials::GetRoleCredentialsError;
 use aws_sdk_sts::error::{ProvideErrorMetadata, SdkError};
@@ -69,7 +69,8 @@ impl Failure {
         };
         let advice = match call.as_str() {
             "STS AssumeRole" => format!("role_arn of the profile {name}"),
-            _ => source.advice(name),
+            // The profile that has the session, which may be below a role.
+            _ => source.advice(chain.last().map_or(name, |base| base.name())),
         };
         let text = format!("{call}: {text} ({advice})");
         Self { text, is_temporary }
@@ -225,7 +226,8 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 pub(crate) fn line(error: &(dyn Error + 'static)) -> String {
     let mut line = String::new();
     for cause in causes(error) {
-        let is_class = cause.is::<CredentialsError>() && cause.source().is_some();
+        let is_class = cause.is::<CredentialsError>() || cause.is::<TokenError>();
+        let is_class = is_class && cause.source().is_some();
         let text = first_line(&cause.to_string());
         if is_class || text.is_empty() || line.contains(&text) {
             continue;
