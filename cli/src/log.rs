@@ -39,6 +39,8 @@ pub(crate) fn init() {
     for deep in ["aws_", "hyper", "h2"] {
         wanted = wanted.with_target(deep, deepest);
     }
+    // It logs all that a credential process has written. The failure is in the error.
+    wanted = wanted.with_target("aws_config", LevelFilter::ERROR);
     let lines = fmt::layer()
         .with_writer(|| NonBlockingStderr)
         .log_internal_errors(false);

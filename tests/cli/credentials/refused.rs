@@ -6,7 +6,7 @@ use super::services::SECRET;
 use crate::support::output;
 
 /// Credentials that are not there: the variables, the exit code, and the parts of the one line.
-const REFUSED: [(Variables<'_>, i32, &[&str]); 19] = [
+const REFUSED: [(Variables<'_>, i32, &[&str]); 20] = [
     (
         &[("AWS_PROFILE", "sso-expired")],
         69,
@@ -112,6 +112,14 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 19] = [
         &["AWS_REGION", "\"eu west\""],
     ),
     (
+        &[
+            ("AWS_EC2_METADATA_DISABLED", "false"),
+            ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "SERVICES/denied"),
+        ],
+        69,
+        &["IMDS", "forbidden", "AWS_PROFILE"],
+    ),
+    (
         &[(
             "AWS_CONTAINER_CREDENTIALS_FULL_URI",
             "SERVICES/container/denied",
@@ -125,6 +133,18 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 19] = [
         &["none in the environment", "profile default"],
     ),
 ];
+
+#[tokio::test]
+async fn no_level_of_the_log_shows_what_a_credential_process_wrote() {
+    for name in ["process", "process-fails", "process-garbage"] {
+        let laptop = Laptop::new().await;
+        let variables = [("AWS_PROFILE", name), ("LOCKSTEP_LOG", "trace")];
+
+        let (_, _, stderr) = output(laptop.command(&["locks"], &variables)).await;
+
+        assert!(!stderr.contains(SECRET), "{name}: {stderr}");
+    }
+}
 
 #[tokio::test]
 async fn what_is_missing_is_one_line_that_names_the_setting_at_once() {

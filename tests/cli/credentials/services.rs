@@ -109,6 +109,7 @@ fn answer(request: &str) -> (String, u16, String) {
         "/latest/meta-data/placement/region" => named("IMDS region", "eu-imds-1".into()),
         "/latest/meta-data/iam/security-credentials/" => named("IMDS role", "role".into()),
         "/latest/meta-data/iam/security-credentials/role" => named("IMDS keys", keys("imds")),
+        _ if path.starts_with("/denied/") => ("IMDS token".into(), 403, String::new()),
         _ => by_query(head, body),
     }
 }

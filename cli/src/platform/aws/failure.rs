@@ -3,6 +3,7 @@
 
 use super::profiles::Profiles;
 use crate::platform::env::variable;
+use aws_config::imds::client::error::{ImdsError, TokenError as TokenRefused};
 use aws_config::profile::Profile;
 use aws_credential_types::provider::error::{CredentialsError, TokenError};
 use aws_sdk_signin::operation::create_o_auth2_token::CreateOAuth2TokenError;
@@ -204,8 +205,19 @@ impl Source {
     /// Whether an error that no service of AWS has answered with may be gone at the next attempt: the agents of a
     /// container and of an instance answer with a 5xx or not at all while they start.
     fn may_answer_later(self, error: &CredentialsError) -> bool {
-        let is_refusal = line(error).contains("StatusCode(4");
-        matches!(self, Self::Container | Self::Instance) && !is_refusal
+        let is_refused = match self {
+            // Its status is in the text alone.
+            Self::Container => line(error).contains("StatusCode(4"),
+            Self::Instance => causes(error).any(|cause| {
+                let status = match cause.downcast_ref::<ImdsError>() {
+                    Some(ImdsError::ErrorResponse(refusal)) => refusal.response().status().as_u16(),
+                    _ => 0,
+                };
+                (400..500).contains(&status) || cause.is::<TokenRefused>()
+            }),
+            _ => true,
+        };
+        !is_refused
     }
 }
 

@@ -104,7 +104,7 @@ async fn code(profile: &str, serial: &str) -> Result<String, CredentialsError> {
     let code = ask(format!("Enter MFA code for {serial}: ")).await;
     code.map_err(|error| {
         CredentialsError::invalid_configuration(format!(
-            "the profile {profile} needs an MFA code of {serial}, and there is no terminal to ask for it ({error})"
+            "the profile {profile} needs an MFA code of {serial}, and no terminal gave one ({error})"
         ))
     })
 }
