@@ -38,6 +38,9 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(900);
 /// An exit before the command has started, and the reason.
 pub(crate) type EarlyExit = (Exit, String);
 
+/// The outcome of a run, and why it failed if people are to get a message.
+pub(crate) type RunEnd<'a> = (ReleaseOutcome, Option<&'a str>);
+
 /// Runs the command of `args` under its lock.
 pub(crate) async fn run(args: RunArgs) -> Exit {
     match attempt(&args).await {
@@ -107,14 +110,16 @@ async fn on_table(
         Ok(in_flight) => {
             let worked = work::work(args, locks, &held, reaper, signals).await;
             let bound = release_bound(worked.cause, held.times.length);
-            release_acquired(locks, &held, worked.outcome, bound, signals).await;
+            let end = (worked.outcome, worked.failure.as_deref());
+            release_acquired(locks, &held, end, bound, signals).await;
             in_flight.end().await;
             Ok(worked.exit)
         }
         // The command was not started, so its run has failed, and its run key is free.
         Err((cause, early)) => {
             let bound = release_bound(cause, held.times.length);
-            release_acquired(locks, &held, ReleaseOutcome::Failed, bound, signals).await;
+            let end = (ReleaseOutcome::Failed, Some(early.1.as_str()));
+            release_acquired(locks, &held, end, bound, signals).await;
             protection.idle().await;
             Err(early)
         }
@@ -139,7 +144,7 @@ fn release_bound(cause: Option<StopCause>, length: Duration) -> Bound {
 async fn release_acquired(
     locks: &LockClient,
     held: &HeldGrant,
-    outcome: ReleaseOutcome,
+    end: RunEnd<'_>,
     bound: Bound,
     signals: &mut Signals,
 ) {
@@ -147,7 +152,7 @@ async fn release_acquired(
         return;
     }
     // Not cancelled: a release that is under way may have been carried out.
-    let mut releasing = pin!(release(locks, &held.grant, outcome, bound));
+    let mut releasing = pin!(release(locks, &held.grant, end, bound));
     tokio::select! {
         biased;
         () = &mut releasing => {}
@@ -169,11 +174,11 @@ async fn release_acquired(
 pub(crate) async fn release(
     locks: &LockClient,
     grant: &Grant,
-    outcome: ReleaseOutcome,
+    (outcome, failure): RunEnd<'_>,
     bound: impl Into<Bound>,
 ) {
     let lock = &grant.lock;
-    match retry(lock, bound, || locks.release(grant, outcome)).await {
+    match retry(lock, bound, || locks.release(grant, outcome, failure)).await {
         Ok(ReleaseResponse::Released { .. } | ReleaseResponse::Ending { .. }) => {}
         Ok(ReleaseResponse::Lost { holders, .. }) => {
             tracing::warn!(

@@ -11,6 +11,7 @@ mod acted;
 mod answer;
 mod error_name;
 mod event_kind;
+mod failure;
 mod grant;
 mod heartbeat;
 mod page;
@@ -42,6 +43,7 @@ pub use acted::{
 pub use answer::{held_by, paused_by};
 pub use error_name::ErrorName;
 pub use event_kind::{EventKind, SOURCE};
+pub use failure::WorkFailure;
 pub use grant::Grant;
 pub use heartbeat::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
 pub use page::{CheckedPage, PAGE_DEFAULT, PAGE_MAX, PREFIX_FIELD, PageRequest, Theme};

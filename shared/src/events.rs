@@ -1,16 +1,22 @@
 //! Events for operators and EventBridge rules.
 
+mod cause;
 #[cfg(feature = "aws")]
 pub mod cloudwatch;
+mod console;
 mod detail;
 #[cfg(feature = "aws")]
 pub mod eventbridge;
+mod failed;
 mod log;
 #[cfg(feature = "test-util")]
 pub mod memory;
+mod message;
 
 pub use detail::EventDetail;
+pub use failed::FailedRun;
 pub use log::{EventQuery, LoggedEvent, LoggedEvents};
+pub use message::{Content, Message, Metadata};
 
 use crate::contract::EventKind;
 use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Timestamp};
@@ -34,6 +40,16 @@ pub struct Event {
     pub at: Timestamp,
     /// The waiting state that the reaper ends on this event, because a container cannot.
     pub state: Option<WaitingState>,
+    /// How a run failed that reported it.
+    pub failed: Option<FailedRun>,
+}
+
+impl Event {
+    /// Whether another event reports the same to people: recovery publishes its own kind beside the
+    /// *Run Failed* of those who ask for the end of each run.
+    fn repeats_another(&self) -> bool {
+        self.kind == EventKind::RunFailed && self.failed.is_none()
+    }
 }
 
 /// A waiting state of a workflow, which only a function can end.

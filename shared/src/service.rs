@@ -19,6 +19,7 @@ pub mod acquire;
 pub mod alerts;
 pub mod check_running;
 mod effects;
+mod failed;
 pub mod heartbeat;
 pub mod operate;
 mod ports;
@@ -105,12 +106,13 @@ impl<P: Ports> Deps<P> {
         TaskProtection { tasks, time, lock }
     }
 
-    /// Publishes the start or the end of a run, if those are events.
+    /// Publishes the start or the end of a run, if it is an event.
     ///
-    /// The stack's parameter `RunEvents` asks for them: each is a request more for a step, and most
-    /// teams have alarms on what goes wrong instead.
+    /// A run that reports its failure always is one. The stack's parameter `RunEvents` asks for the
+    /// others: each is a request more for a step, and most teams have alarms on what goes wrong
+    /// instead.
     async fn publish_run(&self, event: Option<Event>) {
-        if let Some(event) = event.filter(|_| self.run_events) {
+        if let Some(event) = event.filter(|event| self.run_events || event.failed.is_some()) {
             self.events.publish(vec![event]).await;
         }
     }

@@ -206,6 +206,7 @@ impl LockStore for Faulty<'_> {
         after: Option<FencingToken>,
         most: usize,
     ) -> Result<HistoryPage, StoreError> {
+        self.respond().await;
         self.clock.advance(self.read_takes);
         self.table.history(lock, after, most).await
     }

@@ -16,6 +16,7 @@ mod duplicates;
 mod ending;
 mod evict;
 mod expectation;
+mod failed;
 mod failed_start;
 mod faulty;
 mod functions;

@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use lockstep::contract::{InvalidRequest, parse};
+use lockstep::contract::{InvalidRequest, ReleaseOutcome, parse};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -70,7 +70,9 @@ async fn beat(
 async fn end(State(service): State<Arc<Service>>, job: JobPath, request: Request) -> HandlerResult {
     let job = id(job)?;
     let request: EndRequest = read(request).await?;
-    let ended = detached(async move { service.end(&job, request.outcome).await });
+    let failed = request.outcome == ReleaseOutcome::Failed;
+    let failure = failed.then_some("the program reported that the job failed");
+    let ended = detached(async move { service.end(&job, request.outcome, failure).await });
     Ok(Json(ended.await?).into_response())
 }
 

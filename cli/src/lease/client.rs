@@ -15,7 +15,7 @@ use lockstep::aws::{Aws, protocol};
 use lockstep::config::Config;
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, Grant, HeartbeatRequest, HeartbeatResponse, ReleaseOutcome,
-    ReleaseRequest, ReleaseResponse,
+    ReleaseRequest, ReleaseResponse, WorkFailure,
 };
 use lockstep::error::Error;
 use lockstep::events::eventbridge::EventBridge;
@@ -136,7 +136,7 @@ impl LockClient {
         heartbeat::run(&self.deps, request.check(self.deps.retention)?).await
     }
 
-    /// Releases a permit.
+    /// Releases a permit. `failure` says why the work failed; with one, people get a message.
     ///
     /// # Errors
     /// As release-lock.
@@ -144,11 +144,13 @@ impl LockClient {
         &self,
         grant: &Grant,
         outcome: ReleaseOutcome,
+        failure: Option<&str>,
     ) -> Result<ReleaseResponse, Error> {
         let request = ReleaseRequest {
             grant: grant.clone(),
             outcome,
             protect: None,
+            failure: failure.map(WorkFailure::of_process),
         };
         release::run(&self.deps, request.check(self.deps.retention)?).await
     }

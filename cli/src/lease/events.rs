@@ -147,6 +147,7 @@ mod tests {
             advice: String::new(),
             at: Timestamp::from_millis(0),
             state: None,
+            failed: None,
         }
     }
 

@@ -32,11 +32,12 @@ pub(crate) trait LockTable: Send + Sync + 'static {
         progress: Option<String>,
     ) -> impl Future<Output = Result<HeartbeatResponse, Error>> + Send;
 
-    /// Releases a permit.
+    /// Releases a permit. `failure` says why the work failed; with one, people get a message.
     fn release(
         &self,
         grant: &Grant,
         outcome: ReleaseOutcome,
+        failure: Option<&str>,
     ) -> impl Future<Output = Result<ReleaseResponse, Error>> + Send;
 }
 
@@ -64,7 +65,8 @@ impl LockTable for LockClient {
         &self,
         grant: &Grant,
         outcome: ReleaseOutcome,
+        failure: Option<&str>,
     ) -> Result<ReleaseResponse, Error> {
-        Self::release(self, grant, outcome).await
+        Self::release(self, grant, outcome, failure).await
     }
 }

@@ -61,7 +61,8 @@ pub(crate) async fn give_back<T: LockTable>(
     };
     let end = Instant::now() + timeout;
     let failed = ReleaseOutcome::Failed;
-    let release = || table.release(&permit.grant, failed);
+    // The work has not begun: its run is no failure that people have to know.
+    let release = || table.release(&permit.grant, failed, None);
     retry_until(end, leaves_open, pause, release)
         .await
         .map(drop)
@@ -135,6 +136,10 @@ mod tests {
 
                 let failed = [("nightly".to_owned(), ReleaseOutcome::Failed)];
                 assert!(result.is_ok() && table.released() == failed, "{overlap:?}");
+                assert!(
+                    table.failures().is_empty(),
+                    "it is no message: nothing began"
+                );
                 let mut asked = table.asked().into_iter().skip(1);
                 assert!(asked.all(|one| one.min_interval_seconds.is_none()));
             }

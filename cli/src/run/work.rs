@@ -17,7 +17,7 @@ use lockstep::contract::ReleaseOutcome;
 use std::sync::Arc;
 
 /// The result of the work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Worked {
     /// The exit code.
     pub(crate) exit: Exit,
@@ -25,14 +25,17 @@ pub(crate) struct Worked {
     pub(crate) outcome: ReleaseOutcome,
     /// Why it was stopped, if it was.
     pub(crate) cause: Option<StopCause>,
+    /// Why it failed, for the message on the run.
+    pub(crate) failure: Option<String>,
 }
 
 impl Worked {
-    fn failed(exit: Exit, cause: Option<StopCause>) -> Self {
+    fn failed(exit: Exit, cause: Option<StopCause>, failure: String) -> Self {
         Self {
             exit,
             outcome: ReleaseOutcome::Failed,
             cause,
+            failure: Some(failure),
         }
     }
 }
@@ -64,7 +67,8 @@ pub(crate) async fn work(
         Ok(command) => command,
         Err(error) => {
             tracing::error!(event = "command_start_failed", %error, "no process can be started");
-            return Worked::failed(Exit::CANNOT_RUN, None);
+            let failure = format!("the command was not started: {error}");
+            return Worked::failed(Exit::CANNOT_RUN, None, failure);
         }
     };
     let group = command.tree().group;
@@ -90,20 +94,30 @@ pub(crate) async fn work(
 /// exit code: its work may be incomplete, and its run key has to be free for another run.
 fn judge(end: ChildExit, cause: Option<StopCause>) -> Worked {
     tracing::info!(event = "command_ended", %end, ?cause, "the command has ended");
-    let exit = match cause {
+    let (exit, failure) = match cause {
         None if end.is_success() => {
             return Worked {
                 exit: end.exit(),
                 outcome: ReleaseOutcome::Succeeded,
                 cause,
+                failure: None,
             };
         }
-        None => end.exit(),
-        Some(StopCause::LeaseLost) => Exit::LEASE_LOST,
-        Some(StopCause::Signal(signal)) => Exit::signal(signal),
-        Some(StopCause::TimedOut) => Exit::TIMED_OUT,
+        None => (end.exit(), format!("the command ended with {end}")),
+        Some(StopCause::LeaseLost) => (
+            Exit::LEASE_LOST,
+            "the command was stopped: the lease was not renewed".to_owned(),
+        ),
+        Some(StopCause::Signal(signal)) => (
+            Exit::signal(signal),
+            format!("the command was stopped by {signal}"),
+        ),
+        Some(StopCause::TimedOut) => (
+            Exit::TIMED_OUT,
+            "the command was stopped: it exceeded --max-run or --no-progress".to_owned(),
+        ),
     };
-    Worked::failed(exit, cause)
+    Worked::failed(exit, cause, failure)
 }
 
 #[cfg(test)]
@@ -115,17 +129,21 @@ mod tests {
     fn each_cause_has_its_exit_code_and_only_a_command_that_was_not_stopped_can_succeed() {
         use ReleaseOutcome::{Failed, Succeeded};
         let good = ChildExit::Code(0);
-        for (end, cause, outcome, code) in [
-            (good, None, Succeeded, 0),
-            (ChildExit::Code(3), None, Failed, 3),
-            (ChildExit::Signal(9), None, Failed, 137),
-            (good, Some(StopCause::LeaseLost), Failed, 76),
-            (good, Some(StopCause::TimedOut), Failed, 124),
-            (good, Some(StopCause::Signal(Signal::SIGTERM)), Failed, 143),
+        let sigterm = StopCause::Signal(Signal::SIGTERM);
+        for (end, cause, outcome, code, failure) in [
+            (good, None, Succeeded, 0, ""),
+            (ChildExit::Code(3), None, Failed, 3, "exit code 3"),
+            (ChildExit::Signal(9), None, Failed, 137, "SIGKILL"),
+            (good, Some(StopCause::LeaseLost), Failed, 76, "lease"),
+            (good, Some(StopCause::TimedOut), Failed, 124, "exceeded"),
+            (good, Some(sigterm), Failed, 143, "by SIGTERM"),
         ] {
             let judged = judge(end, cause);
             let expected = (outcome, Exit::code(code));
             assert_eq!((judged.outcome, judged.exit), expected, "{end:?} {cause:?}");
+            let said = judged.failure.unwrap_or_default();
+            assert!(said.contains(failure), "{said}");
+            assert_eq!(said.is_empty(), outcome == Succeeded, "{said}");
         }
     }
 }

@@ -92,7 +92,8 @@ export class Lockstep extends Construct {
     const lockFunction = this.functionAdder(this.lockEnvironment());
     this.acquireLockFunction = lockFunction('AcquireLock', 'acquire-lock', 'Acquires a permit of a lock, or returns its holders', [items]);
     this.heartbeatFunction = lockFunction('Heartbeat', 'heartbeat', 'Renews the lease of a holder', [items]);
-    this.releaseLockFunction = lockFunction('ReleaseLock', 'release-lock', 'Releases a permit and records how the run ended', [items]);
+    this.releaseLockFunction = lockFunction('ReleaseLock', 'release-lock', 'Releases a permit and records how the run ended',
+      [items, this.statements.readHistory(this.table)]);
     this.reaperFunction = lockFunction('Reaper', 'reaper', 'Frees the permits of dead holders, and stops stale ones',
       [items, this.statements.readDue(this.table)], Duration.seconds(60));
     const seen = { ...this.lockEnvironment(), LOCKSTEP_EVENT_LOG_GROUP: this.eventLogGroup.logGroupName };

@@ -69,6 +69,10 @@ export class Statements {
     ];
   }
 
+  readHistory(table: dynamodb.ITable): iam.PolicyStatement {
+    return allow(['dynamodb:Query'], [table.tableArn]);
+  }
+
   readDue(table: dynamodb.ITable): iam.PolicyStatement {
     return allow(['dynamodb:Query'], [`${table.tableArn}/index/due`]);
   }

@@ -95,16 +95,26 @@ test('the metrics of a lock are those that telemetry has for each lock', () => {
 });
 
 test('alerts for another topic are those of the template', () => {
-  const own = new Evaluator(readTemplate('infra/template.yaml'), {}).resources().EventMessages.Properties;
+  const template = new Evaluator(readTemplate('infra/template.yaml'), {}).resources();
+  const sends = ({ Properties: { EventPattern: pattern, Targets: [target] } }: Json) => JSON.stringify({
+    pattern: { ...pattern, 'detail-type': [...pattern['detail-type']].sort() },
+    input: target.InputPath ?? message(target.InputTransformer),
+  });
+  const own = [template.EventMessages, template.EventMessagesOfOlderCommands].map(sends);
   const { stack, lockstep, topic } = scene();
   new LockstepAlerts(stack, 'Alerts', { lockstep, topic });
-  const rules = resources(stack).filter((one) => one.Type === 'AWS::Events::Rule' && one.Properties.Targets[0].InputTransformer);
-  assert.equal(rules.length, 2);
-  for (const { Properties: rule } of rules) {
-    assert.deepEqual([...rule.EventPattern['detail-type']].sort(), [...own.EventPattern['detail-type']].sort());
-    assert.deepEqual(rule.EventPattern.source, own.EventPattern.source);
-    assert.equal(message(rule.Targets[0].InputTransformer), message(own.Targets[0].InputTransformer));
-  }
+  const rules = resources(stack).filter((one) => one.Type === 'AWS::Events::Rule' && one.Properties.EventPattern.detail?.message);
+  assert.deepEqual(rules.map(sends).sort(), [...own, ...own].sort());
+});
+
+test('alerts of failed runs alone do not send what a Run Failed repeats', () => {
+  const { stack, lockstep, topic } = scene();
+  const before = resources(stack).length;
+  new LockstepAlerts(stack, 'Alerts', { lockstep, topic, detailTypes: ['Lockstep Run Failed'] });
+  const added = resources(stack).filter((one) => one.Type === 'AWS::Events::Rule').map((one) => one.Properties.EventPattern)
+    .filter((pattern) => pattern['detail-type']?.length === 1 && pattern.source[0] === 'lockstep' && pattern.detail?.message);
+  assert.ok(resources(stack).length > before);
+  assert.deepEqual(added.map((pattern) => pattern.detail), [{ message: { source: ['custom'] } }]);
 });
 
 test('a batch on a schedule is that of schedule.yaml', () => {

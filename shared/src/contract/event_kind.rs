@@ -12,7 +12,7 @@ pub enum EventKind {
     RunStarted,
     /// A run succeeded (`RunEvents`).
     RunSucceeded,
-    /// A run failed, was found dead, or was lost (`RunEvents`).
+    /// A run failed; with `RunEvents` also one that was found dead or was lost.
     RunFailed,
     /// A run was skipped because the lock was full or rested.
     RunSkipped,
@@ -112,7 +112,8 @@ impl EventKind {
     pub const fn calls_for_action(self) -> bool {
         matches!(
             self,
-            Self::QueueFull
+            Self::RunFailed
+                | Self::QueueFull
                 | Self::WaitGivenUp
                 | Self::LeaseLost
                 | Self::RunRecovered

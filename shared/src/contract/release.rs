@@ -1,10 +1,12 @@
 //! Request and response of release-lock.
 
+use super::failure::{WorkFailure, lenient};
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse};
 use super::protect::{Protection, ServiceTask};
 use crate::domain::{
-    Command, FencingToken, HolderId, LockKey, MarkEnding, Release, Retention, RunOutcome, TaskArn,
+    Command, FencingToken, HolderId, LockKey, MarkEnding, Release, Retention, RunKey, RunOutcome,
+    TaskArn,
 };
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -26,6 +28,13 @@ pub struct ReleaseRequest {
     /// not fail the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protect: Option<ServiceTask>,
+    /// Why the work failed, for the message on the run. A value that is no failure is ignored.
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub failure: Option<WorkFailure>,
 }
 
 /// A checked [`ReleaseRequest`].
@@ -41,6 +50,10 @@ pub struct CheckedRelease {
     pub command: Command,
     /// The task to protect no longer, if any.
     pub protect: Option<TaskArn>,
+    /// The run key of the grant.
+    pub run_key: Option<RunKey>,
+    /// Why the work failed, if that was reported.
+    pub failure: Option<WorkFailure>,
 }
 
 /// How the work ended.
@@ -115,7 +128,7 @@ impl ReleaseRequest {
         let release = |outcome| Release {
             holder: holder.clone(),
             token,
-            run_key: grant.run_key,
+            run_key: grant.run_key.clone(),
             expect_every: grant.expect_every,
             outcome,
             retention,
@@ -135,6 +148,8 @@ impl ReleaseRequest {
             token,
             command,
             protect: protect.transpose()?,
+            run_key: grant.run_key,
+            failure: self.failure.map(WorkFailure::bounded),
         })
     }
 }

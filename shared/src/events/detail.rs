@@ -1,6 +1,6 @@
 //! The `detail` of an event on the wire.
 
-use super::Event;
+use super::{Event, Message};
 use crate::domain::rfc3339;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -28,9 +28,21 @@ pub struct EventDetail {
     /// The sealed task token of a state that the reaper is to end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_token: Option<String>,
-    /// The run key that is taken, if that is why the state ends.
+    /// The run key of a failed run; of a state that ends, the one that another run has taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_key: Option<String>,
+    /// The name of the error that a failed run reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The short form of its cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Which failed attempt of its caller it was, from the second one on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<usize>,
+    /// The event as a message to people. A *Run Failed* that repeats another event has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
 }
 
 /// Longest text of an event, in characters. Ten events of this length stay below the 256 KB of
@@ -40,16 +52,24 @@ const TEXT_MAX: usize = 1000;
 impl From<&Event> for EventDetail {
     fn from(event: &Event) -> Self {
         let state = event.state.as_ref();
+        let failed = event.failed.as_ref();
         let key = state.and_then(|state| state.run_key.as_ref());
+        let key = key.or_else(|| failed.and_then(|failed| failed.run_key.as_ref()));
+        let cut = |text: &str| -> String { text.chars().take(TEXT_MAX).collect() };
+        let (reason, advice) = (cut(&event.reason), cut(&event.advice));
         Self {
+            message: Message::of(event, &reason, &advice),
             lock: event.lock.to_string(),
             holder: event.holder.as_ref().map(ToString::to_string),
             token: event.token.map(|token| token.number()),
-            reason: event.reason.chars().take(TEXT_MAX).collect(),
-            advice: event.advice.chars().take(TEXT_MAX).collect(),
+            reason,
+            advice,
             at: rfc3339(event.at),
             task_token: state.map(|state| state.task_token.reveal().to_owned()),
             run_key: key.map(|key| key.as_str().to_owned()),
+            error: failed.and_then(|failed| failed.error.clone()),
+            cause: failed.and_then(|failed| failed.cause.clone()),
+            attempt: failed.and_then(|failed| failed.attempt),
         }
     }
 }
@@ -71,6 +91,7 @@ mod tests {
             advice: "resume it".into(),
             at: Timestamp::from_millis(1_767_225_600_000),
             state: None,
+            failed: None,
         }
     }
 
@@ -86,7 +107,9 @@ mod tests {
         let json = |event| serde_json::to_value(EventDetail::from(event)).unwrap();
 
         let at = "2026-01-01T00:00:00Z";
-        let bare = json(&bare);
+        let mut bare = json(&bare);
+        let message = bare.as_object_mut().unwrap().remove("message");
+        assert!(message.is_some());
         let expected =
             json!({"lock": "nightly", "reason": "late", "advice": "resume it", "at": at});
         assert_eq!(bare, expected);

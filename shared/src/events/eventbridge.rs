@@ -128,6 +128,7 @@ mod tests {
             advice: "wait".into(),
             at: Timestamp::from_millis(1500),
             state: None,
+            failed: None,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::domain::{
     rfc3339,
 };
 use crate::error::Error;
-use crate::events::{Event, WaitingState};
+use crate::events::{Event, FailedRun, WaitingState};
 
 /// The subject of an event, and its time.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,20 @@ impl About<'_> {
             _ => return None,
         };
         Some(self.event(kind, evidence, advice))
+    }
+
+    /// A run reported that it failed.
+    #[must_use]
+    pub fn failed(&self, failed: FailedRun) -> Event {
+        let event = self.event(
+            EventKind::RunFailed,
+            failed.reason(),
+            "check why the run failed",
+        );
+        Event {
+            failed: Some(failed),
+            ..event
+        }
     }
 
     /// A run was skipped. `None` for refusals that fail the run: its workflow reports them.
@@ -178,6 +192,7 @@ impl About<'_> {
             advice: with_section(kind, advice),
             at: self.at,
             state: None,
+            failed: None,
         }
     }
 }
@@ -224,6 +239,7 @@ fn of_lock(lock: &LockKey, kind: EventKind, reason: String, advice: &str, at: Ti
         advice: with_section(kind, advice),
         at,
         state: None,
+        failed: None,
     }
 }
 

@@ -11,10 +11,11 @@
 //! ```
 
 use super::alerts::About;
+use super::failed::Ended;
 use super::{Deps, Ports};
 use crate::clock::CallTime;
 use crate::contract::{CheckedRelease, ReleaseRequest, ReleaseResponse};
-use crate::domain::{Command, Outcome, RunOutcome};
+use crate::domain::{Command, Outcome, RunOutcome, Timestamp};
 use crate::error::Error;
 use crate::telemetry::Metric;
 use serde_json::Value;
@@ -45,6 +46,8 @@ pub async fn run<P: Ports>(
         token,
         command,
         protect,
+        run_key,
+        failure,
     } = request;
     let time = CallTime::start(deps.clock());
     let ended = match &command {
@@ -70,15 +73,14 @@ pub async fn run<P: Ports>(
                     _ => vec![(Metric::Failed, 1.0)],
                 });
                 deps.metrics.report(&lock, at, &values);
-                let (lock, holder, token) = (&lock, &holder, Some(token));
-                let about = About {
-                    lock,
-                    holder,
+                let run = Ended {
+                    lock: &lock,
+                    holder: &holder,
                     token,
-                    at,
+                    run_key,
+                    failure,
                 };
-                let event = about.ended(ended, "the run reported its end");
-                deps.publish_run(event).await;
+                publish_end(deps, &time, ended, &run, at).await;
             }
             tracing::info!(event = "released", %lock, %holder, %token, held_seconds, already, "released");
             Ok(ReleaseResponse::Released {
@@ -104,4 +106,29 @@ pub async fn run<P: Ports>(
         }
         other => unreachable!("a release never results in {other:?}"),
     }
+}
+
+/// Publishes the end of a run, as those ask for it who are to know it.
+async fn publish_end<P: Ports>(
+    deps: &Deps<P>,
+    time: &CallTime<'_, P::Clock>,
+    outcome: RunOutcome,
+    run: &Ended<'_>,
+    at: Timestamp,
+) {
+    let about = About {
+        lock: run.lock,
+        holder: run.holder,
+        token: Some(run.token),
+        at,
+    };
+    let failed = match outcome {
+        RunOutcome::Failed => deps.describe_failed(time, run).await,
+        _ => None,
+    };
+    let event = match failed {
+        Some(failed) => Some(about.failed(failed)),
+        None => about.ended(outcome, "the run reported its end"),
+    };
+    deps.publish_run(event).await;
 }

@@ -20,6 +20,7 @@ fn event(number: usize) -> Event {
         advice: "nothing to do".into(),
         at: Timestamp::from_millis(1_767_225_600_000),
         state: None,
+        failed: None,
     }
 }
 

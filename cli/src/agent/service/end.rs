@@ -19,7 +19,8 @@ use tokio::task::JoinSet;
 const ENDS_AT_ONCE: usize = 32;
 
 impl<T: LockTable> Service<T> {
-    /// Ends a job and releases its permit. The first end counts; later ones return it.
+    /// Ends a job and releases its permit. The first end counts; later ones return it. `failure` says
+    /// why the job failed; with one, people get a message.
     ///
     /// # Errors
     /// If there is no such job, or the lock table gave no answer.
@@ -27,6 +28,7 @@ impl<T: LockTable> Service<T> {
         &self,
         id: &str,
         outcome: ReleaseOutcome,
+        failure: Option<&str>,
     ) -> Result<Ended, ApiError> {
         let job = self
             .registry()
@@ -38,7 +40,7 @@ impl<T: LockTable> Service<T> {
             None => return Err(ApiError::no_such_job()),
         };
         // Without an answer the job stays as it is: the program ends it again.
-        let held_seconds = self.release(&grant, outcome).await?;
+        let held_seconds = self.release(&grant, outcome, failure).await?;
         let Grant { lock, holder, .. } = &grant;
         tracing::info!(
             event = "job_ended",
@@ -62,8 +64,14 @@ impl<T: LockTable> Service<T> {
     }
 
     /// Releases a permit. Returns the seconds that it was held, or `None` if the lease was already lost.
-    async fn release(&self, grant: &Grant, outcome: ReleaseOutcome) -> Result<Option<f64>, Error> {
-        let released = retry(&grant.lock, TRIES, || self.locks.release(grant, outcome));
+    async fn release(
+        &self,
+        grant: &Grant,
+        outcome: ReleaseOutcome,
+        failure: Option<&str>,
+    ) -> Result<Option<f64>, Error> {
+        let release = || self.locks.release(grant, outcome, failure);
+        let released = retry(&grant.lock, TRIES, release);
         Ok(match released.await? {
             ReleaseResponse::Released { held_seconds, .. } => Some(held_seconds),
             ReleaseResponse::Lost { .. } | ReleaseResponse::Ending { .. } => None,
@@ -82,7 +90,9 @@ impl<T: LockTable> Service<T> {
             for id in some {
                 let (service, id) = (Arc::clone(self), id.clone());
                 ends.spawn(async move {
-                    if let Err(error) = service.end(&id, ReleaseOutcome::Failed).await {
+                    let failure = Some("the program of the job has ended");
+                    let ended = service.end(&id, ReleaseOutcome::Failed, failure);
+                    if let Err(error) = ended.await {
                         tracing::error!(
                             event = "release_failed",
                             ?error,

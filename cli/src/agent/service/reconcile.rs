@@ -65,7 +65,7 @@ impl<T: LockTable> Service<T> {
         let Some(end) = self.registry().get(id).map(|job| job.lease_end()) else {
             return;
         };
-        let attempt = || self.end(id, ReleaseOutcome::Failed);
+        let attempt = || self.end(id, ReleaseOutcome::Failed, None);
         let ended = retry_until(end, ApiError::leaves_open, self, attempt);
         if let Err(error) = ended.await {
             tracing::warn!(

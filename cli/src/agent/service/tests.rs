@@ -1,6 +1,7 @@
 //! The service on a lock table in memory.
 
 mod begin;
+mod end;
 mod reconcile;
 
 use super::*;

@@ -46,6 +46,7 @@ struct Inside {
     lost_releases: usize,
     asked: Vec<AcquireRequest>,
     released: Vec<(String, ReleaseOutcome)>,
+    failures: Vec<String>,
 }
 
 impl MemoryTable {
@@ -74,6 +75,11 @@ impl MemoryTable {
     /// The released locks, with their outcomes.
     pub(crate) fn released(&self) -> Vec<(String, ReleaseOutcome)> {
         self.inside(|inside| inside.released.clone())
+    }
+
+    /// Why released runs failed, where people get a message.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        self.inside(|inside| inside.failures.clone())
     }
 
     fn inside<T>(&self, change: impl FnOnce(&mut Inside) -> T) -> T {
@@ -163,12 +169,14 @@ impl LockTable for MemoryTable {
         &self,
         grant: &Grant,
         outcome: ReleaseOutcome,
+        failure: Option<&str>,
     ) -> Result<ReleaseResponse, Error> {
         self.inside(|inside| {
             if inside.lost_releases > 0 {
                 inside.lost_releases -= 1;
                 return Err(unavailable());
             }
+            inside.failures.extend(failure.map(str::to_owned));
             Ok(inside.release(grant, outcome))
         })
     }

@@ -58,7 +58,13 @@ impl<Q: Queue> MessageProcessor<Q> {
         let mut command = match self.start(message, granted) {
             Ok(command) => command,
             Err(error) => {
-                release(&self.locks, grant, ReleaseOutcome::Failed, RELEASE_TRIES).await;
+                release(
+                    &self.locks,
+                    grant,
+                    (ReleaseOutcome::Failed, None),
+                    RELEASE_TRIES,
+                )
+                .await;
                 let why = format!("no process can be started: {error}");
                 return self.defer(message, &why, &shutdown, health).await;
             }
@@ -161,7 +167,9 @@ impl<Q: Queue> MessageProcessor<Q> {
         } else {
             RELEASE_TRIES
         };
-        let mut releasing = pin!(release(&self.locks, &granted.grant, outcome, tries));
+        // No message: SQS delivers a message that failed again, and the dead-letter queue has an alarm.
+        let end = (outcome, None);
+        let mut releasing = pin!(release(&self.locks, &granted.grant, end, tries));
         tokio::select! {
             biased;
             () = &mut releasing => self.ack(message, disposition).await,

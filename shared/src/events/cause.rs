@@ -1,0 +1,216 @@
+//! The short form of a cause.
+//!
+//! An integration of Step Functions makes a JSON of kilobytes out of what it waited for, with the
+//! input and the environment variables of the work in it. A message is read by more people than
+//! those may be. So of a JSON only the fields that are known to describe the failure are shown, and
+//! of one with no such field nothing.
+
+use crate::domain::TaskArn;
+use serde::Deserialize;
+
+/// Longest short form, in characters.
+pub(super) const SHORT_MAX: usize = 500;
+
+/// What a cause says about a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ShortCause {
+    /// The description, in one line; `None` for a JSON that has none.
+    pub(super) text: Option<String>,
+    /// The ECS task that failed, if it was one.
+    pub(super) task: Option<TaskArn>,
+}
+
+/// The task that `ecs:runTask.sync` waited for
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html>), or RunTask's answer without a
+/// task. Fields are those of
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>, in Pascal case.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "PascalCase", default)]
+struct Described {
+    task_arn: Option<String>,
+    containers: Vec<Container>,
+    stopped_reason: Option<String>,
+    failures: Vec<Refused>,
+    /// Of an execution that `states:startExecution.sync` waited for.
+    error: Option<String>,
+    cause: Option<String>,
+    /// Of AWS Batch.
+    status_reason: Option<String>,
+    /// Of AWS Glue.
+    error_message: Option<String>,
+    /// Of Lambda: <https://docs.aws.amazon.com/lambda/latest/dg/nodejs-exceptions.html>.
+    #[serde(rename = "errorMessage")]
+    of_function: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "PascalCase", default)]
+struct Container {
+    name: Option<String>,
+    exit_code: Option<i64>,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "PascalCase", default)]
+struct Refused {
+    reason: Option<String>,
+}
+
+impl ShortCause {
+    /// The short form of `cause`.
+    pub(super) fn of(cause: &str) -> Self {
+        let cause = cause.trim();
+        if !cause.starts_with(['{', '[', '"']) {
+            let text = Some(one_line(cause)).filter(|text| !text.is_empty());
+            return Self { text, task: None };
+        }
+        let described: Described = serde_json::from_str(cause).unwrap_or_default();
+        let task = described.task_arn.as_deref();
+        Self {
+            task: task.and_then(|arn| TaskArn::new(arn).ok()),
+            text: described.text(),
+        }
+    }
+}
+
+impl Described {
+    fn text(&self) -> Option<String> {
+        let mut parts: Vec<String> = self.containers.iter().filter_map(Container::text).collect();
+        parts.extend(self.failures.iter().filter_map(|one| one.reason.clone()));
+        // The cause of a nested execution may be the JSON of what it waited for in turn. Its own
+        // child's is not read: the bound on the depth is one.
+        let inner = self.cause.as_deref().filter(|cause| !is_json(cause));
+        let texts = [
+            self.stopped_reason.as_deref(),
+            self.error.as_deref(),
+            inner,
+            self.status_reason.as_deref(),
+            self.error_message.as_deref(),
+            self.of_function.as_deref(),
+        ];
+        parts.extend(texts.into_iter().flatten().map(str::to_owned));
+        parts.retain(|part| !part.trim().is_empty());
+        Some(one_line(&parts.join("; "))).filter(|text| !text.is_empty())
+    }
+}
+
+impl Container {
+    /// What failed in this container; `None` for one that exited with 0 or was not the reason.
+    fn text(&self) -> Option<String> {
+        let name = self.name.as_deref().unwrap_or("?");
+        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})"));
+        let reason = reason.unwrap_or_default();
+        match self.exit_code {
+            Some(0) => None,
+            Some(code) => Some(format!("container {name} exited with {code}{reason}")),
+            None if reason.is_empty() => None,
+            None => Some(format!("container {name} has no exit code{reason}")),
+        }
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim().starts_with(['{', '[', '"'])
+}
+
+/// The text in one line of at most [`SHORT_MAX`] characters.
+pub(super) fn one_line(text: &str) -> String {
+    let words: Vec<_> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let line = words.join(" ");
+    if line.chars().count() <= SHORT_MAX {
+        return line;
+    }
+    let mut cut: String = line.chars().take(SHORT_MAX - 1).collect();
+    cut.push('…');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const TASK: &str = "arn:aws:ecs:eu-west-1:1:task/batch/4f0c";
+
+    fn short(cause: &str) -> Option<String> {
+        ShortCause::of(cause).text
+    }
+
+    #[test]
+    fn a_task_is_its_exit_codes_and_the_reason_of_its_stop() {
+        let secret = json!([{ "Name": "PASSWORD", "Value": "hunter2" }]);
+        let task = json!({
+            "TaskArn": TASK,
+            "Containers": [
+                { "Name": "app", "ExitCode": 1, "Reason": "OutOfMemoryError" },
+                { "Name": "logs", "ExitCode": 0 },
+                { "Name": "init", "Reason": "CannotPullContainerError: no" },
+                { "Name": "late" },
+            ],
+            "Overrides": { "ContainerOverrides": [{ "Name": "app", "Environment": secret }] },
+            "StopCode": "EssentialContainerExited",
+            "StoppedReason": "Essential container in task exited",
+        });
+
+        let short = ShortCause::of(&task.to_string());
+
+        let text = "container app exited with 1 (OutOfMemoryError); container init has no exit code \
+                    (CannotPullContainerError: no); Essential container in task exited";
+        assert_eq!(short.text.as_deref(), Some(text));
+        assert_eq!(short.task, TaskArn::new(TASK).ok());
+    }
+
+    #[test]
+    fn the_cause_of_each_integration_is_its_description_and_no_data() {
+        let data = json!({ "Input": "{\"password\":\"hunter2\"}", "Environment": ["hunter2"] });
+        for (field, expected) in [
+            (
+                json!({ "errorMessage": "no", "trace": ["hunter2"] }),
+                Some("no"),
+            ),
+            (json!({ "Error": "E", "Cause": "why" }), Some("E; why")),
+            (
+                json!({ "Error": "E", "Cause": "{\"a\":\"hunter2\"}" }),
+                Some("E"),
+            ),
+            (json!({ "StatusReason": "no host" }), Some("no host")),
+            (json!({ "ErrorMessage": "no file" }), Some("no file")),
+            (
+                json!({ "Failures": [{ "Reason": "RESOURCE:CPU" }] }),
+                Some("RESOURCE:CPU"),
+            ),
+            (json!({}), None),
+        ] {
+            let mut cause = data.clone();
+            let fields = cause.as_object_mut().unwrap();
+            fields.extend(field.as_object().unwrap().clone());
+
+            assert_eq!(short(&cause.to_string()).as_deref(), expected, "{cause}");
+        }
+    }
+
+    #[test]
+    fn a_json_that_cannot_be_read_is_not_shown() {
+        for cause in [
+            "{\"Environment\":[\"hunter2\"",
+            "[\"hunter2\"]",
+            "\"hunter2\"",
+            "",
+        ] {
+            assert_eq!(short(cause), None, "{cause}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_one_line_of_bounded_length() {
+        let lines = "no such file:\n\t\"a\\b\"\u{1b}[0m\n";
+        assert_eq!(short(lines).as_deref(), Some("no such file: \"a\\b\" [0m"));
+        let long = short(&"é ".repeat(SHORT_MAX)).unwrap();
+        assert_eq!(long.chars().count(), SHORT_MAX);
+        assert!(long.ends_with('…'), "{long}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Links into the AWS console.
+//!
+//! Each partition has a console of its own
+//! (<https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html>,
+//! <https://docs.aws.amazon.com/govcloud-us/latest/UserGuide/using-govcloud-arns.html>). The paths
+//! are not documented; a link that is wrong one day leads to the service's start page.
+
+use crate::domain::{ExecutionArn, TaskArn};
+
+/// The page of an execution; `None` in a partition whose console is not known.
+pub(super) fn execution(arn: &ExecutionArn) -> Option<String> {
+    let (host, region) = host(arn.as_str())?;
+    Some(format!(
+        "https://{host}/states/home?region={region}#/v2/executions/details/{arn}"
+    ))
+}
+
+/// The logs of a task; `None` in a partition whose console is not known.
+pub(super) fn task_logs(arn: &TaskArn) -> Option<String> {
+    let (host, region) = host(arn.as_str())?;
+    let (_, id) = arn.as_str().rsplit_once('/')?;
+    let cluster = arn.cluster();
+    Some(format!(
+        "https://{host}/ecs/v2/clusters/{cluster}/tasks/{id}/logs?region={region}"
+    ))
+}
+
+/// The host of the console for the partition and the Region of `arn`, and the Region.
+fn host(arn: &str) -> Option<(String, &str)> {
+    let mut parts = arn.split(':').skip(1);
+    let (partition, region) = (parts.next()?, parts.nth(1)?);
+    let domain = match partition {
+        "aws" => "console.aws.amazon.com",
+        "aws-cn" => "console.amazonaws.cn",
+        "aws-us-gov" => "console.amazonaws-us-gov.com",
+        _ => return None,
+    };
+    Some((format!("{region}.{domain}"), region))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_partition_has_its_console_and_another_one_no_link() {
+        for (partition, region, domain) in [
+            ("aws", "eu-west-1", Some("console.aws.amazon.com")),
+            ("aws-cn", "cn-north-1", Some("console.amazonaws.cn")),
+            (
+                "aws-us-gov",
+                "us-gov-west-1",
+                Some("console.amazonaws-us-gov.com"),
+            ),
+            ("aws-iso", "us-iso-east-1", None),
+        ] {
+            let run = format!("arn:{partition}:states:{region}:1:execution:report:a");
+            let task = format!("arn:{partition}:ecs:{region}:1:task/batch/4f0c");
+
+            let links = (
+                execution(&ExecutionArn::new(run.clone()).unwrap()),
+                task_logs(&TaskArn::new(task).unwrap()),
+            );
+
+            let expected = |path: String| Some(format!("https://{region}.{}/{path}", domain?));
+            let details = format!("states/home?region={region}#/v2/executions/details/{run}");
+            let logs = format!("ecs/v2/clusters/batch/tasks/4f0c/logs?region={region}");
+            assert_eq!(links, (expected(details), expected(logs)), "{partition}");
+        }
+    }
+}

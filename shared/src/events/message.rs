@@ -1,0 +1,199 @@
+//! The message that people get of an event.
+//!
+//! It is the custom notification that Amazon Q Developer in chat applications displays; what has
+//! another form is dropped there
+//! (<https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>). It is whole in the
+//! event, and the rule of the topic passes it on by its `InputPath`: an input transformer neither
+//! escapes values nor leaves out a field whose value is missing
+//! (<https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html>).
+//!
+//! A mail shows the JSON as it is, so the title and the description come first.
+
+use super::cause::one_line;
+use super::{Event, FailedRun, console};
+use crate::domain::{ExecutionArn, HolderId, TaskArn, rfc3339};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Longest name of a holder that is shown whole, in characters.
+const NAME_MAX: usize = 100;
+
+/// A custom notification of Amazon Q Developer in chat applications.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// What a person reads.
+    pub content: Content,
+    /// What orders and explains it.
+    pub metadata: Metadata,
+    /// The source of custom notifications.
+    pub source: &'static str,
+    /// The version of their schema.
+    pub version: &'static str,
+}
+
+/// The text of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Content {
+    /// The kind of the event, and the lock.
+    pub title: String,
+    /// What happened, the holder and the time, a fact in each line.
+    pub description: String,
+    /// What to do, and where to look.
+    pub next_steps: Vec<String>,
+    /// The type of the texts.
+    pub text_type: &'static str,
+}
+
+/// What goes with the text of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    /// The lock: a chat channel shows its messages as one thread.
+    pub thread_id: String,
+    /// The title again.
+    pub summary: String,
+    /// The detail type of the event.
+    pub event_type: String,
+    /// ARNs of executions and tasks.
+    pub related_resources: Vec<String>,
+    /// The facts as fields.
+    pub additional_context: BTreeMap<&'static str, String>,
+}
+
+impl Message {
+    /// The message of `event`, with its texts as `reason` and `advice`; `None` for a *Run Failed*
+    /// that repeats another event.
+    pub(super) fn of(event: &Event, reason: &str, advice: &str) -> Option<Self> {
+        if event.repeats_another() {
+            return None;
+        }
+        let failed = event.failed.as_ref();
+        let title = format!("{}: {}", event.kind, event.lock);
+        let at = rfc3339(event.at);
+        let mut lines = vec![one_line(reason)];
+        let holder = event.holder.as_ref();
+        lines.extend(holder.map(|holder| format!("Holder: {}", short_name(holder))));
+        lines.extend(failed.into_iter().flat_map(lines_of));
+        lines.push(format!("Time: {at}"));
+        let links = Links::of(event);
+        let mut next_steps = vec![one_line(advice)];
+        next_steps.extend(links.steps());
+        let mut context: BTreeMap<&'static str, String> = BTreeMap::from([("at", at)]);
+        context.extend(holder.map(|holder| ("holder", holder.to_string())));
+        context.extend(event.token.map(|token| ("token", token.to_string())));
+        context.extend(failed.into_iter().flat_map(context_of));
+        Some(Self {
+            metadata: Metadata {
+                thread_id: event.lock.to_string(),
+                summary: title.clone(),
+                event_type: event.kind.to_string(),
+                related_resources: links.arns(),
+                additional_context: context,
+            },
+            content: Content {
+                title,
+                description: lines.join("\n"),
+                next_steps,
+                text_type: "client-markdown",
+            },
+            source: "custom",
+            version: "1.0",
+        })
+    }
+}
+
+/// The lines of the description that only a failed run has.
+fn lines_of(failed: &FailedRun) -> impl Iterator<Item = String> {
+    let run_key = failed.run_key.as_ref();
+    let run_key = run_key.map(|key| format!("Run key: {}", key.as_str()));
+    let attempt = failed.attempt.map(|attempt| {
+        format!(
+            "Attempt: {attempt}, as {} before it failed for the same caller",
+            attempt - 1
+        )
+    });
+    let redrives = (failed.redrives > 0).then(|| format!("Redrives: {}", failed.redrives));
+    [run_key, attempt, redrives].into_iter().flatten()
+}
+
+fn context_of(failed: &FailedRun) -> impl Iterator<Item = (&'static str, String)> {
+    let run_key = failed.run_key.as_ref();
+    let run_key = run_key.map(|key| ("runKey", key.as_str().to_owned()));
+    let attempt = failed
+        .attempt
+        .map(|attempt| ("attempt", attempt.to_string()));
+    let redrives = (failed.redrives > 0).then(|| ("redrives", failed.redrives.to_string()));
+    let error = failed.error.clone().map(|error| ("error", error));
+    [run_key, attempt, redrives, error].into_iter().flatten()
+}
+
+/// What a message leads to.
+struct Links {
+    execution: Option<ExecutionArn>,
+    work: Option<ExecutionArn>,
+    task: Option<TaskArn>,
+}
+
+impl Links {
+    fn of(event: &Event) -> Self {
+        let holder = event.holder.as_ref();
+        let failed = event.failed.as_ref();
+        Self {
+            execution: holder.and_then(ExecutionArn::of_holder),
+            work: failed.and_then(|failed| failed.work.clone()),
+            task: failed
+                .and_then(|failed| failed.task.clone())
+                .or_else(|| holder.and_then(TaskArn::of_holder)),
+        }
+    }
+
+    fn steps(&self) -> impl Iterator<Item = String> {
+        let execution = self.execution.as_ref().and_then(console::execution);
+        let work = self.work.as_ref().and_then(console::execution);
+        let task = self.task.as_ref().and_then(console::task_logs);
+        let links = [("Execution", execution), ("Workflow", work), ("Logs", task)].into_iter();
+        links.filter_map(|(name, link)| Some(format!("{name}: {}", link?)))
+    }
+
+    fn arns(&self) -> Vec<String> {
+        let executions = [&self.execution, &self.work].into_iter().flatten();
+        let executions = executions.map(ToString::to_string);
+        executions
+            .chain(self.task.iter().map(ToString::to_string))
+            .collect()
+    }
+}
+
+/// The holder as a person knows it: the names in its ARN.
+fn short_name(holder: &HolderId) -> String {
+    let suffix = holder.as_str().split_once('#').map(|(_, suffix)| suffix);
+    if let Some(execution) = ExecutionArn::of_holder(holder) {
+        let parts: Vec<_> = execution.as_str().split(':').skip(6).collect();
+        let suffix = suffix
+            .map(|suffix| format!("#{suffix}"))
+            .unwrap_or_default();
+        return match parts[..] {
+            [machine, name] => format!("execution {name}{suffix} of {machine}"),
+            _ => holder.to_string(),
+        };
+    }
+    if let Some(task) = TaskArn::of_holder(holder) {
+        let id = task.as_str().rsplit('/').next().unwrap_or_default();
+        return format!("task {id} of cluster {}", task.cluster());
+    }
+    let name: String = holder.as_str().chars().take(NAME_MAX).collect();
+    match name.len() < holder.as_str().len() {
+        true => format!("{name}…"),
+        false => name,
+    }
+}
+
+#[cfg(test)]
+mod tests;

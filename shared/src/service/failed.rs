@@ -1,0 +1,103 @@
+//! What a failed run's event knows beside the run's own report: its attempt, its redrives and the
+//! execution that was its work. One request to the table has them.
+//!
+//! Only a run of Step Functions costs that request. The history keeps its lease, with the execution
+//! that started it; a process has no such caller.
+
+use super::{Deps, EFFECTS_END, Ports};
+use crate::clock::CallTime;
+use crate::contract::WorkFailure;
+use crate::domain::{
+    ExecutionArn, FencingToken, HolderId, Lease, LockKey, Run, RunKey, RunOutcome, Work, child_arn,
+};
+use crate::events::FailedRun;
+use crate::store::LockStore;
+
+/// How many runs of the lock are read. A caller that retries more often has its attempts counted up to
+/// this number.
+const RUNS_READ: usize = 50;
+
+/// A run that has just reported its failure.
+pub(super) struct Ended<'a> {
+    pub(super) lock: &'a LockKey,
+    pub(super) holder: &'a HolderId,
+    pub(super) token: FencingToken,
+    pub(super) run_key: Option<RunKey>,
+    pub(super) failure: Option<WorkFailure>,
+}
+
+impl<P: Ports> Deps<P> {
+    /// The description of the failed run; `None` for a run that is no message: a process that does
+    /// not describe its failure has another way to report it. An execution without a description
+    /// runs an older definition.
+    pub(super) async fn describe_failed(
+        &self,
+        time: &CallTime<'_, P::Clock>,
+        ended: &Ended<'_>,
+    ) -> Option<FailedRun> {
+        let is_execution = ExecutionArn::of_holder(ended.holder).is_some();
+        if ended.failure.is_none() && !is_execution {
+            return None;
+        }
+        let mut failed = FailedRun::of(ended.failure.as_ref(), ended.run_key.clone());
+        if is_execution {
+            self.add_history(time, ended, &mut failed).await;
+        }
+        Some(failed)
+    }
+
+    /// Adds what the history knows. Without an answer the event is published without it.
+    async fn add_history(
+        &self,
+        time: &CallTime<'_, P::Clock>,
+        ended: &Ended<'_>,
+        failed: &mut FailedRun,
+    ) {
+        let lock = ended.lock;
+        let page = self.store().history(lock, None, RUNS_READ);
+        let runs = match time.until(EFFECTS_END, page).await {
+            Ok(Ok(page)) => page.runs,
+            Ok(Err(error)) => {
+                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read");
+                return;
+            }
+            Err(error) => {
+                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read");
+                return;
+            }
+        };
+        let Some(lease) = lease_of(&runs, ended) else {
+            return;
+        };
+        failed.redrives = lease.redrives;
+        failed.attempt = attempt(&runs, ended.token, lease);
+        if let Some(Work::Workflow(machine)) = &lease.work {
+            failed.work = child_arn(machine, lock, ended.token, lease.redrives);
+        }
+    }
+}
+
+/// The lease that the history keeps of the run.
+fn lease_of<'a>(runs: &'a [Run], ended: &Ended<'_>) -> Option<&'a Lease> {
+    let mut runs = runs.iter();
+    let own = runs.find(|run| run.token == ended.token && run.holder == *ended.holder);
+    own?.lease.as_deref()
+}
+
+/// The number of the attempt: one more than the failed runs before it that the same execution
+/// started under the same run key. `None` for the first one.
+fn attempt(runs: &[Run], token: FencingToken, lease: &Lease) -> Option<usize> {
+    let parent = lease.parent.as_ref()?;
+    let failed = |run: &Run| {
+        matches!(
+            run.outcome(),
+            Some(RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost)
+        )
+    };
+    let is_earlier = |run: &&Run| {
+        let of = run.lease.as_ref().and_then(|lease| lease.parent.as_ref());
+        run.token < token && of == Some(parent) && run.run_key == lease.run_key && failed(run)
+    };
+    let earlier = runs.iter().filter(is_earlier).count();
+    (earlier > 0).then_some(earlier + 1)
+}

@@ -1,0 +1,238 @@
+//! Which failed runs are messages, and what these say.
+
+use crate::faulty::Faulty;
+use crate::functions::{Answer, Functions};
+use crate::scene::{CLUSTER, ask_with, assert_has, assert_says, execution, merged};
+use lockstep::contract::EventKind;
+use lockstep::domain::ExecutionEnd;
+use lockstep::events::EventDetail;
+use serde_json::{Value, json};
+
+/// The end of a failed run, with the error and the cause that its machine reports.
+fn failure() -> Value {
+    let task = json!({
+        "TaskArn": "arn:aws:ecs:eu-west-1:123456789012:task/batch/4f0c",
+        "Containers": [{ "Name": "app", "ExitCode": 3 }],
+        "Overrides": { "ContainerOverrides": [{ "Environment": [{ "Value": "hunter2" }] }] },
+        "StoppedReason": "Essential container in task exited",
+    });
+    json!({ "outcome": "failed", "failure": { "error": "States.TaskFailed", "cause": task.to_string() } })
+}
+
+impl Functions {
+    /// The end of the run that `grant` began.
+    async fn end_run(&self, grant: &Value, end: &Value) -> Answer {
+        self.release(merged(json!({ "grant": grant }), end)).await
+    }
+
+    /// An execution that `more` says more of runs and fails. It had a heartbeat state, as each has.
+    async fn fails(&self, name: &str, more: Value, end: &Value) {
+        let grant = self.granted_with(ask_with(name, more)).await;
+        let beat = json!({ "grant": grant, "taskToken": format!("beat-{name}") });
+        self.heartbeat(beat).await.unwrap();
+        self.end_run(&grant, end).await.unwrap();
+        self.wait(5);
+    }
+
+    /// The details of all events *Run Failed*.
+    fn failures(&self) -> Vec<Value> {
+        let published = self.events.published().into_iter();
+        let failed = published.filter(|event| event.kind == EventKind::RunFailed);
+        failed
+            .map(|event| serde_json::to_value(EventDetail::from(&event)).unwrap())
+            .collect()
+    }
+}
+
+#[tokio::test]
+async fn a_failed_run_is_one_message_with_its_error_and_the_short_form_of_its_cause() {
+    let functions = Functions::new();
+    let grant = functions
+        .granted_with(ask_with("a", json!({ "runKey": "day" })))
+        .await;
+    for _ in 0..2 {
+        functions.end_run(&grant, &failure()).await.unwrap();
+    }
+
+    let failures = functions.failures();
+
+    assert_eq!(
+        functions.events.kinds(),
+        [EventKind::RunFailed],
+        "a repeated release"
+    );
+    let short = "container app exited with 3; Essential container in task exited";
+    assert_has(
+        &failures[0],
+        json!({
+            "lock": "nightly", "holder": execution("a"), "token": grant["token"], "runKey": "day",
+            "error": "States.TaskFailed", "cause": short,
+            "reason": format!("States.TaskFailed: {short}"),
+        }),
+    );
+    let content = &failures[0]["message"]["content"];
+    assert_says(content["description"].as_str().unwrap(), short);
+    let steps = content["nextSteps"].to_string();
+    for link in [
+        &execution("a"),
+        "tasks/4f0c/logs",
+        "docs/runbook.md#run-failed",
+    ] {
+        assert_says(&steps, link);
+    }
+    let all = failures[0].to_string();
+    assert!(!all.contains("hunter2") && !all.contains("ttempt"), "{all}");
+}
+
+#[tokio::test]
+async fn only_a_failure_that_a_run_reports_is_a_message() {
+    let by_holder = |holder: &str| json!({ "lock": "nightly", "holder": holder });
+    let older = json!({ "outcome": "failed" });
+    let process = json!({ "outcome": "failed", "failure": { "cause": "exit code 1" } });
+    for (request, end, expected) in [
+        (by_holder(&execution("a")), &failure(), 1),
+        // A definition that is older than the field.
+        (by_holder(&execution("a")), &older, 1),
+        (by_holder("host:a"), &process, 1),
+        // A worker: SQS delivers the message again.
+        (by_holder("host:a"), &older, 0),
+        (
+            by_holder(&execution("a")),
+            &json!({ "outcome": "succeeded" }),
+            0,
+        ),
+        (
+            by_holder(&execution("a")),
+            &json!({ "outcome": "stopping" }),
+            0,
+        ),
+    ] {
+        let functions = Functions::new();
+        let grant = functions.granted_with(request).await;
+        functions.end_run(&grant, end).await.unwrap();
+
+        let failures = functions.failures();
+
+        assert_eq!(failures.len(), expected, "{end} {failures:?}");
+        assert!(
+            failures.iter().all(|one| one["message"].is_object()),
+            "{failures:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_failure_that_cannot_be_read_keeps_no_permit() {
+    for odd in [json!("no"), json!({ "error": 1 }), Value::Null, json!([])] {
+        let functions = Functions::new();
+        let grant = functions.granted_with(ask_with("a", json!({}))).await;
+        let request = json!({ "grant": grant, "outcome": "failed", "failure": odd });
+
+        let deps = functions.deps_on(&functions.store);
+        let released = lockstep::service::release::handle(&deps, request).await;
+
+        assert!(released.is_ok(), "{odd}");
+        assert!(functions.holders("nightly").await.is_empty());
+        assert_eq!(functions.failures().len(), 1, "{odd}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_its_caller_retries_says_which_attempt_it_is() {
+    let functions = Functions::new();
+    let of = |parent: &str, key: &str| json!({ "parent": execution(parent), "runKey": key });
+    for (name, more) in [
+        ("a", of("caller", "day")),
+        ("other-caller", of("another", "day")),
+        ("other-key", of("caller", "night")),
+        ("no-caller", json!({ "runKey": "day" })),
+        ("b", of("caller", "day")),
+        ("c", of("caller", "day")),
+    ] {
+        functions.fails(name, more, &failure()).await;
+    }
+
+    let attempts = functions.failures();
+
+    let attempts = attempts.iter().map(|one| one["attempt"].as_u64());
+    let expected = [None, None, None, None, Some(2), Some(3)];
+    assert_eq!(attempts.collect::<Vec<_>>(), expected);
+    let last = functions.failures().pop().unwrap();
+    assert_says(
+        last["message"]["content"]["description"].as_str().unwrap(),
+        "Attempt: 3, as 2 before it failed for the same caller",
+    );
+}
+
+#[tokio::test]
+async fn a_guarded_workflow_leads_to_its_own_execution() {
+    let functions = Functions::new();
+    let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
+    let work = json!({ "work": { "stateMachineArn": machine } });
+
+    functions.fails("a", work, &failure()).await;
+
+    let [failed] = &functions.failures()[..] else {
+        panic!("not one failure");
+    };
+    let related = failed["message"]["metadata"]["relatedResources"].to_string();
+    let token = failed["token"].to_string();
+    assert_says(
+        &related,
+        &format!("execution:etl:lockstep-nightly-{token}-0"),
+    );
+}
+
+#[tokio::test]
+async fn a_run_found_dead_is_one_message_whatever_run_events_says() {
+    for run_events in [false, true] {
+        let mut functions = Functions::new();
+        functions.run_events = run_events;
+        functions.start(&["a"]);
+        let work = json!({ "work": { "cluster": CLUSTER } });
+        functions.granted_with(ask_with("a", work)).await;
+        functions.end("a", ExecutionEnd::Aborted);
+        functions.wait(1_000);
+        functions.sweep().await;
+
+        let published = functions.events.published();
+        let called_for = published
+            .iter()
+            .filter(|event| event.kind.calls_for_action());
+        let details: Vec<_> = called_for
+            .map(|event| serde_json::to_value(EventDetail::from(event)).unwrap())
+            .collect();
+
+        let messages = details
+            .iter()
+            .filter(|detail| detail["message"].is_object());
+        assert_eq!(messages.count(), 1, "{details:?}");
+        assert_eq!(details.len(), 1 + usize::from(run_events), "{details:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_history_without_a_response_delays_the_message_and_not_past_the_call() {
+    for answered in 0..10 {
+        let functions = Functions::new();
+        let parent = json!({ "parent": execution("caller") });
+        functions.fails("a", parent.clone(), &failure()).await;
+        let grant = functions.granted_with(ask_with("b", parent)).await;
+        let table = Faulty::silent_after(&functions, answered);
+        let start = functions.now();
+
+        let request = merged(json!({ "grant": grant }), &failure());
+        let released = functions.release_on(&table, request).await;
+
+        let last = functions.failures().pop().unwrap();
+        assert!(functions.now().millis_since(start) <= 6_500, "{answered}");
+        if released.is_ok() && table.is_silent() {
+            assert!(
+                last["message"].is_object() && last.get("attempt").is_none(),
+                "{last}"
+            );
+            return;
+        }
+    }
+    panic!("the history was never asked for");
+}
