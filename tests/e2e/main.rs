@@ -12,6 +12,7 @@ mod kills;
 mod lease;
 mod limits;
 mod lost_start;
+mod messages;
 mod one_success;
 mod operate;
 mod outage;

@@ -102,7 +102,7 @@ DOCTOR = {"describe the stack", "find the stack of the table", "describe a funct
 MAY = {
     "acquire-lock": FUNCTION | RECOVERY,
     "heartbeat": FUNCTION | {"protect a task"},
-    "release-lock": FUNCTION | {"protect a task"},
+    "release-lock": FUNCTION | {"protect a task", "query"},
     "reaper": FUNCTION | RECOVERY | {"query the index", "send a dead letter"},
     "check-running-executions": {"list runs", "list others"},
     "operate": FUNCTION | RECOVERY | {"query", "query all locks", "read the events"},

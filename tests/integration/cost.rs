@@ -48,6 +48,10 @@ async fn a_step_of_a_run_costs_what_is_committed() {
     note(steps::RELEASE, cost);
     let cost = scene.cost("reap", stopped("b", &grant)).await;
     note(steps::STOPPED, cost);
+    let grant = scene.acquires(ask("failing")).await.0;
+    scene.step("heartbeat", beat(&grant)).await;
+    let failed = merged(released(&grant), json!({ "outcome": "failed" }));
+    note(steps::RELEASE_FAILED, scene.cost("release", failed).await);
     let earlier = scene.acquires(contained("earlier")).await.0;
     scene.step("release", released(&earlier)).await;
     let (grant, cost) = scene.acquires(contained("c")).await;

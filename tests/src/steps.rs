@@ -15,7 +15,9 @@ pub const CONFIRM: &str = "confirm a grant";
 pub const RENEW: &str = "renew";
 /// release-lock frees the lock and ends the heartbeat state.
 pub const RELEASE: &str = "release";
-/// The same, and grants the lock to the next run in the queue.
+/// The same of a run that failed, without the steps of others: it reads the attempts before.
+pub const RELEASE_FAILED: &str = "release after a failure";
+/// As a release, and grants the lock to the next run in the queue.
 pub const HAND_OVER: &str = "release and hand over";
 /// The reaper gets the event that the task of a run has stopped, after the release.
 pub const STOPPED: &str = "see a task stopped";

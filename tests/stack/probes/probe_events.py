@@ -32,6 +32,28 @@ class Own(Probe):
         self.assertEqual(mark, json.loads(receive(second)["Message"])["detail"]["mark"])
         self.assertEqual(mark, wait_for(lambda: recorded(name), "event")[0]["detail"]["mark"])
 
+    def test_part_of_an_event_or_a_template_reaches_a_subscriber_as_json(self):
+        """`exists` is about a leaf, also below an object that is missing; a string is put into a template as JSON."""
+        url, mark, text = queue(), unique(), 'a "b"\n\\c'
+        topic = client("sns").create_topic(Name=unique())["TopicArn"]
+        self.let_in(url)
+        client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(url),
+                                Attributes={"RawMessageDelivery": "true"})
+        pattern = {"source": ["lockstep"], "detail": {"mark": [mark]}}
+        for leaf, how in (({"message": {"source": ["custom"]}}, {"InputPath": "$.detail.message"}),
+                          ({"message": {"source": [{"exists": False}]}}, {"InputTransformer": {
+                              "InputPathsMap": {"kind": "$.detail-type", "text": "$.detail.text"},
+                              "InputTemplate": '{"title":"<kind>: x","texts":[<text>]}'}})):
+            name = unique()
+            client("events").put_rule(Name=name, EventPattern=json.dumps({**pattern, "detail": {**pattern["detail"], **leaf}}))
+            client("events").put_targets(Rule=name, Targets=[{"Id": "one", "Arn": topic, **how}])
+        role_arn = role_that_may((["events:PutEvents"], f"{BUS}/default"))
+        whole = {"source": "custom", "text": text, "list": [1, {"a": "<b>"}]}
+        self.assertEqual(["allowed"], calls_as(role_arn, [self.put({"mark": mark, "message": whole})]))
+        self.assertEqual(whole, receive(url))
+        self.assertEqual(["allowed"], calls_as(role_arn, [self.put({"mark": mark, "text": text})]))
+        self.assertEqual({"title": "Probe: x", "texts": [text]}, receive(url))
+
     def let_in(self, url):
         """A queue takes messages of a topic only when its policy allows them."""
         allow = {"Version": "2012-10-17", "Statement": [{

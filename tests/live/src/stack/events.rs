@@ -1,9 +1,10 @@
-//! Lockstep's own events, as a rule of a user's would deliver them to a queue.
+//! Lockstep's own events, as a rule of a user's would deliver them to a queue, and the messages that a
+//! subscriber of the stack's topic gets.
 
 use super::{Stack, deadline, now, unique};
 use serde_json::{Value, json};
 
-/// A queue that gets the events of one lock.
+/// A queue that gets the events of one lock, or all messages of the topic.
 #[derive(Debug)]
 pub struct Feed {
     url: String,
@@ -13,11 +14,7 @@ pub struct Feed {
 impl Stack {
     /// From now on: the events about `lock`.
     pub async fn feed(&self, lock: &str) -> Feed {
-        let name = unique("feed");
-        let made = self
-            .call("sqs", "AmazonSQS.CreateQueue", json!({ "QueueName": name }))
-            .await;
-        let url = made["QueueUrl"].as_str().expect("a queue").to_owned();
+        let (name, url) = self.queue("feed").await;
         let pattern = json!({ "source": ["lockstep"], "detail": { "lock": [lock] } });
         let rule = json!({ "Name": name, "EventPattern": pattern.to_string() });
         self.call("events", "AWSEvents.PutRule", rule).await;
@@ -26,6 +23,39 @@ impl Stack {
         self.call("events", "AWSEvents.PutTargets", target).await;
         let seen = Vec::new();
         Feed { url, seen }
+    }
+
+    /// From now on: what a subscriber of the topic of the alarms gets.
+    pub async fn mailbox(&self) -> Feed {
+        let (name, url) = self.queue("mailbox").await;
+        let arn = format!("arn:aws:sqs:us-east-1:000000000000:{name}");
+        let statement = json!({
+            "Effect": "Allow", "Principal": { "Service": "sns.amazonaws.com" }, "Action": "sqs:SendMessage",
+            "Resource": arn,
+        });
+        let policy = json!({ "Version": "2012-10-17", "Statement": [statement] }).to_string();
+        let allow = json!({ "QueueUrl": url, "Attributes": { "Policy": policy } });
+        self.call("sqs", "AmazonSQS.SetQueueAttributes", allow)
+            .await;
+        let topic = self.output("AlarmTopicArn");
+        let path = format!(
+            "/?Action=Subscribe&Version=2010-03-31&TopicArn={topic}&Protocol=sqs&Endpoint={arn}\
+             &Attributes.entry.1.key=RawMessageDelivery&Attributes.entry.1.value=true"
+        );
+        let reply = self.rest("sns", "GET", &path, Value::Null).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let seen = Vec::new();
+        Feed { url, seen }
+    }
+
+    /// A queue: its name and its URL.
+    async fn queue(&self, prefix: &str) -> (String, String) {
+        let name = unique(prefix);
+        let made = self
+            .call("sqs", "AmazonSQS.CreateQueue", json!({ "QueueName": name }))
+            .await;
+        let url = made["QueueUrl"].as_str().expect("a queue").to_owned();
+        (name, url)
     }
 }
 
@@ -49,7 +79,22 @@ impl Feed {
         }
     }
 
-    async fn receive(&mut self, stack: &Stack) {
+    /// The messages about `lock`, once there are `count`, or after ten seconds.
+    pub async fn messages(&mut self, stack: &Stack, lock: &str, count: usize) -> Vec<Value> {
+        let deadline = deadline(10);
+        loop {
+            let of_lock = |message: &&Value| message["metadata"]["threadId"] == lock;
+            let known: Vec<_> = self.seen.iter().filter(of_lock).cloned().collect();
+            let complete = known.len() >= count;
+            if complete || now() >= deadline {
+                return known;
+            }
+            self.receive(stack).await;
+        }
+    }
+
+    /// Takes what has arrived within a second.
+    pub async fn receive(&mut self, stack: &Stack) {
         let ask = json!({ "QueueUrl": self.url, "WaitTimeSeconds": 1, "MaxNumberOfMessages": 10 });
         let got = stack.call("sqs", "AmazonSQS.ReceiveMessage", ask).await;
         for message in got["Messages"].as_array().into_iter().flatten() {

@@ -92,6 +92,8 @@ async fn exchange(request: Request<Full<Bytes>>) -> Result<Reply, Box<dyn Error 
     let body = body.collect().await?.to_bytes();
     let body = match body.trim_ascii() {
         [] => Value::Null,
+        // SNS answers in XML.
+        text if text.starts_with(b"<") => String::from_utf8_lossy(text).into(),
         json => serde_json::from_slice(json)?,
     };
     Ok(Reply {
