@@ -5,6 +5,7 @@
 //! matter of which of the two they may invoke. Requests and responses are JSON that this command
 //! passes on.
 
+mod call_error;
 mod change;
 mod doctor;
 mod function;

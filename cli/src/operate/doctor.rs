@@ -6,9 +6,8 @@
 
 mod locks;
 
-use super::function::{
-    ActError, Function, Surface, describe_stack, error_text, output_of, outputs,
-};
+use super::call_error::error_text;
+use super::function::{ActError, Function, Surface, describe_stack, output_of, outputs};
 use super::{finish, print};
 use crate::args::operate::{DoctorArgs, Format};
 use crate::exit::Exit;

@@ -3,9 +3,10 @@
 //! The stack names its functions in its outputs, so a command needs the stack's name and nothing
 //! else. With `--function` it needs no right to CloudFormation either.
 
+use super::call_error::error_text;
 use crate::args::operate::{FunctionArgs, StackArgs};
 use crate::exit::Exit;
-use crate::platform::aws::{Loaded, line, operators_config};
+use crate::platform::aws::{Loaded, operators_config};
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::config::interceptors::BeforeDeserializationInterceptorContextRef;
 use aws_sdk_cloudformation::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -235,36 +236,6 @@ pub(super) fn outputs(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
         });
         Some((exported.or(output.output_key())?, output.output_value()?))
     })
-}
-
-/// Code and message of the service; without a code, the error of the client. Where the credentials or the connection
-/// are to blame, the settings for them follow.
-pub(super) fn error_text<E>(failure: &SdkError<E>) -> String
-where
-    E: std::error::Error + ProvideErrorMetadata + 'static,
-{
-    match (failure.code(), failure.message()) {
-        (Some(code), message) => {
-            let message = message.unwrap_or_default();
-            format!("{code}: {message}{}", advice(code))
-        }
-        (None, _) => format!("{} (Region, AWS_ENDPOINT_URL)", line(failure)),
-    }
-}
-
-/// The setting to change for an error that all services share
-/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/CommonErrors.html>).
-fn advice(code: &str) -> &'static str {
-    match code {
-        "ExpiredToken"
-        | "ExpiredTokenException"
-        | "InvalidClientTokenId"
-        | "InvalidSignatureException"
-        | "RequestExpired"
-        | "SignatureDoesNotMatch"
-        | "UnrecognizedClientException" => " (the credentials: AWS_PROFILE)",
-        _ => "",
-    }
 }
 
 /// The header `Date` of the last response.

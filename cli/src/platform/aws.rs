@@ -81,6 +81,7 @@ pub(crate) async fn operators_config() -> Result<Loaded, Refusal> {
 /// The configuration, and the temporary failure of the credentials, if they failed.
 async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Refusal> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
+    endpoints::check_imds().map_err(wrong)?;
     let (region, profiles) = match Region::of_environment() {
         Some(region) if !Profiles::is_chosen() => (region, None),
         found => {

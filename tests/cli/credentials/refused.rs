@@ -6,7 +6,7 @@ use super::services::SECRET;
 use crate::support::output;
 
 /// Credentials that are not there: the variables, the exit code, and the parts of the one line.
-const REFUSED: [(Variables<'_>, i32, &[&str]); 20] = [
+const REFUSED: [(Variables<'_>, i32, &[&str]); 21] = [
     (
         &[("AWS_PROFILE", "sso-expired")],
         69,
@@ -105,6 +105,14 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 20] = [
         &[("AWS_PROFILE", "keys"), ("AWS_ENDPOINT_URL", "x y")],
         64,
         &["AWS_ENDPOINT_URL is", "\"x y\""],
+    ),
+    (
+        &[
+            ("AWS_CONFIG_FILE", "HOME/none"),
+            ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "imds"),
+        ],
+        64,
+        &["AWS_EC2_METADATA_SERVICE_ENDPOINT", "\"imds\""],
     ),
     (
         &[("AWS_PROFILE", "keys"), ("AWS_REGION", "eu west")],

@@ -30,24 +30,33 @@ const SERVICES: [&str; 11] = [
     "Signin",
 ];
 
-/// Checks all endpoints.
+/// Checks the endpoint of IMDS, which may be asked for the Region.
+///
+/// # Errors
+/// Names the variable, its value and the rule.
+pub(super) fn check_imds() -> Result<(), String> {
+    match variable(IMDS) {
+        Some(url) => check_url(IMDS, &url),
+        None => Ok(()),
+    }
+}
+
+/// Checks the endpoints of all services.
 ///
 /// # Errors
 /// Names the setting, its value and the rule.
 pub(super) fn check(sdk: &SdkConfig) -> Result<(), String> {
-    let mut named = variable(IMDS).map(|url| (IMDS.to_owned(), url));
-    let services = SERVICES.iter().filter_map(|service| of(sdk, service));
-    match named
-        .take()
-        .into_iter()
-        .chain(services)
-        .find(|(_, url)| !is_endpoint(url))
-    {
-        Some((name, url)) => Err(format!(
-            "{name} is {url:?}, but must be the URL of an endpoint, such as https://host or http://host:8000"
-        )),
-        None => Ok(()),
+    let mut named = SERVICES.iter().filter_map(|service| of(sdk, service));
+    named.try_for_each(|(name, url)| check_url(&name, &url))
+}
+
+fn check_url(name: &str, url: &str) -> Result<(), String> {
+    if is_endpoint(url) {
+        return Ok(());
     }
+    Err(format!(
+        "{name} is {url:?}, but must be the URL of an endpoint, such as https://host or http://host:8000"
+    ))
 }
 
 /// The setting for the endpoint of `service`, and its value.
