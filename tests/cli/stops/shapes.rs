@@ -3,15 +3,18 @@
 
 use crate::containers::docker;
 use crate::support::{Inside, Started, binary, lock, scratch, signal_to};
+use futures_util::{StreamExt, stream};
 use lockstep_tests::stack::{now, pause, unique, until};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tokio::process::Command;
-use tokio::task::{JoinSet, LocalSet};
 
 /// Seconds that it takes to save. `su` kills its command two seconds after SIGTERM.
 const SAVING: &str = "1.5";
+
+/// Shapes that run at a time: an interpreter's start takes the processor for a second.
+const AT_ONCE: usize = 7;
 
 /// Each shape: its name, and its command line in the folder of the programs.
 const SHAPES: [(&str, &[&str]); 10] = [
@@ -229,26 +232,32 @@ fn in_container(
     run
 }
 
-/// Stops all shapes in both places, beside each other, with `lockstep` or `init` before them.
-async fn stop_all(init: &'static [&'static str]) -> Vec<Stopped> {
+/// Stops all shapes in both places, some beside each other, with `lockstep` or `init` before them.
+async fn stop_all(init: &[&str]) -> Vec<Stopped> {
+    let inside = &Inside::open().await;
     let is_root = fs::metadata("/proc/self").expect("/proc").uid() == 0;
-    let (local, mut shapes) = (LocalSet::new(), JoinSet::new());
-    for (name, command) in SHAPES {
-        for place in [Place::Container, Place::Host] {
-            // Only root may change the user; that of a container is.
-            let changes_user = name.starts_with("setpriv") || name.starts_with("su ");
-            if place == Place::Host && changes_user && !is_root {
-                continue;
-            }
-            let stopping = async move {
-                let inside = Inside::open().await;
-                let shape = Shape::start(&inside, place, init, command).await;
-                shape.stop(&inside, (name, place)).await
-            };
-            shapes.spawn_local_on(stopping, &local);
-        }
-    }
-    local.run_until(shapes.join_all()).await
+    // Only root may change the user; that of a container is.
+    let may_run = |name: &str, place| {
+        let changes_user = name.starts_with("setpriv") || name.starts_with("su ");
+        place == Place::Container || is_root || !changes_user
+    };
+    let both = |(name, command)| {
+        [
+            (name, command, Place::Container),
+            (name, command, Place::Host),
+        ]
+    };
+    let all = SHAPES.into_iter().flat_map(both);
+    let stopped =
+        all.filter(|(name, _, place)| may_run(name, *place))
+            .map(async |(name, command, place)| {
+                let shape = Shape::start(inside, place, init, command).await;
+                shape.stop(inside, (name, place)).await
+            });
+    stream::iter(stopped)
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await
 }
 
 #[tokio::test]
