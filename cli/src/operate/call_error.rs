@@ -1,8 +1,7 @@
 //! The text of a call to AWS that failed.
 
 use crate::platform::aws::line;
-use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use aws_sdk_cloudformation::error::{ProvideErrorMetadata, SdkError};
 
 /// Code and message of the service; without a code, the error of the client. Where the credentials or the connection
 /// are to blame, the settings for them follow.
