@@ -42,7 +42,8 @@ pub(crate) struct AgentArgs {
     pub(crate) lease: Duration,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
-    /// Time to stop for a job whose lease runs out, and for the command or the open jobs on SIGTERM
+    /// Time to stop for a job whose lease runs out, and on SIGTERM for all processes of the command, or for the
+    /// open jobs
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     /// The command and its arguments, if the agent is to start one

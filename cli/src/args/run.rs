@@ -105,7 +105,8 @@ pub(crate) struct RunArgs {
     /// Stop the command after this time without a change in its progress
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) no_progress: Option<Duration>,
-    /// Time between SIGTERM and SIGKILL when the command is stopped
+    /// Time from SIGTERM to SIGKILL when the command is stopped, for all its processes: those that outlive the
+    /// first one have the rest of it
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]

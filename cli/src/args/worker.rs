@@ -59,7 +59,8 @@ pub(crate) struct WorkerArgs {
     /// Another worker may take a message over after this time of silence, 5s to 24h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
     pub(crate) lease: Duration,
-    /// Time from SIGTERM to the end of all commands; they are asked to stop 5s before its end
+    /// Time from SIGTERM to the end of all commands with all their processes; they are asked to stop 5s before
+    /// its end
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     /// Stop a command after this time
