@@ -79,9 +79,15 @@ impl Feed {
         }
     }
 
-    /// The messages about `lock`, once there are `count`, or after ten seconds.
-    pub async fn messages(&mut self, stack: &Stack, lock: &str, count: usize) -> Vec<Value> {
-        let deadline = deadline(10);
+    /// The messages about `lock`, once there are `count`, or after so many seconds.
+    pub async fn messages(
+        &mut self,
+        stack: &Stack,
+        lock: &str,
+        count: usize,
+        seconds: u64,
+    ) -> Vec<Value> {
+        let deadline = deadline(seconds);
         loop {
             let of_lock = |message: &&Value| message["metadata"]["threadId"] == lock;
             let known: Vec<_> = self.seen.iter().filter(of_lock).cloned().collect();
