@@ -15,7 +15,7 @@ use lockstep::tasks::memory::MemoryTasks;
 use lockstep::telemetry::{MetricSink, Metrics};
 use lockstep::testing::RETENTION;
 use lockstep_tests::dynamodb_local::{Retries, Table, client};
-use lockstep_tests::units::{Items, largest, of_indexes, read};
+use lockstep_tests::units::{Items, largest, of_indexes, read, size};
 use lockstep_tests::wire::{Sent, Wire};
 use serde_json::{Value, from_slice, to_value};
 use std::collections::BTreeMap;
@@ -174,6 +174,20 @@ fn cost(sent: &[Sent], before: &Items, after: &Items) -> Cost {
                     "another read has half the units"
                 );
                 add("read units", read(before.get(&key_of(&body))));
+            }
+            // One page, rounded up as a whole. It is read after the writes of the call.
+            "Query" => {
+                assert_eq!(body["ConsistentRead"], true);
+                let values = body["ExpressionAttributeValues"]
+                    .as_object()
+                    .expect("values");
+                let starts = |key: &str| {
+                    let mut values = values.values().filter_map(|value| value["S"].as_str());
+                    values.any(|prefix| key.starts_with(prefix))
+                };
+                let items = after.iter().filter(|(key, _)| starts(key));
+                let bytes: usize = items.map(|(_, item)| size(item)).sum();
+                add("read units", bytes.div_ceil(4096).max(1) as u64);
             }
             "UpdateItem" | "PutItem" | "DeleteItem" => add("write units", units(&key_of(&body))),
             "TransactWriteItems" => {

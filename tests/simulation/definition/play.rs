@@ -313,7 +313,11 @@ impl Played {
         assert_eq!(self.path[1..].join(" > "), path, "{}", self.input);
         assert_eq!(&self.end, end, "{}: {path}", self.input);
         for (state, outcome) in REPORTS {
-            let report = json!({ "grant": granted()["grant"], "outcome": outcome });
+            let mut report = json!({ "grant": granted()["grant"], "outcome": outcome });
+            // What people are told of the failure is what the execution fails with.
+            if let ("failed", Err(Failure { error, cause })) = (outcome, end) {
+                report["failure"] = json!({ "error": error, "cause": cause });
+            }
             for call in self.calls_of(state) {
                 assert_eq!(call.arguments["Payload"], report, "{state}: {path}");
             }
