@@ -28,9 +28,9 @@ pub(super) struct ShortCause {
 #[serde(rename_all = "PascalCase", default)]
 struct Described {
     task_arn: Option<String>,
-    containers: Vec<Container>,
+    containers: Option<Vec<Container>>,
     stopped_reason: Option<String>,
-    failures: Vec<Refused>,
+    failures: Option<Vec<Refused>>,
     /// Of an execution that `states:startExecution.sync` waited for.
     error: Option<String>,
     cause: Option<String>,
@@ -60,9 +60,9 @@ struct Refused {
 impl ShortCause {
     /// The short form of `cause`.
     pub(super) fn of(cause: &str) -> Self {
-        let cause = cause.trim();
-        if !cause.starts_with(['{', '[', '"']) {
-            let text = Some(one_line(cause)).filter(|text| !text.is_empty());
+        let cause = bare(cause);
+        if !is_json(cause) {
+            let text = Some(without_json(&one_line(cause))).filter(|text| !text.is_empty());
             return Self { text, task: None };
         }
         let described: Described = serde_json::from_str(cause).unwrap_or_default();
@@ -76,21 +76,22 @@ impl ShortCause {
 
 impl Described {
     fn text(&self) -> Option<String> {
-        let mut parts: Vec<String> = self.containers.iter().filter_map(Container::text).collect();
-        parts.extend(self.failures.iter().filter_map(|one| one.reason.clone()));
-        // The cause of a nested execution may be the JSON of what it waited for in turn. Its own
-        // child's is not read: the bound on the depth is one.
-        let inner = self.cause.as_deref().filter(|cause| !is_json(cause));
+        let containers = self.containers.iter().flatten();
+        let mut parts: Vec<String> = containers.filter_map(Container::text).collect();
+        let failures = self.failures.iter().flatten();
+        parts.extend(failures.filter_map(|one| one.reason.clone()));
         let texts = [
             self.stopped_reason.as_deref(),
             self.error.as_deref(),
-            inner,
+            self.cause.as_deref(),
             self.status_reason.as_deref(),
             self.error_message.as_deref(),
             self.of_function.as_deref(),
         ];
         parts.extend(texts.into_iter().flatten().map(str::to_owned));
-        parts.retain(|part| !part.trim().is_empty());
+        // A field may be a JSON in turn, such as the cause of a nested execution. The bound on the depth is one.
+        parts.retain(|part| !part.trim().is_empty() && !is_json(part));
+        let parts: Vec<_> = parts.iter().map(|part| without_json(part)).collect();
         Some(one_line(&parts.join("; "))).filter(|text| !text.is_empty())
     }
 }
@@ -111,7 +112,22 @@ impl Container {
 }
 
 fn is_json(text: &str) -> bool {
-    text.trim().starts_with(['{', '[', '"'])
+    bare(text).starts_with(['{', '[', '"'])
+}
+
+/// The text without white space and byte order marks around it.
+fn bare(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}')
+}
+
+/// The text up to the first JSON object in it: an error of Step Functions quotes the input of a state.
+fn without_json(text: &str) -> String {
+    let begins = |at: &usize| text[at + 1..].trim_start().starts_with(['"', '\\', '}']);
+    let mut opened = text.match_indices('{').map(|(at, _)| at);
+    match opened.find(begins) {
+        Some(at) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 /// The text in one line of at most [`SHORT_MAX`] characters.
@@ -199,10 +215,32 @@ mod tests {
             "{\"Environment\":[\"hunter2\"",
             "[\"hunter2\"]",
             "\"hunter2\"",
+            "\u{feff}{\"PASSWORD\":\"hunter2\"}",
+            r#"{"errorMessage":"{\"PASSWORD\":\"hunter2\"}"}"#,
+            r#"{"StoppedReason":"[{\"PASSWORD\":\"hunter2\"}]"}"#,
             "",
         ] {
             assert_eq!(short(cause), None, "{cause}");
         }
+    }
+
+    #[test]
+    fn a_text_ends_before_the_json_that_it_quotes() {
+        for (cause, expected) in [
+            (
+                "'$.a' could not be found in the input '{\"PASSWORD\":\"hunter2\"}'",
+                "'$.a' could not be found in the input '…",
+            ),
+            ("usage: {a|b} or { c }", "usage: {a|b} or { c }"),
+        ] {
+            assert_eq!(short(cause).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_null_hides_no_other_one() {
+        let cause = r#"{"Containers":null,"Failures":null,"StoppedReason":"no host"}"#;
+        assert_eq!(short(cause).as_deref(), Some("no host"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!    anything else ──────────────▶ Renewed, although it may be over: none has freed it
 //!  the lease is not in the record
 //!    succeeded, or yielded ──────▶ Ended: nothing left to renew, and no error that stops work
+//!    failed a moment ago ────────▶ Ended: it was under way at the release, and is of no redrive
 //!    recovered, lost, failed ────▶ Reinstated for a redriven execution, else LeaseLost
 //! ```
 
@@ -15,7 +16,7 @@ use super::ended;
 use super::operator::act;
 use super::reinstate::{LATE_BEATS, reinstate};
 use crate::domain::{
-    Effect, Lease, LockRecord, Mode, Outcome, Refusal, Renew, RunId, RunOutcome, Snapshot,
+    Effect, Lease, LockRecord, Mode, Outcome, Refusal, Renew, Run, RunId, RunOutcome, Snapshot,
     StalePolicy, Staleness, Timestamp, Transition,
 };
 
@@ -152,6 +153,7 @@ fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Trans
             .is_some_and(|lease| lease.stale == StalePolicy::Yield);
         match run.outcome() {
             Some(RunOutcome::Succeeded) => true,
+            Some(RunOutcome::Failed) => crossed_release(run, renew, now),
             Some(RunOutcome::Lost) => yields,
             _ => false,
         }
@@ -161,6 +163,17 @@ fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Trans
     }
     let back = run.and_then(|run| reinstate(seen.record.as_ref()?, run, renew, now));
     back.ok_or_else(|| lost(seen, renew))
+}
+
+/// Whether the heartbeat was under way when its `run` released its permit after a failure: it comes within
+/// [`LATE_BEATS`] and counts no redrive since. A heartbeat without a count may be of a redriven execution.
+fn crossed_release(run: &Run, renew: &Renew, now: Timestamp) -> bool {
+    let known = run.lease.as_ref().map_or(0, |lease| lease.redrives);
+    let recent = run
+        .end
+        .as_ref()
+        .is_some_and(|end| now < end.at.plus(LATE_BEATS));
+    recent && renew.redrives.is_some_and(|count| count <= known)
 }
 
 fn lost(seen: &Snapshot, renew: &Renew) -> Refusal {

@@ -126,6 +126,36 @@ fn a_heartbeat_brings_a_grant_back_fifteen_seconds_after_the_end_and_not_before(
 }
 
 #[test]
+fn a_heartbeat_that_crosses_the_release_of_a_failure_is_no_lost_lease() {
+    for (beats, second, counted, expected) in [
+        (true, 5, Some(0), "Ended"),
+        (true, 19, Some(0), "Ended"),
+        (false, 6, Some(0), "Ended"),
+        // It may be of an execution that was redriven meanwhile.
+        (true, 6, None, "Err(LeaseLost)"),
+        (true, 6, Some(1), "Reinstated"),
+        (false, 6, Some(1), "Err(LeaseLost)"),
+        (true, 20, Some(0), "Reinstated"),
+        (false, 20, Some(0), "Err(LeaseLost)"),
+    ] {
+        let (mut scene, token) = held();
+        if beats {
+            scene.renew("a", token, 1).unwrap();
+        }
+        scene.release("a", RunOutcome::Failed, 5).unwrap();
+        let renew = Command::Renew(Renew {
+            redrives: counted,
+            ..testing::renew(holder("a"), token)
+        });
+
+        let beat = scene.carry_out(&renew, second);
+
+        let case = format!("beats: {beats}, second {second}, {counted:?}");
+        assert_eq!(answer(&beat), expected, "{case}");
+    }
+}
+
+#[test]
 fn a_grant_that_is_back_counts_the_redrives_that_brought_it() {
     for (reported, expected) in [(Some(2), 2), (None, 0)] {
         let (mut scene, token) = dead();
