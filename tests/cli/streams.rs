@@ -217,7 +217,9 @@ pub(crate) async fn goes_on_after_ctrl_z(place: impl Fn(Command) -> Command) {
     // The command types Ctrl-Z for its own group, as a terminal does for the foreground: while its first
     // process lives, and in the rest of a stop.
     let type_it = "kill -TSTP 0; sleep 0.5; echo went on";
-    let rest = format!("(trap '' TERM; sleep 1; {type_it}) & kill -TERM $PPID; sleep 300");
+    // What is left ignores the signal of the stop from its first moment on.
+    let left = format!("trap '' TERM; (sleep 1; {type_it}) & trap - TERM");
+    let rest = format!("{left}; kill -TERM $PPID; sleep 300");
     for script in [type_it, &rest] {
         let command = ["bash", "-c", &script.replace('\'', "\"")];
         let run = inside.run(&lock("ctrl-z"), &["--lease", "5s"], &command);
