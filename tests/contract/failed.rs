@@ -45,7 +45,7 @@ impl Functions {
 }
 
 #[tokio::test]
-async fn a_failed_run_is_one_message_with_its_error_and_the_short_form_of_its_cause() {
+async fn a_failed_run_is_one_message_with_its_error_and_a_short_cause() {
     let functions = Functions::new();
     let grant = functions
         .granted_with(ask_with("a", json!({ "runKey": "day" })))
@@ -212,7 +212,7 @@ async fn a_run_found_dead_is_one_message_whatever_run_events_says() {
 }
 
 #[tokio::test]
-async fn a_history_without_a_response_delays_the_message_and_not_past_the_call() {
+async fn a_history_without_a_response_leaves_out_the_attempt_alone() {
     for answered in 0..10 {
         let functions = Functions::new();
         let parent = json!({ "parent": execution("caller") });

@@ -39,7 +39,7 @@ fn texts(message: &Value) -> (&str, &str, String) {
 }
 
 #[tokio::test]
-async fn a_failed_batch_is_one_message_and_a_skip_a_duplicate_and_a_success_are_none() {
+async fn a_failed_batch_is_a_message_and_no_skip_duplicate_or_success_is() {
     let (stack, lock) = (stack().await, unique("told"));
     let mut mailbox = stack.mailbox().await;
     let input = stack.batch_input(&lock).seconds(2.0).with("runKey", "day");
@@ -119,7 +119,7 @@ async fn each_failed_attempt_of_a_caller_is_a_message_with_its_number() {
 }
 
 #[tokio::test]
-async fn a_failed_workflow_guarded_or_woven_is_one_message_with_its_own_error() {
+async fn a_failed_workflow_guarded_or_woven_is_a_message_with_its_error() {
     let stack = stack().await;
     let mut mailbox = stack.mailbox().await;
     let fail = json!({ "Type": "Fail", "Error": "Etl.BadRow", "Cause": "row \"7\"\nhas no \\key" });
