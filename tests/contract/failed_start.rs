@@ -8,8 +8,8 @@ use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
-/// A woven workflow has failed with an error of RunTask, whose task may run.
-async fn failed_start() -> (Functions, Value) {
+/// The woven states of execution `a` have failed with an error of RunTask, whose task may run.
+async fn failed_states() -> (Functions, Value) {
     let functions = Functions::running(&["a", "b"]);
     let own = json!({ "work": { "states": true } });
     let grant = functions.granted_with(ask_with("a", own)).await;
@@ -24,31 +24,39 @@ async fn failed_start() -> (Functions, Value) {
     functions.executions.fail_start(&arn("a"), start);
     let answer = functions.finish(&grant, "stopping").await;
     assert_eq!(answer["status"], "ending", "{answer}");
+    (functions, grant)
+}
+
+/// A woven workflow has failed with an error of RunTask, whose task may run.
+async fn failed_start() -> (Functions, Value) {
+    let (functions, grant) = failed_states().await;
     functions.end("a", ExecutionEnd::Failed);
     (functions, grant)
+}
+
+/// Puts the task `t` into the group of the call that failed.
+fn put(functions: &Functions, name: &str, created_at: Timestamp, stopped: bool) {
+    let task = Task {
+        created_at: Some(created_at),
+        ..task(name, 1, stopped)
+    };
+    functions.tasks.put(&work(), "family:report", task);
 }
 
 #[tokio::test]
 async fn a_woven_run_keeps_its_permit_while_a_task_of_its_failed_start_runs() {
     let (functions, grant) = failed_start().await;
-    let put = |name: &str, created_at: Timestamp, stopped: bool| {
-        let task = Task {
-            created_at: Some(created_at),
-            ..task(name, 1, stopped)
-        };
-        functions.tasks.put(&work(), "family:report", task);
-    };
     let before = Timestamp::from_millis(1);
-    put("of-another-run", before, false);
+    put(&functions, "of-another-run", before, false);
     let created = functions.now();
-    put("t", created, false);
+    put(&functions, "t", created, false);
     let mut held = Vec::new();
     for seconds in [29, 1, 600] {
         functions.wait(seconds);
         functions.sweep().await;
         held.push(functions.holders("nightly").await.len());
     }
-    put("t", created, true);
+    put(&functions, "t", created, true);
 
     functions.wait(60);
     functions.sweep().await;
@@ -58,6 +66,29 @@ async fn a_woven_run_keeps_its_permit_while_a_task_of_its_failed_start_runs() {
     assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
     assert!(functions.tasks.stops().is_empty(), "it may be of others");
     assert!(!functions.has_published(EventKind::EvidenceMissing));
+}
+
+/// A Retry of the author's own around the woven states asks again, in the same execution.
+#[tokio::test]
+async fn a_retry_in_its_own_execution_waits_for_the_task_of_the_failed_start() {
+    let (functions, grant) = failed_states().await;
+    let created = functions.now();
+    put(&functions, "t", created, false);
+    let own = json!({ "work": { "states": true }, "waitForEnding": true });
+    let again = ask_with("a", own);
+    let mut answers = Vec::new();
+    for seconds in [0, 31] {
+        functions.wait(seconds);
+        let answer = functions.acquire(again.clone()).await.unwrap();
+        assert_eq!(answer["ending"], true, "{answer}");
+        answers.push(answer["status"].clone());
+    }
+    put(&functions, "t", created, true);
+
+    let next = functions.granted_with(again).await;
+
+    assert_eq!(answers, ["skipped", "skipped"]);
+    assert!(next["token"].as_u64() > grant["token"].as_u64(), "{next}");
 }
 
 #[tokio::test]

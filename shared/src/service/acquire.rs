@@ -180,9 +180,7 @@ impl<P: Ports> Call<'_, P> {
         let terms = &self.request.acquire.terms;
         let mut suspects: Vec<_> = holders
             .iter()
-            .filter(|(holder, lease)| {
-                *holder != terms.holder && is_worth_a_check(lease, terms, now)
-            })
+            .filter(|(holder, lease)| is_worth_a_check(holder, lease, terms, now))
             // A semaphore may have a hundred dead holders. One freed permit is enough for this
             // caller.
             .take(CHECKS_MAX)
@@ -296,9 +294,10 @@ impl<P: Ports> Call<'_, P> {
 }
 
 /// Whether a holder in the way may be dead: it is silent, its work is being stopped, or the caller
-/// is a later attempt at the same run.
-fn is_worth_a_check(lease: &Lease, terms: &Terms, now: Timestamp) -> bool {
-    lease.is_overdue(now) || lease.ending.is_some() || terms.may_repeat(lease)
+/// is a later attempt at the same run. The caller itself may be in its own way with a grant that is ending.
+fn is_worth_a_check(holder: &HolderId, lease: &Lease, terms: &Terms, now: Timestamp) -> bool {
+    let of_another = *holder != terms.holder;
+    lease.ending.is_some() || of_another && (lease.is_overdue(now) || terms.may_repeat(lease))
 }
 
 /// The holders to be stopped, which take evidence first, and the effects that need none.

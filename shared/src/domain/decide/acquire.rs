@@ -34,10 +34,9 @@ pub(super) fn decide(
         return Err(refusal);
     }
     let record = with_capacity(seen.record.as_ref(), terms.permits);
-    // Under a committed stop the caller does not get its old grant again, but may wait for its end.
     let held = record.holders.get(&terms.holder);
     let is_free = held.is_none();
-    if let Some(lease) = held.filter(|lease| !lease.is_stopped()) {
+    if let Some(lease) = held.filter(|lease| is_kept(lease, terms)) {
         return Ok(held_already(&record, acquire, lease, now));
     }
     let waits_as = waits_as(&record, &terms.holder);
@@ -91,6 +90,12 @@ pub(super) fn decide(
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
         WhenFull::Replace => Ok(replace(&record, &terms.holder, now)),
     }
+}
+
+/// Whether the caller gets the grant of `lease` again. Work of a grant that is ending may still run, so the caller
+/// waits for its end like any other run; a redrive since goes on under its grant, unless a stop is committed.
+fn is_kept(lease: &Lease, terms: &Terms) -> bool {
+    lease.ending.is_none() || !lease.is_stopped() && terms.redrives > lease.redrives
 }
 
 /// The short name of `holder`, if it waits. The name is a hash, which a lock without waiters needs none of.
