@@ -14,8 +14,10 @@ use crate::domain::{
     Execution, ExecutionArn, ExecutionDescription, FailedStart, LockKey, TaskToken,
 };
 
-/// Most events of a history that [`Executions::failed_starts`] reads: a page of GetExecutionHistory.
-pub const HISTORY_MAX: u16 = 1000;
+/// Most pages of a history that [`Executions::failed_starts`] reads, of 1,000 events at most each
+/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>). A history has
+/// 25 pages at most; five calls fit into the time that acquire-lock has for its checks.
+pub const HISTORY_PAGES: usize = 5;
 
 /// The calls to Step Functions.
 pub trait Executions: Send + Sync {
@@ -51,7 +53,7 @@ pub trait Executions: Send + Sync {
     ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send;
 
     /// Returns the calls of `ecs:runTask` in the history of `execution` that failed, of its latest
-    /// [`HISTORY_MAX`] events. A call that Step Functions has recorded as submitted is not among them: its
+    /// [`HISTORY_PAGES`] pages. A call that Step Functions has recorded as submitted is not among them: its
     /// task is known, and ended with its state
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>).
     fn failed_starts(

@@ -9,7 +9,7 @@ mod vault;
 
 use self::error::translate;
 use self::vault::Vault;
-use super::{Executions, ExecutionsError, HISTORY_MAX, StateEnd, names};
+use super::{Executions, ExecutionsError, HISTORY_PAGES, StateEnd, names};
 use crate::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionState, FailedStart, LockKey, TaskToken,
     Timestamp,
@@ -167,9 +167,17 @@ impl Executions for StepFunctions {
         let call = call
             .execution_arn(execution.as_str())
             .reverse_order(true)
-            .max_results(HISTORY_MAX.into());
-        let page = call.send().await.map_err(|error| translate(&error))?;
-        Ok(history::failed_starts(&page.events))
+            .max_results(1000);
+        let mut pages = call.into_paginator().send();
+        let mut events = Vec::new();
+        for _ in 0..HISTORY_PAGES {
+            let Some(page) = pages.next().await else {
+                break;
+            };
+            let page = page.map_err(|error| translate(&error))?;
+            events.extend(page.events.into_iter().filter(history::is_of_a_task));
+        }
+        Ok(history::failed_starts(&events))
     }
 
     async fn stop(

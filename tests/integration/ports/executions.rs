@@ -5,7 +5,7 @@ use lockstep::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey, TaskToken,
 };
 use lockstep::executions::stepfunctions::StepFunctions;
-use lockstep::executions::{Executions, ExecutionsError, StateEnd};
+use lockstep::executions::{Executions, ExecutionsError, HISTORY_PAGES, StateEnd};
 use lockstep::store::dynamodb::DynamoStore;
 use serde_json::{Value, json};
 
@@ -93,6 +93,54 @@ async fn all_pages_are_read_and_throttling_is_ridden_out() {
     assert_eq!(asked[1].1["statusFilter"], "RUNNING");
     assert_eq!(asked[1].1["stateMachineArn"], MACHINE);
     assert_eq!(asked[2].1["nextToken"], "more");
+}
+
+/// A page of a history, latest event first, and the token of the page that follows.
+fn history(events: &[Value], next: Option<String>) -> (u16, Value) {
+    (200, json!({ "events": events, "nextToken": next }))
+}
+
+/// The event `id` of `kind`, which follows the one before it.
+fn event(id: i64, kind: &str) -> Value {
+    json!({ "id": id, "previousEventId": id - 1, "timestamp": id, "type": kind })
+}
+
+#[tokio::test]
+async fn a_failed_start_is_found_across_the_pages_of_a_history() {
+    let mut scheduled = event(7, "TaskScheduled");
+    scheduled["taskScheduledEventDetails"] = json!({
+        "resourceType": "ecs", "resource": "runTask.sync", "region": "eu-west-1",
+        "parameters": r#"{"TaskDefinition":"report"}"#
+    });
+    let answers = vec![
+        history(&[event(2000, "PassStateEntered")], Some("second".into())),
+        history(
+            &[event(9, "TaskSubmitFailed"), event(8, "TaskStarted")],
+            Some("third".into()),
+        ),
+        history(&[scheduled], None),
+    ];
+
+    let (starts, asked) = on(answers, async |sfn| sfn.failed_starts(&arn()).await).await;
+
+    let groups: Vec<_> = starts
+        .unwrap()
+        .into_iter()
+        .map(|start| start.group)
+        .collect();
+    assert_eq!(groups, ["family:report"]);
+    assert_eq!(asked[0].1["reverseOrder"], true);
+    assert_eq!(asked[1].1["nextToken"], "second");
+}
+
+#[tokio::test]
+async fn no_more_pages_of_a_history_are_read_than_time_allows() {
+    let page = |page: usize| history(&[event(2000, "PassStateEntered")], Some(page.to_string()));
+    let answers = (0..HISTORY_PAGES).map(page).collect();
+
+    let (starts, _) = on(answers, async |sfn| sfn.failed_starts(&arn()).await).await;
+
+    assert_eq!(starts, Ok(Vec::new()));
 }
 
 #[tokio::test]

@@ -29,6 +29,18 @@ struct Request {
     group: Option<String>,
 }
 
+/// Whether [`failed_starts`] reads `event`. The others need not be kept: each may be a quarter of a megabyte.
+pub(super) fn is_of_a_task(event: &HistoryEvent) -> bool {
+    matches!(
+        event.r#type(),
+        HistoryEventType::TaskScheduled
+            | HistoryEventType::TaskStarted
+            | HistoryEventType::TaskSubmitFailed
+            | HistoryEventType::TaskFailed
+            | HistoryEventType::TaskTimedOut
+    )
+}
+
 /// Returns the calls of RunTask that failed.
 pub(super) fn failed_starts(events: &[HistoryEvent]) -> Vec<FailedStart> {
     let by_id: HashMap<_, _> = events.iter().map(|event| (event.id(), event)).collect();
