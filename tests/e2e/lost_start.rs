@@ -122,8 +122,8 @@ async fn a_retry_of_the_caller_waits_for_the_task_of_the_lost_answer() {
     tokio::join!(of_caller(None), of_caller(Some("tick")));
 }
 
-/// A workflow whose own state runs the batch for the seconds of its input, with the lock woven in.
-async fn woven(stack: &Stack, lock: &str, overlap: &str) -> String {
+/// A definition whose own state runs the batch for the seconds of its input, with the lock woven in.
+fn woven(stack: &Stack, lock: &str, overlap: &str) -> Value {
     let definition = json!({ "QueryLanguage": "JSONata", "StartAt": "Report", "States": { "Report": {
         "Type": "Task",
         "Resource": "arn:aws:states:::ecs:runTask.sync",
@@ -153,7 +153,17 @@ async fn woven(stack: &Stack, lock: &str, overlap: &str) -> String {
     let filled = functions.into_iter().fold(text, |text, name| {
         text.replace(&format!("${{{name}}}"), stack.output(name))
     });
-    stack.guarded(&to_json(&filled)).await
+    to_json(&filled)
+}
+
+/// The woven `states` as one state that is retried, as `ExclusiveStates.addRetry` of CDK makes it.
+fn retried(states: &Value) -> Value {
+    json!({ "QueryLanguage": "JSONata", "StartAt": "Exclusive", "States": { "Exclusive": {
+        "Type": "Parallel",
+        "Branches": [states],
+        "Retry": [{ "ErrorEquals": ["States.ALL"], "IntervalSeconds": 3, "MaxAttempts": 3 }],
+        "End": true
+    } } })
 }
 
 #[tokio::test]
@@ -161,7 +171,7 @@ async fn a_woven_workflow_waits_for_the_task_of_a_lost_answer() {
     let stack = stack().await;
     let of_policy = async |overlap: &'static str, seconds: u32| {
         let lock = unique("lost-woven");
-        let machine = woven(&stack, &lock, overlap).await;
+        let machine = stack.guarded(&woven(&stack, &lock, overlap)).await;
         stack.switch_on(LOST, &lock).await;
 
         // Longer than the thirty seconds for which a failed workflow keeps its permit in any case.
@@ -188,6 +198,24 @@ async fn a_woven_workflow_waits_for_the_task_of_a_lost_answer() {
         of_policy("queue", 50),
         of_policy("replace", 50),
     );
+}
+
+#[tokio::test]
+async fn a_retry_around_woven_states_waits_for_the_task_of_the_lost_answer() {
+    let stack = stack().await;
+    let lock = unique("lost-inner-retry");
+    let machine = stack.guarded(&retried(&woven(&stack, &lock, "skip"))).await;
+    stack.switch_on(LOST, &lock).await;
+
+    let execution = stack
+        .start_machine(&machine, &json!({ "seconds": 50 }))
+        .await;
+    stack.wait_fired(&lock, 1, 30).await;
+    stack.switch_off(LOST, &lock).await;
+    let ended = stack.wait(&execution, 240).await;
+
+    assert_eq!(ended.status, "SUCCEEDED", "{ended:?}");
+    assert_eq!(one_at_a_time(&stack, &lock).await.len(), 2);
 }
 
 #[tokio::test]
