@@ -2,15 +2,15 @@
 //!
 //! The services that give credentials are played; the command, its files and its terminal are real.
 
+mod identity;
 mod laptop;
+mod mfa;
 mod refused;
 mod services;
 
 use crate::support::{Inside, lock, output};
 use laptop::Laptop;
-use services::{CODE, SECRET};
-use std::process::Stdio;
-use tokio::io::AsyncWriteExt;
+use services::SECRET;
 
 /// The variables of a case.
 type Variables<'a> = &'a [(&'a str, &'a str)];
@@ -128,6 +128,14 @@ async fn the_sources_have_the_order_of_the_docs() {
             "container, AssumeRole by container in eu-west-1, DescribeStacks by role-of-container in eu-west-1",
         ),
         (
+            [&container[..], &region, &[("HOME", "HOME/loop")]].concat(),
+            "container, DescribeStacks by container in eu-first-1",
+        ),
+        (
+            [&container[..], &profile("process-slow")].concat(),
+            "DescribeStacks by process in eu-west-1",
+        ),
+        (
             IMDS.to_vec(),
             "IMDS role, IMDS keys, DescribeStacks by imds in eu-default-1",
         ),
@@ -165,56 +173,6 @@ async fn an_empty_variable_counts_as_unset() {
     assert_eq!(calls(&[&all[..], &profile("sso")].concat()).await, expected);
     let default = [&KEYS[..], &[("AWS_PROFILE", "")]].concat();
     assert_eq!(calls(&default).await, calls(&KEYS).await);
-}
-
-#[tokio::test]
-async fn an_mfa_code_is_asked_for_at_the_terminal_once() {
-    for (name, code, expected) in [
-        (
-            "mfa",
-            CODE,
-            "AssumeRole by keys in eu-west-1, DescribeStacks by role-of-keys in eu-west-1",
-        ),
-        (
-            "mfa-below",
-            CODE,
-            "AssumeRole by keys in eu-west-1, AssumeRole by role-of-keys in eu-west-1, DescribeStacks by role-of-role-of-keys in eu-west-1",
-        ),
-        ("mfa", "654321", "AssumeRole by keys in eu-west-1"),
-    ] {
-        let laptop = Laptop::new().await;
-        let mut command = laptop.at_terminal(&["locks"], &profile(name));
-        command.stdout(Stdio::piped()).kill_on_drop(true);
-        let mut asked = command.spawn().expect("script");
-        let mut typed = asked.stdin.take().expect("a pipe");
-        typed
-            .write_all(format!("{code}\n").as_bytes())
-            .await
-            .expect("a line");
-
-        let ended = asked.wait_with_output().await.expect("an end");
-
-        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
-        assert_eq!(
-            text.matches("Enter MFA code for arn:aws:iam::111122223333:mfa/jo: ")
-                .count(),
-            1,
-            "{text}"
-        );
-        assert_eq!(laptop.services.calls().join(", "), expected, "{text}");
-        let accepted = code == CODE;
-        assert_eq!(
-            ended.status.code(),
-            Some(if accepted { 64 } else { 69 }),
-            "{text}"
-        );
-        assert!(
-            accepted
-                || text.contains("STS AssumeRole: AccessDenied: MultiFactorAuthentication failed"),
-            "{text}"
-        );
-        drop(typed);
-    }
 }
 
 #[tokio::test]

@@ -5,19 +5,22 @@
 //! ```
 //!
 //! The SDK knows all sources of credentials but MFA codes, which [`mfa`] asks for. What is here makes each mistake
-//! one line that names the setting, before the first request. In a container, variables have the Region and
-//! name the endpoint of the credentials: nothing else is read for them.
+//! one line that names the setting, before the first request. Where variables have the Region and keys, nothing
+//! else is read for them.
 
+mod container;
 mod endpoints;
 mod failure;
+mod identity;
 mod mfa;
+mod process;
 mod profiles;
 mod region;
+mod source;
 
 pub(crate) use failure::line;
 pub(crate) use region::Region;
 
-use super::env::variable;
 use super::tls;
 use crate::exit::Exit;
 use aws_config::SdkConfig;
@@ -27,9 +30,10 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::service_config::ServiceConfigKey;
-use failure::{CONTAINER, Failure};
+use failure::{Failure, Kind};
 use lockstep::aws::{load_sdk_config, timeouts};
 use profiles::Profiles;
+use source::Source;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -74,7 +78,7 @@ pub(crate) async fn operators_config() -> Result<Loaded, Refusal> {
         .operation_timeout(Duration::from_secs(30));
     match load(far.build()).await? {
         (loaded, None) => Ok(loaded),
-        (_, Some(failure)) => Err(no_credentials(&failure)),
+        (_, Some(failure)) => Err(no_credentials(failure)),
     }
 }
 
@@ -82,10 +86,14 @@ pub(crate) async fn operators_config() -> Result<Loaded, Refusal> {
 async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Refusal> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     endpoints::check_imds().map_err(wrong)?;
+    let has_keys = identity::has_keys().map_err(wrong)?;
     let (region, profiles) = match Region::of_environment() {
-        Some(region) if !Profiles::is_chosen() => (region, None),
+        Some(region) if has_keys && !Profiles::is_chosen() => (region, None),
         found => {
             let profiles = Profiles::read().await.map_err(wrong)?;
+            if !has_keys {
+                identity::check(&profiles).map_err(wrong)?;
+            }
             let region = match found {
                 Some(region) => region,
                 None => Region::elsewhere(&profiles).await.map_err(wrong)?,
@@ -96,27 +104,34 @@ async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Refu
     let region = region.check().map_err(wrong)?;
     let http = tls::client(&region.name);
     let sdk = load_sdk_config(http.clone(), region.name.clone(), timeouts).await;
+    if profiles.is_none() && setting(&sdk, "services").is_some() {
+        Profiles::read().await.map_err(wrong)?;
+    }
     endpoints::check(&sdk).map_err(wrong)?;
-    match resolve(&sdk, http, profiles).await {
+    match resolve(&sdk, http, profiles.filter(|_| !has_keys)).await {
         Ok((first, then)) => {
             let first = Mutex::new(Some(first));
             let credentials = SharedCredentialsProvider::new(Resolved { first, then });
             let sdk = sdk.into_builder().credentials_provider(credentials).build();
             Ok((Loaded { sdk, region }, None))
         }
-        Err(failure) if failure.is_temporary => Ok((Loaded { sdk, region }, Some(failure))),
-        Err(failure) => Err(no_credentials(&failure)),
+        Err(failure) if failure.kind == Kind::Temporary => {
+            Ok((Loaded { sdk, region }, Some(failure)))
+        }
+        Err(failure) => Err(no_credentials(failure)),
     }
 }
 
-fn no_credentials(failure: &Failure) -> Refusal {
-    (
-        Exit::UNAVAILABLE,
-        format!("no AWS credentials: {}", failure.text),
-    )
+fn no_credentials(Failure { text, kind }: Failure) -> Refusal {
+    match kind {
+        Kind::Setting => (Exit::CONFIGURATION, text),
+        Kind::Permanent | Kind::Temporary => {
+            (Exit::UNAVAILABLE, format!("no AWS credentials: {text}"))
+        }
+    }
 }
 
-/// The credentials, and what provides them once they have expired.
+/// The credentials, and what provides them once they have expired. `profiles` is `None` if variables have keys.
 async fn resolve(
     sdk: &SdkConfig,
     http: SharedHttpClient,
@@ -127,37 +142,33 @@ async fn resolve(
             "no credentials provider is configured".into(),
         ));
     };
-    let has_keys = variable("AWS_ACCESS_KEY_ID").is_some();
-    if !has_keys && setting(sdk, "role_arn").is_some() {
-        let profiles = match profiles {
-            Some(profiles) => profiles,
-            None => Profiles::read().await.map_err(Failure::permanent)?,
-        };
+    if let Some(profiles) = &profiles {
         let chain = profiles.chain();
         let asked = mfa::asked_for(&chain);
         if !asked.is_empty() {
             let conf = provider_config(sdk, http);
-            let first = mfa::assume(asked, &profiles, sdk, &conf).await?;
+            let first = mfa::assume(asked, profiles, sdk, &conf).await?;
             let then = SharedCredentialsProvider::new(mfa::Ended(profiles.name().to_owned()));
             return Ok((first, then));
         }
     }
-    let within = if variable(CONTAINER[0]).or(variable(CONTAINER[1])).is_some() {
+    let first = provide(&provider, profiles.as_ref()).await?;
+    Ok((first, provider))
+}
+
+/// The credentials of `provider`, which reads `profiles`.
+async fn provide(
+    provider: &SharedCredentialsProvider,
+    profiles: Option<&Profiles>,
+) -> Result<Credentials, Failure> {
+    let within = if Source::of(profiles.and_then(Profiles::base)) == Source::Container {
         CREDENTIALS_WITHIN
     } else {
         CREDENTIALS_OF_PEOPLE_WITHIN
     };
-    let Ok(found) = timeout(within, provider.provide_credentials()).await else {
-        let text = format!("nothing within {} s", within.as_secs());
-        let is_temporary = true;
-        return Err(Failure { text, is_temporary });
-    };
-    match found {
-        Ok(first) => Ok((first, provider)),
-        Err(error) => {
-            let profiles = Profiles::read().await.ok();
-            Err(Failure::of(&error, profiles.as_ref()))
-        }
+    match timeout(within, provider.provide_credentials()).await {
+        Ok(found) => found.map_err(|error| Failure::of(&error, profiles)),
+        Err(_) => Err(Failure::late(within, profiles)),
     }
 }
 

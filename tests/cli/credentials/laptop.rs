@@ -56,9 +56,17 @@ impl Laptop {
             home: scratch("home"),
             services,
         };
-        laptop.write(".aws/config", &laptop.filled(CONFIG));
+        laptop.write(".aws/config", laptop.filled(CONFIG));
         laptop.write("token", "a web identity token");
+        laptop.write("token-of-two-lines", "a token\nand more\n");
+        laptop.write("unparsable", "[default]\nregion eu-west-1 s3cr3t\n");
+        laptop.write("no-text", b"[default]\nregion = eu-west-1 # \xe9\n");
+        let role = "role_arn = arn:aws:iam::111122223333:role/operator";
+        let default = format!("[default]\n{role}\nsource_profile = nobody\n");
+        laptop.write("default-of-nobody", default);
+        laptop.write("default-no-services", "[default]\nservices = nobody\n");
         laptop.link_programs();
+        laptop.link_to_itself("loop/.aws");
         for (name, session, until) in SSO {
             let refresh = format!(
                 r#","clientId":"c","clientSecret":"{SECRET}","refreshToken":"{SECRET}","registrationExpiresAt":"{FUTURE}""#
@@ -95,7 +103,9 @@ impl Laptop {
     fn link_programs(&self) {
         let keys =
             format!(r#"{{"Version":1,"AccessKeyId":"'"$1"'","SecretAccessKey":"{SECRET}"}}"#);
+        let slow = format!("#!/bin/sh\nsleep 7\necho '{keys}'\n");
         for (name, script) in [
+            ("slow", slow),
             (
                 "give",
                 format!("#!/bin/sh\necho >> \"$HOME/processes\"\necho '{keys}'\n"),
@@ -104,6 +114,10 @@ impl Laptop {
                 "fail",
                 format!("#!/bin/sh\necho 'the vault is sealed' >&2\necho {SECRET} >&2\nexit 3\n"),
             ),
+            (
+                "echo",
+                "#!/bin/sh\necho \"unknown: $*\" >&2\nexit 2\n".into(),
+            ),
             ("garbage", format!("#!/bin/sh\necho {SECRET}\n")),
         ] {
             let program = executable(script.as_bytes());
@@ -111,14 +125,21 @@ impl Laptop {
         }
     }
 
-    fn write(&self, name: &str, text: &str) {
+    /// A folder that nothing can be looked up in.
+    fn link_to_itself(&self, name: &str) {
+        let link = self.home.join(name);
+        fs::create_dir_all(link.parent().expect("a folder")).expect("a folder");
+        std::os::unix::fs::symlink(&link, &link).expect("a link");
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let file = self.home.join(name);
         fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         fs::write(file, text).expect("a file");
     }
 
     /// `text` with this home and the URL of the services in it.
-    fn filled(&self, text: &str) -> String {
+    pub(super) fn filled(&self, text: &str) -> String {
         let home = self.home.to_str().expect("a path");
         text.replace("HOME", home)
             .replace("SERVICES", &self.services.url)

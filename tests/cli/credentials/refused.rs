@@ -5,8 +5,11 @@ use super::laptop::Laptop;
 use super::services::SECRET;
 use crate::support::output;
 
-/// Credentials that are not there: the variables, the exit code, and the parts of the one line.
-const REFUSED: [(Variables<'_>, i32, &[&str]); 21] = [
+/// A refusal: the variables, the exit code, and the parts of the one line.
+pub(super) type Refused<'a> = (Variables<'a>, i32, &'a [&'a str]);
+
+/// Credentials that are not there.
+const REFUSED: &[Refused<'_>] = &[
     (
         &[("AWS_PROFILE", "sso-expired")],
         69,
@@ -35,6 +38,21 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 21] = [
         ],
     ),
     (
+        &[("AWS_PROFILE", "process-variable")],
+        69,
+        &["credential_process: exit status: 3", "process-variable"],
+    ),
+    (
+        &[("AWS_PROFILE", "process-quoted")],
+        69,
+        &["credential_process HOME/no such: exit status: 127: "],
+    ),
+    (
+        &[("AWS_PROFILE", "process-echoes")],
+        69,
+        &["echo: exit status: 2: unknown: --password … --vault=…"],
+    ),
+    (
         &[("AWS_PROFILE", "process-garbage")],
         69,
         &["credential_process", "could not parse"],
@@ -60,6 +78,15 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 21] = [
             "role_arn of the profile role-denied",
         ],
     ),
+    (
+        &[
+            ("AWS_PROFILE", "web-denied"),
+            ("AWS_WEB_IDENTITY_TOKEN_FILE", "HOME/token"),
+            ("AWS_ROLE_ARN", "arn:aws:iam::111122223333:role/web"),
+        ],
+        69,
+        &["(web_identity_token_file, role_arn of the profile web-denied)"],
+    ),
     (&[("AWS_PROFILE", "role-loop")], 69, &["role-loop", "loop"]),
     (
         &[("AWS_PROFILE", "mfa")],
@@ -81,7 +108,60 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 21] = [
     (
         &[("AWS_PROFILE", "nobody")],
         64,
-        &["AWS_PROFILE", "\"nobody\"", "no such profile"],
+        &[
+            "AWS_PROFILE is \"nobody\"",
+            "no such profile in ~/.aws/config or ~/.aws/credentials",
+        ],
+    ),
+    (
+        &[
+            ("AWS_PROFILE", "nobody"),
+            ("AWS_CONFIG_FILE", "HOME/other"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "~/keys"),
+        ],
+        64,
+        &["no such profile in HOME/other or ~/keys"],
+    ),
+    (
+        &[("AWS_CONFIG_FILE", "HOME/unparsable")],
+        64,
+        &["HOME/unparsable on line 2: Expected an '=' sign"],
+    ),
+    (
+        &[("AWS_CONFIG_FILE", "HOME/no-text")],
+        64,
+        &["AWS_CONFIG_FILE", "HOME/no-text", "UTF-8"],
+    ),
+    (
+        &[
+            ("AWS_REGION", "eu-west-1"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws"),
+        ],
+        64,
+        &["AWS_SHARED_CREDENTIALS_FILE", "~/.aws", "directory"],
+    ),
+    (
+        &[("AWS_CONFIG_FILE", "HOME/loop/.aws/config")],
+        64,
+        &["HOME/loop/.aws/config (AWS_CONFIG_FILE) cannot be read"],
+    ),
+    (
+        &[("AWS_PROFILE", "no-services")],
+        64,
+        &[
+            "services of the profile no-services is \"nobody\"",
+            "[services nobody] in ~/.aws/config",
+        ],
+    ),
+    (
+        &[
+            ("AWS_CONFIG_FILE", "HOME/default-no-services"),
+            ("AWS_ACCESS_KEY_ID", "variables"),
+            ("AWS_SECRET_ACCESS_KEY", SECRET),
+            ("AWS_REGION", "eu-west-1"),
+        ],
+        64,
+        &["services of the profile default is \"nobody\""],
     ),
     (
         &[("AWS_PROFILE", "no-region")],
@@ -136,6 +216,43 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 21] = [
         &["container", "403", "AWS_CONTAINER_CREDENTIALS_FULL_URI"],
     ),
     (
+        &[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "localhost:1")],
+        64,
+        &["AWS_CONTAINER_CREDENTIALS_FULL_URI is \"localhost:1\""],
+    ),
+    (
+        &[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/")],
+        64,
+        &["AWS_CONTAINER_CREDENTIALS_FULL_URI is \"http://192.0.2.1/\""],
+    ),
+    (
+        &[("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "v2")],
+        64,
+        &["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is \"v2\""],
+    ),
+    (
+        &[
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "SERVICES/container"),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "HOME/none"),
+        ],
+        64,
+        &[
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is \"HOME/none\"",
+            "No such file",
+        ],
+    ),
+    (
+        &[
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "SERVICES/container"),
+            (
+                "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                "HOME/token-of-two-lines",
+            ),
+        ],
+        64,
+        &["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "one line"],
+    ),
+    (
         &[("AWS_REGION", "eu-west-1")],
         69,
         &["none in the environment", "profile default"],
@@ -144,7 +261,12 @@ const REFUSED: [(Variables<'_>, i32, &[&str]); 21] = [
 
 #[tokio::test]
 async fn no_level_of_the_log_shows_what_a_credential_process_wrote() {
-    for name in ["process", "process-fails", "process-garbage"] {
+    for name in [
+        "process",
+        "process-fails",
+        "process-variable",
+        "process-garbage",
+    ] {
         let laptop = Laptop::new().await;
         let variables = [("AWS_PROFILE", name), ("LOCKSTEP_LOG", "trace")];
 
@@ -156,30 +278,69 @@ async fn no_level_of_the_log_shows_what_a_credential_process_wrote() {
 
 #[tokio::test]
 async fn what_is_missing_is_one_line_that_names_the_setting_at_once() {
-    for (variables, code, parts) in REFUSED {
-        let laptop = Laptop::new().await;
-        for args in [
-            &["locks"][..],
-            &["run", "--table", "locks", "--lock", "a", "--", "true"],
-        ] {
-            let (ended, out, stderr) = output(laptop.command(args, variables)).await;
+    for refused in REFUSED {
+        assert_refused(refused).await;
+    }
+}
 
-            let case = format!("{args:?} {variables:?}: {stderr}");
-            assert_eq!(
-                (ended, out.as_str(), stderr.lines().count()),
-                (code, "", 1),
-                "{case}"
-            );
-            let plain = stderr.replace("\\\"", "\"");
-            for part in parts {
-                assert!(plain.contains(part), "{part} in {case}");
-            }
-            assert!(!stderr.contains(SECRET), "{case}");
-            assert!(!(args == ["locks"] && stderr.contains("table")), "{case}");
+/// Asserts the refusal by an operator's command and by a run, before the first request to the stack or the table.
+pub(super) async fn assert_refused(&(variables, code, parts): &Refused<'_>) {
+    let laptop = Laptop::new().await;
+    for args in [
+        &["locks"][..],
+        &["run", "--table", "locks", "--lock", "a", "--", "true"],
+    ] {
+        let (ended, out, stderr) = output(laptop.command(args, variables)).await;
+
+        let case = format!("{args:?} {variables:?}: {stderr}");
+        assert_eq!(
+            (ended, out.as_str(), stderr.lines().count()),
+            (code, "", 1),
+            "{case}"
+        );
+        let plain = stderr.replace("\\\"", "\"");
+        for part in parts {
+            assert!(plain.contains(&laptop.filled(part)), "{part} in {case}");
         }
-        // Neither the stack nor the table was asked for anything.
-        let calls = laptop.services.calls();
-        let is_ours = |call: &&String| call.contains("DescribeStacks") || call.contains("POST / ");
-        assert_eq!(calls.iter().find(is_ours), None, "{variables:?}");
+        assert!(!stderr.contains(SECRET), "{case}");
+        assert!(!(args == ["locks"] && stderr.contains("table")), "{case}");
+    }
+    // Neither the stack nor the table was asked for anything.
+    let calls = laptop.services.calls();
+    let is_ours = |call: &&String| call.contains("DescribeStacks") || call.contains("POST / ");
+    assert_eq!(calls.iter().find(is_ours), None, "{variables:?}");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_does_not_answer_is_named_and_no_identity() {
+    for (name, variable, parts) in [
+        (
+            "sso",
+            "AWS_ENDPOINT_URL_SSO",
+            ["SSO GetRoleCredentials", "(sso_region, AWS_ENDPOINT_URL"],
+        ),
+        (
+            "role",
+            "AWS_ENDPOINT_URL_STS",
+            ["STS AssumeRole", "(Region, AWS_ENDPOINT_URL"],
+        ),
+        (
+            "login",
+            "AWS_ENDPOINT_URL_SIGNIN",
+            ["Sign-In CreateOAuth2Token", "(Region, AWS_ENDPOINT_URL"],
+        ),
+    ] {
+        let laptop = Laptop::new().await;
+        let variables = [("AWS_PROFILE", name), (variable, "http://127.0.0.1:1")];
+
+        let (code, _, stderr) = output(laptop.command(&["locks"], &variables)).await;
+
+        assert_eq!(code, 69, "{stderr}");
+        for part in parts {
+            assert!(stderr.contains(part), "{part} in {stderr}");
+        }
+        for identity in ["sso login", "aws login", "role_arn"] {
+            assert!(!stderr.contains(identity), "{identity} in {stderr}");
+        }
     }
 }

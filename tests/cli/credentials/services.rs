@@ -2,6 +2,8 @@
 //!
 //! Each service gives keys of its own name, and AssumeRole gives `role-of-` and the caller's.
 
+use lockstep::domain::{Timestamp, rfc3339};
+use lockstep_tests::stack::now;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -11,6 +13,9 @@ pub(super) const SECRET: &str = "s3cr3t";
 
 /// The code that AssumeRole accepts for roles whose name has `mfa`.
 pub(super) const CODE: &str = "123456";
+
+/// How long a session of a role whose name has `short` lasts. The SDK takes it for over 10 s sooner.
+const SHORT_MS: u64 = 20_000;
 
 const UNTIL: &str = "2099-01-01T00:00:00Z";
 
@@ -158,17 +163,6 @@ fn by_query(head: &str, body: &str) -> (String, u16, String) {
             ),
         )
     };
-    let granted = |id: &str, operation: &str| {
-        let credentials = format!(
-            "<Credentials><AccessKeyId>{id}</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken>{SECRET}</SessionToken><Expiration>{UNTIL}</Expiration></Credentials>"
-        );
-        (
-            200,
-            format!(
-                "<{operation}Response><{operation}Result>{credentials}</{operation}Result></{operation}Response>"
-            ),
-        )
-    };
     let role = field("RoleArn");
     let (status, answer) = match field("Action") {
         "AssumeRole" if role.contains("denied") => refused(
@@ -181,11 +175,16 @@ fn by_query(head: &str, body: &str) -> (String, u16, String) {
             "AccessDenied",
             "MultiFactorAuthentication failed with invalid MFA one time pass code.",
         ),
-        "AssumeRole" => granted(&format!("role-of-{caller}"), "AssumeRole"),
+        // The table takes letters and digits.
+        "AssumeRole" if role.contains("short") => {
+            let until = rfc3339(Timestamp::from_millis(now() + SHORT_MS));
+            granted("short", "AssumeRole", &until)
+        }
+        "AssumeRole" => granted(&format!("role-of-{caller}"), "AssumeRole", UNTIL),
         "AssumeRoleWithWebIdentity" if role.contains("denied") => {
             refused(400, "InvalidIdentityToken", "Incorrect token audience")
         }
-        "AssumeRoleWithWebIdentity" => granted("web", "AssumeRoleWithWebIdentity"),
+        "AssumeRoleWithWebIdentity" => granted("web", "AssumeRoleWithWebIdentity", UNTIL),
         _ => refused(
             400,
             "ValidationError",
@@ -203,4 +202,15 @@ fn by_query(head: &str, body: &str) -> (String, u16, String) {
         format!("{action} by {caller} in {region}")
     };
     (call, status, answer)
+}
+
+/// The answer of STS with keys.
+fn granted(id: &str, operation: &str, until: &str) -> (u16, String) {
+    let credentials = format!(
+        "<Credentials><AccessKeyId>{id}</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken>{SECRET}</SessionToken><Expiration>{until}</Expiration></Credentials>"
+    );
+    let answer = format!(
+        "<{operation}Response><{operation}Result>{credentials}</{operation}Result></{operation}Response>"
+    );
+    (200, answer)
 }

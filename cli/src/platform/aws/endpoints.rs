@@ -50,7 +50,11 @@ pub(super) fn check(sdk: &SdkConfig) -> Result<(), String> {
     named.try_for_each(|(name, url)| check_url(&name, &url))
 }
 
-fn check_url(name: &str, url: &str) -> Result<(), String> {
+/// Checks the URL that the variable or setting `name` has.
+///
+/// # Errors
+/// Names it, its value and the rule.
+pub(super) fn check_url(name: &str, url: &str) -> Result<(), String> {
     if is_endpoint(url) {
         return Ok(());
     }

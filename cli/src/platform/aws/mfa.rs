@@ -7,6 +7,7 @@
 
 use super::failure::Failure;
 use super::profiles::{Profiles, assumes_role};
+use super::provide;
 use crate::platform::terminal::ask;
 use aws_config::SdkConfig;
 use aws_config::ecs::EcsCredentialsProvider;
@@ -44,10 +45,7 @@ pub(super) async fn assume(
         return Err(Failure::permanent("no profile has an mfa_serial".into()));
     };
     let source = below(last, conf).map_err(Failure::permanent)?;
-    let mut credentials = source
-        .provide_credentials()
-        .await
-        .map_err(|error| Failure::of(&error, Some(profiles)))?;
+    let mut credentials = provide(&source, Some(profiles)).await?;
     for profile in asked.iter().rev() {
         credentials = assume_one(profile, credentials, sdk)
             .await

@@ -1,15 +1,24 @@
 //! The profiles of the shared files `config` and `credentials`
 //! (<https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html>).
 //!
-//! The SDK reads them itself. They are read here only for what the SDK does not tell: whether the chosen profile
-//! exists, where its Region is, whether it has to be asked for an MFA code, and what to name in an error.
+//! The SDK reads them itself, and takes a file that it cannot read for an empty one. They are read here only for what
+//! the SDK does not tell: whether the files can be read and the chosen profile exists, where its Region is, whether it
+//! names an identity wholly, whether it has to be asked for an MFA code, and what to name in an error.
 
 use crate::platform::env::variable;
 use aws_config::profile::{Profile, ProfileSet, load};
 use aws_types::os_shim_internal::{Env, Fs};
+use std::error::Error;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 /// The variable that chooses a profile.
 const CHOICE: &str = "AWS_PROFILE";
+
+/// The files: the variable that names another one, and the default
+/// (<https://docs.aws.amazon.com/sdkref/latest/guide/file-location.html>).
+const CONFIG: (&str, &str) = ("AWS_CONFIG_FILE", "~/.aws/config");
+const CREDENTIALS: (&str, &str) = ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials");
 
 /// The profiles, one of which is chosen.
 #[derive(Debug)]
@@ -24,21 +33,57 @@ impl Profiles {
     /// Reads the files. Without a chosen profile, there need not be any.
     ///
     /// # Errors
-    /// When a file cannot be parsed, or has no such profile.
+    /// When a file cannot be read or parsed, or has not the profile or the services that are chosen.
     pub(super) async fn read() -> Result<Self, String> {
+        let config = text(CONFIG)?;
+        text(CREDENTIALS)?;
         let read = load(&Fs::real(), &Env::real(), &Default::default(), None).await;
         let own = Self(read.map_err(|error| {
-            format!(
-                "the profiles cannot be read: {}",
-                super::failure::line(&error)
-            )
+            let cause = error
+                .source()
+                .map_or(error.to_string(), ToString::to_string);
+            // The place is on the first line, and what is wrong on the second.
+            let words: Vec<_> = cause.split_whitespace().collect();
+            format!("the profiles cannot be read: {}", words.join(" "))
         })?);
-        match variable(CHOICE) {
-            Some(name) if own.0.get_profile(&name).is_none() => Err(format!(
-                "{CHOICE} is {name:?}, but there is no such profile in ~/.aws/config or ~/.aws/credentials (aws configure list-profiles)"
+        if let Some(name) = variable(CHOICE) {
+            own.check_exists(&name, CHOICE)?;
+        }
+        match own
+            .named(own.name())
+            .and_then(|chosen| chosen.get("services"))
+        {
+            Some(services) if !has_services(&config, services) => Err(format!(
+                "services of the profile {} is {services:?}, but there is no [services {services}] in {}",
+                own.name(),
+                place(CONFIG)
             )),
             _ => Ok(own),
         }
+    }
+
+    /// Checks that there is a profile `name`, which `setting` names.
+    ///
+    /// # Errors
+    /// Names the setting, the profile and the files.
+    pub(super) fn check_exists(&self, name: &str, setting: &str) -> Result<(), String> {
+        match self.named(name) {
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "{setting} is {name:?}, but there is no such profile in {} or {} (aws configure list-profiles)",
+                place(CONFIG),
+                place(CREDENTIALS)
+            )),
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<&Profile> {
+        self.0.get_profile(name)
+    }
+
+    /// A setting of an `sso-session`.
+    pub(super) fn of_sso_session(&self, session: &str, setting: &str) -> Option<&str> {
+        self.0.sso_session(session)?.get(setting)
     }
 
     /// The name of the chosen profile: `default`, unless a variable chooses another.
@@ -50,7 +95,7 @@ impl Profiles {
     pub(super) fn chain(&self) -> Vec<&Profile> {
         let mut chain: Vec<&Profile> = Vec::new();
         let mut next = Some(self.name());
-        while let Some(profile) = next.and_then(|name| self.0.get_profile(name)) {
+        while let Some(profile) = next.and_then(|name| self.named(name)) {
             if chain.iter().any(|known| known.name() == profile.name()) {
                 break;
             }
@@ -65,6 +110,11 @@ impl Profiles {
         chain
     }
 
+    /// The last profile of the chain, which names the source of the credentials.
+    pub(super) fn base(&self) -> Option<&Profile> {
+        self.chain().pop()
+    }
+
     /// The Region of the chosen profile or, where it has none, of the profile whose credentials it uses.
     pub(super) fn region(&self) -> Option<(String, String)> {
         let mut chain = self.chain().into_iter();
@@ -73,6 +123,40 @@ impl Profiles {
             Some((region.to_owned(), profile.name().to_owned()))
         })
     }
+}
+
+/// The path of a file, as the variable or the default has it.
+fn place((name, default): (&str, &str)) -> String {
+    variable(name).unwrap_or_else(|| default.to_owned())
+}
+
+/// The text of a file; empty if there is no file. A default file behind a folder that cannot be searched counts as
+/// none: a container may run as a user who has no home.
+fn text(file: (&str, &str)) -> Result<String, String> {
+    let place = place(file);
+    let path = match (place.strip_prefix("~/"), variable("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(&place),
+    };
+    let (name, _) = file;
+    let error = match std::fs::read_to_string(&path) {
+        Ok(text) => return Ok(text),
+        Err(error) => error,
+    };
+    let is_none = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    if is_none || (variable(name).is_none() && path.metadata().is_err()) {
+        return Ok(String::new());
+    }
+    Err(format!("the file {place} ({name}) cannot be read: {error}"))
+}
+
+/// Whether the text of `config` has the section. The SDK knows the settings in it only by their names.
+fn has_services(config: &str, name: &str) -> bool {
+    let mut titles = config.lines().filter_map(|line| {
+        let (title, _) = line.strip_prefix('[')?.split_once(']')?;
+        title.trim().split_once([' ', '\t'])
+    });
+    titles.any(|(kind, known)| kind == "services" && known.trim() == name)
 }
 
 /// Whether the credentials of `profile` are those of a role, which is assumed with other credentials.

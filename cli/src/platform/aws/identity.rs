@@ -1,0 +1,153 @@
+//! Settings that name an identity in part.
+//!
+//! The SDK takes such a source for one without credentials, and goes on to the next: to another identity. The AWS CLI
+//! refuses them (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>).
+
+use super::container;
+use super::profiles::{Profiles, assumes_role};
+use crate::platform::env::variable;
+use aws_config::profile::Profile;
+
+/// The keys, in variables and in a profile.
+const VARIABLES: [&str; 2] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
+const KEYS: [&str; 2] = ["aws_access_key_id", "aws_secret_access_key"];
+
+/// The web identity of variables; the role alone names none.
+const WEB_IDENTITY: [&str; 2] = ["AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"];
+
+/// What IAM Identity Center needs of the profile, and of the session or the profile
+/// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-sso-credentials.html>).
+const SSO_OF_PROFILE: [&str; 2] = ["sso_account_id", "sso_role_name"];
+const SSO_OF_SESSION: [&str; 2] = ["sso_region", "sso_start_url"];
+
+/// Whether variables have the keys, which come before all other sources.
+///
+/// # Errors
+/// Names the variable that is missing or blank.
+pub(super) fn has_keys() -> Result<bool, String> {
+    let [id, secret] = VARIABLES.map(variable);
+    for (name, value) in VARIABLES.iter().zip([&id, &secret]) {
+        if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
+            return Err(format!("{name} has only white space: set or unset it"));
+        }
+    }
+    check_pair(VARIABLES, [id.is_some(), secret.is_some()], unset)?;
+    Ok(id.is_some())
+}
+
+/// Checks the profiles that credentials are taken from, and the variables that are read where a profile has none.
+///
+/// # Errors
+/// Names the profile and the setting, or the variable.
+pub(super) fn check(profiles: &Profiles) -> Result<(), String> {
+    let chain = profiles.chain();
+    for profile in &chain {
+        let has = KEYS.map(|key| is_set(profile, key));
+        check_pair(KEYS, has, |set, unset| {
+            format!("the profile {} has {set}, but no {unset}", profile.name())
+        })?;
+    }
+    match chain.last() {
+        // As in the SDK: keys of a source profile are used before all else.
+        Some(base) if chain.len() > 1 && is_set(base, KEYS[0]) => Ok(()),
+        Some(base) if is_of_container(base) => container::check(),
+        Some(base) if assumes_role(base) => check_source(profiles, base),
+        Some(base) if base.get("credential_source").is_some() => Ok(()),
+        Some(base) if base.get("web_identity_token_file").is_some() => Ok(()),
+        Some(base) if uses_sso(base) => check_sso(profiles, base),
+        Some(base) if names_credentials(base) => Ok(()),
+        _ => check_variables(),
+    }
+}
+
+/// The error if one of two is there without the other.
+fn check_pair(
+    names: [&str; 2],
+    has: [bool; 2],
+    error: impl Fn(&str, &str) -> String,
+) -> Result<(), String> {
+    match (names, has) {
+        ([set, unset], [true, false]) | ([unset, set], [false, true]) => Err(error(set, unset)),
+        _ => Ok(()),
+    }
+}
+
+fn is_set(profile: &Profile, key: &str) -> bool {
+    profile.get(key).is_some_and(|value| !value.is_empty())
+}
+
+/// Checks that the profile is there with whose credentials the role of `base` is assumed.
+fn check_source(profiles: &Profiles, base: &Profile) -> Result<(), String> {
+    let Some(source) = base.get("source_profile") else {
+        return Ok(());
+    };
+    let setting = format!("source_profile of the profile {}", base.name());
+    profiles.check_exists(source, &setting)?;
+    if source == base.name() && !names_credentials(base) {
+        return Err(format!(
+            "{setting} is the profile itself, which has no keys"
+        ));
+    }
+    Ok(())
+}
+
+fn check_sso(profiles: &Profiles, base: &Profile) -> Result<(), String> {
+    let name = base.name();
+    if let Some(missing) = SSO_OF_PROFILE.iter().find(|key| base.get(key).is_none()) {
+        return Err(format!(
+            "the profile {name} uses IAM Identity Center, but has no {missing}"
+        ));
+    }
+    let session = base.get("sso_session");
+    let of_session = |key: &str| match session {
+        Some(session) => profiles.of_sso_session(session, key),
+        None => base.get(key),
+    };
+    let missing = SSO_OF_SESSION.iter().find(|key| of_session(key).is_none());
+    match (missing, session) {
+        (None, _) => Ok(()),
+        (Some(missing), Some(session)) => Err(format!(
+            "sso_session of the profile {name} is {session:?}, but there is no sso-session {session} with {missing}"
+        )),
+        (Some(missing), None) => Err(format!(
+            "the profile {name} uses IAM Identity Center, but has no {missing} and no sso_session"
+        )),
+    }
+}
+
+/// Checks the sources after the profiles.
+fn check_variables() -> Result<(), String> {
+    let [file, role] = WEB_IDENTITY;
+    match (variable(file), variable(role)) {
+        (Some(_), Some(_)) => Ok(()),
+        (Some(_), None) => Err(unset(file, role)),
+        (None, _) => container::check(),
+    }
+}
+
+fn unset(set: &str, unset: &str) -> String {
+    format!("{set} is set, but {unset} is not: set both or none")
+}
+
+fn is_of_container(profile: &Profile) -> bool {
+    let source = profile.get("credential_source");
+    source.is_some_and(|source| source.eq_ignore_ascii_case("EcsContainer"))
+}
+
+fn uses_sso(profile: &Profile) -> bool {
+    let keys = [SSO_OF_PROFILE, SSO_OF_SESSION].concat();
+    let mut keys = keys.into_iter().chain(["sso_session"]);
+    keys.any(|key| profile.get(key).is_some())
+}
+
+/// Whether the profile has credentials without those of another profile.
+fn names_credentials(profile: &Profile) -> bool {
+    let keys = [
+        KEYS[0],
+        "credential_process",
+        "credential_source",
+        "login_session",
+        "web_identity_token_file",
+    ];
+    uses_sso(profile) || keys.iter().any(|key| profile.get(key).is_some())
+}

@@ -1,0 +1,101 @@
+//! The sources of credentials: their names, and the settings that lead to them.
+
+use super::failure::{causes, line};
+use super::{container, process};
+use crate::platform::env::variable;
+use aws_config::imds::client::error::{ImdsError, TokenError};
+use aws_config::profile::Profile;
+use aws_credential_types::provider::error::CredentialsError;
+
+/// Where credentials come from, if not from the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Sso,
+    Login,
+    Process,
+    WebIdentity,
+    Keys,
+    Container,
+    Instance,
+}
+
+impl Source {
+    /// The source that the last profile of the chain names or, if it names none, the environment.
+    pub(super) fn of(profile: Option<&Profile>) -> Self {
+        let has = |key| profile.is_some_and(|profile| profile.get(key).is_some());
+        let source = profile.and_then(|profile| profile.get("credential_source"));
+        let is_set = |names: &[&str]| names.iter().any(|name| variable(name).is_some());
+        match source.map(str::to_ascii_lowercase).as_deref() {
+            Some("ecscontainer") => Self::Container,
+            Some("ec2instancemetadata") => Self::Instance,
+            _ if has("web_identity_token_file") => Self::WebIdentity,
+            _ if has("sso_session") || has("sso_start_url") => Self::Sso,
+            _ if has("login_session") => Self::Login,
+            _ if has("credential_process") => Self::Process,
+            _ if has("aws_access_key_id") || has("role_arn") => Self::Keys,
+            _ if is_set(&["AWS_WEB_IDENTITY_TOKEN_FILE"]) => Self::WebIdentity,
+            _ if is_set(&container::ENDPOINT) => Self::Container,
+            _ => Self::Instance,
+        }
+    }
+
+    /// The source, what went wrong, and the setting to change, in one text.
+    pub(super) fn failure(self, base: Option<&Profile>, text: &str) -> String {
+        let name = match self {
+            Self::Sso => "SSO",
+            Self::Login => "aws login",
+            Self::Process => &process::name(base),
+            Self::WebIdentity => "the web identity token",
+            Self::Keys => "the profile",
+            Self::Container => "the credentials endpoint of the container",
+            Self::Instance => "IMDS",
+        };
+        format!("{name}: {text} ({})", self.advice(base))
+    }
+
+    /// What went wrong, where no service of AWS has answered.
+    pub(super) fn text(self, error: &CredentialsError, base: Option<&Profile>) -> String {
+        let last = causes(error).last().map(ToString::to_string);
+        match self {
+            Self::Process => process::text(base, &last.unwrap_or_default()),
+            _ => line(error),
+        }
+    }
+
+    /// The setting to change, or the command to run.
+    pub(super) fn advice(self, base: Option<&Profile>) -> String {
+        // The profile that has the session, which may be below a role.
+        let profile = base.map_or("default", Profile::name);
+        let of_profile = |key| base.is_some_and(|base| base.get(key).is_some());
+        match self {
+            Self::Sso => format!("aws sso login --profile {profile}"),
+            Self::Login => format!("aws login --profile {profile}"),
+            Self::Process => format!("credential_process of the profile {profile}"),
+            Self::Keys => format!("the profile {profile}"),
+            Self::WebIdentity if of_profile("web_identity_token_file") => {
+                format!("web_identity_token_file, role_arn of the profile {profile}")
+            }
+            Self::WebIdentity => "AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN".into(),
+            Self::Container => container::ENDPOINT.join(", "),
+            Self::Instance => "the role of the instance; AWS_PROFILE chooses a profile".into(),
+        }
+    }
+
+    /// Whether an error that no service of AWS has answered with may be gone at the next attempt: the agents of a
+    /// container and of an instance answer with a 5xx or not at all while they start.
+    pub(super) fn may_answer_later(self, error: &CredentialsError) -> bool {
+        let is_refused = match self {
+            // Its status is in the text alone.
+            Self::Container => line(error).contains("StatusCode(4"),
+            Self::Instance => causes(error).any(|cause| {
+                let status = match cause.downcast_ref::<ImdsError>() {
+                    Some(ImdsError::ErrorResponse(refusal)) => refusal.response().status().as_u16(),
+                    _ => 0,
+                };
+                (400..500).contains(&status) || cause.is::<TokenError>()
+            }),
+            _ => true,
+        };
+        !is_refused
+    }
+}
