@@ -4,9 +4,12 @@ use super::rest::Rest;
 use super::subreaper::EndOf;
 use super::watchdog::Watchdog;
 use super::{ChildExit, CommandTree, Mark, Subreaper, shim};
+use crate::platform::children::peek_exit;
 use crate::platform::empty;
+use crate::platform::signals::asks_to_end;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 use std::io::{Error, Write};
 use std::process::Stdio;
@@ -108,13 +111,28 @@ impl Child {
         self.has_first_ended
     }
 
+    /// Whether its first process, which has ended, was ended by a signal that asks to end, or says so as a
+    /// shell does.
+    pub(crate) fn was_asked_to_end(&self) -> bool {
+        let first = peek_exit(Some(self.tree().group));
+        [Signal::SIGTERM, Signal::SIGINT]
+            .into_iter()
+            .any(|asked| match first {
+                Ok(WaitStatus::Signaled(_, signal, _)) => signal == asked,
+                Ok(WaitStatus::Exited(_, code)) => code == 128 + asked as i32,
+                _ => false,
+            })
+    }
+
     /// Sends `signal` to the whole group. Once the first process has ended, also to all that have left
-    /// the group: until then, they are the first process's to signal.
-    pub(crate) fn signal(&self, signal: Signal) {
-        match killpg(self.tree().group, signal) {
+    /// the group, and returns how many are left: until then, they are the first process's to signal.
+    ///
+    /// A signal that asks to end is followed by SIGCONT: a process that is stopped cannot handle it otherwise.
+    pub(crate) fn signal(&self, signal: Signal) -> usize {
+        let group = self.tree().group;
+        match killpg(group, signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => {
-                let group = self.tree().group;
                 tracing::warn!(
                     event = "signal_failed",
                     %group,
@@ -124,8 +142,13 @@ impl Child {
                 );
             }
         }
+        if asks_to_end(signal) {
+            killpg(group, Signal::SIGCONT).ok();
+        }
         if self.has_first_ended {
-            self.signal_outside(signal);
+            self.signal_outside(signal)
+        } else {
+            0
         }
     }
 

@@ -57,17 +57,32 @@ impl Mark {
         environment(id).is_ok_and(|environment| self.is_in(&environment))
     }
 
-    fn is_in(&self, environment: &[u8]) -> bool {
-        let mut variables = environment.split(|byte| *byte == 0);
-        variables.any(|variable| {
-            let marks = variable.strip_prefix(VARIABLE.as_bytes());
-            let marks = marks.and_then(|rest| rest.strip_prefix(b"="));
-            marks.is_some_and(|marks| {
-                let mut marks = marks.split(|byte| *byte == b':');
-                marks.any(|mark| mark == self.0.as_bytes())
-            })
-        })
+    /// Whether the process of this `id` was started by a `lockstep` that was started with the mark: it is
+    /// of a command within the command of the mark.
+    pub(super) fn is_outer_of(&self, id: Pid) -> bool {
+        environment(id).is_ok_and(|environment| self.is_before_another_in(&environment))
     }
+
+    fn is_in(&self, environment: &[u8]) -> bool {
+        marks(environment).any(|mark| mark == self.0.as_bytes())
+    }
+
+    fn is_before_another_in(&self, environment: &[u8]) -> bool {
+        self.is_in(environment)
+            && marks(environment)
+                .last()
+                .is_some_and(|innermost| innermost != self.0.as_bytes())
+    }
+}
+
+/// The marks in an environment, the outermost first.
+fn marks(environment: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let variables = environment.split(|byte| *byte == 0);
+    let marks = variables.filter_map(|variable| {
+        let marks = variable.strip_prefix(VARIABLE.as_bytes());
+        marks.and_then(|rest| rest.strip_prefix(b"="))
+    });
+    marks.flat_map(|marks| marks.split(|byte| *byte == b':'))
 }
 
 /// Reads the environment of the process of this `id`.
@@ -97,16 +112,23 @@ mod tests {
     fn a_mark_is_found_among_others_and_only_as_a_whole() {
         let mark = Mark::parse("0123456789ab").unwrap();
 
-        for (environment, found) in [
-            ("A=1\0LOCKSTEP_MARK=0123456789ab\0B=2\0", true),
-            ("LOCKSTEP_MARK=ffffffffffff:0123456789ab", true),
-            ("LOCKSTEP_MARK=0123456789ab:ffffffffffff\0", true),
-            ("LOCKSTEP_MARK=0123456789abc\0", false),
-            ("XLOCKSTEP_MARK=0123456789ab\0", false),
-            ("LOCKSTEP_MARKS=0123456789ab\0", false),
-            ("", false),
+        for (environment, found, is_outer) in [
+            ("A=1\0LOCKSTEP_MARK=0123456789ab\0B=2\0", true, false),
+            ("LOCKSTEP_MARK=ffffffffffff:0123456789ab", true, false),
+            ("LOCKSTEP_MARK=0123456789ab:ffffffffffff\0", true, true),
+            ("LOCKSTEP_MARK=0123456789abc\0", false, false),
+            ("LOCKSTEP_MARK=eeeeeeeeeeee:ffffffffffff\0", false, false),
+            ("XLOCKSTEP_MARK=0123456789ab\0", false, false),
+            ("LOCKSTEP_MARKS=0123456789ab\0", false, false),
+            ("", false, false),
         ] {
-            assert_eq!(mark.is_in(environment.as_bytes()), found, "{environment:?}");
+            let bytes = environment.as_bytes();
+            assert_eq!(mark.is_in(bytes), found, "{environment:?}");
+            assert_eq!(
+                mark.is_before_another_in(bytes),
+                is_outer,
+                "{environment:?}"
+            );
         }
     }
 

@@ -4,6 +4,7 @@ use super::descendants::{CommandTree, marked};
 use super::procfs::ProcessTable;
 use super::watchdog::Watchdog;
 use crate::platform::clock::{Instant, sleep};
+use crate::platform::signals::asks_to_end;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 use std::collections::BTreeSet;
@@ -54,12 +55,18 @@ impl Rest {
         }
     }
 
-    /// Sends `signal` to all that have left the group, and returns how many are left in and out of it.
+    /// Sends `signal` to all that have left the group, but for the commands of a `lockstep` among them, which
+    /// stops its own. Returns how many are left in and out of the group. SIGCONT follows, as in
+    /// [`Child::signal`](super::child::Child::signal).
     pub(super) fn signal_outside(&self, signal: Signal, is_alone: bool) -> usize {
         let left = self.list(is_alone);
-        for process in left.iter().filter(|process| self.has_left(**process)) {
+        let outside = left.iter().filter(|process| self.has_left(**process));
+        for process in outside.filter(|process| !self.tree.mark.is_outer_of(**process)) {
             // It may have ended.
             kill(*process, signal).ok();
+            if asks_to_end(signal) {
+                kill(*process, Signal::SIGCONT).ok();
+            }
         }
         left.len()
     }

@@ -1,7 +1,7 @@
 //! Supervises a running command: stops it when required, and records why.
 //!
 //! ```text
-//!  no stop   first process ends ─▶ SIGKILL to the rest
+//!  no stop   first process ends ─▶ a moment, in which a stop may come ─▶ SIGKILL to the rest
 //!  a stop    SIGTERM ─▶ first process ends ─▶ SIGTERM to what left the group ─▶ nothing is left, or SIGKILL
 //!              |---------------------------- grace -----------------------------------------|
 //! ```
@@ -13,6 +13,12 @@ use nix::sys::signal::Signal;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::watch;
+
+/// Longest wait for a stop once a first process has ended and left others: who stops all processes at once
+/// signals them one after the other, and this one may be the last.
+const STOP_WITHIN: Duration = Duration::from_millis(100);
+/// The same, if the first process ended by a signal that asks to end: others have most likely got it too.
+const SIGNAL_WITHIN: Duration = Duration::from_secs(1);
 
 /// Time limits of a command.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +47,8 @@ pub(crate) enum StopCause {
 pub(crate) enum StopRequest {
     /// Sends a signal that does not ask it to end.
     Forward(Signal),
+    /// Announces a stop. The command may finish, and what it leaves when a signal has ended it may finish too.
+    Announce,
     /// Sends this signal, and SIGKILL after the duration, if there is one.
     Terminate(Signal, Option<Duration>),
     /// Sends SIGKILL.
@@ -92,6 +100,9 @@ struct Stop {
     cause: Option<StopCause>,
     kill_at: Option<Instant>,
     is_killed: bool,
+    is_announced: bool,
+    /// When the first process has ended without a stop, and others are left: the latest time of a stop that counts.
+    counts_until: Option<Instant>,
 }
 
 impl Stop {
@@ -101,11 +112,6 @@ impl Stop {
         self.kill_at = kill_at;
     }
 
-    /// Whether processes that outlive the first one may still stop by themselves.
-    fn is_in_grace(&self) -> bool {
-        self.cause.is_some() && !self.is_killed
-    }
-
     /// Sends SIGKILL.
     fn kill(&mut self, child: &Child) {
         child.signal(Signal::SIGKILL);
@@ -113,12 +119,44 @@ impl Stop {
         self.is_killed = true;
     }
 
+    /// Goes on after the end of the first process. Those in its group have got the signal of a stop.
+    fn first_ended(&mut self, work: &str, child: &Child) {
+        if self.cause.is_some() {
+            log_rest(work, child.signal_outside(Signal::SIGTERM));
+            return;
+        }
+        let within = if child.was_asked_to_end() {
+            SIGNAL_WITHIN
+        } else {
+            STOP_WITHIN
+        };
+        self.counts_until = Some(Instant::now() + within);
+        self.begin_if_announced(child);
+    }
+
+    /// Begins the stop that is announced, if a signal has ended the first process: then what is left has got
+    /// that signal too, and stops until the stop that follows.
+    fn begin_if_announced(&mut self, child: &Child) {
+        if self.is_announced && self.counts_until.is_some() && child.was_asked_to_end() {
+            self.begin(StopCause::Signal(Signal::SIGTERM), None);
+        }
+    }
+
     /// Does what `request` asks for.
-    fn request(&mut self, child: &Child, request: StopRequest) {
+    fn request(&mut self, work: &str, child: &Child, request: StopRequest) {
         match request {
-            StopRequest::Forward(signal) => child.signal(signal),
-            StopRequest::Terminate(signal, within) => {
+            StopRequest::Forward(signal) => {
                 child.signal(signal);
+            }
+            StopRequest::Announce => {
+                self.is_announced = true;
+                self.begin_if_announced(child);
+            }
+            StopRequest::Terminate(signal, within) => {
+                let left = child.signal(signal);
+                if self.cause.is_none() {
+                    log_rest(work, left);
+                }
                 let kill_at = within.map(|within| Instant::now() + within);
                 self.begin(StopCause::Signal(signal), self.kill_at.or(kill_at));
             }
@@ -134,7 +172,7 @@ impl Stop {
 /// nothing is left of it or its grace has ended. Stops it when `renewal` returns, when `requests` asks for
 /// it, or when one of `limits` is reached. `work` is its name in the log.
 ///
-/// The end of the first process comes before a stop that is seen in the same instant.
+/// A first process that leaves nothing has ended without a stop, even if one is seen in the same instant.
 pub(super) async fn supervise(
     work: &str,
     child: &mut Child,
@@ -152,10 +190,10 @@ pub(super) async fn supervise(
         tokio::select! {
             biased;
             ended = child.ended() => {
-                if ended == Ended::All || !stop.is_in_grace() {
+                if ended == Ended::All || stop.is_killed {
                     break;
                 }
-                give_rest_of_grace(work, child);
+                stop.first_ended(work, child);
             }
             lost = &mut renewal, if is_renewed => {
                 is_renewed = false;
@@ -168,7 +206,7 @@ pub(super) async fn supervise(
                     "the lease is lost; stopping the command: {why}"
                 );
             }
-            request = requests.next() => stop.request(child, request),
+            request = requests.next() => stop.request(work, child, request),
             Ok(()) = progress.changed(), if progress_end.is_some() => {
                 progress_end = limits.no_progress.map(|most| Instant::now() + most);
             }
@@ -179,6 +217,7 @@ pub(super) async fn supervise(
                 tracing::error!(event = "command_timed_out", work, "{why}: stopping the command");
                 stop.begin(StopCause::TimedOut, Some(Instant::now() + limits.grace));
             }
+            () = reached(stop.counts_until), if stop.cause.is_none() => break,
             () = reached(stop.kill_at) => {
                 stop.kill(child);
                 tracing::warn!(
@@ -192,10 +231,8 @@ pub(super) async fn supervise(
     stop.cause
 }
 
-/// Lets the processes that the first one has left behind stop. Those in its group have got the signal of
-/// the stop; those outside get SIGTERM now.
-fn give_rest_of_grace(work: &str, child: &Child) {
-    let left = child.signal_outside(Signal::SIGTERM);
+/// Logs that the processes that the first one has left behind may stop, if there are any.
+fn log_rest(work: &str, left: usize) {
     if left > 0 {
         tracing::info!(
             event = "first_process_ended",

@@ -130,7 +130,8 @@ impl StopSource for ShutdownWatch {
     async fn next(&mut self) -> StopRequest {
         loop {
             match self.next_phase().await {
-                ShutdownPhase::Work | ShutdownPhase::Drain => {}
+                ShutdownPhase::Work => {}
+                ShutdownPhase::Drain => return StopRequest::Announce,
                 ShutdownPhase::Stop => return StopRequest::Terminate(Signal::SIGTERM, None),
                 ShutdownPhase::Kill => return StopRequest::Kill,
             }

@@ -144,6 +144,14 @@ pub(crate) async fn signal_to(pid: impl ToString, signal: &str) {
     assert!(sent.success(), "kill -s {signal}");
 }
 
+/// Sends SIGTERM to all of `pids`, one right after the other.
+pub(crate) async fn terminate(pids: &[u32]) {
+    let pids: Vec<_> = pids.iter().map(ToString::to_string).collect();
+    let mut kill = Command::new("bash");
+    kill.args(["-c", r#"kill -TERM "$@""#, "kill"]).args(pids);
+    assert!(kill.status().await.expect("bash").success());
+}
+
 /// Whether a process lives; a zombie does not.
 pub(crate) fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))

@@ -1,8 +1,8 @@
 //! What outlives the first process of a command of a worker.
 
 use super::Scene;
-use crate::support::scratch;
-use lockstep_tests::stack::until;
+use crate::support::{scratch, terminate};
+use lockstep_tests::stack::{pause, until};
 use std::fs;
 
 /// Has its work in a session of its own. The message `a` makes no progress, and its first process ends by
@@ -69,4 +69,31 @@ async fn a_worker_that_shuts_down_gives_the_rest_until_its_end() {
     worker.until_logged("given back", 10).await;
 
     assert_eq!(noted(), "up\nterm\nsaved\n");
+}
+
+#[tokio::test]
+async fn a_signal_to_a_worker_and_its_command_gives_the_rest_its_grace() {
+    let scene = Scene::new("rest-at-once", 9).await;
+    let notes = scratch("rest");
+    let path = notes.to_str().expect("a path of plain letters");
+    let noted = || fs::read_to_string(format!("{path}.a")).unwrap_or_default();
+    let worker = scene.worker_with(&["--grace", "60s"], APART, ("NOTES", path));
+    scene.send("a").await;
+    let sleeps = || {
+        let children = worker.process.children().into_iter();
+        children.filter(|(_, line)| line.starts_with("sleep"))
+    };
+    until("work", 30, async || {
+        noted() == "up\n" && sleeps().count() == 1
+    })
+    .await;
+
+    let first = sleeps().next().expect("a first process").0;
+    terminate(&[first, worker.process.pid]).await;
+    // Without a stop the rest is killed within a second.
+    pause(2_000).await;
+    fs::write(format!("{path}.a.end"), "").expect("a file");
+    worker.until_logged("given back", 10).await;
+
+    assert_eq!(noted(), "up\nsaved\n");
 }
