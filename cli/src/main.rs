@@ -6,7 +6,8 @@
 //!
 //! Whatever this process starts must die with it, or before it. Two hidden subcommands are parts of
 //! that, which the binary starts itself: `watchdog` is the second process that holds the deadline
-//! of each lease, and `start-command` is what a command is until it has its parent-death signal.
+//! of each lease, and `start-command` is what a command is until it has its parent-death signal. A
+//! `credential_process` is the exception: the SDK starts it.
 
 #![deny(clippy::print_stderr)]
 

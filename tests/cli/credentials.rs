@@ -5,6 +5,7 @@
 mod identity;
 mod laptop;
 mod mfa;
+mod process;
 mod refused;
 mod services;
 

@@ -6,7 +6,7 @@ use super::watchdog::Watchdog;
 use crate::platform::clock::{Instant, sleep};
 use crate::platform::signals::asks_to_end;
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::{Pid, getpgid};
+use nix::unistd::{Pid, getpgid, getpgrp};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -32,7 +32,8 @@ pub(super) struct Rest {
 
 impl Rest {
     /// The processes of the group, those with the mark, and the descendants of both. If the command
-    /// `is_alone` in this process, these are also all the children that this process has adopted.
+    /// `is_alone` in this process, these are also all the children that this process has adopted. Those in
+    /// this process's own group are of the SDK, which runs the `credential_process` of a profile.
     fn list(&self, is_alone: bool) -> BTreeSet<Pid> {
         let processes = ProcessTable::now();
         let mut roots: BTreeSet<_> = processes.of_group(self.tree.group).collect();
@@ -40,6 +41,7 @@ impl Rest {
         if is_alone {
             let watchdog = self.watchdog.pid();
             let own = processes.children_of(Pid::this());
+            let own = own.filter(|child| getpgid(Some(*child)) != Ok(getpgrp()));
             roots.extend(own.filter(|child| *child != watchdog));
         }
         processes.with_descendants(roots)

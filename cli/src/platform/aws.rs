@@ -8,6 +8,7 @@
 //! one line that names the setting, before the first request. Where variables have the Region and keys, nothing
 //! else is read for them.
 
+mod ahead;
 mod container;
 mod endpoints;
 mod failure;
@@ -23,10 +24,12 @@ pub(crate) use region::Region;
 
 use super::tls;
 use crate::exit::Exit;
+use ahead::Ahead;
 use aws_config::SdkConfig;
+use aws_config::identity::IdentityCache;
 use aws_config::provider_config::ProviderConfig;
 use aws_credential_types::Credentials;
-use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
+use aws_credential_types::provider::{self, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::service_config::ServiceConfigKey;
@@ -34,11 +37,10 @@ use failure::{Failure, Kind};
 use lockstep::aws::{load_sdk_config, timeouts};
 use profiles::Profiles;
 use source::Source;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest wait for the credentials of a container. After it, the first request loads them again.
+/// Longest wait for the credentials of a container. After it, the first request waits for them.
 const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
 
 /// Longest wait for other credentials: a process may ask for something. The SDK's own providers give up in seconds.
@@ -108,18 +110,25 @@ async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Refu
         Profiles::read().await.map_err(wrong)?;
     }
     endpoints::check(&sdk).map_err(wrong)?;
-    match resolve(&sdk, http, profiles.filter(|_| !has_keys)).await {
-        Ok((first, then)) => {
-            let first = Mutex::new(Some(first));
-            let credentials = SharedCredentialsProvider::new(Resolved { first, then });
-            let sdk = sdk.into_builder().credentials_provider(credentials).build();
-            Ok((Loaded { sdk, region }, None))
-        }
+    let Some(provider) = sdk.credentials_provider() else {
+        let why = "no credentials provider is configured".into();
+        return Err(no_credentials(Failure::permanent(why)));
+    };
+    let profiles = profiles.filter(|_| !has_keys);
+    let found = resolve(&sdk, provider.clone(), http, profiles).await;
+    let (credentials, late) = match found {
+        Ok(found) => found,
         Err(failure) if failure.kind == Kind::Temporary => {
-            Ok((Loaded { sdk, region }, Some(failure)))
+            (Ahead::after(None, provider), Some(failure))
         }
-        Err(failure) => Err(no_credentials(failure)),
-    }
+        Err(failure) => return Err(no_credentials(failure)),
+    };
+    let sdk = sdk
+        .into_builder()
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .identity_cache(IdentityCache::lazy().buffer_time(ahead::BY).build())
+        .build();
+    Ok((Loaded { sdk, region }, late))
 }
 
 fn no_credentials(Failure { text, kind }: Failure) -> Refusal {
@@ -131,17 +140,13 @@ fn no_credentials(Failure { text, kind }: Failure) -> Refusal {
     }
 }
 
-/// The credentials, and what provides them once they have expired. `profiles` is `None` if variables have keys.
+/// The credentials, and why they are not there yet, if they are not. `profiles` is `None` if variables have keys.
 async fn resolve(
     sdk: &SdkConfig,
+    provider: SharedCredentialsProvider,
     http: SharedHttpClient,
     profiles: Option<Profiles>,
-) -> Result<(Credentials, SharedCredentialsProvider), Failure> {
-    let Some(provider) = sdk.credentials_provider() else {
-        return Err(Failure::permanent(
-            "no credentials provider is configured".into(),
-        ));
-    };
+) -> Result<(Ahead, Option<Failure>), Failure> {
     if let Some(profiles) = &profiles {
         let chain = profiles.chain();
         let asked = mfa::asked_for(&chain);
@@ -149,16 +154,21 @@ async fn resolve(
             let conf = provider_config(sdk, http);
             let first = mfa::assume(asked, profiles, sdk, &conf).await?;
             let then = SharedCredentialsProvider::new(mfa::Ended(profiles.name().to_owned()));
-            return Ok((first, then));
+            return Ok((Ahead::after(Some(first), then), None));
         }
     }
-    let first = provide(&provider, profiles.as_ref()).await?;
-    Ok((first, provider))
+    let credentials = Ahead::after(None, provider);
+    match in_time(credentials.provide(), profiles.as_ref()).await {
+        Ok(_) => Ok((credentials, None)),
+        // What is late is still being loaded.
+        Err(failure) if failure.kind == Kind::Temporary => Ok((credentials, Some(failure))),
+        Err(failure) => Err(failure),
+    }
 }
 
-/// The credentials of `provider`, which reads `profiles`.
-async fn provide(
-    provider: &SharedCredentialsProvider,
+/// The credentials that `load` gives, from `profiles`, before its time is over.
+async fn in_time(
+    load: impl Future<Output = provider::Result>,
     profiles: Option<&Profiles>,
 ) -> Result<Credentials, Failure> {
     let within = if Source::of(profiles.and_then(Profiles::base)) == Source::Container {
@@ -166,7 +176,7 @@ async fn provide(
     } else {
         CREDENTIALS_OF_PEOPLE_WITHIN
     };
-    match timeout(within, provider.provide_credentials()).await {
+    match timeout(within, load).await {
         Ok(found) => found.map_err(|error| Failure::of(&error, profiles)),
         Err(_) => Err(Failure::late(within, profiles)),
     }
@@ -196,33 +206,4 @@ fn provider_config(sdk: &SdkConfig, http: SharedHttpClient) -> ProviderConfig {
         conf = conf.with_timeout_config(timeouts.clone());
     }
     conf
-}
-
-/// Provides the credentials that were found at the start, and then the credentials of `then`: the first
-/// request need not load them again, or run a process again.
-#[derive(Debug)]
-struct Resolved {
-    first: Mutex<Option<Credentials>>,
-    then: SharedCredentialsProvider,
-}
-
-impl ProvideCredentials for Resolved {
-    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
-    where
-        Self: 'a,
-    {
-        let first = self
-            .first
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        match first {
-            Some(first) => future::ProvideCredentials::ready(Ok(first)),
-            None => self.then.provide_credentials(),
-        }
-    }
-
-    fn fallback_on_interrupt(&self) -> Option<Credentials> {
-        self.then.fallback_on_interrupt()
-    }
 }

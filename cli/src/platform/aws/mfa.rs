@@ -7,7 +7,7 @@
 
 use super::failure::Failure;
 use super::profiles::{Profiles, assumes_role};
-use super::provide;
+use super::in_time;
 use crate::platform::terminal::ask;
 use aws_config::SdkConfig;
 use aws_config::ecs::EcsCredentialsProvider;
@@ -45,7 +45,7 @@ pub(super) async fn assume(
         return Err(Failure::permanent("no profile has an mfa_serial".into()));
     };
     let source = below(last, conf).map_err(Failure::permanent)?;
-    let mut credentials = provide(&source, Some(profiles)).await?;
+    let mut credentials = in_time(source.provide_credentials(), Some(profiles)).await?;
     for profile in asked.iter().rev() {
         credentials = assume_one(profile, credentials, sdk)
             .await
