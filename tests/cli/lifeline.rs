@@ -1,7 +1,7 @@
 //! What holds when the guarding process does not: the watchdog, and the death signal.
 
-use crate::support::{Scene, Started, WRITE_ON, children_of, found, signal_to, until_dead};
-use lockstep_tests::stack::now;
+use crate::support::{Scene, Started, WRITE_ON, children_of, found, lives, signal_to, until_dead};
+use lockstep_tests::stack::{now, pause};
 use tokio::process::Command;
 
 /// A run through `place` that starts a child in its group and is at work, and its command.
@@ -69,6 +69,19 @@ async fn a_watchdog_that_is_stopped_is_replaced_and_holds_up_neither_renewals_no
     run.signal("TERM").await;
     assert_eq!(run.code().await, 143);
     until_dead(&[group], 5).await;
+}
+
+#[tokio::test]
+async fn a_signal_to_all_processes_ends_no_watchdog() {
+    let (_scene, run, _) = working("signalled-watchdog", &[]).await;
+    let watchdog = run.watchdog();
+
+    for signal in ["TERM", "INT", "HUP", "QUIT", "USR1", "ALRM", "TSTP"] {
+        signal_to(watchdog, signal).await;
+    }
+    pause(500).await;
+
+    assert!(lives(watchdog));
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ impl StopSource for ForwardedSignals<'_> {
         tracing::info!(
             event = "signal_forwarded",
             %signal,
-            "the command has {:?} to stop",
+            "the command has {:?} to stop, from the first signal on",
             self.grace
         );
         StopRequest::Terminate(signal, Some(self.grace))

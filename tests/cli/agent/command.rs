@@ -132,6 +132,42 @@ async fn an_agent_beside_its_program_waits_for_open_jobs_and_ends_with_143() {
 }
 
 #[tokio::test]
+async fn a_second_sigterm_is_the_programs_and_leaves_its_jobs_open() {
+    let scene = Scene::open("agent-term-twice").await;
+    let script = "trap 'echo TERM >> $NOTES' TERM; until [ -e $NOTES.end ]; do sleep 0.1; done";
+    let flags = ["--grace", "60s", "--", "bash", "-c", script];
+    let mut agent = with_notes(&scene, &flags).await;
+    let job = agent
+        .begin(json!({ "name": "export", "lock": scene.lock }))
+        .await;
+
+    for noted in ["TERM\n", "TERM\nTERM\n"] {
+        agent.process.signal("TERM").await;
+        until(noted, 10, async || scene.noted() == noted).await;
+    }
+    let beat = agent.beat(&job, json!({})).await;
+    let end = agent.end(&job, "succeeded").await;
+    std::fs::write(format!("{}.end", scene.notes.display()), "").expect("a file");
+
+    assert_eq!((beat.status, end.status()), (200, (200, "released")));
+    assert_eq!(agent.process.code().await, 143);
+}
+
+#[tokio::test]
+async fn a_second_sigterm_ends_an_agent_beside_its_program_at_once() {
+    let (inside, lock) = Inside::with_lock("agent-beside-twice").await;
+    let mut agent = Agent::start(&inside, &["--grace", "1h"]).await;
+    agent.begin(leased(&lock, 3_600)).await;
+
+    agent.process.signal("TERM").await;
+    until_stopping(&agent).await;
+    agent.process.signal("TERM").await;
+
+    assert_eq!(agent.process.code().await, 143);
+    assert_eq!(inside.held(&lock).await, 1, "its lease runs out");
+}
+
+#[tokio::test]
 async fn a_job_that_is_open_when_the_agent_ends_is_never_released() {
     let cut_off_by_the_grace = ("1s", 60);
     // The grace is longer than the test may take: the agent ends as soon as the last lease has run out.

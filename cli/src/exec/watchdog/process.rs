@@ -30,17 +30,9 @@ const GONE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Kills commands at their deadlines until the guarding process is gone, and then all that remain.
 pub(in crate::exec) fn watch() -> Exit {
-    // The end of the guarding process shows as the end of the input. Signals are blocked.
-    let mut blocked = SigSet::empty();
-    for signal in [
-        Signal::SIGTERM,
-        Signal::SIGINT,
-        Signal::SIGHUP,
-        Signal::SIGQUIT,
-    ] {
-        blocked.add(signal);
-    }
-    blocked.thread_block().ok();
+    // The end of the guarding process shows as the end of the input. All signals are blocked: a supervisor may
+    // signal all processes, and a `lockstep` around the guarding process what is left of its command.
+    SigSet::all().thread_block().ok();
     // After that, so that the log's thread inherits the signal mask.
     log::init();
     // A stopped guarding process must not block this one by a full pipe.

@@ -53,7 +53,7 @@ impl Ahead {
         let mut state = self.state.lock().await;
         loop {
             // Credentials without an end are those of a user, and not loaded again
-            // (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-process-credentials.html>).
+            // (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-sourcing-external.html>).
             let latest = state.latest.clone();
             if let Some(latest) = latest.as_ref().filter(|latest| lasts(latest, BY)) {
                 return Ok(latest.clone());
