@@ -157,6 +157,11 @@ impl Child {
         self.rest.signal_outside(signal, self.is_alone)
     }
 
+    /// Returns how many are left of the command.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.list(self.is_alone).len()
+    }
+
     /// Kills what is left of the command, whose first process has ended. `is_alone` is as in [`Spec`].
     pub(crate) async fn kill_rest(&self, is_alone: bool) {
         self.rest.kill(is_alone).await;

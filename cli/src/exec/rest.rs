@@ -34,7 +34,7 @@ impl Rest {
     /// The processes of the group, those with the mark, and the descendants of both. If the command
     /// `is_alone` in this process, these are also all the children that this process has adopted. Those in
     /// this process's own group are of the SDK, which runs the `credential_process` of a profile.
-    fn list(&self, is_alone: bool) -> BTreeSet<Pid> {
+    pub(super) fn list(&self, is_alone: bool) -> BTreeSet<Pid> {
         let processes = ProcessTable::now();
         let mut roots: BTreeSet<_> = processes.of_group(self.tree.group).collect();
         roots.extend(marked(&self.tree.mark, &processes));

@@ -131,14 +131,18 @@ impl Stop {
             STOP_WITHIN
         };
         self.counts_until = Some(Instant::now() + within);
-        self.begin_if_announced(child);
+        self.begin_if_announced(work, child);
     }
 
-    /// Begins the stop that is announced, if a signal has ended the first process: then what is left has got
-    /// that signal too, and stops until the stop that follows.
-    fn begin_if_announced(&mut self, child: &Child) {
+    /// Begins the stop that is announced, if a signal has ended the first process and others are left: then they
+    /// have got that signal too, and stop until the stop that follows.
+    fn begin_if_announced(&mut self, work: &str, child: &Child) {
         if self.is_announced && self.counts_until.is_some() && child.was_asked_to_end() {
-            self.begin(StopCause::Signal(Signal::SIGTERM), None);
+            let left = child.left();
+            if left > 0 {
+                log_rest(work, left);
+                self.begin(StopCause::Signal(Signal::SIGTERM), None);
+            }
         }
     }
 
@@ -150,7 +154,7 @@ impl Stop {
             }
             StopRequest::Announce => {
                 self.is_announced = true;
-                self.begin_if_announced(child);
+                self.begin_if_announced(work, child);
             }
             StopRequest::Terminate(signal, within) => {
                 let left = child.signal(signal);

@@ -1,7 +1,7 @@
 //! What outlives the first process of a command of a worker.
 
-use super::Scene;
-use crate::support::{scratch, terminate};
+use super::{Scene, Worker};
+use crate::support::{found, scratch, terminate};
 use lockstep_tests::stack::{pause, until};
 use std::fs;
 
@@ -19,6 +19,15 @@ const APART: &str = r#"
     if [ "$name" = a ]; then exec sleep 300; fi
     until [ -e $NOTES.$name.end ]; do echo $RANDOM > $LOCKSTEP_PROGRESS; sleep 0.2; done
     wait"#;
+
+/// The command's first process, once it sleeps.
+async fn first_process(worker: &Worker) -> u32 {
+    let find = async || {
+        let mut children = worker.process.children().into_iter();
+        children.find(|(_, line)| line.starts_with("sleep"))
+    };
+    found("first process", 30, find).await.0
+}
 
 #[tokio::test]
 async fn a_stop_gives_its_grace_to_all_of_one_message_and_to_no_other() {
@@ -96,4 +105,16 @@ async fn a_signal_to_a_worker_and_its_command_gives_the_rest_its_grace() {
     worker.until_logged("given back", 10).await;
 
     assert_eq!(noted(), "up\nsaved\n");
+}
+
+#[tokio::test]
+async fn a_command_that_leaves_nothing_behind_was_not_stopped_by_its_worker() {
+    let scene = Scene::new("alone-at-once", 9).await;
+    let worker = scene.worker(&["--grace", "60s"], "exec sleep 300");
+    scene.send("a").await;
+    let first = first_process(&worker).await;
+
+    terminate(&[worker.process.pid, first]).await;
+
+    worker.until_logged("command failed", 10).await;
 }
