@@ -35,6 +35,8 @@ pub(crate) struct Spec {
 pub(crate) struct Child {
     first: EndOf,
     has_first_ended: bool,
+    /// Whether nothing was left when its processes were listed. A list takes milliseconds.
+    is_gone: bool,
     rest: Rest,
     is_alone: bool,
 }
@@ -81,6 +83,7 @@ impl Child {
         Ok(Self {
             first,
             has_first_ended: false,
+            is_gone: false,
             rest: Rest {
                 tree: CommandTree { group, mark },
                 watchdog: watchdog.clone(),
@@ -99,6 +102,7 @@ impl Child {
     pub(crate) async fn ended(&mut self) -> Ended {
         if self.has_first_ended {
             self.rest.gone(self.is_alone).await;
+            self.is_gone = true;
             return Ended::All;
         }
         self.first.ended().await;
@@ -164,7 +168,10 @@ impl Child {
 
     /// Kills what is left of the command, whose first process has ended. `is_alone` is as in [`Spec`].
     pub(crate) async fn kill_rest(&self, is_alone: bool) {
-        self.rest.kill(is_alone).await;
+        let is_known = self.is_gone && (self.is_alone || !is_alone);
+        if !is_known {
+            self.rest.kill(is_alone).await;
+        }
     }
 
     /// Reaps its first process, which has ended.
