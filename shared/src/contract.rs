@@ -56,6 +56,6 @@ pub use running::{Ahead, CheckRunningRequest, CheckRunningResponse, CheckedRunni
 pub use trigger::Trigger;
 pub use view::{
     ClosedView, EndingView, ExecutionView, HistoryEntry, HistoryResponse, HolderView, ListResponse,
-    LockState, LockSummary, OutcomesView, ShowResponse, TaskView, WaiterView,
+    LockState, LockSummary, NextView, OutcomesView, ShowResponse, TaskView, WaiterView,
 };
 pub use work::WorkPlace;

@@ -8,22 +8,26 @@
 mod check;
 mod ended;
 mod evidence;
+mod gathering;
 mod judge;
 mod states;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
-pub(crate) use check::work_requests;
+use check::work_requests;
 pub use check::{Alert, Check, CheckAnswer, CheckStep, Inspection, Request};
-pub(crate) use ended::over;
 pub use ended::tasks_succeeded;
 pub use evidence::{
     Evidence, ExecutionEvent, ExecutionObservation, Hint, LAG_MAX, Ownership, TaskObservation,
     WorkObservation,
 };
 pub(crate) use evidence::{is_settling, lags_behind};
+pub use gathering::{Gathered, Gathering};
+use judge::UNCONFIRMED_MAX;
 pub use judge::judge;
 pub(crate) use states::may_be_of;
+pub use verdict::{Life, Next, Over, Verdict};
 
 use crate::domain::{HolderId, RecoveryBasis, Seconds, StopReason};
 

@@ -186,7 +186,7 @@ async fn a_shown_lock_has_its_holder_with_live_state_its_queue_and_its_past() {
         &shown["last"][0],
         json!({ "outcome": "succeeded", "heldSeconds": 0.0 }),
     );
-    assert_says(shown["frees"].as_str().unwrap(), "which runs");
+    assert_says(shown["frees"].as_str().unwrap(), "its execution runs");
     assert!(!shown.to_string().contains("SECRET"), "{shown}");
     assert_eq!(functions.executions.output(&task_token("SECRET-b")), None);
 }

@@ -31,7 +31,7 @@ def questions():
     yield ("And the lock opened again?", None,
            lambda: ["resume", "invoices", "--note", "checked, nothing is at work"], 0, ["resumed: 1"])
     yield ("The report was skipped three times. Who holds its lock?", lambda: situations.skipped("report"),
-           lambda: ["show", "report"], 0, ["held", "RUNNING", "The release by", "starts skipped since the latest grant: 3"])
+           lambda: ["show", "report"], 0, ["held", "RUNNING", "Its release frees the permit", "starts skipped since the latest grant: 3"])
     yield ("Which starts of it got no permit, and why?", None,
            lambda: ["history", "report"], 0, ["skipped", "  3  ", "held by"])
     yield ("The queue grows. Who waits, and what for?", lambda: situations.queued("orders"),

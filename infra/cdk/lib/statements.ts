@@ -91,7 +91,7 @@ export class Statements {
     return [
       ...this.readAll(table),
       this.readLocks(table),
-      this.describeExecutions(),
+      ...this.evidence(),
       this.listTasks(),
       this.ofTasks('ecs:DescribeTasks'),
     ];
@@ -127,7 +127,19 @@ export class Statements {
 
   /** Any workflow may hold a lock: decision 0017. */
   private describeExecutions(): iam.PolicyStatement {
-    return allow(['states:DescribeExecution'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]);
+    return allow(['states:DescribeExecution'], this.allExecutions());
+  }
+
+  /** The evidence of Step Functions about holders, as the reaper gathers it: show says what the reaper does. */
+  private evidence(): iam.PolicyStatement[] {
+    return [
+      this.describeExecutions(),
+      allow(['states:DescribeStateMachineForExecution', 'states:GetExecutionHistory'], this.allExecutions()),
+    ];
+  }
+
+  private allExecutions(): string[] {
+    return [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)];
   }
 
   putEvents(bus: events.IEventBus): iam.PolicyStatement {
@@ -137,9 +149,9 @@ export class Statements {
   recovery(stoppable: string[]): iam.PolicyStatement[] {
     return [
       allow(['states:StopExecution'], stoppable),
-      allow(['states:DescribeStateMachineForExecution'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]),
+      allow(['states:DescribeStateMachineForExecution'], this.allExecutions()),
       // A RunTask that failed may have started a task.
-      allow(['states:GetExecutionHistory'], [this.arn('states', 'execution', '*', ArnFormat.COLON_RESOURCE_NAME)]),
+      allow(['states:GetExecutionHistory'], this.allExecutions()),
       this.listTasks(),
       this.ofTasks('ecs:DescribeTasks', 'ecs:StopTask'),
     ];

@@ -5,7 +5,7 @@ mod holder;
 mod outcomes;
 
 pub use history::{HistoryEntry, HistoryResponse};
-pub use holder::{EndingView, ExecutionView, HolderView, TaskView};
+pub use holder::{EndingView, ExecutionView, HolderView, NextView, TaskView};
 pub use outcomes::OutcomesView;
 
 use crate::domain::{

@@ -80,6 +80,11 @@ pub struct Pace {
     pub heartbeat: Seconds,
 }
 
+/// Time after the end of its lease in which a holder without readable evidence is left as it is:
+/// its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is
+/// missing. Then its lock is frozen.
+const HIDDEN_MAX: Seconds = Seconds::of(3_600);
+
 /// One version of a lease: a heartbeat, a redrive and the mark of an ending each create another.
 /// Evidence that was gathered under one version is void under the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -137,13 +142,26 @@ impl Lease {
     /// Whether others may judge the lease dead: expired for longer than clocks can differ.
     #[must_use]
     pub fn is_dead(&self, now: Timestamp) -> bool {
-        now >= self.expires_at.plus(DEAD_AFTER)
+        now >= self.dead_at()
+    }
+
+    /// When others may judge the lease dead.
+    #[must_use]
+    pub fn dead_at(&self) -> Timestamp {
+        self.expires_at.plus(DEAD_AFTER)
     }
 
     /// Whether the holder itself may still rely on the lease.
     #[must_use]
     pub fn is_live(&self, now: Timestamp) -> bool {
         now < self.expires_at
+    }
+
+    /// Whether the sweep checks its holder: a wake-up, a stop or an end is under way, or the lease is dead.
+    #[must_use]
+    pub fn is_swept(&self, now: Timestamp) -> bool {
+        let asked = self.call.is_some() || self.replaced_by.is_some();
+        asked || self.ending.is_some() || self.is_dead(now)
     }
 
     /// When it was granted or last renewed.
@@ -215,6 +233,13 @@ impl Lease {
         let silent = self.is_dead(now) && suspicion_over;
         let expired = silent.then_some(Staleness::Expired(self.expires_at));
         self.is_spent(now).or(expired)
+    }
+
+    /// When a holder freezes its lock if whether it is dead could not be read until then: an hour after the end of
+    /// its lease.
+    #[must_use]
+    pub fn hidden_until(&self) -> Timestamp {
+        self.expires_at.plus(HIDDEN_MAX)
     }
 
     /// When recovery has to check this holder of a lock in `mode`: a heartbeat comes first, or its time is

@@ -32,6 +32,8 @@ struct Inner {
     seals: bool,
     strangers: BTreeSet<ExecutionArn>,
     failed_starts: BTreeMap<ExecutionArn, Vec<FailedStart>>,
+    /// Answers of [`Executions::describe`] that a test has fixed.
+    described: BTreeMap<ExecutionArn, Result<ExecutionDescription, ExecutionsError>>,
 }
 
 /// A call of [`Executions`] that can be made to fail.
@@ -93,6 +95,18 @@ impl MemoryExecutions {
     pub fn end(&self, execution: &ExecutionArn, end: ExecutionEnd, at: Timestamp) {
         self.set(execution, ExecutionState::Ended(end));
         lock(&self.inner).ended_at.insert(execution.clone(), at);
+    }
+
+    /// Sets the answer of [`Executions::describe`] for `execution`, whatever becomes of it.
+    pub fn describe_as(
+        &self,
+        execution: &ExecutionArn,
+        answer: Result<ExecutionDescription, ExecutionsError>,
+    ) {
+        self.set(execution, ExecutionState::Running);
+        lock(&self.inner)
+            .described
+            .insert(execution.clone(), answer);
     }
 
     /// Sets the state of `execution`, which [`Executions::describe`] reports only after `calls` more
@@ -193,6 +207,9 @@ impl Executions for MemoryExecutions {
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
         self.faults.strike(&ExecutionsCall::Describe).await?;
         let mut inner = lock(&self.inner);
+        if let Some(answer) = inner.described.get(execution) {
+            return answer.clone().map(Some);
+        }
         let seen = inner.known.get(execution).map(|(_, state)| *state);
         let state = match inner.late.remove(execution) {
             Some((0, state)) => {

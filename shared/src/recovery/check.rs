@@ -1,13 +1,12 @@
 //! One check of a holder, as a state machine without I/O: it yields requests and takes answers.
 //!
 //! ```text
-//!  describe the execution ─▶ its task ─▶ its work ─▶ its replacer ─▶ judge ◀─▶ prove ownership
-//!                                                                      │
-//!    leave ◀───────────────────────────────────────────────────────────┤
-//!    write: recover, freeze, suspect, drop the replacer ◀──────────────┤
-//!    commit the stop ─▶ StopExecution ─▶ stop the work ─▶ once more from the start ◀┘
-//!         │ a heartbeat came first
-//!         └─▶ load the lease ─▶ once more from the start
+//!  gather the evidence ─▶ verdict
+//!                           ├─▶ leave
+//!                           ├─▶ write: recover, freeze, suspect, drop the replacer
+//!                           └─▶ commit the stop ─▶ StopExecution ─▶ stop the work ─▶ once more from the start
+//!                                    │ a heartbeat came first
+//!                                    └─▶ load the lease ─▶ once more from the start
 //! ```
 //!
 //! The function may die after each call, so a stop is written before it is carried out. What frees
@@ -17,36 +16,32 @@
 mod commands;
 mod exchange;
 
-pub(crate) use exchange::work_requests;
+pub(super) use exchange::work_requests;
 pub use exchange::{Alert, CheckAnswer, CheckStep, Inspection, Request};
 
-use super::{
-    Action, Evidence, ExecutionObservation, Hint, Ownership, WorkObservation, judge, states,
-};
+use super::{Action, Evidence, Gathered, Gathering, Hint, Verdict};
 use crate::domain::{
-    Command, Ending, EndingCause, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
-    Retention, RunOutcome, TaskArn, Timestamp, WaiterId, Work,
+    Command, Ending, EndingCause, ExecutionArn, HolderId, Lease, LockKey, Outcome, Retention,
+    RunOutcome, Timestamp, Work,
 };
 use std::collections::VecDeque;
 
 /// One check of a holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Check {
-    lock: LockKey,
-    holder: HolderId,
-    lease: Lease,
-    hint: Option<Hint>,
+    gathering: Gathering,
     retention: Retention,
-    evidence: Evidence,
     phase: Phase,
     /// The requests that are left in this phase.
     queue: VecDeque<Request>,
-    /// Whether the stop was carried out. The evidence is gathered and judged once after it, and
-    /// stops nothing again.
-    stopped: bool,
+    /// The evidence of the last verdict.
+    evidence: Evidence,
     /// Whether the end of the execution is older than the last sign of life, and may lag behind a
     /// redrive.
     doubted: bool,
+    /// Whether the stop was carried out. The evidence is gathered and judged once after it, and
+    /// stops nothing again.
+    stopped: bool,
     /// Whether the lease was read again, because it had changed since the check began. That happens
     /// once.
     reloaded: bool,
@@ -84,21 +79,16 @@ impl Check {
         hint: Option<Hint>,
         retention: Retention,
     ) -> Self {
-        let mut check = Self {
-            lock,
-            holder,
-            lease,
-            hint,
+        Self {
+            gathering: Gathering::new(lock, holder, lease, hint),
             retention,
-            evidence: Evidence::none(),
             phase: Phase::Gather,
             queue: VecDeque::new(),
-            stopped: false,
+            evidence: Evidence::none(),
             doubted: false,
+            stopped: false,
             reloaded: false,
-        };
-        check.gather();
-        check
+        }
     }
 
     /// The first request.
@@ -109,7 +99,7 @@ impl Check {
     /// Takes the answer to the last request.
     pub fn answer(&mut self, answer: CheckAnswer, now: Timestamp) -> CheckStep {
         match (&mut self.phase, answer) {
-            (Phase::Gather, answer) => self.learn(answer, now),
+            (Phase::Gather, answer) => self.gathering.learn(answer, now),
             (Phase::Commit(plan), CheckAnswer::Executed(outcome)) => {
                 let plan = plan.clone();
                 match outcome {
@@ -128,8 +118,9 @@ impl Check {
             }
             (Phase::Reload, CheckAnswer::Lease(Some(lease))) if !self.reloaded => {
                 self.reloaded = true;
-                self.lease = lease;
-                self.gather();
+                self.gathering.lease = lease;
+                self.gathering.restart();
+                self.phase = Phase::Gather;
             }
             (Phase::Reload | Phase::Freeze, _) => self.finish(Inspection::Held, []),
             _ => {}
@@ -144,13 +135,17 @@ impl Check {
             }
             match &self.phase {
                 Phase::Finish(inspection) => return CheckStep::Over(*inspection),
-                Phase::Gather => self.decide(now),
+                Phase::Gather => match self.gathering.next(now) {
+                    Gathered::Ask(request) => return CheckStep::Ask(request),
+                    Gathered::Complete(verdict) => self.act(verdict, now),
+                },
                 Phase::Stop(plan, accepted) => {
                     let alert = match accepted {
                         true => Alert::Stopped(plan.why.clone()),
                         false => Alert::NotStopped(format!("{}, but every call failed", plan.why)),
                     };
-                    self.gather();
+                    self.gathering.restart_after_stop();
+                    self.phase = Phase::Gather;
                     self.queue.push_front(Request::Raise(alert));
                 }
                 Phase::Commit(_) | Phase::Recover(_) | Phase::Freeze | Phase::Reload => {
@@ -160,92 +155,26 @@ impl Check {
         }
     }
 
-    /// The execution is described before its work is listed: one that has ended starts no further
-    /// task, so what is listed after that is complete, but for the lag of ListTasks.
-    fn gather(&mut self) {
-        let execution = ExecutionArn::of_holder(&self.holder);
-        let task = TaskArn::of_holder(&self.holder);
-        let replacer = self.lease.replaced_by.as_ref();
-        let replacer = replacer.filter(|_| execution.is_some());
-        let waits = replacer.map(WaiterId::of);
-        let replacer = replacer.and_then(ExecutionArn::of_holder);
-        self.evidence = Evidence::none();
-        self.evidence.work = WorkObservation::before_requests(&self.lease);
-        self.phase = Phase::Gather;
-        self.queue = [
-            execution.map(Request::DescribeExecution),
-            task.map(Request::DescribeTask),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(work_requests(&self.lock, &self.holder, &self.lease))
-        .chain(
-            [
-                replacer.map(Request::DescribeExecution),
-                waits.map(Request::LoadWaiter),
-            ]
-            .into_iter()
-            .flatten(),
-        )
-        .collect();
-    }
-
-    fn learn(&mut self, answer: CheckAnswer, now: Timestamp) {
-        let evidence = &mut self.evidence;
-        match answer {
-            // The holder's own execution is described first.
-            CheckAnswer::Execution(observed)
-                if evidence.execution == ExecutionObservation::NotOne =>
-            {
-                evidence.execution = observed;
-            }
-            CheckAnswer::Execution(observed) => evidence.replacer = observed,
-            CheckAnswer::Task(observed) => evidence.task = observed,
-            CheckAnswer::Work(observed) => {
-                // An earlier attempt was over when this one was started.
-                if observed != WorkObservation::Execution(None) {
-                    let is_earlier =
-                        |request: &Request| matches!(request, Request::DescribeWork(_));
-                    self.queue.retain(|request| !is_earlier(request));
-                }
-                evidence.work = observed;
-            }
-            CheckAnswer::Ownership(ownership) => evidence.ownership = ownership,
-            CheckAnswer::Waiter(waiter) => {
-                let waiter = waiter.as_ref();
-                evidence.gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
-                let ended_at = evidence.replacer.stopped_at();
-                // The replacer has registered since it ended: it was redriven, and the description
-                // lags.
-                if waiter.is_some_and(|waiter| ended_at.is_some_and(|at| at < waiter.since)) {
-                    evidence.replacer = ExecutionObservation::Seen(ExecutionState::Running.into());
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn decide(&mut self, now: Timestamp) {
-        if let Some(hint) = &self.hint {
-            self.evidence.correct(hint, &self.lease, now);
-        }
-        self.doubted = self.evidence.doubt(&self.lease, now);
-        let action = judge(&self.lease, &self.evidence, now);
-        if let Some(execution) = self.unproven(&action) {
-            self.queue = VecDeque::from([Request::ProveOwnership(execution)]);
-            return;
-        }
-        let unread = states::unread(&self.lease, &self.evidence, &action);
-        if let Some(execution) = ExecutionArn::of_holder(&self.holder).filter(|_| unread) {
-            self.queue = VecDeque::from([Request::FindStarted(execution)]);
-            return;
-        }
-        let (lock, holder, token) = (&self.lock, &self.holder, self.lease.token);
+    fn act(&mut self, verdict: Verdict, now: Timestamp) {
+        let Verdict {
+            evidence,
+            doubted,
+            action,
+            ..
+        } = verdict;
+        (self.evidence, self.doubted) = (evidence, doubted);
+        let Gathering {
+            lock,
+            holder,
+            lease,
+            ..
+        } = &self.gathering;
+        let token = lease.token;
         tracing::info!(event = "holder_checked", %lock, %holder, %token, ?action, "checked");
         match action {
             Action::Leave => self.finish(self.held(now), []),
             Action::Wake => {
-                let wake = Request::Wake(self.lease.clone());
+                let wake = Request::Wake(self.gathering.lease.clone());
                 self.finish(Inspection::Held, [wake]);
             }
             Action::Alert { why } => {
@@ -294,29 +223,18 @@ impl Check {
         }
     }
 
-    /// The execution that `action` would stop, if whether it belongs to the lock has not been
-    /// checked yet.
-    fn unproven(&self, action: &Action) -> Option<ExecutionArn> {
-        let stops = matches!(
-            action,
-            Action::Stop {
-                execution: true,
-                ..
-            }
-        );
-        let asked = self.evidence.ownership != Ownership::NotAsked;
-        let execution = ExecutionArn::of_holder(&self.holder);
-        execution.filter(|_| stops && !asked && !self.stopped)
-    }
-
     /// Carries out a stop that is committed. The lease is as the commit has left it.
     fn carry_out(&mut self, plan: StopPlan, now: Timestamp) {
         let cause = match plan.execution {
             true => EndingCause::Stopped,
             false => EndingCause::Over,
         };
-        let since = self.lease.ending.map_or(now, |ending| ending.since);
-        self.lease.ending = Some(Ending { since, cause });
+        let since = self
+            .gathering
+            .lease
+            .ending
+            .map_or(now, |ending| ending.since);
+        self.gathering.lease.ending = Some(Ending { since, cause });
         // The mark was all there was to write: nothing is to be stopped.
         if !plan.execution && plan.work.is_empty() {
             return self.finish(self.held(now), []);
@@ -325,25 +243,31 @@ impl Check {
     }
 
     fn stop(&mut self, plan: StopPlan) {
-        let error = match self.lease.replaced_by {
+        let error = match self.gathering.lease.replaced_by {
             Some(_) => "Lockstep.Replaced",
             None => "Lockstep.LeaseLost",
         };
-        let cause = format!("lock {}: {} {}", self.lock, self.holder, plan.why);
-        let execution = ExecutionArn::of_holder(&self.holder).filter(|_| plan.execution);
+        let cause = format!(
+            "lock {}: {} {}",
+            self.gathering.lock, self.gathering.holder, plan.why
+        );
+        let execution = ExecutionArn::of_holder(&self.gathering.holder).filter(|_| plan.execution);
         let execution = execution.map(|arn| Request::StopExecution(arn, error, cause.clone()));
-        let work = plan.work.iter().filter_map(|arn| match &self.lease.work {
-            Some(Work::Tasks(set)) => Some(Request::StopTask(
-                set.cluster.clone(),
-                arn.clone(),
-                cause.clone(),
-            )),
-            Some(Work::Workflow(_)) => {
-                let arn = ExecutionArn::new(arn.clone()).ok()?;
-                Some(Request::StopExecution(arn, error, cause.clone()))
-            }
-            Some(Work::States) | None => None,
-        });
+        let work = plan
+            .work
+            .iter()
+            .filter_map(|arn| match &self.gathering.lease.work {
+                Some(Work::Tasks(set)) => Some(Request::StopTask(
+                    set.cluster.clone(),
+                    arn.clone(),
+                    cause.clone(),
+                )),
+                Some(Work::Workflow(_)) => {
+                    let arn = ExecutionArn::new(arn.clone()).ok()?;
+                    Some(Request::StopExecution(arn, error, cause.clone()))
+                }
+                Some(Work::States) | None => None,
+            });
         // The execution first: one that still runs might start its work again.
         self.queue = execution.into_iter().chain(work).collect();
         self.stopped = true;
@@ -357,7 +281,7 @@ impl Check {
         let Some(outcome) = outcome else {
             return self.finish(Inspection::Held, note);
         };
-        let evidence = match (outcome, &self.lease.evicted) {
+        let evidence = match (outcome, &self.gathering.lease.evicted) {
             (RunOutcome::Evicted, Some(by)) => format!("{by}; {evidence}"),
             _ => evidence,
         };
@@ -369,7 +293,7 @@ impl Check {
     }
 
     fn reload(&mut self) {
-        let load = Request::LoadLease(self.holder.clone(), self.lease.token);
+        let load = Request::LoadLease(self.gathering.holder.clone(), self.gathering.lease.token);
         self.phase = Phase::Reload;
         self.queue = VecDeque::from([load]);
     }
@@ -385,7 +309,7 @@ impl Check {
     }
 
     fn held(&self, now: Timestamp) -> Inspection {
-        match self.lease.ending {
+        match self.gathering.lease.ending {
             Some(_) if self.evidence.is_settling(now) => Inspection::Settling,
             Some(_) if self.evidence.is_unlisted() => Inspection::Unlisted,
             Some(_) => Inspection::Ending,

@@ -4,50 +4,7 @@
 //! succeeded before its execution was aborted, or before its release reached the table, must not
 //! run again.
 
-use super::{
-    Action, Evidence, ExecutionObservation, Ownership, TaskObservation, WorkObservation, judge,
-};
-use crate::domain::{Lease, Task, Timestamp, Work};
-
-/// The end of a run that lost its permit and continued without it.
-pub(crate) struct Over {
-    pub(crate) succeeded: bool,
-    pub(crate) evidence: String,
-}
-
-/// The end of such a run, if it is over, by the same rules as for a holder.
-///
-/// `None` while the run, or its work, may still be going on.
-pub(crate) fn over(
-    lease: &Lease,
-    execution: &ExecutionObservation,
-    work: &WorkObservation,
-    now: Timestamp,
-) -> Option<Over> {
-    let evidence = Evidence {
-        execution: execution.clone(),
-        task: TaskObservation::NotOne,
-        work: work.clone(),
-        replacer: ExecutionObservation::NotOne,
-        gave_up: false,
-        ownership: Ownership::NotAsked,
-    };
-    // Its silence is no evidence of its end: it has no lease left to renew.
-    if execution.is_running() {
-        return None;
-    }
-    match judge(lease, &evidence, now) {
-        Action::Recover {
-            succeeded,
-            evidence,
-            ..
-        } => Some(Over {
-            succeeded,
-            evidence,
-        }),
-        _ => None,
-    }
-}
+use crate::domain::{Lease, Task, Work};
 
 /// Whether the tasks show that the work of the run succeeded: every task of the last attempt ended
 /// by itself, and its container [`TaskSet::container`](crate::domain::TaskSet::container) exited with 0.

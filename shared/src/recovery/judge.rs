@@ -23,11 +23,6 @@ use crate::domain::{
 /// of a wait, which is a year in 4,000 attempts, and the pauses of its retries. A run that has left
 /// its waiting state never registers.
 pub(super) const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
-/// Time after the end of its lease in which a holder without readable evidence is left as it is:
-/// its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is
-/// missing. Then its lock is frozen.
-const HIDDEN_MAX: Seconds = Seconds::of(3_600);
-
 /// What to do about the holder of `lease`.
 ///
 /// ```text
@@ -161,7 +156,7 @@ fn unsettled(lease: &Lease, why: &str) -> Action {
     }
 }
 
-/// The evidence cannot be read: the holder is left with an alert, and after [`HIDDEN_MAX`] its lock
+/// The evidence cannot be read: the holder is left with an alert, and after an hour its lock
 /// is frozen.
 ///
 /// An outage, a missing permission and a deleted cluster give the same failure. Freeing the permit
@@ -170,7 +165,7 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;
     }
-    if now < lease.expires_at.plus(HIDDEN_MAX) {
+    if now < lease.hidden_until() {
         return Action::Alert {
             why: why.to_owned(),
         };
@@ -313,9 +308,14 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         };
     }
     let unconfirmed_until = lease.token.granted_at().plus(UNCONFIRMED_MAX);
-    // It has never been at work, so its silence means that it has not learnt of its grant.
-    if lease.call.is_some() && !(lease.is_dead(now) && now >= unconfirmed_until) {
-        return Action::Wake;
+    // It has never been at work, so its silence means that it has not learnt of its grant. A waiter that polls has no
+    // state to wake: it learns of its grant when it asks again.
+    let is_over = lease.is_dead(now) && now >= unconfirmed_until;
+    if let Some(call) = lease.call.as_ref().filter(|_| !is_over) {
+        return match call.task_token {
+            Some(_) => Action::Wake,
+            None => Action::Leave,
+        };
     }
     silent(lease, now, stop)
 }

@@ -7,6 +7,7 @@ mod inside;
 mod lag;
 mod unclaimed;
 mod unclear;
+mod verdict;
 mod workflow;
 
 use super::judge::UNCONFIRMED_MAX;
@@ -85,7 +86,7 @@ fn replaced(lease: Lease) -> Lease {
 /// The same lease, handed over to a waiter that registered at `second` and has not confirmed it.
 fn called(lease: Lease, second: u32) -> Lease {
     let call = Some(Call {
-        task_token: None,
+        task_token: Some(task_token("waits")),
         since: after(second),
     });
     Lease { call, ..lease }

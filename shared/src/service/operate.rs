@@ -6,6 +6,7 @@ mod clear;
 mod evict;
 mod frees;
 mod history;
+mod holder;
 mod list;
 mod mode;
 mod show;

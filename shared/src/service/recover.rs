@@ -14,8 +14,8 @@ use crate::events::Events;
 use crate::executions::{Executions, ExecutionsError};
 use crate::protocol::ProtocolError;
 use crate::recovery::{
-    Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership,
-    Request, TaskObservation, WorkObservation, may_be_of, over, work_requests,
+    Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Gathered, Gathering, Hint,
+    Inspection, Ownership, Request, TaskObservation, Verdict, WorkObservation, may_be_of,
 };
 use crate::store::LockStore;
 use crate::tasks::Tasks;
@@ -58,6 +58,34 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
+    /// Gathers the evidence about a holder and judges it. Writes nothing, and stops nothing.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] when a request to the table failed. A failed call to another service is evidence.
+    pub async fn judge(
+        &self,
+        lock: &LockKey,
+        holder: &HolderId,
+        lease: &Lease,
+    ) -> Result<Verdict, ProtocolError> {
+        let gathering = Gathering::new(lock.clone(), holder.clone(), lease.clone(), None);
+        let mut gathering = gathering.looking_ahead();
+        loop {
+            let request = match gathering.next(self.deps.now()) {
+                Gathered::Complete(verdict) => return Ok(verdict),
+                Gathered::Ask(request) => request,
+            };
+            let about = About {
+                lock,
+                holder,
+                token: Some(lease.token),
+                at: self.deps.now(),
+            };
+            let answer = self.ask(&about, lease, request).await?;
+            gathering.learn(answer, self.deps.now());
+        }
+    }
+
     /// Records the end of a run that lost its permit and worked on (stale policy `yield`), if its work
     /// has ended. `run` is its open marker. Whether the end was recorded.
     ///
@@ -69,12 +97,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         let (Some(lease), Some(run_key)) = (&run.lease, &run.run_key) else {
             return Ok(false);
         };
-        let execution = match ExecutionArn::of_holder(&run.holder) {
-            Some(arn) => self.describe(&arn).await,
-            None => ExecutionObservation::NotOne,
-        };
-        let work = self.work(lock, &run.holder, lease).await;
-        let Some(ended) = over(lease, &execution, &work, self.deps.now()) else {
+        let Some(ended) = self.judge(lock, &run.holder, lease).await?.over() else {
             return Ok(false);
         };
         let settle = Command::Settle(Settle {
@@ -89,7 +112,7 @@ impl<P: Ports> RecoveryService<'_, P> {
     }
 
     /// What DescribeExecution shows; a failure is `Hidden`.
-    pub(super) async fn describe(&self, arn: &ExecutionArn) -> ExecutionObservation {
+    async fn describe(&self, arn: &ExecutionArn) -> ExecutionObservation {
         match self.deps.executions.describe(arn).await {
             Ok(Some(state)) => ExecutionObservation::Seen(state),
             Ok(None) => ExecutionObservation::Unknown,
@@ -98,35 +121,12 @@ impl<P: Ports> RecoveryService<'_, P> {
     }
 
     /// What DescribeTasks shows; a failure is `Hidden`.
-    pub(super) async fn describe_task(&self, arn: &TaskArn) -> TaskObservation {
+    async fn describe_task(&self, arn: &TaskArn) -> TaskObservation {
         match self.deps.tasks.describe(arn).await {
             Ok(Some(task)) => TaskObservation::Seen(task),
             Ok(None) => TaskObservation::Unknown,
             Err(error) => TaskObservation::Hidden(error.to_string()),
         }
-    }
-
-    /// The state of the work of a run: its tasks, or its execution of the latest attempt.
-    pub(super) async fn work(
-        &self,
-        lock: &LockKey,
-        holder: &HolderId,
-        lease: &Lease,
-    ) -> WorkObservation {
-        let mut observed = WorkObservation::before_requests(lease);
-        for request in work_requests(lock, holder, lease) {
-            observed = match request {
-                Request::ListTasks(set, group) => self.list(&set, &group).await,
-                Request::DescribeWork(arn) => self.describe_work(arn).await,
-                _ => continue,
-            };
-            // From the latest attempt back: one starts only when the one before it has ended, so
-            // the first that is known counts.
-            if observed != WorkObservation::Execution(None) {
-                break;
-            }
-        }
-        observed
     }
 
     async fn list(&self, tasks: &TaskSet, group: &str) -> WorkObservation {

@@ -60,6 +60,28 @@ pub struct HolderView {
     /// Why the state of its task or work cannot be described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden: Option<String>,
+    /// What a check does about it next if it gives no further sign of life; none if no check does anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextView>,
+}
+
+/// What a check of a holder does: the reaper on an event or in its sweep, or acquire-lock for a run that asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NextView {
+    /// `recover` frees the permit. `stop` stops the execution and the work, `markEnding` waits for what still stops.
+    /// `suspect` marks a silent holder, `freeze` freezes the lock, `wake` sends the grant again, `dropReplacer` takes the
+    /// run that waits to replace the holder out of the queue. `reportNotStopped` and `reportMissingEvidence` raise an
+    /// alert.
+    pub action: &'static str,
+    /// When a check does so at the earliest.
+    pub from: String,
+    /// When the sweep has done so at the latest.
+    pub by: String,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// A holder whose work is being stopped.
@@ -114,13 +136,6 @@ pub struct TaskView {
 }
 
 impl HolderView {
-    /// Whether its own task, or a task or the execution of its work, runs.
-    #[must_use]
-    pub fn is_at_work(&self) -> bool {
-        let workflow = self.workflow.as_ref().map(|workflow| workflow.status);
-        self.tasks.iter().any(|task| !task.stopped) || workflow == Some("RUNNING")
-    }
-
     /// The holder of `lease` at `now`, without the state of its execution and work.
     #[must_use]
     pub fn of(holder: &HolderId, lease: &Lease, now: Timestamp) -> Self {
@@ -155,6 +170,7 @@ impl HolderView {
             tasks: Vec::new(),
             workflow: None,
             hidden: None,
+            next: None,
         }
     }
 }

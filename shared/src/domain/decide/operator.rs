@@ -64,10 +64,11 @@ pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Tran
         builder.next.expect_from(now);
     }
     // The operator has decided that the holder may continue: its time limits start again.
-    // Only a stale one under `hold`, which has frozen the lock. Without new time, its next
-    // heartbeat would freeze it again at once.
+    // Only one that has frozen the lock: it is stale under `hold`, or whether it is dead could not be read. Without new
+    // time, its next heartbeat or the next check would freeze the lock again at once.
     for lease in builder.next.holders.values_mut() {
-        if lease.stale == StalePolicy::Hold && lease.staleness(now).is_some() {
+        let holds = lease.stale == StalePolicy::Hold && lease.staleness(now).is_some();
+        if holds || now >= lease.hidden_until() {
             *lease = lease.excused(now);
         }
     }

@@ -8,7 +8,7 @@ use super::builder::TransitionBuilder;
 use super::ended;
 use super::operator::act;
 use crate::domain::{
-    Effect, Freeze, Mode, NoteTask, Outcome, Recover, RecoveryBasis, Run, RunGuard, RunId,
+    Effect, Freeze, Lease, Mode, NoteTask, Outcome, Recover, RecoveryBasis, Run, RunGuard, RunId,
     RunOutcome, RunWrite, Snapshot, TaskEnd, Timestamp, Transition,
 };
 
@@ -67,7 +67,8 @@ pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transi
         .record
         .as_ref()
         .and_then(|r| r.lease(&freeze.holder, freeze.token));
-    let stale = lease.filter(|lease| lease.staleness(now).is_some());
+    let unread = |lease: &Lease| now >= lease.hidden_until();
+    let stale = lease.filter(|lease| lease.staleness(now).is_some() || unread(lease));
     let (Some(record), Some(lease)) = (&seen.record, stale) else {
         return Transition::unchanged(Outcome::Unchanged);
     };

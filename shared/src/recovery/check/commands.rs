@@ -15,8 +15,8 @@ impl Check {
     /// The write that has to come before the work is stopped; `None` if it was made by an earlier
     /// check.
     pub(super) fn commitment(&self, commit: Commitment) -> Option<Command> {
-        let (holder, token) = (self.holder.clone(), self.lease.token);
-        let seen = self.lease.version();
+        let (holder, token) = (self.gathering.holder.clone(), self.gathering.lease.token);
+        let seen = self.gathering.lease.version();
         match commit {
             Commitment::Done => None,
             Commitment::Ending => Some(Command::MarkEnding(MarkEnding {
@@ -36,9 +36,9 @@ impl Check {
     /// Gives a silent holder the time of a heartbeat to show that it is alive.
     pub(super) fn suspect(&self) -> Command {
         Command::Suspect(Suspect {
-            holder: self.holder.clone(),
-            token: self.lease.token,
-            seen: self.lease.version(),
+            holder: self.gathering.holder.clone(),
+            token: self.gathering.lease.token,
+            seen: self.gathering.lease.version(),
         })
     }
 
@@ -46,9 +46,9 @@ impl Check {
     /// closed lock.
     pub(super) fn freeze(&self, why: &str) -> Command {
         Command::Freeze(Freeze {
-            holder: self.holder.clone(),
-            token: self.lease.token,
-            note: format!("{} {why}", self.holder),
+            holder: self.gathering.holder.clone(),
+            token: self.gathering.lease.token,
+            note: format!("{} {why}", self.gathering.holder),
             retention: self.retention,
         })
     }
@@ -61,9 +61,9 @@ impl Check {
         evidence: String,
     ) -> Command {
         Command::Recover(Recover {
-            holder: self.holder.clone(),
-            token: self.lease.token,
-            seen: self.lease.version(),
+            holder: self.gathering.holder.clone(),
+            token: self.gathering.lease.token,
+            seen: self.gathering.lease.version(),
             basis,
             succeeded,
             evidence,
@@ -75,7 +75,7 @@ impl Check {
     /// never a permit, so a replacer that was granted one meanwhile keeps it.
     pub(super) fn drop_waiter(&self, replacer: HolderId) -> Command {
         let audit = AuditNote {
-            actor: self.holder.clone(),
+            actor: self.gathering.holder.clone(),
             note: "its execution is over".into(),
             retention: self.retention,
         };
@@ -99,8 +99,8 @@ impl Check {
         let last = of_execution.iter().chain(own).filter(|task| task.stopped);
         let task = last.max_by_key(|task| task.stopped_at)?;
         Some(Command::NoteTask(NoteTask {
-            token: self.lease.token,
-            task: task.end_of(TaskArn::container_of(&self.holder)),
+            token: self.gathering.lease.token,
+            task: task.end_of(TaskArn::container_of(&self.gathering.holder)),
         }))
     }
 }

@@ -132,7 +132,11 @@ pub enum CheckStep {
 
 /// The requests for the state of the work of a run. An execution may be of any attempt up to the
 /// last redrive that the holder has reported: the latest that is known counts.
-pub(crate) fn work_requests(lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Request> {
+pub(in crate::recovery) fn work_requests(
+    lock: &LockKey,
+    holder: &HolderId,
+    lease: &Lease,
+) -> Vec<Request> {
     match &lease.work {
         Some(Work::Tasks(set)) => {
             vec![Request::ListTasks(set.clone(), task_group(lock, holder))]

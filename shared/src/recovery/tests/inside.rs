@@ -87,10 +87,10 @@ fn a_turn_handed_to_a_task_that_has_stopped_goes_to_the_next_at_once() {
 
 #[test]
 fn a_waiter_that_polls_and_is_stopped_before_it_learns_of_its_grant_keeps_no_permit() {
-    let (polls, confirmed) = (called(lease(), 0), lease());
-    let woken = Lease {
+    let (woken, confirmed) = (called(lease(), 0), lease());
+    let polls = Lease {
         call: Some(Call {
-            task_token: Some(task_token("wakes")),
+            task_token: None,
             since: after(0),
         }),
         ..lease()

@@ -43,3 +43,16 @@ fn a_hand_over_whose_execution_has_ended_goes_to_the_next_at_once() {
 
     recovered(action, RecoveryBasis::Seen);
 }
+
+#[test]
+fn a_waiter_that_polls_is_not_woken() {
+    let polls = Lease {
+        call: Some(Call {
+            task_token: None,
+            since: after(0),
+        }),
+        ..lease()
+    };
+
+    assert_eq!(of_running(&polls, 0), Action::Leave);
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{ExecutionArn, StateMachineArn};
-use crate::recovery::{ExecutionEvent, Hint, over};
+use crate::recovery::{ExecutionEvent, Hint};
 
 fn arn(name: &str) -> ExecutionArn {
     ExecutionArn::new(format!("arn:aws:states:eu-west-1:1:execution:etl:{name}")).unwrap()
@@ -201,14 +201,4 @@ fn the_end_of_the_work_in_an_event_counts_where_its_description_lags_behind() {
         let expected = if counts { corrected } else { before };
         assert_eq!(dead, expected, "{name} at {now}, {redrives}");
     }
-}
-
-#[test]
-fn the_end_of_a_run_without_a_permit_is_that_of_its_work() {
-    let succeeded = child(ExecutionState::Ended(ExecutionEnd::Succeeded));
-    let execution = ended(ExecutionEnd::Aborted);
-
-    let end = over(&of_workflow(lease()), &execution, &succeeded, after(20)).unwrap();
-
-    assert!(end.succeeded, "{}", end.evidence);
 }

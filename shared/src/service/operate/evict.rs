@@ -15,20 +15,20 @@
 //! stopped first, and the permit is free when it has stopped, as for a stale holder. What cannot be
 //! read is never taken for an end without `force`.
 
-use super::show::{existing, live_view};
+use super::holder::judge;
+use super::show::existing;
 use super::{ACT_TIME, POLL_INTERVAL};
 use crate::clock::Clock;
 use crate::contract::{
-    CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus, HolderView, InvalidRequest,
+    CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus, InvalidRequest,
 };
 use crate::domain::{
-    Command, DropUnread, Evict, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
-    RunOutcome, StopEvicted, WaiterId,
+    Command, DropUnread, Evict, HolderId, Lease, LockKey, Outcome, RunOutcome, StopEvicted,
+    WaiterId,
 };
 use crate::error::Error;
 use crate::events::Events;
-use crate::executions::Executions;
-use crate::recovery::{Inspection, lags_behind};
+use crate::recovery::{Inspection, Life};
 use crate::service::alerts::About;
 use crate::service::{Deps, Ports};
 use crate::store::{LockStore, StoreError};
@@ -58,74 +58,14 @@ pub(super) async fn run<P: Ports>(
         let rule = format!("a holder or a waiter of lock {lock}");
         return Err(InvalidRequest::new("holder", format!("\"{holder}\""), rule).into());
     };
-    let view = live_view(deps, lock, holder, lease, deps.now()).await;
-    match Life::of(&view, lease.is_dead(deps.now())) {
+    match judge(deps, lock, holder, lease).await?.life(deps.now()) {
         Life::Alive(why) if !evict.force => Err(Error::still_alive(lock, holder, &why)),
         Life::Hidden(why) if !evict.force => Err(Error::not_seen(lock, holder, &why)),
-        Life::Ended if !evict.force && may_be_redriven(deps, holder, lease).await => {
-            let why = "its execution may have been redriven a moment ago";
-            Err(Error::still_alive(lock, holder, why))
-        }
         // Nothing to stop is known, so there is no end to wait for.
         Life::Silent | Life::Hidden(_) => at_once(deps, &evict, lease).await,
         // The end of a dead holder is judged as the reaper judges it: work that has succeeded keeps its
         // run key, and work that still stops is waited for.
         Life::Alive(_) | Life::Ended => stop(deps, &evict, lease).await,
-    }
-}
-
-/// What evidence shows of a holder.
-enum Life {
-    /// Something of it runs, or its lease is live and nothing shows that it ended. Why.
-    Alive(String),
-    /// It has ended, and nothing of it runs.
-    Ended,
-    /// It has no evidence but its lease, which is over.
-    Silent,
-    /// Its lease is over, and whether it runs cannot be read. Why.
-    Hidden(String),
-}
-
-impl Life {
-    /// By the live state of the holder, and whether its lease may be judged dead.
-    fn of(view: &HolderView, is_dead: bool) -> Self {
-        if runs(view) {
-            let running = |status: &str| status == "RUNNING";
-            let execution = view.execution.as_ref().is_some_and(|of| running(of.status));
-            let what = match execution {
-                true => "its execution runs",
-                false => "its work runs",
-            };
-            return Self::Alive(what.to_owned());
-        }
-        let status = view.execution.as_ref().map(|execution| execution.status);
-        // Of a holder that is a task itself, which does not run as [`runs`] has found.
-        let stopped = view.execution.is_none() && !view.tasks.is_empty();
-        let ended = !matches!(status, None | Some("HIDDEN" | "UNKNOWN")) || stopped;
-        let executions = view.execution.iter().chain(&view.workflow);
-        let hidden = executions.filter_map(|execution| execution.hidden.as_ref());
-        let hidden = hidden.chain(&view.hidden).next();
-        match (hidden, is_dead) {
-            (None, _) if ended => Self::Ended,
-            (None, true) => Self::Silent,
-            (Some(why), true) => Self::Hidden(why.clone()),
-            (_, false) => Self::Alive(format!("its lease lasts until {}", view.expires_at)),
-        }
-    }
-}
-
-/// Whether the end of the execution may be older than a redrive that its description does not show yet.
-///
-/// What cannot be described may have been: without `force` the holder keeps its permit then.
-async fn may_be_redriven<P: Ports>(deps: &Deps<P>, holder: &HolderId, lease: &Lease) -> bool {
-    let Some(arn) = ExecutionArn::of_holder(holder) else {
-        return false;
-    };
-    match deps.executions.describe(&arn).await {
-        Ok(Some(seen)) => {
-            seen.state == ExecutionState::Running || lags_behind(&seen, lease, deps.now())
-        }
-        Ok(None) | Err(_) => true,
     }
 }
 
@@ -193,9 +133,10 @@ async fn stop<P: Ports>(
             let why = "it has renewed its lease meanwhile";
             return Err(Error::still_alive(lock, holder, why));
         }
-        let view = live_view(deps, lock, holder, &lease, deps.now()).await;
+        let verdict = judge(deps, lock, holder, &lease).await?;
+        let runs = verdict.evidence.execution.is_running() || verdict.evidence.is_at_work();
         // Each check of work that runs stops it again, and raises an event.
-        if !asked || !runs(&view) {
+        if !asked || !runs {
             asked = true;
             let checked = deps.recovery().check(lock, holder, &lease, None).await;
             let checked = checked.map_err(|error| Error::of_command(lock, error))?;
@@ -253,13 +194,6 @@ pub(super) async fn drop_waiter<P: Ports>(
         holder: name,
         status: EvictStatus::Dropped,
     })
-}
-
-/// Whether the execution, a task or the work of the holder runs.
-fn runs(view: &HolderView) -> bool {
-    let executions = view.execution.iter().chain(&view.workflow);
-    let mut running = executions.map(|execution| execution.status == "RUNNING");
-    running.any(|running| running) || view.tasks.iter().any(|task| !task.stopped)
 }
 
 /// The subject of an event without a grant.

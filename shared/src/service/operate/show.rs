@@ -5,21 +5,17 @@
 //! written: live state is read as a check reads it, and not acted on.
 
 use super::frees::frees;
+use super::holder::{judge, next_view, view};
 use super::{concurrently, history};
 use crate::contract::{
-    CheckedHistory, ClosedView, ExecutionView, HistoryScope, HolderView, InvalidRequest, LockState,
-    OutcomesView, ShowResponse, TaskView, WaiterView,
+    CheckedHistory, ClosedView, HistoryScope, HolderView, InvalidRequest, LockState, OutcomesView,
+    ShowResponse, WaiterView,
 };
-use crate::domain::{
-    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, LockRecord,
-    TaskArn, Timestamp, WaiterId, rfc3339,
-};
+use crate::domain::{LockKey, LockRecord, Timestamp, WaiterId, rfc3339};
 use crate::error::Error;
-use crate::recovery::{ExecutionObservation, TaskObservation, WorkObservation};
 use crate::service::{Deps, Ports};
 use crate::store::{LockIndex, LockStore, StoreError};
-use futures_util::stream::{StreamExt, TryStreamExt};
-use std::future::ready;
+use futures_util::stream::TryStreamExt;
 
 /// Most waiters whose items are read.
 const WAITERS_MAX: usize = 100;
@@ -36,10 +32,11 @@ where
     let record = existing(deps, lock).await?;
     let now = deps.now();
     let holders = record.oldest_first();
-    let live = holders
+    let verdicts = holders
         .iter()
-        .map(|(holder, lease)| live_view(deps, lock, holder, lease, now));
-    let live: Vec<_> = concurrently(live).collect().await;
+        .map(|(holder, lease)| judge(deps, lock, holder, lease));
+    let verdicts: Vec<_> = concurrently(verdicts).try_collect().await?;
+    let judged = holders.iter().map(|(holder, _)| holder).zip(&verdicts);
     let everything = CheckedHistory {
         scope: HistoryScope::Lock(lock.clone()),
         from: Timestamp::default(),
@@ -53,21 +50,32 @@ where
     // lease.
     let ended = last.leases.iter();
     let ended = ended.filter(|(holder, _)| !record.holders.contains_key(holder));
-    let ended = ended.map(|(holder, lease)| live_view(deps, lock, holder, lease, now));
-    let without_permit = concurrently(ended).filter(|view| ready(view.is_at_work()));
+    let ended = ended.map(async |(holder, lease)| {
+        let verdict = judge(deps, lock, holder, lease).await?;
+        let at_work = verdict.evidence.is_at_work();
+        Ok::<_, Error>(at_work.then(|| view(holder, &verdict, now)))
+    });
+    let ended: Vec<_> = concurrently(ended).try_collect().await?;
     Ok(ShowResponse {
         skipped_in_a_row: last.skips.map(|skips| in_a_row(&skips, granted)),
         lock: lock.to_string(),
         state: LockState::of(&record, now),
-        frees: frees(&record, &live, now),
+        frees: frees(&record, judged.clone().next(), now),
         closed: ClosedView::of(&record.mode, &last.acts, now),
         permits: record.permits.get(),
-        holders: live,
+        holders: judged
+            .map(|(holder, verdict)| HolderView {
+                next: verdict
+                    .next(now)
+                    .map(|next| next_view(&verdict.lease, &next, record.due)),
+                ..view(holder, verdict, now)
+            })
+            .collect(),
         queue_length: record.queue.len(),
         waiters: waiters(deps, lock, &record).await?,
         outcomes: OutcomesView::of(&record, now),
         rests_until: (record.not_before > now).then(|| rfc3339(record.not_before)),
-        without_permit: without_permit.collect().await,
+        without_permit: ended.into_iter().flatten().collect(),
         last: last.entries,
     })
 }
@@ -117,72 +125,6 @@ async fn waiter<P: Ports>(
         Err(error) => return Err(error.into()),
     };
     Ok(WaiterView::of(position, id, item))
-}
-
-/// The holder with the state of its execution, task and work. A failed call is part of the view.
-pub(super) async fn live_view<P: Ports>(
-    deps: &Deps<P>,
-    lock: &LockKey,
-    holder: &HolderId,
-    lease: &Lease,
-    now: Timestamp,
-) -> HolderView {
-    let recovery = deps.recovery();
-    let mut view = HolderView::of(holder, lease, now);
-    if let Some(arn) = ExecutionArn::of_holder(holder) {
-        let observed = recovery.describe(&arn).await;
-        view.execution = Some(execution(Some(&arn), &observed));
-    }
-    if let Some(arn) = TaskArn::of_holder(holder) {
-        match recovery.describe_task(&arn).await {
-            TaskObservation::Seen(task) => {
-                let container = TaskArn::container_of(holder);
-                view.tasks.push(TaskView::of(&task, container));
-            }
-            TaskObservation::Hidden(why) => view.hidden = Some(why),
-            TaskObservation::Unknown | TaskObservation::NotOne => {}
-        }
-    }
-    match recovery.work(lock, holder, lease).await {
-        // States of the execution itself run as long as it does.
-        WorkObservation::NotNamed | WorkObservation::States(_) => {}
-        WorkObservation::Tasks(tasks) => {
-            let views = tasks.iter().map(|task| TaskView::of(task, None));
-            view.tasks.extend(views);
-        }
-        WorkObservation::Execution(None) => {
-            view.workflow = Some(execution(None, &ExecutionObservation::Unknown));
-        }
-        WorkObservation::Execution(Some((arn, seen))) => {
-            let seen = ExecutionObservation::Seen(seen);
-            view.workflow = Some(execution(Some(&arn), &seen));
-        }
-        WorkObservation::Hidden(why) => view.hidden = Some(why),
-    }
-    view
-}
-
-/// `UNKNOWN` and `HIDDEN` are no statuses of Step Functions: it does not know the execution, or it
-/// cannot be described.
-fn execution(arn: Option<&ExecutionArn>, observed: &ExecutionObservation) -> ExecutionView {
-    let (status, stopped_at, hidden) = match observed {
-        ExecutionObservation::Seen(seen) => (status(seen), seen.stopped_at, None),
-        ExecutionObservation::Unknown | ExecutionObservation::NotOne => ("UNKNOWN", None, None),
-        ExecutionObservation::Hidden(why) => ("HIDDEN", None, Some(why.clone())),
-    };
-    ExecutionView {
-        arn: arn.map(ToString::to_string),
-        status,
-        stopped_at: stopped_at.map(rfc3339),
-        hidden,
-    }
-}
-
-fn status(seen: &ExecutionDescription) -> &'static str {
-    match seen.state {
-        ExecutionState::Running => "RUNNING",
-        ExecutionState::Ended(end) => end.as_str(),
-    }
 }
 
 #[cfg(test)]

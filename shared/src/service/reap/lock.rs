@@ -147,11 +147,8 @@ impl<P: Ports> LockReaper<'_, P> {
         self.deps
             .carry_out(&self.lock, &Command::Reschedule)
             .await?;
-        let needs = |lease: &Lease| {
-            let asked = lease.call.is_some() || lease.replaced_by.is_some();
-            asked || lease.ending.is_some() || lease.is_dead(now)
-        };
-        let holders = record.holders.iter().filter(|(_, lease)| needs(lease));
+        let holders = record.holders.iter();
+        let holders = holders.filter(|(_, lease)| lease.is_swept(now));
         let mut holders: Vec<_> = holders.collect();
         // If there is not enough time for all holders, another one comes first each minute.
         let minute = usize::try_from(now.millis() / 60_000).unwrap_or(0);

@@ -121,6 +121,20 @@ fn only_a_holder_that_stays_silent_for_its_time_freezes_the_lock() {
     assert!(matches!(scene.record().mode, Mode::Frozen { .. }));
 }
 
+/// Whether it is dead cannot be read, so it was never marked as a suspect.
+#[test]
+fn a_holder_of_which_nothing_is_known_freezes_the_lock_an_hour_after_its_lease() {
+    let (mut scene, _) = held();
+    let bound = 60 + 3_600;
+
+    let answers = [bound - 1, bound].map(|second| freeze(&mut scene, second));
+    scene.resume(bound + 1);
+    let again = freeze(&mut scene, bound + 3_600);
+
+    assert_eq!(answers, ["Unchanged", "Frozen"]);
+    assert_eq!(again, "Unchanged", "the resume gave it new time");
+}
+
 /// By a heartbeat that comes too late, or by the reaper.
 #[test]
 fn a_freeze_is_in_the_history_with_its_reason() {

@@ -1,0 +1,197 @@
+//! Gathers the evidence about a holder and judges it, without I/O: it yields requests that read, and takes answers.
+//!
+//! ```text
+//!  describe the execution ─▶ its task ─▶ its work ─▶ its replacer ─▶ judge ─▶ verdict
+//!                                                                  ▲   │
+//!                       the execution would be stopped: ownership ─┤◀──┤
+//!                       the permit would be freed: the history ────┘◀──┘
+//! ```
+//!
+//! This is the only place where evidence is gathered. A [`Check`](super::Check) acts on the verdict; show and evict
+//! report it.
+
+use super::{
+    Action, CheckAnswer, Evidence, ExecutionObservation, Hint, Ownership, Request, Verdict,
+    WorkObservation, judge, states, work_requests,
+};
+use crate::domain::{
+    ExecutionArn, ExecutionState, HolderId, Lease, LockKey, TaskArn, Timestamp, WaiterId,
+};
+use std::collections::VecDeque;
+
+/// The evidence about one holder while it is gathered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Gathering {
+    pub(super) lock: LockKey,
+    pub(super) holder: HolderId,
+    pub(super) lease: Lease,
+    hint: Option<Hint>,
+    evidence: Evidence,
+    /// The requests that are left before the next judgement.
+    queue: VecDeque<Request>,
+    /// Whether ownership is asked for before a stop.
+    proves: bool,
+    /// Whether the evidence for [`Verdict::next`] is gathered too.
+    ahead: bool,
+}
+
+/// The next step of a [`Gathering`].
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of them, for a moment"
+)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gathered {
+    /// The next request, whose answer [`Gathering::learn`] takes.
+    Ask(Request),
+    /// All evidence is there.
+    Complete(Verdict),
+}
+
+impl Gathering {
+    /// Starts to gather the evidence about `holder`, whose lease was read as `lease`. `hint` is what an event
+    /// reports.
+    #[must_use]
+    pub fn new(lock: LockKey, holder: HolderId, lease: Lease, hint: Option<Hint>) -> Self {
+        let mut gathering = Self {
+            lock,
+            holder,
+            lease,
+            hint,
+            evidence: Evidence::none(),
+            queue: VecDeque::new(),
+            proves: true,
+            ahead: false,
+        };
+        gathering.restart();
+        gathering
+    }
+
+    /// Gathers the evidence for what a later check does, too.
+    #[must_use]
+    pub fn looking_ahead(self) -> Self {
+        Self {
+            ahead: true,
+            ..self
+        }
+    }
+
+    /// Forgets what was gathered, and starts again.
+    ///
+    /// The execution is described before its work is listed: one that has ended starts no further
+    /// task, so what is listed after that is complete, but for the lag of ListTasks.
+    pub(super) fn restart(&mut self) {
+        let execution = ExecutionArn::of_holder(&self.holder);
+        let task = TaskArn::of_holder(&self.holder);
+        let replacer = self.lease.replaced_by.as_ref();
+        let replacer = replacer.filter(|_| execution.is_some());
+        let waits = replacer.map(WaiterId::of);
+        let replacer = replacer.and_then(ExecutionArn::of_holder);
+        let of_replacer = [
+            replacer.map(Request::DescribeExecution),
+            waits.map(Request::LoadWaiter),
+        ];
+        let own = [
+            execution.map(Request::DescribeExecution),
+            task.map(Request::DescribeTask),
+        ];
+        self.evidence = Evidence::none();
+        self.evidence.work = WorkObservation::before_requests(&self.lease);
+        self.queue = own
+            .into_iter()
+            .flatten()
+            .chain(work_requests(&self.lock, &self.holder, &self.lease))
+            .chain(of_replacer.into_iter().flatten())
+            .collect();
+    }
+
+    /// Starts again, without a request for ownership: the stop was carried out.
+    pub(super) fn restart_after_stop(&mut self) {
+        self.proves = false;
+        self.restart();
+    }
+
+    /// The next request, or the verdict.
+    pub fn next(&mut self, now: Timestamp) -> Gathered {
+        if let Some(request) = self.queue.pop_front() {
+            return Gathered::Ask(request);
+        }
+        let mut evidence = self.evidence.clone();
+        if let Some(hint) = &self.hint {
+            evidence.correct(hint, &self.lease, now);
+        }
+        let doubted = evidence.doubt(&self.lease, now);
+        let action = judge(&self.lease, &evidence, now);
+        let verdict = Verdict {
+            lease: self.lease.clone(),
+            described: self.evidence.execution.clone(),
+            evidence,
+            doubted,
+            action,
+        };
+        let missing = match self.ahead {
+            true => verdict
+                .next(now)
+                .and_then(|next| self.missing(&next.action)),
+            false => self.missing(&verdict.action),
+        };
+        match missing {
+            Some(request) => Gathered::Ask(request),
+            None => Gathered::Complete(verdict),
+        }
+    }
+
+    /// The evidence that only `action` needs, if it was not asked for yet.
+    fn missing(&self, action: &Action) -> Option<Request> {
+        let execution = ExecutionArn::of_holder(&self.holder)?;
+        let stops = matches!(
+            action,
+            Action::Stop {
+                execution: true,
+                ..
+            }
+        );
+        let is_unproven = self.proves && self.evidence.ownership == Ownership::NotAsked;
+        if stops && is_unproven {
+            return Some(Request::ProveOwnership(execution));
+        }
+        let unread = states::unread(&self.lease, &self.evidence, action);
+        unread.then_some(Request::FindStarted(execution))
+    }
+
+    /// Takes the answer to the last request.
+    pub fn learn(&mut self, answer: CheckAnswer, now: Timestamp) {
+        let evidence = &mut self.evidence;
+        match answer {
+            // The holder's own execution is described first.
+            CheckAnswer::Execution(observed)
+                if evidence.execution == ExecutionObservation::NotOne =>
+            {
+                evidence.execution = observed;
+            }
+            CheckAnswer::Execution(observed) => evidence.replacer = observed,
+            CheckAnswer::Task(observed) => evidence.task = observed,
+            CheckAnswer::Work(observed) => {
+                // An earlier attempt was over when this one was started.
+                if observed != WorkObservation::Execution(None) {
+                    let is_earlier =
+                        |request: &Request| matches!(request, Request::DescribeWork(_));
+                    self.queue.retain(|request| !is_earlier(request));
+                }
+                evidence.work = observed;
+            }
+            CheckAnswer::Ownership(ownership) => evidence.ownership = ownership,
+            CheckAnswer::Waiter(waiter) => {
+                let waiter = waiter.as_ref();
+                evidence.gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
+                let ended_at = evidence.replacer.stopped_at();
+                // The replacer has registered since it ended: it was redriven, and the description
+                // lags.
+                if waiter.is_some_and(|waiter| ended_at.is_some_and(|at| at < waiter.since)) {
+                    evidence.replacer = ExecutionObservation::Seen(ExecutionState::Running.into());
+                }
+            }
+            _ => {}
+        }
+    }
+}

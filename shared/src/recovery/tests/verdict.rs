@@ -1,0 +1,158 @@
+//! What show, evict and settle take from a verdict.
+
+use super::{
+    ABORTED, RUNNING, UNNAMED, after, described, ended, ending, evidence, hidden, lease, replaced,
+    suspect, under,
+};
+use crate::domain::{EndingCause, ExecutionArn, ExecutionEnd, ExecutionState, Lease, StalePolicy};
+use crate::recovery::{
+    Action, Evidence, ExecutionObservation, Life, TaskObservation, Verdict, WorkObservation, judge,
+};
+use crate::testing::{task, variant};
+
+/// The verdict on the holder of `lease` at `second`.
+fn verdict(lease: &Lease, evidence: Evidence, second: u32) -> Verdict {
+    let described = evidence.execution.clone();
+    let mut judged = evidence;
+    let doubted = judged.doubt(lease, after(second));
+    Verdict {
+        lease: lease.clone(),
+        described,
+        action: judge(lease, &judged, after(second)),
+        evidence: judged,
+        doubted,
+    }
+}
+
+fn own_task(stopped: bool) -> Evidence {
+    Evidence {
+        task: TaskObservation::Seen(task("t", stopped)),
+        ..evidence(ExecutionObservation::NotOne, UNNAMED)
+    }
+}
+
+#[test]
+fn the_end_of_a_run_without_a_permit_is_that_of_its_work() {
+    let arn = ExecutionArn::new("arn:aws:states:eu-west-1:1:execution:etl:x".into()).unwrap();
+    let end = ExecutionState::Ended(ExecutionEnd::Succeeded);
+    let succeeded = WorkObservation::Execution(Some((arn, described(end, 0, Some(10)))));
+    let own = lease();
+    let execution = ended(ExecutionEnd::Aborted);
+
+    let end = verdict(&own, evidence(execution, succeeded.clone()), 20).over();
+    let running = verdict(&own, evidence(RUNNING, succeeded), 20).over();
+
+    assert!(end.expect("it has ended").succeeded);
+    assert_eq!(running, None);
+}
+
+#[test]
+fn a_holder_lives_while_something_of_it_runs_or_its_lease_does() {
+    let nothing = || evidence(ExecutionObservation::NotOne, UNNAMED);
+    let execution = |seen| evidence(seen, UNNAMED);
+    let failed = || ended(ExecutionEnd::Failed);
+    for (name, evidence, second, expected) in [
+        ("runs", execution(RUNNING), 62, "its execution runs"),
+        ("its task runs", own_task(false), 62, "its work runs"),
+        ("its task stopped", own_task(true), 10, "Ended"),
+        ("has failed", execution(failed()), 10, "Ended"),
+        ("hidden", execution(hidden()), 61, "its lease lasts"),
+        ("hidden and dead", execution(hidden()), 62, "Hidden"),
+        ("nothing is known", nothing(), 59, "its lease lasts"),
+        ("within the skew", nothing(), 61, "its lease lasts"),
+        ("silent", nothing(), 62, "Silent"),
+    ] {
+        let life = verdict(&lease(), evidence, second).life(after(second));
+        let found = match &life {
+            Life::Alive(sign) => sign.clone(),
+            other => variant(other),
+        };
+        assert!(found.contains(expected), "{name}: {life:?}");
+    }
+}
+
+#[test]
+fn an_end_that_a_redrive_may_have_overtaken_is_no_end() {
+    let seen = super::seen(ABORTED, 0, Some(10));
+    let renewed = lease().renewed(after(12), None, None);
+
+    let life = verdict(&renewed, evidence(seen, UNNAMED), 15).life(after(15));
+
+    assert!(matches!(life, Life::Alive(sign) if sign.contains("redriven")));
+}
+
+#[test]
+fn what_a_check_does_next_is_known_with_its_time() {
+    let silent = |stale| suspect(under(stale));
+    let execution = |seen| evidence(seen, UNNAMED);
+    let over = ending(
+        Lease {
+            work: Some(crate::domain::Work::States),
+            ..lease()
+        },
+        10,
+        EndingCause::Over,
+    );
+    let states = WorkObservation::States(Some(Vec::new()));
+    for (name, lease, evidence, now, expected) in [
+        ("healthy", lease(), execution(RUNNING), 10, ("Suspect", 62)),
+        ("silent", lease(), execution(RUNNING), 70, ("Suspect", 70)),
+        (
+            "to be stopped",
+            silent(StalePolicy::Terminate),
+            execution(RUNNING),
+            65,
+            ("Stop", 82),
+        ),
+        (
+            "to be frozen",
+            silent(StalePolicy::Hold),
+            execution(RUNNING),
+            90,
+            ("Freeze", 90),
+        ),
+        ("task stopped", lease(), own_task(true), 10, ("Recover", 10)),
+        (
+            "replaced",
+            replaced(lease()),
+            execution(RUNNING),
+            10,
+            ("Stop", 10),
+        ),
+        ("hidden", lease(), execution(hidden()), 10, ("Alert", 62)),
+        (
+            "hidden long",
+            lease(),
+            execution(hidden()),
+            3_660,
+            ("Freeze", 3_660),
+        ),
+        (
+            "its states have ended",
+            over,
+            evidence(RUNNING, states),
+            12,
+            ("Recover", 40),
+        ),
+    ] {
+        let next = verdict(&lease, evidence, now).next(after(now)).unwrap();
+        let found = (variant(&next.action), next.from);
+        assert_eq!(found, (expected.0.to_owned(), after(expected.1)), "{name}");
+    }
+}
+
+#[test]
+fn a_holder_that_no_check_touches_has_no_next_action() {
+    let by_hidden = Evidence {
+        replacer: hidden(),
+        ..evidence(RUNNING, UNNAMED)
+    };
+
+    let next = verdict(&replaced(lease()), by_hidden, 10).next(after(10));
+
+    assert_eq!(next, None);
+    assert_eq!(
+        verdict(&lease(), evidence(RUNNING, UNNAMED), 10).action,
+        Action::Leave
+    );
+}
