@@ -91,7 +91,7 @@ export class Statements {
     return [
       ...this.readAll(table),
       this.readLocks(table),
-      ...this.evidence(),
+      this.evidence(),
       this.listTasks(),
       this.ofTasks('ecs:DescribeTasks'),
     ];
@@ -131,11 +131,9 @@ export class Statements {
   }
 
   /** The evidence of Step Functions about holders, as the reaper gathers it: show says what the reaper does. */
-  private evidence(): iam.PolicyStatement[] {
-    return [
-      this.describeExecutions(),
-      allow(['states:DescribeStateMachineForExecution', 'states:GetExecutionHistory'], this.allExecutions()),
-    ];
+  private evidence(): iam.PolicyStatement {
+    const actions = ['states:DescribeExecution', 'states:DescribeStateMachineForExecution', 'states:GetExecutionHistory'];
+    return allow(actions, this.allExecutions());
   }
 
   private allExecutions(): string[] {
