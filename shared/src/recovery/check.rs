@@ -19,7 +19,7 @@ mod exchange;
 pub(super) use exchange::work_requests;
 pub use exchange::{Alert, CheckAnswer, CheckStep, Inspection, Request};
 
-use super::{Action, Evidence, Gathered, Gathering, Hint, Verdict};
+use super::{Action, Gathered, Gathering, Hint, Verdict};
 use crate::domain::{
     Command, Ending, EndingCause, ExecutionArn, HolderId, Lease, LockKey, Outcome, Retention,
     RunOutcome, Timestamp, Work,
@@ -34,8 +34,6 @@ pub struct Check {
     phase: Phase,
     /// The requests that are left in this phase.
     queue: VecDeque<Request>,
-    /// The evidence of the last verdict.
-    evidence: Evidence,
     /// Whether the end of the execution is older than the last sign of life, and may lag behind a
     /// redrive.
     doubted: bool,
@@ -84,7 +82,6 @@ impl Check {
             retention,
             phase: Phase::Gather,
             queue: VecDeque::new(),
-            evidence: Evidence::none(),
             doubted: false,
             stopped: false,
             reloaded: false,
@@ -157,12 +154,9 @@ impl Check {
 
     fn act(&mut self, verdict: Verdict, now: Timestamp) {
         let Verdict {
-            evidence,
-            doubted,
-            action,
-            ..
+            doubted, action, ..
         } = verdict;
-        (self.evidence, self.doubted) = (evidence, doubted);
+        self.doubted = doubted;
         let Gathering {
             lock,
             holder,
@@ -310,8 +304,8 @@ impl Check {
 
     fn held(&self, now: Timestamp) -> Inspection {
         match self.gathering.lease.ending {
-            Some(_) if self.evidence.is_settling(now) => Inspection::Settling,
-            Some(_) if self.evidence.is_unlisted() => Inspection::Unlisted,
+            Some(_) if self.gathering.evidence.is_settling(now) => Inspection::Settling,
+            Some(_) if self.gathering.evidence.is_unlisted() => Inspection::Unlisted,
             Some(_) => Inspection::Ending,
             None if self.doubted => Inspection::Renewed,
             None => Inspection::Held,

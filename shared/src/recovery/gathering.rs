@@ -26,13 +26,13 @@ pub struct Gathering {
     pub(super) holder: HolderId,
     pub(super) lease: Lease,
     hint: Option<Hint>,
-    evidence: Evidence,
+    pub(super) evidence: Evidence,
     /// The requests that are left before the next judgement.
     queue: VecDeque<Request>,
     /// Whether ownership is asked for before a stop.
     proves: bool,
-    /// Whether the evidence for [`Verdict::next`] is gathered too.
-    ahead: bool,
+    /// The description of the execution as it came, if the evidence for [`Verdict::next`] is gathered too.
+    described: Option<ExecutionObservation>,
 }
 
 /// The next step of a [`Gathering`].
@@ -61,7 +61,7 @@ impl Gathering {
             evidence: Evidence::none(),
             queue: VecDeque::new(),
             proves: true,
-            ahead: false,
+            described: None,
         };
         gathering.restart();
         gathering
@@ -71,7 +71,7 @@ impl Gathering {
     #[must_use]
     pub fn looking_ahead(self) -> Self {
         Self {
-            ahead: true,
+            described: Some(ExecutionObservation::NotOne),
             ..self
         }
     }
@@ -116,24 +116,23 @@ impl Gathering {
         if let Some(request) = self.queue.pop_front() {
             return Gathered::Ask(request);
         }
-        let mut evidence = self.evidence.clone();
         if let Some(hint) = &self.hint {
-            evidence.correct(hint, &self.lease, now);
+            self.evidence.correct(hint, &self.lease, now);
         }
-        let doubted = evidence.doubt(&self.lease, now);
-        let action = judge(&self.lease, &evidence, now);
+        let doubted = self.evidence.doubt(&self.lease, now);
+        let described = self.described.as_ref();
         let verdict = Verdict {
             lease: self.lease.clone(),
-            described: self.evidence.execution.clone(),
-            evidence,
+            described: described.unwrap_or(&self.evidence.execution).clone(),
+            evidence: self.evidence.clone(),
             doubted,
-            action,
+            action: judge(&self.lease, &self.evidence, now),
         };
-        let missing = match self.ahead {
-            true => verdict
+        let missing = match self.described {
+            Some(_) => verdict
                 .next(now)
                 .and_then(|next| self.missing(&next.action)),
-            false => self.missing(&verdict.action),
+            None => self.missing(&verdict.action),
         };
         match missing {
             Some(request) => Gathered::Ask(request),
@@ -167,6 +166,7 @@ impl Gathering {
             CheckAnswer::Execution(observed)
                 if evidence.execution == ExecutionObservation::NotOne =>
             {
+                self.described = self.described.take().map(|_| observed.clone());
                 evidence.execution = observed;
             }
             CheckAnswer::Execution(observed) => evidence.replacer = observed,

@@ -19,9 +19,10 @@ worlds! {
 
     fn a_tick_whose_run_died_is_tried_again:
         2, [TICK, TICK_QUEUE, TICK_QUEUE], may { crashes: 1, timeouts: 1 },
-        with { quick_checks: true } => 68442,
-        "AlreadyHeld, Done, Freed, Granted, Released, Released already, refused: Duplicate",
-        "refused: Held";
+        with { quick_checks: true } => 85106,
+        "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "refused: Duplicate, refused: Held, then: dismiss a duplicate, then: hand over",
+        "then: wake";
 
     fn a_start_that_waits_behind_its_tick_is_sent_away:
         1, [TICK, TICK_QUEUE, QUEUE], may { losses: 1 } => 2648,

@@ -6,8 +6,8 @@
 //! with the same words. Nothing is written to the disk.
 
 use super::failure::Failure;
-use super::profiles::{Profiles, assumes_role};
 use super::in_time;
+use super::profiles::{Profiles, assumes_role};
 use crate::platform::terminal::ask;
 use aws_config::SdkConfig;
 use aws_config::ecs::EcsCredentialsProvider;

@@ -88,11 +88,11 @@ impl Check {
     /// Adds the task that the run ended with to its entry in the history; `None` if no task is seen
     /// to have stopped. Of several, the last that stopped: it is of the last attempt.
     pub(super) fn note_task(&self) -> Option<Command> {
-        let own = match &self.evidence.task {
+        let own = match &self.gathering.evidence.task {
             TaskObservation::Seen(task) => Some(task),
             _ => None,
         };
-        let of_execution = match &self.evidence.work {
+        let of_execution = match &self.gathering.evidence.work {
             WorkObservation::Tasks(tasks) => tasks.as_slice(),
             _ => &[],
         };
