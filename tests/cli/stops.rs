@@ -1,5 +1,6 @@
 //! Stops: what outlives the first process of a command has the rest of its grace, in its group and outside.
 
+mod left;
 mod once;
 mod shapes;
 

@@ -8,9 +8,9 @@ use crate::platform::children::peek_exit;
 use crate::platform::empty;
 use crate::platform::signals::asks_to_end;
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::WaitStatus;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid};
 use std::io::{Error, Write};
 use std::process::Stdio;
 
@@ -118,7 +118,7 @@ impl Child {
     /// Whether its first process, which has ended, was ended by a signal that asks to end, or says so as a
     /// shell does.
     pub(crate) fn was_asked_to_end(&self) -> bool {
-        let first = peek_exit(Some(self.tree().group));
+        let first = peek_exit(self.tree().group);
         [Signal::SIGTERM, Signal::SIGINT]
             .into_iter()
             .any(|asked| match first {
@@ -128,7 +128,7 @@ impl Child {
             })
     }
 
-    /// Sends `signal` to the whole group. Once the first process has ended, also to all that have left
+    /// Sends `signal` to the whole group, and to the first process. Once the first process has ended, also to all that have left
     /// the group, and returns how many are left: until then, they are the first process's to signal.
     ///
     /// A signal that asks to end is followed by SIGCONT: a process that is stopped cannot handle it otherwise.
@@ -150,10 +150,16 @@ impl Child {
             killpg(group, Signal::SIGCONT).ok();
         }
         if self.has_first_ended {
-            self.signal_outside(signal)
-        } else {
-            0
+            return self.signal_outside(signal);
         }
+        // It can join another group of its session.
+        if getpgid(Some(group)).is_ok_and(|own| own != group) {
+            kill(group, signal).ok();
+            if asks_to_end(signal) {
+                kill(group, Signal::SIGCONT).ok();
+            }
+        }
+        0
     }
 
     /// Sends `signal` to all that have left the group, and returns how many are left in and out of it.
@@ -163,7 +169,7 @@ impl Child {
 
     /// Returns how many are left of the command.
     pub(crate) fn left(&self) -> usize {
-        self.rest.list(self.is_alone).len()
+        self.rest.count(self.is_alone)
     }
 
     /// Kills what is left of the command, whose first process has ended. `is_alone` is as in [`Spec`].

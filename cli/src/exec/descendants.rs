@@ -102,10 +102,10 @@ mod tests {
         daemon.envs([tree.mark.variable()]).status().unwrap();
         let mut descendants = Descendants::new(tree);
 
-        let found = descendants.kill(&ProcessTable::now());
+        let found = descendants.kill(&ProcessTable::now().unwrap());
 
         assert_eq!(found.len(), 1, "{found:?}");
-        while !descendants.kill(&ProcessTable::now()).is_empty() {}
+        while !descendants.kill(&ProcessTable::now().unwrap()).is_empty() {}
     }
 
     #[test]
@@ -117,13 +117,13 @@ mod tests {
         let mut descendants = Descendants::new(tree(i32::try_from(shell.id()).unwrap()));
         let mut rounds = 0;
         while descendants.seen.len() < 3 && rounds < 1_000_000 {
-            descendants.note(&ProcessTable::now());
+            descendants.note(&ProcessTable::now().unwrap());
             rounds += 1;
         }
 
         shell.kill().unwrap();
         shell.wait().unwrap();
-        let found = descendants.kill(&ProcessTable::now());
+        let found = descendants.kill(&ProcessTable::now().unwrap());
 
         assert_eq!(found.len(), 2, "{found:?}");
     }

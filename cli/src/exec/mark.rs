@@ -94,7 +94,10 @@ fn environment(id: Pid) -> io::Result<Vec<u8>> {
     let read = || fs::read(format!("/proc/{id}/environ"));
     let mut environment = read()?;
     for _ in 1..READS {
-        let is_final = || Process::now(id).is_none_or(|process| process.has_no_environment);
+        let is_final = || {
+            let process = Process::now(id).ok().flatten();
+            process.is_none_or(|process| process.has_no_environment)
+        };
         if !environment.is_empty() || is_final() {
             break;
         }

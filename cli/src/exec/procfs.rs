@@ -1,9 +1,10 @@
 //! Reads the list of processes from `/proc`.
 
+use nix::errno::Errno;
 use nix::unistd::Pid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Error, ErrorKind, Read};
 
 /// Longer than each line of `/proc/<id>/stat`: a name and some fifty numbers. One read returns the line;
 /// `fs::read` needs six, for its buffer grows from 32 bytes.
@@ -18,7 +19,7 @@ pub(crate) struct ProcessTable(BTreeMap<Pid, Process>);
 pub(super) struct Process {
     parent: Pid,
     group: Pid,
-    /// Whether it has ended and is not reaped yet.
+    /// Whether all its threads have ended and it is not reaped yet.
     is_zombie: bool,
     /// Clock ticks from the start of the machine to its own. Distinguishes the process from a later one
     /// with the same id.
@@ -28,17 +29,28 @@ pub(super) struct Process {
 }
 
 impl ProcessTable {
-    /// Reads the current processes; empty where `/proc` cannot be read.
-    pub(crate) fn now() -> Self {
-        let Ok(entries) = fs::read_dir("/proc") else {
-            return Self::default();
-        };
-        let all = entries.flatten().filter_map(|entry| {
-            let id: i32 = entry.file_name().to_str()?.parse().ok()?;
-            let id = Pid::from_raw(id);
-            Some((id, Process::now(id)?))
+    /// Reads the current processes. One that forks and ends meanwhile is not among them, nor is its child.
+    ///
+    /// # Errors
+    /// When one of them cannot be read, as without a free file descriptor: it may be any process.
+    pub(crate) fn now() -> Result<Self, Error> {
+        let mut ids = Vec::new();
+        for entry in fs::read_dir("/proc")? {
+            ids.extend(entry?.file_name().to_str().and_then(id));
+        }
+        Self::of(ids)
+    }
+
+    /// Reads the processes of these `ids`.
+    ///
+    /// # Errors
+    /// As [`Self::now`].
+    pub(super) fn of(ids: impl IntoIterator<Item = Pid>) -> Result<Self, Error> {
+        let all = ids.into_iter().filter_map(|id| {
+            let process = Process::now(id).transpose()?;
+            Some(process.map(|process| (id, process)))
         });
-        Self(all.collect())
+        Ok(Self(all.collect::<Result<_, _>>()?))
     }
 
     /// The process of this `id`, if it has not ended.
@@ -56,13 +68,6 @@ impl ProcessTable {
     pub(super) fn of_group(&self, group: Pid) -> impl Iterator<Item = Pid> {
         let all = self.all_living();
         all.filter(move |id| self.0[id].group == group)
-    }
-
-    /// Children of `parent` that have ended and are not reaped yet.
-    pub(super) fn zombies_of(&self, parent: Pid) -> impl Iterator<Item = Pid> {
-        let all = self.0.iter();
-        let zombies = all.filter(move |(_, one)| one.is_zombie && one.parent == parent);
-        zombies.map(|(id, _)| *id)
     }
 
     /// Children of `parent` that have not ended.
@@ -88,18 +93,26 @@ impl ProcessTable {
 }
 
 impl Process {
-    /// Reads the process of this `id` as it is now.
-    pub(super) fn now(id: Pid) -> Option<Self> {
+    /// Reads the process of this `id` as it is now; `None` if there is none, or none that this process may see.
+    ///
+    /// # Errors
+    /// When it cannot be read for another reason.
+    pub(super) fn now(id: Pid) -> Result<Option<Self>, Error> {
         let mut line = [0; LINE_MAX];
-        let mut stat = File::open(format!("/proc/{id}/stat")).ok()?;
-        let length = stat.read(&mut line).ok()?;
-        Self::parse(&line[..length])
+        let stat = File::open(format!("/proc/{id}/stat"));
+        match stat.and_then(|mut stat| stat.read(&mut line)) {
+            Ok(length) => Ok(Self::parse(&line[..length])),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Parses a line of `/proc/<id>/stat`. The name of the command is in brackets and may have any
-    /// character. State, parent and group follow, 16 fields later the start time and the size of the
-    /// memory, and 26 fields after them the first and the last address of the environment
-    /// (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
+    /// character. State, parent and group follow, 14 fields later the number of threads, one field later the
+    /// start time and the size of the memory, and 26 fields after them the first and the last address of the
+    /// environment (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
+    ///
+    /// The state is that of the first thread. A process of which only that one has ended has others.
     ///
     /// A thread of the kernel and a process that has ended have no memory. One inside `execve` has
     /// memory, and both addresses are 0 until its environment is in place.
@@ -112,16 +125,53 @@ impl Process {
         let mut id = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
         let (parent, group) = (id()?, id()?);
         let mut number = |skipped| -> Option<u64> { fields.nth(skipped)?.parse().ok() };
-        let (started, memory) = (number(16)?, number(0)?);
+        let threads = number(14)?;
+        let (started, memory) = (number(1)?, number(0)?);
         let (first, last) = (number(26)?, number(0)?);
         Some(Self {
             parent,
             group,
-            is_zombie: matches!(state, "Z" | "X"),
+            is_zombie: matches!(state, "Z" | "X") && threads <= 1,
             started,
             has_no_environment: memory == 0 || (first == last && last > 0),
         })
     }
+}
+
+/// The children of this process, living or dead.
+///
+/// Each descendant that has lost its parent becomes a child of the first thread of this process, the nearest subreaper, and
+/// stays one until that thread reaps it. So the list is exact at the end of the read, if the same thread calls this
+/// (<https://man7.org/linux/man-pages/man5/proc_tid_children.5.html> names what makes it inexact elsewhere).
+///
+/// # Errors
+/// As [`ProcessTable::now`].
+pub(super) fn own_children() -> Result<BTreeSet<Pid>, Error> {
+    let own = Pid::this();
+    match fs::read_to_string(format!("/proc/self/task/{own}/children")) {
+        Ok(ids) => Ok(ids.split_whitespace().filter_map(id).collect()),
+        // A kernel without CONFIG_PROC_CHILDREN.
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let ProcessTable(all) = ProcessTable::now()?;
+            let own = all.into_iter().filter(|(_, one)| one.parent == own);
+            Ok(own.map(|(id, _)| id).collect())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn id(text: &str) -> Option<Pid> {
+    text.parse().ok().map(Pid::from_raw)
+}
+
+/// Whether a process has ended, or is hidden from this user by an option of the mount, `hidepid`.
+fn is_absent(error: &Error) -> bool {
+    let is_gone = error.raw_os_error() == Some(Errno::ESRCH as i32);
+    is_gone
+        || matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::PermissionDenied
+        )
 }
 
 #[cfg(test)]
@@ -144,9 +194,15 @@ mod tests {
 
     /// The fields behind the session.
     fn rest(memory: u64, environment: (u64, u64)) -> String {
+        rest_with(1, memory, environment)
+    }
+
+    fn rest_with(threads: u64, memory: u64, environment: (u64, u64)) -> String {
         let between = ["1"; 26].join(" ");
         let (first, last) = environment;
-        format!("0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8812 {memory} {between} {first} {last} 0")
+        format!(
+            "0 -1 4194304 1 2 3 4 5 6 7 8 20 0 {threads} 0 8812 {memory} {between} {first} {last} 0"
+        )
     }
 
     #[test]
@@ -160,6 +216,18 @@ mod tests {
         assert_eq!(read(b"71 (sleep) Z 70 71 71"), Some(process(70, true)));
         assert_eq!(read(b"71 (\xff) S 7 71 71"), Some(process(7, false)));
         assert_eq!(Process::parse(b"71 (sl"), None);
+    }
+
+    #[test]
+    fn a_process_has_ended_with_the_last_of_its_threads() {
+        for (state, threads, has_ended) in [("S", 2, false), ("Z", 2, false), ("Z", 1, true)] {
+            let line = format!(
+                "71 (java) {state} 7 71 71 {}",
+                rest_with(threads, 0, (0, 0))
+            );
+            let process = Process::parse(line.as_bytes()).unwrap();
+            assert_eq!(process.is_zombie, has_ended, "{state} {threads}");
+        }
     }
 
     #[test]
@@ -192,7 +260,7 @@ mod tests {
     fn this_process_is_listed_as_living() {
         let own = Pid::this();
 
-        let processes = ProcessTable::now();
+        let processes = ProcessTable::now().unwrap();
 
         assert!(processes.living(own).is_some_and(|own| own.started > 0));
         assert!(processes.all_living().any(|id| id == own));

@@ -1,20 +1,24 @@
 //! The processes of a command that are left when its first one has ended.
 
 use super::descendants::{CommandTree, marked};
-use super::procfs::ProcessTable;
+use super::procfs::{ProcessTable, own_children};
 use super::watchdog::Watchdog;
 use crate::platform::clock::{Instant, sleep};
 use crate::platform::signals::asks_to_end;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid, getpgrp};
 use std::collections::BTreeSet;
+use std::io::Error;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// Time between two lists of processes while they are waited for. A list follows each SIGCHLD too, and
 /// the last process of a command is a child of this one, unless another subreaper has adopted it.
 const LIST_EVERY: Duration = Duration::from_secs(1);
-/// Time between two lists of processes while they are killed.
+/// Shortest time between them: orphans may end by the hundred, and a lease is renewed in between.
+const LIST_AFTER: Duration = Duration::from_millis(20);
+/// Time between two lists of processes while they are killed, and time in which the children are killed again and
+/// again before: one that forks and ends all the time is found by no list.
 const KILL_EVERY: Duration = Duration::from_millis(5);
 /// Longest wait for their end: a process that is inside the kernel, such as in a write to a file
 /// system that hangs, ends when that call does.
@@ -32,36 +36,81 @@ pub(super) struct Rest {
 
 impl Rest {
     /// The processes of the group, those with the mark, and the descendants of both. If the command
-    /// `is_alone` in this process, these are also all the children that this process has adopted. Those in
-    /// this process's own group are of the SDK, which runs the `credential_process` of a profile.
-    pub(super) fn list(&self, is_alone: bool) -> BTreeSet<Pid> {
-        let processes = ProcessTable::now();
+    /// `is_alone` in this process, these are also all the children that this process has adopted. Empty only if
+    /// nothing is left.
+    ///
+    /// A process that forks and ends while the processes are listed is not in the list, nor is its child. Its end
+    /// makes its child one of this process, and none of these is reaped meanwhile: when a later list of children has
+    /// no new one, there is no such process.
+    ///
+    /// # Errors
+    /// When not all processes can be read, as without a free file descriptor: something may be left.
+    pub(super) fn list(&self, is_alone: bool) -> Result<BTreeSet<Pid>, Error> {
+        let mut known = own_children()?;
+        let processes = ProcessTable::now()?;
+        let mut found = processes.with_descendants(self.roots(&processes, is_alone));
+        while found.is_empty() {
+            let children = own_children()?;
+            let new: Vec<_> = children.difference(&known).copied().collect();
+            if new.is_empty() {
+                break;
+            }
+            found = self.roots(&ProcessTable::of(new)?, is_alone);
+            known = children;
+        }
+        Ok(found)
+    }
+
+    /// The processes of the command among the children of this process.
+    fn adopted(&self, is_alone: bool) -> Result<BTreeSet<Pid>, Error> {
+        let children = ProcessTable::of(own_children()?)?;
+        Ok(self.roots(&children, is_alone))
+    }
+
+    /// Those among `processes` that are known to be of the command by themselves. Children in this process's own
+    /// group are of the SDK, which runs the `credential_process` of a profile.
+    fn roots(&self, processes: &ProcessTable, is_alone: bool) -> BTreeSet<Pid> {
         let mut roots: BTreeSet<_> = processes.of_group(self.tree.group).collect();
-        roots.extend(marked(&self.tree.mark, &processes));
+        roots.extend(marked(&self.tree.mark, processes));
         if is_alone {
-            let watchdog = self.watchdog.pid();
             let own = processes.children_of(Pid::this());
             let own = own.filter(|child| getpgid(Some(*child)) != Ok(getpgrp()));
-            roots.extend(own.filter(|child| *child != watchdog));
+            roots.extend(own);
         }
-        processes.with_descendants(roots)
+        roots.remove(&self.watchdog.pid());
+        roots
+    }
+
+    /// How many are left, for the log; 1 if they cannot be listed.
+    pub(super) fn count(&self, is_alone: bool) -> usize {
+        self.list(is_alone).map_or(1, |left| left.len())
     }
 
     /// Returns when nothing is left.
     pub(super) async fn gone(&mut self, is_alone: bool) {
-        while !self.list(is_alone).is_empty() {
+        while !self.is_gone(is_alone) {
             tokio::select! {
-                _ = self.reaped.changed() => {}
+                _ = self.reaped.changed() => sleep(LIST_AFTER).await,
                 () = sleep(LIST_EVERY) => {}
             }
         }
+    }
+
+    /// Whether nothing is left. A child is found sooner than by a list of all processes.
+    fn is_gone(&self, is_alone: bool) -> bool {
+        let lists = [Self::adopted, Self::list];
+        lists
+            .iter()
+            .all(|list| list(self, is_alone).is_ok_and(|left| left.is_empty()))
     }
 
     /// Sends `signal` to all that have left the group, but for the commands of a `lockstep` among them, which
     /// stops its own. Returns how many are left in and out of the group. SIGCONT follows, as in
     /// [`Child::signal`](super::child::Child::signal).
     pub(super) fn signal_outside(&self, signal: Signal, is_alone: bool) -> usize {
-        let left = self.list(is_alone);
+        let Ok(left) = self.list(is_alone) else {
+            return 1;
+        };
         let outside = left.iter().filter(|process| self.has_left(**process));
         for process in outside.filter(|process| !self.tree.mark.is_outer_of(**process)) {
             // It may have ended.
@@ -81,10 +130,10 @@ impl Rest {
         loop {
             killpg(self.tree.group, Signal::SIGKILL).ok();
             let left = self.list(is_alone);
-            if left.is_empty() {
+            if left.as_ref().is_ok_and(BTreeSet::is_empty) {
                 return;
             }
-            for orphan in &left {
+            for orphan in left.iter().flatten() {
                 let has_left = self.has_left(*orphan);
                 kill(*orphan, Signal::SIGKILL).ok();
                 if has_left && logged.insert(*orphan) {
@@ -93,6 +142,16 @@ impl Rest {
                         %orphan,
                         "killed a process that the command left behind"
                     );
+                }
+            }
+            let until = Instant::now() + KILL_EVERY;
+            while !until.left().is_zero() {
+                let adopted = self.adopted(is_alone).unwrap_or_default();
+                if adopted.is_empty() {
+                    break;
+                }
+                for orphan in adopted {
+                    kill(orphan, Signal::SIGKILL).ok();
                 }
             }
             if end.left().is_zero() {

@@ -1,12 +1,11 @@
 //! Reaps every child of this process, as the first process of a container has to.
 
-use super::procfs::ProcessTable;
+use super::procfs::own_children;
 use super::{ChildExit, Started};
 use crate::platform::children::{adopt_orphans, is_stopped, peek_exit};
 use crate::platform::foreground;
-use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::{WaitStatus, waitpid};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::io::Error;
@@ -91,34 +90,21 @@ impl Subreaper {
         self.reaped.subscribe()
     }
 
-    /// Reaps all children that have ended, except those whose [`EndOf`] does.
+    /// Reaps the children that have ended by now, except those whose [`EndOf`] does. A later end is a later
+    /// SIGCHLD: children that end all the time must not hold up the other tasks.
     fn reap(&self) {
-        loop {
-            let ended: Vec<_> = match peek_exit(None) {
-                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return,
-                Ok(status) if !status.pid().is_some_and(|pid| self.is_kept(pid)) => {
-                    status.pid().into_iter().collect()
-                }
-                Err(Errno::EINTR) => continue,
-                // A zombie that is kept hides the others. And `nix` has no real-time signals: it returns
-                // EINVAL instead of the id.
-                Ok(_) | Err(Errno::EINVAL) => {
-                    let processes = ProcessTable::now();
-                    let zombies = processes.zombies_of(Pid::this());
-                    let zombies = zombies.filter(|pid| !self.is_kept(*pid));
-                    zombies.filter(has_ended).collect()
-                }
-                Err(error) => {
-                    tracing::error!(event = "reap_failed", %error, "waitid failed");
-                    return;
-                }
-            };
-            if ended.is_empty() {
-                return;
-            }
-            for pid in ended {
-                self.reap_one(pid);
-            }
+        // Those that were started here need no list, which needs a file descriptor.
+        let started: Vec<_> = self.watched().keys().copied().collect();
+        for pid in started.iter().filter(|pid| has_ended(**pid)) {
+            self.report(*pid);
+        }
+        let children = own_children().unwrap_or_else(|error| {
+            tracing::error!(event = "reap_failed", %error, "failed to list children");
+            [].into()
+        });
+        for orphan in children.iter().filter(|child| !started.contains(child)) {
+            // Its exit is not needed.
+            waitpid(*orphan, Some(WaitPidFlag::WNOHANG)).ok();
         }
     }
 
@@ -137,14 +123,13 @@ impl Subreaper {
         }
     }
 
-    /// Reports the end of a process that was started here, and reaps any other.
-    fn reap_one(&self, pid: Pid) {
-        let Some(report) = self.watched().get_mut(&pid).map(|one| one.report.take()) else {
-            // An orphan: its exit is not needed.
-            waitpid(pid, None).ok();
-            return;
-        };
-        if report.is_none_or(|report| report.send(()).is_err()) {
+    /// Reports the end of a process that was started here, once.
+    fn report(&self, pid: Pid) {
+        let report = self
+            .watched()
+            .get_mut(&pid)
+            .and_then(|one| one.report.take());
+        if report.is_some_and(|report| report.send(()).is_err()) {
             self.finish(pid);
         }
     }
@@ -196,7 +181,7 @@ impl Drop for EndOf {
     }
 }
 
-/// A process of which only the first thread has ended is a zombie in `/proc`, too.
-fn has_ended(pid: &Pid) -> bool {
-    peek_exit(Some(*pid)) != Ok(WaitStatus::StillAlive)
+/// Whether a child has ended. `nix` has no real-time signals: it returns EINVAL for a child that one has ended.
+fn has_ended(pid: Pid) -> bool {
+    peek_exit(pid) != Ok(WaitStatus::StillAlive)
 }

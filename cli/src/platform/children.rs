@@ -23,11 +23,11 @@ mod kernel {
         set_child_subreaper(true).ok();
     }
 
-    /// Finds a child that has ended, `pid` or any, without reaping it: until then the kernel does not reuse
-    /// its id and its group's.
-    pub(crate) fn peek_exit(pid: Option<Pid>) -> nix::Result<WaitStatus> {
+    /// Finds how a child has ended, without reaping it: until then the kernel does not reuse its id and its
+    /// group's.
+    pub(crate) fn peek_exit(pid: Pid) -> nix::Result<WaitStatus> {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        waitid(pid.map_or(Id::All, Id::Pid), flags)
+        waitid(Id::Pid(pid), flags)
     }
 
     /// Whether Ctrl-Z stopped a child in `group` since the last call.
@@ -50,7 +50,7 @@ mod kernel {
 
     pub(crate) fn adopt_orphans() {}
 
-    pub(crate) fn peek_exit(_pid: Option<Pid>) -> nix::Result<WaitStatus> {
+    pub(crate) fn peek_exit(_pid: Pid) -> nix::Result<WaitStatus> {
         Err(Errno::ENOSYS)
     }
 

@@ -13,7 +13,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::{Pid, read, write};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Stdin, stdin, stdout};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -25,6 +25,9 @@ const MAX_WAIT: u64 = 1_000;
 const LIST_EVERY: Duration = Duration::from_millis(MAX_WAIT);
 /// Time between two lists of processes while killed ones have not ended, in milliseconds.
 const KILL_EVERY: u64 = 5;
+/// Lists of processes in a row without one of a command that show its end: a process that forks and ends while the
+/// processes are listed is not in the list, nor is its child.
+const LISTS: u32 = 3;
 /// Longest wait for the end of killed processes.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -67,7 +70,9 @@ pub(in crate::exec) fn watch() -> Exit {
         kill_remaining(&mut dying);
         if !deadlines.0.is_empty() && listed + LIST_EVERY <= now {
             listed = now;
-            deadlines.note(&ProcessTable::now());
+            if let Ok(processes) = ProcessTable::now() {
+                deadlines.note(&processes);
+            }
         }
     }
     // Leases that may be good for a while are of no use: nothing renews them any more, and what the
@@ -139,13 +144,19 @@ fn readable(orders: &Stdin, wait: u64) -> bool {
 struct Dying {
     descendants: Descendants,
     until: Instant,
+    /// Lists in a row in which there was none.
+    empty: u32,
 }
 
 impl Dying {
     fn begin(descendants: Descendants) -> Self {
         killpg(descendants.group(), Signal::SIGKILL).ok();
         let until = Instant::now() + GONE_WITHIN;
-        Self { descendants, until }
+        Self {
+            descendants,
+            until,
+            empty: 0,
+        }
     }
 }
 
@@ -155,17 +166,21 @@ fn kill_remaining(dying: &mut Vec<Dying>) {
         return;
     }
     let processes = ProcessTable::now();
-    dying.retain_mut(|Dying { descendants, until }| {
-        let left = descendants.kill(&processes);
-        let is_late = until.left().is_zero();
-        if is_late && !left.is_empty() {
+    dying.retain_mut(|one| {
+        let left = processes
+            .as_ref()
+            .map(|processes| one.descendants.kill(processes));
+        let is_empty = left.as_ref().is_ok_and(BTreeSet::is_empty);
+        one.empty = if is_empty { one.empty + 1 } else { 0 };
+        let is_late = one.until.left().is_zero();
+        if is_late && !is_empty {
             tracing::error!(
                 event = "orphan_survived",
                 ?left,
                 "orphan processes survived SIGKILL"
             );
         }
-        !left.is_empty() && !is_late
+        one.empty < LISTS && !is_late
     });
 }
 
