@@ -144,6 +144,17 @@ async fn a_lost_lease_gives_the_rest_until_its_end() {
 }
 
 #[tokio::test]
+async fn a_lease_that_is_lost_during_a_stop_signals_nothing_again() {
+    let flags = ["--lease", "15s", "--grace", "5m"];
+    let mut stopping = Stopping::by_sigterm("stop-then-lost", &flags).await;
+
+    stopping.scene.evict_all(&stopping.scene.lock).await;
+
+    assert_eq!(stopping.run.code().await, 143);
+    assert_eq!(stopping.got(), ["in TERM", "out TERM"]);
+}
+
+#[tokio::test]
 async fn the_rest_dies_with_a_guard_that_is_killed_in_its_grace() {
     let stopping = Stopping::by_sigterm("stop-guard", &["--grace", "60s"]).await;
 

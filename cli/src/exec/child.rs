@@ -115,6 +115,12 @@ impl Child {
         self.has_first_ended
     }
 
+    /// Whether its first process, which has ended, has succeeded.
+    pub(crate) fn has_succeeded(&self) -> bool {
+        let first = peek_exit(self.tree().group);
+        matches!(first, Ok(WaitStatus::Exited(_, 0)))
+    }
+
     /// Whether its first process, which has ended, was ended by a signal that asks to end, or says so as a
     /// shell does.
     pub(crate) fn was_asked_to_end(&self) -> bool {

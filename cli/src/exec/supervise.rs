@@ -47,7 +47,7 @@ pub(crate) enum StopCause {
 pub(crate) enum StopRequest {
     /// Sends a signal that does not ask it to end.
     Forward(Signal),
-    /// Announces a stop. The command may finish, and what it leaves when a signal has ended it may finish too.
+    /// Announces a stop. The command may finish, and so may what its first process leaves when it ends.
     Announce,
     /// Sends this signal, and SIGKILL after the duration, if there is one.
     Terminate(Signal, Option<Duration>),
@@ -101,6 +101,8 @@ struct Stop {
     kill_at: Option<Instant>,
     is_killed: bool,
     is_announced: bool,
+    /// Whether others are left of a command whose first process has ended, and may finish until a stop that is announced.
+    may_finish: bool,
     /// When the first process has ended without a stop, and others are left: the latest time of a stop that counts.
     counts_until: Option<Instant>,
 }
@@ -131,19 +133,28 @@ impl Stop {
             STOP_WITHIN
         };
         self.counts_until = Some(Instant::now() + within);
-        self.begin_if_announced(work, child);
+        self.finish_if_announced(work, child);
     }
 
-    /// Begins the stop that is announced, if a signal has ended the first process and others are left: then they
-    /// have got that signal too, and stop until the stop that follows.
-    fn begin_if_announced(&mut self, work: &str, child: &Child) {
-        if self.is_announced && self.counts_until.is_some() && child.was_asked_to_end() {
+    /// Lets others finish that are left when the first process has ended, if a stop is announced: who signals all
+    /// processes at once has most likely signalled them too, and the end of the first one was its answer.
+    fn finish_if_announced(&mut self, work: &str, child: &Child) {
+        if self.is_announced && self.counts_until.is_some() {
             let left = child.left();
             if left > 0 {
                 log_rest(work, left);
-                self.begin(StopCause::Signal(Signal::SIGTERM), None);
+                self.may_finish = true;
+                self.counts_until = None;
             }
         }
+    }
+
+    /// Why the command was stopped. One that has finished all its work before the stop that was announced, and says
+    /// so by its exit, was not.
+    fn cause(self, child: &Child) -> Option<StopCause> {
+        let is_stopped = self.may_finish && !child.has_succeeded();
+        let by_signal = is_stopped.then_some(StopCause::Signal(Signal::SIGTERM));
+        self.cause.or(by_signal)
     }
 
     /// Does what `request` asks for.
@@ -154,7 +165,7 @@ impl Stop {
             }
             StopRequest::Announce => {
                 self.is_announced = true;
-                self.begin_if_announced(work, child);
+                self.finish_if_announced(work, child);
             }
             StopRequest::Terminate(signal, within) => {
                 let left = child.signal(signal);
@@ -202,7 +213,10 @@ pub(super) async fn supervise(
             lost = &mut renewal, if is_renewed => {
                 is_renewed = false;
                 let LeaseLost { why, kill_at } = lost;
-                child.signal(Signal::SIGTERM);
+                // A stop that has begun has signalled all.
+                if stop.cause.is_none() {
+                    child.signal(Signal::SIGTERM);
+                }
                 stop.begin(StopCause::LeaseLost, earlier(stop.kill_at, Some(kill_at)));
                 tracing::error!(
                     event = "lease_lost",
@@ -232,7 +246,7 @@ pub(super) async fn supervise(
             }
         }
     }
-    stop.cause
+    stop.cause(child)
 }
 
 /// Logs that the processes that the first one has left behind may stop, if there are any.

@@ -107,6 +107,50 @@ async fn a_signal_to_a_worker_and_its_command_gives_the_rest_its_grace() {
     assert_eq!(noted(), "up\nsaved\n");
 }
 
+/// Its first process answers SIGTERM with 0, at once or after a second. Its work saves for a second.
+const ENDS_WELL: &str = r#"
+    [ $LOCKSTEP_RECEIVE_COUNT = 1 ] || exit 0
+    setsid bash -c '
+        trap "sleep $SAVING; echo saved >> $NOTES; exit" TERM
+        echo $$ >> $NOTES.ids
+        while :; do sleep 0.1; done' &
+    trap "sleep $LATER; exit 0" TERM
+    echo $$ >> $NOTES.ids
+    while :; do sleep 0.1; done"#;
+
+#[tokio::test]
+async fn what_a_first_process_that_ends_with_0_leaves_is_stopped_with_its_worker() {
+    // A message whose rest needs more than the grace of its worker is given back.
+    for (later, saving, expected) in [
+        ("0", "1", "command succeeded"),
+        ("1", "2", "command succeeded"),
+        ("0", "300", "given back"),
+    ] {
+        let scene = Scene::new("rest-ends-well", 9).await;
+        let notes = scratch("rest-ends-well");
+        let path = notes.to_str().expect("a path of plain letters");
+        let script = ENDS_WELL
+            .replace("$LATER", later)
+            .replace("$SAVING", saving);
+        let worker = scene.worker_with(&["--grace", "12s"], &script, ("NOTES", path));
+        scene.send("a").await;
+        let ids = || fs::read_to_string(format!("{path}.ids")).unwrap_or_default();
+        until("work", 30, async || ids().lines().count() == 2).await;
+
+        let mut all: Vec<_> = ids().lines().map(|id| id.parse().expect("an id")).collect();
+        all.push(worker.process.pid);
+        terminate(&all).await;
+        worker.until_logged(expected, 20).await;
+
+        let saved = fs::read_to_string(&notes).unwrap_or_default();
+        assert_eq!(
+            saved.is_empty(),
+            expected == "given back",
+            "{later} s, {saving} s"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_command_that_leaves_nothing_behind_was_not_stopped_by_its_worker() {
     let scene = Scene::new("alone-at-once", 9).await;
