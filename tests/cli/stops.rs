@@ -113,6 +113,24 @@ async fn the_end_of_the_grace_kills_all_that_is_left() {
 }
 
 #[tokio::test]
+async fn a_first_process_that_outlives_its_grace_keeps_no_signal_from_work_outside() {
+    let scene = Scene::open("stop-outside").await;
+    let ignores = "trap '' TERM; until [ -e $NOTES.end ]; do sleep 0.1; done";
+    let mut run = scene.start(
+        &["--grace", "4s"],
+        &IN_AND_OUT.replace("exec sleep 300", ignores),
+    );
+    let left = scene.ids(2).await;
+
+    run.signal("TERM").await;
+
+    assert_eq!(run.code().await, 143);
+    let got = std::fs::read_to_string(scene.notes.with_extension("got"));
+    assert_eq!(got.expect("notes"), "in TERM\nout TERM\n");
+    assert!(!left.iter().any(|pid| lives(*pid)));
+}
+
+#[tokio::test]
 async fn a_time_limit_gives_the_rest_its_grace_too() {
     for flag in ["--max-run", "--no-progress"] {
         let flags = [flag, "3s", "--grace", "60s"];
