@@ -8,7 +8,7 @@ mod scene;
 pub(crate) use fault_proxy::FaultProxy;
 pub(crate) use fenced_resource::{FencedResource, WRITE_ON};
 pub(crate) use process::{
-    Started, assert_refused, children_of, lives, output, signal_to, terminate, until_dead,
+    HOPPER, Started, assert_refused, children_of, lives, output, signal_to, terminate, until_dead,
 };
 pub(crate) use scene::Scene;
 

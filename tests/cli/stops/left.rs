@@ -1,7 +1,7 @@
 //! What is left of a command that is hard to see: processes that fork while they end, whose first thread has ended,
 //! that `lockstep` has no file descriptor to look for, and that end by the hundred.
 
-use crate::support::{Scene, Started, output};
+use crate::support::{HOPPER, Scene, Started, output};
 use futures_util::future::join_all;
 use lockstep_tests::stack::{pause, until};
 use tokio::process::Command;
@@ -193,6 +193,26 @@ async fn a_daemon_escapes_at_no_time_of_its_two_forks() {
             assert!(!got(&scene).contains(&"outlived".to_owned()), "{stderr}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_process_that_forks_and_ends_all_the_time_is_killed() {
+    let scene = Scene::open("hopper").await;
+    let hops = || {
+        let hops = std::fs::read_to_string(scene.notes.with_extension("hops"));
+        hops.unwrap_or_default().lines().count()
+    };
+    let mut run = scene.bash(
+        &[],
+        "perl -e \"$P\" & until [ -s $NOTES.hops ]; do sleep 0.1; done",
+    );
+    run.env("P", HOPPER);
+
+    let (code, _, stderr) = output(run).await;
+
+    let at_end = hops();
+    pause(2_500).await;
+    assert_eq!((code, hops()), (0, at_end), "{stderr}");
 }
 
 #[tokio::test]

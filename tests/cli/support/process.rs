@@ -8,6 +8,25 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
+/// A script of Perl that forks and ends every five milliseconds, each time in a session of its own, for ten seconds. It
+/// writes a line to `$NOTES.hops` after each second.
+pub(crate) const HOPPER: &str = r#"
+use POSIX; use Time::HiRes qw(time usleep);
+my $end = time + 10;
+my $next = time;
+while (time < $end) {
+    exit 0 if fork();
+    POSIX::setsid();
+    if (time > $next) {
+        $next += 1;
+        open my $notes, ">>", "$ENV{NOTES}.hops";
+        print $notes "hop\n";
+        close $notes;
+    }
+    usleep(5000);
+}
+"#;
+
 /// A process that a test started. It is killed when the test ends.
 #[derive(Debug)]
 pub(crate) struct Started {

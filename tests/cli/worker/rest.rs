@@ -1,7 +1,7 @@
 //! What outlives the first process of a command of a worker.
 
 use super::{Scene, Worker};
-use crate::support::{found, scratch, terminate};
+use crate::support::{HOPPER, found, scratch, terminate};
 use lockstep_tests::stack::{pause, until};
 use std::fs;
 
@@ -149,6 +149,34 @@ async fn what_a_first_process_that_ends_with_0_leaves_is_stopped_with_its_worker
             "{later} s, {saving} s"
         );
     }
+}
+
+#[tokio::test]
+async fn a_process_that_forks_and_ends_all_the_time_dies_with_its_message() {
+    let scene = Scene::new("rest-hopper", 9).await;
+    let notes = scratch("rest-hopper");
+    let path = notes.to_str().expect("a path of plain letters");
+    let hops = || fs::read_to_string(format!("{path}.hops")).unwrap_or_default();
+    // The other message is at work all the time.
+    let script = format!(
+        "read -r name; [ $name = a ] || exec sleep 300; export NOTES={path}; \
+         perl -e \"$P\" & until [ -s $NOTES.hops ]; do sleep 0.1; done"
+    );
+    let worker = scene.worker_with(
+        &["--concurrency", "2", "--grace", "1s"],
+        &script,
+        ("P", HOPPER),
+    );
+    scene.send("b").await;
+    first_process(&worker).await;
+    scene.send("a").await;
+    worker.until_logged("command succeeded", 30).await;
+
+    let at_end = hops();
+    pause(2_500).await;
+
+    assert_eq!(hops(), at_end);
+    worker.end().await;
 }
 
 #[tokio::test]
