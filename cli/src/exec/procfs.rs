@@ -26,6 +26,9 @@ pub(super) struct Process {
     pub(super) started: u64,
     /// Whether it has no environment, and none is being set up.
     pub(super) has_no_environment: bool,
+    /// Whether it is about to end: its memory is gone, and its children are still its own. A thread of the kernel
+    /// looks the same.
+    pub(super) is_ending: bool,
 }
 
 impl ProcessTable {
@@ -128,12 +131,14 @@ impl Process {
         let threads = number(14)?;
         let (started, memory) = (number(1)?, number(0)?);
         let (first, last) = (number(26)?, number(0)?);
+        let is_zombie = matches!(state, "Z" | "X") && threads <= 1;
         Some(Self {
             parent,
             group,
-            is_zombie: matches!(state, "Z" | "X") && threads <= 1,
+            is_zombie,
             started,
             has_no_environment: memory == 0 || (first == last && last > 0),
+            is_ending: memory == 0 && !is_zombie,
         })
     }
 }
@@ -189,6 +194,7 @@ mod tests {
             is_zombie,
             started,
             has_no_environment: false,
+            is_ending: false,
         }
     }
 

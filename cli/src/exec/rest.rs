@@ -1,7 +1,7 @@
 //! The processes of a command that are left when its first one has ended.
 
 use super::descendants::{CommandTree, marked};
-use super::procfs::{ProcessTable, own_children};
+use super::procfs::{Process, ProcessTable, own_children};
 use super::watchdog::Watchdog;
 use crate::platform::clock::{Instant, sleep};
 use crate::platform::signals::asks_to_end;
@@ -72,10 +72,14 @@ impl Rest {
     fn roots(&self, processes: &ProcessTable, is_alone: bool) -> BTreeSet<Pid> {
         let mut roots: BTreeSet<_> = processes.of_group(self.tree.group).collect();
         roots.extend(marked(&self.tree.mark, processes));
+        let own = processes.children_of(Pid::this());
         if is_alone {
-            let own = processes.children_of(Pid::this());
-            let own = own.filter(|child| getpgid(Some(*child)) != Ok(getpgrp()));
-            roots.extend(own);
+            roots.extend(own.filter(|child| getpgid(Some(*child)) != Ok(getpgrp())));
+        } else {
+            // Its mark went with its memory, and its children are adopted in a moment. Read after the marks.
+            let is_ending =
+                |child: &Pid| matches!(Process::now(*child), Ok(Some(one)) if one.is_ending);
+            roots.extend(own.filter(is_ending));
         }
         roots.remove(&self.watchdog.pid());
         roots

@@ -200,7 +200,7 @@ async fn a_process_that_forks_and_ends_all_the_time_is_killed() {
     let scene = Scene::open("hopper").await;
     let hops = || {
         let hops = std::fs::read_to_string(scene.notes.with_extension("hops"));
-        hops.unwrap_or_default().lines().count()
+        hops.unwrap_or_default()
     };
     let mut run = scene.bash(
         &[],
@@ -212,6 +212,7 @@ async fn a_process_that_forks_and_ends_all_the_time_is_killed() {
 
     let at_end = hops();
     pause(2_500).await;
+    assert!(!at_end.contains("ended"), "{stderr}");
     assert_eq!((code, hops()), (0, at_end), "{stderr}");
 }
 

@@ -8,10 +8,11 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
-/// A script of Perl that forks and ends every five milliseconds, each time in a session of its own, for ten seconds. It
-/// writes a line to `$NOTES.hops` after each second.
+/// A script of Perl that forks and ends every five milliseconds, each time in a session of its own, for ten seconds.
+/// It writes a line to `$NOTES.hops` after each second, and one at its end.
 pub(crate) const HOPPER: &str = r#"
 use POSIX; use Time::HiRes qw(time usleep);
+sub note { open my $notes, ">>", "$ENV{NOTES}.hops"; print $notes "$_[0]\n"; close $notes; }
 my $end = time + 10;
 my $next = time;
 while (time < $end) {
@@ -19,12 +20,11 @@ while (time < $end) {
     POSIX::setsid();
     if (time > $next) {
         $next += 1;
-        open my $notes, ">>", "$ENV{NOTES}.hops";
-        print $notes "hop\n";
-        close $notes;
+        note("hop");
     }
     usleep(5000);
 }
+note("ended");
 "#;
 
 /// A process that a test started. It is killed when the test ends.

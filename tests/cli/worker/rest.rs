@@ -175,6 +175,7 @@ async fn a_process_that_forks_and_ends_all_the_time_dies_with_its_message() {
     let at_end = hops();
     pause(2_500).await;
 
+    assert!(!at_end.contains("ended"), "{at_end}");
     assert_eq!(hops(), at_end);
     worker.end().await;
 }
