@@ -7,6 +7,7 @@ pub(crate) mod clock;
 pub(crate) mod empty;
 pub(crate) mod env;
 pub(crate) mod foreground;
+pub(crate) mod home;
 pub(crate) mod http;
 mod https;
 pub(crate) mod identity;

@@ -2,6 +2,7 @@
 //!
 //! The services that give credentials are played; the command, its files and its terminal are real.
 
+mod home;
 mod identity;
 mod laptop;
 mod mfa;
@@ -177,27 +178,35 @@ async fn an_empty_variable_counts_as_unset() {
 }
 
 #[tokio::test]
-async fn a_command_gets_the_empty_variables_that_lockstep_left_out() {
+async fn a_command_gets_the_environment_that_lockstep_was_given() {
     let inside = Inside::open().await;
-    let shown = "env | grep -E '^(AWS_PROFILE|LOCKSTEP_RUN_KEY|LOCKSTEP_LOCK|LOCKSTEP_EMPTY|SSL_CERT_FILE)' | sort";
-    let name = lock("empty");
-    let mut command = inside.run(&name, &[], &["sh", "-c", shown]);
-    for variable in [
-        "AWS_PROFILE",
-        "AWS_ENDPOINT_URL_SQS",
-        "LOCKSTEP_LOCK",
-        "SSL_CERT_FILE",
+    let shown = "env | grep -E '^(AWS_PROFILE|HOME|LOCKSTEP_RUN_KEY|LOCKSTEP_LOCK|LOCKSTEP_EMPTY|SSL_CERT_FILE)' | sort";
+    for (home, expected) in [
+        (None, ""),
+        (Some(""), "HOME=\n"),
+        (Some("/here"), "HOME=/here\n"),
     ] {
-        command.env(variable, "");
+        let name = lock("empty");
+        let mut command = inside.run(&name, &[], &["sh", "-c", shown]);
+        for variable in [
+            "AWS_PROFILE",
+            "AWS_ENDPOINT_URL_SQS",
+            "LOCKSTEP_LOCK",
+            "SSL_CERT_FILE",
+        ] {
+            command.env(variable, "");
+        }
+        command.env_remove("HOME");
+        command.envs(home.map(|home| ("HOME", home)));
+
+        let (code, out, stderr) = output(command).await;
+
+        assert_eq!(code, 0, "{stderr}");
+        assert_eq!(
+            out,
+            format!("AWS_PROFILE=\n{expected}LOCKSTEP_LOCK={name}\nSSL_CERT_FILE=\n")
+        );
     }
-
-    let (code, out, stderr) = output(command).await;
-
-    assert_eq!(code, 0, "{stderr}");
-    assert_eq!(
-        out,
-        format!("AWS_PROFILE=\nLOCKSTEP_LOCK={name}\nSSL_CERT_FILE=\n")
-    );
 }
 
 #[tokio::test]

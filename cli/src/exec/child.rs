@@ -60,9 +60,7 @@ impl Child {
         spec: &Spec,
     ) -> Result<Self, Error> {
         let mut command = shim::command(&spec.command);
-        // The command gets the variables that this process was given.
-        command.env_remove(empty::LEFT_OUT);
-        command.envs(empty::left_out().into_iter().map(|name| (name, "")));
+        empty::give_back(&mut command);
         for name in spec.without {
             command.env_remove(name);
         }

@@ -132,7 +132,8 @@ impl Laptop {
         std::os::unix::fs::symlink(&link, &link).expect("a link");
     }
 
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+    /// Writes a file of this home.
+    pub(super) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let file = self.home.join(name);
         fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         fs::write(file, text).expect("a file");

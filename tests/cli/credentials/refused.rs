@@ -257,6 +257,24 @@ const REFUSED: &[Refused<'_>] = &[
         69,
         &["none in the environment", "profile default"],
     ),
+    (
+        &[
+            ("AWS_PROFILE", "sso"),
+            ("AWS_CONFIG_FILE", "HOME/.aws/config"),
+            ("HOME", "/dev/null"),
+        ],
+        64,
+        &["HOME is not set", "profile sso", "~/.aws/sso/cache"],
+    ),
+    (
+        &[
+            ("AWS_PROFILE", "login"),
+            ("AWS_CONFIG_FILE", "HOME/.aws/config"),
+            ("HOME", "/dev/null"),
+        ],
+        64,
+        &["HOME is not set", "profile login", "~/.aws/login/cache"],
+    ),
 ];
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 use super::container;
 use super::profiles::{Profiles, assumes_role};
 use crate::platform::env::variable;
+use crate::platform::home;
 use aws_config::profile::Profile;
 
 /// The keys, in variables and in a profile.
@@ -54,7 +55,11 @@ pub(super) fn check(profiles: &Profiles) -> Result<(), String> {
         Some(base) if assumes_role(base) => check_source(profiles, base),
         Some(base) if base.get("credential_source").is_some() => Ok(()),
         Some(base) if base.get("web_identity_token_file").is_some() => Ok(()),
-        Some(base) if uses_sso(base) => check_sso(profiles, base),
+        Some(base) if uses_sso(base) => {
+            check_sso(profiles, base)?;
+            check_home(base, "~/.aws/sso/cache")
+        }
+        Some(base) if base.get("login_session").is_some() => check_home(base, "~/.aws/login/cache"),
         Some(base) if names_credentials(base) => Ok(()),
         _ => check_variables(),
     }
@@ -113,6 +118,17 @@ fn check_sso(profiles: &Profiles, base: &Profile) -> Result<(), String> {
             "the profile {name} uses IAM Identity Center, but has no {missing} and no sso_session"
         )),
     }
+}
+
+/// Checks that there is a home, where the session of `base` is kept in `folder`.
+fn check_home(base: &Profile, folder: &str) -> Result<(), String> {
+    if home::is_there() {
+        return Ok(());
+    }
+    Err(format!(
+        "HOME is not set, and /etc/passwd has no home of this user, so the session of the profile {} cannot be read from {folder}: set HOME",
+        base.name()
+    ))
 }
 
 /// Checks the sources after the profiles.
