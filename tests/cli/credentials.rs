@@ -73,6 +73,10 @@ async fn each_kind_of_profile_gives_its_credentials_and_its_region() {
             "AssumeRole by keys in eu-west-1, DescribeStacks by role-of-keys in eu-west-1",
         ),
         (
+            "role-empty-mfa",
+            "AssumeRole by keys in eu-west-1, DescribeStacks by role-of-keys in eu-west-1",
+        ),
+        (
             "role-of-sso",
             "SSO GetRoleCredentials, AssumeRole by sso-dev in eu-west-1, DescribeStacks by role-of-sso-dev in eu-west-1",
         ),

@@ -18,10 +18,12 @@ mod process;
 mod profiles;
 mod region;
 mod source;
+mod usable;
 
 pub(crate) use failure::line;
 pub(crate) use region::Region;
 
+use super::empty::not_text;
 use super::tls;
 use crate::exit::Exit;
 use ahead::Ahead;
@@ -87,6 +89,9 @@ pub(crate) async fn operators_config() -> Result<Loaded, Refusal> {
 /// The configuration, and the temporary failure of the credentials, if they failed.
 async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Refusal> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
+    if let Some(name) = not_text() {
+        return Err(wrong(format!("{name} is not UTF-8: correct or unset it")));
+    }
     endpoints::check_imds().map_err(wrong)?;
     let has_keys = identity::has_keys().map_err(wrong)?;
     let (region, profiles) = match Region::of_environment() {
@@ -154,7 +159,7 @@ async fn resolve(
             let conf = provider_config(sdk, http);
             let first = mfa::assume(asked, profiles, sdk, &conf).await?;
             let then = SharedCredentialsProvider::new(mfa::Ended(profiles.name().to_owned()));
-            return Ok((Ahead::after(Some(first), then), None));
+            return Ok((Ahead::to_the_end_of(first, then), None));
         }
     }
     let credentials = Ahead::after(None, provider);
@@ -177,7 +182,7 @@ async fn in_time(
         CREDENTIALS_OF_PEOPLE_WITHIN
     };
     match timeout(within, load).await {
-        Ok(found) => found.map_err(|error| Failure::of(&error, profiles)),
+        Ok(found) => usable::checked(found).map_err(|error| Failure::of(&error, profiles)),
         Err(_) => Err(Failure::late(within, profiles)),
     }
 }

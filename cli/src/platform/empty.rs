@@ -57,6 +57,14 @@ pub(crate) fn leave_out() -> Result<(), String> {
     })
 }
 
+/// The name of a setting that is not UTF-8: all who read it take it for unset.
+pub(crate) fn not_text() -> Option<String> {
+    // The file of certificates may have any name.
+    let is_text = |name: &str| is_setting(name) && !name.starts_with("SSL_CERT_");
+    let mut names = env::vars_os().filter(|(_, value)| value.to_str().is_none());
+    names.find_map(|(name, _)| name.into_string().ok().filter(|name| is_text(name)))
+}
+
 /// Gives `command` the variables that this process was given.
 pub(crate) fn give_back(command: &mut Command) {
     command.env_remove(LEFT_OUT);

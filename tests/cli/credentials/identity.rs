@@ -5,6 +5,8 @@ use super::laptop::Laptop;
 use super::refused::{Refused, assert_refused};
 use super::services::SECRET;
 use crate::support::output;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 /// What would give another identity.
 const OTHERS: Variables<'_> = &[
@@ -93,6 +95,51 @@ const IN_PART: &[Refused<'_>] = &[
         ],
     ),
     (
+        &[("AWS_PROFILE", "id-empty")],
+        64,
+        &["the profile id-empty has aws_secret_access_key, but no aws_access_key_id"],
+    ),
+    (
+        &[("AWS_PROFILE", "keys-empty")],
+        64,
+        &["aws_access_key_id of the profile keys-empty is empty"],
+    ),
+    (
+        &[("AWS_PROFILE", "sso-empty-account")],
+        64,
+        &["the profile sso-empty-account", "no sso_account_id"],
+    ),
+    (
+        &[("AWS_PROFILE", "sso-empty-region")],
+        64,
+        &["the profile sso-empty-region", "no sso_region"],
+    ),
+    (
+        &[("AWS_PROFILE", "role-empty")],
+        64,
+        &["role_arn of the profile role-empty is empty"],
+    ),
+    (
+        &[("AWS_PROFILE", "web-no-role")],
+        64,
+        &["the profile web-no-role has web_identity_token_file, but no role_arn"],
+    ),
+    (
+        &[("AWS_PROFILE", "role-alone")],
+        64,
+        &["the profile role-alone has role_arn, but no source_profile and no credential_source"],
+    ),
+    (
+        &[("AWS_PROFILE", "role-of-nothing")],
+        64,
+        &["source_profile of the profile role-of-nothing is \"nothing\", which has no credentials"],
+    ),
+    (
+        &[("AWS_DEFAULT_PROFILE", "keys")],
+        64,
+        &["AWS_DEFAULT_PROFILE is \"keys\", but only AWS_PROFILE chooses"],
+    ),
+    (
         &[("AWS_WEB_IDENTITY_TOKEN_FILE", "HOME/token")],
         64,
         &["AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not"],
@@ -120,4 +167,19 @@ async fn keys_in_variables_come_before_a_profile_that_is_wrong() {
         ["DescribeStacks by variables in eu-west-1"],
         "{stderr}"
     );
+}
+
+#[tokio::test]
+async fn a_variable_that_is_not_utf_8_does_not_count_as_unset() {
+    for name in ["AWS_PROFILE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "HOME"] {
+        let laptop = Laptop::new().await;
+        let mut command = laptop.command(&["locks"], OTHERS);
+        command.env(name, OsStr::from_bytes(b"keys\xe9"));
+
+        let (code, _, stderr) = output(command).await;
+
+        assert_eq!((code, stderr.lines().count()), (64, 1), "{name}: {stderr}");
+        assert!(stderr.contains(&format!("{name} is not UTF-8")), "{stderr}");
+        assert!(laptop.services.calls().is_empty(), "{name}");
+    }
 }

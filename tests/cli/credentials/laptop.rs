@@ -118,6 +118,14 @@ impl Laptop {
                 "echo",
                 "#!/bin/sh\necho \"unknown: $*\" >&2\nexit 2\n".into(),
             ),
+            (
+                "broken",
+                format!(
+                    r#"#!/bin/sh
+echo '{{"Version":1,"AccessKeyId":"a","SecretAccessKey":"{SECRET}","SessionToken":"{SECRET}\r\n"}}'
+"#
+                ),
+            ),
             ("garbage", format!("#!/bin/sh\necho {SECRET}\n")),
         ] {
             let program = executable(script.as_bytes());

@@ -253,6 +253,70 @@ const REFUSED: &[Refused<'_>] = &[
         &["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "one line"],
     ),
     (
+        &[
+            ("AWS_ACCESS_KEY_ID", "variables\r"),
+            ("AWS_SECRET_ACCESS_KEY", SECRET),
+        ],
+        64,
+        &["AWS_ACCESS_KEY_ID must have ASCII characters only"],
+    ),
+    (
+        &[
+            ("AWS_ACCESS_KEY_ID", "variables"),
+            ("AWS_SECRET_ACCESS_KEY", "s3cr3t\n"),
+        ],
+        64,
+        &["AWS_SECRET_ACCESS_KEY must have ASCII characters only"],
+    ),
+    (
+        &[
+            ("AWS_ACCESS_KEY_ID", "variables"),
+            ("AWS_SECRET_ACCESS_KEY", SECRET),
+            ("AWS_SESSION_TOKEN", "s3cr3t\n"),
+        ],
+        64,
+        &["AWS_SESSION_TOKEN must have ASCII characters only"],
+    ),
+    (
+        &[("AWS_PROFILE", "process-broken")],
+        69,
+        &[
+            "credential_process HOME/broken: the session token must have ASCII",
+            "profile process-broken",
+        ],
+    ),
+    (
+        &[("AWS_PROFILE", "process-nameless")],
+        69,
+        &["give: the access key id is empty (credential_process of"],
+    ),
+    (
+        &[("AWS_PROFILE", "keys-broken")],
+        64,
+        &["aws_access_key_id of the profile keys-broken must have ASCII"],
+    ),
+    (
+        &[("AWS_PROFILE", "role-of-keys-broken")],
+        64,
+        &["aws_access_key_id of the profile keys-broken must have ASCII"],
+    ),
+    (
+        &[(
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            "SERVICES/container/broken",
+        )],
+        69,
+        &["container: the access key id must have ASCII"],
+    ),
+    (
+        &[
+            ("AWS_EC2_METADATA_DISABLED", "false"),
+            ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "SERVICES/closed"),
+        ],
+        69,
+        &["IMDS: status 403 (the role of the instance"],
+    ),
+    (
         &[("AWS_REGION", "eu-west-1")],
         69,
         &["none in the environment", "profile default"],

@@ -10,6 +10,7 @@
 
 use super::failure::Failure;
 use super::profiles::Profiles;
+use super::usable::checked;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{self, ProvideCredentials, SharedCredentialsProvider, future};
@@ -27,6 +28,7 @@ const UNUSED: Duration = Duration::from_secs(10);
 /// Provides credentials, and loads others ahead of their end.
 #[derive(Debug)]
 pub(super) struct Ahead {
+    by: Duration,
     then: SharedCredentialsProvider,
     state: Mutex<State>,
 }
@@ -45,7 +47,17 @@ impl Ahead {
             load: None,
         };
         let state = Mutex::new(state);
-        Self { then, state }
+        let by = BY;
+        Self { by, then, state }
+    }
+
+    /// Provides `first` until they end, and asks `ended` for nothing before.
+    pub(super) fn to_the_end_of(first: Credentials, ended: SharedCredentialsProvider) -> Self {
+        let by = UNUSED;
+        Self {
+            by,
+            ..Self::after(Some(first), ended)
+        }
     }
 
     /// Returns the latest credentials while they are good, and waits for others after that.
@@ -55,13 +67,13 @@ impl Ahead {
             // Credentials without an end are those of a user, and not loaded again
             // (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-sourcing-external.html>).
             let latest = state.latest.clone();
-            if let Some(latest) = latest.as_ref().filter(|latest| lasts(latest, BY)) {
+            if let Some(latest) = latest.as_ref().filter(|latest| lasts(latest, self.by)) {
                 return Ok(latest.clone());
             }
             let usable = latest.filter(|latest| lasts(latest, UNUSED));
             let load = state.load.get_or_insert_with(|| {
                 let then = self.then.clone();
-                tokio::spawn(async move { then.provide_credentials().await })
+                tokio::spawn(async move { checked(then.provide_credentials().await) })
             });
             let has_ended = load.is_finished();
             if let Some(latest) = usable.clone().filter(|_| !has_ended) {
@@ -189,6 +201,39 @@ mod tests {
             let ahead = ahead(Some(named("first", good_for)), &then);
 
             assert_eq!(asked(&ahead, 3).await, expected, "{good_for} {then_for}");
+        }
+    }
+
+    #[tokio::test]
+    async fn credentials_without_others_are_used_to_their_end_in_silence() {
+        let then = Slow {
+            good_for: 3_600,
+            ..Slow::default()
+        };
+        for (good_for, name, loads) in [(60, "first", 0), (1, "1", 1)] {
+            let first = named("first", good_for);
+            let ahead = Ahead::to_the_end_of(first, SharedCredentialsProvider::new(then.clone()));
+
+            assert_eq!(asked(&ahead, 2).await, [name, name]);
+            assert_eq!(then.loads.load(Ordering::Relaxed), loads, "{good_for}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_load_of_credentials_that_cannot_sign_fails() {
+        for (id, secret, token) in [
+            ("", "secret", None),
+            ("id\r", "secret", None),
+            ("id", "", None),
+            ("id", "secret\n", None),
+            ("id", "secret", Some("to\nken")),
+            ("idé", "secret", None),
+        ] {
+            let token = token.map(str::to_owned);
+            let wrong = Credentials::new(id, secret, token, None, "test");
+            let ahead = Ahead::after(None, SharedCredentialsProvider::new(wrong));
+
+            assert!(ahead.provide().await.is_err(), "{id:?} {secret:?}");
         }
     }
 

@@ -4,6 +4,7 @@
 use super::container;
 use super::profiles::Profiles;
 use super::source::Source;
+use super::usable::Unusable;
 use aws_credential_types::provider::error::{CredentialsError, TokenError};
 use aws_sdk_signin::operation::create_o_auth2_token::CreateOAuth2TokenError;
 use aws_sdk_sso::operation::get_role_credentials::GetRoleCredentialsError;
@@ -77,6 +78,9 @@ impl Failure {
             return Self::permanent(format!(
                 "none in the environment, in the profile {name}, from the container or from the instance (AWS_PROFILE; aws configure, aws login or aws sso login)"
             ));
+        }
+        if causes(error).any(|cause| cause.is::<Unusable>()) {
+            return Self::permanent(source.failure(base, &line(error)));
         }
         if source == Source::Container && causes(error).any(is_invalid) {
             let (text, kind) = (container::refused(), Kind::Setting);

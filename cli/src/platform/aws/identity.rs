@@ -4,7 +4,8 @@
 //! refuses them (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>).
 
 use super::container;
-use super::profiles::{Profiles, assumes_role};
+use super::profiles::{Profiles, assumes_role, value};
+use super::usable::{Fault, fault};
 use crate::platform::env::variable;
 use crate::platform::home;
 use aws_config::profile::Profile;
@@ -12,6 +13,14 @@ use aws_config::profile::Profile;
 /// The keys, in variables and in a profile.
 const VARIABLES: [&str; 2] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
 const KEYS: [&str; 2] = ["aws_access_key_id", "aws_secret_access_key"];
+
+/// The session tokens, which go with the keys.
+const TOKENS: [&str; 2] = ["AWS_SESSION_TOKEN", "aws_session_token"];
+
+/// Chooses a profile for the AWS CLI, which no longer documents it, and not for the SDKs
+/// (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-envvars.html>,
+/// <https://github.com/boto/botocore/issues/1725>).
+const OLD_CHOICE: &str = "AWS_DEFAULT_PROFILE";
 
 /// The web identity of variables; the role alone names none.
 const WEB_IDENTITY: [&str; 2] = ["AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"];
@@ -24,7 +33,7 @@ const SSO_OF_SESSION: [&str; 2] = ["sso_region", "sso_start_url"];
 /// Whether variables have the keys, which come before all other sources.
 ///
 /// # Errors
-/// Names the variable that is missing or blank.
+/// Names the variable that is missing or blank, or cannot be sent.
 pub(super) fn has_keys() -> Result<bool, String> {
     let [id, secret] = VARIABLES.map(variable);
     for (name, value) in VARIABLES.iter().zip([&id, &secret]) {
@@ -33,6 +42,13 @@ pub(super) fn has_keys() -> Result<bool, String> {
         }
     }
     check_pair(VARIABLES, [id.is_some(), secret.is_some()], unset)?;
+    for name in VARIABLES.iter().chain(&TOKENS[..1]) {
+        if id.is_some()
+            && let Some(fault) = variable(name).as_deref().and_then(fault)
+        {
+            return Err(format!("{name} {fault}"));
+        }
+    }
     Ok(id.is_some())
 }
 
@@ -41,28 +57,64 @@ pub(super) fn has_keys() -> Result<bool, String> {
 /// # Errors
 /// Names the profile and the setting, or the variable.
 pub(super) fn check(profiles: &Profiles) -> Result<(), String> {
+    if let Some(name) = variable(OLD_CHOICE).filter(|name| name != profiles.name())
+        && !Profiles::is_chosen()
+    {
+        return Err(format!(
+            "{OLD_CHOICE} is {name:?}, but only AWS_PROFILE chooses a profile: set AWS_PROFILE, or unset {OLD_CHOICE}"
+        ));
+    }
     let chain = profiles.chain();
     for profile in &chain {
-        let has = KEYS.map(|key| is_set(profile, key));
-        check_pair(KEYS, has, |set, unset| {
-            format!("the profile {} has {set}, but no {unset}", profile.name())
-        })?;
+        check_profile(profile)?;
     }
     match chain.last() {
         // As in the SDK: keys of a source profile are used before all else.
-        Some(base) if chain.len() > 1 && is_set(base, KEYS[0]) => Ok(()),
+        Some(base) if chain.len() > 1 && value(base, KEYS[0]).is_some() => Ok(()),
         Some(base) if is_of_container(base) => container::check(),
         Some(base) if assumes_role(base) => check_source(profiles, base),
         Some(base) if base.get("credential_source").is_some() => Ok(()),
-        Some(base) if base.get("web_identity_token_file").is_some() => Ok(()),
+        Some(base) if base.get("web_identity_token_file").is_some() => {
+            let has_role = value(base, "role_arn").is_some();
+            let names = ["web_identity_token_file", "role_arn"];
+            check_pair(names, [true, has_role], |set, unset| {
+                lacks(base, set, unset)
+            })
+        }
         Some(base) if uses_sso(base) => {
             check_sso(profiles, base)?;
             check_home(base, "~/.aws/sso/cache")
         }
         Some(base) if base.get("login_session").is_some() => check_home(base, "~/.aws/login/cache"),
         Some(base) if names_credentials(base) => Ok(()),
+        Some(base) if chain.len() > 1 => {
+            let above = chain[chain.len() - 2].name();
+            let base = base.name();
+            Err(format!(
+                "source_profile of the profile {above} is {base:?}, which has no credentials"
+            ))
+        }
         _ => check_variables(),
     }
+}
+
+/// Checks the keys of a profile, and that it has no empty setting that the SDK takes for a value.
+fn check_profile(profile: &Profile) -> Result<(), String> {
+    let has = KEYS.map(|key| value(profile, key).is_some());
+    check_pair(KEYS, has, |set, unset| lacks(profile, set, unset))?;
+    for key in KEYS.iter().chain(&TOKENS[1..]).chain(&["role_arn"]) {
+        match profile.get(key).and_then(fault) {
+            None => {}
+            // An empty token counts as none for AWS.
+            Some(Fault::Empty) if TOKENS.contains(key) => {}
+            Some(fault) => return Err(format!("{key} of the profile {} {fault}", profile.name())),
+        }
+    }
+    Ok(())
+}
+
+fn lacks(profile: &Profile, set: &str, unset: &str) -> String {
+    format!("the profile {} has {set}, but no {unset}", profile.name())
 }
 
 /// The error if one of two is there without the other.
@@ -77,14 +129,17 @@ fn check_pair(
     }
 }
 
-fn is_set(profile: &Profile, key: &str) -> bool {
-    profile.get(key).is_some_and(|value| !value.is_empty())
-}
-
-/// Checks that the profile is there with whose credentials the role of `base` is assumed.
+/// Checks that the role of `base` has a source of credentials, and that the profile is there if it is one.
 fn check_source(profiles: &Profiles, base: &Profile) -> Result<(), String> {
     let Some(source) = base.get("source_profile") else {
-        return Ok(());
+        return match base.get("credential_source") {
+            Some(_) => Ok(()),
+            None => Err(lacks(
+                base,
+                "role_arn",
+                "source_profile and no credential_source",
+            )),
+        };
     };
     let setting = format!("source_profile of the profile {}", base.name());
     profiles.check_exists(source, &setting)?;
@@ -98,7 +153,7 @@ fn check_source(profiles: &Profiles, base: &Profile) -> Result<(), String> {
 
 fn check_sso(profiles: &Profiles, base: &Profile) -> Result<(), String> {
     let name = base.name();
-    if let Some(missing) = SSO_OF_PROFILE.iter().find(|key| base.get(key).is_none()) {
+    if let Some(missing) = SSO_OF_PROFILE.iter().find(|key| value(base, key).is_none()) {
         return Err(format!(
             "the profile {name} uses IAM Identity Center, but has no {missing}"
         ));
@@ -106,7 +161,7 @@ fn check_sso(profiles: &Profiles, base: &Profile) -> Result<(), String> {
     let session = base.get("sso_session");
     let of_session = |key: &str| match session {
         Some(session) => profiles.of_sso_session(session, key),
-        None => base.get(key),
+        None => value(base, key),
     };
     let missing = SSO_OF_SESSION.iter().find(|key| of_session(key).is_none());
     match (missing, session) {

@@ -7,7 +7,7 @@
 
 use super::failure::Failure;
 use super::in_time;
-use super::profiles::{Profiles, assumes_role};
+use super::profiles::{Profiles, assumes_role, value};
 use crate::platform::terminal::ask;
 use aws_config::SdkConfig;
 use aws_config::ecs::EcsCredentialsProvider;
@@ -26,7 +26,7 @@ pub(super) fn asked_for<'a, 'b>(chain: &'b [&'a Profile]) -> &'b [&'a Profile] {
     let last = places.rfind(|place| {
         let profile = chain[*place];
         let is_role = assumes_role(profile) && (*place == 0 || keys(profile).is_none());
-        is_role && profile.get("mfa_serial").is_some()
+        is_role && value(profile, "mfa_serial").is_some()
     });
     &chain[..last.map_or(0, |last| last + 1)]
 }
@@ -62,23 +62,23 @@ async fn assume_one(
 ) -> Result<Credentials, CredentialsError> {
     let credentials = SharedCredentialsProvider::new(credentials);
     let sdk = sdk.to_builder().credentials_provider(credentials).build();
-    let value = |key| profile.get(key).map(str::to_owned);
-    let code = match profile.get("mfa_serial") {
+    let own = |key| value(profile, key).map(str::to_owned);
+    let code = match value(profile, "mfa_serial") {
         Some(serial) => Some(code(profile.name(), serial).await?),
         None => None,
     };
-    let session = value("role_session_name")
+    let session = own("role_session_name")
         .unwrap_or_else(|| format!("lockstep-{}", SystemClock.now().millis()));
     let call = aws_sdk_sts::Client::new(&sdk)
         .assume_role()
-        .set_role_arn(value("role_arn"))
-        .set_external_id(value("external_id"))
+        .set_role_arn(own("role_arn"))
+        .set_external_id(own("external_id"))
         .set_duration_seconds(
             profile
                 .get("duration_seconds")
                 .and_then(|seconds| seconds.parse().ok()),
         )
-        .set_serial_number(value("mfa_serial"))
+        .set_serial_number(own("mfa_serial"))
         .set_token_code(code)
         .role_session_name(session);
     let assumed = call

@@ -81,9 +81,10 @@ impl Profiles {
         self.0.get_profile(name)
     }
 
-    /// A setting of an `sso-session`.
+    /// A setting of an `sso-session` that is not empty.
     pub(super) fn of_sso_session(&self, session: &str, setting: &str) -> Option<&str> {
-        self.0.sso_session(session)?.get(setting)
+        let value = self.0.sso_session(session)?.get(setting);
+        value.filter(|value| !value.is_empty())
     }
 
     /// The name of the chosen profile: `default`, unless a variable chooses another.
@@ -119,10 +120,15 @@ impl Profiles {
     pub(super) fn region(&self) -> Option<(String, String)> {
         let mut chain = self.chain().into_iter();
         chain.find_map(|profile| {
-            let region = profile.get("region").filter(|region| !region.is_empty())?;
+            let region = value(profile, "region")?;
             Some((region.to_owned(), profile.name().to_owned()))
         })
     }
+}
+
+/// A setting of `profile` that is not empty.
+pub(super) fn value<'a>(profile: &'a Profile, key: &str) -> Option<&'a str> {
+    profile.get(key).filter(|value| !value.is_empty())
 }
 
 /// The path of a file, as the variable or the default has it.

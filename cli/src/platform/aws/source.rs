@@ -50,7 +50,12 @@ impl Source {
             Self::Container => "the credentials endpoint of the container",
             Self::Instance => "IMDS",
         };
-        format!("{name}: {text} ({})", self.advice(base))
+        let advice = if self == Self::Sso && text.contains("failed to write `") {
+            "a new token is kept there: make the file and its folder writable".into()
+        } else {
+            self.advice(base)
+        };
+        format!("{name}: {text} ({advice})")
     }
 
     /// What went wrong, where no service of AWS has answered.
@@ -58,6 +63,11 @@ impl Source {
         let last = causes(error).last().map(ToString::to_string);
         match self {
             Self::Process => process::text(base, &last.unwrap_or_default()),
+            // The SDK's text is the whole answer.
+            Self::Instance => match status_of_imds(error) {
+                Some(status) => format!("status {status}"),
+                None => line(error),
+            },
             _ => line(error),
         }
     }
@@ -87,15 +97,38 @@ impl Source {
         let is_refused = match self {
             // Its status is in the text alone.
             Self::Container => line(error).contains("StatusCode(4"),
-            Self::Instance => causes(error).any(|cause| {
-                let status = match cause.downcast_ref::<ImdsError>() {
-                    Some(ImdsError::ErrorResponse(refusal)) => refusal.response().status().as_u16(),
-                    _ => 0,
-                };
-                (400..500).contains(&status) || cause.is::<TokenError>()
-            }),
+            Self::Instance => {
+                let is_refused = status_of_imds(error).is_some_and(|s| (400..500).contains(&s));
+                is_refused || causes(error).any(|cause| cause.is::<TokenError>())
+            }
             _ => true,
         };
         !is_refused
+    }
+}
+
+/// The status of the answer, if IMDS has refused.
+fn status_of_imds(error: &CredentialsError) -> Option<u16> {
+    causes(error).find_map(|cause| match cause.downcast_ref::<ImdsError>()? {
+        ImdsError::ErrorResponse(refusal) => Some(refusal.response().status().as_u16()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Source;
+
+    #[test]
+    fn a_token_that_cannot_be_kept_asks_for_no_new_login() {
+        for (text, advice) in [
+            ("failed to write `/h/a.json`: Permission denied", "writable"),
+            ("failed to read `/h/a.json`: No such file", "aws sso login"),
+        ] {
+            let shown = Source::Sso.failure(None, text);
+
+            assert!(shown.starts_with(&format!("SSO: {text}")), "{shown}");
+            assert!(shown.contains(advice), "{shown}");
+        }
     }
 }
