@@ -122,7 +122,7 @@ impl Laptop {
                 "broken",
                 format!(
                     r#"#!/bin/sh
-echo '{{"Version":1,"AccessKeyId":"a","SecretAccessKey":"{SECRET}","SessionToken":"{SECRET}\r\n"}}'
+echo '{{"Version":1,"AccessKeyId":"a","SecretAccessKey":"{SECRET}","SessionToken":"{SECRET}\u000d"}}'
 "#
                 ),
             ),

@@ -328,7 +328,11 @@ const REFUSED: &[Refused<'_>] = &[
             ("HOME", "/dev/null"),
         ],
         64,
-        &["HOME is not set", "profile sso", "~/.aws/sso/cache"],
+        &[
+            "is not set, and /etc/passwd has no home",
+            "profile sso",
+            "~/.aws/sso/cache",
+        ],
     ),
     (
         &[
@@ -337,7 +341,11 @@ const REFUSED: &[Refused<'_>] = &[
             ("HOME", "/dev/null"),
         ],
         64,
-        &["HOME is not set", "profile login", "~/.aws/login/cache"],
+        &[
+            "is not set, and /etc/passwd has no home",
+            "profile login",
+            "~/.aws/login/cache",
+        ],
     ),
 ];
 
