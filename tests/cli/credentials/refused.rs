@@ -26,7 +26,11 @@ const REFUSED: &[Refused<'_>] = &[
     (
         &[("AWS_PROFILE", "sso-never")],
         69,
-        &["SSO", "aws sso login --profile sso-never"],
+        &[
+            "SSO",
+            "aws sso login --profile sso-never",
+            "~/.aws/sso/cache",
+        ],
     ),
     (
         &[("AWS_PROFILE", "process-fails")],

@@ -50,11 +50,11 @@ impl Source {
             Self::Container => "the credentials endpoint of the container",
             Self::Instance => "IMDS",
         };
-        let advice = if self == Self::Sso && text.contains("failed to write `") {
-            "a new token is kept there: make the file and its folder writable".into()
-        } else {
-            self.advice(base)
-        };
+        let mut advice = self.advice(base);
+        // The SDK says no more of a file that it cannot read, or cannot keep a renewed token in.
+        if self == Self::Sso && text.contains("failed to load the cached SSO token") {
+            advice.push_str(", or make the files in ~/.aws/sso/cache readable and writable");
+        }
         format!("{name}: {text} ({advice})")
     }
 
@@ -120,15 +120,20 @@ mod tests {
     use super::Source;
 
     #[test]
-    fn a_token_that_cannot_be_kept_asks_for_no_new_login() {
+    fn a_token_that_cannot_be_kept_asks_for_more_than_a_login() {
         for (text, advice) in [
-            ("failed to write `/h/a.json`: Permission denied", "writable"),
-            ("failed to read `/h/a.json`: No such file", "aws sso login"),
+            (
+                "failed to load the cached SSO token",
+                "(aws sso login --profile default, or make the files in ~/.aws/sso/cache readable and writable)",
+            ),
+            (
+                "the SSO token has expired",
+                "(aws sso login --profile default)",
+            ),
         ] {
             let shown = Source::Sso.failure(None, text);
 
-            assert!(shown.starts_with(&format!("SSO: {text}")), "{shown}");
-            assert!(shown.contains(advice), "{shown}");
+            assert_eq!(shown, format!("SSO: {text} {advice}"));
         }
     }
 }
