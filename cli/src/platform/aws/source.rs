@@ -53,7 +53,7 @@ impl Source {
         let mut advice = self.advice(base);
         // The SDK says no more of a file that it cannot read, or cannot keep a renewed token in.
         if self == Self::Sso && text.contains("failed to load the cached SSO token") {
-            advice.push_str(", or make the files in ~/.aws/sso/cache readable and writable");
+            advice.push_str(", or let this user read and write the files in ~/.aws/sso/cache");
         }
         format!("{name}: {text} ({advice})")
     }
@@ -124,7 +124,7 @@ mod tests {
         for (text, advice) in [
             (
                 "failed to load the cached SSO token",
-                "(aws sso login --profile default, or make the files in ~/.aws/sso/cache readable and writable)",
+                "(aws sso login --profile default, or let this user read and write the files in ~/.aws/sso/cache)",
             ),
             (
                 "the SSO token has expired",
