@@ -171,8 +171,8 @@ demo: functions ## [4 min cold] ten starts of one tick, a timeline, and overlaps
 
 ##@ Measure and release
 
-storm: functions ## [5 min a seed] sixty batches under outages of the table, and other tests of minutes
-	tests/checks/with-stack --deploy $(TESTS) --test e2e -- --ignored --skip soak --test-threads=1 --nocapture
+storm: deployable ## [5 min a seed] sixty batches under outages of the table, and other tests of minutes
+	tests/checks/with-stack --deploy sh -c '$(TESTS) --test e2e -- --ignored --skip soak --test-threads=1 --nocapture && $(TESTS) --test cli stops::left -- --ignored --test-threads=1'
 
 soak: functions ## [5 min a seed] hundreds of runs while everything fails at random; LOCKSTEP_SEED and LOCKSTEP_RUNS
 	tests/checks/with-stack --deploy $(TESTS) --test e2e soak -- --ignored --test-threads=1 --nocapture

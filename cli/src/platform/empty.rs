@@ -86,10 +86,13 @@ fn is_setting(name: &str) -> bool {
 
 /// The file of this program by its own name, which is then the name of the process; on Linux this file, even where it
 /// was replaced.
+///
+/// Without `/proc`, the path that this program was called by. Then a command is refused for that.
 fn own_file() -> PathBuf {
     let this: PathBuf = super::children::SELF.into();
     let Ok(named) = env::current_exe() else {
-        return this;
+        let called = env::args_os().next().map(PathBuf::from);
+        return called.filter(|path| path.is_absolute()).unwrap_or(this);
     };
     let id = |path: &PathBuf| path.metadata().map(|file| (file.dev(), file.ino())).ok();
     if cfg!(target_os = "linux") && id(&named) != id(&this) {
