@@ -115,7 +115,7 @@ impl Process {
     /// start time and the size of the memory, and 26 fields after them the first and the last address of the
     /// environment (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
     ///
-    /// The state is that of the first thread. A process of which only that one has ended has others.
+    /// The state is that of the first thread. The process has ended only if no other thread is left.
     ///
     /// A thread of the kernel and a process that has ended have no memory. One inside `execve` has
     /// memory, and both addresses are 0 until its environment is in place.

@@ -171,7 +171,7 @@ async fn resolve(
     }
 }
 
-/// The credentials that `load` gives, from `profiles`, before its time is over.
+/// Waits for `load`, which reads `profiles`, within the time limit of their source.
 async fn in_time(
     load: impl Future<Output = provider::Result>,
     profiles: Option<&Profiles>,

@@ -1,6 +1,6 @@
 //! The home folder of the user, where `HOME` has none.
 //!
-//! Without `HOME`, the SDK reads `~/.aws/config` below the current directory, where a file of somebody else may name a
+//! Without `HOME`, the SDK reads `~/.aws/config` below the current directory, where a file of another user may name a
 //! `credential_process`. The AWS CLI asks the password database, which on Linux is this file for the users of a
 //! container. A static program cannot ask the other sources of the database.
 

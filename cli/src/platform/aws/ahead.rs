@@ -40,7 +40,7 @@ struct State {
 }
 
 impl Ahead {
-    /// Provides `first` until they end, and those of `then` after them.
+    /// Provides the credentials `first` until they expire, then loads others from `then`.
     pub(super) fn after(first: Option<Credentials>, then: SharedCredentialsProvider) -> Self {
         let state = State {
             latest: first,
@@ -64,7 +64,7 @@ impl Ahead {
     pub(super) async fn provide(&self) -> provider::Result {
         let mut state = self.state.lock().await;
         loop {
-            // Credentials without an end are those of a user, and not loaded again
+            // Credentials without an expiry are long-term keys, which are loaded once
             // (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-sourcing-external.html>).
             let latest = state.latest.clone();
             if let Some(latest) = latest.as_ref().filter(|latest| lasts(latest, self.by)) {

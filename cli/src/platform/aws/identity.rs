@@ -1,7 +1,7 @@
 //! Settings that name an identity in part.
 //!
-//! The SDK takes such a source for one without credentials, and goes on to the next: to another identity. The AWS CLI
-//! refuses them (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>).
+//! The SDK treats such a source as one without credentials and tries the next source, which may be another identity. The
+//! AWS CLI refuses such settings (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>).
 
 use super::container;
 use super::profiles::{Profiles, assumes_role, value};
@@ -211,7 +211,7 @@ fn uses_sso(profile: &Profile) -> bool {
     keys.any(|key| profile.get(key).is_some())
 }
 
-/// Whether the profile has credentials without those of another profile.
+/// Whether the profile names credentials of its own, so no other profile is needed.
 fn names_credentials(profile: &Profile) -> bool {
     let keys = [
         KEYS[0],
