@@ -12,6 +12,7 @@ mod command;
 mod decide;
 mod execution;
 mod execution_arn;
+mod exit;
 mod expectation;
 mod fast_path;
 mod guard;
@@ -43,19 +44,19 @@ mod tests;
 
 pub use child::{child_arn, child_name, child_stem, parse_child};
 pub use command::{
-    Acquire, AuditNote, Command, DropUnread, Evict, Forget, Freeze, MarkEnding, NoteTask, Recover,
-    RecoveryBasis, Release, Renew, Settle, Stop, StopEvicted, StopReason, Suspect, WhenFull,
-    WhenPaused,
+    Acquire, AuditNote, Command, DropWaiter, ExitStep, Forget, Freeze, Mark, NoteTask, Recover,
+    RecoveryBasis, Release, Renew, Settle, StopReason, WhenFull, WhenPaused,
 };
 pub use decide::{decide, refused_by_run};
 pub use execution::{ExecutionDescription, ExecutionEnd, ExecutionState};
 pub use execution_arn::ExecutionArn;
+pub use exit::{Ending, EndingCause, Exit};
 pub use expectation::Expectation;
 pub use fast_path::{FastPath, fast_path};
 pub use guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 pub use holder::{HolderId, TaskToken};
 pub use key::LockKey;
-pub use lease::{Call, Ending, EndingCause, Lease, LeaseVersion, Pace};
+pub use lease::{Call, Lease, LeaseVersion, Pace, Restart};
 pub use permits::Permits;
 pub use queue::{QUEUE_MAX, Queue};
 pub use record::{BrokenInvariant, LockRecord, Mode};

@@ -1,9 +1,10 @@
 //! Values for tests of all levels: a test names only the fields that it is about.
 
 use crate::domain::{
-    Acquire, AuditNote, FencingToken, HolderId, LeaseVersion, Permits, Recover, RecoveryBasis,
-    Release, Renew, Retention, RunKey, RunOutcome, Seconds, StalePolicy, Task, TaskEnd, TaskSet,
-    TaskToken, Terms, Ticket, WhenFull, WhenPaused,
+    Acquire, AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, LeaseVersion,
+    LockRecord, Mark, Permits, Recover, RecoveryBasis, Release, Renew, Retention, RunKey,
+    RunOutcome, Seconds, StalePolicy, Task, TaskEnd, TaskSet, TaskToken, Terms, Ticket, WhenFull,
+    WhenPaused,
 };
 
 /// How long the commands below keep the history of a run.
@@ -125,6 +126,29 @@ pub fn recover(holder: HolderId, token: FencingToken, seen: LeaseVersion) -> Rec
         basis: RecoveryBasis::Seen,
         evidence: "the execution is ABORTED".into(),
         retention: RETENTION,
+    }
+}
+
+/// A mark of `step` on a holder, whatever its lease is.
+pub fn mark(holder: HolderId, token: FencingToken, step: ExitStep) -> Mark {
+    Mark {
+        holder,
+        token,
+        seen: None,
+        step,
+    }
+}
+
+/// The eviction of `holder` from `record`, by what it has there: a permit, or a place in the queue.
+pub fn evict(record: &LockRecord, holder: HolderId, audit: AuditNote) -> Command {
+    match record.holders.get(&holder) {
+        Some(lease) => Command::Recover(Recover {
+            basis: RecoveryBasis::Evicted,
+            evidence: audit.signed(),
+            retention: audit.retention,
+            ..recover(holder, lease.token, lease.version())
+        }),
+        None => Command::DropWaiter(DropWaiter::of(holder, audit)),
     }
 }
 

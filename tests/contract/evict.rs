@@ -77,7 +77,12 @@ async fn a_holder_that_was_redriven_a_moment_ago_is_not_evicted_by_its_old_end()
     assert_fails(refused, "Lockstep.LockHeld", &["may have been redriven"]);
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
     let record = functions.record("nightly").await.unwrap();
-    assert!(record.holders.values().all(|lease| lease.ending.is_none()));
+    assert!(
+        record
+            .holders
+            .values()
+            .all(|lease| lease.exit.ending.is_none())
+    );
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use crate::scene::CLUSTER;
 use lockstep::contract::{EventKind, parse_time};
 use lockstep::domain::{
     Call, Ending, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
-    FencingToken, HolderId, Lease, LockRecord, Mode, Permits, Seconds, StalePolicy,
+    Exit, FencingToken, HolderId, Lease, LockRecord, Mode, Permits, Seconds, StalePolicy,
     StateMachineArn, Task, Timestamp, Waiter, Work, child_arn, task_group,
 };
 use lockstep::executions::ExecutionsError;
@@ -113,7 +113,11 @@ fn terms() -> impl Strategy<Value = Terms> {
         Just(WorkKind::Workflow),
         Just(WorkKind::States)
     ];
-    let cause = prop_oneof![Just(EndingCause::Over), Just(EndingCause::Stopped)];
+    let cause = prop_oneof![
+        Just(EndingCause::Over),
+        Just(EndingCause::Stopped),
+        Just(EndingCause::Evicted("broken (by operator)".into())),
+    ];
     let marks = (
         option::weighted(0.1, any::<bool>()),
         proptest::bool::weighted(0.2),
@@ -211,12 +215,14 @@ impl Case {
                 task_token: pushed.then(|| testing::task_token("waits")),
                 since: after(0),
             }),
-            replaced_by: terms.replaced.then(|| self.replacer()),
-            suspect: terms.suspect.map(after),
-            ending: terms.ending.map(|(second, cause)| Ending {
-                since: after(second),
-                cause,
-            }),
+            exit: Exit {
+                suspect: terms.suspect.map(after),
+                replaced_by: terms.replaced.then(|| self.replacer()),
+                ending: terms.ending.clone().map(|(second, cause)| Ending {
+                    since: after(second),
+                    cause,
+                }),
+            },
             ..granted.renewed(after(terms.renewed), None, None)
         }
     }
@@ -337,8 +343,8 @@ async fn done(case: &Case, functions: &Functions) -> &'static str {
         _ if matches!(record.mode, Mode::Frozen { .. }) => "freeze",
         None => "recover",
         _ if stopped => "stop",
-        Some(lease) if lease.suspect != before.suspect => "suspect",
-        Some(lease) if lease.ending != before.ending => "markEnding",
+        Some(lease) if lease.exit.suspect != before.exit.suspect => "suspect",
+        Some(lease) if lease.exit.ending != before.exit.ending => "markEnding",
         _ if left => "dropReplacer",
         _ if of_stop => "reportNotStopped",
         _ if missing => "reportMissingEvidence",

@@ -5,7 +5,7 @@ use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
 use crate::operate::act;
 use crate::scene::{ask, ask_with, assert_says, at_work, audit_note, execution, task, waiting};
-use lockstep::domain::{Command, Evict, ExecutionEnd, HolderId};
+use lockstep::domain::{Command, DropWaiter, ExecutionEnd, HolderId};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -74,11 +74,11 @@ async fn everything(functions: &Functions) -> Vec<String> {
     functions.wait(62);
     functions.sweep().await;
     errors.extend(functions.try_beat(&first, "SECRET-late").await.err());
-    let evict = Evict {
-        holder: HolderId::new(execution("d")).unwrap(),
-        audit: audit_note("not today"),
-    };
-    functions.command("nightly", Command::Evict(evict)).await;
+    let waiter = HolderId::new(execution("d")).unwrap();
+    let drop = DropWaiter::of(waiter, audit_note("not today"));
+    functions
+        .command("nightly", Command::DropWaiter(drop))
+        .await;
     functions.end("b", ExecutionEnd::Failed);
     functions.wait(62);
     functions.sweep().await;

@@ -3,7 +3,7 @@
 use crate::functions::{Functions, key};
 use crate::scene::{assert_has, assert_says, audit_note, execution, merged, waiting};
 use lockstep::contract::EventKind;
-use lockstep::domain::{Command, Evict, HolderId};
+use lockstep::domain::{Command, DropWaiter, HolderId};
 use serde_json::{Value, json};
 
 /// `b` waits for `a`, both with the fields of `more`, and `b` with those of `of_waiter`.
@@ -69,12 +69,11 @@ async fn a_waiter_whose_key_succeeded_meanwhile_ends_as_a_duplicate() {
 async fn a_waiter_that_an_operator_sends_away_ends_with_the_reason() {
     let (functions, _) = one_waits(json!({}), json!({})).await;
     let holder = HolderId::new(execution("b")).unwrap();
-    let evict = Evict {
-        holder,
-        audit: audit_note("not today"),
-    };
+    let drop = DropWaiter::of(holder, audit_note("not today"));
 
-    functions.command("nightly", Command::Evict(evict)).await;
+    functions
+        .command("nightly", Command::DropWaiter(drop))
+        .await;
 
     let pushed = functions.output("token-b").unwrap();
     assert_eq!(pushed["status"], "gaveUp");

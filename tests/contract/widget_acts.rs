@@ -37,7 +37,10 @@ async fn a_click_pauses_resumes_and_evicts_with_name_and_note_of_the_form() {
         assert_eq!(reason, format!("{note} (by jo@example.com)"));
     }
     let record = functions.record("nightly").await.unwrap();
-    let evicted = record.holders.values().all(|lease| lease.ending.is_some());
+    let evicted = record
+        .holders
+        .values()
+        .all(|lease| lease.exit.ending.is_some());
     assert!(evicted, "{record:?}");
 }
 

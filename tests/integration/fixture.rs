@@ -5,8 +5,8 @@ mod commands;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 pub(crate) use commands::{
-    acquire, acquire_tick, audit_note, beat, evict, holder, note_task, paced, place, recover,
-    release, release_tick, renew, run_key, turn, wait, woken,
+    acquire, acquire_tick, audit_note, beat, drop_waiter, evict, holder, note_task, paced, place,
+    recover, release, release_tick, renew, run_key, turn, wait, woken,
 };
 use lockstep::clock::{Clock, ManualClock};
 use lockstep::domain::{

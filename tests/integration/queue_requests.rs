@@ -1,7 +1,8 @@
 //! What waiting, handing over, an operator's acts, the sweep and the history cost.
 
 use crate::fixture::{
-    Fixture, acquire, audit_note, evict, holder, note_task, place, release, turn, wait, woken,
+    Fixture, acquire, audit_note, drop_waiter, evict, holder, note_task, place, release, turn,
+    wait, woken,
 };
 use lockstep::domain::{
     Command, Effect, Lease, NoteTask, Outcome, RunId, RunOutcome, Seconds, WhenFull,
@@ -130,7 +131,7 @@ async fn a_run_that_replaces_the_holder_is_four_requests() {
         panic!("{done:?}");
     };
     assert_eq!(
-        (stopped, &lease.replaced_by),
+        (stopped, &lease.exit.replaced_by),
         (&holder("a"), &Some(holder("c")))
     );
     assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 3"]);
@@ -153,12 +154,12 @@ async fn a_pause_is_two_requests_and_a_resume_that_lets_a_waiter_in_is_three() {
 
 #[tokio::test]
 async fn an_eviction_of_a_holder_or_a_waiter_is_three_requests() {
-    let (fixture, _) = Fixture::held("evict").await;
+    let (fixture, token) = Fixture::held("evict").await;
     fixture.queued(&["b", "c"]).await;
 
-    let holder_gone = fixture.done(evict("a")).await;
+    let holder_gone = fixture.done(evict("a", token)).await;
     assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);
-    let waiter_gone = fixture.done(evict("c")).await;
+    let waiter_gone = fixture.done(drop_waiter("c")).await;
 
     let outcome = Some(RunOutcome::Evicted);
     assert_eq!(holder_gone.outcome, Outcome::Freed { outcome });

@@ -40,7 +40,7 @@ impl World {
             }
             (Command::Renew(_), Slot::Own(who)) => self.beaten(state, who, &result),
             (Command::Release(_), Slot::Own(who)) => over(state, who, End::Worked),
-            (Command::MarkEnding(_), Slot::Own(who)) => self.die(state, who),
+            (Command::Mark(_), Slot::Own(who)) => self.die(state, who),
             _ => {}
         }
     }

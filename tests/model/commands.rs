@@ -3,9 +3,9 @@
 use crate::state::Who;
 use crate::world::{Plan, World, at};
 use lockstep::domain::{
-    Acquire, AuditNote, Command, Evict, FencingToken, Forget, Lease, MarkEnding, Pace, Permits,
+    Acquire, AuditNote, Command, ExitStep, FencingToken, Forget, Lease, LockRecord, Pace, Permits,
     Recover, RecoveryBasis, Release, Renew, Retention, RunKey, RunOutcome, Seconds,
-    StateMachineArn, StopEvicted, TaskSet, TaskToken, Terms, WhenFull, Work,
+    StateMachineArn, TaskSet, TaskToken, Terms, WhenFull, Work,
 };
 use lockstep::testing;
 
@@ -83,12 +83,7 @@ impl World {
     /// The report that the work is being stopped.
     pub(crate) fn stopping(&self, who: Who, token: FencingToken) -> Command {
         let holder = self.holder(who).clone();
-        let seen = None;
-        Command::MarkEnding(MarkEnding {
-            holder,
-            token,
-            seen,
-        })
+        Command::Mark(testing::mark(holder, token, ExitStep::Ending))
     }
 
     pub(crate) fn audit_note(&self) -> AuditNote {
@@ -98,9 +93,8 @@ impl World {
         }
     }
 
-    pub(crate) fn evict(&self, who: Who) -> Command {
-        let (holder, audit) = (self.holder(who).clone(), self.audit_note());
-        Command::Evict(Evict { holder, audit })
+    pub(crate) fn evict(&self, record: &LockRecord, who: Who) -> Command {
+        testing::evict(record, self.holder(who).clone(), self.audit_note())
     }
 
     /// The run key of this world is to be forgotten.
@@ -114,12 +108,8 @@ impl World {
 
     /// The stop of a holder under its grant with `token`.
     pub(crate) fn stop_evicted(&self, who: Who, token: FencingToken) -> Command {
-        Command::StopEvicted(StopEvicted {
-            holder: self.holder(who).clone(),
-            token,
-            seen: None,
-            audit: self.audit_note(),
-        })
+        let evict = ExitStep::Evict(self.audit_note());
+        Command::Mark(testing::mark(self.holder(who).clone(), token, evict))
     }
 }
 

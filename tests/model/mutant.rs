@@ -1,7 +1,7 @@
 //! Faults that the model must find: a decision on altered evidence, a write under a weaker guard, or
 //! a check that takes in too little.
 
-use lockstep::domain::{Assign, Change, Clause, Command, LockRecord, Update};
+use lockstep::domain::{Assign, Change, Clause, Command, ExitStep, LockRecord, Update};
 use lockstep::protocol::Reply;
 use lockstep::recovery::{CheckAnswer, WorkObservation};
 use lockstep::store::Commit;
@@ -47,10 +47,12 @@ impl Mutant {
         };
         match (self, command, record) {
             (Self::QueueUnseen, Command::Acquire(_), Some(record)) => record.queue.clear(),
-            (Self::StopUnguarded, Command::Stop(stop), Some(record)) => {
-                if let Some(lease) = record.holders.get_mut(&stop.holder) {
-                    lease.expires_at = stop.seen.expires_at;
-                    lease.suspect = Some(stop.seen.expires_at);
+            (Self::StopUnguarded, Command::Mark(mark), Some(record)) => {
+                let seen = mark.seen.filter(|_| matches!(mark.step, ExitStep::Stop(_)));
+                let lease = record.holders.get_mut(&mark.holder);
+                if let Some((lease, seen)) = lease.zip(seen) {
+                    lease.expires_at = seen.expires_at;
+                    lease.exit.suspect = Some(seen.expires_at);
                 }
             }
             _ => {}
@@ -60,7 +62,9 @@ impl Mutant {
     /// Doctors a command of a check.
     pub(crate) fn command(self, command: &mut Command) {
         match (self, command) {
-            (Self::EndingUnguarded, Command::MarkEnding(mark)) => mark.seen = None,
+            (Self::EndingUnguarded, Command::Mark(mark)) if mark.step == ExitStep::Ending => {
+                mark.seen = None;
+            }
             (Self::ExitCodeUnread, Command::Recover(recover)) => recover.succeeded = false,
             _ => {}
         }

@@ -208,7 +208,7 @@ impl World {
             if let Some(lease) = lease.filter(|_| self.stops_evicted) {
                 order(self.stop_evicted(who, lease.token));
             } else if lease.is_some() || record.queue.contains_key(id) {
-                order(self.evict(who));
+                order(self.evict(record, who));
             }
         }
     }
@@ -222,7 +222,7 @@ impl World {
             later.find(|time| lease.is_dead(Timestamp::from_millis(*time)))
         };
         let ends = record.holders.values().filter_map(dead);
-        let marked = |lease: &Lease| Some(lease.suspicion_ends(lease.suspect?).millis());
+        let marked = |lease: &Lease| Some(lease.suspicion_ends(lease.exit.suspect?).millis());
         let marks = record.holders.values().filter_map(marked);
         let waits = self.plans.iter().filter_map(|plan| plan.waits_until);
         let executions = state.executions.iter();

@@ -112,7 +112,10 @@ impl World {
         };
         let quiet = state.calls.is_empty() && state.checks.is_empty();
         let due = record.due.is_some_and(|due| due <= now);
-        let ending = record.holders.values().any(|lease| lease.ending.is_some());
+        let ending = record
+            .holders
+            .values()
+            .any(|lease| lease.exit.ending.is_some());
         let waits = |(who, execution): (usize, &Execution)| {
             execution.phase == Phase::Waiting && record.queue.contains_key(&self.names[who].1)
         };

@@ -146,7 +146,7 @@ impl World {
                     let key = self.plans[who].run_key;
                     let duplicate = key.is_some_and(|_| self.is_taken(state, old, who));
                     let evicted =
-                        matches!(command, Command::Evict(evict) if evict.holder == *holder);
+                        matches!(command, Command::DropWaiter(drop) if drop.waiter == *id);
                     let waits = state.executions[who].phase == Phase::Waiting;
                     if waits && !gave_up && !duplicate && !evicted {
                         state.broken.insert(Rule::TicketLost);

@@ -28,6 +28,7 @@ impl World {
             }
             Command::Recover(recover) if own(&recover.holder, recover.token) => match recover.basis
             {
+                RecoveryBasis::Evicted => true,
                 // A redriven run counts as at work from its first heartbeat on.
                 RecoveryBasis::Seen | RecoveryBasis::Unconfirmed => {
                     matches!(phase, Phase::Over(_) | Phase::Working(_) | Phase::Reporting)
@@ -37,7 +38,6 @@ impl World {
                     silent && lease.is_dead(at(state.tick))
                 }
             },
-            Command::Evict(evict) => evict.holder == *holder,
             _ => false,
         }
     }
@@ -47,7 +47,9 @@ impl World {
     pub(crate) fn taken_by(&self, command: &Command, who: Who) -> Option<Taken> {
         let yields = self.plans[who].stale == StalePolicy::Yield;
         match command {
-            Command::Evict(_) => Some(Taken::ByOperator),
+            Command::Recover(recover) if recover.basis == RecoveryBasis::Evicted => {
+                Some(Taken::ByOperator)
+            }
             Command::Renew(_) if yields => Some(Taken::Yielded),
             Command::Recover(recover) if recover.basis == RecoveryBasis::Unconfirmed => {
                 Some(Taken::Unconfirmed)
@@ -114,16 +116,16 @@ impl World {
         lease: &Lease,
     ) {
         let before = old.lease(self.holder(who), lease.token);
-        let was_stopped = before.is_some_and(Lease::is_stopped);
-        if was_stopped || !lease.is_stopped() {
+        let was_stopped = before.is_some_and(|lease| lease.exit.is_committed());
+        if was_stopped || !lease.exit.is_committed() {
             return;
         }
-        let by = lease.replaced_by.as_ref().and_then(|by| self.who(by));
+        let by = lease.exit.replaced_by.as_ref().and_then(|by| self.who(by));
         let waits = by.is_some_and(|by| {
             matches!(state.executions[by].phase, Phase::Waiting | Phase::Over(_))
                 && old.queue.contains_key(&self.names[by].1)
         });
-        if waits || lease.evicted.is_some() || !is_live(state, who, Some(lease)) {
+        if waits || lease.exit.evicted().is_some() || !is_live(state, who, Some(lease)) {
             state.executions[who].sentenced = Some(lease.token);
         } else {
             state.broken.insert(Rule::LiveStopped);

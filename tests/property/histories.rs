@@ -2,8 +2,8 @@
 
 use lockstep::clock::ManualClock;
 use lockstep::domain::{
-    Command, Effect, FencingToken, HolderId, Lease, LockKey, LockRecord, Outcome, RecoveryBasis,
-    Refusal, Release, RunKey, RunOutcome, StopReason, Timestamp,
+    Command, Effect, ExitStep, FencingToken, HolderId, Lease, LockKey, LockRecord, Outcome,
+    RecoveryBasis, Refusal, Release, RunKey, RunOutcome, StopReason, Timestamp,
 };
 use lockstep::protocol::{Done, Protocol, ProtocolError};
 use lockstep::store::LockStore;
@@ -135,17 +135,16 @@ impl Onlooker {
                 prop_assert!(!lives, "a live lease was lost");
             }
             // From then on it is being stopped, for a run that replaces it if its lease lives.
-            (Command::Stop(stop), Ok(done)) if done.outcome == Outcome::Done => {
-                let grant = (stop.holder.clone(), stop.token);
+            // An operator has it stopped, whatever its lease is.
+            (Command::Mark(mark), Ok(done)) if done.outcome == Outcome::Done => {
+                let grant = (mark.holder.clone(), mark.token);
                 let belief = self.beliefs.get(&grant);
                 let lives = belief.is_some_and(|end| *end > now);
-                let replaced = stop.reason == StopReason::Replaced;
-                prop_assert!(!lives || replaced, "a live holder was stopped as silent");
-                self.stopped.insert(grant);
-            }
-            // An operator has it stopped, whatever its lease is.
-            (Command::StopEvicted(evict), Ok(done)) if done.outcome == Outcome::Done => {
-                self.stopped.insert((evict.holder.clone(), evict.token));
+                let silent = mark.step == ExitStep::Stop(StopReason::Silent);
+                prop_assert!(!lives || !silent, "a live holder was stopped as silent");
+                if matches!(mark.step, ExitStep::Stop(_) | ExitStep::Evict(_)) {
+                    self.stopped.insert(grant);
+                }
             }
             // The next run of the key may succeed too.
             (Command::Forget(forget), Ok(done)) if done.outcome == Outcome::Done => {
@@ -166,10 +165,6 @@ impl Onlooker {
             (Command::Recover(recover), Ok(_)) if recover.basis != RecoveryBasis::Expired => {
                 let grant = (recover.holder.clone(), recover.token);
                 self.beliefs.remove(&grant);
-            }
-            (Command::Evict(evict), Ok(_)) => {
-                let evicted = &evict.holder;
-                self.beliefs.retain(|(holder, _), _| holder != evicted);
             }
             _ => {}
         }

@@ -2,8 +2,8 @@
 
 use crate::case::{cases, check_often};
 use lockstep::domain::{
-    Command, Lease, LockRecord, Mode, Outcome, Renew, Run, RunEnd, RunId, RunOutcome, Seconds,
-    Snapshot, Timestamp, decide,
+    Command, Exit, Lease, LockRecord, Mode, Outcome, Renew, Run, RunEnd, RunId, RunOutcome,
+    Seconds, Snapshot, Timestamp, decide,
 };
 use lockstep::testing;
 use lockstep_tests::generate::RETENTION;
@@ -24,11 +24,13 @@ fn a_holder_is_checked_only_when_its_heartbeat_is_late_by_more_than_a_call_takes
         let record = case.items.record.iter();
         for lease in record.flat_map(|record| record.holders.values()) {
             let renewed = lease.renewed(case.now, None, None);
-            let heartbeat = renewed.heartbeat.min(Seconds::of(60)).millis();
-            if heartbeat + SLACK >= renewed.length.millis() {
+            let heartbeat = renewed.pace.heartbeat.min(Seconds::of(60)).millis();
+            if heartbeat + SLACK >= renewed.pace.length.millis() {
                 // Its end comes first, and is worth a check by itself.
                 prop_assert!(renewed.is_overdue(renewed.expires_at));
-                prop_assert!(!renewed.is_overdue(later(case.now, renewed.length.millis() - 1)));
+                prop_assert!(
+                    !renewed.is_overdue(later(case.now, renewed.pace.length.millis() - 1))
+                );
                 continue;
             }
             judged += 1;
@@ -81,15 +83,12 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
             let back = &next.holders[holder];
             let whole = |end: Timestamp| later(now, end.millis_since(lease.token.granted_at()));
             let expected = Lease {
-                expires_at: now.plus(lease.length),
+                expires_at: now.plus(lease.pace.length),
                 run_until: lease.run_until.map(whole),
                 stalls_at: lease.no_progress.map(|most| now.plus(most)),
                 beat: None,
                 call: None,
-                replaced_by: None,
-                evicted: None,
-                suspect: None,
-                ending: None,
+                exit: Exit::default(),
                 redrives: lease.redrives + 1,
                 ..lease.clone()
             };

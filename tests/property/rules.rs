@@ -79,7 +79,7 @@ fn a_renewal_confirms_a_hand_over_and_clears_a_mark_of_suspicion() {
                 return None;
             };
             let lease = decided.next.as_ref()?.lease(&renew.holder, renew.token)?;
-            Some(lease.call.is_none() && lease.suspect.is_none())
+            Some(lease.call.is_none() && lease.exit.suspect.is_none())
         },
         500,
     );

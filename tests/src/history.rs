@@ -79,7 +79,7 @@ impl Grants {
                 back,
                 wrong_key,
                 act,
-            } => (holder(*who), *back, *wrong_key, *act),
+            } => (holder(*who), *back, *wrong_key, act.clone()),
         };
         let grants = self.0.get(&who).map(Vec::as_slice).unwrap_or_default();
         let grant = grants.iter().rev().nth(back).cloned();

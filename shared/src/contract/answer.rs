@@ -36,8 +36,8 @@ impl Granted {
         Self {
             grant: Grant::of(lock, holder, lease),
             expires_at: rfc3339(lease.expires_at),
-            lease_seconds: lease.length.get(),
-            heartbeat_seconds: lease.heartbeat.get(),
+            lease_seconds: lease.pace.length.get(),
+            heartbeat_seconds: lease.pace.heartbeat.get(),
             task_group: task_group(lock, holder),
             execution_arn: lease.work.as_ref().and_then(|work| match work {
                 Work::Workflow(machine) => {
@@ -139,7 +139,9 @@ impl Skipped {
     /// Returns the response to a caller when all permits are held.
     #[must_use]
     pub fn full(lock: &LockKey, queue_length: usize, holders: &[(HolderId, Lease)]) -> Self {
-        let ending = holders.iter().filter(|(_, lease)| lease.ending.is_some());
+        let ending = holders
+            .iter()
+            .filter(|(_, lease)| lease.exit.ending.is_some());
         let ending = ending.count();
         let clear = holders
             .first()

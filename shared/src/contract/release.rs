@@ -5,8 +5,8 @@ use super::grant::Grant;
 use super::parse::{InvalidRequest, parse};
 use super::protect::{Protection, ServiceTask};
 use crate::domain::{
-    Command, FencingToken, HolderId, LockKey, MarkEnding, Release, Retention, RunKey, RunOutcome,
-    TaskArn,
+    Command, ExitStep, FencingToken, HolderId, LockKey, Mark, Release, Retention, RunKey,
+    RunOutcome, TaskArn,
 };
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -136,10 +136,11 @@ impl ReleaseRequest {
         let command = match self.outcome {
             ReleaseOutcome::Succeeded => release(RunOutcome::Succeeded).into(),
             ReleaseOutcome::Failed => release(RunOutcome::Failed).into(),
-            ReleaseOutcome::Stopping => Command::MarkEnding(MarkEnding {
+            ReleaseOutcome::Stopping => Command::Mark(Mark {
                 holder: holder.clone(),
                 token,
                 seen: None,
+                step: ExitStep::Ending,
             }),
         };
         Ok(CheckedRelease {

@@ -2,7 +2,7 @@
 
 mod operator;
 
-pub use operator::{AuditNote, DropUnread, Evict, Forget, StopEvicted};
+pub use operator::{AuditNote, DropWaiter, Forget};
 
 use super::holder::{HolderId, TaskToken};
 use super::lease::{LeaseVersion, Pace};
@@ -27,12 +27,8 @@ pub enum Command {
     Recover(Recover),
     /// Grants a free permit to the first waiter.
     HandOver,
-    /// Marks a holder as a suspect: silent while its execution runs.
-    Suspect(Suspect),
-    /// Commits the stop of a holder, before its work is stopped.
-    Stop(Stop),
-    /// Marks a holder as ending: its work is being stopped.
-    MarkEnding(MarkEnding),
+    /// Marks a holder that is about to leave, which keeps its permit.
+    Mark(Mark),
     /// Records how the work of a run ended that had lost its permit and continued without it.
     Settle(Settle),
     /// Freezes the lock because of a stale holder.
@@ -47,14 +43,8 @@ pub enum Command {
     ClearRest(AuditNote),
     /// Makes the run key of a run that has succeeded free.
     Forget(Forget),
-    /// Takes a permit or a place in the queue away.
-    Evict(Evict),
-    /// Commits the stop of a holder that an operator evicts.
-    StopEvicted(StopEvicted),
     /// Takes a place in the queue away, and never a permit.
-    DropWaiter(Evict),
-    /// Takes a place in the queue away whose side item cannot be read.
-    DropUnread(DropUnread),
+    DropWaiter(DropWaiter),
     /// Notes the task that a run ended with.
     NoteTask(NoteTask),
     /// Sets the time at which the lock is due for the sweep.
@@ -157,6 +147,8 @@ pub enum RecoveryBasis {
     Expired,
     /// The execution was over before its holder confirmed the grant that was handed over to it.
     Unconfirmed,
+    /// An operator evicts a holder whose lease has expired and which no service shows.
+    Evicted,
 }
 
 /// Frees the permit of a dead holder.
@@ -179,28 +171,32 @@ pub struct Recover {
     pub retention: Retention,
 }
 
-/// Marks a holder as a suspect: silent while its execution runs.
+/// Marks a holder that is about to leave, which keeps its permit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Suspect {
+pub struct Mark {
     /// The holder.
     pub holder: HolderId,
     /// The token of its grant.
     pub token: FencingToken,
-    /// The version of the lease when the evidence was gathered.
-    pub seen: LeaseVersion,
+    /// The version of the lease when the evidence was gathered. `None` marks the holder whatever it did since:
+    /// the holder itself reports its end, or an operator forces its eviction.
+    pub seen: Option<LeaseVersion>,
+    /// The mark.
+    pub step: ExitStep,
 }
 
-/// Commits the stop of a holder, whose heartbeats are refused from then on.
+/// A step of a holder on its way out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stop {
-    /// The holder.
-    pub holder: HolderId,
-    /// The token of its grant.
-    pub token: FencingToken,
-    /// The version of the lease when the evidence was gathered.
-    pub seen: LeaseVersion,
-    /// Why.
-    pub reason: StopReason,
+pub enum ExitStep {
+    /// It is a suspect: silent while its execution runs. A heartbeat clears the mark.
+    Suspect,
+    /// It is ending: its work is being stopped, because its execution is over or has cut the work off.
+    Ending,
+    /// Its stop is committed, before its work is stopped. Heartbeats are refused from then on.
+    Stop(StopReason),
+    /// Its stop is committed because an operator evicts it. The permit is free once the work has been
+    /// confirmed to have stopped.
+    Evict(AuditNote),
 }
 
 /// Why a holder that runs is stopped.
@@ -210,18 +206,6 @@ pub enum StopReason {
     Silent,
     /// Another run waits in the queue to replace it.
     Replaced,
-}
-
-/// Marks a holder as ending: its work is being stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct MarkEnding {
-    /// The holder.
-    pub holder: HolderId,
-    /// The token of its grant.
-    pub token: FencingToken,
-    /// The version of the lease when the evidence was gathered; `None` if the holder itself reports
-    /// it.
-    pub seen: Option<LeaseVersion>,
 }
 
 /// Records how the work of a run ended that had lost its permit and continued without it.
@@ -331,22 +315,15 @@ impl Command {
             | Self::Freeze(_)
             | Self::Pause(..)
             | Self::NoteTask(_)
-            | Self::Suspect(_)
-            | Self::Stop(_)
-            | Self::MarkEnding(_)
-            | Self::StopEvicted(_)
-            | Self::DropUnread(_)
+            | Self::Mark(_)
             | Self::Forget(_)
             | Self::Settle(_)
             | Self::Reschedule
             | Self::NoteMissing => None,
-            Self::DropWaiter(evict) => {
-                let id = WaiterId::of(&evict.holder);
-                record.queue.contains_key(&id).then_some(id)
-            }
-            Self::Evict(evict) if !record.holders.contains_key(&evict.holder) => {
-                let id = WaiterId::of(&evict.holder);
-                record.queue.contains_key(&id).then_some(id)
+            Self::DropWaiter(drop) => {
+                let queued = record.queue.contains_key(&drop.waiter);
+                let id = drop.holder.as_ref().map(|_| drop.waiter.clone());
+                id.filter(|_| queued)
             }
             Self::Renew(renew) => {
                 // Only a heartbeat that ends its own lease frees a permit for a waiter.

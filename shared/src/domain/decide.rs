@@ -10,7 +10,7 @@
 //!  renew      moves the lease on, puts a redriven grant back, or applies the stale policy
 //!  release    frees the permit and writes how the run ended
 //!  recover    the same for a holder that is dead or stale, on evidence
-//!  stop       marks a suspect, commits a stop, marks an ending: all keep the permit
+//!  mark       marks a suspect or an ending, commits a stop: all keep the permit
 //!  operator   what operators and the sweep do to a lock
 //!  settle     the end of a run that lost its permit and worked on
 //!  builder    what these share: ends of leases, grants, hand-overs, entries in the history
@@ -18,13 +18,13 @@
 
 mod acquire;
 mod builder;
+mod mark;
 mod operator;
 mod recover;
 mod reinstate;
 mod release;
 mod renew;
 mod settle;
-mod stop;
 #[cfg(test)]
 #[cfg(feature = "test-util")]
 mod tests;
@@ -64,9 +64,7 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::Release(release) => Ok(release::decide(seen, release, now)),
         Command::Recover(recover) => Ok(recover::decide(seen, recover, now)),
         Command::HandOver => Ok(hand_over(seen, now)),
-        Command::Suspect(suspect) => Ok(stop::suspect(seen, suspect, now)),
-        Command::Stop(stop) => Ok(stop::commit(seen, stop, now)),
-        Command::MarkEnding(mark) => Ok(stop::mark_ending(seen, mark, now)),
+        Command::Mark(mark) => Ok(mark::decide(seen, mark, now)),
         Command::Settle(settle) => Ok(settle::decide(seen, settle, now)),
         Command::Freeze(freeze) => Ok(recover::freeze(seen, freeze, now)),
         Command::Pause(audit, until) => Ok(operator::pause(seen, audit, *until, now)),
@@ -74,10 +72,7 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::EndPause(audit) => Ok(operator::end_pause(seen, audit, now)),
         Command::ClearRest(audit) => Ok(operator::clear_rest(seen, audit, now)),
         Command::Forget(forget) => operator::forget(seen, forget, now),
-        Command::Evict(evict) => Ok(operator::evict(seen, evict, now)),
-        Command::StopEvicted(evict) => Ok(stop::evicted(seen, evict, now)),
-        Command::DropUnread(drop) => Ok(operator::drop_unread(seen, drop, now)),
-        Command::DropWaiter(evict) => Ok(operator::drop_waiter(seen, evict, now)),
+        Command::DropWaiter(drop) => Ok(operator::drop_waiter(seen, drop, now)),
         Command::NoteTask(note) => Ok(recover::note_task(seen, note)),
         Command::Reschedule => Ok(reschedule(seen, now)),
         Command::NoteMissing => Ok(note_missing(seen, now)),

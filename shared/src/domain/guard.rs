@@ -161,7 +161,7 @@ impl Clause {
             Self::RunKeyIs(holder, key) => lease(holder).is_some_and(|l| l.run_key == *key),
             Self::NoBeat(holder) => lease(holder).is_some_and(|l| l.beat.is_none()),
             Self::AtCapacity => !record.has_room(),
-            Self::NotEnding(holder) => lease(holder).is_some_and(|l| l.ending.is_none()),
+            Self::NotEnding(holder) => lease(holder).is_some_and(|l| l.exit.ending.is_none()),
             Self::RedrivesAre(holder, count) => lease(holder).is_some_and(|l| l.redrives == *count),
             Self::NotSpent(holder, now) => {
                 lease(holder).is_some_and(|l| l.is_spent(*now).is_none())

@@ -1,5 +1,6 @@
 //! Leases.
 
+use super::exit::Exit;
 use super::holder::{HolderId, TaskToken};
 use super::record::Mode;
 use super::run::RunKey;
@@ -30,10 +31,8 @@ pub struct Lease {
     pub token: FencingToken,
     /// When the lease ends unless it is renewed.
     pub expires_at: Timestamp,
-    /// Time from a heartbeat to the end that it sets.
-    pub length: Seconds,
-    /// Time between heartbeats.
-    pub heartbeat: Seconds,
+    /// How long a heartbeat keeps the lease, and when the next one comes.
+    pub pace: Pace,
     /// When the run must be over (`maxRunSeconds`).
     pub run_until: Option<Timestamp>,
     /// Longest time without a change in the progress of the run (`noProgressSeconds`).
@@ -55,15 +54,8 @@ pub struct Lease {
     pub beat: Option<TaskToken>,
     /// Set from a hand-over until the waiter confirms it by a request.
     pub call: Option<Call>,
-    /// The run that replaces this holder, which is to be stopped.
-    pub replaced_by: Option<HolderId>,
-    /// Why an operator evicts this holder, and who: its stop is committed.
-    pub evicted: Option<String>,
-    /// When recovery marked the holder as a suspect: silent while its execution runs. A heartbeat
-    /// clears it.
-    pub suspect: Option<Timestamp>,
-    /// Set while the work of this holder is being stopped.
-    pub ending: Option<Ending>,
+    /// How the holder leaves.
+    pub exit: Exit,
     /// Number of redrives of the holder's execution that the holder has reported.
     pub redrives: u32,
     /// The execution that started the holder's execution. A retry of a nested execution has the
@@ -93,28 +85,20 @@ pub struct LeaseVersion {
     pub expires_at: Timestamp,
     /// [`Lease::redrives`].
     pub redrives: u32,
-    /// Whether [`Lease::ending`] is set.
+    /// Whether [`Exit::ending`] is set.
     pub ending: bool,
 }
 
-/// The state of a holder whose work is being stopped: it keeps its permit until the work has been
-/// confirmed to have stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ending {
-    /// When the ending began.
-    pub since: Timestamp,
-    /// Why, which decides whether the holder may continue.
-    pub cause: EndingCause,
-}
-
-/// Why the work of a holder is being stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EndingCause {
-    /// Its execution is over, or has cut its work off. A redrive of the execution may continue the
-    /// run.
-    Over,
-    /// A stop is committed: heartbeats are refused.
-    Stopped,
+/// Why the time limits of a run start again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// The time that has passed does not count as the run's: an operator resumed the lock that was frozen for
+    /// it, or it confirmed its hand-over late.
+    Excused,
+    /// Its execution was redriven. Contains the number of redrives.
+    Redriven(u32),
+    /// Its grant had ended, and is reinstated. Contains the number of redrives.
+    Reinstated(u32),
 }
 
 /// A hand-over that its waiter has not confirmed yet.
@@ -135,7 +119,7 @@ impl Lease {
         LeaseVersion {
             expires_at: self.expires_at,
             redrives: self.redrives,
-            ending: self.ending.is_some(),
+            ending: self.exit.ending.is_some(),
         }
     }
 
@@ -160,8 +144,8 @@ impl Lease {
     /// Whether the sweep checks its holder: a wake-up, a stop or an end is under way, or the lease is dead.
     #[must_use]
     pub fn is_swept(&self, now: Timestamp) -> bool {
-        let asked = self.call.is_some() || self.replaced_by.is_some();
-        asked || self.ending.is_some() || self.is_dead(now)
+        let asked = self.call.is_some() || self.exit.replaced_by.is_some();
+        asked || self.exit.ending.is_some() || self.is_dead(now)
     }
 
     /// When it was granted or last renewed.
@@ -170,7 +154,7 @@ impl Lease {
         Timestamp::from_millis(
             self.expires_at
                 .millis()
-                .saturating_sub(self.length.millis()),
+                .saturating_sub(self.pace.length.millis()),
         )
     }
 
@@ -189,27 +173,21 @@ impl Lease {
     #[must_use]
     pub fn is_overdue(&self, now: Timestamp) -> bool {
         let since_beat = self
+            .pace
             .length
             .millis()
             .saturating_sub(self.expires_at.millis_since(now));
         // The heartbeats of a long run are up to a quarter of an hour apart, and its lease is three
         // of them: without this bound the next run would wait that long for a dead one.
-        let heartbeat = self.heartbeat.min(OVERDUE_MAX);
+        let heartbeat = self.pace.heartbeat.min(OVERDUE_MAX);
         now >= self.expires_at || since_beat > heartbeat.plus(OVERDUE_SLACK).millis()
-    }
-
-    /// Whether a stop is committed: heartbeats no longer renew the lease.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
-        let cause = self.ending.map(|ending| ending.cause);
-        cause == Some(EndingCause::Stopped)
     }
 
     /// When a holder that was marked as a suspect at `suspect` counts as stale: after the time of a
     /// whole heartbeat, and at least ten seconds, in which it can clear the mark.
     #[must_use]
     pub fn suspicion_ends(&self, suspect: Timestamp) -> Timestamp {
-        suspect.plus(self.heartbeat.max(SUSPICION_MIN))
+        suspect.plus(self.pace.heartbeat.max(SUSPICION_MIN))
     }
 
     /// Why the run is stale although it renews its lease: it is over its time, or makes no
@@ -227,12 +205,16 @@ impl Lease {
     /// are alive.
     #[must_use]
     pub fn staleness(&self, now: Timestamp) -> Option<Staleness> {
-        let suspicion_over = self
-            .suspect
-            .is_some_and(|at| now >= self.suspicion_ends(at));
-        let silent = self.is_dead(now) && suspicion_over;
+        let silent = self.is_silent(now);
         let expired = silent.then_some(Staleness::Expired(self.expires_at));
         self.is_spent(now).or(expired)
+    }
+
+    /// Whether the lease is dead, and the mark as a suspect was not cleared in time.
+    #[must_use]
+    pub fn is_silent(&self, now: Timestamp) -> bool {
+        let marked = self.exit.suspect;
+        self.is_dead(now) && marked.is_some_and(|at| now >= self.suspicion_ends(at))
     }
 
     /// When a holder freezes its lock if whether it is dead could not be read until then: an hour after the end of
@@ -246,8 +228,8 @@ impl Lease {
     /// over. A frozen lock keeps a holder that is over its time.
     #[must_use]
     pub fn next_check(&self, mode: &Mode) -> Timestamp {
-        let ending = self.ending.map(|ending| ending.since);
-        let suspicion = self.suspect.map(|at| self.suspicion_ends(at));
+        let ending = self.exit.ending.as_ref().map(|ending| ending.since);
+        let suspicion = self.exit.suspect.map(|at| self.suspicion_ends(at));
         let frozen = matches!(mode, Mode::Frozen { .. });
         let limits = [self.run_until, self.stalls_at].into_iter().flatten();
         let limit = limits.min().filter(|_| !frozen);
@@ -258,12 +240,10 @@ impl Lease {
     /// The lease at another pace, which the next renewal applies.
     #[must_use]
     pub fn paced(&self, pace: Option<Pace>) -> Self {
-        let mut lease = self.clone();
-        if let Some(Pace { length, heartbeat }) = pace {
-            lease.length = length;
-            lease.heartbeat = heartbeat;
+        Self {
+            pace: pace.unwrap_or(self.pace),
+            ..self.clone()
         }
-        lease
     }
 
     /// The lease, renewed at `now` by its holder. A `beat` replaces the task token of the heartbeat
@@ -271,10 +251,10 @@ impl Lease {
     #[must_use]
     pub fn renewed(&self, now: Timestamp, beat: Option<TaskToken>, progress: Option<&str>) -> Self {
         let mut lease = self.clone();
-        lease.expires_at = now.plus(self.length);
+        lease.expires_at = now.plus(self.pace.length);
         lease.beat = beat.or(lease.beat);
         lease.call = None;
-        lease.suspect = None;
+        lease.exit.suspect = None;
         if let Some(progress) = progress
             && lease.progress.as_deref() != Some(progress)
         {
@@ -294,44 +274,50 @@ impl Lease {
         }
     }
 
-    /// The lease of a run that starts again at `now`, with its whole time and no ending or
-    /// replacement.
+    /// The lease without an unconfirmed hand-over.
     #[must_use]
-    pub fn restarted(&self, now: Timestamp) -> Self {
-        let granted = self.token.granted_at();
-        let whole =
-            |end: Timestamp| Timestamp::from_millis(now.millis() + end.millis_since(granted));
-        let mut lease = self.renewed(now, None, None);
-        lease.run_until = self.run_until.map(whole);
-        lease.stalls_at = self.no_progress.map(|most| now.plus(most));
-        lease.replaced_by = None;
-        lease.evicted = None;
-        lease.ending = None;
-        lease
-    }
-
-    /// The lease of a holder that reports `redrives` redrives of its execution: its time limits
-    /// start again at `now`, and it is no longer ending or evicted.
-    #[must_use]
-    pub fn redriven(&self, redrives: u32, now: Timestamp) -> Self {
+    pub fn confirmed(&self) -> Self {
         Self {
-            redrives,
-            evicted: None,
-            ending: None,
-            ..self.excused(now)
+            call: None,
+            ..self.clone()
         }
     }
 
-    /// The lease of a holder that is no longer stale: its time limits start again at `now`. An
-    /// ending, a replacement, an eviction and an unconfirmed hand-over stay.
+    /// The lease, renewed at `now`, of a run whose time limits start again.
+    ///
+    /// ```text
+    ///              hand-over   replacement   ending
+    ///  excused     keeps       keeps         keeps
+    ///  redriven    keeps       keeps         ends, and an eviction with it
+    ///  reinstated  ends        ends          ends
+    /// ```
     #[must_use]
-    pub fn excused(&self, now: Timestamp) -> Self {
+    pub fn restarted(&self, why: Restart, now: Timestamp) -> Self {
+        let granted = self.token.granted_at();
+        let whole =
+            |end: Timestamp| Timestamp::from_millis(now.millis() + end.millis_since(granted));
+        let renewed = self.renewed(now, None, None);
+        let Exit {
+            replaced_by,
+            ending,
+            ..
+        } = renewed.exit.clone();
+        let (call, replaced_by, ending, redrives) = match why {
+            Restart::Excused => (self.call.clone(), replaced_by, ending, self.redrives),
+            Restart::Redriven(count) => (self.call.clone(), replaced_by, None, count),
+            Restart::Reinstated(count) => (None, None, None, count),
+        };
         Self {
-            replaced_by: self.replaced_by.clone(),
-            evicted: self.evicted.clone(),
-            ending: self.ending,
-            call: self.call.clone(),
-            ..self.restarted(now)
+            run_until: self.run_until.map(whole),
+            stalls_at: self.no_progress.map(|most| now.plus(most)),
+            call,
+            exit: Exit {
+                suspect: None,
+                replaced_by,
+                ending,
+            },
+            redrives,
+            ..renewed
         }
     }
 }

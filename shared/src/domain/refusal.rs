@@ -95,7 +95,9 @@ impl Refusal {
         else {
             return false;
         };
-        let ending = holders.iter().filter(|(_, lease)| lease.ending.is_some());
+        let ending = holders
+            .iter()
+            .filter(|(_, lease)| lease.exit.ending.is_some());
         ending.count() > *waiting
     }
 }

@@ -1,7 +1,8 @@
 //! The terms of a request for a permit.
 
+use super::exit::Exit;
 use super::holder::{HolderId, TaskToken};
-use super::lease::{Call, Lease};
+use super::lease::{Call, Lease, Pace};
 use super::permits::Permits;
 use super::run::{Retention, RunKey};
 use super::stale::StalePolicy;
@@ -60,8 +61,10 @@ impl Terms {
         Lease {
             token,
             expires_at: now.plus(self.lease),
-            length: self.lease,
-            heartbeat: self.heartbeat,
+            pace: Pace {
+                length: self.lease,
+                heartbeat: self.heartbeat,
+            },
             run_until: self.max_run.map(|most| now.plus(most)),
             no_progress: self.no_progress,
             stalls_at: self.no_progress.map(|most| now.plus(most)),
@@ -72,10 +75,7 @@ impl Terms {
             work: self.work.clone(),
             beat: None,
             call: None,
-            replaced_by: None,
-            evicted: None,
-            suspect: None,
-            ending: None,
+            exit: Exit::default(),
             redrives: self.redrives,
             parent: self.parent.clone(),
         }

@@ -21,8 +21,8 @@ pub use exchange::{Alert, CheckAnswer, CheckStep, Inspection, Request};
 
 use super::{Action, Gathered, Gathering, Hint, Verdict};
 use crate::domain::{
-    Command, Ending, EndingCause, ExecutionArn, HolderId, Lease, LockKey, Outcome, Retention,
-    RunOutcome, Timestamp, Work,
+    Command, EndingCause, ExecutionArn, HolderId, Lease, LockKey, Outcome, Retention, RunOutcome,
+    Timestamp, Work,
 };
 use std::collections::VecDeque;
 
@@ -223,12 +223,8 @@ impl Check {
             true => EndingCause::Stopped,
             false => EndingCause::Over,
         };
-        let since = self
-            .gathering
-            .lease
-            .ending
-            .map_or(now, |ending| ending.since);
-        self.gathering.lease.ending = Some(Ending { since, cause });
+        let lease = &mut self.gathering.lease;
+        lease.exit = lease.exit.ending(cause, now);
         // The mark was all there was to write: nothing is to be stopped.
         if !plan.execution && plan.work.is_empty() {
             return self.finish(self.held(now), []);
@@ -237,7 +233,7 @@ impl Check {
     }
 
     fn stop(&mut self, plan: StopPlan) {
-        let error = match self.gathering.lease.replaced_by {
+        let error = match self.gathering.lease.exit.replaced_by {
             Some(_) => "Lockstep.Replaced",
             None => "Lockstep.LeaseLost",
         };
@@ -275,7 +271,7 @@ impl Check {
         let Some(outcome) = outcome else {
             return self.finish(Inspection::Held, note);
         };
-        let evidence = match (outcome, &self.gathering.lease.evicted) {
+        let evidence = match (outcome, self.gathering.lease.exit.evicted()) {
             (RunOutcome::Evicted, Some(by)) => format!("{by}; {evidence}"),
             _ => evidence,
         };
@@ -303,7 +299,7 @@ impl Check {
     }
 
     fn held(&self, now: Timestamp) -> Inspection {
-        match self.gathering.lease.ending {
+        match self.gathering.lease.exit.ending {
             Some(_) if self.gathering.evidence.is_settling(now) => Inspection::Settling,
             Some(_) if self.gathering.evidence.is_unlisted() => Inspection::Unlisted,
             Some(_) => Inspection::Ending,

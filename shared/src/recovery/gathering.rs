@@ -83,7 +83,7 @@ impl Gathering {
     pub(super) fn restart(&mut self) {
         let execution = ExecutionArn::of_holder(&self.holder);
         let task = TaskArn::of_holder(&self.holder);
-        let replacer = self.lease.replaced_by.as_ref();
+        let replacer = self.lease.exit.replaced_by.as_ref();
         let replacer = replacer.filter(|_| execution.is_some());
         let waits = replacer.map(WaiterId::of);
         let replacer = replacer.and_then(ExecutionArn::of_holder);

@@ -100,7 +100,7 @@ fn never_began(lease: &Lease) -> bool {
         .call
         .as_ref()
         .is_some_and(|call| call.task_token.is_none());
-    polls && lease.is_stopped()
+    polls && lease.exit.is_committed()
 }
 
 /// A holder inside a container kills its own work before its lease ends. So the end of the lease is
@@ -145,7 +145,7 @@ fn is_recent(seen: &ExecutionDescription, now: Timestamp) -> bool {
 
 /// The holder keeps its permit until a later check, by the next acquire or the sweep.
 fn unsettled(lease: &Lease, why: &str) -> Action {
-    if lease.ending.is_some() {
+    if lease.exit.ending.is_some() {
         return Action::Leave;
     }
     Action::Stop {
@@ -203,7 +203,7 @@ fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp)
     Action::Stop {
         // The mark is requested even if it is set: this work is to be stopped only if the lease has
         // not been renewed since it was seen.
-        commit: match lease.is_stopped() {
+        commit: match lease.exit.is_committed() {
             true => Commitment::Done,
             false => Commitment::Ending,
         },
@@ -263,10 +263,9 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         }
     };
     let all_stopped = is_seen && work.is_empty() && !evidence.is_settling(now);
-    let cause = lease.ending.map(|ending| ending.cause);
     // A redrive that the holder has not reported yet continues under its grant.
     let redriven = matches!(&evidence.execution, ExecutionObservation::Seen(seen) if seen.redrives > lease.redrives);
-    if cause == Some(EndingCause::Over) && all_stopped && !redriven {
+    if lease.exit.cause() == Some(&EndingCause::Over) && all_stopped && !redriven {
         let words = "the execution has cut its work off";
         return stopped(lease, &evidence.work, words);
     }
@@ -281,15 +280,20 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     };
     // The stop is repeated by each check until the work has stopped: a call of it may have failed,
     // or may have come before the task existed.
-    if lease.is_stopped() {
-        let why = match (&lease.evicted, &lease.replaced_by) {
+    if lease.exit.is_committed() {
+        let why = match (lease.exit.evicted(), &lease.exit.replaced_by) {
             (Some(why), _) => format!("evicted: {why}"),
             (None, Some(by)) => format!("replaced by {by}"),
             (None, None) => Staleness::Expired(lease.expires_at).to_string(),
         };
         return stop(Commitment::Done, why);
     }
-    if let Some(by) = lease.replaced_by.as_ref().filter(|_| !evidence.gave_up) {
+    if let Some(by) = lease
+        .exit
+        .replaced_by
+        .as_ref()
+        .filter(|_| !evidence.gave_up)
+    {
         return match &evidence.replacer {
             ExecutionObservation::Seen(seen) if seen.state != ExecutionState::Running => {
                 Action::DropReplacer {
@@ -354,10 +358,11 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
     if !lease.is_dead(now) {
         return Action::Leave;
     }
-    match lease.suspect {
-        None => return Action::Suspect,
-        Some(at) if now < lease.suspicion_ends(at) => return Action::Leave,
-        Some(_) => {}
+    if lease.exit.suspect.is_none() {
+        return Action::Suspect;
+    }
+    if !lease.is_silent(now) {
+        return Action::Leave;
     }
     let why = Staleness::Expired(lease.expires_at).to_string();
     match lease.stale {

@@ -27,8 +27,8 @@ pub(super) fn unread(lease: &Lease, evidence: &Evidence, action: &Action) -> boo
 /// The action on a holder that has reported the end of its states, while its execution runs. What follows those
 /// states is not under the lock, so nothing is stopped.
 pub(super) fn over(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Option<Action> {
-    let since = lease.ending.filter(|_| is_over(lease))?.since;
-    if lease.is_stopped() || !matches!(evidence.work, WorkObservation::States(_)) {
+    let since = lease.exit.ending.as_ref().filter(|_| is_over(lease))?.since;
+    if !matches!(evidence.work, WorkObservation::States(_)) {
         return None;
     }
     let waits = now < since.plus(ABORT_SETTLES) || !at_work(&evidence.work).is_empty();
@@ -43,7 +43,7 @@ pub(super) fn over(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Option
 }
 
 fn is_over(lease: &Lease) -> bool {
-    lease.ending.map(|ending| ending.cause) == Some(EndingCause::Over)
+    lease.exit.cause() == Some(&EndingCause::Over)
 }
 
 /// Whether the failed call `start` may have created `task`, by the time: between the call and [`LIST_LAG`] after its

@@ -61,26 +61,26 @@ fn under(stale: StalePolicy) -> Lease {
 
 /// The same lease, with the mark of a suspect from two seconds after its end on.
 fn suspect(lease: Lease) -> Lease {
-    let suspect = Some(lease.expires_at.plus(Seconds::of(2)));
-    Lease { suspect, ..lease }
+    let mut lease = lease;
+    lease.exit.suspect = Some(lease.expires_at.plus(Seconds::of(2)));
+    lease
 }
 
 /// The same lease, with its end noted at `second`.
 fn ending(lease: Lease, second: u32, cause: EndingCause) -> Lease {
-    let ending = Some(Ending {
+    let mut lease = lease;
+    lease.exit.ending = Some(Ending {
         since: after(second),
         cause,
     });
-    Lease { ending, ..lease }
+    lease
 }
 
 /// The same lease, whose place `b` has asked for.
 fn replaced(lease: Lease) -> Lease {
-    let replaced_by = Some(holder("b"));
-    Lease {
-        replaced_by,
-        ..lease
-    }
+    let mut lease = lease;
+    lease.exit.replaced_by = Some(holder("b"));
+    lease
 }
 
 /// The same lease, handed over to a waiter that registered at `second` and has not confirmed it.

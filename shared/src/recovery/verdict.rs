@@ -97,8 +97,14 @@ impl Verdict {
             lease.token.granted_at().plus(UNCONFIRMED_MAX),
             lease.last_sign().plus(LAG_MAX),
         ];
-        times.extend(lease.suspect.map(|at| lease.suspicion_ends(at)));
-        times.extend(lease.ending.map(|ending| ending.since.plus(ABORT_SETTLES)));
+        times.extend(lease.exit.suspect.map(|at| lease.suspicion_ends(at)));
+        times.extend(
+            lease
+                .exit
+                .ending
+                .as_ref()
+                .map(|ending| ending.since.plus(ABORT_SETTLES)),
+        );
         if let ExecutionObservation::Seen(seen) = &self.described {
             times.extend(ends(seen));
         }

@@ -207,7 +207,7 @@ impl<P: Ports> Call<'_, P> {
                         return;
                     }
                     Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
-                        checked.changed |= lease.ending.is_none()
+                        checked.changed |= lease.exit.ending.is_none()
                     }
                     Some(Inspection::Renewed) | None if retried(lease) => {
                         doubted = Some(holder.clone());
@@ -297,7 +297,7 @@ impl<P: Ports> Call<'_, P> {
 /// is a later attempt at the same run. The caller itself may be in its own way with a grant that is ending.
 fn is_worth_a_check(holder: &HolderId, lease: &Lease, terms: &Terms, now: Timestamp) -> bool {
     let of_another = *holder != terms.holder;
-    lease.ending.is_some() || of_another && (lease.is_overdue(now) || terms.may_repeat(lease))
+    lease.exit.ending.is_some() || of_another && (lease.is_overdue(now) || terms.may_repeat(lease))
 }
 
 /// The holders to be stopped, which take evidence first, and the effects that need none.

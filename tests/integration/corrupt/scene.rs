@@ -59,7 +59,7 @@ impl Scene {
             renew("a", token).ask(),
             release_tick("a", token).ask(),
             recover("a", token).ask(),
-            evict("a"),
+            evict("a", token).ask(),
             Command::Pause(audit_note("upgrade"), None),
         ]
     }

@@ -2,7 +2,7 @@
 
 use super::RECORD;
 use super::scene::{Damage, Scene, damages, number, text, to, waiter_sort_key};
-use crate::fixture::{Ask, evict, recover, release_tick, turn, wait};
+use crate::fixture::{Ask, drop_waiter, recover, release_tick, turn, wait};
 use lockstep::domain::Timestamp;
 use lockstep::store::{DUE_PAGE, shard};
 
@@ -19,7 +19,7 @@ async fn a_damaged_waiter_is_reported_by_the_call_that_would_let_it_in_and_left_
     damages.push(to(&["leaseMs"], number("1500")));
     damages.push(to(&["stale"], text("shrug")));
     let release = release_tick("a", scene.token).ask();
-    let commands = [release, recover("a", scene.token).ask(), evict("b")];
+    let commands = [release, recover("a", scene.token).ask(), drop_waiter("b")];
 
     let key = waiter_sort_key("b");
     scene.each_is_reported(&key, &damages, &commands).await;

@@ -29,9 +29,9 @@ const fn hidden(lease: u32) -> Plan {
 worlds! {
     fn a_silent_holder_that_lives_is_stopped_only_after_its_lease_and_its_mark:
         1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 81923,
-        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
-        "Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake",
-        "then: wake again";
+        "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
+        "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
+        "then: wake, then: wake again";
 
     fn evidence_that_is_late_by_a_change_frees_no_run_at_work:
         1, [BEATS, QUEUE], may { crashes: 1, beats: 1, dims: 1 },
@@ -42,7 +42,7 @@ worlds! {
 
     fn a_check_that_began_early_stops_no_run_that_has_renewed_since:
         1, [BEATS], may { beats: 1, leaps: 3, early: 1 }, with { slow_evidence: true } => 2628,
-        "Done, Ended, Freed, Granted, Released, Released already, Renewed, Unchanged",
+        "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: LeaseLost, then: end the heartbeat";
 
     fn an_old_event_does_no_harm_to_a_redriven_run:
@@ -81,9 +81,9 @@ worlds! {
 
     fn a_silent_run_and_its_workflow_are_stopped_only_after_its_lease_and_its_mark:
         1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 81923,
-        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
-        "Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake",
-        "then: wake again";
+        "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
+        "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
+        "then: wake, then: wake again";
 
     fn a_run_that_cuts_its_work_off_keeps_its_permit_until_it_has_stopped:
         1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1599,

@@ -10,31 +10,31 @@ const SPACED: Plan = Plan {
 
 worlds! {
     fn an_operator_and_a_dying_holder_leave_the_lock_free:
-        1, [QUEUE, QUEUE], may { orders: 2, crashes: 1 }, with { quick_checks: true } => 32712,
+        1, [QUEUE, QUEUE], may { orders: 2, crashes: 1 }, with { quick_checks: true } => 33652,
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "then: dismiss who is sent away, then: wake, then: wake again";
 
     fn a_waiter_that_is_sent_away_or_held_up_costs_no_other_its_turn:
-        1, [REFUSE, QUEUE, QUEUE], may { orders: 2 } => 87682,
+        1, [REFUSE, QUEUE, QUEUE], may { orders: 2 } => 88880,
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: wake";
 
     /// No permit is free while the work of the evicted one runs, and none is lost.
     fn an_eviction_of_a_living_run_frees_its_permit_when_its_work_has_stopped:
         1, [QUEUE, QUEUE], may { orders: 1, crashes: 1 },
-        with { stops_evicted: true, quick_checks: true } => 10126,
+        with { stops_evicted: true, quick_checks: true } => 9746,
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "then: dismiss who is sent away, then: wake, then: wake again";
 
     fn an_eviction_frees_one_permit_of_two:
-        2, [REFUSE, QUEUE, QUEUE], may { orders: 1 } => 65014,
+        2, [REFUSE, QUEUE, QUEUE], may { orders: 1 } => 65670,
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: hand over, then: wake";
 
     /// Whatever becomes of the holder, of a call and of the sweep.
     fn a_pause_with_an_end_is_over_by_itself_and_leaves_the_lock_free:
         1, [QUEUE, QUEUE], may { orders: 1, losses: 1, crashes: 1 },
-        with { pauses_until: Some(2), quick_checks: true } => 47766,
+        with { pauses_until: Some(2), quick_checks: true } => 49201,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "then: dismiss who is sent away, then: wake, then: wake again";
 

@@ -85,22 +85,23 @@ worlds! {
     fn a_run_that_replaces_goes_first_although_the_order_to_stop_is_lost:
         1, [REFUSE, QUEUE, REPLACE], may { losses: 1, beats: 1 },
         with { quick_checks: true } => 77110,
-        "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
-        "Unchanged, refused: Held, refused: LeaseLost, then: stop, then: wake, then: wake again";
+        "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
+        "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: stop, then: wake",
+        "then: wake again";
 
     fn a_run_that_replaces_stops_one_holder_of_two:
         2, [REFUSE, QUEUE, REPLACE], with { quick_checks: true } => 3460,
-        "Done, Freed, Granted, Queued, Released, Released already, Unchanged, refused: Held",
-        "then: stop, then: wake, then: wake again";
+        "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
+        "refused: Held, then: stop, then: wake, then: wake again";
 
     fn two_that_replace_one_holder_come_one_after_the_other:
         1, [REFUSE, REPLACE, REPLACE], with { quick_checks: true } => 5610,
-        "Done, Freed, Granted, Queued, Released, Released already, Unchanged, refused: Held",
-        "then: stop, then: wake, then: wake again";
+        "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
+        "refused: Held, then: stop, then: wake, then: wake again";
 
     fn a_run_that_replaces_a_holder_and_dies_leaves_the_lock_to_others:
         1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 41841,
-        "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
-        "refused: Held, then: dismiss who is sent away, then: stop, then: wake",
+        "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already",
+        "Unchanged, refused: Held, then: dismiss who is sent away, then: stop, then: wake",
         "then: wake again";
 }

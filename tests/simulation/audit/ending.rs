@@ -112,7 +112,7 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
             let replaced = outcome == RunOutcome::Replaced;
             world.count(if replaced { "replaced" } else { "recoveries" });
             let over = is_over(write, holder, lease) || is_cut_off(world, cloud, holder);
-            over && (!replaced || lease.replaced_by.is_some())
+            over && (!replaced || lease.exit.replaced_by.is_some())
         }
         RunOutcome::Lost => {
             world.count("lost");

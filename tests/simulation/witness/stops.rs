@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 pub(crate) fn commits(world: &World, before: Option<&LockRecord>, after: Option<&LockRecord>) {
     let stopped = |record: Option<&LockRecord>| -> BTreeSet<(HolderId, FencingToken)> {
         let holders = record.into_iter().flat_map(|record| &record.holders);
-        let stopped = holders.filter(|(_, lease)| lease.is_stopped());
+        let stopped = holders.filter(|(_, lease)| lease.exit.is_committed());
         stopped
             .map(|(holder, lease)| (holder.clone(), lease.token))
             .collect()

@@ -4,10 +4,9 @@ use super::{
     HOLDERS, KEYS, RETENTION, coin, expected, holder, key, length, run_key, stale, task_token, time,
 };
 use lockstep::domain::{
-    Acquire, AuditNote, Command, DropUnread, Evict, FencingToken, Forget, Freeze, HolderId,
-    LeaseVersion, LockRecord, MarkEnding, Pace, Permits, Recover, RecoveryBasis, Release, Renew,
-    RunKey, RunOutcome, Seconds, Settle, Stop, StopEvicted, StopReason, Suspect, Terms, WaiterId,
-    WhenFull, WhenPaused,
+    Acquire, AuditNote, Command, DropWaiter, ExitStep, FencingToken, Forget, Freeze, HolderId,
+    LeaseVersion, LockRecord, Mark, Pace, Permits, Recover, RecoveryBasis, Release, Renew, RunKey,
+    RunOutcome, Seconds, Settle, StopReason, Terms, WaiterId, WhenFull, WhenPaused,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -71,7 +70,7 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
 }
 
 /// What is said under a grant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Act {
     /// A heartbeat: its state, its progress and the limit in its receipt, how often the execution was
     /// redriven, and a new length.
@@ -85,24 +84,14 @@ pub enum Act {
     Release(RunOutcome, Option<Seconds>),
     /// The run was found dead, and whether its work had succeeded.
     Recover(RecoveryBasis, bool),
-    /// The run is silent.
-    Suspect,
-    /// The run is to be stopped.
-    Stop(StopReason),
-    /// The work of the run is being stopped; whether the evidence for it has a time.
-    MarkEnding(bool),
+    /// The run is on its way out; whether the evidence for it has a time.
+    Mark(ExitStep, bool),
     /// The run went on without its permit, and is over; whether its work succeeded.
     Settle(bool),
     /// The lock is to be frozen because of the run.
     Freeze,
-    /// An operator takes the permit or the place in the queue away.
-    Evict,
-    /// An operator has the run stopped, to take its permit then.
-    StopEvicted,
-    /// The place in the queue is taken away.
-    DropWaiter,
-    /// The same, of a waiter whose side item cannot be read.
-    DropUnread,
+    /// The place in the queue is taken away; whether its side item can be read.
+    DropWaiter(bool),
 }
 
 impl Act {
@@ -147,21 +136,11 @@ impl Act {
                 evidence: "seen".into(),
                 retention: RETENTION,
             }),
-            Self::Suspect => Command::Suspect(Suspect {
-                holder,
-                token,
-                seen,
-            }),
-            Self::Stop(reason) => Command::Stop(Stop {
-                holder,
-                token,
-                seen,
-                reason,
-            }),
-            Self::MarkEnding(timed) => Command::MarkEnding(MarkEnding {
+            Self::Mark(step, timed) => Command::Mark(Mark {
                 holder,
                 token,
                 seen: timed.then_some(seen),
+                step,
             }),
             Self::Settle(succeeded) => Command::Settle(Settle {
                 run_key: key.unwrap_or_else(|| run_key(0)),
@@ -176,28 +155,11 @@ impl Act {
                 note: "silent".into(),
                 retention: RETENTION,
             }),
-            Self::Evict | Self::StopEvicted | Self::DropWaiter | Self::DropUnread => {
-                self.order(holder, token)
-            }
-        }
-    }
-
-    /// What an operator orders about `holder`.
-    fn order(self, holder: HolderId, token: FencingToken) -> Command {
-        let audit = audit_note();
-        match self {
-            Self::StopEvicted => Command::StopEvicted(StopEvicted {
-                holder,
-                token,
-                seen: None,
-                audit,
-            }),
-            Self::DropWaiter => Command::DropWaiter(Evict { holder, audit }),
-            Self::DropUnread => Command::DropUnread(DropUnread {
+            Self::DropWaiter(read) => Command::DropWaiter(DropWaiter {
                 waiter: WaiterId::of(&holder),
-                audit,
+                holder: Some(holder).filter(|_| read),
+                audit: audit_note(),
             }),
-            _ => Command::Evict(Evict { holder, audit }),
         }
     }
 }
@@ -211,24 +173,26 @@ pub fn act() -> impl Strategy<Value = Act> {
     let basis = prop_oneof![
         Just(RecoveryBasis::Seen),
         Just(RecoveryBasis::Expired),
-        Just(RecoveryBasis::Unconfirmed)
+        Just(RecoveryBasis::Unconfirmed),
+        Just(RecoveryBasis::Evicted),
     ];
-    let reason = prop_oneof![Just(StopReason::Silent), Just(StopReason::Replaced)];
+    let step = prop_oneof![
+        Just(ExitStep::Suspect),
+        Just(ExitStep::Ending),
+        Just(ExitStep::Stop(StopReason::Silent)),
+        Just(ExitStep::Stop(StopReason::Replaced)),
+        Just(ExitStep::Evict(audit_note())),
+    ];
     prop_oneof![
         4 => (option::of(0..3_u8), progress, redrives, option::weighted(0.3, length()))
             .prop_map(|(beat, row, count, length)| Act::Renew(beat, row, count, length)),
         4 => (outcome, option::weighted(0.1, expected()))
             .prop_map(|(outcome, expected)| Act::Release(outcome, expected)),
         3 => (basis, coin()).prop_map(|(basis, succeeded)| Act::Recover(basis, succeeded)),
-        1 => Just(Act::Suspect),
-        1 => reason.prop_map(Act::Stop),
-        1 => coin().prop_map(Act::MarkEnding),
+        4 => (step, proptest::bool::weighted(0.8)).prop_map(|(step, timed)| Act::Mark(step, timed)),
         1 => coin().prop_map(Act::Settle),
         1 => Just(Act::Freeze),
-        1 => Just(Act::Evict),
-        1 => Just(Act::StopEvicted),
-        1 => Just(Act::DropWaiter),
-        1 => Just(Act::DropUnread),
+        2 => coin().prop_map(Act::DropWaiter),
     ]
 }
 

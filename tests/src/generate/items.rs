@@ -2,13 +2,14 @@
 
 use super::{HOLDERS, KEYS, at, expected, holder, key, length, run_key, stale, task_token, time};
 use lockstep::domain::{
-    Call, Ending, EndingCause, Expectation, FencingToken, HolderId, Lease, LockRecord, Mode,
-    Permits, Run, RunEnd, RunId, RunOutcome, Terms, Ticket, Timestamp, Waiter, WaiterId,
+    Call, Ending, EndingCause, Exit, Expectation, FencingToken, HolderId, Lease, LockRecord, Mode,
+    Pace, Permits, Run, RunEnd, RunId, RunOutcome, Seconds, Terms, Ticket, Timestamp, Waiter,
+    WaiterId,
 };
 use lockstep::store::memory::LockItems;
 use proptest::collection::vec;
 use proptest::option;
-use proptest::prelude::{Just, Strategy, any};
+use proptest::prelude::{Just, Strategy};
 use proptest::prop_oneof;
 use std::collections::BTreeMap;
 
@@ -112,8 +113,7 @@ fn lease() -> impl Strategy<Value = Lease> {
     );
     let doubts = (
         option::weighted(0.2, time()),
-        // Of a holder that is ending: whether its stop is committed, and whether by an operator.
-        option::weighted(0.2, (time(), any::<(bool, bool)>())),
+        option::weighted(0.2, (time(), ending_cause())),
         0..3_u32,
     );
     (time(), length(), bounds, stale(), states, (whose, doubts)).prop_map(
@@ -127,8 +127,10 @@ fn lease() -> impl Strategy<Value = Lease> {
         )| Lease {
             token: FencingToken::NONE,
             expires_at,
-            length,
-            heartbeat: lockstep::domain::Seconds::of(length.get() / 2),
+            pace: Pace {
+                length,
+                heartbeat: Seconds::of(length.get() / 2),
+            },
             run_until,
             no_progress: progress.map(|(length, _)| length),
             stalls_at: progress.map(|(_, end)| end),
@@ -142,22 +144,23 @@ fn lease() -> impl Strategy<Value = Lease> {
                 task_token: Some(task_token(number)),
                 since,
             }),
-            replaced_by: by.map(holder),
-            evicted: ending
-                .filter(|(_, of)| *of == (true, true))
-                .map(|_| "broken (by operator)".into()),
-            suspect,
-            ending: ending.map(|(since, (stopped, _))| Ending {
-                since,
-                cause: match stopped {
-                    true => EndingCause::Stopped,
-                    false => EndingCause::Over,
-                },
-            }),
+            exit: Exit {
+                suspect,
+                replaced_by: by.map(holder),
+                ending: ending.map(|(since, cause)| Ending { since, cause }),
+            },
             redrives,
             parent: parent.map(holder),
         },
     )
+}
+
+fn ending_cause() -> impl Strategy<Value = EndingCause> {
+    prop_oneof![
+        2 => Just(EndingCause::Over),
+        1 => Just(EndingCause::Stopped),
+        1 => Just(EndingCause::Evicted("broken (by operator)".into())),
+    ]
 }
 
 /// Adds a lease where the rules allow it.

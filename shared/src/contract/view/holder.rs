@@ -146,7 +146,7 @@ impl HolderView {
             since: rfc3339(lease.token.granted_at()),
             expires_at: rfc3339(lease.expires_at),
             expired: !lease.is_live(now),
-            heartbeat_seconds: lease.heartbeat.get(),
+            heartbeat_seconds: lease.pace.heartbeat.get(),
             stale_policy: match lease.stale {
                 StalePolicy::Terminate => "terminate",
                 StalePolicy::Yield => "yield",
@@ -157,13 +157,13 @@ impl HolderView {
             run_until: time(lease.run_until),
             stalls_at: time(lease.stalls_at),
             unconfirmed: lease.call.is_some(),
-            suspect_since: time(lease.suspect),
-            replaced_by: lease.replaced_by.as_ref().map(ToString::to_string),
-            ending: lease.ending.map(|ending| EndingView {
+            suspect_since: time(lease.exit.suspect),
+            replaced_by: lease.exit.replaced_by.as_ref().map(ToString::to_string),
+            ending: lease.exit.ending.as_ref().map(|ending| EndingView {
                 since: rfc3339(ending.since),
                 cause: match ending.cause {
                     EndingCause::Over => "over",
-                    EndingCause::Stopped => "stopped",
+                    EndingCause::Stopped | EndingCause::Evicted(_) => "stopped",
                 },
             }),
             execution: None,

@@ -1,6 +1,6 @@
 //! What operators command, and the note that goes with it.
 
-use crate::domain::{FencingToken, HolderId, LeaseVersion, Retention, RunKey, WaiterId};
+use crate::domain::{HolderId, Retention, RunKey, WaiterId};
 
 /// The actor and the reason of a change of a lock from outside of a run: by an operator or by recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -13,36 +13,14 @@ pub struct AuditNote {
     pub retention: Retention,
 }
 
-/// Takes a permit or a place in the queue away.
+/// Takes a place in the queue away, and never a permit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Evict {
-    /// The holder or waiter.
-    pub holder: HolderId,
-    /// The actor and the reason.
-    pub audit: AuditNote,
-}
-
-/// Commits the stop of a holder that an operator evicts: heartbeats are refused from then on, and the
-/// permit is free once the work has been confirmed to have stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct StopEvicted {
-    /// The holder.
-    pub holder: HolderId,
-    /// The token of its grant.
-    pub token: FencingToken,
-    /// The version of the lease that the holder was seen to have ended with; `None` stops it whatever it
-    /// did since.
-    pub seen: Option<LeaseVersion>,
-    /// Who evicts, and why.
-    pub audit: AuditNote,
-}
-
-/// Takes a place in the queue away and deletes its side item unread. The waiting state is not ended:
-/// its holder and its task token are unknown.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct DropUnread {
+pub struct DropWaiter {
     /// The short name of the waiter.
     pub waiter: WaiterId,
+    /// The waiter, whose side item is read. Without it the side item is deleted unread, and no waiting state is
+    /// ended: the item is missing or damaged, so the task token is unknown.
+    pub holder: Option<HolderId>,
     /// Who drops it, and why.
     pub audit: AuditNote,
 }
@@ -54,6 +32,18 @@ pub struct Forget {
     pub run_key: RunKey,
     /// Who has it forgotten, and why.
     pub audit: AuditNote,
+}
+
+impl DropWaiter {
+    /// Drops `holder` from the queue.
+    #[must_use]
+    pub fn of(holder: HolderId, audit: AuditNote) -> Self {
+        Self {
+            waiter: WaiterId::of(&holder),
+            holder: Some(holder),
+            audit,
+        }
+    }
 }
 
 impl AuditNote {

@@ -19,7 +19,8 @@ use super::builder::TransitionBuilder;
 use crate::domain::fast_path::enqueue;
 use crate::domain::{
     Acquire, Effect, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome, Permits, QUEUE_MAX,
-    Refusal, Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull, WhenPaused,
+    Refusal, Restart, Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull,
+    WhenPaused,
 };
 use std::borrow::Cow;
 
@@ -95,7 +96,7 @@ pub(super) fn decide(
 /// Whether the caller gets the grant of `lease` again. Work of a grant that is ending may still run, so the caller
 /// waits for its end like any other run; a redrive since goes on under its grant, unless a stop is committed.
 fn is_kept(lease: &Lease, terms: &Terms) -> bool {
-    lease.ending.is_none() || !lease.is_stopped() && terms.redrives > lease.redrives
+    lease.exit.ending.is_none() || !lease.exit.is_committed() && terms.redrives > lease.redrives
 }
 
 /// The short name of `holder`, if it waits. The name is a hash, which a lock without waiters needs none of.
@@ -132,7 +133,7 @@ fn held_already(
     // the attempt before would be taken for the end of this one.
     let redriven = acquire.terms.redrives > lease.redrives;
     let lease = &match redriven {
-        true => lease.redriven(acquire.terms.redrives, now),
+        true => lease.restarted(Restart::Redriven(acquire.terms.redrives), now),
         false => lease.clone(),
     };
     // A run that is over its time is not renewed by asking again: its stale policy is applied by
@@ -143,14 +144,10 @@ fn held_already(
         false => {
             let lease = match good {
                 // The time until the waiter confirmed its hand-over does not count as the run's.
-                true if lease.is_spent(now).is_some() => Lease {
-                    call: None,
-                    ..lease.excused(now)
-                },
-                true => Lease {
-                    call: None,
-                    ..lease.clone()
-                },
+                true if lease.is_spent(now).is_some() => {
+                    lease.restarted(Restart::Excused, now).confirmed()
+                }
+                true => lease.confirmed(),
                 false => lease.renewed(now, None, None),
             };
             let mut next = record.clone();
@@ -199,7 +196,7 @@ fn wait_on(
     // was stopped.
     let replaced = record.holders.iter().find(|(_, lease)| {
         acquire.when_full == WhenFull::Replace
-            && lease.replaced_by.as_ref() == Some(&acquire.terms.holder)
+            && lease.exit.replaced_by.as_ref() == Some(&acquire.terms.holder)
     });
     let stop = replaced.map(|(holder, lease)| Effect::Stop(holder.clone(), lease.clone()));
     transition.effects.extend(stop);
@@ -257,9 +254,9 @@ fn replace(record: &LockRecord, by: &HolderId, now: Timestamp) -> Transition {
     let oldest = record
         .oldest_first()
         .into_iter()
-        .find(|(_, lease)| lease.replaced_by.is_none());
+        .find(|(_, lease)| lease.exit.replaced_by.is_none());
     if let Some((holder, mut lease)) = oldest.filter(|_| !record.has_room()) {
-        lease.replaced_by = Some(by.clone());
+        lease.exit.replaced_by = Some(by.clone());
         next.holders.insert(holder.clone(), lease.clone());
         effects.push(Effect::Stop(holder, lease));
     }
@@ -351,7 +348,7 @@ fn refuse_running(
         return Ok(());
     };
     let run = match record.holder_of(terms) {
-        Some((_, lease)) if lease.ending.is_some() => return Err(no_permit(record, now)),
+        Some((_, lease)) if lease.exit.ending.is_some() => return Err(no_permit(record, now)),
         Some((holder, lease)) => Run::started(holder.clone(), lease.token, Some(run_key.clone())),
         None => {
             // No holder has the key, but its marker may be open: a run that lost its permit under

@@ -138,11 +138,11 @@ impl<'a> TransitionBuilder<'a> {
     /// holder's heartbeats are refused already.
     fn spare_replaced_by(&mut self, id: &WaiterId) {
         for (holder, lease) in &mut self.next.holders {
-            let by_this = lease.replaced_by.as_ref().map(WaiterId::of).as_ref() == Some(id);
-            if by_this && !lease.is_stopped() {
+            let by_this = lease.exit.replaced_by.as_ref().map(WaiterId::of).as_ref() == Some(id);
+            if by_this && !lease.exit.is_committed() {
                 let before = Box::new(lease.clone());
                 self.narrow.push(Clause::LeaseSame(holder.clone(), before));
-                lease.replaced_by = None;
+                lease.exit.replaced_by = None;
             }
         }
     }
@@ -230,7 +230,7 @@ impl<'a> TransitionBuilder<'a> {
     fn waits_for_ending(&self, waiter: &Waiter) -> bool {
         let own = self.next.holders.get(&waiter.terms.holder);
         let of_key = self.next.holder_of(&waiter.terms);
-        own.is_some() || of_key.is_some_and(|(_, lease)| lease.ending.is_some())
+        own.is_some() || of_key.is_some_and(|(_, lease)| lease.exit.ending.is_some())
     }
 
     /// Why the first waiter is not granted the permit; `None` if it is. Its run key was free when

@@ -1,4 +1,4 @@
-//! An operator's orders: pause, resume, evict, clear a rest, forget a run key. Each leaves an entry in the history.
+//! An operator's orders: pause, resume, drop a waiter, clear a rest, forget a run key. Each leaves an entry in the history.
 //!
 //! Each order can be repeated: what is as ordered already is left unchanged, without a second
 //! entry. The entries are under the version of the record that the order wrote, which no other
@@ -7,9 +7,9 @@
 use super::builder::TransitionBuilder;
 use super::ended;
 use crate::domain::{
-    AuditNote, Dismissal, DropUnread, Effect, Evict, Forget, HolderId, LockRecord, Mode, Outcome,
-    Permits, Refusal, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy,
-    Timestamp, Transition, WaiterId,
+    AuditNote, Dismissal, DropWaiter, Effect, Forget, HolderId, LockRecord, Mode, Outcome, Permits,
+    Refusal, Restart, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy,
+    Timestamp, Transition,
 };
 
 /// The history entry of an act that writes `next`, under the version of `next`.
@@ -69,7 +69,7 @@ pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Tran
     for lease in builder.next.holders.values_mut() {
         let holds = lease.stale == StalePolicy::Hold && lease.staleness(now).is_some();
         if holds || now >= lease.hidden_until() {
-            *lease = lease.excused(now);
+            *lease = lease.restarted(Restart::Excused, now);
         }
     }
     opened(builder, seen, audit, RunOutcome::Resumed, now)
@@ -171,80 +171,36 @@ pub(super) fn forget(
     Ok(transition)
 }
 
-/// Takes the permit, or the place in the queue, at once. The holder's next heartbeat is refused:
-/// its lease is lost.
-///
-/// For a holder that no service shows and whose lease is over. Any other one is evicted by
-/// [`Command::StopEvicted`](crate::domain::Command::StopEvicted), which keeps its permit until its
-/// work has stopped.
-pub(super) fn evict(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transition {
-    let Some(record) = &seen.record else {
-        return Transition::unchanged(Outcome::Unchanged);
-    };
-    let mut builder = TransitionBuilder::of(record);
-    if let Some(lease) = record.holders.get(&evict.holder) {
-        let audit = &evict.audit;
-        let end = ended(
-            RunOutcome::Evicted,
-            Some(audit.signed()),
-            audit.retention,
-            now,
-        );
-        builder.close(&evict.holder, lease, end, audit.retention);
-        builder.let_in(seen, now);
-        let outcome = Some(RunOutcome::Evicted);
-        return builder.finish(Outcome::Freed { outcome }, now);
-    }
-    drop_waiter(seen, evict, now)
-}
-
 /// Takes the place in the queue, and never a permit: a waiter that was granted one in between keeps
 /// it.
-pub(super) fn drop_waiter(seen: &Snapshot, evict: &Evict, now: Timestamp) -> Transition {
-    let id = WaiterId::of(&evict.holder);
+///
+/// Also of a waiter whose side item is missing or damaged. A damaged one at the head of the queue keeps the
+/// holder from its release and the others from their turn.
+pub(super) fn drop_waiter(seen: &Snapshot, drop: &DropWaiter, now: Timestamp) -> Transition {
+    let id = &drop.waiter;
     let queued = seen.record.as_ref();
-    let Some(record) = queued.filter(|record| record.queue.contains_key(&id)) else {
+    let Some(record) = queued.filter(|record| record.queue.contains_key(id)) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
     let mut builder = TransitionBuilder::of(record);
-    let known = seen.waiter.as_ref().filter(|(seen, _)| *seen == id);
+    let known = seen.waiter.as_ref().filter(|(seen, _)| seen == id);
     let item = known.and_then(|(_, item)| item.as_ref());
-    builder.leave_queue(&id, item);
+    builder.leave_queue(id, item);
     let gone = item.map(|waiter| Effect::Dismiss(waiter.clone(), Dismissal::Evicted));
     builder.effects.extend(gone);
-    let mut transition = builder.finish(Outcome::Freed { outcome: None }, now);
-    let audit = about_waiter(&evict.audit, evict.holder.as_str());
-    let entry = entry(&transition, &audit, RunOutcome::Evicted, now);
-    transition.runs.extend(entry);
-    transition
-}
-
-/// Takes the place in the queue of a waiter whose side item is missing or damaged. A damaged
-/// one at the head of the queue keeps the holder from its release and the others from their turn.
-pub(super) fn drop_unread(seen: &Snapshot, drop: &DropUnread, now: Timestamp) -> Transition {
-    let queued = seen.record.as_ref();
-    let queued = queued.filter(|record| record.queue.contains_key(&drop.waiter));
-    let Some(record) = queued else {
-        return Transition::unchanged(Outcome::Unchanged);
-    };
-    let mut builder = TransitionBuilder::of(record);
-    builder.leave_queue(&drop.waiter, None);
     if builder.next.can_grant(now) && !builder.next.queue.is_empty() {
         builder.effects.push(Effect::HandOver);
     }
     let mut transition = builder.finish(Outcome::Freed { outcome: None }, now);
-    let audit = about_waiter(&drop.audit, drop.waiter.as_str());
+    // The entry has the actor as its holder, so the note names the waiter.
+    let name = drop.holder.as_ref().map_or(id.as_str(), HolderId::as_str);
+    let audit = AuditNote {
+        note: format!("waiter {name}: {}", drop.audit.note),
+        ..drop.audit.clone()
+    };
     let entry = entry(&transition, &audit, RunOutcome::Evicted, now);
     transition.runs.extend(entry);
     transition
-}
-
-/// The note of an act on a waiter names it, because the entry has the actor as its holder.
-fn about_waiter(audit: &AuditNote, waiter: &str) -> AuditNote {
-    AuditNote {
-        note: format!("waiter {waiter}: {}", audit.note),
-        ..audit.clone()
-    }
 }
 
 /// The entry of an act in the history; none, if nothing is written.

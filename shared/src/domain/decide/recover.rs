@@ -29,7 +29,7 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
         return Transition::unchanged(Outcome::Unchanged);
     }
     let evidence = recover.evidence.clone();
-    let (outcome, evidence) = match (recover.basis, &lease.replaced_by) {
+    let (outcome, evidence) = match (recover.basis, &lease.exit.replaced_by) {
         // It has renewed its lease.
         (RecoveryBasis::Expired, _) if !lease.is_dead(now) => {
             return Transition::unchanged(Outcome::Unchanged);
@@ -39,7 +39,10 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
             return Transition::unchanged(Outcome::Unchanged);
         }
         (RecoveryBasis::Seen, _) if recover.succeeded => (RunOutcome::Succeeded, evidence),
-        _ if let Some(by) = &lease.evicted => (RunOutcome::Evicted, format!("{by}; {evidence}")),
+        (RecoveryBasis::Evicted, _) => (RunOutcome::Evicted, evidence),
+        _ if let Some(by) = lease.exit.evicted() => {
+            (RunOutcome::Evicted, format!("{by}; {evidence}"))
+        }
         (RecoveryBasis::Expired, _) => (RunOutcome::Lost, evidence),
         (RecoveryBasis::Seen, Some(by)) => {
             let evidence = format!("replaced by {by}; {evidence}");

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::domain::{
-    Lease, LockRecord, Outcome, Renew, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
+    LockRecord, Outcome, Renew, Restart, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
     Timestamp, Transition,
 };
 
@@ -49,10 +49,8 @@ pub(super) fn reinstate(
     if !free || record.last_token != renew.token || record.holders.contains_key(&renew.holder) {
         return None;
     }
-    let lease = Lease {
-        redrives: renew.redrives.unwrap_or(lease.redrives),
-        ..lease.restarted(now)
-    };
+    let redrives = renew.redrives.unwrap_or(lease.redrives);
+    let lease = lease.restarted(Restart::Reinstated(redrives), now);
     let lease = lease.paced(renew.pace);
     let lease = lease.renewed(now, renew.beat.clone(), renew.progress.as_deref());
     let outcome = Outcome::Reinstated {

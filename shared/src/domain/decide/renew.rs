@@ -16,8 +16,8 @@ use super::ended;
 use super::operator::act;
 use super::reinstate::{LATE_BEATS, reinstate};
 use crate::domain::{
-    Effect, Lease, LockRecord, Mode, Outcome, Refusal, Renew, Run, RunId, RunOutcome, Snapshot,
-    StalePolicy, Staleness, Timestamp, Transition,
+    Effect, Ending, Lease, LockRecord, Mode, Outcome, Refusal, Renew, Restart, Run, RunId,
+    RunOutcome, Snapshot, StalePolicy, Staleness, Timestamp, Transition,
 };
 
 pub(super) fn decide(
@@ -34,7 +34,7 @@ pub(super) fn decide(
     };
     // A committed stop is final. Whichever of the two is written first wins: this heartbeat, or the
     // stop.
-    if lease.is_stopped() {
+    if lease.exit.is_committed() {
         return Err(lost(seen, renew));
     }
     // The limits are judged after the progress of this very heartbeat, so that progress in the last
@@ -59,20 +59,17 @@ pub(super) fn decide(
 /// the end.
 fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
     if let Some(redrives) = renew.redrives.filter(|count| *count > lease.redrives) {
-        return lease.redriven(redrives, now);
+        return lease.restarted(Restart::Redriven(redrives), now);
     }
     // The time until the waiter confirmed its hand-over does not count as the run's.
     if lease.call.is_some() && lease.is_spent(now).is_some() {
-        return lease.excused(now);
+        return lease.restarted(Restart::Excused, now);
     }
     // A heartbeat that was under way at the end does not hide that the work is being stopped.
-    let ending = lease
-        .ending
-        .filter(|ending| now < ending.since.plus(LATE_BEATS));
-    Lease {
-        ending,
-        ..lease.clone()
-    }
+    let late = |ending: &Ending| now >= ending.since.plus(LATE_BEATS);
+    let mut lease = lease.clone();
+    lease.exit.ending.take_if(|ending| late(ending));
+    lease
 }
 
 /// The lease with its new end. `due` stays as it is, which saves each heartbeat a write to the

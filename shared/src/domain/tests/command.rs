@@ -2,7 +2,7 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Acquire, AuditNote, Command, Evict, FencingToken, LockRecord, Permits, Seconds, Terms,
+    Acquire, AuditNote, Command, DropWaiter, FencingToken, LockRecord, Permits, Seconds, Terms,
     WaiterId, WhenFull,
 };
 use crate::testing;
@@ -26,11 +26,12 @@ fn id(name: &str) -> WaiterId {
     WaiterId::of(&holder(name))
 }
 
-fn evict(name: &str) -> Evict {
-    Evict {
-        holder: holder(name),
+fn drop_waiter(name: &str, is_read: bool) -> Command {
+    Command::DropWaiter(DropWaiter {
+        waiter: id(name),
+        holder: is_read.then(|| holder(name)),
         audit: audit_note(),
-    }
+    })
 }
 
 fn audit_note() -> AuditNote {
@@ -59,11 +60,9 @@ fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
         (&plain, Command::Pause(audit_note(), None), None),
         (&plain, Command::Reschedule, None),
         (&plain, acquire, None),
-        (&plain, Command::Evict(evict("a")), Some("first")),
-        (&plain, Command::Evict(evict("second")), Some("second")),
-        (&plain, Command::Evict(evict("stranger")), None),
-        (&plain, Command::DropWaiter(evict("second")), Some("second")),
-        (&plain, Command::DropWaiter(evict("a")), None),
+        (&plain, drop_waiter("second", true), Some("second")),
+        (&plain, drop_waiter("second", false), None),
+        (&plain, drop_waiter("a", true), None),
         // A heartbeat lets a waiter in where it ends its own lease.
         (&plain, renew.clone(), None),
         (&timed, renew.clone(), Some("first")),

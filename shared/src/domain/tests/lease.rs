@@ -2,8 +2,8 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Call, Ending, EndingCause, FencingToken, Lease, Mode, Pace, Seconds, Staleness, TaskToken,
-    Terms, Timestamp,
+    Call, Ending, EndingCause, Exit, FencingToken, Lease, Mode, Pace, Restart, Seconds, Staleness,
+    TaskToken, Terms, Timestamp,
 };
 
 /// A lease that was granted at 100 s, with everything in it that a copy may drop.
@@ -19,13 +19,14 @@ fn marked() -> Lease {
             task_token: TaskToken::new("waits").ok(),
             since: at(90),
         }),
-        replaced_by: Some(holder("b")),
-        evicted: Some("broken (by ops)".into()),
-        suspect: Some(at(165)),
-        ending: Some(Ending {
-            since: at(170),
-            cause: EndingCause::Over,
-        }),
+        exit: Exit {
+            suspect: Some(at(165)),
+            replaced_by: Some(holder("b")),
+            ending: Some(Ending {
+                since: at(170),
+                cause: EndingCause::Evicted("broken (by ops)".into()),
+            }),
+        },
         progress: Some("rows 1".into()),
         ..terms.lease(FencingToken::next(FencingToken::NONE, at(100)), at(100))
     }
@@ -38,6 +39,13 @@ fn plain(length: u32, heartbeat: u32) -> Lease {
         ..terms("a")
     };
     terms.lease(FencingToken::next(FencingToken::NONE, at(100)), at(100))
+}
+
+fn suspect(second: u64) -> Exit {
+    Exit {
+        suspect: Some(at(second)),
+        ..Exit::default()
+    }
 }
 
 fn just_before(time: Timestamp) -> Timestamp {
@@ -69,7 +77,7 @@ fn a_heartbeat_is_overdue_five_seconds_late_or_after_a_minute_or_at_the_end_of_t
 fn a_silent_holder_has_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() {
     for (heartbeat, time) in [(20, 20), (2, 10)] {
         let lease = Lease {
-            suspect: Some(at(200)),
+            exit: suspect(200),
             ..plain(60, heartbeat)
         };
         let end = at(200 + time);
@@ -81,7 +89,7 @@ fn a_silent_holder_has_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() 
     }
     assert_eq!(plain(60, 20).staleness(at(1000)), None, "it was not marked");
     let live = Lease {
-        suspect: Some(at(100)),
+        exit: suspect(100),
         ..plain(60, 20)
     };
     assert_eq!(live.staleness(at(161)), None, "it is not dead yet");
@@ -126,7 +134,7 @@ fn a_heartbeat_at_another_pace_sets_the_length_of_the_lease() {
 
     assert_eq!(renewed.expires_at, at(450));
     assert_eq!(renewed.renewed_at(), at(150));
-    assert_eq!(renewed.heartbeat, Seconds::of(99));
+    assert_eq!(renewed.pace.heartbeat, Seconds::of(99));
     assert_eq!(plain(60, 20).paced(None), plain(60, 20));
 }
 
@@ -137,7 +145,10 @@ fn a_heartbeat_clears_call_and_suspicion_and_keeps_a_stop_and_a_replacer() {
     let expected = Lease {
         expires_at: at(210),
         call: None,
-        suspect: None,
+        exit: Exit {
+            suspect: None,
+            ..marked().exit
+        },
         ..marked()
     };
     assert_eq!(renewed, expected);
@@ -155,35 +166,41 @@ fn only_progress_that_differs_puts_a_stall_off() {
 }
 
 #[test]
-fn a_run_that_is_started_again_has_its_whole_time_and_nothing_against_it() {
-    let restarted = marked().restarted(at(1000));
+fn a_run_that_starts_again_has_its_whole_time_and_keeps_what_its_reason_says() {
+    let Exit {
+        replaced_by,
+        ending,
+        ..
+    } = marked().exit;
+    let kept = marked().call;
+    for (why, call, replaced_by, ending, redrives) in [
+        (
+            Restart::Excused,
+            kept.clone(),
+            replaced_by.clone(),
+            ending,
+            0,
+        ),
+        (Restart::Redriven(3), kept, replaced_by, None, 3),
+        (Restart::Reinstated(4), None, None, None, 4),
+    ] {
+        let restarted = marked().restarted(why, at(1000));
 
-    let expected = Lease {
-        expires_at: at(1060),
-        run_until: Some(at(1300)),
-        stalls_at: Some(at(1090)),
-        call: None,
-        suspect: None,
-        replaced_by: None,
-        evicted: None,
-        ending: None,
-        ..marked()
-    };
-    assert_eq!(restarted, expected);
-}
-
-#[test]
-fn an_excused_run_has_its_whole_time_and_keeps_what_others_decided() {
-    let excused = marked().excused(at(1000));
-
-    let expected = Lease {
-        replaced_by: marked().replaced_by,
-        evicted: marked().evicted,
-        ending: marked().ending,
-        call: marked().call,
-        ..marked().restarted(at(1000))
-    };
-    assert_eq!(excused, expected);
+        let expected = Lease {
+            expires_at: at(1060),
+            run_until: Some(at(1300)),
+            stalls_at: Some(at(1090)),
+            call,
+            exit: Exit {
+                suspect: None,
+                replaced_by,
+                ending,
+            },
+            redrives,
+            ..marked()
+        };
+        assert_eq!(restarted, expected, "{why:?}");
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::{at, holder, terms};
 use crate::domain::decide::end_run;
 use crate::domain::{
-    Ending, EndingCause, FencingToken, Lease, Permits, Refusal, Retention, Run, RunEnd, RunGuard,
-    RunId, RunOutcome, Seconds,
+    Ending, EndingCause, Exit, FencingToken, Lease, Permits, Refusal, Retention, Run, RunEnd,
+    RunGuard, RunId, RunOutcome, Seconds,
 };
 use crate::testing::{self, run_key};
 
@@ -97,10 +97,13 @@ fn the_marker_of_a_run_that_ends_has_the_end_or_the_lease_and_never_the_task() {
 fn a_refusal_frees_a_permit_where_more_holders_end_than_runs_wait() {
     let held = |ending: u64, waiting| {
         let lease = |number| Lease {
-            ending: (number < ending).then_some(Ending {
-                since: at(150),
-                cause: EndingCause::Over,
-            }),
+            exit: Exit {
+                ending: (number < ending).then_some(Ending {
+                    since: at(150),
+                    cause: EndingCause::Over,
+                }),
+                ..Exit::default()
+            },
             ..terms("a").lease(FencingToken::from_number(number), at(100))
         };
         let holders = (0..2).map(|number| (holder(&format!("a{number}")), lease(number)));

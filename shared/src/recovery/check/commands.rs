@@ -6,8 +6,8 @@
 
 use super::Check;
 use crate::domain::{
-    AuditNote, Command, Evict, Freeze, HolderId, MarkEnding, NoteTask, Recover, RecoveryBasis,
-    Stop, Suspect, TaskArn,
+    AuditNote, Command, DropWaiter, ExitStep, Freeze, HolderId, Mark, NoteTask, Recover,
+    RecoveryBasis, TaskArn,
 };
 use crate::recovery::{Commitment, TaskObservation, WorkObservation};
 
@@ -15,30 +15,24 @@ impl Check {
     /// The write that has to come before the work is stopped; `None` if it was made by an earlier
     /// check.
     pub(super) fn commitment(&self, commit: Commitment) -> Option<Command> {
-        let (holder, token) = (self.gathering.holder.clone(), self.gathering.lease.token);
-        let seen = self.gathering.lease.version();
         match commit {
             Commitment::Done => None,
-            Commitment::Ending => Some(Command::MarkEnding(MarkEnding {
-                holder,
-                token,
-                seen: Some(seen),
-            })),
-            Commitment::Stop(reason) => Some(Command::Stop(Stop {
-                holder,
-                token,
-                seen,
-                reason,
-            })),
+            Commitment::Ending => Some(self.mark(ExitStep::Ending)),
+            Commitment::Stop(reason) => Some(self.mark(ExitStep::Stop(reason))),
         }
     }
 
     /// Gives a silent holder the time of a heartbeat to show that it is alive.
     pub(super) fn suspect(&self) -> Command {
-        Command::Suspect(Suspect {
+        self.mark(ExitStep::Suspect)
+    }
+
+    fn mark(&self, step: ExitStep) -> Command {
+        Command::Mark(Mark {
             holder: self.gathering.holder.clone(),
             token: self.gathering.lease.token,
-            seen: self.gathering.lease.version(),
+            seen: Some(self.gathering.lease.version()),
+            step,
         })
     }
 
@@ -79,10 +73,7 @@ impl Check {
             note: "its execution is over".into(),
             retention: self.retention,
         };
-        Command::DropWaiter(Evict {
-            holder: replacer,
-            audit,
-        })
+        Command::DropWaiter(DropWaiter::of(replacer, audit))
     }
 
     /// Adds the task that the run ended with to its entry in the history; `None` if no task is seen

@@ -44,10 +44,8 @@ fn silence_is_only_marked_at_first_whatever_the_stale_policy() {
 #[test]
 fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() {
     for (heartbeat, patience) in [(3, 10), (20, 20)] {
-        let lease = Lease {
-            heartbeat: Seconds::of(heartbeat),
-            ..suspect(lease())
-        };
+        let mut lease = suspect(lease());
+        lease.pace.heartbeat = Seconds::of(heartbeat);
 
         let early = of_running(&lease, 62 + patience - 1);
         let late = of_running(&lease, 62 + patience);

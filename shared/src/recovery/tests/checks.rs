@@ -129,6 +129,7 @@ impl Asked {
     /// The name of each request: that of its command or its alert, where it has one.
     fn names(&self) -> Vec<String> {
         let name = |request: &Request| match request {
+            Request::Execute(Command::Mark(mark)) => variant(&mark.step),
             Request::Execute(command) => variant(command),
             Request::Raise(alert) => format!("raise {}", variant(alert)),
             other => variant(other),

@@ -23,8 +23,8 @@ use crate::contract::{
     CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus, InvalidRequest,
 };
 use crate::domain::{
-    Command, DropUnread, Evict, HolderId, Lease, LockKey, Outcome, RunOutcome, StopEvicted,
-    WaiterId,
+    Command, DropWaiter, ExitStep, HolderId, Lease, LockKey, Mark, Outcome, Recover, RecoveryBasis,
+    RunOutcome, WaiterId,
 };
 use crate::error::Error;
 use crate::events::Events;
@@ -32,6 +32,9 @@ use crate::recovery::{Inspection, Life};
 use crate::service::alerts::About;
 use crate::service::{Deps, Ports};
 use crate::store::{LockStore, StoreError};
+
+/// Why an eviction is refused whose holder has shown a sign of life since it was judged.
+const RENEWED: &str = "it has renewed its lease meanwhile";
 
 /// Evicts the holder, or the waiter, of that name.
 ///
@@ -81,9 +84,14 @@ async fn at_once<P: Ports>(
         audit,
         ..
     } = evict;
-    let command = Command::Evict(Evict {
+    let command = Command::Recover(Recover {
         holder: holder.clone(),
-        audit: audit.clone(),
+        token: lease.token,
+        seen: lease.version(),
+        basis: RecoveryBasis::Evicted,
+        succeeded: false,
+        evidence: audit.signed(),
+        retention: audit.retention,
     });
     if let Outcome::Freed { .. } = deps.carry_out(lock, &command).await? {
         let about = About {
@@ -92,6 +100,13 @@ async fn at_once<P: Ports>(
         };
         let event = about.freed(RunOutcome::Evicted, &audit.signed());
         deps.events.publish(vec![event]).await;
+    } else if deps
+        .store()
+        .load(lock)
+        .await?
+        .is_some_and(|record| record.lease(holder, lease.token).is_some())
+    {
+        return Err(Error::still_alive(lock, holder, RENEWED));
     }
     Ok(response(lock, holder, EvictStatus::Evicted))
 }
@@ -112,12 +127,12 @@ async fn stop<P: Ports>(
         audit,
         ..
     } = evict;
-    let command = Command::StopEvicted(StopEvicted {
+    let command = Command::Mark(Mark {
         holder: holder.clone(),
         token: lease.token,
         // Without force, a sign of life since then voids what was seen of the holder.
         seen: (!evict.force).then(|| lease.version()),
-        audit: audit.clone(),
+        step: ExitStep::Evict(audit.clone()),
     });
     deps.carry_out(lock, &command).await?;
     let deadline = deps.now().plus(ACT_TIME);
@@ -129,9 +144,8 @@ async fn stop<P: Ports>(
             return Ok(response(lock, holder, EvictStatus::Evicted));
         };
         // The commit was void, because the holder showed a sign of life first. Nothing was stopped.
-        if lease.evicted.is_none() {
-            let why = "it has renewed its lease meanwhile";
-            return Err(Error::still_alive(lock, holder, why));
+        if lease.exit.evicted().is_none() {
+            return Err(Error::still_alive(lock, holder, RENEWED));
         }
         let verdict = judge(deps, lock, holder, &lease).await?;
         let runs = verdict.evidence.execution.is_running() || verdict.evidence.is_at_work();
@@ -166,16 +180,11 @@ pub(super) async fn drop_waiter<P: Ports>(
         item => item?,
     };
     let holder = item.map(|item| item.terms.holder);
-    let command = match &holder {
-        Some(holder) => Command::DropWaiter(Evict {
-            holder: holder.clone(),
-            audit: audit.clone(),
-        }),
-        None => Command::DropUnread(DropUnread {
-            waiter: waiter.clone(),
-            audit: audit.clone(),
-        }),
-    };
+    let command = Command::DropWaiter(DropWaiter {
+        waiter: waiter.clone(),
+        holder: holder.clone(),
+        audit: audit.clone(),
+    });
     if deps.carry_out(&lock, &command).await? == Outcome::Unchanged {
         let rule = format!("a waiter of lock {lock}");
         return Err(InvalidRequest::new("id", format!("\"{waiter}\""), rule).into());

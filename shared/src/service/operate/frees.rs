@@ -56,17 +56,17 @@ fn of_holder(
 ) -> String {
     let next = verdict.next(now);
     let now_due = verdict.action != Action::Leave;
-    let is_stopped = verdict.lease.is_stopped();
+    let is_stopped = verdict.lease.exit.is_committed();
     let life = verdict.life(now);
     let state = match &life {
         _ if is_stopped => format!("{holder} is being stopped."),
-        Life::Alive(_) if verdict.lease.ending.is_some() => format!("{holder} is ending."),
+        Life::Alive(_) if verdict.lease.exit.ending.is_some() => format!("{holder} is ending."),
         Life::Alive(sign) => format!("{holder} holds the permit: {sign}."),
         Life::Ended => format!("{holder} has ended."),
         Life::Silent => format!("The lease of {holder} has ended."),
         Life::Hidden(why) => format!("Whether {holder} is running is not known: {why}."),
     };
-    let keeps = matches!(life, Life::Alive(_)) && verdict.lease.ending.is_none() && !now_due;
+    let keeps = matches!(life, Life::Alive(_)) && verdict.lease.exit.ending.is_none() && !now_due;
     let release = keeps.then(|| "Its release frees the permit.".to_owned());
     let checked = next.map(|next| {
         let by = rfc3339(latest(&verdict.lease, &next, due));

@@ -4,7 +4,7 @@ use super::{AT_ONCE, ExecutionEnded, Pending, ReapReport, ignored};
 use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, EventKind, GaveUp};
 use crate::domain::{
-    AuditNote, CLOCK_SKEW, Command, Evict, ExecutionArn, ExecutionEnd, ExecutionState,
+    AuditNote, CLOCK_SKEW, Command, DropWaiter, ExecutionArn, ExecutionEnd, ExecutionState,
     FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Outcome, RunId, RunKey,
     RunOutcome, Task, TaskToken, Ticket, Timestamp, WaiterId, rfc3339,
 };
@@ -316,7 +316,7 @@ impl<P: Ports> LockReaper<'_, P> {
             note: format!("its execution was {} while it waited", end.as_str()),
             retention: self.deps.retention,
         };
-        let drop = Command::DropWaiter(Evict { holder, audit });
+        let drop = Command::DropWaiter(DropWaiter::of(holder, audit));
         self.deps.carry_out(&self.lock, &drop).await?;
         Ok(())
     }

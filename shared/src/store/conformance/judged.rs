@@ -124,8 +124,8 @@ fn almost_the_same(lease: &Lease) -> Vec<Lease> {
         stalls,
         with(|lease| lease.token = token(998)),
         with(|lease| lease.expires_at = at(1)),
-        with(|lease| lease.length = Seconds::of(1)),
-        with(|lease| lease.heartbeat = Seconds::of(1)),
+        with(|lease| lease.pace.length = Seconds::of(1)),
+        with(|lease| lease.pace.heartbeat = Seconds::of(1)),
         with(|lease| lease.no_progress = Some(Seconds::of(1))),
         with(|lease| lease.progress = Some("done".into())),
         with(|lease| lease.stale = StalePolicy::Yield),
@@ -138,7 +138,7 @@ fn almost_the_same(lease: &Lease) -> Vec<Lease> {
         with(|lease| lease.work = None),
         with(|lease| lease.work = Some(workflow())),
         with(|lease| lease.work = Some(Work::States)),
-        with(|lease| lease.replaced_by = Some(holder("y"))),
+        with(|lease| lease.exit.replaced_by = Some(holder("y"))),
     ]
 }
 

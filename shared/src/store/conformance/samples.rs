@@ -1,9 +1,9 @@
 //! Values that the cases share.
 
 use crate::domain::{
-    Assign, Call, Change, Clause, Ending, EndingCause, Guard, Lease, LockRecord, Retention, Run,
-    RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, StateMachineArn, TaskSet, Terms,
-    Timestamp, Update, Waiter, WaiterId, Work,
+    Assign, Call, Change, Clause, Ending, EndingCause, Exit, Guard, Lease, LockRecord, Retention,
+    Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, StateMachineArn, TaskSet,
+    Terms, Timestamp, Update, Waiter, WaiterId, Work,
 };
 use crate::store::{Commit, Found};
 use crate::testing;
@@ -111,13 +111,14 @@ pub(super) fn full_lease(number: u64) -> Lease {
             task_token: Some(task_token("call")),
             since: at(2500),
         }),
-        replaced_by: Some(holder("z")),
-        evicted: Some("broken (by ops)".into()),
-        suspect: Some(at(3000)),
-        ending: Some(Ending {
-            since: at(3500),
-            cause: EndingCause::Over,
-        }),
+        exit: Exit {
+            suspect: Some(at(3000)),
+            replaced_by: Some(holder("z")),
+            ending: Some(Ending {
+                since: at(3500),
+                cause: EndingCause::Evicted("broken (by ops)".into()),
+            }),
+        },
         redrives: 2,
         ..full_terms("b").lease(token(number), at(number))
     }

@@ -11,15 +11,16 @@
 //! written that way.
 
 use super::item::{
-    Attributes, ENDINGS, EXPECT_EVERY, EXPECT_FROM, FROZEN, KEY_RETENTION, LAST_FAILURE,
-    LAST_SUCCESS, MISSED_AT, OPEN, PAUSED, PAUSED_UNTIL, QUEUED_AT, RECORD, SCHEMA, STALE, STATES,
+    Attributes, EXPECT_EVERY, EXPECT_FROM, FROZEN, KEY_RETENTION, LAST_FAILURE, LAST_SUCCESS,
+    MISSED_AT, OPEN, OVER, PAUSED, PAUSED_UNTIL, QUEUED_AT, RECORD, SCHEMA, STALE, STATES, STOPPED,
     run_name, waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
-    Call, Ending, Expectation, FencingToken, HolderId, Invalid, Lease, LockKey, LockRecord, Mode,
-    Permits, Retention, Run, RunEnd, RunId, RunKey, RunOutcome, StalePolicy, StateMachineArn,
-    TaskEnd, TaskSet, TaskToken, Terms, Ticket, Waiter, WaiterId, Work,
+    Call, Ending, EndingCause, Exit, Expectation, FencingToken, HolderId, Invalid, Lease, LockKey,
+    LockRecord, Mode, Pace, Permits, Retention, Run, RunEnd, RunId, RunKey, RunOutcome,
+    StalePolicy, StateMachineArn, TaskEnd, TaskSet, TaskToken, Terms, Ticket, Waiter, WaiterId,
+    Work,
 };
 use crate::store::StoreError;
 
@@ -176,8 +177,10 @@ fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
     Ok(Lease {
         token: FencingToken::from_number(reader.number("token")?),
         expires_at: reader.time("expiresAt")?,
-        length: reader.length("leaseMs")?,
-        heartbeat: reader.length("beatMs")?,
+        pace: Pace {
+            length: reader.length("leaseMs")?,
+            heartbeat: reader.length("beatMs")?,
+        },
         run_until: reader.time_if_any("runUntil")?,
         no_progress: reader.length_if_any("noProgressMs")?,
         stalls_at: reader.time_if_any("stallsAt")?,
@@ -188,26 +191,31 @@ fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
         work: work(reader)?,
         beat: task_token(reader)?,
         call: call.transpose()?,
-        replaced_by: holder_if_any(reader, "replacedBy")?,
-        evicted: reader.text_if_any("evicted")?.map(str::to_owned),
-        suspect: reader.time_if_any("suspectAt")?,
-        ending: ending(reader)?,
+        exit: Exit {
+            suspect: reader.time_if_any("suspectAt")?,
+            replaced_by: holder_if_any(reader, "replacedBy")?,
+            ending: ending(reader)?,
+        },
         redrives: redrives(reader)?,
         parent: holder_if_any(reader, "parent")?,
     })
 }
 
+/// An eviction without its stop is damage: heartbeats would renew the lease of an evicted holder.
 fn ending(reader: &Reader<'_>) -> Result<Option<Ending>, StoreError> {
-    let Some(word) = reader.text_if_any("ending")? else {
-        return Ok(None);
+    let evicted = reader.text_if_any("evicted")?.map(str::to_owned);
+    let cause = match (reader.text_if_any("ending")?, evicted) {
+        (None, None) => return Ok(None),
+        (Some(OVER), None) => EndingCause::Over,
+        (Some(STOPPED), None) => EndingCause::Stopped,
+        (Some(STOPPED), Some(why)) => EndingCause::Evicted(why),
+        (None | Some(OVER), Some(_)) => {
+            return Err(reader.corrupt("evicted", "is there without the ending stopped"));
+        }
+        _ => return Err(reader.corrupt("ending", "is not one of over, stopped")),
     };
-    let known = ENDINGS.iter().find(|(_, known)| *known == word);
-    let (cause, _) =
-        known.ok_or_else(|| reader.corrupt("ending", "is not one of over, stopped"))?;
-    Ok(Some(Ending {
-        since: reader.time("endingAt")?,
-        cause: *cause,
-    }))
+    let since = reader.time("endingAt")?;
+    Ok(Some(Ending { since, cause }))
 }
 
 /// Zero is not written: most runs are never redriven.

@@ -56,10 +56,8 @@ pub(super) const STALE: [(StalePolicy, &str); 3] = [
 ];
 
 /// Why a holder is ending, as it is written.
-pub(super) const ENDINGS: [(EndingCause, &str); 2] = [
-    (EndingCause::Over, "over"),
-    (EndingCause::Stopped, "stopped"),
-];
+pub(super) const OVER: &str = "over";
+pub(super) const STOPPED: &str = "stopped";
 
 pub(super) fn number(number: u64) -> AttributeValue {
     AttributeValue::N(number.to_string())
@@ -164,14 +162,14 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
     });
     let run_key = lease.run_key.as_ref().map(|key| text(key.as_str()));
     let beat = lease.beat.as_ref().map(|token| text(token.reveal()));
-    let replaced_by = lease.replaced_by.as_ref().map(|by| text(by.as_str()));
-    let ending = lease.ending.map(|ending| ending_word(ending.cause));
+    let replaced_by = lease.exit.replaced_by.as_ref().map(|by| text(by.as_str()));
+    let ending = lease.exit.ending.as_ref();
     let [cluster, family, container, machine, states] = work_values(lease.work.as_ref());
     [
         ("token", Some(number(lease.token.number()))),
         ("expiresAt", Some(number(lease.expires_at.millis()))),
-        ("leaseMs", Some(length(lease.length))),
-        ("beatMs", Some(length(lease.heartbeat))),
+        ("leaseMs", Some(length(lease.pace.length))),
+        ("beatMs", Some(length(lease.pace.heartbeat))),
         ("runUntil", millis(lease.run_until)),
         ("noProgressMs", lease.no_progress.map(length)),
         ("stallsAt", millis(lease.stalls_at)),
@@ -182,10 +180,13 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         ("taskToken", beat),
         ("call", call),
         ("replacedBy", replaced_by),
-        ("evicted", lease.evicted.as_deref().map(text)),
-        ("suspectAt", millis(lease.suspect)),
-        ("endingAt", millis(lease.ending.map(|ending| ending.since))),
-        ("ending", ending.map(text)),
+        ("evicted", lease.exit.evicted().map(text)),
+        ("suspectAt", millis(lease.exit.suspect)),
+        ("endingAt", millis(ending.map(|ending| ending.since))),
+        (
+            "ending",
+            ending.map(|ending| text(ending_word(&ending.cause))),
+        ),
         ("redrives", redrives(lease.redrives)),
         ("parent", lease.parent.as_ref().map(|by| text(by.as_str()))),
         cluster,
@@ -304,10 +305,12 @@ pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec
     (has, has_not)
 }
 
-/// The word of a cause, of which every one is in [`ENDINGS`].
-fn ending_word(cause: EndingCause) -> &'static str {
-    let word = ENDINGS.iter().find(|(known, _)| *known == cause);
-    word.map_or("", |(_, word)| word)
+/// The word of a cause. An eviction is a stop with the attribute `evicted`.
+fn ending_word(cause: &EndingCause) -> &'static str {
+    match cause {
+        EndingCause::Over => OVER,
+        EndingCause::Stopped | EndingCause::Evicted(_) => STOPPED,
+    }
 }
 
 /// `None` for the default policy, which is not written.

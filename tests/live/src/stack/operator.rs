@@ -3,8 +3,10 @@
 use super::Stack;
 use lockstep::aws::Aws;
 use lockstep::config::Config;
-use lockstep::domain::{AuditNote, Command, Evict, HolderId, LockKey, Outcome, Retention, Seconds};
+use lockstep::domain::{AuditNote, Command, HolderId, LockKey, Outcome, Retention, Seconds};
 use lockstep::service::Deps;
+use lockstep::store::LockStore;
+use lockstep::testing;
 
 /// The use cases on the deployed stack.
 pub type Operator = Deps<Aws>;
@@ -50,15 +52,18 @@ impl Stack {
 
     /// Takes the permit or the place of `holder` away.
     pub async fn evict(&self, lock: &str, holder: &str, note: &str) {
-        let evict = Evict {
-            holder: HolderId::new(holder).expect("a holder"),
-            audit: signed(note),
-        };
-        let done = self.command(lock, Command::Evict(evict)).await;
-        assert!(
-            matches!(done, Outcome::Freed { .. }),
-            "an eviction: {done:?}"
-        );
+        let holder = HolderId::new(holder).expect("a holder");
+        loop {
+            let record = self.operator().await.store().load(&key(lock)).await;
+            let record = record.expect("a table").expect("a lock");
+            let evict = testing::evict(&record, holder.clone(), signed(note));
+            match self.command(lock, evict).await {
+                Outcome::Freed { .. } => return,
+                // A heartbeat came first.
+                Outcome::Unchanged if record.holders.contains_key(&holder) => {}
+                other => panic!("an eviction: {other:?}"),
+            }
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 
 use super::scene::{OPERATOR, Scene, answer, at, audit_note, eviction_of, held, holder, id};
 use crate::domain::{
-    Command, Dismissal, DropUnread, Effect, Ending, EndingCause, FencingToken, Mode, Outcome,
-    RecoveryBasis, Refusal, RunOutcome, Seconds, StalePolicy, StopEvicted, WhenFull, decide,
+    Command, Dismissal, DropWaiter, Effect, Ending, EndingCause, ExitStep, FencingToken, Mark,
+    Mode, Outcome, RecoveryBasis, Refusal, Restart, RunOutcome, Seconds, StalePolicy, WhenFull,
+    decide,
 };
+use crate::testing;
 
 #[test]
 fn a_paused_lock_lets_holders_finish_and_no_run_start() {
@@ -79,7 +81,7 @@ fn an_evicted_waiter_leaves_the_queue_and_is_dismissed_and_the_history_has_it() 
 
 #[test]
 fn an_order_that_finds_nothing_to_do_writes_nothing() {
-    let evict = Command::Evict(eviction_of("nobody"));
+    let evict = Command::DropWaiter(eviction_of("nobody"));
     for command in [evict, Command::Resume(audit_note("open as it is"))] {
         let (mut scene, _) = held();
         let before = scene.record().clone();
@@ -96,7 +98,7 @@ fn an_order_that_finds_nothing_to_do_writes_nothing() {
 #[test]
 fn an_evicted_waiter_is_not_taken_for_another() {
     let scene = Scene::queued(&["b", "c"]);
-    let evict = Command::Evict(eviction_of("b"));
+    let evict = Command::DropWaiter(eviction_of("b"));
 
     let done = decide(&scene.read(Some(id("c"))), &evict, at(2)).unwrap();
 
@@ -143,13 +145,8 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
     }
 }
 
-fn stop_evicted(token: FencingToken) -> StopEvicted {
-    StopEvicted {
-        holder: holder("a"),
-        token,
-        seen: None,
-        audit: audit_note("hangs"),
-    }
+fn stop_evicted(token: FencingToken) -> Mark {
+    testing::mark(holder("a"), token, ExitStep::Evict(audit_note("hangs")))
 }
 
 #[test]
@@ -157,7 +154,7 @@ fn a_holder_that_is_evicted_alive_keeps_its_permit_until_it_is_seen_to_have_stop
     for (basis, second) in [(RecoveryBasis::Seen, 3), (RecoveryBasis::Expired, 90)] {
         let mut scene = Scene::queued(&["b"]);
         let token = scene.token("a");
-        let stop = Command::StopEvicted(stop_evicted(token));
+        let stop = Command::Mark(stop_evicted(token));
 
         let done = scene.carry_out(&stop, 2);
         let again = scene.carry_out(&stop, 2);
@@ -180,7 +177,7 @@ fn a_grant_that_is_over_or_was_renewed_since_it_was_seen_to_be_dead_is_not_evict
     let (mut scene, token) = held();
     let seen = Some(scene.seen("a"));
     let stop = |token, seen| {
-        Command::StopEvicted(StopEvicted {
+        Command::Mark(Mark {
             seen,
             ..stop_evicted(token)
         })
@@ -194,7 +191,7 @@ fn a_grant_that_is_over_or_was_renewed_since_it_was_seen_to_be_dead_is_not_evict
     let dead = silent.carry_out(&stop(token, seen), 3);
 
     let answers = [&renewed, &over, &dead].map(answer);
-    assert_eq!(answers, ["Unchanged", "Unchanged", "Done"]);
+    assert_eq!(answers, ["Unchanged", "Lost", "Done"]);
     assert_eq!(*scene.record(), before);
 }
 
@@ -202,19 +199,19 @@ fn a_grant_that_is_over_or_was_renewed_since_it_was_seen_to_be_dead_is_not_evict
 fn an_eviction_of_a_holder_that_is_being_stopped_is_noted_too() {
     let (mut scene, token) = held();
     let lease = scene.record_mut().holders.get_mut(&holder("a")).unwrap();
-    lease.ending = Some(Ending {
+    lease.exit.ending = Some(Ending {
         since: at(1),
         cause: EndingCause::Stopped,
     });
-    let stop = Command::StopEvicted(stop_evicted(token));
+    let stop = Command::Mark(stop_evicted(token));
 
     scene.carry_out(&stop, 2).unwrap();
 
     let lease = scene.lease("a");
     let note = format!("hangs (by {OPERATOR})");
-    assert_eq!(lease.evicted.as_ref(), Some(&note));
-    let redriven = lease.redriven(1, at(3));
-    assert_eq!(redriven.evicted, None, "a redrive is a new life");
+    assert_eq!(lease.exit.evicted(), Some(&*note));
+    let redriven = lease.restarted(Restart::Redriven(1), at(3));
+    assert_eq!(redriven.exit.evicted(), None, "a redrive is a new life");
 }
 
 #[test]
@@ -233,8 +230,9 @@ fn a_lock_is_due_at_the_end_of_its_pause_and_idle_again_after_it() {
 /// A lock without a holder is as a release leaves it that could not read the item of `b`.
 #[test]
 fn a_waiter_whose_item_cannot_be_read_leaves_and_another_gets_a_permit_that_is_free() {
-    let drop = Command::DropUnread(DropUnread {
+    let drop = Command::DropWaiter(DropWaiter {
         waiter: id("b"),
+        holder: None,
         audit: audit_note("damaged"),
     });
     for (waiters, held, effects) in [

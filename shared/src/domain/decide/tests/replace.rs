@@ -21,7 +21,7 @@ fn a_run_that_replaces_has_the_oldest_holder_stopped_and_goes_first() {
         panic!("{:?}", done.effects)
     };
     assert_eq!(*stopped, holder("old"));
-    assert_eq!(lease.replaced_by, Some(holder("new")));
+    assert_eq!(lease.exit.replaced_by, Some(holder("new")));
     assert_eq!(scene.line(), ["new", "b"]);
 }
 

@@ -1,9 +1,9 @@
 //! A lock, and callers that act one after the other at seconds of their choice.
 
 use crate::domain::{
-    Acquire, AuditNote, Command, Evict, FencingToken, HolderId, Lease, LeaseVersion, LockRecord,
-    MarkEnding, Outcome, Permits, Recover, RecoveryBasis, Refusal, Release, Renew, Run, RunId,
-    RunOutcome, Seconds, Snapshot, StalePolicy, Suspect, TaskToken, Terms, Timestamp, Transition,
+    Acquire, AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, Lease, LeaseVersion,
+    LockRecord, Mark, Outcome, Permits, Recover, RecoveryBasis, Refusal, Release, Renew, Run,
+    RunId, RunOutcome, Seconds, Snapshot, StalePolicy, TaskToken, Terms, Timestamp, Transition,
     WaiterId, WhenFull, decide,
 };
 use crate::store::Commit;
@@ -184,26 +184,29 @@ impl Scene {
         self.carry_out(&Command::Recover(recover), second)
     }
 
+    /// A mark on evidence about the lease of `name` as it is.
+    pub(super) fn mark_of(&self, name: &str, step: ExitStep) -> Mark {
+        Mark {
+            seen: Some(self.seen(name)),
+            ..testing::mark(holder(name), self.token(name), step)
+        }
+    }
+
     pub(super) fn suspicion_of(&self, name: &str) -> Command {
-        Command::Suspect(Suspect {
-            holder: holder(name),
-            token: self.token(name),
-            seen: self.seen(name),
-        })
+        Command::Mark(self.mark_of(name, ExitStep::Suspect))
     }
 
     /// Notes the end of the work of `name`, which keeps its permit.
     pub(super) fn mark_ending(&mut self, name: &str, second: u64) -> Outcome {
-        let mark = Command::MarkEnding(MarkEnding {
-            holder: holder(name),
-            token: self.token(name),
-            seen: None,
-        });
-        self.carry_out(&mark, second).unwrap().outcome
+        let mark = testing::mark(holder(name), self.token(name), ExitStep::Ending);
+        self.carry_out(&Command::Mark(mark), second)
+            .unwrap()
+            .outcome
     }
 
     pub(super) fn evict(&mut self, name: &str, second: u64) -> Decision {
-        self.carry_out(&Command::Evict(eviction_of(name)), second)
+        let evict = testing::evict(self.record(), holder(name), audit_note("broken"));
+        self.carry_out(&evict, second)
     }
 
     pub(super) fn pause(&mut self, second: u64) {
@@ -351,9 +354,6 @@ pub(super) fn audit_note(note: &str) -> AuditNote {
     testing::audit_note(holder(OPERATOR), note)
 }
 
-pub(super) fn eviction_of(name: &str) -> Evict {
-    Evict {
-        holder: holder(name),
-        audit: audit_note("broken"),
-    }
+pub(super) fn eviction_of(name: &str) -> DropWaiter {
+    DropWaiter::of(holder(name), audit_note("broken"))
 }

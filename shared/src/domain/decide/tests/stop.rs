@@ -2,8 +2,8 @@
 
 use super::scene::{Decision, Scene, WAIT, answer, at, effects, held, holder};
 use crate::domain::{
-    Command, Effect, EndingCause, FencingToken, MarkEnding, Outcome, Recover, RecoveryBasis, Renew,
-    RunOutcome, Stop, StopReason, WhenFull,
+    Command, Effect, EndingCause, ExitStep, FencingToken, Outcome, Recover, RecoveryBasis, Renew,
+    RunOutcome, StopReason, WhenFull,
 };
 use crate::testing;
 
@@ -12,12 +12,7 @@ fn suspect(scene: &mut Scene, second: u64) -> String {
 }
 
 fn stop_of(scene: &Scene, reason: StopReason) -> Command {
-    Command::Stop(Stop {
-        holder: holder("a"),
-        token: scene.token("a"),
-        seen: scene.seen("a"),
-        reason,
-    })
+    Command::Mark(scene.mark_of("a", ExitStep::Stop(reason)))
 }
 
 fn stop(scene: &mut Scene, reason: StopReason, second: u64) -> String {
@@ -25,11 +20,7 @@ fn stop(scene: &mut Scene, reason: StopReason, second: u64) -> String {
 }
 
 fn mark_of(scene: &Scene) -> Command {
-    Command::MarkEnding(MarkEnding {
-        holder: holder("a"),
-        token: scene.token("a"),
-        seen: Some(scene.seen("a")),
-    })
+    Command::Mark(scene.mark_of("a", ExitStep::Ending))
 }
 
 fn redriven(scene: &mut Scene, token: FencingToken, count: u32, second: u64) -> Decision {
@@ -68,7 +59,7 @@ fn a_heartbeat_clears_the_mark_of_a_suspect() {
 
     scene.renew("a", token, 70).unwrap();
 
-    assert_eq!(scene.lease("a").suspect, None);
+    assert_eq!(scene.lease("a").exit.suspect, None);
     assert_eq!(stop(&mut scene, StopReason::Silent, 90), "Unchanged");
 }
 
@@ -132,8 +123,13 @@ fn a_holder_is_stopped_only_for_a_run_that_still_waits() {
     let gone = stop(&mut given_up, StopReason::Replaced, 3);
 
     assert_eq!(gone, "Unchanged");
-    assert_eq!(given_up.lease("a").replaced_by, None);
-    let ending = stopped_for_another().lease("a").ending.unwrap();
+    assert_eq!(given_up.lease("a").exit.replaced_by, None);
+    let ending = stopped_for_another()
+        .lease("a")
+        .exit
+        .ending
+        .clone()
+        .unwrap();
     assert_eq!((ending.since, ending.cause), (at(2), EndingCause::Stopped));
 }
 
@@ -144,7 +140,7 @@ fn the_end_of_the_work_is_noted_once_and_keeps_the_permit() {
     let noted = [5, 6].map(|second| scene.mark_ending("a", second));
 
     assert_eq!(noted, [Outcome::Done, Outcome::Done]);
-    let ending = scene.lease("a").ending.unwrap();
+    let ending = scene.lease("a").exit.ending.clone().unwrap();
     assert_eq!((ending.since, ending.cause), (at(5), EndingCause::Over));
     assert_eq!(scene.record().due, Some(at(5)), "the sweep goes on with it");
 }
@@ -165,13 +161,13 @@ fn a_late_heartbeat_does_not_hide_that_the_work_is_being_stopped() {
     let (mut scene, token) = held();
     scene.mark_ending("a", 5);
     redriven(&mut scene, token, 0, 6).unwrap();
-    assert!(scene.lease("a").ending.is_some(), "no new redrive");
+    assert!(scene.lease("a").exit.ending.is_some(), "no new redrive");
 
     // One that comes fifteen seconds late was not under way at the end: the execution goes on.
     for (second, hides) in [(19, false), (20, true)] {
         scene.renew("a", token, second).unwrap();
 
-        assert_eq!(scene.lease("a").ending.is_none(), hides, "{second} s");
+        assert_eq!(scene.lease("a").exit.ending.is_none(), hides, "{second} s");
     }
 }
 
@@ -189,7 +185,7 @@ fn a_heartbeat_that_counts_more_redrives_goes_on_at_once() {
 
     let answers = [&kept, &back, &again].map(answer);
     assert_eq!(answers, ["Renewed", "Reinstated", "Renewed"]);
-    assert_eq!(scene.lease("a").ending, None);
+    assert_eq!(scene.lease("a").exit.ending, None);
 }
 
 #[test]
@@ -263,11 +259,11 @@ fn a_mark_of_a_suspect_is_set_once_and_never_on_a_stopped_holder() {
     let (mut marked, _) = held();
     suspect(&mut marked, 62);
     for mut scene in [marked, stopped_for_another()] {
-        let before = scene.lease("a").suspect;
+        let before = scene.lease("a").exit.suspect;
 
         assert_eq!(suspect(&mut scene, 70), "Unchanged");
 
-        assert_eq!(scene.lease("a").suspect, before);
+        assert_eq!(scene.lease("a").exit.suspect, before);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Checks of holders whose work is the states of their own execution.
 
 use super::*;
+use crate::domain::Exit;
 
 /// A run that has reported that its work is stopping, and failed at second 10.
 fn failed() -> (Lease, World) {
@@ -106,7 +107,7 @@ fn an_execution_that_goes_on_behind_its_states_is_not_stopped() {
 fn a_mark_that_stops_nothing_raises_no_alert() {
     let (noted, mut world) = failed();
     let unmarked = Lease {
-        ending: None,
+        exit: Exit::default(),
         ..noted
     };
     world.outcomes = vec![Outcome::Done];
@@ -114,7 +115,7 @@ fn a_mark_that_stops_nothing_raises_no_alert() {
     let (asked, inspection) = world.check(unmarked, None, after(11));
 
     let names = asked.names();
-    assert_eq!(asked.count("MarkEnding"), 1, "{names:?}");
+    assert_eq!(asked.count("Ending"), 1, "{names:?}");
     assert!(
         !names.iter().any(|name| name.starts_with("raise")),
         "{names:?}"

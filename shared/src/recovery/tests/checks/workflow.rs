@@ -63,11 +63,7 @@ fn work_that_outlives_its_run_is_stopped_by_stop_execution() {
 
     let names = asked.names();
     let evidence = ["DescribeExecution", "DescribeWork"];
-    let stop = [
-        &evidence[..],
-        &["MarkEnding", "StopExecution", "raise Stopped"],
-    ]
-    .concat();
+    let stop = [&evidence[..], &["Ending", "StopExecution", "raise Stopped"]].concat();
     assert_eq!(names[..5], stop, "{names:?}");
     let Request::StopExecution(arn, error, _) = &asked.0[3] else {
         panic!("{:?}", asked.0);

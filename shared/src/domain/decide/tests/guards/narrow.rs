@@ -55,7 +55,7 @@ fn a_hand_over_of_several_permits_needs_the_others_held_and_a_spared_one_as_it_w
         let done = scene.release("b", RunOutcome::Succeeded, NOW).unwrap();
 
         assert_eq!(scene.holders(), ["a", "c"]);
-        assert_eq!(scene.lease("a").replaced_by, None);
+        assert_eq!(scene.lease("a").exit.replaced_by, None);
         assert_broken(&done.narrow_guard.unwrap(), &before, &[change]);
     }
 }
