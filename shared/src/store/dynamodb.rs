@@ -22,6 +22,8 @@
 mod decode;
 mod error;
 mod expression;
+#[cfg(test)]
+mod golden;
 mod guard;
 mod history;
 mod index;
