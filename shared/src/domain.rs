@@ -7,6 +7,7 @@
 //! May depend on: `core` and `std` only (and `thiserror` for the wording of errors, `sha2` for
 //! short names, `time` for RFC 3339). No clock, no randomness, no I/O, no JSON, no AWS type.
 
+mod act;
 mod child;
 mod command;
 mod decide;
@@ -15,6 +16,7 @@ mod execution_arn;
 mod exit;
 mod expectation;
 mod fast_path;
+mod gate;
 mod guard;
 mod holder;
 mod key;
@@ -42,10 +44,11 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub use act::{Act, ActKind};
 pub use child::{child_arn, child_name, child_stem, parse_child};
 pub use command::{
-    Acquire, AuditNote, Command, DropWaiter, ExitStep, Forget, Freeze, Mark, NoteTask, Recover,
-    RecoveryBasis, Release, Renew, Settle, StopReason, WhenFull, WhenPaused,
+    Acquire, AuditNote, Command, DropWaiter, ExitStep, Forget, Freeze, Mark, NoteTask, Opening,
+    Recover, RecoveryBasis, Release, Renew, Settle, StopReason, WhenFull, WhenPaused,
 };
 pub use decide::{decide, refused_by_run};
 pub use execution::{ExecutionDescription, ExecutionEnd, ExecutionState};
@@ -53,13 +56,14 @@ pub use execution_arn::ExecutionArn;
 pub use exit::{Ending, EndingCause, Exit};
 pub use expectation::Expectation;
 pub use fast_path::{FastPath, fast_path};
+pub use gate::{Gate, Mode};
 pub use guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 pub use holder::{HolderId, TaskToken};
 pub use key::LockKey;
 pub use lease::{Call, Lease, LeaseVersion, Pace, Restart};
 pub use permits::Permits;
 pub use queue::{QUEUE_MAX, Queue};
-pub use record::{BrokenInvariant, LockRecord, Mode};
+pub use record::{BrokenInvariant, LockRecord};
 pub use refusal::Refusal;
 pub use run::{Retention, Run, RunEnd, RunId, RunKey, RunOutcome, RunWrite};
 pub use stale::{StalePolicy, Staleness};

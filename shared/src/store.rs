@@ -4,7 +4,7 @@
 //! same [`conformance`] suite.
 
 use crate::domain::{
-    Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+    Act, Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ pub trait LockIndex: LockStore {
     /// The acts on `lock` within the retention, oldest first: pauses, resumptions, freezes and
     /// evictions of waiters (strongly consistent). An entry that cannot be read is skipped and
     /// logged.
-    fn acts(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Run>, StoreError>> + Send;
+    fn acts(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Act>, StoreError>> + Send;
 }
 
 /// Most locks on one page of [`LockIndex::locks`].
@@ -280,7 +280,7 @@ impl<S: LockIndex> LockIndex for &S {
         (**self).locks(prefix, after, most)
     }
 
-    fn acts(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Run>, StoreError>> + Send {
+    fn acts(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Act>, StoreError>> + Send {
         (**self).acts(lock)
     }
 }

@@ -119,7 +119,7 @@ async fn a_frozen_lock_grants_nothing_and_says_how_to_clear_it() {
         assert_fails(refused.await, "Lockstep.LockFrozen", &parts);
     }
     let record = functions.record("nightly").await.unwrap();
-    assert!(matches!(record.mode, Mode::Frozen { .. }));
+    assert!(matches!(record.gate.mode, Mode::Frozen { .. }));
     assert!(record.queue.is_empty());
     assert!(functions.executions.ended().is_empty());
 }

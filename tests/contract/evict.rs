@@ -8,7 +8,7 @@ use crate::scene::{
 };
 use lockstep::contract::EventKind;
 use lockstep::domain::{
-    CLOCK_SKEW, DEAD_AFTER, ExecutionEnd, FencingToken, HolderId, RunId, RunOutcome, WaiterId,
+    CLOCK_SKEW, DEAD_AFTER, ExecutionEnd, FencingToken, HolderId, RunOutcome, WaiterId,
 };
 use lockstep::executions::memory::ExecutionsCall;
 use lockstep::store::LockStore;
@@ -197,9 +197,7 @@ async fn a_waiter_is_dropped_by_its_holder_or_its_id_and_its_execution_ends() {
     assert!(functions.record("nightly").await.unwrap().queue.is_empty());
     assert_eq!(functions.events.kinds(), [EventKind::RunEvicted; 3]);
     let items = functions.store.items(&key("nightly"));
-    let mut runs = items.runs.iter();
-    let (_, act) = runs.find(|(id, _)| matches!(id, RunId::Act(_))).unwrap();
-    let note = act.end.clone().unwrap().evidence.unwrap();
+    let note = items.acts.values().next().unwrap().note.clone().unwrap();
     let expected = format!("waiter {}: upgrade (by jo@example.com)", execution("b"));
     assert_eq!(note, expected);
 }

@@ -3,7 +3,7 @@
 use crate::functions::{Functions, key};
 use lockstep::clock::ManualClock;
 use lockstep::domain::{
-    Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+    Act, Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
 use lockstep::store::memory::MemoryStore;
 use lockstep::store::{
@@ -262,7 +262,7 @@ impl LockIndex for Faulty<'_> {
         self.table.locks(prefix, after, most).await
     }
 
-    async fn acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
+    async fn acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {
         self.table.acts(lock).await
     }
 }

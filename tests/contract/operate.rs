@@ -40,7 +40,7 @@ impl Functions {
 /// Whether an operator has paused the lock.
 pub(crate) async fn is_paused(functions: &Functions, lock: &str) -> bool {
     let record = functions.record(lock).await.unwrap();
-    matches!(record.mode, Mode::Paused { .. })
+    matches!(record.gate.mode, Mode::Paused { .. })
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn a_prefix_is_paused_and_resumed_lock_by_lock_but_for_frozen_ones() {
     functions.hold_locks(40).await;
     functions.granted("t/other", "a").await;
     let mut frozen = functions.record("s/007").await.unwrap();
-    frozen.mode = Mode::Frozen {
+    frozen.gate.mode = Mode::Frozen {
         note: "a hangs".into(),
     };
     functions.store.put(key("s/007"), frozen);
@@ -177,10 +177,13 @@ async fn a_prefix_is_paused_and_resumed_lock_by_lock_but_for_frozen_ones() {
     assert_has(&resumed, json!({ "done": 39, "unchanged": 0 }));
     assert!(is_paused(&functions, "t/other").await);
     let record = functions.record("s/007").await.unwrap();
-    assert!(matches!(record.mode, Mode::Frozen { .. }));
+    assert!(matches!(record.gate.mode, Mode::Frozen { .. }));
     let kinds = functions.events.kinds();
     assert_eq!(kinds.len(), 39 + 1 + 39, "{kinds:?}");
 
+    let refused = act("pause", json!({ "lock": "s/007" }));
+    let refused = functions.operate(refused).await;
+    assert_fails(refused, "Lockstep.LockFrozen", &["s/007", "a hangs"]);
     let named = functions.order("resume", json!({ "lock": "s/007" })).await;
     assert_eq!(named["done"], 1, "by its name, a frozen lock is opened");
 }

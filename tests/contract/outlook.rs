@@ -340,7 +340,7 @@ async fn done(case: &Case, functions: &Functions) -> &'static str {
     let stopped = !functions.executions.stops().is_empty() || !functions.tasks.stops().is_empty();
     let left = case.lease.replaced && record.queue.is_empty();
     match lease {
-        _ if matches!(record.mode, Mode::Frozen { .. }) => "freeze",
+        _ if matches!(record.gate.mode, Mode::Frozen { .. }) => "freeze",
         None => "recover",
         _ if stopped => "stop",
         Some(lease) if lease.exit.suspect != before.exit.suspect => "suspect",

@@ -4,7 +4,7 @@ use crate::functions::{Answer, Functions, RETENTION, key};
 use lockstep::contract::EventKind;
 use lockstep::domain::{
     AuditNote, Command, Container, Execution, ExecutionArn, ExecutionEnd, ExecutionState, HolderId,
-    RunOutcome, Task, TaskSet, rfc3339, task_group,
+    Opening, RunOutcome, Task, TaskSet, rfc3339, task_group,
 };
 use lockstep::events::{Event, EventDetail};
 use lockstep::executions::ExecutionsError;
@@ -309,7 +309,7 @@ impl Functions {
 
     /// An operator resumes the lock.
     pub(crate) async fn resume(&self, note: &str) {
-        let resume = Command::Resume(audit_note(note));
+        let resume = Command::Open(Opening::Resume, audit_note(note));
         self.command("nightly", resume).await;
     }
 

@@ -90,7 +90,7 @@ async fn hold_freezes_the_lock_once_and_goes_on_renewing() {
     }
 
     let record = functions.record("nightly").await.unwrap();
-    assert!(matches!(record.mode, Mode::Frozen { .. }));
+    assert!(matches!(record.gate.mode, Mode::Frozen { .. }));
     let event = functions.event(EventKind::LockFrozen);
     assert_says(&event.reason, "noProgressSeconds");
     assert_says(&event.advice, "resume");

@@ -264,7 +264,7 @@ async fn hostile_text_shows_as_text_on_every_page_in_both_themes() {
     let holder = "<b>onclick=x</b>&quot;";
     functions.granted("s/frozen", holder).await;
     let mut frozen = functions.record("s/frozen").await.unwrap();
-    frozen.mode = Mode::Frozen {
+    frozen.gate.mode = Mode::Frozen {
         note: SCRIPT.into(),
     };
     functions.store.put(key("s/frozen"), frozen);

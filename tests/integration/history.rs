@@ -73,6 +73,7 @@ async fn five_hundred_locks_in_use_are_found_in_some_two_requests_a_shard() {
             guard: Guard(vec![Clause::Absent]),
             update: Update::Create(record),
             runs: Vec::new(),
+            act: None,
             waiter: None,
             read_back: false,
         };

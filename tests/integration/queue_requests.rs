@@ -5,7 +5,7 @@ use crate::fixture::{
     wait, woken,
 };
 use lockstep::domain::{
-    Command, Effect, Lease, NoteTask, Outcome, RunId, RunOutcome, Seconds, WhenFull,
+    Command, Effect, Lease, NoteTask, Opening, Outcome, RunId, RunOutcome, Seconds, WhenFull,
 };
 use lockstep::store::{LockStore, shard};
 use std::time::Duration;
@@ -146,7 +146,9 @@ async fn a_pause_is_two_requests_and_a_resume_that_lets_a_waiter_in_is_three() {
         .await;
     assert_eq!(fixture.requests(), ["GetItem 1", "TransactWriteItems 1"]);
     fixture.queued(&["b"]).await;
-    let done = fixture.done(Command::Resume(audit_note("upgraded"))).await;
+    let done = fixture
+        .done(Command::Open(Opening::Resume, audit_note("upgraded")))
+        .await;
 
     assert_eq!(woken(&done.effects)[0].0, holder("b"));
     assert_eq!(fixture.requests(), ["GetItem 2", "TransactWriteItems 1"]);

@@ -63,6 +63,7 @@ async fn a_first_record_that_does_not_fit_is_refused_alone_and_with_its_run() {
         guard: Guard(vec![Clause::Absent]),
         update: Update::Create(record),
         runs: Vec::new(),
+        act: None,
         waiter: None,
         read_back: false,
     };

@@ -6,7 +6,7 @@ use crate::services::{News, Sighting, describes};
 use crate::state::{End, Execution, Phase, Slot, Stage, State, Who, Work};
 use crate::watch::{queued, successes};
 use crate::world::{World, at};
-use lockstep::domain::{Command, Lease, LockRecord, Mode, Timestamp};
+use lockstep::domain::{Command, Lease, LockRecord, Mode, Opening, Timestamp};
 use lockstep::recovery::LIST_LAG;
 
 impl World {
@@ -171,8 +171,10 @@ impl World {
         if record.due.is_none_or(|due| due > now) || state.calls.contains_key(&Slot::Sweep(0)) {
             return;
         }
-        if record.mode.pause_end().is_some_and(|end| end <= now) {
-            actions.push(Action::Sweep(Command::EndPause(self.audit_note()).into()));
+        if record.gate.mode.pause_end().is_some_and(|end| end <= now) {
+            actions.push(Action::Sweep(
+                Command::Open(Opening::PauseEnd, self.audit_note()).into(),
+            ));
         } else if record.can_grant(now) && !record.queue.is_empty() {
             actions.push(Action::Sweep(Command::HandOver.into()));
         } else if state.left.idle_sweeps > 0 {
@@ -185,17 +187,17 @@ impl World {
             return;
         }
         // A closed lock is opened at last, by the sweep if its pause has an end.
-        let closed = record.mode != Mode::Open && self.pauses_until.is_none();
+        let closed = record.gate.mode != Mode::Open && self.pauses_until.is_none();
         let mut order = |command: Command| actions.push(Action::Order(command.into()));
         if closed && (state.left.orders > 0 || state.calls.is_empty()) {
-            order(Command::Resume(self.audit_note()));
+            order(Command::Open(Opening::Resume, self.audit_note()));
         }
         if state.left.orders == 0 {
             return;
         }
         if self.clears {
-            if record.not_before > at(state.tick) {
-                order(Command::ClearRest(self.audit_note()));
+            if record.gate.not_before > at(state.tick) {
+                order(Command::Open(Opening::Rest, self.audit_note()));
             }
             if successes(&state.table) > 0 {
                 order(self.forget());
@@ -231,9 +233,9 @@ impl World {
         let times = ends
             .chain(marks)
             .chain(listed)
-            .chain([record.not_before.millis()])
+            .chain([record.gate.not_before.millis()])
             .chain(record.due.map(|due| due.millis()))
-            .chain(record.mode.pause_end().map(|end| end.millis()))
+            .chain(record.gate.mode.pause_end().map(|end| end.millis()))
             .chain(waits.map(|until| at(until).millis()));
         let ticks = times.map(|millis| millis.saturating_sub(at(0).millis()).div_ceil(1000));
         ticks.filter(|tick| *tick > state.tick).min()
@@ -242,5 +244,5 @@ impl World {
 
 /// Whether the sweep has nothing to come back for.
 fn is_done(record: &LockRecord) -> bool {
-    record.is_idle() && record.mode.pause_end().is_none()
+    record.is_idle() && record.gate.mode.pause_end().is_none()
 }

@@ -135,7 +135,7 @@ impl World {
 }
 
 fn is_free(state: &State) -> bool {
-    let is_free = |record: &LockRecord| record.is_idle() && record.mode == Mode::Open;
+    let is_free = |record: &LockRecord| record.is_idle() && record.gate.mode == Mode::Open;
     state.is_over() && state.record().is_some_and(is_free)
 }
 

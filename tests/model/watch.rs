@@ -5,7 +5,8 @@
 use crate::state::{Phase, State, Who};
 use crate::world::{World, at};
 use lockstep::domain::{
-    CLOCK_SKEW, Change, Command, FencingToken, HolderId, LockRecord, RunId, RunOutcome, WaiterId,
+    ActKind, CLOCK_SKEW, Change, Command, FencingToken, HolderId, LockRecord, RunId, RunOutcome,
+    WaiterId,
 };
 use lockstep::store::Commit;
 use lockstep::store::memory::LockItems;
@@ -80,7 +81,7 @@ impl World {
         let is_swept_idle = self.budget.idle_sweeps > 0;
         let ends = new.due.zip(first_end);
         let late = ends.is_some_and(|(due, end)| due > end.plus(CLOCK_SKEW) && !is_swept_idle);
-        let done = new.is_idle() && new.mode.pause_end().is_none();
+        let done = new.is_idle() && new.gate.mode.pause_end().is_none();
         if done != new.due.is_none() || late {
             state.broken.insert(Rule::NotDue);
         }
@@ -112,9 +113,8 @@ pub(crate) fn successes(table: &LockItems) -> usize {
 
 /// How often an operator has had the run key forgotten.
 pub(crate) fn forgotten(table: &LockItems) -> usize {
-    let acts = table.runs.values();
-    acts.filter(|act| act.outcome() == Some(RunOutcome::Forgotten))
-        .count()
+    let acts = table.acts.values();
+    acts.filter(|act| act.kind == ActKind::Forgotten).count()
 }
 
 impl World {

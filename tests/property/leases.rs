@@ -105,7 +105,7 @@ fn free_after(record: &LockRecord, lease: &Lease) -> LockRecord {
     let mut free = record.clone();
     free.holders.retain(|_, held| held.token != lease.token);
     free.queue.clear();
-    free.mode = Mode::Open;
+    free.gate.mode = Mode::Open;
     free.last_token = lease.token;
     free.due = free.next_due();
     free

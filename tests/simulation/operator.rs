@@ -18,7 +18,7 @@ pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
         let Some(record) = world.store.items(&lock).record else {
             continue;
         };
-        match &record.mode {
+        match &record.gate.mode {
             Mode::Frozen { .. } => clear(&world, &lock, &record).await,
             // A pause that ends by itself may be cut short too.
             Mode::Paused { .. } => resume(&world, &lock).await,

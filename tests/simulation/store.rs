@@ -5,7 +5,7 @@ use crate::weather::Trouble;
 use crate::world::World;
 use crate::{audit, bill, witness};
 use lockstep::domain::{
-    Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+    Act, Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
 use lockstep::store::{
     Commit, DueLock, DuePage, HistoryPage, LockIndex, LockStore, LocksPage, StoreError,
@@ -146,7 +146,7 @@ impl LockIndex for SimStore {
         self.come_back(page).await
     }
 
-    async fn acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
+    async fn acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {
         self.reach().await?;
         let acts = self.0.store.acts(lock).await?;
         self.come_back(acts).await

@@ -2,7 +2,7 @@
 
 use crate::generate::{Act, BASE, HOLDERS, acquire, act, audit_note, forget, holder, run_key};
 use lockstep::domain::{
-    Acquire, Command, FencingToken, HolderId, Lease, LockRecord, RunKey, Timestamp,
+    Acquire, Command, FencingToken, HolderId, Lease, LockRecord, Opening, RunKey, Timestamp,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy};
@@ -47,11 +47,11 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
             let until = Timestamp::from_millis(BASE + millis);
             Command::Pause(audit_note(), Some(until))
         }),
-        1 => Just(Command::EndPause(audit_note())),
-        3 => Just(Command::Resume(audit_note())),
+        1 => Just(Command::Open(Opening::PauseEnd, audit_note())),
+        3 => Just(Command::Open(Opening::Resume, audit_note())),
         1 => Just(Command::Reschedule),
         1 => Just(Command::NoteMissing),
-        1 => Just(Command::ClearRest(audit_note())),
+        1 => Just(Command::Open(Opening::Rest, audit_note())),
         1 => forget(),
     ];
     let step = prop_oneof![

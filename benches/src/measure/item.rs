@@ -126,6 +126,7 @@ async fn write(guarded: &Guarded, lock: &str, holders: usize, waiting: usize) {
         guard: Guard(vec![Clause::Absent]),
         update: Update::Create(record),
         runs: Vec::new(),
+        act: None,
         waiter: None,
         read_back: false,
     };

@@ -9,7 +9,7 @@ pub use holder::{EndingView, ExecutionView, HolderView, NextView, TaskView};
 pub use outcomes::OutcomesView;
 
 use crate::domain::{
-    LockKey, LockRecord, Mode, Run, RunOutcome, Timestamp, Waiter, WaiterId, rfc3339,
+    Act, ActKind, LockKey, LockRecord, Mode, Timestamp, Waiter, WaiterId, rfc3339,
 };
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -168,9 +168,9 @@ impl LockState {
     /// The state of `record` at `now`.
     #[must_use]
     pub fn of(record: &LockRecord, now: Timestamp) -> Self {
-        match record.mode {
+        match record.gate.mode {
             Mode::Frozen { .. } => Self::Frozen,
-            Mode::Paused { .. } if !record.mode.is_open(now) => Self::Paused,
+            Mode::Paused { .. } if !record.gate.mode.is_open(now) => Self::Paused,
             _ if !record.holders.is_empty() => Self::Held,
             _ if !record.queue.is_empty() => Self::Waiting,
             _ => Self::Idle,
@@ -193,7 +193,7 @@ impl LockSummary {
             granted_at: (granted != Timestamp::default()).then(|| rfc3339(granted)),
             outcomes: OutcomesView::of(record, now),
             skipped_in_a_row: None,
-            note: note(&record.mode, now).map(str::to_owned),
+            note: note(&record.gate.mode, now).map(str::to_owned),
         }
     }
 
@@ -227,20 +227,17 @@ impl ClosedView {
     /// Why `mode` grants no permits at `now`; `acts` are the acts on the lock, oldest first. `None` for an
     /// open lock.
     #[must_use]
-    pub fn of(mode: &Mode, acts: &[Run], now: Timestamp) -> Option<Self> {
+    pub fn of(mode: &Mode, acts: &[Act], now: Timestamp) -> Option<Self> {
         let note = note(mode, now)?.to_owned();
         let closing = match mode {
-            Mode::Frozen { .. } => RunOutcome::Frozen,
-            _ => RunOutcome::Paused,
+            Mode::Frozen { .. } => ActKind::Frozen,
+            _ => ActKind::Paused,
         };
-        let act = acts
-            .iter()
-            .rfind(|act| act.outcome() == Some(closing))
-            .and_then(|act| act.end.as_ref().map(|end| (act, end)));
+        let act = acts.iter().rfind(|act| act.kind == closing);
         Some(Self {
             note,
-            actor: act.map(|(act, _)| act.holder.to_string()),
-            since: act.map(|(_, end)| rfc3339(end.at)),
+            actor: act.map(|act| act.actor.to_string()),
+            since: act.map(|act| rfc3339(act.at)),
             until: mode.pause_end().map(rfc3339),
         })
     }

@@ -2,7 +2,7 @@
 
 mod operator;
 
-pub use operator::{AuditNote, DropWaiter, Forget};
+pub use operator::{AuditNote, DropWaiter, Forget, Opening};
 
 use super::holder::{HolderId, TaskToken};
 use super::lease::{LeaseVersion, Pace};
@@ -33,14 +33,10 @@ pub enum Command {
     Settle(Settle),
     /// Freezes the lock because of a stale holder.
     Freeze(Freeze),
-    /// Grants no permit until [`Command::Resume`], or until the time, if there is one.
+    /// Grants no permit until [`Opening::Resume`], or until the time, if there is one.
     Pause(AuditNote, Option<Timestamp>),
-    /// Grants permits again.
-    Resume(AuditNote),
-    /// Resumes a lock whose pause is over.
-    EndPause(AuditNote),
-    /// Ends the rest after the last grant.
-    ClearRest(AuditNote),
+    /// Lets a closed or resting lock grant permits.
+    Open(Opening, AuditNote),
     /// Makes the run key of a run that has succeeded free.
     Forget(Forget),
     /// Takes a place in the queue away, and never a permit.

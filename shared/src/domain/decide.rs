@@ -67,10 +67,8 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::Mark(mark) => Ok(mark::decide(seen, mark, now)),
         Command::Settle(settle) => Ok(settle::decide(seen, settle, now)),
         Command::Freeze(freeze) => Ok(recover::freeze(seen, freeze, now)),
-        Command::Pause(audit, until) => Ok(operator::pause(seen, audit, *until, now)),
-        Command::Resume(audit) => Ok(operator::resume(seen, audit, now)),
-        Command::EndPause(audit) => Ok(operator::end_pause(seen, audit, now)),
-        Command::ClearRest(audit) => Ok(operator::clear_rest(seen, audit, now)),
+        Command::Pause(audit, until) => operator::pause(seen, audit, *until, now),
+        Command::Open(opening, audit) => Ok(operator::open(seen, *opening, audit, now)),
         Command::Forget(forget) => operator::forget(seen, forget, now),
         Command::DropWaiter(drop) => Ok(operator::drop_waiter(seen, drop, now)),
         Command::NoteTask(note) => Ok(recover::note_task(seen, note)),
@@ -176,7 +174,7 @@ pub(crate) fn end_run(run: &Run, runs_on: bool, retention: Retention) -> Vec<(Ru
         .collect()
 }
 
-/// The end of a run, or an act, at `now`, as the history keeps it.
+/// The end of a run at `now`, as the history keeps it.
 pub(crate) fn ended(
     outcome: RunOutcome,
     evidence: Option<String>,

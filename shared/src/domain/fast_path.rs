@@ -11,12 +11,13 @@
 use super::command::{Acquire, Command, Release, Renew, WhenFull};
 use super::decide::{end_run, ended, start_run};
 use super::expectation::Expectation;
+use super::gate::Mode;
 use super::guard::{Change, Clause, Guard, RunGuard};
 use super::holder::HolderId;
 use super::lease::Lease;
 use super::permits::Permits;
 use super::queue::QUEUE_MAX;
-use super::record::{LockRecord, Mode};
+use super::record::LockRecord;
 use super::run::{Run, RunOutcome};
 use super::ticket::WaiterId;
 use super::time::Timestamp;
@@ -138,6 +139,7 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
             .map(|write| (RunGuard::NotTaken(now), write))
             .into_iter()
             .collect(),
+        act: None,
         waiter: None,
         read_back: false,
     };
@@ -178,11 +180,11 @@ pub(super) fn enqueue(
     if !record.has_room() {
         return Some(fast_enqueue(acquire, most, now));
     }
-    let next_grant = record.not_before.max(now);
+    let next_grant = record.gate.not_before.max(now);
     record.due.filter(|due| *due <= next_grant)?;
     let clauses = vec![
         Clause::MustWait(now),
-        Clause::RestIs(record.not_before),
+        Clause::RestIs(record.gate.not_before),
         Clause::DueNotAfter(next_grant),
     ];
     Some(append(acquire, most, now, clauses))
@@ -211,6 +213,7 @@ fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> F
         guard: Guard(guard),
         update: Update::Assign(vec![Assign::Enqueue(id.clone()), Assign::DueUnlessSet(now)]),
         runs: Vec::new(),
+        act: None,
         waiter: None,
         read_back: true,
     };
@@ -257,6 +260,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
         guard: Guard(guard),
         update: Update::Assign(assigns),
         runs: Vec::new(),
+        act: None,
         waiter: None,
         read_back: true,
     };
@@ -315,6 +319,7 @@ fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
         ),
         update: Update::Assign(assigns),
         runs: end_run(&run, false, release.retention),
+        act: None,
         waiter: None,
         read_back: false,
     };

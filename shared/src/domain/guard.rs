@@ -4,10 +4,12 @@
 //! that two stores can evaluate the same one, and a property test can compare what a guard implies
 //! with what `decide` would do.
 
+use super::act::Act;
+use super::gate::Mode;
 use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;
 use super::permits::Permits;
-use super::record::{LockRecord, Mode};
+use super::record::LockRecord;
 use super::run::{Run, RunKey, RunOutcome, RunWrite};
 use super::terms::Waiter;
 use super::ticket::{Ticket, WaiterId};
@@ -116,7 +118,7 @@ pub struct WaiterDrop {
     pub task_token: Option<Option<TaskToken>>,
 }
 
-/// One atomic write of a record, its runs and a side item.
+/// One atomic write of a record, its runs, an act and a side item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
     /// The condition on the record.
@@ -125,6 +127,8 @@ pub struct Change {
     pub update: Update,
     /// The runs to write, each with its condition.
     pub runs: Vec<(RunGuard, RunWrite)>,
+    /// The act to write, under a key that no other write has.
+    pub act: Option<Act>,
     /// The side item to delete.
     pub waiter: Option<WaiterDrop>,
     /// Whether the caller needs the record after the write. Only for a change of the record alone:
@@ -141,9 +145,9 @@ impl Clause {
         match self {
             Self::Absent => false,
             Self::Readable => true,
-            Self::Open => record.mode == Mode::Open,
-            Self::NotFrozen => !matches!(record.mode, Mode::Frozen { .. }),
-            Self::NoPauseEnd => record.mode.pause_end().is_none(),
+            Self::Open => record.gate.mode == Mode::Open,
+            Self::NotFrozen => !record.gate.is_frozen(),
+            Self::NoPauseEnd => record.gate.mode.pause_end().is_none(),
             Self::PermitsAre(permits) => record.permits == *permits,
             Self::BelowCapacity => record.has_room(),
             Self::NotHeldBy(holder) => !record.holders.contains_key(holder),
@@ -153,8 +157,8 @@ impl Clause {
             Self::TicketIs(id, ticket) => record.queue.get(id) == Some(ticket),
             Self::FrontIs(ticket) => record.front_ticket == *ticket,
             Self::MustWait(now) => !record.can_grant(*now) || !record.queue.is_empty(),
-            Self::RestIs(time) => record.not_before == *time,
-            Self::SpacingPassed(now) => record.not_before <= *now,
+            Self::RestIs(time) => record.gate.not_before == *time,
+            Self::SpacingPassed(now) => record.gate.not_before <= *now,
             Self::TokenNewer(token) => record.last_token < *token,
             Self::LeaseIs(holder, token) => record.lease(holder, *token).is_some(),
             Self::OnlyHolder => record.holders.len() == 1,

@@ -1,8 +1,8 @@
 //! Leases.
 
 use super::exit::Exit;
+use super::gate::Mode;
 use super::holder::{HolderId, TaskToken};
-use super::record::Mode;
 use super::run::RunKey;
 use super::stale::{StalePolicy, Staleness};
 use super::time::{DEAD_AFTER, Seconds, Timestamp};

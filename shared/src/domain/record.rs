@@ -5,6 +5,7 @@
 //! own.
 
 use super::expectation::Expectation;
+use super::gate::{Gate, Mode};
 use super::holder::HolderId;
 use super::lease::Lease;
 use super::permits::Permits;
@@ -15,43 +16,6 @@ use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;
 use super::token::FencingToken;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Whether the lock grants permits.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// The lock grants permits.
-    Open,
-    /// An operator paused the lock: holders finish, and no permit is granted.
-    Paused {
-        /// The operator's note and name.
-        note: String,
-        /// When the pause is over. From then on the lock grants permits, and the sweep resumes it.
-        until: Option<Timestamp>,
-    },
-    /// The lock is frozen until an operator resumes it: a stale holder holds it, or evidence is
-    /// missing.
-    Frozen {
-        /// Why.
-        note: String,
-    },
-}
-
-impl Mode {
-    /// Whether permits are granted at `now`.
-    #[must_use]
-    pub fn is_open(&self, now: Timestamp) -> bool {
-        *self == Self::Open || self.pause_end().is_some_and(|end| end <= now)
-    }
-
-    /// When the pause is over, if that is known.
-    #[must_use]
-    pub fn pause_end(&self) -> Option<Timestamp> {
-        match self {
-            Self::Paused { until, .. } => *until,
-            Self::Open | Self::Frozen { .. } => None,
-        }
-    }
-}
 
 /// The whole state of one lock: one item, read and written as one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -71,10 +35,8 @@ pub struct LockRecord {
     pub holders: BTreeMap<HolderId, Lease>,
     /// The waiters with their tickets.
     pub queue: Queue,
-    /// Earliest time of the next grant.
-    pub not_before: Timestamp,
-    /// Whether permits are granted.
-    pub mode: Mode,
+    /// What keeps the lock from granting permits.
+    pub gate: Gate,
     /// When a run last succeeded.
     pub last_success: Option<Timestamp>,
     /// When a run last failed, was found dead, or was lost.
@@ -111,8 +73,7 @@ impl LockRecord {
             permits,
             holders: BTreeMap::new(),
             queue: Queue::default(),
-            not_before: Timestamp::from_millis(0),
-            mode: Mode::Open,
+            gate: Gate::OPEN,
             last_success: None,
             last_failure: None,
             expectation: None,
@@ -162,7 +123,7 @@ impl LockRecord {
     /// Whether a permit is free and may be granted at `now`.
     #[must_use]
     pub fn can_grant(&self, now: Timestamp) -> bool {
-        self.mode.is_open(now) && self.has_room() && self.not_before <= now
+        self.gate.lets_in(now) && self.has_room()
     }
 
     /// Whether a permit is free.
@@ -184,7 +145,7 @@ impl LockRecord {
         let expected = self.expectation.filter(|e| e.missed_at.is_none())?;
         // Also after the end of the pause, until the sweep has ended it: the time of the
         // expectation starts again then.
-        let paused = matches!(self.mode, Mode::Paused { .. });
+        let paused = matches!(self.gate.mode, Mode::Paused { .. });
         (!paused).then(|| expected.deadline())
     }
 
@@ -194,13 +155,15 @@ impl LockRecord {
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let first_check = self.holders.values();
-        let first_check = first_check.map(|lease| lease.next_check(&self.mode)).min();
+        let first_check = first_check
+            .map(|lease| lease.next_check(&self.gate.mode))
+            .min();
         // With all permits held, the first check of a holder comes first: its end hands the permit
         // over.
         let waits = !self.queue.is_empty() && self.has_room();
-        let next_grant = waits.then_some(self.not_before);
+        let next_grant = waits.then_some(self.gate.not_before);
         let success = self.success_due().filter(|_| self.is_idle());
-        let times = [first_check, next_grant, self.mode.pause_end(), success];
+        let times = [first_check, next_grant, self.gate.mode.pause_end(), success];
         times.into_iter().flatten().min()
     }
 
@@ -232,6 +195,26 @@ impl LockRecord {
         }
     }
 
+    /// Opens the lock at `now`. A paused lock was expected to have no success, so the time of the expectation
+    /// starts again. Under a freeze it continues.
+    pub(crate) fn open(&mut self, now: Timestamp) {
+        if matches!(self.gate.mode, Mode::Paused { .. }) {
+            self.expect_from(now);
+        }
+        self.gate.mode = Mode::Open;
+    }
+
+    /// Freezes the lock because of `why`, unless it is closed already: a pause keeps its note, and the reason of the
+    /// freeze is found again after the end of the pause. Returns whether the lock froze.
+    pub(crate) fn freeze(&mut self, why: &str, now: Timestamp) -> bool {
+        let opens = self.gate.mode.is_open(now);
+        if opens {
+            self.open(now);
+            self.gate.mode = Mode::Frozen { note: why.into() };
+        }
+        opens
+    }
+
     /// Starts the time of the expectation again at `time`: a run succeeded, or a pause is over.
     pub(crate) fn expect_from(&mut self, time: Timestamp) {
         let every = self.expectation.map(|expected| expected.every);
@@ -242,7 +225,7 @@ impl LockRecord {
     /// earlier.
     pub(crate) fn due_for_waiters(&mut self, now: Timestamp) {
         if !self.queue.is_empty() && self.has_room() {
-            self.due_by(self.not_before.max(now));
+            self.due_by(self.gate.not_before.max(now));
         }
     }
 

@@ -3,7 +3,6 @@
 //! ```text
 //!  RunId::Token   every grant that has ended: who, since when, how, on what evidence
 //!  RunId::Key     one for each run key: whether it is taken, by which grant, until when
-//!  RunId::Act     what operators and freezes did to the lock
 //! ```
 //! A run under way has no entry: its lease in the record is its state.
 
@@ -47,8 +46,6 @@ pub enum RunId {
     Token(FencingToken),
     /// The marker of a run key, which all runs with that key share.
     Key(RunKey),
-    /// An act of an operator, or a freeze, under the version of the record that it wrote.
-    Act(u64),
 }
 
 /// How a run ended.
@@ -62,36 +59,21 @@ pub enum RunOutcome {
     Lost,
     /// The run was found dead and its permit freed.
     Recovered,
-    /// An operator evicted the holder or the waiter, or, of the marker of a run key, had it forgotten.
+    /// An operator evicted the holder, or, of the marker of a run key, had it forgotten.
     Evicted,
     /// Another run replaced this one.
     Replaced,
-    /// Not a run: the lock was paused.
-    Paused,
-    /// Not a run: the lock was resumed.
-    Resumed,
-    /// Not a run: the lock was frozen.
-    Frozen,
-    /// Not a run: the rest after the last grant was ended.
-    RestCleared,
-    /// Not a run: a run key was forgotten.
-    Forgotten,
 }
 
 impl RunOutcome {
     /// All outcomes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 6] = [
         Self::Succeeded,
         Self::Failed,
         Self::Lost,
         Self::Recovered,
         Self::Evicted,
         Self::Replaced,
-        Self::Paused,
-        Self::Resumed,
-        Self::Frozen,
-        Self::RestCleared,
-        Self::Forgotten,
     ];
 
     /// The outcome as the history and the responses spell it.
@@ -104,11 +86,6 @@ impl RunOutcome {
             Self::Recovered => "recovered",
             Self::Evicted => "evicted",
             Self::Replaced => "replaced",
-            Self::Paused => "paused",
-            Self::Resumed => "resumed",
-            Self::Frozen => "frozen",
-            Self::RestCleared => "restCleared",
-            Self::Forgotten => "forgotten",
         }
     }
 }
@@ -150,7 +127,7 @@ pub struct RunEnd {
 /// One run of a lock: its entry in the lock's history, or the marker of its run key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
-    /// The holder; of an act, its actor.
+    /// The holder.
     pub holder: HolderId,
     /// The token of its grant, which contains the time of the grant.
     pub token: FencingToken,

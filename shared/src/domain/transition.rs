@@ -5,6 +5,7 @@
 //!                                └▶ Refusal    └▶ Effects, after the commit
 //! ```
 
+use super::act::Act;
 use super::fast_path::FastPath;
 use super::guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 use super::holder::{HolderId, TaskToken};
@@ -160,6 +161,8 @@ pub struct Transition {
     pub next: Option<LockRecord>,
     /// The runs to write with it.
     pub runs: Vec<(RunGuard, RunWrite)>,
+    /// The act to write with it.
+    pub act: Option<Act>,
     /// The side item to delete.
     pub waiter: Option<WaiterDrop>,
     /// The outcome of the command.
@@ -179,6 +182,7 @@ impl Transition {
         Self {
             next: None,
             runs: Vec::new(),
+            act: None,
             waiter: None,
             outcome,
             effects: Vec::new(),
@@ -219,6 +223,7 @@ impl Transition {
             guard: self.narrow_guard.clone().unwrap_or(Guard(guard)),
             update,
             runs: self.runs.clone(),
+            act: self.act.clone(),
             waiter: self.waiter.clone(),
             read_back: false,
         })

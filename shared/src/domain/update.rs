@@ -5,10 +5,11 @@
 //! the DynamoDB store renders them as one UpdateExpression.
 
 use super::expectation::Expectation;
+use super::gate::Mode;
 use super::holder::{HolderId, TaskToken};
 use super::lease::{Lease, Pace};
 use super::permits::Permits;
-use super::record::{LockRecord, Mode};
+use super::record::LockRecord;
 use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;
 use super::token::FencingToken;
@@ -82,11 +83,11 @@ impl Update {
         if old.last_token != new.last_token {
             assigns.push(Assign::LastToken(new.last_token));
         }
-        if old.not_before != new.not_before {
-            assigns.push(Assign::NotBefore(new.not_before));
+        if old.gate.not_before != new.gate.not_before {
+            assigns.push(Assign::NotBefore(new.gate.not_before));
         }
-        if old.mode != new.mode {
-            assigns.push(Assign::Mode(new.mode.clone()));
+        if old.gate.mode != new.gate.mode {
+            assigns.push(Assign::Mode(new.gate.mode.clone()));
         }
         if old.last_success != new.last_success {
             assigns.push(Assign::LastSuccess(new.last_success));
@@ -152,8 +153,8 @@ impl Assign {
         match self {
             Self::Permits(permits) => record.permits = *permits,
             Self::LastToken(token) => record.last_token = *token,
-            Self::NotBefore(time) => record.not_before = *time,
-            Self::Mode(mode) => record.mode = mode.clone(),
+            Self::NotBefore(time) => record.gate.not_before = *time,
+            Self::Mode(mode) => record.gate.mode = mode.clone(),
             Self::LastSuccess(time) => record.last_success = *time,
             Self::LastFailure(time) => record.last_failure = *time,
             Self::Expectation(expectation) => record.expectation = *expectation,

@@ -316,6 +316,7 @@ impl Context {
             guard: Guard(Vec::new()),
             update: Update::Keep,
             runs: Vec::new(),
+            act: None,
             waiter: Some(drop),
             read_back: false,
         };

@@ -13,7 +13,7 @@ mod show;
 
 use super::{Deps, Ports};
 use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface, VersionResponse};
-use crate::domain::{Command, Seconds};
+use crate::domain::{Command, Opening, Seconds};
 use crate::error::Error;
 use crate::store::LockIndex;
 use futures_util::stream::{self, Buffered, StreamExt};
@@ -62,7 +62,7 @@ where
 /// # Errors
 /// `Lockstep.InvalidRequest` for a lock, a holder, a waiter or a run key that does not exist; `LockHeld`
 /// for the eviction of a holder that is alive, without `force`, and for a run key that a holder or a
-/// waiter has; `Contended`, `Unavailable`, `Denied`, `Corrupt`
+/// waiter has; `LockFrozen` for the pause of a frozen lock; `Contended`, `Unavailable`, `Denied`, `Corrupt`
 /// when a request to the table failed.
 pub async fn run<P: Ports>(deps: &Deps<P>, act: CheckedAct) -> Result<ActResponse, Error>
 where
@@ -77,7 +77,7 @@ where
             ActResponse::Pause(mode::run(deps, &command, pause).await?)
         }
         CheckedAct::Resume(resume) => {
-            let command = Command::Resume(resume.audit.clone());
+            let command = Command::Open(Opening::Resume, resume.audit.clone());
             ActResponse::Resume(mode::run(deps, &command, resume).await?)
         }
         CheckedAct::Evict(evict) => ActResponse::Evict(evict::run(deps, evict).await?),

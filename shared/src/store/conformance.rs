@@ -40,7 +40,7 @@ pub async fn run_all<S: LockIndex>(store: &S, unique: &str) {
     history::a_run_is_written_without_a_guard_on_the_record(&bench).await;
     history::a_noted_task_outlives_writes_that_have_none(&bench).await;
     history::a_run_comes_back_with_every_attribute(&bench).await;
-    history::run_keys_tokens_and_acts_never_mean_the_same_run(&bench).await;
+    history::run_keys_and_tokens_never_mean_the_same_run(&bench).await;
     pages::the_runs_of_a_lock_come_page_by_page_newest_first(&bench).await;
     pages::a_page_has_at_least_one_run_and_a_lock_without_runs_none(&bench).await;
     waiters::a_waiter_comes_back_with_every_attribute(&bench).await;

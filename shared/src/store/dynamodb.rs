@@ -37,7 +37,7 @@ use super::{
     Commit, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage, StoreError,
 };
 use crate::domain::{
-    Assign, Change, FencingToken, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update,
+    Act, Assign, Change, FencingToken, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update,
     Waiter, WaiterId,
 };
 use aws_sdk_dynamodb::Client;
@@ -175,7 +175,7 @@ impl LockStore for DynamoStore {
     async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
         // One item is written by UpdateItem, which costs half of a transaction and can return the
         // new item.
-        if !change.runs.is_empty() || change.waiter.is_some() {
+        if !change.runs.is_empty() || change.act.is_some() || change.waiter.is_some() {
             return self.transact(lock, change).await;
         }
         match &change.update {
@@ -262,7 +262,7 @@ impl LockIndex for DynamoStore {
         self.locks_page(prefix, after, most).await
     }
 
-    async fn acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
+    async fn acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {
         self.all_acts(lock).await
     }
 }

@@ -9,7 +9,7 @@ use super::{
     StoreError, shard,
 };
 use crate::domain::{
-    Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+    Act, Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -28,6 +28,8 @@ pub struct LockItems {
     pub record: Option<LockRecord>,
     /// Its history, and the markers of run keys.
     pub runs: BTreeMap<RunId, Run>,
+    /// The acts on the lock, by the version that they wrote.
+    pub acts: BTreeMap<u64, Act>,
     /// The side items of waiters.
     pub waiters: BTreeMap<WaiterId, Waiter>,
 }
@@ -48,6 +50,9 @@ impl LockItems {
                 found.runs.insert(write.id.clone(), run.cloned());
             }
         }
+        if let Some(act) = &change.act {
+            failed |= self.acts.contains_key(&act.version);
+        }
         if let Some(drop) = &change.waiter {
             failed |= !drop.holds(self.waiters.get(&drop.id));
         }
@@ -60,6 +65,8 @@ impl LockItems {
             let run = write.over(self.runs.get(&write.id));
             self.runs.insert(write.id.clone(), run);
         }
+        let act = change.act.iter();
+        self.acts.extend(act.map(|act| (act.version, act.clone())));
         if let Some(drop) = &change.waiter {
             self.waiters.remove(&drop.id);
         }
@@ -126,7 +133,7 @@ impl LockStore for MemoryStore {
         let runs = self.items(lock).runs.into_iter();
         let by_token = runs.filter_map(|(id, run)| match id {
             RunId::Token(token) => Some((Reverse(token.to_string()), token, run)),
-            RunId::Key(_) | RunId::Act(_) => None,
+            RunId::Key(_) => None,
         });
         let after = after.map(|after| Reverse(after.to_string()));
         let behind = by_token.filter(|(order, ..)| Some(order) > after.as_ref());
@@ -196,11 +203,8 @@ impl LockIndex for MemoryStore {
         Ok(LocksPage { locks, more })
     }
 
-    async fn acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
-        let runs = self.items(lock).runs.into_iter();
-        // Acts are ordered by the version that they wrote.
-        let acts = runs.filter(|(id, _)| matches!(id, RunId::Act(_)));
-        Ok(acts.map(|(_, run)| run).collect())
+    async fn acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {
+        Ok(self.items(lock).acts.into_values().collect())
     }
 }
 

@@ -36,6 +36,7 @@ fn change(clause: Clause, update: Update, waiter: bool) -> Change {
         guard: Guard(vec![clause]),
         update,
         runs: Vec::new(),
+        act: None,
         waiter,
         read_back: false,
     }

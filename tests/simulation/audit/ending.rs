@@ -125,11 +125,6 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
             let forced = audit.evictions.contains(holder);
             forced || is_over(write, holder, lease) || is_silent(world, cloud, holder, lease)
         }
-        RunOutcome::Paused
-        | RunOutcome::Resumed
-        | RunOutcome::Frozen
-        | RunOutcome::RestCleared
-        | RunOutcome::Forgotten => false,
     }
 }
 
@@ -191,7 +186,7 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
             "somebody holds the lock for ever",
         ),
         (record.queue.is_empty(), "somebody waits for ever"),
-        (record.mode == Mode::Open, "the lock stays closed"),
+        (record.gate.mode == Mode::Open, "the lock stays closed"),
         (
             idle_due,
             "an idle lock is due for something else than a missing success",

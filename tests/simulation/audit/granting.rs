@@ -99,8 +99,10 @@ fn grows(book: &Book, token: FencingToken) -> Verdict {
 }
 
 fn may_be_granted(write: &Write<'_>, lease: &Lease) -> Verdict {
-    let resumed = write.before.is_some_and(|record| record.mode != Mode::Open);
-    kept(write.after.mode == Mode::Open || resumed, || {
+    let resumed = write
+        .before
+        .is_some_and(|record| record.gate.mode != Mode::Open);
+    kept(write.after.gate.mode == Mode::Open || resumed, || {
         format!("token {} was granted while the lock is closed", lease.token)
     })
 }
@@ -108,7 +110,7 @@ fn may_be_granted(write: &Write<'_>, lease: &Lease) -> Verdict {
 /// The last grant may have asked for a distance. One that comes back has kept it already.
 fn keeps_distance(write: &Write<'_>, lease: &Lease) -> Verdict {
     let record = write.before;
-    let rests = record.is_some_and(|record| record.not_before > write.world.timestamp());
+    let rests = record.is_some_and(|record| record.gate.not_before > write.world.timestamp());
     let cleared = write.audit.rest_is_cleared(write.lock, write.world.now());
     (rests && cleared).then(|| write.world.count("rests cleared"));
     let token = lease.token;

@@ -39,6 +39,7 @@ impl Table {
             guard: Guard(Vec::new()),
             update: Update::Keep,
             runs: runs.collect(),
+            act: None,
             waiter: None,
             read_back: false,
         };

@@ -102,7 +102,7 @@ fn check(world: &World, lock: &LockKey) {
 /// An operator has closed the lock, or has to check it.
 fn is_closed(world: &World, lock: &LockKey) -> bool {
     let record = world.store.items(lock).record;
-    record.is_some_and(|record| record.mode != Mode::Open)
+    record.is_some_and(|record| record.gate.mode != Mode::Open)
 }
 
 /// Who uses `lock` and who waits for it.

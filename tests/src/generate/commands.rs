@@ -5,8 +5,8 @@ use super::{
 };
 use lockstep::domain::{
     Acquire, AuditNote, Command, DropWaiter, ExitStep, FencingToken, Forget, Freeze, HolderId,
-    LeaseVersion, LockRecord, Mark, Pace, Permits, Recover, RecoveryBasis, Release, Renew, RunKey,
-    RunOutcome, Seconds, Settle, StopReason, Terms, WaiterId, WhenFull, WhenPaused,
+    LeaseVersion, LockRecord, Mark, Opening, Pace, Permits, Recover, RecoveryBasis, Release, Renew,
+    RunKey, RunOutcome, Seconds, Settle, StopReason, Terms, WaiterId, WhenFull, WhenPaused,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy};
@@ -259,11 +259,11 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
     let other = prop_oneof![
         Just(Command::HandOver),
         option::of(time()).prop_map(|until| Command::Pause(audit_note(), until)),
-        Just(Command::EndPause(audit_note())),
-        Just(Command::Resume(audit_note())),
+        Just(Command::Open(Opening::PauseEnd, audit_note())),
+        Just(Command::Open(Opening::Resume, audit_note())),
         Just(Command::Reschedule),
         Just(Command::NoteMissing),
-        Just(Command::ClearRest(audit_note())),
+        Just(Command::Open(Opening::Rest, audit_note())),
         forget(),
     ];
     prop_oneof![4 => taking, 4 => speaking, 1 => other]

@@ -46,8 +46,8 @@ pub fn items() -> impl Strategy<Value = LockItems> {
             }
             let mut record = LockRecord::new(permits);
             record.version = version;
-            record.not_before = not_before;
-            record.mode = mode;
+            record.gate.not_before = not_before;
+            record.gate.mode = mode;
             record.last_success = last_success;
             record.last_failure = last_failure;
             record.expectation = expectation;

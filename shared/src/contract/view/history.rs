@@ -1,6 +1,6 @@
 //! The history of locks in responses.
 
-use crate::domain::{LockKey, Run, RunEnd, RunId, TaskArn, rfc3339};
+use crate::domain::{Act, LockKey, Run, TaskArn, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -97,13 +97,39 @@ pub enum HistoryEntry {
 }
 
 impl HistoryEntry {
-    /// The entry `id` of the history; `None` for a run that has not ended.
+    /// The entry of `act`.
     #[must_use]
-    pub fn of(lock: &LockKey, id: &RunId, run: &Run) -> Option<Self> {
+    pub fn act(lock: &LockKey, act: &Act) -> Self {
+        Self::Act {
+            lock: lock.to_string(),
+            actor: act.actor.to_string(),
+            at: rfc3339(act.at),
+            outcome: act.kind.as_str(),
+            note: act.note.clone(),
+        }
+    }
+
+    /// The entry of `run`; `None` for a run that has not ended.
+    #[must_use]
+    pub fn run(lock: &LockKey, run: &Run) -> Option<Self> {
         let end = run.end.as_ref()?;
-        Some(match id {
-            RunId::Act(_) => Self::act(lock, run, end),
-            RunId::Token(_) | RunId::Key(_) => Self::run(lock, run, end),
+        let task = run.task.as_ref();
+        let own = || TaskArn::of_holder(&run.holder).map(|arn| arn.to_string());
+        let granted = run.token.granted_at();
+        Some(Self::Run {
+            lock: lock.to_string(),
+            holder: run.holder.to_string(),
+            token: run.token.number(),
+            since: rfc3339(granted),
+            at: rfc3339(end.at),
+            outcome: end.outcome.as_str(),
+            #[expect(clippy::cast_precision_loss, reason = "a run takes no thousand years")]
+            held_seconds: end.at.millis_since(granted) as f64 / 1000.0,
+            evidence: end.evidence.clone(),
+            run_key: run.run_key.as_ref().map(|key| key.as_str().to_owned()),
+            task_arn: task.map(|task| task.arn.clone()).or_else(own),
+            exit_code: task.and_then(|task| task.exit_code),
+            reason: task.and_then(|task| task.reason.clone()),
         })
     }
 
@@ -129,37 +155,6 @@ impl HistoryEntry {
                 true
             }
             _ => false,
-        }
-    }
-
-    fn act(lock: &LockKey, run: &Run, end: &RunEnd) -> Self {
-        Self::Act {
-            lock: lock.to_string(),
-            actor: run.holder.to_string(),
-            at: rfc3339(end.at),
-            outcome: end.outcome.as_str(),
-            note: end.evidence.clone(),
-        }
-    }
-
-    fn run(lock: &LockKey, run: &Run, end: &RunEnd) -> Self {
-        let task = run.task.as_ref();
-        let own = || TaskArn::of_holder(&run.holder).map(|arn| arn.to_string());
-        let granted = run.token.granted_at();
-        Self::Run {
-            lock: lock.to_string(),
-            holder: run.holder.to_string(),
-            token: run.token.number(),
-            since: rfc3339(granted),
-            at: rfc3339(end.at),
-            outcome: end.outcome.as_str(),
-            #[expect(clippy::cast_precision_loss, reason = "a run takes no thousand years")]
-            held_seconds: end.at.millis_since(granted) as f64 / 1000.0,
-            evidence: end.evidence.clone(),
-            run_key: run.run_key.as_ref().map(|key| key.as_str().to_owned()),
-            task_arn: task.map(|task| task.arn.clone()).or_else(own),
-            exit_code: task.and_then(|task| task.exit_code),
-            reason: task.and_then(|task| task.reason.clone()),
         }
     }
 }

@@ -13,6 +13,17 @@ pub struct AuditNote {
     pub retention: Retention,
 }
 
+/// What keeps a lock from granting permits, and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Opening {
+    /// A pause or a freeze, by an operator.
+    Resume,
+    /// A pause whose time is over.
+    PauseEnd,
+    /// The rest after the last grant.
+    Rest,
+}
+
 /// Takes a place in the queue away, and never a permit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DropWaiter {

@@ -83,7 +83,7 @@ pub(super) fn decide(
             // version, and so does a place at a paused lock that the caller would not take at an
             // open one.
             let alike = acquire.when_full == when_full;
-            let alike = alike && (record.mode == Mode::Open || acquire.waits_paused(most));
+            let alike = alike && (record.gate.mode == Mode::Open || acquire.waits_paused(most));
             let plain = matches!(record, Cow::Borrowed(_)) && is_free && alike;
             transition.fast_path = enqueue(acquire, most, &record, now).filter(|_| plain);
             Ok(transition)
@@ -285,9 +285,9 @@ fn gave_up(record: &LockRecord) -> Outcome {
 
 /// A lock that only rests has no holder to name: the caller learns when it may be granted.
 fn no_permit(record: &LockRecord, now: Timestamp) -> Refusal {
-    if record.queue.is_empty() && record.has_room() && record.not_before > now {
+    if record.queue.is_empty() && record.has_room() && record.gate.not_before > now {
         return Refusal::TooSoon {
-            not_before: record.not_before,
+            not_before: record.gate.not_before,
         };
     }
     Refusal::Held {
@@ -308,7 +308,7 @@ fn queue_full(record: &LockRecord, most: usize) -> Refusal {
 /// What the caller does without a free permit. A closed lock refuses it: a frozen one always, because a wait
 /// may be in vain, and a paused one unless the caller waits for the resume.
 fn when_full(record: &LockRecord, acquire: &Acquire, now: Timestamp) -> Result<WhenFull, Refusal> {
-    let (note, until) = match &record.mode {
+    let (note, until) = match &record.gate.mode {
         mode if mode.is_open(now) => return Ok(acquire.when_full),
         Mode::Open => return Ok(acquire.when_full),
         Mode::Frozen { note } => return Err(Refusal::Frozen { note: note.clone() }),

@@ -75,7 +75,7 @@ impl<'a> TransitionBuilder<'a> {
         let next = &mut self.next;
         if next.is_idle() && terms.permits == Permits::ONE {
             // Only a missing success was due, which is found with the holder from now on.
-            next.due = next.mode.pause_end();
+            next.due = next.gate.mode.pause_end();
         }
         if let Some(every) = terms.expect_every
             && next.expectation.is_none_or(|known| known.every != every)
@@ -85,9 +85,9 @@ impl<'a> TransitionBuilder<'a> {
         next.permits = terms.permits;
         next.last_token = lease.token;
         if let Some(gap) = terms.min_interval {
-            next.not_before = now.plus(gap);
+            next.gate.not_before = now.plus(gap);
         }
-        next.due_by(lease.next_check(&next.mode));
+        next.due_by(lease.next_check(&next.gate.mode));
         let marker = start_run(terms, lease.token);
         next.holders.insert(terms.holder.clone(), lease);
         if let Some(marker) = marker {
@@ -298,7 +298,7 @@ impl<'a> TransitionBuilder<'a> {
             || !one_for_one
             || self.next.has_room()
             || self.next.permits != self.before.permits
-            || self.before.mode != Mode::Open
+            || self.before.gate.mode != Mode::Open
         {
             return None;
         }

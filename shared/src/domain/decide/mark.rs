@@ -37,7 +37,7 @@ pub(super) fn decide(seen: &Snapshot, mark: &Mark, now: Timestamp) -> Transition
             };
             let mut next = record.clone();
             // The sweep continues a stop that died with its function.
-            next.due_by(lease.next_check(&next.mode));
+            next.due_by(lease.next_check(&next.gate.mode));
             next.holders.insert(mark.holder.clone(), lease);
             Transition::to(next, Outcome::Done)
         }

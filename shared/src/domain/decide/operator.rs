@@ -7,113 +7,89 @@
 use super::builder::TransitionBuilder;
 use super::ended;
 use crate::domain::{
-    AuditNote, Dismissal, DropWaiter, Effect, Forget, HolderId, LockRecord, Mode, Outcome, Permits,
-    Refusal, Restart, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy,
-    Timestamp, Transition,
+    Act, ActKind, AuditNote, Dismissal, DropWaiter, Effect, Forget, HolderId, LockRecord, Mode,
+    Opening, Outcome, Permits, Refusal, Restart, Run, RunGuard, RunId, RunOutcome, RunWrite,
+    Snapshot, StalePolicy, Timestamp, Transition,
 };
-
-/// The history entry of an act that writes `next`, under the version of `next`.
-pub(super) fn act(next: &LockRecord, actor: &HolderId, end: RunEnd) -> (RunGuard, RunWrite) {
-    let at = end.at;
-    let run = Run {
-        end: Some(end),
-        ..Run::started(actor.clone(), next.last_token, None)
-    };
-    let id = RunId::Act(next.version);
-    (RunGuard::NotTaken(at), RunWrite { id, run })
-}
 
 /// Pauses the lock: holders finish, and no permit is granted. A lock may be paused before its first
 /// run.
+///
+/// # Errors
+/// [`Refusal::Frozen`] for a frozen lock, whose holder an operator has to check.
 pub(super) fn pause(
     seen: &Snapshot,
     audit: &AuditNote,
     until: Option<Timestamp>,
     now: Timestamp,
-) -> Transition {
+) -> Result<Transition, Refusal> {
     // A lock without a record gets one. Its capacity does not matter: an idle lock takes that of
     // its first caller.
     let record = seen.record.clone();
     let mut next = record.unwrap_or_else(|| LockRecord::new(Permits::ONE));
-    let note = audit.signed();
-    let mode = Mode::Paused { note, until };
-    if next.mode == mode {
-        return Transition::unchanged(Outcome::Unchanged);
+    let before = next.gate.clone();
+    let paused = next.gate.pause(audit.signed(), until);
+    paused.map_err(|note| Refusal::Frozen { note })?;
+    if next.gate == before {
+        return Ok(Transition::unchanged(Outcome::Unchanged));
     }
-    next.mode = mode;
     next.due_if_idle();
     // The sweep resumes the lock then, also one that is idle and would never be due.
     if let Some(end) = until {
         next.due_by(end);
     }
-    let mut transition = Transition::to(next, Outcome::Done);
-    transition.runs = entry(&transition, audit, RunOutcome::Paused, now);
-    transition
+    let paused = Transition::to(next, Outcome::Done);
+    Ok(ordered(paused, ActKind::Paused, audit, now))
 }
 
-/// Resumes the lock, and hands a free permit over to the first waiter at once.
-pub(super) fn resume(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
-    let closed = seen.record.as_ref().filter(|r| r.mode != Mode::Open);
-    let Some(record) = closed else {
+/// Lets the lock grant permits again, and hands a free permit over to the first waiter at once.
+///
+/// A pause that is over is ended by the sweep. Until then the lock grants permits as one that is open does.
+pub(super) fn open(
+    seen: &Snapshot,
+    opening: Opening,
+    audit: &AuditNote,
+    now: Timestamp,
+) -> Transition {
+    let applies = |record: &&LockRecord| match opening {
+        Opening::Resume => record.gate.mode != Mode::Open,
+        // Another pause or a resume may have replaced the pause since the sweep read it.
+        Opening::PauseEnd => record.gate.mode.pause_end().is_some_and(|end| end <= now),
+        Opening::Rest => record.gate.not_before > now,
+    };
+    let Some(record) = seen.record.as_ref().filter(applies) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
     let mut builder = TransitionBuilder::of(record);
-    builder.next.mode = Mode::Open;
-    // A paused lock was expected to have no success. Under a freeze the expectation goes on.
-    if matches!(record.mode, Mode::Paused { .. }) {
-        builder.next.expect_from(now);
+    match opening {
+        Opening::Resume => {
+            builder.next.open(now);
+            excuse(&mut builder.next, now);
+        }
+        Opening::PauseEnd => builder.next.open(now),
+        Opening::Rest => builder.next.gate.not_before = now,
     }
-    // The operator has decided that the holder may continue: its time limits start again.
-    // Only one that has frozen the lock: it is stale under `hold`, or whether it is dead could not be read. Without new
-    // time, its next heartbeat or the next check would freeze the lock again at once.
-    for lease in builder.next.holders.values_mut() {
+    builder.next.due_if_idle();
+    builder.let_in(seen, now);
+    let kind = match opening {
+        Opening::Resume | Opening::PauseEnd => ActKind::Resumed,
+        Opening::Rest => ActKind::RestCleared,
+    };
+    ordered(builder.finish(Outcome::Done, now), kind, audit, now)
+}
+
+/// Starts the time limits of the holders again that have frozen the lock: the operator has decided that they may
+/// continue.
+///
+/// Only of those: a holder that is stale under `hold`, or whose death could not be read. Without new
+/// time, its next heartbeat or the next check would freeze the lock again at once.
+fn excuse(record: &mut LockRecord, now: Timestamp) {
+    for lease in record.holders.values_mut() {
         let holds = lease.stale == StalePolicy::Hold && lease.staleness(now).is_some();
         if holds || now >= lease.hidden_until() {
             *lease = lease.restarted(Restart::Excused, now);
         }
     }
-    opened(builder, seen, audit, RunOutcome::Resumed, now)
-}
-
-/// Resumes a lock whose pause is over. Until then the lock grants permits as one that is open does.
-pub(super) fn end_pause(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
-    // The pause may have been replaced since the sweep read it, by another pause or a resume: only
-    // one whose time is over is ended.
-    let over = |record: &&LockRecord| record.mode.pause_end().is_some_and(|end| end <= now);
-    let Some(record) = seen.record.as_ref().filter(over) else {
-        return Transition::unchanged(Outcome::Unchanged);
-    };
-    let mut builder = TransitionBuilder::of(record);
-    builder.next.mode = Mode::Open;
-    builder.next.expect_from(now);
-    opened(builder, seen, audit, RunOutcome::Resumed, now)
-}
-
-/// Ends the rest after the last grant, and hands a free permit over to the first waiter at once.
-pub(super) fn clear_rest(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
-    let resting = seen.record.as_ref().filter(|r| r.not_before > now);
-    let Some(record) = resting else {
-        return Transition::unchanged(Outcome::Unchanged);
-    };
-    let mut builder = TransitionBuilder::of(record);
-    builder.next.not_before = now;
-    opened(builder, seen, audit, RunOutcome::RestCleared, now)
-}
-
-/// Lets the first waiter of a lock in that grants permits again, and notes the act as `outcome`.
-fn opened(
-    mut builder: TransitionBuilder<'_>,
-    seen: &Snapshot,
-    audit: &AuditNote,
-    outcome: RunOutcome,
-    now: Timestamp,
-) -> Transition {
-    builder.next.due_if_idle();
-    builder.let_in(seen, now);
-    let mut transition = builder.finish(Outcome::Done, now);
-    let entry = entry(&transition, audit, outcome, now);
-    transition.runs.extend(entry);
-    transition
 }
 
 /// Makes the run key of a run that has succeeded free. The marker of the key stays, with an end that
@@ -162,8 +138,8 @@ pub(super) fn forget(
         end: Some(ended.of_marker(audit.retention)),
         ..run.clone()
     };
-    let mut transition = Transition::to(record.clone(), Outcome::Done);
-    transition.runs = entry(&transition, &audit, RunOutcome::Forgotten, now);
+    let forgotten = Transition::to(record.clone(), Outcome::Done);
+    let mut transition = ordered(forgotten, ActKind::Forgotten, &audit, now);
     // Only the success that was seen: a run may have been granted the key since its retention
     // ended.
     let guard = RunGuard::EndedAt(run.token, end.at);
@@ -191,27 +167,21 @@ pub(super) fn drop_waiter(seen: &Snapshot, drop: &DropWaiter, now: Timestamp) ->
     if builder.next.can_grant(now) && !builder.next.queue.is_empty() {
         builder.effects.push(Effect::HandOver);
     }
-    let mut transition = builder.finish(Outcome::Freed { outcome: None }, now);
-    // The entry has the actor as its holder, so the note names the waiter.
+    let freed = builder.finish(Outcome::Freed { outcome: None }, now);
+    // The act has the operator as its actor, so the note names the waiter.
     let name = drop.holder.as_ref().map_or(id.as_str(), HolderId::as_str);
     let audit = AuditNote {
         note: format!("waiter {name}: {}", drop.audit.note),
         ..drop.audit.clone()
     };
-    let entry = entry(&transition, &audit, RunOutcome::Evicted, now);
-    transition.runs.extend(entry);
-    transition
+    ordered(freed, ActKind::Evicted, &audit, now)
 }
 
-/// The entry of an act in the history; none, if nothing is written.
-fn entry(
-    transition: &Transition,
-    audit: &AuditNote,
-    outcome: RunOutcome,
-    now: Timestamp,
-) -> Vec<(RunGuard, RunWrite)> {
-    let end = ended(outcome, Some(audit.signed()), audit.retention, now);
-    let next = transition.next.iter();
-    next.map(|next| act(next, &audit.actor, end.clone()))
-        .collect()
+/// The transition with the act that it is, if it writes.
+fn ordered(transition: Transition, kind: ActKind, audit: &AuditNote, now: Timestamp) -> Transition {
+    let next = transition.next.as_ref();
+    Transition {
+        act: next.map(|next| Act::ordered(next, kind, audit, now)),
+        ..transition
+    }
 }

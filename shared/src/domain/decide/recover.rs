@@ -6,9 +6,8 @@
 
 use super::builder::TransitionBuilder;
 use super::ended;
-use super::operator::act;
 use crate::domain::{
-    Effect, Freeze, Lease, Mode, NoteTask, Outcome, Recover, RecoveryBasis, Run, RunGuard, RunId,
+    Act, Effect, Freeze, Lease, NoteTask, Outcome, Recover, RecoveryBasis, Run, RunGuard, RunId,
     RunOutcome, RunWrite, Snapshot, TaskEnd, Timestamp, Transition,
 };
 
@@ -75,21 +74,19 @@ pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transi
     let (Some(record), Some(lease)) = (&seen.record, stale) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
-    // A pause or freeze that is there already keeps the lock closed, and keeps its own note.
-    if record.mode != Mode::Open {
-        return Transition::unchanged(Outcome::Unchanged);
-    }
     let note = freeze.note.clone();
     let mut next = record.clone();
-    next.mode = Mode::Frozen { note: note.clone() };
+    if !next.freeze(&note, now) {
+        return Transition::unchanged(Outcome::Unchanged);
+    }
     let outcome = Outcome::Frozen {
         note: note.clone(),
         expires_at: lease.expires_at,
     };
     let mut transition = Transition::to(next, outcome);
     if let Some(next) = &transition.next {
-        let end = ended(RunOutcome::Frozen, Some(note), freeze.retention, now);
-        transition.runs = vec![act(next, &freeze.holder, end)];
+        let act = Act::freeze(next, &freeze.holder, note, freeze.retention, now);
+        transition.act = Some(act);
     }
     transition
 }

@@ -45,7 +45,7 @@ pub(super) fn reinstate(
         return None;
     }
     // A redrive does not pass the queue, nor a pause.
-    let free = record.mode.is_open(now) && record.has_room() && record.queue.is_empty();
+    let free = record.gate.mode.is_open(now) && record.has_room() && record.queue.is_empty();
     if !free || record.last_token != renew.token || record.holders.contains_key(&renew.holder) {
         return None;
     }
@@ -66,7 +66,7 @@ pub(super) fn reinstate(
         (RunGuard::EndedUnder(renew.token), RunWrite { id, run })
     });
     let mut next = record.clone();
-    next.due_by(lease.next_check(&next.mode));
+    next.due_by(lease.next_check(&next.gate.mode));
     next.holders.insert(renew.holder.clone(), lease);
     Some(Transition {
         runs: runs.collect(),

@@ -13,10 +13,9 @@
 
 use super::builder::TransitionBuilder;
 use super::ended;
-use super::operator::act;
 use super::reinstate::{LATE_BEATS, reinstate};
 use crate::domain::{
-    Effect, Ending, Lease, LockRecord, Mode, Outcome, Refusal, Renew, Restart, Run, RunId,
+    Act, Effect, Ending, Lease, LockRecord, Outcome, Refusal, Renew, Restart, Run, RunId,
     RunOutcome, Snapshot, StalePolicy, Staleness, Timestamp, Transition,
 };
 
@@ -120,17 +119,15 @@ fn frozen(
 ) -> Transition {
     let expires_at = lease.expires_at;
     let mut transition = renewed(record, renew, lease);
-    // A lock that is closed already is not frozen again by each further heartbeat.
-    if record.mode != Mode::Open {
-        return transition;
-    }
     let note = format!("{} {}", renew.holder, in_words(why));
-    if let Some(next) = &mut transition.next {
-        next.mode = Mode::Frozen { note: note.clone() };
-        let end = ended(RunOutcome::Frozen, Some(note.clone()), renew.retention, now);
-        transition.runs = vec![act(next, &renew.holder, end)];
+    // A lock that is closed already is not frozen again by each further heartbeat.
+    if let Some(next) = &mut transition.next
+        && next.freeze(&note, now)
+    {
+        let act = Act::freeze(next, &renew.holder, note.clone(), renew.retention, now);
+        transition.act = Some(act);
+        transition.outcome = Outcome::Frozen { note, expires_at };
     }
-    transition.outcome = Outcome::Frozen { note, expires_at };
     transition
 }
 

@@ -2,8 +2,8 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Acquire, AuditNote, Command, DropWaiter, FencingToken, LockRecord, Permits, Seconds, Terms,
-    WaiterId, WhenFull,
+    Acquire, AuditNote, Command, DropWaiter, FencingToken, LockRecord, Opening, Permits, Seconds,
+    Terms, WaiterId, WhenFull,
 };
 use crate::testing;
 
@@ -56,7 +56,11 @@ fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
     };
     let cases = [
         (&plain, Command::HandOver, Some("first")),
-        (&plain, Command::Resume(audit_note()), Some("first")),
+        (
+            &plain,
+            Command::Open(Opening::Resume, audit_note()),
+            Some("first"),
+        ),
         (&plain, Command::Pause(audit_note(), None), None),
         (&plain, Command::Reschedule, None),
         (&plain, acquire, None),

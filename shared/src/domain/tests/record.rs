@@ -115,7 +115,7 @@ fn a_grant_is_found_by_holder_and_token_together() {
 #[test]
 fn the_sweep_is_due_when_a_holder_needs_it_or_a_waiter_may_come_in() {
     let mut waiting = record();
-    waiting.not_before = at(50);
+    waiting.gate.not_before = at(50);
     assert_eq!(waiting.next_due(), Some(at(160)), "the lock is full");
 
     waiting.holders.remove(&holder("a"));
@@ -135,7 +135,7 @@ fn the_time_of_the_sweep_moves_forward_and_never_back() {
     assert_eq!(record.due, None, "the lock is full");
 
     record.holders.remove(&holder("a"));
-    record.not_before = at(80);
+    record.gate.not_before = at(80);
     record.due_for_waiters(at(70));
     assert_eq!(record.due, Some(at(80)), "the next grant is later than now");
 
@@ -151,8 +151,8 @@ fn an_update_assigns_what_differs_and_nothing_else() {
     let changes: [(Change, Assign); 7] = [
         (|r| r.permits = permits(3), Assign::Permits(permits(3))),
         (|r| r.last_token = token(10), Assign::LastToken(token(10))),
-        (|r| r.not_before = at(80), Assign::NotBefore(at(80))),
-        (|r| r.mode = paused(), Assign::Mode(paused())),
+        (|r| r.gate.not_before = at(80), Assign::NotBefore(at(80))),
+        (|r| r.gate.mode = paused(), Assign::Mode(paused())),
         (|r| r.last_ticket = ticket(3), Assign::LastTicket(ticket(3))),
         (
             |r| r.front_ticket = ticket(-1),

@@ -1,7 +1,7 @@
 //! A write that was decided meets another one: the decision is made again on all that it needs.
 
 use super::bench::{Bench, acquire, audit_note, dead, queue, release, renew};
-use crate::domain::{Command, FencingToken, Outcome, RunOutcome};
+use crate::domain::{Command, FencingToken, Opening, Outcome, RunOutcome};
 use crate::protocol::Request;
 
 fn pause() -> Command {
@@ -9,7 +9,7 @@ fn pause() -> Command {
 }
 
 fn resume() -> Command {
-    Command::Resume(audit_note("done"))
+    Command::Open(Opening::Resume, audit_note("done"))
 }
 
 #[test]

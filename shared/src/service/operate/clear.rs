@@ -5,7 +5,7 @@ use super::show::existing;
 use crate::contract::{
     CheckedClearRest, CheckedForget, ClearResponse, ClearStatus, EventKind, InvalidRequest,
 };
-use crate::domain::{AuditNote, Command, HolderId, LockKey, LockRecord, Outcome, RunKey};
+use crate::domain::{AuditNote, Command, HolderId, LockKey, LockRecord, Opening, Outcome, RunKey};
 use crate::error::Error;
 use crate::events::Events;
 use crate::service::alerts::operated;
@@ -20,7 +20,7 @@ pub(super) async fn rest<P: Ports>(
 ) -> Result<ClearResponse, Error> {
     let CheckedClearRest { lock, audit } = clear;
     existing(deps, &lock).await?;
-    let command = Command::ClearRest(audit.clone());
+    let command = Command::Open(Opening::Rest, audit.clone());
     let status = match deps.carry_out(&lock, &command).await? {
         Outcome::Done => {
             let event = operated(&lock, EventKind::RestCleared, &audit, deps.now());

@@ -16,7 +16,7 @@ pub(super) fn frees(
     now: Timestamp,
 ) -> String {
     // An expired pause counts as no pause.
-    let closed = Some(&record.mode).filter(|mode| !mode.is_open(now));
+    let closed = Some(&record.gate.mode).filter(|mode| !mode.is_open(now));
     match (closed, oldest) {
         (Some(Mode::Paused { until, .. }), held) => {
             let how = match until {
@@ -39,8 +39,8 @@ pub(super) fn frees(
         (None, Some((holder, verdict))) if !record.has_room() => {
             of_holder(holder, verdict, record.due, now)
         }
-        (None, _) if record.not_before > now => {
-            let until = rfc3339(record.not_before);
+        (None, _) if record.gate.not_before > now => {
+            let until = rfc3339(record.gate.not_before);
             format!("A permit is free, and the lock rests until {until}.")
         }
         (None, _) => "A permit is free.".to_owned(),

@@ -7,7 +7,7 @@
 
 use super::TIME_MAX;
 use crate::contract::{CheckedHistory, EventKind, HistoryEntry, HistoryResponse, HistoryScope};
-use crate::domain::{FencingToken, HolderId, Lease, LockKey, Run, RunId, Timestamp, rfc3339};
+use crate::domain::{Act, FencingToken, HolderId, Lease, LockKey, Timestamp, rfc3339};
 use crate::error::Error;
 use crate::events::{EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::service::{Deps, Ports};
@@ -99,7 +99,7 @@ pub(super) struct LockPage {
     /// The entries, newest first.
     pub(super) entries: Vec<HistoryEntry>,
     /// All acts on the lock, oldest first.
-    pub(super) acts: Vec<Run>,
+    pub(super) acts: Vec<Act>,
     /// Its runs with the lease that they had, where the history keeps it.
     pub(super) leases: Vec<(HolderId, Lease)>,
     /// When starts were skipped; `None` where no log of events is read.
@@ -138,15 +138,14 @@ where
     let runs = page.runs.len();
     let mut entries: Vec<(Timestamp, HistoryEntry)> = Vec::new();
     for run in page.runs.iter().filter(|run| !oldest(run.token)) {
-        let entry = HistoryEntry::of(lock, &RunId::Token(run.token), run);
+        let entry = HistoryEntry::run(lock, run);
         entries.extend(entry.map(|entry| (run.token.granted_at(), entry)));
     }
     let acts = deps.store().acts(lock).await?;
     for act in &acts {
-        let at = act.end.as_ref().map(|end| end.at);
-        let covered = at.filter(|at| (low..high).contains(at) && *at <= asked.to);
-        let entry = covered.and_then(|at| Some((at, entry_of_act(lock, act)?)));
-        entries.extend(entry);
+        if (low..high).contains(&act.at) && act.at <= asked.to {
+            entries.push((act.at, HistoryEntry::act(lock, act)));
+        }
     }
     let high = high.min(Timestamp::from_millis(asked.to.millis() + 1));
     let logged = not_started(deps, lock, low, high).await;
@@ -213,11 +212,6 @@ fn collapsed(newest_first: impl Iterator<Item = HistoryEntry>) -> Vec<HistoryEnt
         }
     }
     entries
-}
-
-/// The number in the id is the version that the act wrote, which no entry shows.
-fn entry_of_act(lock: &LockKey, act: &Run) -> Option<HistoryEntry> {
-    HistoryEntry::of(lock, &RunId::Act(0), act)
 }
 
 /// A token behind all grants up to `time`; `None` for the latest grant.

@@ -7,7 +7,7 @@
 use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL, concurrently};
 use crate::clock::Clock;
 use crate::contract::{CheckedMode, EventKind, FailedLock, ModeResponse, Scope};
-use crate::domain::{AuditNote, Command, LockKey, LockRecord, Mode, Outcome, Timestamp};
+use crate::domain::{AuditNote, Command, LockKey, LockRecord, Outcome, Timestamp};
 use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::service::alerts::operated;
@@ -154,7 +154,7 @@ async fn unless_frozen<P: Ports>(
     lock: &LockKey,
 ) -> Result<Changed, Error> {
     let record = deps.store().load(lock).await?;
-    if record.is_some_and(|record| matches!(record.mode, Mode::Frozen { .. })) {
+    if record.is_some_and(|record| record.gate.is_frozen()) {
         return Ok(Changed::Frozen);
     }
     carry_out(deps, command, lock).await

@@ -61,7 +61,7 @@ where
         lock: lock.to_string(),
         state: LockState::of(&record, now),
         frees: frees(&record, judged.clone().next(), now),
-        closed: ClosedView::of(&record.mode, &last.acts, now),
+        closed: ClosedView::of(&record.gate.mode, &last.acts, now),
         permits: record.permits.get(),
         holders: judged
             .map(|(holder, verdict)| HolderView {
@@ -74,7 +74,7 @@ where
         queue_length: record.queue.len(),
         waiters: waiters(deps, lock, &record).await?,
         outcomes: OutcomesView::of(&record, now),
-        rests_until: (record.not_before > now).then(|| rfc3339(record.not_before)),
+        rests_until: (record.gate.not_before > now).then(|| rfc3339(record.gate.not_before)),
         without_permit: ended.into_iter().flatten().collect(),
         last: last.entries,
     })

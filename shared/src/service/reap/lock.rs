@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, EventKind, GaveUp};
 use crate::domain::{
     AuditNote, CLOCK_SKEW, Command, DropWaiter, ExecutionArn, ExecutionEnd, ExecutionState,
-    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Outcome, RunId, RunKey,
+    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Opening, Outcome, RunId, RunKey,
     RunOutcome, Task, TaskToken, Ticket, Timestamp, WaiterId, rfc3339,
 };
 use crate::error::Error;
@@ -191,7 +191,7 @@ impl<P: Ports> LockReaper<'_, P> {
     /// the history and an event, and lets the first waiter in.
     async fn end_pause(&self, record: &LockRecord) -> Result<(), Error> {
         let now = self.deps.now();
-        let Some(end) = record.mode.pause_end().filter(|end| *end <= now) else {
+        let Some(end) = record.gate.mode.pause_end().filter(|end| *end <= now) else {
             return Ok(());
         };
         let audit = AuditNote {
@@ -199,7 +199,7 @@ impl<P: Ports> LockReaper<'_, P> {
             note: format!("the pause was until {}", rfc3339(end)),
             retention: self.deps.retention,
         };
-        let command = Command::EndPause(audit.clone());
+        let command = Command::Open(Opening::PauseEnd, audit.clone());
         if self.deps.carry_out(&self.lock, &command).await? == Outcome::Done {
             let event = operated(&self.lock, EventKind::LockResumed, &audit, now);
             self.deps.events.publish(vec![event]).await;

@@ -86,7 +86,7 @@ pub(super) async fn a_run_comes_back_with_every_attribute<S: LockStore>(bench: &
     }
 }
 
-pub(super) async fn run_keys_tokens_and_acts_never_mean_the_same_run<S: LockStore>(
+pub(super) async fn run_keys_and_tokens_never_mean_the_same_run<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
     let lock = bench.lock("ids");
@@ -101,8 +101,7 @@ pub(super) async fn run_keys_tokens_and_acts_never_mean_the_same_run<S: LockStor
     for (number, id) in (1..).zip(&ids) {
         assert_eq!(bench.load_run(&lock, id).await, Some(running(number)));
     }
-    for id in [RunId::Token(token(42)), RunId::Act(42)] {
-        assert_eq!(bench.load_run(&lock, &id).await, None);
-    }
+    let other = RunId::Token(token(42));
+    assert_eq!(bench.load_run(&lock, &other).await, None);
     assert!(bench.load(&lock).await.is_some());
 }

@@ -1,22 +1,23 @@
 //! Promises about the index of all locks, and about acts.
 
 use super::Bench;
-use super::samples::{assign, at, change, ended, held, holder, permits, token, write};
+use super::samples::{assign, at, change, ended, held, holder, paused, permits, token, write};
 use crate::domain::{
-    Assign, Clause, LockKey, LockRecord, Mode, Run, RunGuard, RunId, RunOutcome, Update,
+    Act, Assign, Clause, Gate, LockKey, LockRecord, Mode, RunGuard, RunId, RunOutcome, Update,
 };
-use crate::store::{LockIndex, LockStore, shard};
+use crate::store::{Commit, Found, LockIndex, LockStore, shard};
 
 pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench: &Bench<'_, S>) {
     let idle = LockRecord::new(permits(1));
-    let paused = LockRecord {
-        mode: Mode::Paused {
-            note: "x".into(),
-            until: None,
-        },
+    let mode = Mode::Paused {
+        note: "x".into(),
+        until: None,
+    };
+    let closed = LockRecord {
+        gate: Gate { mode, ..Gate::OPEN },
         ..idle.clone()
     };
-    let records = [("held", held()), ("idle", idle), ("paused", paused)];
+    let records = [("held", held()), ("idle", idle), ("paused", closed)];
     for (name, record) in &records {
         let lock = bench.lock(&format!("all/{name}"));
         bench.given(&lock, record).await;
@@ -87,12 +88,13 @@ pub(super) async fn a_page_has_more_only_if_there_are_more_locks<S: LockIndex>(
 /// More of them than one answer of DynamoDB, which is 1 MB at most, takes.
 pub(super) async fn all_acts_on_a_lock_come<S: LockIndex>(bench: &Bench<'_, S>) {
     let lock = bench.lock("many-acts");
-    let mut act = ended(RunOutcome::Paused, 90_000);
-    if let Some(end) = &mut act.end {
-        end.evidence = Some("x".repeat(30_000));
-    }
     for version in 0..40 {
-        put(bench, &lock, &RunId::Act(version), &act).await;
+        let act = Act {
+            note: Some("x".repeat(30_000)),
+            ..paused(version)
+        };
+        let done = put(bench, &lock, act).await;
+        assert_eq!(done, Commit::Committed(None));
     }
 
     let found = bench.store.acts(&lock).await.expect("the store works");
@@ -102,15 +104,17 @@ pub(super) async fn all_acts_on_a_lock_come<S: LockIndex>(bench: &Bench<'_, S>) 
 
 pub(super) async fn the_acts_on_a_lock_come_oldest_first<S: LockIndex>(bench: &Bench<'_, S>) {
     let lock = bench.lock("acts");
-    let acts = [2, 10, 9].map(|version| Run {
-        holder: holder(&format!("ops-{version}")),
-        ..ended(RunOutcome::Paused, 90_000)
-    });
-    for (version, act) in [2, 10, 9].into_iter().zip(&acts) {
-        put(bench, &lock, &RunId::Act(version), act).await;
+    let acts = [2, 10, 9].map(paused);
+    for act in &acts {
+        put(bench, &lock, act.clone()).await;
     }
-    let run = ended(RunOutcome::Failed, 1);
-    put(bench, &lock, &RunId::Token(token(5)), &run).await;
+    // The key of an act is written once.
+    let again = put(bench, &lock, paused(2)).await;
+    assert_eq!(again, Commit::Conflict(Found::default()));
+    let run = write(&RunId::Token(token(5)), ended(RunOutcome::Failed, 1));
+    let mut with_run = change(vec![], Update::Keep);
+    with_run.runs = vec![(RunGuard::NotTaken(at(0)), run)];
+    bench.commit(&lock, &with_run).await;
 
     let found = bench.store.acts(&lock).await.expect("the store works");
 
@@ -118,10 +122,10 @@ pub(super) async fn the_acts_on_a_lock_come_oldest_first<S: LockIndex>(bench: &B
     assert_eq!(found, [two, nine, ten]);
 }
 
-async fn put<S: LockStore>(bench: &Bench<'_, S>, lock: &LockKey, id: &RunId, run: &Run) {
+async fn put<S: LockStore>(bench: &Bench<'_, S>, lock: &LockKey, act: Act) -> Commit {
     let mut change = change(vec![], Update::Keep);
-    change.runs = vec![(RunGuard::NotTaken(at(0)), write(id, run.clone()))];
-    bench.commit(lock, &change).await;
+    change.act = Some(act);
+    bench.commit(lock, &change).await
 }
 
 /// The locks with the prefix, from pages of `most`.

@@ -13,10 +13,10 @@ pub(super) fn records() -> Vec<LockRecord> {
     let mut full = held();
     full.holders.insert(holder("b"), full_lease(999));
     let note = "upgrade".into();
-    full.mode = Mode::Paused { note, until: None };
+    full.gate.mode = Mode::Paused { note, until: None };
     let mut frozen = waited();
-    frozen.mode = Mode::Frozen { note: "".into() };
-    frozen.not_before = at(80_000);
+    frozen.gate.mode = Mode::Frozen { note: "".into() };
+    frozen.gate.not_before = at(80_000);
     let mut called = held();
     let mut lease = lease(1000);
     lease.call = call(None, 50);
@@ -27,7 +27,7 @@ pub(super) fn records() -> Vec<LockRecord> {
     let paused = [at(1), at(90_000_000)].map(|end| {
         let mut paused = held();
         let until = Some(end);
-        paused.mode = Mode::Paused {
+        paused.gate.mode = Mode::Paused {
             note: "".into(),
             until,
         };

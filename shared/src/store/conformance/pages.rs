@@ -2,8 +2,8 @@
 
 use super::Bench;
 use super::runs::touch;
-use super::samples::{NOW, ended, held, run_key, task, token, write};
-use crate::domain::{FencingToken, LockKey, Run, RunGuard, RunId, RunOutcome};
+use super::samples::{NOW, change, ended, held, paused, run_key, task, token, write};
+use crate::domain::{Change, FencingToken, LockKey, Run, RunGuard, RunId, RunOutcome, Update};
 use crate::store::{HistoryPage, LockStore};
 
 /// A token of today's size: its text sorts as the number does.
@@ -22,12 +22,16 @@ async fn given<S: LockStore>(bench: &Bench<'_, S>, lock: &LockKey, count: u64) -
     let runs: Vec<_> = runs.collect();
     let other = runs.last().expect("some runs");
     let keys = ["tick", "token/1772344799996"].map(|key| RunId::Key(run_key(key)));
-    let others = keys.into_iter().chain([RunId::Act(FIRST + 1)]);
     let entries = runs.iter().map(|run| (RunId::Token(run.token), run));
-    for (id, run) in entries.chain(others.map(|id| (id, other))) {
+    for (id, run) in entries.chain(keys.map(|id| (id, other))) {
         let write = touch(RunGuard::OpenFor(token(0)), write(&id, run.clone()));
         bench.commit(lock, &write).await;
     }
+    let act = Change {
+        act: Some(paused(FIRST + 1)),
+        ..change(vec![], Update::Keep)
+    };
+    bench.commit(lock, &act).await;
     runs
 }
 

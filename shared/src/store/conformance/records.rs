@@ -119,7 +119,7 @@ pub(super) async fn two_writers_of_one_version_do_not_both_win<S: LockStore>(ben
 
     let mut expected = held();
     expected.version = 8;
-    expected.not_before = at(1);
+    expected.gate.not_before = at(1);
     assert_eq!(first, Commit::Committed(None));
     assert_eq!(second, conflict(Some(expected)));
 }

@@ -1,9 +1,9 @@
 //! Values that the cases share.
 
 use crate::domain::{
-    Assign, Call, Change, Clause, Ending, EndingCause, Exit, Guard, Lease, LockRecord, Retention,
-    Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy, StateMachineArn, TaskSet,
-    Terms, Timestamp, Update, Waiter, WaiterId, Work,
+    Act, ActKind, Assign, Call, Change, Clause, Ending, EndingCause, Exit, Guard, Lease,
+    LockRecord, Retention, Run, RunEnd, RunId, RunOutcome, RunWrite, Seconds, StalePolicy,
+    StateMachineArn, TaskSet, Terms, Timestamp, Update, Waiter, WaiterId, Work,
 };
 use crate::store::{Commit, Found};
 use crate::testing;
@@ -23,6 +23,7 @@ pub(super) fn change(guard: Vec<Clause>, update: Update) -> Change {
         guard: Guard(guard),
         update,
         runs: Vec::new(),
+        act: None,
         waiter: None,
         read_back: false,
     }
@@ -139,7 +140,7 @@ pub(crate) fn held() -> LockRecord {
     let mut record = LockRecord::new(permits(2));
     record.version = 7;
     record.last_token = token(1000);
-    record.not_before = at(5000);
+    record.gate.not_before = at(5000);
     record.due = Some(at(61_000));
     record.holders.insert(holder("a"), lease(1000));
     record
@@ -169,6 +170,19 @@ pub(super) fn ended(outcome: RunOutcome, retain_until: u64) -> Run {
     Run {
         end: Some(end),
         ..running(1000)
+    }
+}
+
+/// A pause that wrote `version`.
+pub(super) fn paused(version: u64) -> Act {
+    Act {
+        version,
+        kind: ActKind::Paused,
+        actor: holder(&format!("ops-{version}")),
+        token: token(1000),
+        at: at(40_000),
+        retain_until: at(90_000),
+        note: Some("upgrade".into()),
     }
 }
 

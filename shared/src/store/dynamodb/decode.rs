@@ -11,16 +11,16 @@
 //! written that way.
 
 use super::item::{
-    Attributes, EXPECT_EVERY, EXPECT_FROM, FROZEN, KEY_RETENTION, LAST_FAILURE, LAST_SUCCESS,
+    ACT, Attributes, EXPECT_EVERY, EXPECT_FROM, FROZEN, KEY_RETENTION, LAST_FAILURE, LAST_SUCCESS,
     MISSED_AT, OPEN, OVER, PAUSED, PAUSED_UNTIL, QUEUED_AT, RECORD, SCHEMA, STALE, STATES, STOPPED,
     run_name, waiter_name,
 };
 use super::reader::Reader;
 use crate::domain::{
-    Call, Ending, EndingCause, Exit, Expectation, FencingToken, HolderId, Invalid, Lease, LockKey,
-    LockRecord, Mode, Pace, Permits, Retention, Run, RunEnd, RunId, RunKey, RunOutcome,
-    StalePolicy, StateMachineArn, TaskEnd, TaskSet, TaskToken, Terms, Ticket, Waiter, WaiterId,
-    Work,
+    Act, ActKind, Call, Ending, EndingCause, Exit, Expectation, FencingToken, HolderId, Invalid,
+    Lease, LockKey, LockRecord, Mode, Pace, Permits, Retention, Run, RunEnd, RunId, RunKey,
+    RunOutcome, StalePolicy, StateMachineArn, TaskEnd, TaskSet, TaskToken, Terms, Ticket, Waiter,
+    WaiterId, Work,
 };
 use crate::store::StoreError;
 
@@ -34,9 +34,9 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
     record.last_token = FencingToken::from_number(reader.number("lastToken")?);
     record.last_ticket = Ticket::from_number(reader.integer("lastTicket")?);
     record.front_ticket = Ticket::from_number(reader.integer("frontTicket")?);
-    record.not_before = reader.time("notBefore")?;
+    record.gate.not_before = reader.time("notBefore")?;
     record.due = reader.time_if_any("dueAt")?;
-    record.mode = mode(&reader)?;
+    record.gate.mode = mode(&reader)?;
     record.last_success = reader.time_if_any(LAST_SUCCESS)?;
     record.last_failure = reader.time_if_any(LAST_FAILURE)?;
     record.expectation = expectation(&reader)?;
@@ -87,6 +87,36 @@ pub(super) fn run(lock: &LockKey, id: &RunId, item: &Attributes) -> Result<Run, 
     })
 }
 
+/// The act of an item, which wrote `version`.
+pub(super) fn act(lock: &LockKey, version: u64, item: &Attributes) -> Result<Act, StoreError> {
+    let name = format!("{lock}/{ACT}{version}");
+    let reader = Reader::new(&name, item);
+    check_schema(&reader)?;
+    Ok(Act {
+        version,
+        kind: of_words(&reader, ActKind::ALL, ActKind::as_str)?,
+        actor: holder(&reader, "holder")?,
+        token: FencingToken::from_number(reader.number("token")?),
+        at: reader.time("endedAt")?,
+        retain_until: reader.time("retainUntil")?,
+        note: reader.text_if_any("evidence")?.map(str::to_owned),
+    })
+}
+
+/// The one of `all` whose word is the outcome.
+fn of_words<T: Copy, const N: usize>(
+    reader: &Reader<'_>,
+    all: [T; N],
+    word: fn(T) -> &'static str,
+) -> Result<T, StoreError> {
+    let outcome = reader.text("outcome")?;
+    let mut known = all.into_iter();
+    known.find(|known| word(*known) == outcome).ok_or_else(|| {
+        let words = all.map(word).join(", ");
+        reader.corrupt("outcome", format!("is not one of {words}"))
+    })
+}
+
 /// The waiter of an item.
 pub(super) fn waiter(
     lock: &LockKey,
@@ -132,21 +162,16 @@ pub(super) fn waiter(
 /// `None` for a run that is open. An end without an outcome is damage, and would count as an open
 /// run.
 fn run_end(reader: &Reader<'_>) -> Result<Option<RunEnd>, StoreError> {
-    let Some(word) = reader.text_if_any("outcome")? else {
+    if !reader.has("outcome") {
         let stray = ["endedAt", "retainUntil", "evidence"]
             .into_iter()
             .find(|name| reader.has(name));
         return stray.map_or(Ok(None), |name| {
             Err(reader.corrupt(name, "is there without an outcome"))
         });
-    };
-    let mut all = RunOutcome::ALL.into_iter();
-    let outcome = all.find(|known| known.as_str() == word);
-    let words = RunOutcome::ALL.map(RunOutcome::as_str).join(", ");
-    let outcome =
-        outcome.ok_or_else(|| reader.corrupt("outcome", format!("is not one of {words}")))?;
+    }
     Ok(Some(RunEnd {
-        outcome,
+        outcome: of_words(reader, RunOutcome::ALL, RunOutcome::as_str)?,
         at: reader.time("endedAt")?,
         retain_until: reader.time("retainUntil")?,
         evidence: reader.text_if_any("evidence")?.map(str::to_owned),

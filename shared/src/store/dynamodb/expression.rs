@@ -5,7 +5,7 @@
 
 use super::item;
 use crate::domain::{
-    Assign, HolderId, LockKey, Mode, Pace, Run, TaskToken, Ticket, Timestamp, Waiter,
+    Act, Assign, HolderId, LockKey, Mode, Pace, Run, TaskToken, Ticket, Timestamp, Waiter,
 };
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -131,6 +131,15 @@ pub(super) fn run_update(run: &Run, e: &mut Expression) -> String {
     let set: Vec<_> = set.collect();
     let remove: Vec<_> = has_not.into_iter().map(|name| e.path(&[name])).collect();
     set_and_remove(&set, &remove)
+}
+
+/// The update expression that writes an act to its item.
+pub(super) fn act_update(act: &Act, e: &mut Expression) -> String {
+    let set = item::act_values(act).into_iter().map(|(name, value)| {
+        let value = e.value(value);
+        format!("{} = {value}", e.path(&[name]))
+    });
+    set_and_remove(&set.collect::<Vec<_>>(), &[])
 }
 
 fn set_and_remove(set: &[String], remove: &[String]) -> String {

@@ -36,12 +36,8 @@ fn written<'a>(
 }
 
 fn run_id(sort: &str) -> RunId {
-    let number = |text: &str| text.parse().expect("a number");
     if let Some(text) = sort.strip_prefix(item::RUN_OF_TOKEN) {
-        return RunId::Token(token(number(text)));
-    }
-    if let Some(text) = sort.strip_prefix(item::ACT) {
-        return RunId::Act(number(text));
+        return RunId::Token(token(text.parse().expect("a number")));
     }
     let key = sort.strip_prefix("run#key/").expect("the key of a run");
     RunId::Key(RunKey::new(key).expect("a run key"))
@@ -61,6 +57,11 @@ fn read_and_written(item: &Attributes) -> Attributes {
         let values = item::waiter_values(&waiter).into_iter();
         let values = values.filter_map(|(name, value)| Some((name, value?)));
         return written(item::waiter_key(&lock, &id), values);
+    }
+    if let Some(version) = sort.strip_prefix(item::ACT) {
+        let version = version.parse().expect("a version");
+        let act = decode::act(&lock, version, item).expect("an act");
+        return written(item::act_key(&lock, version), item::act_values(&act));
     }
     let id = run_id(&sort);
     let run = decode::run(&lock, &id, item).expect("a run");

@@ -34,6 +34,11 @@ pub(super) fn exists(e: &mut Expression) -> String {
     format!("attribute_exists({})", e.path(&["pk"]))
 }
 
+/// The condition that the item does not exist yet.
+pub(super) fn absent(e: &mut Expression) -> String {
+    missing(e, &["pk"])
+}
+
 /// The condition expression of a side item's deletion; `None` if any side item may be deleted.
 pub(super) fn waiter_condition(drop: &WaiterDrop, e: &mut Expression) -> Option<String> {
     let seen = drop.task_token.as_ref()?;
@@ -54,7 +59,7 @@ pub(super) fn not_newer(since: Timestamp, e: &mut Expression) -> String {
 
 fn render(clause: &Clause, e: &mut Expression) -> String {
     match clause {
-        Clause::Absent => missing(e, &["pk"]),
+        Clause::Absent => absent(e),
         Clause::Readable => readable(e),
         Clause::Open => text_is(e, &["mode"], OPEN),
         Clause::NoPauseEnd => missing(e, &[PAUSED_UNTIL]),

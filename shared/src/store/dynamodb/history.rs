@@ -9,7 +9,7 @@ use super::expression::Expression;
 use super::item::{self, Attributes};
 use super::reader::Reader;
 use super::{DynamoStore, decode};
-use crate::domain::{FencingToken, LockKey, Run, RunId};
+use crate::domain::{Act, FencingToken, LockKey, Run, RunId};
 use crate::store::{HistoryPage, StoreError};
 
 impl DynamoStore {
@@ -54,8 +54,8 @@ impl DynamoStore {
 
     /// All acts, oldest first. The number in their keys has no fixed length, so DynamoDB's order is
     /// another one.
-    pub(super) async fn all_acts(&self, lock: &LockKey) -> Result<Vec<Run>, StoreError> {
-        let mut acts = Vec::new();
+    pub(super) async fn all_acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {
+        let mut acts: Vec<Act> = Vec::new();
         let mut start = None;
         loop {
             let mut expression = Expression::default();
@@ -80,8 +80,8 @@ impl DynamoStore {
             acts.extend(read.filter_map(|item| readable_act(lock, item)));
             start = page.last_evaluated_key.filter(|key| !key.is_empty());
             if start.is_none() {
-                acts.sort_by_key(|(version, _)| *version);
-                return Ok(acts.into_iter().map(|(_, act)| act).collect());
+                acts.sort_by_key(|act| act.version);
+                return Ok(acts);
             }
         }
     }
@@ -93,8 +93,8 @@ fn readable(lock: &LockKey, item: &Attributes) -> Option<Run> {
     unless_damaged(lock, run)
 }
 
-/// The entry of an act, under its version; `None` for a damaged one.
-fn readable_act(lock: &LockKey, item: &Attributes) -> Option<(u64, Run)> {
+/// The act of an item; `None` for a damaged one.
+fn readable_act(lock: &LockKey, item: &Attributes) -> Option<Act> {
     let name = format!("{lock}/{}", item::ACT);
     let reader = Reader::new(&name, item);
     let version = reader.text("sk").and_then(|sort| {
@@ -102,10 +102,7 @@ fn readable_act(lock: &LockKey, item: &Attributes) -> Option<(u64, Run)> {
         let number = number.and_then(|number| number.parse().ok());
         number.ok_or_else(|| reader.corrupt("sk", "does not end with a version"))
     });
-    let act = version.and_then(|version| {
-        let run = decode::run(lock, &RunId::Act(version), item);
-        run.map(|run| (version, run))
-    });
+    let act = version.and_then(|version| decode::act(lock, version, item));
     unless_damaged(lock, act)
 }
 

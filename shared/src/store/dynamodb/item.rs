@@ -6,8 +6,8 @@
 //! rollback finds every item readable.
 
 use crate::domain::{
-    EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Retention, Run, RunId, Seconds,
-    StalePolicy, Timestamp, Waiter, WaiterId, Work,
+    Act, EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Retention, Run, RunId,
+    Seconds, StalePolicy, Timestamp, Waiter, WaiterId, Work,
 };
 use crate::store::shard;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -93,8 +93,8 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     let holders = leases.map(|(holder, lease)| (holder.to_string(), lease_value(lease)));
     let tickets = record.queue.iter();
     let queue = tickets.map(|(id, ticket)| (id.to_string(), integer(ticket.number())));
-    let (mode, note) = mode_words(&record.mode);
-    let until = record.mode.pause_end().map(|end| number(end.millis()));
+    let (mode, note) = mode_words(&record.gate.mode);
+    let until = record.gate.mode.pause_end().map(|end| number(end.millis()));
     let due = record.due.map(|due| number(due.millis()));
     // In the sweep's index only while it is due, in the index of all locks always.
     let of_shard = shard_value(shard(lock));
@@ -109,7 +109,7 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
         ("permits", number(record.permits.get().into())),
         ("holders", AttributeValue::M(holders.collect())),
         ("queue", AttributeValue::M(queue.collect())),
-        ("notBefore", number(record.not_before.millis())),
+        ("notBefore", number(record.gate.not_before.millis())),
         ("mode", text(mode)),
         (LOCK_SHARD, of_shard),
     ]));
@@ -305,6 +305,23 @@ pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec
     (has, has_not)
 }
 
+/// The attributes of an act, which is an item like that of a run that has ended. `ttl` only cleans up.
+pub(super) fn act_values(act: &Act) -> Vec<(&'static str, AttributeValue)> {
+    let retain_until = act.retain_until.millis();
+    let mut values = vec![
+        ("schema", number(SCHEMA)),
+        ("holder", text(act.actor.as_str())),
+        ("token", number(act.token.number())),
+        ("outcome", text(act.kind.as_str())),
+        ("endedAt", number(act.at.millis())),
+        ("retainUntil", number(retain_until)),
+        ("ttl", number(retain_until.div_ceil(1000))),
+    ];
+    let note = act.note.as_deref();
+    values.extend(note.map(|note| ("evidence", text(note))));
+    values
+}
+
 /// The word of a cause. An eviction is a stop with the attribute `evicted`.
 fn ending_word(cause: &EndingCause) -> &'static str {
     match cause {
@@ -354,8 +371,12 @@ pub(super) fn run_name(id: &RunId) -> String {
     match id {
         RunId::Key(key) => format!("run#key/{}", key.as_str()),
         RunId::Token(token) => format!("{RUN_OF_TOKEN}{token}"),
-        RunId::Act(version) => format!("{ACT}{version}"),
     }
+}
+
+/// The key of an act.
+pub(super) fn act_key(lock: &LockKey, version: u64) -> Attributes {
+    key(lock, &format!("{ACT}{version}"))
 }
 
 /// The sort key of a waiter's side item.

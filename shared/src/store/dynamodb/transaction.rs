@@ -8,15 +8,15 @@
 //! ([`Change::read_back`](crate::domain::Change::read_back)) is one of the record alone.
 //!
 //! ```text
-//!  actions   record │ run … run │ side item of a waiter
-//!  reasons   ───────┴───────────┴────────  in the same order, with the item that failed its guard
+//!  actions   record │ run … run │ act │ side item of a waiter
+//!  reasons   ───────┴───────────┴─────┴────────  in the same order, with the item that failed its guard
 //! ```
 
 use super::error::{self, bad_request, store_error};
 use super::expression::{self, Expression};
 use super::item::{self, Attributes};
 use super::{ALL_OLD, DynamoStore, guard, record_in, run_in, update_condition};
-use crate::domain::{Change, LockKey, RunGuard, RunWrite, Update, WaiterDrop};
+use crate::domain::{Act, Change, LockKey, RunGuard, RunWrite, Update, WaiterDrop};
 use crate::store::{Commit, Found, StoreError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
@@ -37,6 +37,9 @@ impl DynamoStore {
         let first_run = actions.len();
         for (guard, write) in &change.runs {
             actions.push(self.run_action(lock, *guard, write)?);
+        }
+        if let Some(act) = &change.act {
+            actions.push(self.act_action(lock, act)?);
         }
         if let Some(drop) = &change.waiter {
             actions.push(self.waiter_action(lock, drop)?);
@@ -102,6 +105,15 @@ impl DynamoStore {
         let condition = guard::run_condition(guard, &mut expression);
         let update = expression::run_update(&write.run, &mut expression);
         let key = item::run_key(lock, &write.id);
+        self.update_action(key, update, condition, expression)
+    }
+
+    /// The action on an act, whose item does not exist yet. An update like all others: heartbeat may not put items.
+    fn act_action(&self, lock: &LockKey, act: &Act) -> Result<TransactWriteItem, StoreError> {
+        let mut expression = Expression::default();
+        let condition = guard::absent(&mut expression);
+        let update = expression::act_update(act, &mut expression);
+        let key = item::act_key(lock, act.version);
         self.update_action(key, update, condition, expression)
     }
 

@@ -3,7 +3,9 @@
 use super::Stack;
 use lockstep::aws::Aws;
 use lockstep::config::Config;
-use lockstep::domain::{AuditNote, Command, HolderId, LockKey, Outcome, Retention, Seconds};
+use lockstep::domain::{
+    AuditNote, Command, HolderId, LockKey, Opening, Outcome, Retention, Seconds,
+};
 use lockstep::service::Deps;
 use lockstep::store::LockStore;
 use lockstep::testing;
@@ -46,7 +48,9 @@ impl Stack {
 
     /// Permits are given out again.
     pub async fn resume_lock(&self, lock: &str, note: &str) {
-        let done = self.command(lock, Command::Resume(signed(note))).await;
+        let done = self
+            .command(lock, Command::Open(Opening::Resume, signed(note)))
+            .await;
         assert_eq!(done, Outcome::Done, "a resumption of {lock}");
     }
 

@@ -1,7 +1,9 @@
 //! Operators end a rest, and have a run key forgotten.
 
 use super::scene::{Decision, Scene, answer, at, audit_note, held, holder, run_key, yielded};
-use crate::domain::{Command, Effect, Forget, Refusal, RunId, RunOutcome, Seconds, WhenFull};
+use crate::domain::{
+    ActKind, Command, Effect, Forget, Opening, Refusal, RunOutcome, Seconds, WhenFull,
+};
 
 /// A lock that rests until second 600.
 fn resting() -> Scene {
@@ -11,7 +13,10 @@ fn resting() -> Scene {
 }
 
 fn clear(scene: &mut Scene) -> Decision {
-    scene.carry_out(&Command::ClearRest(audit_note("was 600 s by mistake")), 7)
+    scene.carry_out(
+        &Command::Open(Opening::Rest, audit_note("was 600 s by mistake")),
+        7,
+    )
 }
 
 #[test]
@@ -24,7 +29,7 @@ fn a_rest_that_is_ended_grants_at_once() {
 
     let answers = [&early, &cleared, &again, &granted].map(answer);
     assert_eq!(answers, ["Err(TooSoon)", "Done", "Unchanged", "Granted"]);
-    let order = (RunOutcome::RestCleared, "was 600 s by mistake");
+    let order = (ActKind::RestCleared, "was 600 s by mistake");
     assert_eq!(scene.orders(), [order]);
 }
 
@@ -64,10 +69,10 @@ fn a_tick_that_is_forgotten_runs_and_succeeds_once_more() {
 
     assert_eq!([&done, &again].map(answer), ["Done", "Unchanged"]);
     assert_eq!(scene.ended(token), Some(RunOutcome::Succeeded), "its entry");
-    let order = (RunOutcome::Forgotten, "run key tick: the data was wrong");
+    let order = (ActKind::Forgotten, "run key tick: the data was wrong");
     assert_eq!(scene.orders(), [order]);
-    let act = &scene.items.runs[&RunId::Act(scene.record().version)];
-    assert_eq!(act.end.as_ref().unwrap().at, at(3));
+    let act = &scene.items.acts[&scene.record().version];
+    assert_eq!(act.at, at(3));
     start(&mut scene, "b", 5).unwrap();
     scene.release("b", RunOutcome::Succeeded, 6).unwrap();
     assert_eq!(answer(&start(&mut scene, "c", 7)), "Err(Duplicate)");

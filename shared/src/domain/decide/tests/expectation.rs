@@ -2,8 +2,8 @@
 
 use super::scene::{Decision, Scene, answer, at, audit_note, holder, run_key};
 use crate::domain::{
-    Command, Expectation, FencingToken, RecoveryBasis, Release, RunOutcome, Seconds, WhenFull,
-    fast_path,
+    Command, Expectation, FencingToken, Opening, RecoveryBasis, Release, RunOutcome, Seconds,
+    WhenFull, fast_path,
 };
 use crate::testing;
 
@@ -101,8 +101,8 @@ fn the_time_begins_with_the_first_grant_and_anew_with_another_expectation() {
 
 #[test]
 fn a_paused_lock_misses_nothing_and_its_time_begins_anew_when_it_is_resumed() {
-    let resume = Command::Resume(audit_note("done"));
-    let end = Command::EndPause(audit_note("over"));
+    let resume = Command::Open(Opening::Resume, audit_note("done"));
+    let end = Command::Open(Opening::PauseEnd, audit_note("over"));
     for (case, until, resume) in [("resumed", None, resume), ("over", Some(at(5000)), end)] {
         let mut scene = ended(RunOutcome::Succeeded);
         let pause = Command::Pause(audit_note("upgrade"), until);

@@ -54,14 +54,14 @@ fn expect(record: &mut LockRecord, seconds: u32) {
 }
 
 fn pause(record: &mut LockRecord) {
-    record.mode = Mode::Paused {
+    record.gate.mode = Mode::Paused {
         note: "x".into(),
         until: None,
     };
 }
 
 fn freeze(record: &mut LockRecord) {
-    record.mode = Mode::Frozen { note: "x".into() };
+    record.gate.mode = Mode::Frozen { note: "x".into() };
 }
 
 fn resize(record: &mut LockRecord) {
@@ -114,7 +114,7 @@ fn a_grant_without_a_read_needs_an_open_lock_with_room_for_this_run_and_no_other
             }),
             ("the same holder", rename),
             ("a waiter", |record| enter(record, "c")),
-            ("a rest", |record| record.not_before = at(NOW + 1)),
+            ("a rest", |record| record.gate.not_before = at(NOW + 1)),
             ("a grant at the same time", |record| {
                 record.last_token = FencingToken::next(FencingToken::NONE, at(NOW));
             }),
@@ -167,7 +167,7 @@ fn a_release_without_a_read_needs_nothing_to_end_but_the_lease() {
             ("another holder", |record| hold(record, "c")),
             ("a waiter", |record| enter(record, "c")),
             ("a pause with an end", |record| {
-                record.mode = Mode::Paused {
+                record.gate.mode = Mode::Paused {
                     note: "x".into(),
                     until: Some(at(NOW)),
                 };
@@ -266,10 +266,12 @@ fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
         &place.guard,
         &record,
         &[
-            ("an open lock", |record| record.mode = Mode::Open),
+            ("an open lock", |record| record.gate.mode = Mode::Open),
             ("a late sweep", |record| record.due = Some(at(NOW + 1))),
             // The sweep that was in time for the end of a rest may be late for a permit that is free now.
-            ("an ended rest", |record| record.not_before = at(NOW - 1)),
+            ("an ended rest", |record| {
+                record.gate.not_before = at(NOW - 1)
+            }),
         ],
     );
     // The holder may have gone in between, and with it the time of the sweep.

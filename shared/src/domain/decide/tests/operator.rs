@@ -2,9 +2,9 @@
 
 use super::scene::{OPERATOR, Scene, answer, at, audit_note, eviction_of, held, holder, id};
 use crate::domain::{
-    Command, Dismissal, DropWaiter, Effect, Ending, EndingCause, ExitStep, FencingToken, Mark,
-    Mode, Outcome, RecoveryBasis, Refusal, Restart, RunOutcome, Seconds, StalePolicy, WhenFull,
-    decide,
+    ActKind, Command, Dismissal, DropWaiter, Effect, Ending, EndingCause, ExitStep, FencingToken,
+    Mark, Mode, Opening, Outcome, RecoveryBasis, Refusal, Restart, RunOutcome, Seconds,
+    StalePolicy, WhenFull, decide,
 };
 use crate::testing;
 
@@ -40,9 +40,26 @@ fn a_lock_can_be_paused_before_its_first_run() {
     assert_eq!(scene.record().permits.get(), 3);
 }
 
+/// Only a resume opens it: its holder has to be checked first.
+#[test]
+fn a_pause_does_not_replace_a_freeze() {
+    let (mut scene, _) = held();
+    let frozen = Mode::Frozen {
+        note: "a hangs".into(),
+    };
+    scene.record_mut().gate.mode = frozen.clone();
+    let until = Command::Pause(audit_note("upgrade"), Some(at(5)));
+
+    let refused = scene.carry_out(&until, 1);
+
+    assert_eq!(answer(&refused), "Err(Frozen)");
+    assert_eq!(scene.record().gate.mode, frozen);
+    assert_eq!(scene.orders(), []);
+}
+
 #[test]
 fn every_act_of_an_operator_is_in_the_history_with_actor_and_note() {
-    use RunOutcome::{Paused, Resumed};
+    use ActKind::{Paused, Resumed};
     let mut scene = Scene::new(1);
 
     scene.pause(0);
@@ -75,21 +92,24 @@ fn an_evicted_waiter_leaves_the_queue_and_is_dismissed_and_the_history_has_it() 
     };
     assert_eq!(gone.terms.holder, holder("b"));
     assert_eq!(scene.line(), ["c"]);
-    let order = (RunOutcome::Evicted, "waiter b: broken");
+    let order = (ActKind::Evicted, "waiter b: broken");
     assert_eq!(scene.orders(), [order]);
 }
 
 #[test]
 fn an_order_that_finds_nothing_to_do_writes_nothing() {
     let evict = Command::DropWaiter(eviction_of("nobody"));
-    for command in [evict, Command::Resume(audit_note("open as it is"))] {
+    for command in [
+        evict,
+        Command::Open(Opening::Resume, audit_note("open as it is")),
+    ] {
         let (mut scene, _) = held();
         let before = scene.record().clone();
 
         let done = scene.carry_out(&command, 2).unwrap();
 
         assert_eq!(done.outcome, Outcome::Unchanged, "{command:?}");
-        assert!(done.runs.is_empty(), "{:?}", done.runs);
+        assert_eq!((done.runs, done.act), (vec![], None));
         assert_eq!(*scene.record(), before);
     }
 }
@@ -110,7 +130,7 @@ fn an_evicted_waiter_is_not_taken_for_another() {
 #[test]
 fn a_frozen_lock_opens_when_an_operator_resumes_it() {
     let (mut scene, _) = held();
-    scene.record_mut().mode = Mode::Frozen {
+    scene.record_mut().gate.mode = Mode::Frozen {
         note: "a hangs".into(),
     };
     let frozen = scene.queue("b", 1);
@@ -253,6 +273,6 @@ fn a_waiter_whose_item_cannot_be_read_leaves_and_another_gets_a_permit_that_is_f
         assert!(!scene.items.waiters.contains_key(&id("b")));
         assert_eq!(answer(&again), "Unchanged");
         let note = format!("waiter {}: damaged", id("b"));
-        assert_eq!(scene.orders(), [(RunOutcome::Evicted, &*note)]);
+        assert_eq!(scene.orders(), [(ActKind::Evicted, &*note)]);
     }
 }

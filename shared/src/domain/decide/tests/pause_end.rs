@@ -1,7 +1,7 @@
 //! A pause that is over by itself.
 
 use super::scene::{Scene, answer, at, audit_note, held};
-use crate::domain::{Command, FencingToken, Mode, Refusal, RunOutcome, WhenFull};
+use crate::domain::{ActKind, Command, FencingToken, Mode, Opening, Refusal, RunOutcome, WhenFull};
 
 /// Pauses the lock until second 100.
 fn pause(scene: &mut Scene, second: u64) {
@@ -10,7 +10,10 @@ fn pause(scene: &mut Scene, second: u64) {
 }
 
 fn end_pause(scene: &mut Scene, second: u64) -> String {
-    answer(&scene.carry_out(&Command::EndPause(audit_note("it is over")), second))
+    answer(&scene.carry_out(
+        &Command::Open(Opening::PauseEnd, audit_note("it is over")),
+        second,
+    ))
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn a_lock_that_is_paused_until_a_time_is_due_then_whatever_its_holders_do() {
 
 #[test]
 fn the_sweep_resumes_a_lock_whose_pause_is_over_and_lets_the_first_waiter_in() {
-    use RunOutcome::{Paused, Resumed};
+    use ActKind::{Paused, Resumed};
     let (mut scene, _) = held();
     pause(&mut scene, 1);
     scene.queue("b", 2).unwrap();
@@ -58,7 +61,7 @@ fn the_sweep_resumes_a_lock_whose_pause_is_over_and_lets_the_first_waiter_in() {
     let answers = [99, 100, 101].map(|second| end_pause(&mut scene, second));
 
     assert_eq!(answers, ["Unchanged", "Done", "Unchanged"]);
-    assert_eq!(scene.record().mode, Mode::Open);
+    assert_eq!(scene.record().gate.mode, Mode::Open);
     assert_eq!(scene.holders(), ["b"]);
     let expected = [(Paused, "upgrade"), (Resumed, "it is over")];
     assert_eq!(scene.orders(), expected);
@@ -74,7 +77,7 @@ fn the_end_of_a_pause_undoes_no_other_pause() {
 
         assert_eq!(end_pause(&mut scene, 100), "Unchanged", "{until:?}");
 
-        assert_eq!(scene.record().mode.pause_end(), until);
+        assert_eq!(scene.record().gate.mode.pause_end(), until);
         assert_eq!(scene.record().due, until);
     }
 }

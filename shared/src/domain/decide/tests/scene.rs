@@ -1,10 +1,10 @@
 //! A lock, and callers that act one after the other at seconds of their choice.
 
 use crate::domain::{
-    Acquire, AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, Lease, LeaseVersion,
-    LockRecord, Mark, Outcome, Permits, Recover, RecoveryBasis, Refusal, Release, Renew, Run,
-    RunId, RunOutcome, Seconds, Snapshot, StalePolicy, TaskToken, Terms, Timestamp, Transition,
-    WaiterId, WhenFull, decide,
+    Acquire, ActKind, AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, Lease,
+    LeaseVersion, LockRecord, Mark, Opening, Outcome, Permits, Recover, RecoveryBasis, Refusal,
+    Release, Renew, Run, RunId, RunOutcome, Seconds, Snapshot, StalePolicy, TaskToken, Terms,
+    Timestamp, Transition, WaiterId, WhenFull, decide,
 };
 use crate::store::Commit;
 use crate::store::memory::LockItems;
@@ -215,7 +215,7 @@ impl Scene {
     }
 
     pub(super) fn resume(&mut self, second: u64) {
-        let resume = Command::Resume(audit_note("done"));
+        let resume = Command::Open(Opening::Resume, audit_note("done"));
         self.carry_out(&resume, second).unwrap();
     }
 
@@ -312,19 +312,17 @@ impl Scene {
     }
 
     /// The acts in the history, each with who did it, what, and why.
-    pub(super) fn acts(&self) -> Vec<(&str, RunOutcome, &str)> {
-        let acts = self.items.runs.iter();
-        let acts = acts.filter(|(id, _)| matches!(id, RunId::Act(_)));
-        acts.map(|(_, act)| {
-            let end = act.end.as_ref().unwrap();
-            let why = end.evidence.as_deref().unwrap();
-            (act.holder.as_str(), end.outcome, why)
+    pub(super) fn acts(&self) -> Vec<(&str, ActKind, &str)> {
+        let acts = self.items.acts.values();
+        acts.map(|act| {
+            let why = act.note.as_deref().unwrap();
+            (act.actor.as_str(), act.kind, why)
         })
         .collect()
     }
 
     /// The acts in the history, each with its note, which the operator has signed.
-    pub(super) fn orders(&self) -> Vec<(RunOutcome, &str)> {
+    pub(super) fn orders(&self) -> Vec<(ActKind, &str)> {
         let signature = format!(" (by {OPERATOR})");
         let acts = self.acts().into_iter();
         acts.map(|(actor, outcome, note)| {

@@ -1,8 +1,9 @@
 //! Holders that overran, hang or fell silent, under each policy.
 
-use super::scene::{Decision, RETENTION, Scene, answer, effects, held, holder};
+use super::scene::{Decision, RETENTION, Scene, answer, at, audit_note, effects, held, holder};
 use crate::domain::{
-    Command, Freeze, Mode, Outcome, Refusal, Renew, RunOutcome, Seconds, StalePolicy, Staleness,
+    ActKind, Command, Freeze, Mode, Outcome, Refusal, Renew, RunOutcome, Seconds, StalePolicy,
+    Staleness,
 };
 use crate::testing;
 
@@ -118,12 +119,12 @@ fn only_a_holder_that_stays_silent_for_its_time_freezes_the_lock() {
     let [early, silent] = [151, 152].map(|second| freeze(&mut scene, second));
 
     assert_eq!([late, early, silent], ["Unchanged", "Unchanged", "Frozen"]);
-    assert!(matches!(scene.record().mode, Mode::Frozen { .. }));
+    assert!(matches!(scene.record().gate.mode, Mode::Frozen { .. }));
 }
 
 /// Whether it is dead cannot be read, so it was never marked as a suspect.
 #[test]
-fn a_holder_of_which_nothing_is_known_freezes_the_lock_an_hour_after_its_lease() {
+fn a_holder_of_which_nothing_is_known_freezes_its_lock_after_an_hour() {
     let (mut scene, _) = held();
     let bound = 60 + 3_600;
 
@@ -133,6 +134,30 @@ fn a_holder_of_which_nothing_is_known_freezes_the_lock_an_hour_after_its_lease()
 
     assert_eq!(answers, ["Unchanged", "Frozen"]);
     assert_eq!(again, "Unchanged", "the resume gave it new time");
+}
+
+/// The sweep ends a pause up to a minute after its time. A pause that is not over keeps its note.
+#[test]
+fn a_lock_freezes_from_the_end_of_its_pause_on() {
+    for (until, answers) in [
+        (Some(101), ["Frozen", "Frozen"]),
+        (Some(103), ["Renewed", "Unchanged"]),
+        (None, ["Renewed", "Unchanged"]),
+    ] {
+        let mut beats = bounded(StalePolicy::Hold);
+        let pause = Command::Pause(audit_note("upgrade"), until.map(at));
+        beats.carry_out(&pause, 1).unwrap();
+        let (mut silent, token) = (beats.clone(), beats.token("a"));
+
+        let late = answer(&beats.renew("a", token, 102));
+        let judged = freeze(&mut silent, 102);
+
+        assert_eq!([&*late, &*judged], answers, "{until:?}");
+        for scene in [beats, silent] {
+            let frozen = scene.record().gate.is_frozen();
+            assert_eq!(frozen, answers[1] == "Frozen", "{until:?}");
+        }
+    }
 }
 
 /// By a heartbeat that comes too late, or by the reaper.
@@ -147,7 +172,7 @@ fn a_freeze_is_in_the_history_with_its_reason() {
         (beats, "a is over its time (maxRunSeconds)"),
         (silent, "a stopped renewing"),
     ] {
-        assert_eq!(scene.acts(), [("a", RunOutcome::Frozen, reason)]);
+        assert_eq!(scene.acts(), [("a", ActKind::Frozen, reason)]);
     }
 }
 

@@ -81,7 +81,7 @@ fn a_run_that_waited_for_the_resume_keeps_its_place_beside_a_holder() {
 fn a_frozen_lock_refuses_whatever_the_request_says() {
     for when_paused in [REFUSE, CATCH_UP, WhenPaused::Queue { most: 9 }] {
         let (mut scene, _) = held();
-        scene.record_mut().mode = Mode::Frozen {
+        scene.record_mut().gate.mode = Mode::Frozen {
             note: "a is stale".into(),
         };
 

@@ -25,7 +25,7 @@ fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
             ("a run that goes first", |record| {
                 record.front_ticket = record.front_ticket.ahead();
             }),
-            ("a rest", |record| record.not_before = at(NOW + 1)),
+            ("a rest", |record| record.gate.not_before = at(NOW + 1)),
             ("another sweep", |record| record.due = Some(at(1))),
             ("a heartbeat", move_lease),
             ("another ticket", |record| {

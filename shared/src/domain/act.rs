@@ -1,0 +1,112 @@
+//! What operators and freezes did to a lock, as the history keeps it.
+
+use super::command::AuditNote;
+use super::holder::HolderId;
+use super::record::LockRecord;
+use super::run::Retention;
+use super::time::Timestamp;
+use super::token::FencingToken;
+
+/// An act on a lock from outside of its runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Act {
+    /// The version of the record that the act wrote, which no other write has.
+    pub version: u64,
+    /// What was done.
+    pub kind: ActKind,
+    /// The operator, or the holder that the lock froze for.
+    pub actor: HolderId,
+    /// The token of the latest grant at that time.
+    pub token: FencingToken,
+    /// When.
+    pub at: Timestamp,
+    /// When the retention ends.
+    pub retain_until: Timestamp,
+    /// Why, and the operator.
+    pub note: Option<String>,
+}
+
+/// What an act does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ActKind {
+    /// The lock was paused.
+    Paused,
+    /// The lock was resumed.
+    Resumed,
+    /// The lock was frozen.
+    Frozen,
+    /// A waiter was taken out of the queue.
+    Evicted,
+    /// The rest after the last grant was ended.
+    RestCleared,
+    /// A run key was forgotten.
+    Forgotten,
+}
+
+impl ActKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] = [
+        Self::Paused,
+        Self::Resumed,
+        Self::Frozen,
+        Self::Evicted,
+        Self::RestCleared,
+        Self::Forgotten,
+    ];
+
+    /// The kind as the history and the responses spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+            Self::Frozen => "frozen",
+            Self::Evicted => "evicted",
+            Self::RestCleared => "restCleared",
+            Self::Forgotten => "forgotten",
+        }
+    }
+}
+
+impl Act {
+    /// The act of an operator that writes `next` at `now`.
+    pub(crate) fn ordered(
+        next: &LockRecord,
+        kind: ActKind,
+        audit: &AuditNote,
+        now: Timestamp,
+    ) -> Self {
+        let (note, retention) = (audit.signed(), audit.retention);
+        Self::written(next, kind, &audit.actor, note, retention, now)
+    }
+
+    /// The freeze because of `holder` that writes `next` at `now`.
+    pub(crate) fn freeze(
+        next: &LockRecord,
+        holder: &HolderId,
+        note: String,
+        retention: Retention,
+        now: Timestamp,
+    ) -> Self {
+        Self::written(next, ActKind::Frozen, holder, note, retention, now)
+    }
+
+    fn written(
+        next: &LockRecord,
+        kind: ActKind,
+        actor: &HolderId,
+        note: String,
+        retention: Retention,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            version: next.version,
+            kind,
+            actor: actor.clone(),
+            token: next.last_token,
+            at: now,
+            retain_until: now.plus(retention.history),
+            note: Some(note),
+        }
+    }
+}
