@@ -4,6 +4,7 @@
 pub(crate) mod acquire;
 pub(crate) mod client;
 pub(crate) mod events;
+pub(crate) mod held;
 pub(crate) mod renewer;
 pub(crate) mod table;
 pub(crate) mod timing;

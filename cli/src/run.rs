@@ -19,14 +19,14 @@ use crate::exec::{Subreaper, check_proc};
 use crate::exit::Exit;
 use crate::lease::acquire::FINAL_REQUEST_TIMEOUT;
 use crate::lease::client::LockClient;
+use crate::lease::held::{Held, Hold, RunEnd};
 use crate::platform::aws::sdk_config;
 use crate::platform::clock::Instant;
 use crate::platform::env::variable;
 use crate::platform::signals::Signals;
 use crate::protect::Protection;
-use crate::retry::{Bound, retry};
-use crate::run::grant::{HeldGrant, Hold};
-use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
+use crate::retry::Bound;
+use lockstep::contract::ReleaseOutcome;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,9 +37,6 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(900);
 
 /// An exit before the command has started, and the reason.
 pub(crate) type EarlyExit = (Exit, String);
-
-/// The outcome of a run, and why it failed if people are to get a message.
-pub(crate) type RunEnd<'a> = (ReleaseOutcome, Option<&'a str>);
 
 /// Runs the command of `args` under its lock.
 pub(crate) async fn run(args: RunArgs) -> Exit {
@@ -93,7 +90,7 @@ async fn on_table(
     let protection = Protection::start(
         args.protect.protect,
         variable("ECS_AGENT_URI"),
-        held.times.length,
+        held.length(),
     );
     let protected = tokio::select! {
         biased;
@@ -109,7 +106,7 @@ async fn on_table(
     match protected {
         Ok(in_flight) => {
             let worked = work::work(args, locks, &held, reaper, signals).await;
-            let bound = release_bound(worked.cause, held.times.length);
+            let bound = release_bound(worked.cause, held.length());
             let end = (worked.outcome, worked.failure.as_deref());
             release_acquired(locks, &held, end, bound, signals).await;
             in_flight.end().await;
@@ -117,7 +114,7 @@ async fn on_table(
         }
         // The command was not started, so its run has failed, and its run key is free.
         Err((cause, early)) => {
-            let bound = release_bound(cause, held.times.length);
+            let bound = release_bound(cause, held.length());
             let end = (ReleaseOutcome::Failed, Some(early.1.as_str()));
             release_acquired(locks, &held, end, bound, signals).await;
             protection.idle().await;
@@ -143,7 +140,7 @@ fn release_bound(cause: Option<StopCause>, length: Duration) -> Bound {
 /// cancel the release, but limits it to [`FINAL_REQUEST_TIMEOUT`].
 async fn release_acquired(
     locks: &LockClient,
-    held: &HeldGrant,
+    held: &Held,
     end: RunEnd<'_>,
     bound: Bound,
     signals: &mut Signals,
@@ -152,7 +149,7 @@ async fn release_acquired(
         return;
     }
     // Not cancelled: a release that is under way may have been carried out.
-    let mut releasing = pin!(release(locks, &held.grant, end, bound));
+    let mut releasing = pin!(held.release(locks, end, bound));
     tokio::select! {
         biased;
         () = &mut releasing => {}
@@ -166,35 +163,6 @@ async fn release_acquired(
                     "lock not released; its lease expires"
                 );
             }
-        }
-    }
-}
-
-/// Releases a permit, and logs a failure: the lock is then free when its lease has expired.
-pub(crate) async fn release(
-    locks: &LockClient,
-    grant: &Grant,
-    (outcome, failure): RunEnd<'_>,
-    bound: impl Into<Bound>,
-) {
-    let lock = &grant.lock;
-    match retry(lock, bound, || locks.release(grant, outcome, failure)).await {
-        Ok(ReleaseResponse::Released { .. } | ReleaseResponse::Ending { .. }) => {}
-        Ok(ReleaseResponse::Lost { holders, .. }) => {
-            tracing::warn!(
-                event = "release_refused",
-                lock,
-                ?holders,
-                "lease already lost at release"
-            );
-        }
-        Err(error) => {
-            tracing::error!(
-                event = "release_failed",
-                lock,
-                %error,
-                "lock not released; its lease expires"
-            );
         }
     }
 }

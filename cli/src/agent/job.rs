@@ -1,24 +1,9 @@
-//! One job: its terms and its state.
+//! One job: its permit, its limits and its state.
 
-use crate::lease::timing::LeaseTiming;
+use crate::lease::held::Held;
 use crate::platform::clock::Instant;
-use lockstep::contract::{Grant, ReleaseOutcome};
+use lockstep::contract::ReleaseOutcome;
 use std::time::Duration;
-
-/// What a job was begun with.
-#[derive(Clone, Debug)]
-pub(super) struct JobTerms {
-    /// Its name, which the program chose.
-    pub(super) name: String,
-    /// The grant of its permit.
-    pub(super) grant: Grant,
-    /// The timing of its lease.
-    pub(super) times: LeaseTiming,
-    /// Longest run (`maxRunSeconds`).
-    pub(super) max_run: Option<Duration>,
-    /// Longest time without a change in its progress (`noProgressSeconds`).
-    pub(super) no_progress: Option<Duration>,
-}
 
 /// The state of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,16 +28,18 @@ pub(super) struct JobEnd {
 /// A job, with a `guard` that is dropped once its program can no longer be at work.
 #[derive(Clone, Debug)]
 pub(super) struct Job<P> {
-    /// What it was begun with.
-    pub(super) terms: JobTerms,
+    /// Its name, which the program chose.
+    pub(super) name: String,
+    /// Its permit, as of the latest renewal.
+    pub(super) held: Held,
+    /// Longest time without a change in its progress (`noProgressSeconds`).
+    pub(super) no_progress: Option<Duration>,
     /// Its state.
     pub(super) phase: Phase,
     /// The end of its lease, by the lock table's clock.
     pub(super) expires_at: String,
     /// The latest progress that the program reported.
     pub(super) progress: Option<String>,
-    /// When the request was sent from which the lease is counted.
-    pub(super) sent: Instant,
     /// The progress in the lock table.
     pub(super) written: Option<String>,
     /// When `max_run` is over.
@@ -66,25 +53,38 @@ pub(super) struct Job<P> {
 }
 
 impl<P> Job<P> {
-    /// An open job, whose permit was granted by a request sent at `sent`.
-    pub(super) fn begun(terms: JobTerms, sent: Instant, expires_at: String, guard: P) -> Self {
+    /// An open job without limits, under a permit until `expires_at`.
+    pub(super) fn begun(name: String, held: Held, expires_at: String, guard: P) -> Self {
         Self {
+            name,
+            held,
+            no_progress: None,
             phase: Phase::Open,
             expires_at,
             progress: None,
-            sent,
             written: None,
-            run_deadline: terms.max_run.map(|most| sent + most),
-            progress_deadline: terms.no_progress.map(|most| sent + most),
+            run_deadline: None,
+            progress_deadline: None,
             guard: Some(guard),
             closed: false,
-            terms,
+        }
+    }
+
+    /// The same with its longest run and its longest time without a change in its progress, both
+    /// from its grant on.
+    pub(super) fn limited(self, max_run: Option<Duration>, no_progress: Option<Duration>) -> Self {
+        let sent = self.held.sent;
+        Self {
+            no_progress,
+            run_deadline: max_run.map(|most| sent + most),
+            progress_deadline: no_progress.map(|most| sent + most),
+            ..self
         }
     }
 
     /// When its lease expires.
     pub(super) fn lease_end(&self) -> Instant {
-        self.sent + self.terms.times.length
+        self.held.expires()
     }
 
     /// When its state next changes without a request.
@@ -92,7 +92,7 @@ impl<P> Job<P> {
         match &self.phase {
             _ if self.closed => None,
             Phase::Open => {
-                let stop = self.terms.times.stop_at(self.sent);
+                let stop = self.held.stop_at();
                 let others = self.run_deadline.into_iter().chain(self.progress_deadline);
                 others.chain([stop]).min()
             }
@@ -103,7 +103,7 @@ impl<P> Job<P> {
     /// Why it must stop at `now`.
     pub(super) fn lost_reason(&self, now: Instant) -> Option<&'static str> {
         let reached = |end: Option<Instant>| end.is_some_and(|end| end <= now);
-        if reached(Some(self.terms.times.stop_at(self.sent))) {
+        if reached(Some(self.held.stop_at())) {
             Some("its lease runs out: no beat came in time, or none reached the lock table")
         } else if reached(self.run_deadline) {
             Some("it ran over maxRunSeconds")

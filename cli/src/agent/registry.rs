@@ -7,7 +7,7 @@
 //! The job's id is a secret of the one that began it. Lists lack it, so a process that only reads
 //! cannot end another's job.
 
-use super::job::{Job, JobEnd, JobTerms, Phase};
+use super::job::{Job, JobEnd, Phase};
 use crate::platform::clock::Instant;
 use lockstep::contract::Grant;
 use std::collections::{HashMap, VecDeque};
@@ -61,19 +61,10 @@ impl<P> JobRegistry<P> {
         self.capacity.reserve(self.open())
     }
 
-    /// Adds a job whose permit was granted by a request sent at the first of `at`, with a lease until the
-    /// second. `guard` is dropped when the job closes.
-    pub(super) fn begun(
-        &mut self,
-        id: String,
-        terms: JobTerms,
-        at: (Instant, String),
-        guard: P,
-    ) -> &Job<P> {
+    /// Adds a job. Its guard is dropped when it closes.
+    pub(super) fn begun(&mut self, id: String, job: Job<P>) {
         self.capacity.begin_finished();
-        let (sent, expires_at) = at;
-        let job = Job::begun(terms, sent, expires_at, guard);
-        self.jobs.entry(id).insert_entry(job).into_mut()
+        self.jobs.insert(id, job);
     }
 
     /// Records a beat and its progress.
@@ -90,15 +81,15 @@ impl<P> JobRegistry<P> {
             && job.progress.as_deref() != Some(progress)
         {
             job.progress = Some(progress.to_owned());
-            job.progress_deadline = job.terms.no_progress.map(|most| now + most);
+            job.progress_deadline = job.no_progress.map(|most| now + most);
         }
-        let fresh = now < job.sent + job.terms.times.length / 6;
+        let fresh = now < job.held.sent + job.held.length() / 6;
         if fresh && job.progress == job.written {
             Beat::Fresh(job.expires_at.clone())
         } else {
             // The same progress again costs a second write.
             let news = (job.progress != job.written).then(|| job.progress.clone());
-            Beat::Renew(job.terms.grant.clone(), news.flatten())
+            Beat::Renew(job.held.grant.clone(), news.flatten())
         }
     }
 
@@ -114,8 +105,8 @@ impl<P> JobRegistry<P> {
         let (sent, expires_at) = at;
         // A lost job stays lost: its program may already be stopping it.
         // An answer that was overtaken by that of a later beat must not move the lease back.
-        if job.phase == Phase::Open && sent > job.sent {
-            (job.sent, job.expires_at) = (sent, expires_at);
+        if job.phase == Phase::Open && sent > job.held.sent {
+            (job.held.sent, job.expires_at) = (sent, expires_at);
             job.written = progress.or(job.written.take());
         }
         Some(&job.phase)
@@ -152,7 +143,7 @@ impl<P> JobRegistry<P> {
                 && let Some(reason) = job.lost_reason(now)
             {
                 job.phase = Phase::Lost(reason.to_owned());
-                lost.push((job.terms.grant.clone(), reason));
+                lost.push((job.held.grant.clone(), reason));
             }
             if !job.closed && job.phase != Phase::Open && job.lease_end() <= now {
                 expired.push(id.clone());
@@ -194,7 +185,7 @@ impl<P> JobRegistry<P> {
     pub(super) fn unfinished(&self) -> Vec<(&str, &Job<P>)> {
         let jobs = self.jobs.iter().filter(|(_, job)| !job.closed);
         let mut jobs: Vec<_> = jobs.map(|(id, job)| (id.as_str(), job)).collect();
-        jobs.sort_by_key(|(_, job)| job.terms.grant.token);
+        jobs.sort_by_key(|(_, job)| job.held.grant.token);
         jobs
     }
 

@@ -36,18 +36,18 @@ pub(super) struct Granted {
 
 impl Granted {
     /// The response for a job that has just begun.
-    pub(super) fn of<P>(id: &str, job: &Job<P>, environment: BTreeMap<String, String>) -> Self {
-        let grant = &job.terms.grant;
+    pub(super) fn of<P>(id: &str, job: &Job<P>) -> Self {
+        let grant = &job.held.grant;
         Self {
             status: "granted",
             job: id.to_owned(),
-            name: job.terms.name.clone(),
+            name: job.name.clone(),
             lock: grant.lock.clone(),
             holder: grant.holder.clone(),
             fencing_token: grant.token,
             expires_at: job.expires_at.clone(),
-            beat_seconds: job.terms.times.beat().as_secs().max(1),
-            environment,
+            beat_seconds: job.held.times.beat().as_secs().max(1),
+            environment: job.held.environment.iter().cloned().collect(),
         }
     }
 }
@@ -109,7 +109,7 @@ pub(super) struct JobView {
 impl JobView {
     /// The view of `job`, with its `id` for a request that named it.
     pub(super) fn of<P>(id: Option<&str>, job: &Job<P>) -> Self {
-        let grant = &job.terms.grant;
+        let grant = &job.held.grant;
         let token = FencingToken::from_number(u64::try_from(grant.token).unwrap_or_default());
         let (state, reason, end) = match &job.phase {
             Phase::Open => ("open", None, None),
@@ -118,7 +118,7 @@ impl JobView {
         };
         Self {
             job: id.map(str::to_owned),
-            name: job.terms.name.clone(),
+            name: job.name.clone(),
             lock: grant.lock.clone(),
             holder: grant.holder.clone(),
             fencing_token: grant.token,

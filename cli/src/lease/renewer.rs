@@ -7,9 +7,9 @@ use crate::exec::CommandTree;
 use crate::exec::supervise::LeaseLost;
 use crate::exec::watchdog::Watchdog;
 use crate::lease::client::LockClient;
-use crate::lease::timing::LeaseTiming;
+use crate::lease::held::Held;
 use crate::platform::clock::Instant;
-use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
+use lockstep::contract::{ErrorName, HeartbeatResponse};
 use lockstep::error::Error;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -30,12 +30,8 @@ struct Sent {
 pub(crate) struct LeaseRenewer {
     /// The table.
     pub(crate) locks: Arc<LockClient>,
-    /// The grant.
-    pub(crate) grant: Grant,
-    /// Its times.
-    pub(crate) times: LeaseTiming,
-    /// When the request was sent that the lease counts from.
-    pub(crate) sent: Instant,
+    /// The permit.
+    pub(crate) held: Held,
     /// The progress that the command reports.
     pub(crate) progress: watch::Receiver<Option<String>>,
     /// The progress that the record of the lock has.
@@ -48,7 +44,7 @@ impl LeaseRenewer {
     /// Renews until the lease is lost, or cannot be renewed in time. Drop the future when the
     /// command has ended.
     pub(crate) async fn keep(self) -> LeaseLost {
-        let unobserved = watch::Sender::new(self.sent);
+        let unobserved = watch::Sender::new(self.held.sent);
         self.renew_and_notify(unobserved).await
     }
 
@@ -56,8 +52,8 @@ impl LeaseRenewer {
     pub(crate) async fn renew_and_notify(mut self, renewed: watch::Sender<Instant>) -> LeaseLost {
         self.guard();
         loop {
-            let stop_at = self.times.stop_at(self.sent);
-            let next = self.sent + self.times.beat();
+            let stop_at = self.held.stop_at();
+            let next = self.held.sent + self.held.times.beat();
             let renewing = async {
                 next.reached().await;
                 self.renew().await
@@ -69,7 +65,7 @@ impl LeaseRenewer {
             };
             match outcome {
                 Ok(sent) => {
-                    self.sent = sent;
+                    self.held.sent = sent;
                     self.guard();
                     renewed.send_replace(sent);
                 }
@@ -88,7 +84,7 @@ impl LeaseRenewer {
         loop {
             requests.spawn(self.request());
             // A connection that hangs must not cost the lease: the next request goes its own way.
-            let next = Instant::now() + self.times.retry_interval();
+            let next = Instant::now() + self.held.times.retry_interval();
             loop {
                 let answer = tokio::select! {
                     Some(Ok(answer)) = requests.join_next() => answer,
@@ -110,7 +106,7 @@ impl LeaseRenewer {
                     (Some(Err(error)), _) => {
                         tracing::warn!(
                             event = "renewal_failed",
-                            lock = self.grant.lock,
+                            lock = self.held.grant.lock,
                             %error,
                             "lease not renewed; retrying"
                         );
@@ -118,7 +114,7 @@ impl LeaseRenewer {
                     (None, _) => {
                         tracing::warn!(
                             event = "renewal_failed",
-                            lock = self.grant.lock,
+                            lock = self.held.grant.lock,
                             "no answer to a renewal; retrying"
                         );
                     }
@@ -130,10 +126,10 @@ impl LeaseRenewer {
     /// One request, with its answer if it comes in time. Progress that the record has costs a second write
     /// if it is reported again.
     fn request(&mut self) -> impl Future<Output = (Option<HeartbeatResult>, Sent)> + use<> {
-        let (locks, grant) = (Arc::clone(&self.locks), self.grant.clone());
+        let (locks, grant) = (Arc::clone(&self.locks), self.held.grant.clone());
         let latest = self.progress.borrow_and_update().clone();
         let progress = latest.filter(|latest| self.written.as_ref() != Some(latest));
-        let within = self.times.request_timeout();
+        let within = self.held.times.request_timeout();
         async move {
             let at = Instant::now();
             let answer = timeout(within, locks.renew(&grant, progress.clone())).await;
@@ -144,7 +140,7 @@ impl LeaseRenewer {
     /// Sets the time at which the watchdog kills the command, even if this process has died.
     fn guard(&self) {
         if let Some((watchdog, tree)) = &self.guarded {
-            watchdog.guard(tree, self.times.kill_at(self.sent));
+            watchdog.guard(tree, self.held.kill_at());
         }
     }
 
@@ -153,7 +149,7 @@ impl LeaseRenewer {
     }
 
     fn lost(&self, why: String) -> LeaseLost {
-        let kill_at = self.times.dead_by(self.sent, Instant::now());
+        let kill_at = self.held.times.dead_by(self.held.sent, Instant::now());
         LeaseLost { why, kill_at }
     }
 }

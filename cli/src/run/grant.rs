@@ -13,6 +13,7 @@ use crate::args::run::RunArgs;
 use crate::exit::Exit;
 use crate::lease::acquire::{Acquired, FINAL_REQUEST_TIMEOUT, take};
 use crate::lease::client::LockClient;
+use crate::lease::held::{Held, Hold};
 use crate::lease::timing::LeaseTiming;
 use crate::lease::unconfirmed::{Sleep, give_back};
 use crate::platform::clock::Instant;
@@ -21,9 +22,7 @@ use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
 use crate::retry::retry;
 use lockstep::clock::{Clock, SystemClock};
-use lockstep::contract::{
-    AcquireRequest, ErrorName, Grant, Granted, HeartbeatResponse, parse_time,
-};
+use lockstep::contract::{AcquireRequest, ErrorName, Grant, HeartbeatResponse, parse_time};
 use lockstep::error::Error;
 use nix::sys::signal::Signal;
 use std::time::Duration;
@@ -38,30 +37,6 @@ const GIVE_BACK_WITHIN: Duration = Duration::from_secs(15);
 const UNCONFIRMED: &str =
     "could not confirm that the permit or queue place was released; it expires with the lease";
 
-/// What has to release the permit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hold {
-    /// This process.
-    Acquired,
-    /// The workflow that the grant was adopted from.
-    Adopted,
-}
-
-/// A permit, with what the command under it needs.
-#[derive(Clone, Debug)]
-pub(crate) struct HeldGrant {
-    /// The grant.
-    pub(crate) grant: Grant,
-    /// The times of its lease.
-    pub(crate) times: LeaseTiming,
-    /// When the request was sent that the lease counts from.
-    pub(crate) sent: Instant,
-    /// Variables for the command's environment.
-    pub(crate) environment: Vec<(String, String)>,
-    /// What has to release it.
-    pub(crate) hold: Hold,
-}
-
 /// Acquires the lock, or verifies the grant in the environment.
 ///
 /// # Errors
@@ -71,7 +46,7 @@ pub(crate) async fn hold(
     locks: &LockClient,
     table: &str,
     signals: &mut Signals,
-) -> Result<HeldGrant, EarlyExit> {
+) -> Result<Held, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     if let Some(grant) = grant_from_env(args.lock.as_deref()).map_err(wrong)? {
         return tokio::select! {
@@ -94,7 +69,10 @@ pub(crate) async fn hold(
     let request = args.request(lock, identity.new_holder(), times.seconds());
     let taken = take(locks, &request, args.max_wait, signals.end()).await;
     match taken.map_err(|error| before_start(&error))? {
-        Acquired::Granted(granted, sent) => Ok(acquired(*granted, times, sent)),
+        Acquired::Granted(granted, sent) => {
+            log_acquired(&granted.grant);
+            Ok(Held::acquired(*granted, times, sent))
+        }
         Acquired::Skipped(why) => Err((Exit::code(args.skip_code), why)),
         Acquired::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
         // A permit may have been granted all the same. It is released, so that the next run need
@@ -121,12 +99,7 @@ pub(super) fn interrupted(signal: Signal) -> EarlyExit {
     (Exit::signal(signal), why)
 }
 
-/// The lease counts from when the request was sent: at the table it may have begun any time after
-/// that.
-fn acquired(granted: Granted, times: LeaseTiming, sent: Instant) -> HeldGrant {
-    let Granted {
-        grant, environment, ..
-    } = granted;
+fn log_acquired(grant: &Grant) {
     let (lock, holder, token) = (&grant.lock, &grant.holder, grant.token);
     tracing::info!(
         event = "lock_acquired",
@@ -135,14 +108,6 @@ fn acquired(granted: Granted, times: LeaseTiming, sent: Instant) -> HeldGrant {
         token,
         "lock acquired"
     );
-    let pairs = environment.into_iter();
-    HeldGrant {
-        environment: pairs.map(|pair| (pair.name, pair.value)).collect(),
-        grant,
-        times,
-        sent,
-        hold: Hold::Acquired,
-    }
 }
 
 /// Leaves the queue, and releases a permit that was granted without an answer. Either expires with
@@ -194,7 +159,7 @@ async fn adopt(
     locks: &LockClient,
     table: &str,
     grant: Grant,
-) -> Result<HeldGrant, EarlyExit> {
+) -> Result<Held, EarlyExit> {
     let ask = || async {
         let sent = Instant::now();
         let answer = locks.renew(&grant, None).await?;
@@ -223,7 +188,7 @@ async fn adopt(
     let mut environment = vec![("LOCKSTEP_TABLE".into(), table.to_owned())];
     let key = grant.run_key.clone();
     environment.extend(key.map(|key| ("LOCKSTEP_RUN_KEY".into(), key)));
-    Ok(HeldGrant {
+    Ok(Held {
         grant,
         times,
         sent,

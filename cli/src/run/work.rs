@@ -3,13 +3,13 @@
 //! Success means that the command ended by itself with 0. Anything that stopped it comes before its
 //! exit code, since a program that handles SIGTERM may exit with 0 half-way through its work.
 
-use super::grant::HeldGrant;
 use crate::args::run::RunArgs;
 use crate::exec::supervise::{ForwardedSignals, Limits, StopCause};
 use crate::exec::watchdog::Watchdog;
 use crate::exec::{ChildExit, GuardedCommand, Spec, Subreaper};
 use crate::exit::Exit;
 use crate::lease::client::LockClient;
+use crate::lease::held::Held;
 use crate::lease::renewer::LeaseRenewer;
 use crate::platform::foreground;
 use crate::platform::signals::Signals;
@@ -44,7 +44,7 @@ impl Worked {
 pub(crate) async fn work(
     args: &RunArgs,
     locks: &Arc<LockClient>,
-    held: &HeldGrant,
+    held: &Held,
     reaper: &Subreaper,
     signals: &mut Signals,
 ) -> Worked {
@@ -74,9 +74,7 @@ pub(crate) async fn work(
     let group = command.tree().group;
     let renewer = LeaseRenewer {
         locks: Arc::clone(locks),
-        grant: held.grant.clone(),
-        times: held.times,
-        sent: held.sent,
+        held: held.clone(),
         progress: command.progress(),
         written: None,
         guarded: Some(command.guarded()),

@@ -31,6 +31,7 @@ use crate::exec::Subreaper;
 use crate::exec::supervise::Limits;
 use crate::exec::watchdog::Watchdog;
 use crate::lease::client::LockClient;
+use crate::lease::held::Held;
 use crate::lease::timing::LeaseTiming;
 use crate::once_key::{Malformed, OnceKey, once_key, sha256, shard};
 use crate::platform::env::random_fraction;
@@ -203,7 +204,8 @@ impl<Q: Queue> MessageProcessor<Q> {
         };
         match after_answer(answer, message.receive_count, &self.delays) {
             LockDecision::Start(granted) => {
-                self.work(message, &granted, sent, shutdown, health).await
+                let held = Held::acquired(*granted, self.times, sent);
+                self.work(message, &held, shutdown, health).await
             }
             LockDecision::Skip { disposition, why } => {
                 // The table has answered, which is what the breaker asks about.

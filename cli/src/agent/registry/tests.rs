@@ -1,4 +1,5 @@
 use super::*;
+use crate::lease::held::{Held, Hold};
 use crate::lease::timing::LeaseTiming;
 use lockstep::contract::ReleaseOutcome;
 use serde_json::json;
@@ -13,27 +14,37 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-fn terms() -> JobTerms {
+fn job<P>(guard: P) -> Job<P> {
     let grant = json!({ "lock": "exports", "holder": "h", "token": 7 });
-    JobTerms {
-        name: "export".into(),
+    let held = Held {
         grant: serde_json::from_value(grant).unwrap(),
         times: LeaseTiming::of_record(Duration::from_secs(60), Duration::from_secs(10)),
-        max_run: None,
-        no_progress: None,
-    }
+        sent: at(0),
+        environment: Vec::new(),
+        hold: Hold::Acquired,
+    };
+    Job::begun("export".into(), held, "first".into(), guard)
 }
 
-/// A registry with the job `j`, begun at 0 with `terms`, and the job's guard.
-fn registry(terms: JobTerms) -> (JobRegistry<Rc<()>>, Rc<()>) {
+/// A registry with the job `j`, begun at 0, and the job's guard.
+fn registry() -> (JobRegistry<Rc<()>>, Rc<()>) {
+    limited(None, None)
+}
+
+/// The same with limits of the job.
+fn limited(
+    max_run: Option<Duration>,
+    no_progress: Option<Duration>,
+) -> (JobRegistry<Rc<()>>, Rc<()>) {
     let (mut registry, guard) = (JobRegistry::default(), Rc::new(()));
-    begin(&mut registry, "j", terms, Rc::clone(&guard));
+    let job = job(Rc::clone(&guard)).limited(max_run, no_progress);
+    begin(&mut registry, "j", job);
     (registry, guard)
 }
 
-fn begin<T>(registry: &mut JobRegistry<T>, id: &str, terms: JobTerms, guard: T) {
+fn begin<P>(registry: &mut JobRegistry<P>, id: &str, job: Job<P>) {
     registry.reserve().unwrap();
-    registry.begun(id.into(), terms, (at(0), "first".into()), guard);
+    registry.begun(id.into(), job);
 }
 
 /// A registry without jobs that begins this many.
@@ -69,7 +80,7 @@ fn is_lost(registry: &JobRegistry<Rc<()>>) -> bool {
 
 #[test]
 fn a_beat_soon_after_a_renewal_is_answered_from_memory() {
-    let (mut registry, _) = registry(terms());
+    let (mut registry, _) = registry();
 
     let [soon, later] = [9_999, 10_000].map(|millis| registry.beat("j", None, at(millis)));
 
@@ -79,7 +90,7 @@ fn a_beat_soon_after_a_renewal_is_answered_from_memory() {
 
 #[test]
 fn new_progress_is_written_at_once_and_old_progress_is_not() {
-    let (mut registry, _) = registry(terms());
+    let (mut registry, _) = registry();
     let one = || Some("row 1".to_owned());
 
     let first = registry.beat("j", one().as_deref(), at(1));
@@ -95,7 +106,7 @@ fn new_progress_is_written_at_once_and_old_progress_is_not() {
 
 #[test]
 fn a_job_without_a_beat_is_lost_before_its_lease_ends_and_counts_until_then() {
-    let (mut registry, guard) = registry(terms());
+    let (mut registry, guard) = registry();
 
     let counts = [STOP - 1, STOP, END - 1].map(|millis| lost(&mut registry, millis).len());
     let counts_while_it_stops = (Rc::strong_count(&guard), registry.open());
@@ -109,7 +120,7 @@ fn a_job_without_a_beat_is_lost_before_its_lease_ends_and_counts_until_then() {
 
 #[test]
 fn the_next_deadline_is_when_a_job_has_to_stop_then_when_its_lease_ends() {
-    let (mut registry, _) = registry(terms());
+    let (mut registry, _) = registry();
 
     let deadlines = [0, STOP, END].map(|millis| {
         registry.tick(at(millis));
@@ -121,7 +132,7 @@ fn the_next_deadline_is_when_a_job_has_to_stop_then_when_its_lease_ends() {
 
 #[test]
 fn a_renewal_moves_the_end_and_a_late_or_older_one_does_not() {
-    let (mut registry, _) = registry(terms());
+    let (mut registry, _) = registry();
 
     renew(&mut registry, 20_000, "second");
     renew(&mut registry, 10_000, "older");
@@ -138,14 +149,8 @@ fn a_renewal_moves_the_end_and_a_late_or_older_one_does_not() {
 #[test]
 fn a_job_past_its_max_run_or_without_a_change_of_progress_is_lost_despite_its_beats() {
     let (max_run, no_progress) = (Duration::from_secs(30), Duration::from_secs(20));
-    let (mut long, _) = registry(JobTerms {
-        max_run: Some(max_run),
-        ..terms()
-    });
-    let (mut stuck, _) = registry(JobTerms {
-        no_progress: Some(no_progress),
-        ..terms()
-    });
+    let (mut long, _) = limited(Some(max_run), None);
+    let (mut stuck, _) = limited(None, Some(no_progress));
     renew(&mut long, 20_000, "second");
     stuck.beat("j", Some("row 1"), at(15_000));
     stuck.beat("j", Some("row 1"), at(34_000));
@@ -161,7 +166,7 @@ fn a_job_past_its_max_run_or_without_a_change_of_progress_is_lost_despite_its_be
 
 #[test]
 fn every_end_returns_the_first_one_and_the_guard_is_dropped() {
-    let (mut registry, guard) = registry(terms());
+    let (mut registry, guard) = registry();
 
     let first = registry.ended("j", end(ReleaseOutcome::Succeeded));
     let again = registry.ended("j", end(ReleaseOutcome::Failed));
@@ -174,8 +179,8 @@ fn every_end_returns_the_first_one_and_the_guard_is_dropped() {
 
 #[test]
 fn a_lost_job_can_still_be_ended_once_and_an_ended_one_cannot_be_lost() {
-    let (mut evicted, _) = registry(terms());
-    let (mut expired, _) = registry(terms());
+    let (mut evicted, _) = registry();
+    let (mut expired, _) = registry();
     evicted.lost("j", "evicted");
     lost(&mut expired, STOP);
     lost(&mut expired, END);
@@ -194,7 +199,7 @@ fn a_lost_job_can_still_be_ended_once_and_an_ended_one_cannot_be_lost() {
 fn jobs_that_are_being_begun_count_towards_the_limit() {
     let mut registry = JobRegistry::default();
     for number in 0..OPEN_MAX - 1 {
-        begin(&mut registry, &number.to_string(), terms(), ());
+        begin(&mut registry, &number.to_string(), job(()));
     }
     registry.reserve().unwrap();
 
@@ -209,7 +214,7 @@ fn the_oldest_closed_jobs_are_forgotten() {
     let mut registry = JobRegistry::default();
     for number in 0..=CLOSED_MAX {
         let id = number.to_string();
-        begin(&mut registry, &id, terms(), ());
+        begin(&mut registry, &id, job(()));
         registry.ended(&id, end(ReleaseOutcome::Succeeded));
     }
 

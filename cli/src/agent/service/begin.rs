@@ -11,16 +11,16 @@
 use super::reservation::Reservation;
 use super::{Service, TRIES};
 use crate::agent::error::ApiError;
-use crate::agent::job::JobTerms;
+use crate::agent::job::Job;
 use crate::agent::request::BeginRequest;
 use crate::agent::response::{Begun, Granted};
+use crate::lease::held::Held;
 use crate::lease::table::LockTable;
-use crate::platform::clock::Instant;
 use crate::platform::env::secret_id;
 use crate::protect::keeper::InFlight;
 use crate::retry::retry;
 use axum::http::StatusCode;
-use lockstep::contract::{AcquireResponse, ErrorName, Grant, Granted as Permit};
+use lockstep::contract::{AcquireResponse, ErrorName, Grant};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -110,14 +110,12 @@ impl<T: LockTable> Service<T> {
             let message = "the lock table answered so late that the lease is almost over; retry";
             return Err(ApiError::unavailable(message));
         }
-        let terms = JobTerms {
-            name: request.name.clone(),
-            grant: permit.grant.clone(),
-            times,
-            max_run: request.max_run(),
-            no_progress: request.no_progress(),
-        };
-        let granted = self.register(prepared, terms, permit, sent);
+        let expires_at = permit.expires_at.clone();
+        let held = Held::acquired(permit, times, sent);
+        let (name, guard) = (request.name.clone(), prepared.in_flight);
+        let job = Job::begun(name, held, expires_at, guard)
+            .limited(request.max_run(), request.no_progress());
+        let granted = self.register(prepared.id, prepared.reservation, job);
         Ok(Begun::Granted(Box::new(granted)))
     }
 
@@ -145,39 +143,27 @@ impl<T: LockTable> Service<T> {
     }
 
     /// Adds the job to the registry, which makes it open.
-    fn register(
-        &self,
-        prepared: Prepared<T>,
-        terms: JobTerms,
-        permit: Permit,
-        sent: Instant,
-    ) -> Granted {
+    fn register(&self, id: String, reservation: Reservation<T>, job: Job<InFlight>) -> Granted {
         let Grant {
             lock,
             holder,
             token,
             ..
-        } = &permit.grant;
+        } = &job.held.grant;
         tracing::info!(
             event = "job_started",
-            job = terms.name,
+            job = job.name,
             lock,
             holder,
             token,
             "the job begins"
         );
-        let pairs = permit.environment.into_iter();
-        let environment = pairs.map(|pair| (pair.name, pair.value)).collect();
-        let Prepared {
-            id,
-            reservation,
-            in_flight,
-        } = prepared;
         let granted = {
             let mut registry = self.registry();
-            let job = registry.begun(id.clone(), terms, (sent, permit.expires_at), in_flight);
+            let granted = Granted::of(&id, &job);
+            registry.begun(id, job);
             reservation.consume();
-            Granted::of(&id, job, environment)
+            granted
         };
         self.changed.send_replace(());
         granted

@@ -9,9 +9,7 @@ use crate::agent::error::ApiError;
 use crate::agent::job::{JobEnd, Phase};
 use crate::agent::response::Ended;
 use crate::lease::table::LockTable;
-use crate::retry::retry;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
-use lockstep::error::Error;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -33,15 +31,19 @@ impl<T: LockTable> Service<T> {
         let job = self
             .registry()
             .get(id)
-            .map(|job| (job.terms.grant.clone(), job.phase.clone()));
-        let grant = match job {
+            .map(|job| (job.held.clone(), job.phase.clone()));
+        let held = match job {
             Some((_, Phase::Ended(end))) => return Ok((&end).into()),
-            Some((grant, _)) => grant,
+            Some((held, _)) => held,
             None => return Err(ApiError::no_such_job()),
         };
         // Without an answer the job stays as it is: the program ends it again.
-        let held_seconds = self.release(&grant, outcome, failure).await?;
-        let Grant { lock, holder, .. } = &grant;
+        let released = held.try_release(&self.locks, (outcome, failure), TRIES);
+        let held_seconds = match released.await? {
+            ReleaseResponse::Released { held_seconds, .. } => Some(held_seconds),
+            ReleaseResponse::Lost { .. } | ReleaseResponse::Ending { .. } => None,
+        };
+        let Grant { lock, holder, .. } = &held.grant;
         tracing::info!(
             event = "job_ended",
             lock,
@@ -61,21 +63,6 @@ impl<T: LockTable> Service<T> {
         end.as_ref()
             .map(Ended::from)
             .ok_or_else(ApiError::no_such_job)
-    }
-
-    /// Releases a permit. Returns the seconds that it was held, or `None` if the lease was already lost.
-    async fn release(
-        &self,
-        grant: &Grant,
-        outcome: ReleaseOutcome,
-        failure: Option<&str>,
-    ) -> Result<Option<f64>, Error> {
-        let release = || self.locks.release(grant, outcome, failure);
-        let released = retry(&grant.lock, TRIES, release);
-        Ok(match released.await? {
-            ReleaseResponse::Released { held_seconds, .. } => Some(held_seconds),
-            ReleaseResponse::Lost { .. } | ReleaseResponse::Ending { .. } => None,
-        })
     }
 
     /// Ends all jobs as failed, since their program is dead.

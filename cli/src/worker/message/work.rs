@@ -7,15 +7,15 @@ use super::MessageProcessor;
 use super::environment::variables;
 use crate::exec::supervise::StopCause;
 use crate::exec::{ChildExit, GuardedCommand, Spec};
+use crate::lease::held::Held;
 use crate::lease::renewer::LeaseRenewer;
 use crate::platform::clock::Instant;
-use crate::run::release;
 use crate::worker::decide::{Disposition, Kind, after_end};
 use crate::worker::extend::extend;
 use crate::worker::poll::HealthSignal;
 use crate::worker::queue::{Message, Queue};
 use crate::worker::shutdown::ShutdownWatch;
-use lockstep::contract::{Granted, ReleaseOutcome};
+use lockstep::contract::ReleaseOutcome;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,12 +32,11 @@ impl<Q: Queue> MessageProcessor<Q> {
     pub(super) async fn work(
         &self,
         message: &Message,
-        granted: &Granted,
-        sent: Instant,
+        held: &Held,
         shutdown: ShutdownWatch,
         health: HealthSignal,
     ) -> Kind {
-        let (id, grant) = (&message.id, &granted.grant);
+        let (id, grant) = (&message.id, &held.grant);
         // The signal came while the lock was asked for. A command that is started now would be
         // stopped at once.
         if shutdown.is_stopping() {
@@ -47,7 +46,7 @@ impl<Q: Queue> MessageProcessor<Q> {
                 "given back: the worker shuts down"
             );
             let (outcome, by) = (ReleaseOutcome::Failed, Instant::now() + RELEASE_WITHIN);
-            self.finish(message, granted, outcome, Disposition::GIVE_BACK, by)
+            self.finish(message, held, outcome, Disposition::GIVE_BACK, by)
                 .await;
             self.metrics.count(Kind::GivenBack, None);
             return Kind::GivenBack;
@@ -55,16 +54,11 @@ impl<Q: Queue> MessageProcessor<Q> {
         // Not before the orphans of another command are killed: a new process might be taken for
         // one.
         let running = self.running_commands.begin().await;
-        let mut command = match self.start(message, granted) {
+        let mut command = match self.start(message, held) {
             Ok(command) => command,
             Err(error) => {
-                release(
-                    &self.locks,
-                    grant,
-                    (ReleaseOutcome::Failed, None),
-                    RELEASE_TRIES,
-                )
-                .await;
+                let end = (ReleaseOutcome::Failed, None);
+                held.release(&*self.locks, end, RELEASE_TRIES).await;
                 let why = format!("no process can be started: {error}");
                 return self.defer(message, &why, &shutdown, health).await;
             }
@@ -80,7 +74,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             "command started"
         );
         let begun = Instant::now();
-        let run = self.run(message, granted, sent, shutdown.clone(), &mut command);
+        let run = self.run(message, held, shutdown.clone(), &mut command);
         let (cause, lease_end) = run.await;
         drop(running);
         // While other commands run, an orphan without a mark may be theirs. None starts meanwhile.
@@ -96,8 +90,7 @@ impl<Q: Queue> MessageProcessor<Q> {
         } else {
             lease_end
         };
-        self.finish(message, granted, outcome, disposition, by)
-            .await;
+        self.finish(message, held, outcome, disposition, by).await;
         self.metrics.count(kind, Some(took));
         kind
     }
@@ -106,17 +99,14 @@ impl<Q: Queue> MessageProcessor<Q> {
     async fn run(
         &self,
         message: &Message,
-        granted: &Granted,
-        sent: Instant,
+        held: &Held,
         shutdown: ShutdownWatch,
         command: &mut GuardedCommand,
     ) -> (Option<StopCause>, Instant) {
-        let (on_renewed, renewed) = watch::channel(sent);
+        let (on_renewed, renewed) = watch::channel(held.sent);
         let renewer = LeaseRenewer {
             locks: Arc::clone(&self.locks),
-            grant: granted.grant.clone(),
-            times: self.times,
-            sent,
+            held: held.clone(),
             progress: command.progress(),
             written: None,
             guarded: Some(command.guarded()),
@@ -132,12 +122,11 @@ impl<Q: Queue> MessageProcessor<Q> {
         };
         let cause = command.supervise(both, shutdown).await;
         let renewed = *renewed.borrow();
-        (cause, self.times.kill_at(renewed))
+        (cause, held.times.kill_at(renewed))
     }
 
-    fn start(&self, message: &Message, granted: &Granted) -> std::io::Result<GuardedCommand> {
-        let pairs = granted.environment.iter();
-        let mut environment: Vec<_> = pairs.map(|p| (p.name.clone(), p.value.clone())).collect();
+    fn start(&self, message: &Message, held: &Held) -> std::io::Result<GuardedCommand> {
+        let mut environment = held.environment.clone();
         environment.extend(variables(message));
         let spec = Spec {
             command: self.command.clone(),
@@ -156,7 +145,7 @@ impl<Q: Queue> MessageProcessor<Q> {
     async fn finish(
         &self,
         message: &Message,
-        granted: &Granted,
+        held: &Held,
         outcome: ReleaseOutcome,
         disposition: Disposition,
         by: Instant,
@@ -169,7 +158,7 @@ impl<Q: Queue> MessageProcessor<Q> {
         };
         // No message: SQS delivers a message that failed again, and the dead-letter queue has an alarm.
         let end = (outcome, None);
-        let mut releasing = pin!(release(&self.locks, &granted.grant, end, tries));
+        let mut releasing = pin!(held.release(&*self.locks, end, tries));
         tokio::select! {
             biased;
             () = &mut releasing => self.ack(message, disposition).await,
