@@ -21,7 +21,7 @@ mod service;
 
 use crate::args::agent::AgentArgs;
 use crate::exec::check_proc;
-use crate::exit::Exit;
+use crate::exit::{EarlyExit, Exit};
 use crate::lease::client::LockClient;
 use crate::platform::aws::sdk_config;
 use crate::platform::clock::sleep;
@@ -29,7 +29,6 @@ use crate::platform::env::variable;
 use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
 use crate::protect::Protection;
-use crate::run::EarlyExit;
 use listen::Listener;
 use service::Service;
 use std::sync::Arc;

@@ -51,6 +51,9 @@ impl Exit {
     }
 }
 
+/// Why a subcommand ends early: the exit code, and one line.
+pub(crate) type EarlyExit = (Exit, String);
+
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
         exit.0.into()

@@ -16,7 +16,7 @@ mod work;
 use crate::args::run::RunArgs;
 use crate::exec::supervise::StopCause;
 use crate::exec::{Subreaper, check_proc};
-use crate::exit::Exit;
+use crate::exit::{EarlyExit, Exit};
 use crate::lease::acquire::FINAL_REQUEST_TIMEOUT;
 use crate::lease::client::LockClient;
 use crate::lease::held::{Held, Hold, RunEnd};
@@ -34,9 +34,6 @@ use tokio::time::timeout;
 
 /// Longest time for the release, for any lease. After that, recovery by evidence frees the lock.
 const RELEASE_WITHIN: Duration = Duration::from_secs(900);
-
-/// An exit before the command has started, and the reason.
-pub(crate) type EarlyExit = (Exit, String);
 
 /// Runs the command of `args` under its lock.
 pub(crate) async fn run(args: RunArgs) -> Exit {

@@ -4,9 +4,8 @@
 //! anything is written, and leaves the file as it was.
 
 use crate::args::weave::{FilesArg, UnweaveArgs, WeaveArgs};
-use crate::exit::Exit;
+use crate::exit::{EarlyExit, Exit};
 use crate::log;
-use crate::run::EarlyExit;
 use lockstep_weave::Error;
 use similar::TextDiff;
 use std::fs;

@@ -28,7 +28,7 @@ use crate::args::worker::WorkerArgs;
 use crate::exec::supervise::Limits;
 use crate::exec::watchdog::Watchdog;
 use crate::exec::{Subreaper, check_proc, check_program};
-use crate::exit::Exit;
+use crate::exit::{EarlyExit, Exit};
 use crate::lease::client::LockClient;
 use crate::lease::timing::LeaseTiming;
 use crate::platform::aws::sdk_config;
@@ -62,7 +62,7 @@ pub(crate) async fn run(args: WorkerArgs) -> Exit {
     }
 }
 
-async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
+async fn serve(args: WorkerArgs) -> Result<Signal, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let config = args.table.config().map_err(wrong)?;
@@ -135,7 +135,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, (Exit, String)> {
 }
 
 /// Checks that the queue exists, and warns if it has no dead-letter queue.
-async fn check_queue(queue: &Sqs) -> Result<(), (Exit, String)> {
+async fn check_queue(queue: &Sqs) -> Result<(), EarlyExit> {
     match queue.has_redrive_policy().await {
         Ok(true) => {}
         Ok(false) => tracing::warn!(
@@ -153,14 +153,14 @@ async fn check_queue(queue: &Sqs) -> Result<(), (Exit, String)> {
     Ok(())
 }
 
-fn unusable(what: Unusable, table: &str) -> (Exit, String) {
+fn unusable(what: Unusable, table: &str) -> EarlyExit {
     match what {
         Unusable::Queue(error) => no_queue(&error),
         Unusable::Table(error) => (Exit::UNAVAILABLE, format!("--table {table}: {error}")),
     }
 }
 
-fn no_queue(error: &QueueError) -> (Exit, String) {
+fn no_queue(error: &QueueError) -> EarlyExit {
     let exit = match error {
         QueueError::Missing(_) => Exit::CONFIGURATION,
         _ => Exit::UNAVAILABLE,

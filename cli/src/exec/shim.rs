@@ -4,7 +4,7 @@
 //! require unsafe code between fork and exec; here it takes a few safe calls.
 
 use super::which::{find, is_foreign};
-use crate::exit::Exit;
+use crate::exit::{EarlyExit, Exit};
 use crate::log::print_line;
 pub(crate) use crate::platform::children::SELF;
 use crate::platform::{children, foreground};
@@ -70,7 +70,7 @@ fn exec_without_shell(file: &Path, command: &[String]) -> Error {
 ///
 /// # Errors
 /// The exit code and the reason, when `/proc` is not mounted: [`SELF`] is below it.
-pub(crate) fn check_proc() -> Result<(), (Exit, String)> {
+pub(crate) fn check_proc() -> Result<(), EarlyExit> {
     if Path::new(SELF).exists() {
         return Ok(());
     }

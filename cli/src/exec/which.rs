@@ -1,7 +1,7 @@
 //! Finds the file of a command, and determines its kind.
 
 use super::shim::SELF;
-use crate::exit::Exit;
+use crate::exit::{EarlyExit, Exit};
 use crate::platform::env::variable;
 use nix::unistd::{AccessFlags, access};
 use std::fs::File;
@@ -17,7 +17,7 @@ const ELF: &[u8] = b"\x7fELF";
 ///
 /// # Errors
 /// The exit code that starting it would give, and the reason.
-pub(crate) fn check_program(program: &str) -> Result<(), (Exit, String)> {
+pub(crate) fn check_program(program: &str) -> Result<(), EarlyExit> {
     find(program).map(drop)
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn check_program(program: &str) -> Result<(), (Exit, String)> {
 ///
 /// # Errors
 /// As [`check_program`].
-pub(super) fn find(program: &str) -> Result<PathBuf, (Exit, String)> {
+pub(super) fn find(program: &str) -> Result<PathBuf, EarlyExit> {
     let candidates = if program.contains('/') {
         vec![PathBuf::from(program)]
     } else {

@@ -25,7 +25,7 @@ pub(crate) use region::Region;
 
 use super::empty::not_text;
 use super::tls;
-use crate::exit::Exit;
+use crate::exit::{EarlyExit, Exit};
 use ahead::Ahead;
 use aws_config::SdkConfig;
 use aws_config::identity::IdentityCache;
@@ -48,9 +48,6 @@ const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
 /// Longest wait for other credentials: a process may ask for something. The SDK's own providers give up in seconds.
 const CREDENTIALS_OF_PEOPLE_WITHIN: Duration = Duration::from_secs(300);
 
-/// Why nothing can be called: the exit code, and one line.
-type Refusal = (Exit, String);
-
 /// The configuration that all AWS clients share, and where its Region is from.
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -63,7 +60,7 @@ pub(crate) struct Loaded {
 /// # Errors
 /// The exit code, and why there is no Region, or why there are no credentials: without them no request can be signed,
 /// and no retry helps.
-pub(crate) async fn sdk_config() -> Result<SdkConfig, Refusal> {
+pub(crate) async fn sdk_config() -> Result<SdkConfig, EarlyExit> {
     let (loaded, late) = load(timeouts()).await?;
     if let Some(Failure { text, .. }) = late {
         tracing::warn!(event = "credentials_late", "no AWS credentials yet: {text}");
@@ -75,7 +72,7 @@ pub(crate) async fn sdk_config() -> Result<SdkConfig, Refusal> {
 ///
 /// # Errors
 /// As [`sdk_config`], and why credentials are late.
-pub(crate) async fn operators_config() -> Result<Loaded, Refusal> {
+pub(crate) async fn operators_config() -> Result<Loaded, EarlyExit> {
     let far = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(5))
         .operation_attempt_timeout(Duration::from_secs(10))
@@ -87,7 +84,7 @@ pub(crate) async fn operators_config() -> Result<Loaded, Refusal> {
 }
 
 /// The configuration, and the temporary failure of the credentials, if they failed.
-async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Refusal> {
+async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     if let Some(name) = not_text() {
         return Err(wrong(format!("{name} is not UTF-8: correct or unset it")));
@@ -136,7 +133,7 @@ async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Refu
     Ok((Loaded { sdk, region }, late))
 }
 
-fn no_credentials(Failure { text, kind }: Failure) -> Refusal {
+fn no_credentials(Failure { text, kind }: Failure) -> EarlyExit {
     match kind {
         Kind::Setting => (Exit::CONFIGURATION, text),
         Kind::Permanent | Kind::Temporary => {

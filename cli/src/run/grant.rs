@@ -8,9 +8,8 @@
 //! once more, to leave the queue or to release what it finds; what it cannot confirm ends with its
 //! lease.
 
-use super::EarlyExit;
 use crate::args::run::RunArgs;
-use crate::exit::Exit;
+use crate::exit::{EarlyExit, Exit};
 use crate::lease::acquire::{Acquired, FINAL_REQUEST_TIMEOUT, take};
 use crate::lease::client::LockClient;
 use crate::lease::held::{Held, Hold};
