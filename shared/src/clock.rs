@@ -1,12 +1,14 @@
 //! The only place that reads the wall clock or waits.
 
 use crate::domain::Timestamp;
+use auto_impl::auto_impl;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
 /// A source of time.
+#[auto_impl(&, Arc)]
 pub trait Clock: Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
@@ -133,15 +135,5 @@ impl Clock for ManualClock {
 
     async fn sleep(&self, length: Duration) {
         self.advance(length);
-    }
-}
-
-impl<C: Clock> Clock for &C {
-    fn now(&self) -> Timestamp {
-        (**self).now()
-    }
-
-    fn sleep(&self, length: Duration) -> impl Future<Output = ()> + Send {
-        (**self).sleep(length)
     }
 }

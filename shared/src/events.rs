@@ -20,6 +20,7 @@ pub use message::{Content, Message, Metadata};
 
 use crate::contract::EventKind;
 use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Timestamp};
+use auto_impl::auto_impl;
 
 /// An event of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,7 @@ pub struct WaitingState {
 }
 
 /// Publishes events.
+#[auto_impl(&, Arc)]
 pub trait Events: Send + Sync {
     /// Publishes `events` on a best-effort basis, within two seconds. An event that is not published
     /// is logged, and never fails the caller.
@@ -72,15 +74,5 @@ pub trait Events: Send + Sync {
     fn logged(&self, query: &EventQuery<'_>) -> impl Future<Output = Option<LoggedEvents>> + Send {
         let _ = query;
         std::future::ready(None)
-    }
-}
-
-impl<E: Events> Events for &E {
-    fn publish(&self, events: Vec<Event>) -> impl Future<Output = ()> + Send {
-        (**self).publish(events)
-    }
-
-    fn logged(&self, query: &EventQuery<'_>) -> impl Future<Output = Option<LoggedEvents>> + Send {
-        (**self).logged(query)
     }
 }

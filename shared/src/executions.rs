@@ -13,6 +13,7 @@ pub use ownership::names;
 use crate::domain::{
     Execution, ExecutionArn, ExecutionDescription, FailedStart, LockKey, TaskToken,
 };
+use auto_impl::auto_impl;
 
 /// Most pages of a history that [`Executions::failed_starts`] reads, of 1,000 events at most each
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>). A history has
@@ -20,6 +21,7 @@ use crate::domain::{
 pub const HISTORY_PAGES: usize = 5;
 
 /// The calls to Step Functions.
+#[auto_impl(&, Arc)]
 pub trait Executions: Send + Sync {
     /// Returns the executions of `state_machine` that ListExecutions reports as running.
     ///
@@ -111,61 +113,4 @@ pub enum ExecutionsError {
     /// The call is not allowed or not valid, or its target does not exist. A retry does not help.
     #[error("Step Functions refuses the call: {0}")]
     Denied(String),
-}
-
-impl<E: Executions> Executions for &E {
-    fn running(
-        &self,
-        state_machine: &str,
-    ) -> impl Future<Output = Result<Vec<Execution>, ExecutionsError>> + Send {
-        (**self).running(state_machine)
-    }
-
-    fn describe(
-        &self,
-        execution: &ExecutionArn,
-    ) -> impl Future<Output = Result<Option<ExecutionDescription>, ExecutionsError>> + Send {
-        (**self).describe(execution)
-    }
-
-    fn names_lock(
-        &self,
-        execution: &ExecutionArn,
-        lock: &LockKey,
-    ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send {
-        (**self).names_lock(execution, lock)
-    }
-
-    fn failed_starts(
-        &self,
-        execution: &ExecutionArn,
-    ) -> impl Future<Output = Result<Vec<FailedStart>, ExecutionsError>> + Send {
-        (**self).failed_starts(execution)
-    }
-
-    fn stop(
-        &self,
-        execution: &ExecutionArn,
-        error: &str,
-        cause: &str,
-    ) -> impl Future<Output = Result<(), ExecutionsError>> + Send {
-        (**self).stop(execution, error, cause)
-    }
-
-    fn seal(
-        &self,
-        lock: &LockKey,
-        token: &TaskToken,
-    ) -> impl Future<Output = Result<TaskToken, ExecutionsError>> + Send {
-        (**self).seal(lock, token)
-    }
-
-    fn end_state(
-        &self,
-        lock: &LockKey,
-        token: &TaskToken,
-        output: &str,
-    ) -> impl Future<Output = Result<StateEnd, ExecutionsError>> + Send {
-        (**self).end_state(lock, token, output)
-    }
 }

@@ -6,6 +6,7 @@
 use crate::domain::{
     Act, Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
 };
+use auto_impl::auto_impl;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ pub mod dynamodb;
 pub mod memory;
 
 /// A table of locks.
+#[auto_impl(&, Arc)]
 pub trait LockStore: Send + Sync {
     /// Writes `change` to `lock`, whole or not at all.
     ///
@@ -85,6 +87,7 @@ pub trait LockStore: Send + Sync {
 }
 
 /// What an operator reads beside single locks.
+#[auto_impl(&, Arc)]
 pub trait LockIndex: LockStore {
     /// The locks whose name begins with `prefix`, in the order of their names: up to `most` of
     /// them, 1 to [`LOCKS_PAGE`], from behind `after`.
@@ -209,80 +212,6 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
-}
-
-impl<S: LockStore> LockStore for &S {
-    fn commit(
-        &self,
-        lock: &LockKey,
-        change: &Change,
-    ) -> impl Future<Output = Result<Commit, StoreError>> + Send {
-        (**self).commit(lock, change)
-    }
-
-    fn load(
-        &self,
-        lock: &LockKey,
-    ) -> impl Future<Output = Result<Option<LockRecord>, StoreError>> + Send {
-        (**self).load(lock)
-    }
-
-    fn load_run(
-        &self,
-        lock: &LockKey,
-        run: &RunId,
-    ) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send {
-        (**self).load_run(lock, run)
-    }
-
-    fn history(
-        &self,
-        lock: &LockKey,
-        after: Option<FencingToken>,
-        most: usize,
-    ) -> impl Future<Output = Result<HistoryPage, StoreError>> + Send {
-        (**self).history(lock, after, most)
-    }
-
-    fn register(
-        &self,
-        lock: &LockKey,
-        waiter: &Waiter,
-    ) -> impl Future<Output = Result<(), StoreError>> + Send {
-        (**self).register(lock, waiter)
-    }
-
-    fn load_waiter(
-        &self,
-        lock: &LockKey,
-        waiter: &WaiterId,
-    ) -> impl Future<Output = Result<Option<Waiter>, StoreError>> + Send {
-        (**self).load_waiter(lock, waiter)
-    }
-
-    fn due(
-        &self,
-        shard: u8,
-        until: Timestamp,
-        after: Option<&DueLock>,
-    ) -> impl Future<Output = Result<DuePage, StoreError>> + Send {
-        (**self).due(shard, until, after)
-    }
-}
-
-impl<S: LockIndex> LockIndex for &S {
-    fn locks(
-        &self,
-        prefix: &str,
-        after: Option<&LockKey>,
-        most: usize,
-    ) -> impl Future<Output = Result<LocksPage, StoreError>> + Send {
-        (**self).locks(prefix, after, most)
-    }
-
-    fn acts(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Act>, StoreError>> + Send {
-        (**self).acts(lock)
-    }
 }
 
 #[cfg(test)]

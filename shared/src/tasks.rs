@@ -6,6 +6,7 @@ pub mod ecs;
 pub mod memory;
 
 use crate::domain::{Task, TaskArn, TaskSet, Timestamp};
+use auto_impl::auto_impl;
 
 /// Longest protection of a task, in minutes
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>).
@@ -29,6 +30,7 @@ pub enum ProtectionAnswer {
 }
 
 /// The calls to ECS.
+#[auto_impl(&, Arc)]
 pub trait Tasks: Send + Sync {
     /// Returns the tasks of `group` in the cluster, and of the family, of `work`: running, stopping,
     /// and stopped so recently that ECS still lists them.
@@ -81,38 +83,4 @@ pub enum TasksError {
     /// The call is not allowed or not valid, or its target does not exist. A retry does not help.
     #[error("ECS refuses the call: {0}")]
     Denied(String),
-}
-
-impl<T: Tasks> Tasks for &T {
-    fn of_group(
-        &self,
-        work: &TaskSet,
-        group: &str,
-    ) -> impl Future<Output = Result<Vec<Task>, TasksError>> + Send {
-        (**self).of_group(work, group)
-    }
-
-    fn describe(
-        &self,
-        task: &TaskArn,
-    ) -> impl Future<Output = Result<Option<Task>, TasksError>> + Send {
-        (**self).describe(task)
-    }
-
-    fn stop(
-        &self,
-        cluster: &str,
-        task_arn: &str,
-        reason: &str,
-    ) -> impl Future<Output = Result<(), TasksError>> + Send {
-        (**self).stop(cluster, task_arn, reason)
-    }
-
-    fn protect(
-        &self,
-        task: &TaskArn,
-        minutes: Option<u16>,
-    ) -> impl Future<Output = Result<ProtectionAnswer, TasksError>> + Send {
-        (**self).protect(task, minutes)
-    }
 }
