@@ -6,6 +6,5 @@ pub(crate) mod client;
 pub(crate) mod events;
 pub(crate) mod held;
 pub(crate) mod renewer;
-pub(crate) mod table;
 pub(crate) mod timing;
 pub(crate) mod unconfirmed;

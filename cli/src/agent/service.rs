@@ -14,13 +14,13 @@ use super::error::ApiError;
 use super::job::Phase;
 use super::registry::JobRegistry;
 use super::response::JobView;
-use crate::lease::client::LockClient;
-use crate::lease::table::LockTable;
+use crate::lease::client::{LockClient, OnAws};
 use crate::platform::clock::{Instant, reached};
 use crate::platform::identity::HolderIdentity;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
 use lockstep::contract::Grant;
+use lockstep::service::Ports;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -29,10 +29,9 @@ use tokio::sync::watch;
 const TRIES: u32 = 3;
 
 /// Begins, renews and ends jobs.
-#[derive(Debug)]
-pub(super) struct Service<T = LockClient> {
+pub(super) struct Service<P: Ports = OnAws> {
     /// The lock table.
-    pub(super) locks: T,
+    pub(super) locks: LockClient<P>,
     /// The identity of this process, which holders begin with.
     pub(super) identity: HolderIdentity,
     /// Scale-in protection of the task.
@@ -47,7 +46,7 @@ pub(super) struct Service<T = LockClient> {
     pub(super) changed: watch::Sender<()>,
 }
 
-impl<T: LockTable> Service<T> {
+impl<P: Ports + 'static> Service<P> {
     /// Returns a job's state. For an open job, waits up to `wait` until it is lost or has ended.
     ///
     /// # Errors

@@ -11,13 +11,14 @@
 //!   └── no answer: 5 times, or for as long as it has a place in the queue
 //! ```
 
-use crate::lease::table::LockTable;
+use crate::lease::client::LockClient;
 use crate::platform::clock::{Instant, reached, sleep};
 use crate::retry::retry;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time};
 use lockstep::domain::{DEAD_AFTER, rfc3339};
 use lockstep::error::Error;
+use lockstep::service::Ports;
 use lockstep::store::StoreError;
 use nix::sys::signal::Signal;
 use std::pin::pin;
@@ -62,7 +63,7 @@ pub(crate) enum Acquired {
 /// # Errors
 /// An error of the table or the protocol that is not retryable.
 pub(crate) async fn take(
-    locks: &impl LockTable,
+    locks: &LockClient<impl Ports>,
     request: &AcquireRequest,
     max_wait: Option<Duration>,
     shutdown: impl Future<Output = Signal>,
@@ -114,7 +115,7 @@ pub(crate) async fn take(
 
 /// Only the first request counts as another run in the metrics.
 async fn send(
-    locks: &impl LockTable,
+    locks: &LockClient<impl Ports>,
     request: &AcquireRequest,
     is_queued: bool,
 ) -> Result<(AcquireResponse, Instant), Error> {
@@ -129,7 +130,7 @@ async fn send(
 /// Without an answer within [`FINAL_REQUEST_TIMEOUT`], either ends with its lease. `has_answered`:
 /// the table has answered an earlier request.
 async fn give_up(
-    locks: &impl LockTable,
+    locks: &LockClient<impl Ports>,
     request: &AcquireRequest,
     has_answered: bool,
 ) -> Result<Acquired, Error> {

@@ -7,6 +7,9 @@
 //! What a process may not do, the reaper does for it: open a task token and end a waiting state. An
 //! event asks for it.
 
+#[cfg(test)]
+pub(crate) mod twins;
+
 use crate::lease::events::{BackgroundEvents, DedupEvents};
 use crate::log::StderrSink;
 use crate::platform::clock::Instant;
@@ -20,22 +23,20 @@ use lockstep::contract::{
 use lockstep::error::Error;
 use lockstep::events::eventbridge::EventBridge;
 use lockstep::executions::stepfunctions::StepFunctions;
-use lockstep::service::{Deps, acquire, heartbeat, release};
+use lockstep::service::{Deps, Ports, acquire, heartbeat, release};
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::tasks::ecs::Ecs;
 use lockstep::telemetry::Metrics;
 
-type Bus = BackgroundEvents<EventBridge>;
-type Ports = Aws<DedupEvents<Bus>, StderrSink>;
+/// The ports of a process on AWS.
+pub(crate) type OnAws = Aws<DedupEvents<BackgroundEvents<EventBridge>>, StderrSink>;
 
 /// Client of the lock table. It does for a process what the functions do for a workflow, with the
 /// same requests, responses and events.
-#[derive(Debug)]
-pub(crate) struct LockClient {
-    deps: Deps<Ports>,
+pub(crate) struct LockClient<P: Ports = OnAws> {
+    deps: Deps<P>,
     /// The same without metrics.
-    quiet: Deps<Ports>,
-    bus: Bus,
+    quiet: Deps<P>,
 }
 
 impl LockClient {
@@ -57,15 +58,16 @@ impl LockClient {
         Self {
             deps: deps(Metrics::new(StderrSink::open(), config.metrics_per_lock)),
             quiet: deps(Metrics::new(StderrSink::closed(), false)),
-            bus,
         }
     }
 
     /// Waits until pending events are published, about two seconds at most.
     pub(crate) async fn settle(&self) {
-        self.bus.settle().await;
+        self.deps.events.settle().await;
     }
+}
 
+impl<P: Ports> LockClient<P> {
     /// Acquires a permit or a place in the queue, or returns the current holder. The lease of a
     /// permit counts from the returned time.
     ///
@@ -93,7 +95,7 @@ impl LockClient {
     /// answer was lost. The rest of its lease is not known here, so it is renewed.
     async fn send(
         &self,
-        deps: &Deps<Ports>,
+        deps: &Deps<P>,
         request: &AcquireRequest,
     ) -> Result<(AcquireResponse, Instant), Error> {
         loop {

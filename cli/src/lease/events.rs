@@ -63,6 +63,13 @@ impl<V: Events> Events for DedupEvents<V> {
     }
 }
 
+impl<V: Events + Clone + 'static> DedupEvents<BackgroundEvents<V>> {
+    /// Waits until pending events are published or have failed.
+    pub(crate) async fn settle(&self) {
+        self.events.settle().await;
+    }
+}
+
 /// Publishes in the background: a process that lost its lease learns that from the table's answer,
 /// without waiting for PutEvents.
 #[derive(Clone, Debug)]

@@ -1,11 +1,12 @@
 //! A permit that this process holds.
 
-use crate::lease::table::LockTable;
+use crate::lease::client::LockClient;
 use crate::lease::timing::LeaseTiming;
 use crate::platform::clock::Instant;
 use crate::retry::{Bound, retry};
 use lockstep::contract::{Grant, Granted, ReleaseOutcome, ReleaseResponse};
 use lockstep::error::Error;
+use lockstep::service::Ports;
 use std::time::Duration;
 
 /// What has to release a permit.
@@ -75,7 +76,7 @@ impl Held {
     /// As release-lock, after the retries that `bound` allows.
     pub(crate) async fn try_release(
         &self,
-        locks: &impl LockTable,
+        locks: &LockClient<impl Ports>,
         (outcome, failure): RunEnd<'_>,
         bound: impl Into<Bound>,
     ) -> Result<ReleaseResponse, Error> {
@@ -86,7 +87,7 @@ impl Held {
     /// Releases the permit, and logs a failure: the lock is then free when its lease has expired.
     pub(crate) async fn release(
         &self,
-        locks: &impl LockTable,
+        locks: &LockClient<impl Ports>,
         end: RunEnd<'_>,
         bound: impl Into<Bound>,
     ) {

@@ -26,7 +26,6 @@ struct Sent {
 }
 
 /// One lease, and what depends on it.
-#[derive(Clone, Debug)]
 pub(crate) struct LeaseRenewer {
     /// The table.
     pub(crate) locks: Arc<LockClient>,

@@ -2,10 +2,11 @@
 //! late, or the request was cancelled.
 
 use crate::lease::acquire::leave_request;
-use crate::lease::table::LockTable;
+use crate::lease::client::LockClient;
 use crate::platform::clock::{Instant, sleep};
 use lockstep::contract::{AcquireRequest, AcquireResponse, ErrorName, Overlap, ReleaseOutcome};
 use lockstep::error::Error;
+use lockstep::service::Ports;
 use std::time::Duration;
 
 /// First pause between two requests; it doubles.
@@ -38,8 +39,8 @@ impl Pause for Sleep {
 ///
 /// # Errors
 /// An error that leaves open whether a permit is held. The permit then ends with its lease.
-pub(crate) async fn give_back<T: LockTable>(
-    table: &T,
+pub(crate) async fn give_back(
+    table: &LockClient<impl Ports>,
     request: &AcquireRequest,
     timeout: Duration,
     pause: &impl Pause,
@@ -102,9 +103,11 @@ fn leaves_open(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::table::memory::Fault::{AnswerLost, Silence};
-    use crate::lease::table::memory::MemoryTable;
+    use crate::lease::client::twins::Fault::{AnswerLost, Silence};
+    use crate::lease::client::twins::Twins;
+    use lockstep::clock::{Clock, SystemClock};
     use lockstep::contract::Stale;
+    use lockstep::domain::RunOutcome;
 
     const TIMEOUT: Duration = Duration::from_secs(3_600);
 
@@ -120,38 +123,48 @@ mod tests {
     }
 
     /// The result of [`give_back`] and the table, for a lost grant and then `silent` requests.
-    async fn released_with(overlap: Overlap, silent: usize) -> (Result<(), Error>, MemoryTable) {
-        let table = MemoryTable::faulty([AnswerLost].into_iter().chain(vec![Silence; silent]));
-        let request = request(overlap);
-        table.acquire(&request).await.unwrap_err();
-        let result = give_back(&table, &request, TIMEOUT, &Sleep).await;
-        (result, table)
+    async fn released_with(overlap: Overlap, silent: usize) -> (Result<(), Error>, Twins) {
+        let twins = Twins::faulty([AnswerLost].into_iter().chain(vec![Silence; silent]));
+        let (locks, request) = (twins.client(), request(overlap));
+        locks.acquire(&request).await.unwrap_err();
+        let result = give_back(&locks, &request, TIMEOUT, &Sleep).await;
+        (result, twins)
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_unconfirmed_permit_is_released_as_failed_even_after_more_lost_requests() {
         for overlap in [Overlap::Skip, Overlap::Fail, Overlap::Queue] {
             for silent in [0, 4] {
-                let (result, table) = released_with(overlap, silent).await;
+                let (result, twins) = released_with(overlap, silent).await;
 
-                let failed = [("nightly".to_owned(), ReleaseOutcome::Failed)];
-                assert!(result.is_ok() && table.released() == failed, "{overlap:?}");
+                assert!(result.is_ok(), "{overlap:?} {result:?}");
+                assert_eq!(twins.ends("nightly"), [RunOutcome::Failed], "{overlap:?}");
+                assert!(twins.record("nightly").holders.is_empty(), "{overlap:?}");
                 assert!(
-                    table.failures().is_empty(),
+                    twins.failures().is_empty(),
                     "it is no message: nothing began"
                 );
-                let mut asked = table.asked().into_iter().skip(1);
-                assert!(asked.all(|one| one.min_interval_seconds.is_none()));
             }
         }
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_permit_that_the_repeated_request_is_granted_starts_no_rest() {
+        let twins = Twins::faulty([Silence]);
+
+        let result = give_back(&twins.client(), &request(Overlap::Skip), TIMEOUT, &Sleep).await;
+
+        assert!(result.is_ok(), "{result:?}");
+        assert_eq!(twins.ends("nightly"), [RunOutcome::Failed]);
+        assert!(twins.record("nightly").not_before <= SystemClock.now());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_table_that_never_answers_is_not_retried_for_ever() {
-        let table = MemoryTable::faulty(vec![Silence; 1_000]);
+        let locks = Twins::faulty(vec![Silence; 1_000]).client();
         let no_time = Duration::ZERO;
 
-        let result = give_back(&table, &request(Overlap::Skip), no_time, &Sleep).await;
+        let result = give_back(&locks, &request(Overlap::Skip), no_time, &Sleep).await;
 
         assert_eq!(result.unwrap_err().name(), ErrorName::Unavailable);
     }

@@ -12,11 +12,11 @@ use crate::agent::error::ApiError;
 use crate::agent::job::Phase;
 use crate::agent::registry::Beat;
 use crate::agent::response::Beaten;
-use crate::lease::table::LockTable;
 use crate::platform::clock::Instant;
 use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
+use lockstep::service::Ports;
 
-impl<T: LockTable> Service<T> {
+impl<P: Ports + 'static> Service<P> {
     /// Records a beat, and renews the lease unless it was renewed a moment ago.
     ///
     /// # Errors

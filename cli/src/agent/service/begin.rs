@@ -15,23 +15,23 @@ use crate::agent::job::Job;
 use crate::agent::request::BeginRequest;
 use crate::agent::response::{Begun, Granted};
 use crate::lease::held::Held;
-use crate::lease::table::LockTable;
 use crate::platform::env::secret_id;
 use crate::protect::keeper::InFlight;
 use crate::retry::retry;
 use axum::http::StatusCode;
 use lockstep::contract::{AcquireResponse, ErrorName, Grant};
+use lockstep::service::Ports;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// What a job needs before its lock is acquired. A drop releases it.
-struct Prepared<T: LockTable> {
+struct Prepared<P: Ports + 'static> {
     id: String,
-    reservation: Reservation<T>,
+    reservation: Reservation<P>,
     in_flight: InFlight,
 }
 
-impl<T: LockTable> Service<T> {
+impl<P: Ports + 'static> Service<P> {
     /// Begins a job and sends the result to `reply`. If the client has disconnected, everything is released
     /// again.
     pub(in crate::agent) async fn begin(
@@ -60,7 +60,7 @@ impl<T: LockTable> Service<T> {
     }
 
     /// Does all that may take long before the lock is acquired, since the lease runs from then on.
-    async fn prepare(self: &Arc<Self>, request: &BeginRequest) -> Result<Prepared<T>, ApiError> {
+    async fn prepare(self: &Arc<Self>, request: &BeginRequest) -> Result<Prepared<P>, ApiError> {
         request.check()?;
         let reservation = Reservation::reserve(self)?;
         let id = secret_id().map_err(|error| {
@@ -82,7 +82,7 @@ impl<T: LockTable> Service<T> {
     /// Acquires the lock. Unless it is granted, drops `prepared`.
     async fn acquire(
         self: &Arc<Self>,
-        prepared: Prepared<T>,
+        prepared: Prepared<P>,
         request: &BeginRequest,
     ) -> Result<Begun, ApiError> {
         let times = request.times(self.lease, self.grace);
@@ -143,7 +143,7 @@ impl<T: LockTable> Service<T> {
     }
 
     /// Adds the job to the registry, which makes it open.
-    fn register(&self, id: String, reservation: Reservation<T>, job: Job<InFlight>) -> Granted {
+    fn register(&self, id: String, reservation: Reservation<P>, job: Job<InFlight>) -> Granted {
         let Grant {
             lock,
             holder,

@@ -8,15 +8,15 @@ use super::{Service, TRIES};
 use crate::agent::error::ApiError;
 use crate::agent::job::{JobEnd, Phase};
 use crate::agent::response::Ended;
-use crate::lease::table::LockTable;
 use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
+use lockstep::service::Ports;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// How many jobs are released at a time when all of them end.
 const ENDS_AT_ONCE: usize = 32;
 
-impl<T: LockTable> Service<T> {
+impl<P: Ports + 'static> Service<P> {
     /// Ends a job and releases its permit. The first end counts; later ones return it. `failure` says
     /// why the job failed; with one, people get a message.
     ///

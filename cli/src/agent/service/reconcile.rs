@@ -10,10 +10,10 @@
 use super::Service;
 use super::reservation::Reservation;
 use crate::agent::error::ApiError;
-use crate::lease::table::LockTable;
 use crate::lease::unconfirmed::{PAUSE, Pause, give_back, retry_until};
 use crate::platform::clock::sleep;
 use lockstep::contract::{AcquireRequest, ReleaseOutcome};
+use lockstep::service::Ports;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -21,14 +21,14 @@ use tokio::time::timeout;
 /// How long a stopping agent waits for unconfirmed grants. The leases of the rest expire.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-impl<T: LockTable> Service<T> {
+impl<P: Ports + 'static> Service<P> {
     /// Repeats `request` in the background until it is known whether a permit was granted, and releases it as
     /// failed. Gives either up after `length`, when a lease has expired.
     ///
     /// The repeated request may itself acquire the permit. The release does not start `minIntervalSeconds`.
     pub(super) fn reconcile_later(
         self: &Arc<Self>,
-        reservation: Reservation<T>,
+        reservation: Reservation<P>,
         request: AcquireRequest,
         length: Duration,
     ) {
@@ -95,7 +95,7 @@ impl<T: LockTable> Service<T> {
     }
 }
 
-impl<T: LockTable> Pause for Service<T> {
+impl<P: Ports + 'static> Pause for Service<P> {
     /// Returns after `length`, or within a second if the agent is stopping.
     async fn pause(&self, length: Duration) {
         let mut changed = self.changed.subscribe();

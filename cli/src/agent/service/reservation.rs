@@ -2,31 +2,31 @@
 
 use super::Service;
 use crate::agent::registry::NoRoom;
-use crate::lease::table::LockTable;
+use lockstep::service::Ports;
 use std::sync::Arc;
 
 /// Capacity for a job that is being begun. A drop releases it, even if the begin panics or is cancelled:
 /// otherwise the agent could never stop.
 #[must_use = "a drop releases the capacity"]
-pub(super) struct Reservation<T: LockTable> {
-    service: Arc<Service<T>>,
+pub(super) struct Reservation<P: Ports + 'static> {
+    service: Arc<Service<P>>,
     /// Whether the job or an [`UnconfirmedGrant`] has taken the capacity over.
     is_consumed: bool,
 }
 
 /// Capacity of a job that did not begin, but whose holder may have a permit. A drop releases it.
 #[must_use = "a drop releases the capacity"]
-pub(super) struct UnconfirmedGrant<T: LockTable> {
-    service: Arc<Service<T>>,
+pub(super) struct UnconfirmedGrant<P: Ports + 'static> {
+    service: Arc<Service<P>>,
     holder: String,
 }
 
-impl<T: LockTable> Reservation<T> {
+impl<P: Ports + 'static> Reservation<P> {
     /// Reserves capacity in the registry of `service`.
     ///
     /// # Errors
     /// [`NoRoom`].
-    pub(super) fn reserve(service: &Arc<Service<T>>) -> Result<Self, NoRoom> {
+    pub(super) fn reserve(service: &Arc<Service<P>>) -> Result<Self, NoRoom> {
         service.registry().reserve()?;
         Ok(Self {
             service: Arc::clone(service),
@@ -40,7 +40,7 @@ impl<T: LockTable> Reservation<T> {
     }
 
     /// Leaves the capacity to the unconfirmed grant of `lock` to `holder`.
-    pub(super) fn into_unconfirmed(mut self, holder: &str, lock: &str) -> UnconfirmedGrant<T> {
+    pub(super) fn into_unconfirmed(mut self, holder: &str, lock: &str) -> UnconfirmedGrant<P> {
         self.service
             .registry()
             .capacity
@@ -53,7 +53,7 @@ impl<T: LockTable> Reservation<T> {
     }
 }
 
-impl<T: LockTable> Drop for Reservation<T> {
+impl<P: Ports + 'static> Drop for Reservation<P> {
     fn drop(&mut self) {
         if !self.is_consumed {
             self.service.registry().capacity.begin_finished();
@@ -62,7 +62,7 @@ impl<T: LockTable> Drop for Reservation<T> {
     }
 }
 
-impl<T: LockTable> Drop for UnconfirmedGrant<T> {
+impl<P: Ports + 'static> Drop for UnconfirmedGrant<P> {
     fn drop(&mut self) {
         self.service
             .registry()

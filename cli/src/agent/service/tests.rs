@@ -7,26 +7,29 @@ mod reconcile;
 use super::*;
 use crate::agent::request::BeginRequest;
 use crate::agent::response::Begun;
-use crate::lease::table::memory::{Fault, MemoryTable};
+use crate::lease::client::twins::{Fault, InMemory, Twins};
 use crate::protect::Mode;
-use lockstep::contract::ReleaseOutcome;
+use lockstep::domain::RunOutcome;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+/// The lock of the jobs.
+const LOCK: &str = "exports";
+
 /// Longer than any step of these tests.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A service on `table`, outside ECS.
-async fn service(table: &MemoryTable) -> Arc<Service<MemoryTable>> {
-    protected(table, Protection::start(Mode::Off, None, LONG)).await
+/// A service on `twins`, outside ECS.
+async fn service(twins: &Twins) -> Arc<Service<InMemory>> {
+    protected(twins, Protection::start(Mode::Off, None, LONG)).await
 }
 
-/// A service on `table`, in a task with this protection.
-async fn protected(table: &MemoryTable, protection: Protection) -> Arc<Service<MemoryTable>> {
+/// A service on `twins`, in a task with this protection.
+async fn protected(twins: &Twins, protection: Protection) -> Arc<Service<InMemory>> {
     Arc::new(Service {
-        locks: table.clone(),
+        locks: twins.client(),
         identity: HolderIdentity::find().await.unwrap(),
         protection,
         lease: Duration::from_secs(60),
@@ -37,16 +40,16 @@ async fn protected(table: &MemoryTable, protection: Protection) -> Arc<Service<M
 }
 
 fn request() -> BeginRequest {
-    serde_json::from_value(json!({ "name": "export", "lock": "exports" })).unwrap()
+    serde_json::from_value(json!({ "name": "export", "lock": LOCK })).unwrap()
 }
 
 /// The result of a client's request for a job.
-async fn begin(service: &Arc<Service<MemoryTable>>) -> Result<Begun, ApiError> {
-    begin_for(service, json!({ "name": "export", "lock": "exports" })).await
+async fn begin(service: &Arc<Service<InMemory>>) -> Result<Begun, ApiError> {
+    begin_for(service, json!({ "name": "export", "lock": LOCK })).await
 }
 
 /// As [`begin`], with this request.
-async fn begin_for(service: &Arc<Service<MemoryTable>>, request: Value) -> Result<Begun, ApiError> {
+async fn begin_for(service: &Arc<Service<InMemory>>, request: Value) -> Result<Begun, ApiError> {
     let (reply, response) = oneshot::channel();
     let request = serde_json::from_value(request).unwrap();
     tokio::join!(Arc::clone(service).begin(request, reply), response)
@@ -62,18 +65,13 @@ fn error(begun: &Result<Begun, ApiError>) -> Value {
     })
 }
 
-/// One release, as failed.
-fn failed() -> [(String, ReleaseOutcome); 1] {
-    [("exports".into(), ReleaseOutcome::Failed)]
-}
-
 /// Waits until the permit of a failed job is released.
-async fn released(table: &MemoryTable) {
-    until("its release", || table.released() == failed()).await;
+async fn released(twins: &Twins) {
+    until("its release", || twins.ends(LOCK) == [RunOutcome::Failed]).await;
 }
 
 /// Waits until no grant is unconfirmed.
-async fn confirmed(service: &Service<MemoryTable>) {
+async fn confirmed(service: &Service<InMemory>) {
     let count = || service.registry().capacity.unconfirmed_count();
     until("no unconfirmed grant", || count() == 0).await;
 }

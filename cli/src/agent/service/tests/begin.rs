@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::platform::clock::sleep;
+use lockstep::store::memory::LockItems;
 use std::net::TcpListener;
 
 /// Required protection whose endpoint never answers.
@@ -15,21 +16,21 @@ fn silent(patience: Duration) -> (Protection, TcpListener) {
 
 #[tokio::test]
 async fn no_lock_is_acquired_before_the_task_is_protected() {
-    let table = MemoryTable::default();
+    let twins = Twins::default();
     let (protection, _endpoint) = silent(Duration::from_millis(100));
-    let service = protected(&table, protection).await;
+    let service = protected(&twins, protection).await;
 
     let begun = begin(&service).await;
 
     assert_eq!(error(&begun), "Agent.NotProtected");
-    assert_eq!(table.asked().len(), 0);
+    assert_eq!(twins.items(LOCK), LockItems::default());
 }
 
 #[tokio::test]
 async fn no_lock_is_acquired_for_a_client_that_disconnects_before_the_task_is_protected() {
-    let table = MemoryTable::default();
+    let twins = Twins::default();
     let (protection, _endpoint) = silent(10 * LONG);
-    let service = protected(&table, protection).await;
+    let service = protected(&twins, protection).await;
     let (reply, response) = oneshot::channel();
 
     let beginning = tokio::spawn(Arc::clone(&service).begin(request(), reply));
@@ -38,29 +39,29 @@ async fn no_lock_is_acquired_for_a_client_that_disconnects_before_the_task_is_pr
 
     assert!(timeout(LONG, beginning).await.is_ok());
     assert!(timeout(LONG, service.stop()).await.is_ok());
-    assert_eq!(table.asked().len(), 0);
+    assert_eq!(twins.items(LOCK), LockItems::default());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_whose_client_has_disconnected_is_released_as_failed() {
-    let table = MemoryTable::faulty([Fault::Slow]);
-    table.lose_releases(9);
-    let service = service(&table).await;
+    let twins = Twins::faulty([Fault::Slow]);
+    twins.lose_releases(9);
+    let service = service(&twins).await;
     let (reply, response) = oneshot::channel();
 
     let beginning = tokio::spawn(Arc::clone(&service).begin(request(), reply));
-    until("a request", || table.asked().len() == 1).await;
+    until("a grant", || twins.items(LOCK).record.is_some()).await;
     drop(response);
 
     assert!(timeout(20 * LONG, beginning).await.is_ok());
-    assert_eq!(table.released(), failed());
+    assert_eq!(twins.ends(LOCK), [RunOutcome::Failed]);
     assert_eq!(service.registry().open(), 0);
 }
 
 #[tokio::test]
 async fn a_begin_that_panics_or_is_dropped_releases_its_capacity() {
     for (fault, panics) in [(Fault::Panics, true), (Fault::Hangs, false)] {
-        let service = service(&MemoryTable::faulty([fault])).await;
+        let service = service(&Twins::faulty([fault])).await;
         let begun_on = Arc::clone(&service);
 
         let begun = tokio::spawn(async move { begin(&begun_on).await });

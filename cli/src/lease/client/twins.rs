@@ -1,0 +1,209 @@
+//! A client on ports in memory, and a table whose answers fail as a test says.
+
+use super::LockClient;
+use crate::log::StderrSink;
+use crate::platform::clock::{pause, sleep};
+use lockstep::clock::SystemClock;
+use lockstep::domain::{
+    Change, FencingToken, LockKey, LockRecord, Retention, Run, RunId, RunOutcome, Seconds,
+    Timestamp, Waiter, WaiterId,
+};
+use lockstep::events::memory::MemoryEvents;
+use lockstep::executions::memory::MemoryExecutions;
+use lockstep::protocol::Protocol;
+use lockstep::service::Deps;
+use lockstep::store::memory::{LockItems, MemoryStore};
+use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
+use lockstep::tasks::memory::MemoryTasks;
+use lockstep::telemetry::Metrics;
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The fault of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It is carried out, and its answer takes a second.
+    Slow,
+    /// It is carried out, and its answer takes this long on the clock of leases too.
+    Late(Duration),
+    /// It is carried out, and its answer is lost.
+    AnswerLost,
+    /// It is not carried out, and fails.
+    Silence,
+    /// It is never answered.
+    Hangs,
+    /// It panics.
+    Panics,
+}
+
+/// A table in memory with faults.
+#[derive(Debug, Default)]
+pub(crate) struct FaultyStore {
+    table: MemoryStore,
+    /// The faults of the next writes. Those of writes that are carried out wait for one whose guard holds.
+    faults: Mutex<VecDeque<Fault>>,
+    /// How many more releases fail.
+    lost_releases: AtomicUsize,
+}
+
+/// The ports of a process, in memory. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Twins {
+    store: Arc<FaultyStore>,
+    executions: Arc<MemoryExecutions>,
+    tasks: Arc<MemoryTasks>,
+    events: Arc<MemoryEvents>,
+}
+
+/// The same as a list of types.
+pub(crate) type InMemory = (
+    Arc<FaultyStore>,
+    SystemClock,
+    Arc<MemoryExecutions>,
+    Arc<MemoryTasks>,
+    Arc<MemoryEvents>,
+    StderrSink,
+);
+
+impl Twins {
+    /// Twins whose table has these faults in its first writes.
+    pub(crate) fn faulty(faults: impl IntoIterator<Item = Fault>) -> Self {
+        let twins = Self::default();
+        twins.store.faults.lock().unwrap().extend(faults);
+        twins
+    }
+
+    /// A client on these twins.
+    pub(crate) fn client(&self) -> LockClient<InMemory> {
+        let deps = || Deps {
+            protocol: Protocol::new(Arc::clone(&self.store), SystemClock, 1),
+            executions: Arc::clone(&self.executions),
+            tasks: Arc::clone(&self.tasks),
+            events: Arc::clone(&self.events),
+            metrics: Metrics::new(StderrSink::closed(), false),
+            table: "locks".into(),
+            retention: Retention::both(Seconds::of(86_400)),
+            run_events: false,
+        };
+        let (deps, quiet) = (deps(), deps());
+        LockClient { deps, quiet }
+    }
+
+    /// The next `count` releases fail.
+    pub(crate) fn lose_releases(&self, count: usize) {
+        self.store.lost_releases.store(count, Ordering::SeqCst);
+    }
+
+    /// How many injected faults are left.
+    pub(crate) fn faults(&self) -> usize {
+        self.store.faults.lock().unwrap().len()
+    }
+
+    /// All items of `lock`.
+    pub(crate) fn items(&self, lock: &str) -> LockItems {
+        self.store.table.items(&LockKey::new(lock).unwrap())
+    }
+
+    /// The record of `lock`, once it was granted.
+    pub(crate) fn record(&self, lock: &str) -> LockRecord {
+        self.items(lock).record.unwrap()
+    }
+
+    /// How the runs of `lock` ended, the oldest first.
+    pub(crate) fn ends(&self, lock: &str) -> Vec<RunOutcome> {
+        let runs = self.items(lock).runs.into_iter();
+        let ended = runs.filter(|(id, _)| matches!(id, RunId::Token(_)));
+        let ends = ended.filter_map(|(_, run)| run.end);
+        ends.map(|end| end.outcome).collect()
+    }
+
+    /// Why runs failed, where people get a message.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        let events = self.events.published().into_iter();
+        let failed = events.filter_map(|event| event.failed);
+        failed.map(|failed| failed.reason()).collect()
+    }
+}
+
+impl FaultyStore {
+    /// The fault of this write: one that is not carried out.
+    fn before(&self, change: &Change) -> Option<Fault> {
+        let is_release = change.runs.iter().any(|(_, write)| write.run.end.is_some());
+        let spend = |left: usize| left.checked_sub(1);
+        let (order, lost) = (Ordering::SeqCst, &self.lost_releases);
+        if is_release && lost.fetch_update(order, order, spend).is_ok() {
+            return Some(Fault::Silence);
+        }
+        self.pop(|fault| matches!(fault, Fault::Silence | Fault::Hangs | Fault::Panics))
+    }
+
+    fn pop(&self, wanted: impl FnOnce(&mut Fault) -> bool) -> Option<Fault> {
+        self.faults.lock().unwrap().pop_front_if(wanted)
+    }
+}
+
+fn unavailable() -> StoreError {
+    StoreError::Unavailable("injected fault".into())
+}
+
+impl LockStore for FaultyStore {
+    async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
+        match self.before(change) {
+            Some(Fault::Hangs) => pending::<()>().await,
+            Some(Fault::Panics) => panic!("injected fault"),
+            Some(_) => return Err(unavailable()),
+            None => {}
+        }
+        let committed = self.table.commit(lock, change).await?;
+        if let Commit::Committed(_) = committed {
+            match self.pop(|fault| !matches!(fault, Fault::Silence)) {
+                Some(Fault::Slow) => sleep(Duration::from_secs(1)).await,
+                Some(Fault::Late(length)) => pause(length),
+                Some(_) => return Err(unavailable()),
+                None => {}
+            }
+        }
+        Ok(committed)
+    }
+
+    async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
+        self.table.load(lock).await
+    }
+
+    async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
+        self.table.load_run(lock, run).await
+    }
+
+    async fn history(
+        &self,
+        lock: &LockKey,
+        after: Option<FencingToken>,
+        most: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        self.table.history(lock, after, most).await
+    }
+
+    async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {
+        self.table.register(lock, waiter).await
+    }
+
+    async fn load_waiter(
+        &self,
+        lock: &LockKey,
+        waiter: &WaiterId,
+    ) -> Result<Option<Waiter>, StoreError> {
+        self.table.load_waiter(lock, waiter).await
+    }
+
+    async fn due(
+        &self,
+        shard: u8,
+        until: Timestamp,
+        after: Option<&DueLock>,
+    ) -> Result<DuePage, StoreError> {
+        self.table.due(shard, until, after).await
+    }
+}
