@@ -151,8 +151,9 @@ binary: ## the static `lockstep` command as it is shipped, with its size
 	$(STATIC) cargo build --quiet -p lockstep-cli --target $(TARGET) --release
 	@ls -l target/static/$(TARGET)/release/lockstep
 
-schemas: ## write the JSON Schemas from the types
+schemas: ## write the JSON Schemas and those of the agent's API from the types
 	cargo run --quiet -p lockstep-tests --example schemas
+	UPDATE_SNAPSHOTS=1 $(TESTS) --bin lockstep openapi
 
 clean: down ## stop the stack and remove what was built
 	cargo clean

@@ -13,6 +13,8 @@ mod error;
 mod host_guard;
 mod job;
 mod listen;
+#[cfg(test)]
+mod openapi;
 mod registry;
 mod request;
 mod response;

@@ -11,14 +11,20 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lockstep::contract::{ErrorName, InvalidRequest};
 use lockstep::error::Error;
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Error"))]
 pub(super) struct ApiError {
     #[serde(skip)]
     status: StatusCode,
+    /// The name of the error, for a log.
+    #[cfg_attr(test, schemars(regex(pattern = r"^(Lockstep|Agent)\.[A-Za-z]+$")))]
     error: &'static str,
+    /// The error in a sentence.
     message: String,
 }
 

@@ -3,6 +3,7 @@
 use crate::lease::held::Held;
 use crate::platform::clock::Instant;
 use lockstep::contract::ReleaseOutcome;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The state of a job.
@@ -16,11 +17,31 @@ pub(super) enum Phase {
     Ended(JobEnd),
 }
 
+/// The outcome of a job. Only a success keeps its run key taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(super) enum JobOutcome {
+    /// It did what it should.
+    Succeeded,
+    /// It did not.
+    Failed,
+}
+
+impl From<JobOutcome> for ReleaseOutcome {
+    fn from(outcome: JobOutcome) -> Self {
+        match outcome {
+            JobOutcome::Succeeded => Self::Succeeded,
+            JobOutcome::Failed => Self::Failed,
+        }
+    }
+}
+
 /// The end of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct JobEnd {
     /// The outcome that the program reported.
-    pub(super) outcome: ReleaseOutcome,
+    pub(super) outcome: JobOutcome,
     /// Seconds that the permit was held; `None` if the lease was already lost at release.
     pub(super) held_seconds: Option<f64>,
 }

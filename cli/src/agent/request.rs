@@ -1,7 +1,10 @@
 //! The requests of the agent's API.
 
+use super::job::JobOutcome;
 use crate::lease::timing::LeaseTiming;
-use lockstep::contract::{AcquireRequest, CatchUp, InvalidRequest, Overlap, ReleaseOutcome, Stale};
+use lockstep::contract::{AcquireRequest, CatchUp, InvalidRequest, Overlap, Stale};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -11,48 +14,77 @@ const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 . _ -";
 const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
 /// Longest run, in seconds: a year.
 const YEAR: i64 = 31_536_000;
+/// Shortest lease, in seconds.
+const LEASE_MIN: i64 = LeaseTiming::SHORTEST.as_secs().cast_signed();
+/// Longest lease, in seconds.
+const LEASE_MAX: i64 = LeaseTiming::LONGEST.as_secs().cast_signed();
 
 /// The body of `POST /v1/jobs`.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Begin"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BeginRequest {
-    /// The job's name, which the holder ends with.
+    /// What the program calls the job; the holder ends with it.
+    #[cfg_attr(test, schemars(regex(pattern = "^[A-Za-z0-9._-]{1,64}$")))]
     pub(super) name: String,
+    /// The lock.
+    #[cfg_attr(test, schemars(regex(pattern = "^[A-Za-z0-9._/:-]{1,128}$")))]
     lock: String,
+    /// Another may take over after this time of silence. Default is the agent's --lease.
+    #[cfg_attr(test, schemars(range(min = LEASE_MIN, max = LEASE_MAX)))]
     lease_seconds: Option<i64>,
+    /// The answer at a held lock. Default `skip`.
     #[serde(default)]
     overlap: WhenHeld,
+    /// How many may run at once. Default 1.
+    #[cfg_attr(test, schemars(range(min = 1, max = 100)))]
     permits: Option<i64>,
+    /// Idempotency key of the trigger: one success per key.
+    #[cfg_attr(test, schemars(length(min = 1, max = 512)))]
     run_key: Option<String>,
+    /// No other run of the lock begins within this time.
+    #[cfg_attr(test, schemars(range(min = 1, max = YEAR)))]
     min_interval_seconds: Option<i64>,
+    /// A run of the lock is expected to succeed this often; else the event *Run Missing* is published.
+    #[cfg_attr(test, schemars(range(min = 60, max = YEAR)))]
     expect_every_seconds: Option<i64>,
+    /// The job is lost after this time, however well it beats, and must stop.
+    #[cfg_attr(test, schemars(range(min = 1, max = YEAR)))]
     max_run_seconds: Option<i64>,
+    /// The job is lost after this time without a change in its progress, and must stop.
+    #[cfg_attr(test, schemars(range(min = 1, max = YEAR)))]
     no_progress_seconds: Option<i64>,
 }
 
 /// The overlap policy. The agent does not queue: a client retries.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Overlap"))]
 #[serde(rename_all = "camelCase")]
 enum WhenHeld {
+    /// 200 with the status `skipped`.
     #[default]
     Skip,
+    /// 409.
     Fail,
 }
 
 /// The body of `POST /v1/jobs/{job}/beat`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Beat"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BeatRequest {
-    /// How far the job has come: a change counts as progress.
+    /// How far the job has come, in any words. A change counts as progress.
+    #[cfg_attr(test, schemars(regex(pattern = "^[ -~]{1,256}$")))]
     pub(super) progress: Option<String>,
 }
 
 /// The body of `POST /v1/jobs/{job}/end`.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "End"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct EndRequest {
-    /// The outcome of the job. Only a success keeps its run key taken.
-    pub(super) outcome: ReleaseOutcome,
+    /// The outcome of the job.
+    pub(super) outcome: JobOutcome,
 }
 
 /// The query of `GET /v1/jobs/{job}`.
@@ -73,9 +105,7 @@ impl BeginRequest {
             let name = format!("{:?}", self.name);
             return Err(InvalidRequest::new("name", name, NAME_RULE));
         }
-        let shortest = i64::try_from(LeaseTiming::SHORTEST.as_secs()).unwrap_or(i64::MAX);
-        let longest = i64::try_from(LeaseTiming::LONGEST.as_secs()).unwrap_or(i64::MAX);
-        within("leaseSeconds", self.lease_seconds, shortest, longest)?;
+        within("leaseSeconds", self.lease_seconds, LEASE_MIN, LEASE_MAX)?;
         within("maxRunSeconds", self.max_run_seconds, 1, YEAR)?;
         within("noProgressSeconds", self.no_progress_seconds, 1, YEAR)
     }
@@ -211,6 +241,15 @@ mod tests {
             let problem = begin(&fields).unwrap_err().to_string();
 
             assert!(problem.contains(word), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_job_ends_as_succeeded_or_failed_and_in_no_other_way() {
+        for (outcome, is_one) in [("succeeded", true), ("failed", true), ("stopping", false)] {
+            let request = parse::<EndRequest>(json!({ "outcome": outcome }));
+
+            assert_eq!(request.is_ok(), is_one, "{request:?}");
         }
     }
 

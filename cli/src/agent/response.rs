@@ -1,11 +1,13 @@
 //! The responses of the agent's API.
 
-use super::job::{Job, JobEnd, Phase};
+use super::job::{Job, JobEnd, JobOutcome, Phase};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use lockstep::contract::{AcquireResponse, ReleaseOutcome};
+use lockstep::contract::{Duplicate, Skipped};
 use lockstep::domain::{FencingToken, rfc3339};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -14,24 +16,55 @@ use std::collections::BTreeMap;
 pub(super) enum Begun {
     /// It has begun.
     Granted(Box<Granted>),
-    /// It has not begun: skipped, or a duplicate. The body is the lock table's response.
-    NotGranted(Box<AcquireResponse>),
+    /// It has not begun.
+    NotGranted(Box<NotGranted>),
+}
+
+/// Why a job did not begin: the response of the lock table.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(tag = "status", rename_all = "camelCase")]
+pub(super) enum NotGranted {
+    /// The lock is held, rests or is paused.
+    Skipped(Skipped),
+    /// The run key has had its success, or its run is under way.
+    Duplicate(Duplicate),
 }
 
 /// A job that has begun.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Granted {
-    status: &'static str,
-    /// Its id, which beat and end require.
+    status: GrantedStatus,
+    /// The id of the job, which beat and end require.
+    #[cfg_attr(test, schemars(regex(pattern = "^[0-9a-f]{32}$")))]
     pub(super) job: String,
+    /// What the program calls the job.
     name: String,
+    /// The lock.
     lock: String,
+    /// Who holds it: in a task `<task ARN>#<container id>/<id>:<name>`.
     holder: String,
+    /// A number that grows with every grant. Give it to every resource that the job writes to.
+    #[cfg_attr(test, schemars(range(min = 1, max = 9_007_199_254_740_991_i64)))]
     fencing_token: i64,
+    /// When the lease ends unless it is renewed. The job must have stopped by then.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     expires_at: String,
+    /// How often to beat.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     beat_seconds: u64,
+    /// The same for a process that the job starts.
     environment: BTreeMap<String, String>,
+}
+
+/// The status of a job that has begun.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(inline))]
+#[serde(rename_all = "camelCase")]
+enum GrantedStatus {
+    Granted,
 }
 
 impl Granted {
@@ -39,7 +72,7 @@ impl Granted {
     pub(super) fn of<P>(id: &str, job: &Job<P>) -> Self {
         let grant = &job.held.grant;
         Self {
-            status: "granted",
+            status: GrantedStatus::Granted,
             job: id.to_owned(),
             name: job.name.clone(),
             lock: grant.lock.clone(),
@@ -54,29 +87,46 @@ impl Granted {
 
 /// The response to a beat of an open job.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Beaten {
-    /// When the lease ends unless another beat renews it.
+    /// When the lease ends unless another beat renews it. The job must have stopped by then.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     pub(super) expires_at: String,
 }
 
-/// The response to the end of a job.
+/// The end of a job.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Ended {
-    status: &'static str,
-    outcome: ReleaseOutcome,
+    status: EndedStatus,
+    /// The outcome of the first end, which counts.
+    outcome: JobOutcome,
+    /// How long the lock was held.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 0)))]
     held_seconds: Option<f64>,
+}
+
+/// Whether the job still had its lock at its end.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(inline))]
+#[serde(rename_all = "camelCase")]
+enum EndedStatus {
+    /// The lock is free.
+    Released,
+    /// The lock was no longer the job's own: another may have run beside it.
+    Lost,
 }
 
 impl From<&JobEnd> for Ended {
     fn from(end: &JobEnd) -> Self {
         Self {
             status: match end.held_seconds {
-                Some(_) => "released",
+                Some(_) => EndedStatus::Released,
                 // The release found the lease gone: another run may have begun beside the job.
-                None => "lost",
+                None => EndedStatus::Lost,
             },
             outcome: end.outcome,
             held_seconds: end.held_seconds,
@@ -86,24 +136,79 @@ impl From<&JobEnd> for Ended {
 
 /// The current state of a job.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Job"))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JobView {
     /// Its id; absent in lists, since it is what ending the job requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<String>,
+    /// What the program calls it.
     name: String,
+    /// The lock.
     lock: String,
+    /// Who holds it.
     holder: String,
+    /// Its fencing token.
     fencing_token: i64,
-    state: &'static str,
+    state: JobState,
+    /// When it began.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     since: String,
+    /// When its lease ends unless it is renewed. The job must have stopped by then.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     expires_at: String,
+    /// The latest progress that the program reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<String>,
+    /// Why it is lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// How it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<Ended>,
+}
+
+/// Whether a job may go on.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(inline))]
+#[serde(rename_all = "camelCase")]
+enum JobState {
+    /// It may go on.
+    Open,
+    /// It must stop now. It still has to be ended.
+    Lost,
+    /// It was ended.
+    Ended,
+}
+
+/// The jobs that are not closed, the oldest first.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(super) struct Jobs {
+    /// The jobs.
+    pub(super) jobs: Vec<JobView>,
+}
+
+/// Whether the agent takes jobs.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Health {
+    pub(super) status: HealthStatus,
+    /// How many jobs are not closed.
+    #[cfg_attr(test, schemars(range(min = 0, max = 1000)))]
+    pub(super) open_jobs: usize,
+}
+
+/// Whether a new job may begin.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(inline))]
+#[serde(rename_all = "camelCase")]
+pub(super) enum HealthStatus {
+    /// It may.
+    Ok,
+    /// The agent ends, and begins no more jobs.
+    Stopping,
 }
 
 impl JobView {
@@ -112,9 +217,9 @@ impl JobView {
         let grant = &job.held.grant;
         let token = FencingToken::from_number(u64::try_from(grant.token).unwrap_or_default());
         let (state, reason, end) = match &job.phase {
-            Phase::Open => ("open", None, None),
-            Phase::Lost(reason) => ("lost", Some(reason.clone()), None),
-            Phase::Ended(end) => ("ended", None, Some(end.into())),
+            Phase::Open => (JobState::Open, None, None),
+            Phase::Lost(reason) => (JobState::Lost, Some(reason.clone()), None),
+            Phase::Ended(end) => (JobState::Ended, None, Some(end.into())),
         };
         Self {
             job: id.map(str::to_owned),
@@ -148,7 +253,7 @@ mod tests {
     #[test]
     fn the_end_of_a_job_that_had_lost_its_lease_has_the_status_lost() {
         let ended = |held_seconds| {
-            let outcome = ReleaseOutcome::Failed;
+            let outcome = JobOutcome::Failed;
             let end = JobEnd {
                 outcome,
                 held_seconds,

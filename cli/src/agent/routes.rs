@@ -5,7 +5,9 @@
 //! job nor a job without its end.
 
 use super::error::ApiError;
+use super::job::JobOutcome;
 use super::request::{BeatRequest, BeginRequest, EndRequest, GetRequest};
+use super::response::{Health, HealthStatus, Jobs};
 use super::service::Service;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -15,9 +17,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use lockstep::contract::{InvalidRequest, ReleaseOutcome, parse};
+use lockstep::contract::{InvalidRequest, parse};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -70,7 +72,7 @@ async fn beat(
 async fn end(State(service): State<Arc<Service>>, job: JobPath, request: Request) -> HandlerResult {
     let job = id(job)?;
     let request: EndRequest = read(request).await?;
-    let failed = request.outcome == ReleaseOutcome::Failed;
+    let failed = request.outcome == JobOutcome::Failed;
     let failure = failed.then_some("the program reported that the job failed");
     let ended = detached(async move { service.end(&job, request.outcome, failure).await });
     Ok(Json(ended.await?).into_response())
@@ -88,18 +90,21 @@ async fn get_job(
     Ok(Json(view).into_response())
 }
 
-async fn list(State(service): State<Arc<Service>>) -> Json<Value> {
-    Json(json!({ "jobs": service.list() }))
+async fn list(State(service): State<Arc<Service>>) -> Json<Jobs> {
+    let jobs = service.list();
+    Json(Jobs { jobs })
 }
 
-async fn health(State(service): State<Arc<Service>>) -> Json<Value> {
+async fn health(State(service): State<Arc<Service>>) -> Json<Health> {
     let registry = service.registry();
-    let status = if registry.capacity.is_stopping() {
-        "stopping"
-    } else {
-        "ok"
-    };
-    Json(json!({ "status": status, "openJobs": registry.open() }))
+    Json(Health {
+        status: if registry.capacity.is_stopping() {
+            HealthStatus::Stopping
+        } else {
+            HealthStatus::Ok
+        },
+        open_jobs: registry.open(),
+    })
 }
 
 async fn openapi() -> impl IntoResponse {

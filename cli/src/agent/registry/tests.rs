@@ -1,7 +1,7 @@
 use super::*;
+use crate::agent::job::JobOutcome;
 use crate::lease::held::{Held, Hold};
 use crate::lease::timing::LeaseTiming;
-use lockstep::contract::ReleaseOutcome;
 use serde_json::json;
 use std::rc::Rc;
 use std::time::Duration;
@@ -67,7 +67,7 @@ fn renew<T>(registry: &mut JobRegistry<T>, millis: u64, expires_at: &str) -> Opt
     renewed.cloned()
 }
 
-fn end(outcome: ReleaseOutcome) -> JobEnd {
+fn end(outcome: JobOutcome) -> JobEnd {
     JobEnd {
         outcome,
         held_seconds: Some(1.0),
@@ -168,10 +168,10 @@ fn a_job_past_its_max_run_or_without_a_change_of_progress_is_lost_despite_its_be
 fn every_end_returns_the_first_one_and_the_guard_is_dropped() {
     let (mut registry, guard) = registry();
 
-    let first = registry.ended("j", end(ReleaseOutcome::Succeeded));
-    let again = registry.ended("j", end(ReleaseOutcome::Failed));
+    let first = registry.ended("j", end(JobOutcome::Succeeded));
+    let again = registry.ended("j", end(JobOutcome::Failed));
 
-    assert_eq!(first, Some(end(ReleaseOutcome::Succeeded)));
+    assert_eq!(first, Some(end(JobOutcome::Succeeded)));
     assert_eq!(again, first);
     assert_eq!((Rc::strong_count(&guard), registry.open()), (1, 0));
     assert_eq!(registry.tick(at(END)), []);
@@ -187,7 +187,7 @@ fn a_lost_job_can_still_be_ended_once_and_an_ended_one_cannot_be_lost() {
 
     for mut registry in [evicted, expired] {
         assert!(is_lost(&registry));
-        registry.ended("j", end(ReleaseOutcome::Failed));
+        registry.ended("j", end(JobOutcome::Failed));
         registry.lost("j", "again");
 
         assert!(matches!(registry.get("j").unwrap().phase, Phase::Ended(_)));
@@ -215,7 +215,7 @@ fn the_oldest_closed_jobs_are_forgotten() {
     for number in 0..=CLOSED_MAX {
         let id = number.to_string();
         begin(&mut registry, &id, job(()));
-        registry.ended(&id, end(ReleaseOutcome::Succeeded));
+        registry.ended(&id, end(JobOutcome::Succeeded));
     }
 
     assert!(registry.get("0").is_none() && registry.get("1").is_some());

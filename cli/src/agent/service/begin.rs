@@ -13,7 +13,7 @@ use super::{Service, TRIES};
 use crate::agent::error::ApiError;
 use crate::agent::job::Job;
 use crate::agent::request::BeginRequest;
-use crate::agent::response::{Begun, Granted};
+use crate::agent::response::{Begun, Granted, NotGranted};
 use crate::lease::held::Held;
 use crate::platform::env::secret_id;
 use crate::protect::keeper::InFlight;
@@ -120,15 +120,23 @@ impl<P: Ports + 'static> Service<P> {
     }
 
     fn not_granted(&self, lock: &str, answer: AcquireResponse) -> Result<Begun, ApiError> {
-        let held_by_other = match &answer {
-            AcquireResponse::Skipped(_) => true,
-            AcquireResponse::Duplicate(run) => run.ended_at.is_none(),
-            _ => false,
+        let (refused, held_by_other) = match answer {
+            AcquireResponse::Skipped(skipped) => (NotGranted::Skipped(skipped), true),
+            AcquireResponse::Duplicate(run) => {
+                let runs = run.ended_at.is_none();
+                (NotGranted::Duplicate(run), runs)
+            }
+            // A job never queues, and no execution is redriven.
+            other => {
+                let message = format!("the lock table's answer is not one to a job: {other:?}");
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                return Err(ApiError::new(status, "Agent.Internal", message));
+            }
         };
         if held_by_other {
             self.check_unconfirmed(lock)?;
         }
-        Ok(Begun::NotGranted(Box::new(answer)))
+        Ok(Begun::NotGranted(Box::new(refused)))
     }
 
     /// Fails if a grant of `lock` is unconfirmed: no job runs under that permit, so neither "held" nor "nothing

@@ -6,9 +6,9 @@
 
 use super::{Service, TRIES};
 use crate::agent::error::ApiError;
-use crate::agent::job::{JobEnd, Phase};
+use crate::agent::job::{JobEnd, JobOutcome, Phase};
 use crate::agent::response::Ended;
-use lockstep::contract::{Grant, ReleaseOutcome, ReleaseResponse};
+use lockstep::contract::{Grant, ReleaseResponse};
 use lockstep::service::Ports;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -25,7 +25,7 @@ impl<P: Ports + 'static> Service<P> {
     pub(in crate::agent) async fn end(
         &self,
         id: &str,
-        outcome: ReleaseOutcome,
+        outcome: JobOutcome,
         failure: Option<&str>,
     ) -> Result<Ended, ApiError> {
         let job = self
@@ -38,7 +38,7 @@ impl<P: Ports + 'static> Service<P> {
             None => return Err(ApiError::no_such_job()),
         };
         // Without an answer the job stays as it is: the program ends it again.
-        let released = held.try_release(&self.locks, (outcome, failure), TRIES);
+        let released = held.try_release(&self.locks, (outcome.into(), failure), TRIES);
         let held_seconds = match released.await? {
             ReleaseResponse::Released { held_seconds, .. } => Some(held_seconds),
             ReleaseResponse::Lost { .. } | ReleaseResponse::Ending { .. } => None,
@@ -78,7 +78,7 @@ impl<P: Ports + 'static> Service<P> {
                 let (service, id) = (Arc::clone(self), id.clone());
                 ends.spawn(async move {
                     let failure = Some("the program of the job has ended");
-                    let ended = service.end(&id, ReleaseOutcome::Failed, failure);
+                    let ended = service.end(&id, JobOutcome::Failed, failure);
                     if let Err(error) = ended.await {
                         tracing::error!(
                             event = "release_failed",

@@ -10,9 +10,10 @@
 use super::Service;
 use super::reservation::Reservation;
 use crate::agent::error::ApiError;
+use crate::agent::job::JobOutcome;
 use crate::lease::unconfirmed::{PAUSE, Pause, give_back, retry_until};
 use crate::platform::clock::sleep;
-use lockstep::contract::{AcquireRequest, ReleaseOutcome};
+use lockstep::contract::AcquireRequest;
 use lockstep::service::Ports;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +66,7 @@ impl<P: Ports + 'static> Service<P> {
         let Some(end) = self.registry().get(id).map(|job| job.lease_end()) else {
             return;
         };
-        let attempt = || self.end(id, ReleaseOutcome::Failed, None);
+        let attempt = || self.end(id, JobOutcome::Failed, None);
         let ended = retry_until(end, ApiError::leaves_open, self, attempt);
         if let Err(error) = ended.await {
             tracing::warn!(

@@ -1,13 +1,13 @@
 //! Which ends of jobs are messages to people.
 
 use super::*;
-use lockstep::contract::ReleaseOutcome;
+use crate::agent::job::JobOutcome;
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_a_message_if_the_job_had_begun_and_failed() {
     for (outcome, failure, expected) in [
-        (ReleaseOutcome::Failed, Some("why"), &["why"][..]),
-        (ReleaseOutcome::Succeeded, None, &[]),
+        (JobOutcome::Failed, Some("why"), &["why"][..]),
+        (JobOutcome::Succeeded, None, &[]),
     ] {
         let twins = Twins::default();
         let service = service(&twins).await;
