@@ -1,0 +1,320 @@
+//! One holder, what AWS shows of it, and when that is judged.
+
+use crate::functions::{Functions, key};
+use crate::scene::CLUSTER;
+use lockstep::domain::{
+    Call, Ending, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
+    Exit, FencingToken, HolderId, Lease, LockRecord, Permits, Seconds, StalePolicy,
+    StateMachineArn, Task, Timestamp, Waiter, Work, child_arn, task_group,
+};
+use lockstep::executions::ExecutionsError;
+use lockstep::store::LockStore;
+use lockstep::tasks::TasksError;
+use lockstep::tasks::memory::TasksCall;
+use lockstep::testing;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::prop_oneof;
+use std::time::Duration;
+
+/// When the lease is granted.
+const GRANTED: u64 = 1_772_344_800_000;
+
+/// One holder, what AWS shows of it, and when that is judged. Times are seconds after the grant.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    holder: Kind,
+    pub(super) lease: Terms,
+    execution: Seen,
+    replacer: Seen,
+    replacer_gave_up: bool,
+    owned: bool,
+    tasks: Tasks,
+    pub(super) now: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Execution,
+    Task,
+    Other,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    renewed: u32,
+    stale: StalePolicy,
+    work: Option<WorkKind>,
+    redrives: u32,
+    called: Option<bool>,
+    pub(super) replaced: bool,
+    suspect: Option<u32>,
+    ending: Option<(u32, EndingCause)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum WorkKind {
+    Tasks,
+    Workflow,
+    States,
+}
+
+/// What DescribeExecution shows.
+#[derive(Clone, Debug)]
+enum Seen {
+    Unknown,
+    Hidden,
+    Running,
+    Ended(ExecutionEnd, Option<u32>, u32),
+}
+
+/// What ECS shows of the tasks of the work, or of the holder's own task.
+#[derive(Clone, Debug)]
+enum Tasks {
+    Hidden,
+    Seen(Vec<bool>),
+}
+
+fn seconds() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0..130_u32, 1 => 3_600..3_800_u32, 1 => 7_990..8_100_u32]
+}
+
+fn seen() -> impl Strategy<Value = Seen> {
+    let end = prop_oneof![
+        Just(ExecutionEnd::Succeeded),
+        Just(ExecutionEnd::Failed),
+        Just(ExecutionEnd::Aborted),
+        Just(ExecutionEnd::TimedOut),
+    ];
+    let ended = (end, option::of(seconds()), 0..2_u32);
+    prop_oneof![
+        1 => Just(Seen::Unknown),
+        1 => Just(Seen::Hidden),
+        3 => Just(Seen::Running),
+        3 => ended.prop_map(|(end, at, redrives)| Seen::Ended(end, at, redrives)),
+    ]
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    let stale = prop_oneof![
+        Just(StalePolicy::Terminate),
+        Just(StalePolicy::Yield),
+        Just(StalePolicy::Hold),
+    ];
+    let work = prop_oneof![
+        Just(WorkKind::Tasks),
+        Just(WorkKind::Workflow),
+        Just(WorkKind::States)
+    ];
+    let cause = prop_oneof![
+        Just(EndingCause::Over),
+        Just(EndingCause::Stopped),
+        Just(EndingCause::Evicted("broken (by operator)".into())),
+    ];
+    let marks = (
+        option::weighted(0.1, any::<bool>()),
+        proptest::bool::weighted(0.2),
+        option::of(60..200_u32),
+        option::weighted(0.3, (0..130_u32, cause)),
+    );
+    (0..60_u32, stale, option::of(work), 0..2_u32, marks).prop_map(
+        |(renewed, stale, work, redrives, (called, replaced, suspect, ending))| Terms {
+            renewed,
+            stale,
+            work,
+            redrives,
+            called,
+            replaced,
+            suspect,
+            ending,
+        },
+    )
+}
+
+pub(super) fn cases() -> impl Strategy<Value = Case> {
+    let kind = prop_oneof![
+        4 => Just(Kind::Execution),
+        1 => Just(Kind::Task),
+        1 => Just(Kind::Other),
+    ];
+    let tasks = prop_oneof![
+        1 => Just(Tasks::Hidden),
+        5 => proptest::collection::vec(any::<bool>(), 0..3).prop_map(Tasks::Seen),
+    ];
+    let replacer = (seen(), any::<bool>());
+    (
+        kind,
+        terms(),
+        seen(),
+        replacer,
+        proptest::bool::weighted(0.8),
+        tasks,
+        seconds(),
+    )
+        .prop_map(
+            |(holder, lease, execution, replacer, owned, tasks, now)| Case {
+                holder,
+                lease,
+                execution,
+                replacer: replacer.0,
+                replacer_gave_up: replacer.1,
+                owned,
+                tasks,
+                now,
+            },
+        )
+}
+
+pub(super) fn after(seconds: u32) -> Timestamp {
+    Timestamp::from_millis(GRANTED).plus(Seconds::of(seconds))
+}
+
+fn arn(name: &str) -> ExecutionArn {
+    let arn = format!("arn:aws:states:eu-west-1:123456789012:execution:report:{name}");
+    ExecutionArn::new(arn).expect("an ARN")
+}
+
+const MACHINE: &str = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
+const TASK: &str = "arn:aws:ecs:eu-west-1:123456789012:task/batch/own";
+
+impl Case {
+    pub(super) fn holder(&self) -> HolderId {
+        let execution = arn("a");
+        testing::holder(match self.holder {
+            Kind::Execution => execution.as_str(),
+            Kind::Task => TASK,
+            Kind::Other => "laptop",
+        })
+    }
+
+    fn replacer(&self) -> HolderId {
+        testing::holder(arn("b").as_str())
+    }
+
+    pub(super) fn lease(&self) -> Lease {
+        let terms = &self.lease;
+        let token = FencingToken::from_number(GRANTED);
+        let granted = testing::terms(self.holder()).lease(token, after(0));
+        let work = terms.work.map(|kind| match kind {
+            WorkKind::Tasks => Work::Tasks(testing::work(CLUSTER)),
+            WorkKind::Workflow => Work::Workflow(StateMachineArn::new(MACHINE).expect("an ARN")),
+            WorkKind::States => Work::States,
+        });
+        Lease {
+            work,
+            stale: terms.stale,
+            redrives: terms.redrives,
+            call: terms.called.map(|pushed| Call {
+                task_token: pushed.then(|| testing::task_token("waits")),
+                since: after(0),
+            }),
+            exit: Exit {
+                suspect: terms.suspect.map(after),
+                replaced_by: terms.replaced.then(|| self.replacer()),
+                ending: terms.ending.clone().map(|(second, cause)| Ending {
+                    since: after(second),
+                    cause,
+                }),
+            },
+            ..granted.renewed(after(terms.renewed), None, None)
+        }
+    }
+
+    /// The world of the case at `now`.
+    pub(super) async fn world(&self, now: Timestamp) -> Functions {
+        let functions = Functions::new();
+        let ahead = now.millis() - functions.now().millis();
+        functions.clock.advance(Duration::from_millis(ahead));
+        let lease = self.lease();
+        let mut record = LockRecord {
+            last_token: lease.token,
+            due: Some(after(0)),
+            ..LockRecord::new(Permits::ONE)
+        };
+        if self.lease.replaced {
+            let waiter = Waiter {
+                terms: testing::terms(self.replacer()),
+                task_token: None,
+                wait_until: self.replacer_gave_up.then(|| after(0)),
+                since: after(0),
+                queued_at: after(0),
+            };
+            record.front_ticket = record.front_ticket.ahead();
+            record.queue.insert(waiter.id(), record.front_ticket);
+            functions
+                .store
+                .register(&key("nightly"), &waiter)
+                .await
+                .expect("a waiter");
+        }
+        record.holders.insert(self.holder(), lease.clone());
+        functions.store.put(key("nightly"), record);
+        self.show_execution(&functions, &arn("a"), &self.execution);
+        self.show_execution(&functions, &arn("b"), &self.replacer);
+        if !self.owned {
+            functions.executions.disown(&arn("a"));
+        }
+        self.show_work(&functions, &lease);
+        functions
+    }
+
+    fn show_execution(&self, functions: &Functions, arn: &ExecutionArn, seen: &Seen) {
+        let executions = &functions.executions;
+        match seen {
+            Seen::Unknown => {}
+            Seen::Running => executions.describe_as(arn, Ok(ExecutionState::Running.into())),
+            Seen::Hidden => {
+                let denied = ExecutionsError::Denied("no right".into());
+                executions.describe_as(arn, Err(denied));
+            }
+            Seen::Ended(end, at, redrives) => {
+                let description = ExecutionDescription {
+                    state: ExecutionState::Ended(*end),
+                    redrives: *redrives,
+                    stopped_at: at.map(after),
+                };
+                executions.describe_as(arn, Ok(description));
+            }
+        }
+    }
+
+    fn show_work(&self, functions: &Functions, lease: &Lease) {
+        let tasks = match &self.tasks {
+            Tasks::Hidden => {
+                for call in [TasksCall::OfGroup, TasksCall::Describe] {
+                    let denied = TasksError::Denied("no right".into());
+                    functions.tasks.fail_every(call, denied);
+                }
+                return;
+            }
+            Tasks::Seen(tasks) => tasks,
+        };
+        let set = testing::work(CLUSTER);
+        let group = task_group(&key("nightly"), &self.holder());
+        for (number, stopped) in (0..).zip(tasks) {
+            let name = match self.holder {
+                Kind::Task if number == 0 => TASK.to_owned(),
+                _ => format!("{TASK}-{number}"),
+            };
+            let task = Task {
+                stopped_at: stopped.then(|| after(number)),
+                ..testing::task(&name, *stopped)
+            };
+            functions.tasks.put(&set, &group, task);
+        }
+        let (Some(Work::Workflow(machine)), Some(stopped)) = (&lease.work, tasks.first()) else {
+            return;
+        };
+        let child = child_arn(machine, &key("nightly"), lease.token, 0).expect("an ARN");
+        let state = match stopped {
+            true => ExecutionState::Ended(ExecutionEnd::Aborted),
+            false => ExecutionState::Running,
+        };
+        let description = ExecutionDescription {
+            state,
+            redrives: 0,
+            stopped_at: stopped.then(|| after(self.now.saturating_sub(5))),
+        };
+        functions.executions.describe_as(&child, Ok(description));
+    }
+}
