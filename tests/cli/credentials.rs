@@ -9,6 +9,7 @@ mod mfa;
 mod process;
 mod refused;
 mod services;
+mod settings;
 
 use crate::support::{Inside, lock, output};
 use laptop::Laptop;

@@ -113,7 +113,7 @@ async fn the_end_of_the_grace_kills_all_that_is_left() {
 }
 
 #[tokio::test]
-async fn a_first_process_that_outlives_its_grace_keeps_no_signal_from_work_outside() {
+async fn a_first_process_over_its_grace_keeps_no_signal_from_work_outside() {
     let scene = Scene::open("stop-outside").await;
     let ignores = "trap '' TERM; until [ -e $NOTES.end ]; do sleep 0.1; done";
     let mut run = scene.start(

@@ -119,7 +119,7 @@ const ENDS_WELL: &str = r#"
     while :; do sleep 0.1; done"#;
 
 #[tokio::test]
-async fn what_a_first_process_that_ends_with_0_leaves_is_stopped_with_its_worker() {
+async fn what_a_first_process_that_succeeds_leaves_stops_with_its_worker() {
     // A message whose rest needs more than the grace of its worker is given back.
     for (later, saving, expected) in [
         ("0", "1", "command succeeded"),
