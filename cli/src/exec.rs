@@ -23,13 +23,13 @@ pub(crate) mod supervise;
 pub(crate) mod watchdog;
 mod which;
 
-pub(crate) use child::{Spec, Started};
+pub(crate) use child::Spec;
 pub(crate) use descendants::{CommandTree, Descendants};
 pub(crate) use exit_status::ChildExit;
 pub(crate) use guarded::GuardedCommand;
 pub(crate) use mark::Mark;
 pub(crate) use procfs::ProcessTable;
-pub(crate) use shim::{SELF, check_proc};
+pub(crate) use shim::check_proc;
 pub(crate) use subreaper::{EndOf, Subreaper};
 pub(crate) use which::check_program;
 

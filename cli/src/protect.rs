@@ -19,5 +19,6 @@ mod parse;
 pub(crate) mod plan;
 pub(crate) mod reason;
 mod runner;
+mod state;
 
 pub(crate) use keeper::{Mode, Protection};

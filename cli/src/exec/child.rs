@@ -10,7 +10,7 @@ use crate::platform::signals::asks_to_end;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::WaitStatus;
-use nix::unistd::{Pid, getpgid};
+use nix::unistd::getpgid;
 use std::io::{Error, Write};
 use std::process::Stdio;
 
@@ -188,14 +188,4 @@ impl Child {
     pub(crate) fn reap(self) -> ChildExit {
         self.first.reap()
     }
-}
-
-/// A process that was started.
-pub(crate) struct Started {
-    /// Its id.
-    pub(crate) pid: Pid,
-    /// The pipe to its standard input, if there is one.
-    pub(crate) stdin: Option<std::process::ChildStdin>,
-    /// The pipe from its standard output, if there is one.
-    pub(crate) stdout: Option<std::process::ChildStdout>,
 }

@@ -6,8 +6,8 @@
 use super::which::{find, is_foreign};
 use crate::exit::{EarlyExit, Exit};
 use crate::log::print_line;
-pub(crate) use crate::platform::children::SELF;
-use crate::platform::{children, foreground};
+use crate::platform::children::{self, SELF};
+use crate::platform::foreground;
 use nix::unistd::{Pid, execv, getppid};
 use std::ffi::CString;
 use std::io::{Error, ErrorKind};

@@ -1,7 +1,7 @@
 //! Reaps every child of this process, as the first process of a container has to.
 
+use super::ChildExit;
 use super::procfs::own_children;
-use super::{ChildExit, Started};
 use crate::platform::children::{adopt_orphans, is_stopped, peek_exit};
 use crate::platform::foreground;
 use nix::sys::signal::{Signal, killpg};
@@ -9,7 +9,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::io::Error;
-use std::process::{Child, Command};
+use std::process::{Child, ChildStdin, ChildStdout, Command};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
@@ -31,6 +31,16 @@ pub(crate) struct Subreaper {
 struct Watched {
     process: Child,
     report: Option<oneshot::Sender<()>>,
+}
+
+/// A process that was started.
+pub(crate) struct Started {
+    /// Its id.
+    pub(crate) pid: Pid,
+    /// The pipe to its standard input, if there is one.
+    pub(crate) stdin: Option<ChildStdin>,
+    /// The pipe from its standard output, if there is one.
+    pub(crate) stdout: Option<ChildStdout>,
 }
 
 /// The end of a started process.

@@ -21,7 +21,8 @@ mod process;
 
 pub(super) use process::watch;
 
-use crate::exec::{CommandTree, EndOf, Mark, SELF, Subreaper};
+use crate::exec::{CommandTree, EndOf, Mark, Subreaper};
+use crate::platform::children::SELF;
 use crate::platform::clock::{Instant, sleep};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, kill};

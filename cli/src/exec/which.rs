@@ -1,7 +1,7 @@
 //! Finds the file of a command, and determines its kind.
 
-use super::shim::SELF;
 use crate::exit::{EarlyExit, Exit};
+use crate::platform::children::SELF;
 use crate::platform::env::variable;
 use nix::unistd::{AccessFlags, access};
 use std::fs::File;

@@ -18,10 +18,11 @@ mod process;
 mod profiles;
 mod region;
 mod source;
+mod text;
 mod usable;
 
-pub(crate) use failure::line;
 pub(crate) use region::Region;
+pub(crate) use text::line;
 
 use super::empty::not_text;
 use super::tls;

@@ -3,6 +3,7 @@
 
 use super::parse;
 use super::reason::{Reason, Refused};
+use super::state::State;
 use crate::platform::http::{HttpError, send};
 use hyper::Method;
 use lockstep::clock::{Clock, SystemClock};
@@ -11,17 +12,6 @@ use std::time::Duration;
 
 /// Timeout of a call. The agent's own timeout for ECS is shorter, and returns an error.
 const CALL_MAX: Duration = Duration::from_secs(14);
-
-/// The protection of a task in ECS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct State {
-    /// Whether it is protected.
-    pub(crate) enabled: bool,
-    /// Remaining time of protection, by the clock of this machine; 0 for a date in the past.
-    pub(crate) left: Option<Duration>,
-    /// When protection ends, in the format of ECS.
-    pub(crate) until: Option<String>,
-}
 
 /// The ECS agent, or a fake of it in tests.
 pub(crate) trait Agent: Send + Sync {

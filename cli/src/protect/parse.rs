@@ -3,8 +3,8 @@
 //! Keys and codes are those of the agent's source: <https://github.com/aws/amazon-ecs-agent>,
 //! `ecs-agent/tmds/handlers/taskprotection/v1`.
 
-use super::endpoint::State;
 use super::reason::{Reason, Refused};
+use super::state::State;
 use lockstep::domain::Timestamp;
 use serde::Deserialize;
 use std::time::Duration;

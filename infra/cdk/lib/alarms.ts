@@ -8,7 +8,7 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { addEventMessages } from './alerts';
+import { addEventMessages } from './event-messages';
 import { LockstepProps } from './lockstep-props';
 
 /** What the alarms watch, and who receives them. */

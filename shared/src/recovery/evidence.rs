@@ -281,3 +281,24 @@ fn settles(seen: &ExecutionDescription, now: Timestamp) -> bool {
     seen.stopped_at
         .is_some_and(|at| now < at.plus(ABORT_SETTLES))
 }
+
+/// The ARNs of the work that runs.
+///
+/// A task counts as running until it is STOPPED: one on its way down still has containers.
+pub(super) fn at_work(work: &WorkObservation) -> Vec<String> {
+    match work {
+        WorkObservation::Tasks(tasks) | WorkObservation::States(Some(tasks)) => {
+            let alive = tasks.iter().filter(|task| !task.stopped);
+            alive.map(|task| task.arn.clone()).collect()
+        }
+        WorkObservation::Execution(seen) => {
+            let alive = seen
+                .iter()
+                .filter(|(_, seen)| seen.state == ExecutionState::Running);
+            alive.map(|(arn, _)| arn.to_string()).collect()
+        }
+        WorkObservation::NotNamed | WorkObservation::States(None) | WorkObservation::Hidden(_) => {
+            Vec::new()
+        }
+    }
+}

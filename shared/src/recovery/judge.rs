@@ -8,6 +8,7 @@
 //! time: a later check frees it. A living one that is freed has two runs at work. So an answer that
 //! is missing is never taken for an end.
 
+use super::evidence::at_work;
 use super::{
     Action, Commitment, Evidence, ExecutionObservation, LIST_LAG, Ownership, TaskObservation,
     WorkObservation, states, tasks_succeeded,
@@ -373,27 +374,6 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
             evidence: format!("{why}; it runs on without its permit"),
         },
         StalePolicy::Hold => Action::Freeze { why },
-    }
-}
-
-/// The ARNs of the work that runs.
-///
-/// A task counts as running until it is STOPPED: one on its way down still has containers.
-pub(super) fn at_work(work: &WorkObservation) -> Vec<String> {
-    match work {
-        WorkObservation::Tasks(tasks) | WorkObservation::States(Some(tasks)) => {
-            let alive = tasks.iter().filter(|task| !task.stopped);
-            alive.map(|task| task.arn.clone()).collect()
-        }
-        WorkObservation::Execution(seen) => {
-            let alive = seen
-                .iter()
-                .filter(|(_, seen)| seen.state == ExecutionState::Running);
-            alive.map(|(arn, _)| arn.to_string()).collect()
-        }
-        WorkObservation::NotNamed | WorkObservation::States(None) | WorkObservation::Hidden(_) => {
-            Vec::new()
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! state. A call of RunTask that failed is the exception: ECS may have started a task that no state waits for. The
 //! history of the execution has the call, and ECS lists the tasks that fit it.
 
-use super::judge::at_work;
+use super::evidence::at_work;
 use super::{ABORT_SETTLES, Action, Evidence, ExecutionObservation, LIST_LAG, WorkObservation};
 use crate::domain::{
     CLOCK_SKEW, EndingCause, ExecutionEnd, ExecutionState, FailedStart, Lease, RecoveryBasis, Task,

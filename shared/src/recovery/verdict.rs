@@ -175,7 +175,7 @@ impl Evidence {
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         let own = matches!(&self.task, TaskObservation::Seen(task) if !task.stopped);
-        own || !super::judge::at_work(&self.work).is_empty()
+        own || !super::evidence::at_work(&self.work).is_empty()
     }
 
     /// Why a call that would show the execution, the task or the work of the holder failed.

@@ -120,6 +120,15 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
+/// The head of a table.
+pub(super) fn headings(html: &mut Html, titles: &[&str]) {
+    html.element("tr", &[], |html| {
+        for title in titles {
+            html.line("th", &[], title);
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

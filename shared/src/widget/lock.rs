@@ -4,7 +4,7 @@
 //! who waits, and what happened before. The buttons ask once more, with a sentence that names the
 //! lock and what becomes of its runs.
 
-use super::html::{Action, Html};
+use super::html::{Action, Html, headings};
 use super::text::{short, state, time};
 use super::{Frame, Notice, page, runs, show_notices, timeline, to_list};
 use crate::contract::{
@@ -272,13 +272,4 @@ fn waiter_row(html: &mut Html, waiter: &WaiterView) {
     html.line("td", &[("class", "fixed")], &optional(&waiter.since));
     html.line("td", &[("class", "fixed")], &optional(&waiter.wait_until));
     html.line("td", &[], waiter.problem.as_deref().unwrap_or_default());
-}
-
-/// The head of a table.
-pub(super) fn headings(html: &mut Html, titles: &[&str]) {
-    html.element("tr", &[], |html| {
-        for title in titles {
-            html.line("th", &[], title);
-        }
-    });
 }

@@ -3,8 +3,7 @@
 //! A row is of one of three kinds: a run, an act, or starts in a row that got no permit. They share
 //! the columns, and a cell stays empty where a kind has no such thing.
 
-use super::html::Html;
-use super::lock::headings;
+use super::html::{Html, headings};
 use super::text::{length, short, time};
 use crate::contract::HistoryEntry;
 

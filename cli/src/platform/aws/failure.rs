@@ -4,19 +4,16 @@
 use super::container;
 use super::profiles::Profiles;
 use super::source::Source;
+use super::text::{causes, first_line, line};
 use super::usable::Unusable;
-use aws_credential_types::provider::error::{CredentialsError, TokenError};
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_signin::operation::create_o_auth2_token::CreateOAuth2TokenError;
 use aws_sdk_sso::operation::get_role_credentials::GetRoleCredentialsError;
 use aws_sdk_sts::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sts::operation::assume_role::AssumeRoleError;
 use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError;
 use std::error::Error;
-use std::iter::successors;
 use std::time::Duration;
-
-/// Longest text of an error, in characters.
-const TEXT_MAX: usize = 400;
 
 /// Why there are no credentials.
 #[derive(Debug, PartialEq, Eq)]
@@ -183,37 +180,6 @@ fn service_text(error: &impl ProvideErrorMetadata) -> Option<String> {
     (!parts.is_empty()).then(|| first_line(&parts.join(": ")))
 }
 
-/// An error and its causes.
-pub(super) fn causes<'a>(
-    error: &'a (dyn Error + 'static),
-) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    successors(Some(error), |&error| error.source())
-}
-
-/// The messages of an error and its causes, in one line. A cause whose message is in the one before is left out, and
-/// so are the SDK's words for the classes of its own errors.
-pub(crate) fn line(error: &(dyn Error + 'static)) -> String {
-    let mut line = String::new();
-    for cause in causes(error) {
-        let is_class = cause.is::<CredentialsError>() || cause.is::<TokenError>();
-        let is_class = is_class && cause.source().is_some();
-        let text = first_line(&cause.to_string());
-        if is_class || text.is_empty() || line.contains(&text) {
-            continue;
-        }
-        if !line.is_empty() {
-            line.push_str(": ");
-        }
-        line.push_str(&text);
-    }
-    line.chars().take(TEXT_MAX).collect()
-}
-
-pub(super) fn first_line(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default().trim();
-    line.chars().take(TEXT_MAX).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,13 +227,5 @@ mod tests {
         let text = "credential_process /opt/give: no answer within 300 s (credential_process of the profile slow)";
         let (text, kind) = (text.to_owned(), Kind::Temporary);
         assert_eq!(failure, Failure { text, kind });
-    }
-
-    #[test]
-    fn an_error_is_one_line_without_repetitions() {
-        let inner = CredentialsError::provider_error("no answer\nand more");
-        let outer = CredentialsError::unhandled(inner);
-
-        assert_eq!(line(&outer), "no answer");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! <https://docs.aws.amazon.com/sdkref/latest/guide/feature-process-credentials.html>
 
-use super::failure::first_line;
+use super::text::first_line;
 use aws_config::profile::Profile;
 use std::cmp::Reverse;
 

@@ -1,6 +1,6 @@
 //! The sources of credentials: their names, and the settings that lead to them.
 
-use super::failure::{causes, line};
+use super::text::{causes, line};
 use super::{container, process};
 use crate::platform::env::variable;
 use aws_config::imds::client::error::{ImdsError, TokenError};

@@ -1,8 +1,8 @@
 //! The keeper against a fake agent in memory, on tokio's paused clock: it jumps to the next
 //! deadline when all tasks wait, so that no test waits and every duration is exact.
 
-use super::super::endpoint::State;
 use super::super::reason::Reason;
+use super::super::state::State;
 use super::*;
 use std::collections::VecDeque;
 use std::sync::Mutex;
