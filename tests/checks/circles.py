@@ -4,8 +4,6 @@ A module and the modules of its own folder count as one for each other, since th
 `use` between them is no edge. A name is followed through re-exports to the file that defines it."""
 import re
 
-# Circles inside this folder are allowed for now.
-ALLOWED = "shared/src/domain/"
 USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.M)
 INLINE = re.compile(r"\b((?:crate|super|self)(?:::\w+)+)")
 TYPESCRIPT = re.compile(r"\bfrom '\./([\w/-]+)'")
@@ -109,8 +107,6 @@ def circles(root, product):
     graphs = [rust(root / crate, product) for crate in ("shared/src", "weave/src", "cli/src")]
     for graph in [*graphs, typescript(root / "infra/cdk/lib")]:
         names = {str(file.relative_to(root)): {str(to.relative_to(root)) for to in uses} for file, uses in graph.items()}
-        kept = {file: {to for to in uses if not (file.startswith(ALLOWED) and to.startswith(ALLOWED))}
-                for file, uses in names.items()}
-        way = circle(kept)
+        way = circle(names)
         if way:
             yield " -> ".join([*way, way[0]])

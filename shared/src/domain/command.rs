@@ -5,9 +5,10 @@ mod operator;
 pub use operator::{AuditNote, DropWaiter, Forget, Opening};
 
 use super::holder::{HolderId, TaskToken};
+use super::key::RunKey;
 use super::lease::{LeaseVersion, Pace};
 use super::record::LockRecord;
-use super::run::{Retention, RunId, RunKey, RunOutcome};
+use super::run::{Retention, RunId, RunOutcome};
 use super::terms::{Terms, Waiter};
 use super::ticket::WaiterId;
 use super::time::{Seconds, Timestamp};

@@ -9,11 +9,10 @@
 //! A guard that fails costs no read: the failure returns the record, on which the decision is made.
 
 use super::command::{Acquire, Command, Release, Renew, WhenFull};
-use super::decide::{end_run, ended, start_run};
 use super::expectation::Expectation;
 use super::gate::Mode;
 use super::guard::{Change, Clause, Guard, RunGuard};
-use super::holder::HolderId;
+use super::history::{end_run, ended, start_run};
 use super::lease::Lease;
 use super::permits::Permits;
 use super::queue::QUEUE_MAX;
@@ -22,55 +21,8 @@ use super::run::{Run, RunOutcome};
 use super::ticket::WaiterId;
 use super::time::Timestamp;
 use super::token::FencingToken;
-use super::transition::Outcome;
+use super::transition::{FastPath, Outcome, Promise};
 use super::update::{Assign, Update};
-
-/// A write that needs no read first: where its guard holds, it does what [`super::decide()`] does.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FastPath {
-    /// The write.
-    pub change: Change,
-    promise: Promise,
-}
-
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one of them, for a moment"
-)]
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Promise {
-    /// Known before the write.
-    Known(Outcome),
-    /// The lease of this renewal, as the store returns it after the write.
-    LeaseOf(HolderId, FencingToken),
-    /// The place of this waiter, as the store returns it after the write.
-    PlaceOf(WaiterId),
-}
-
-impl FastPath {
-    /// The outcome of the command. `after` is the record after the write, if the change reads it
-    /// back; `None` if the outcome needs a record that `after` does not have.
-    #[must_use]
-    pub fn outcome(&self, after: Option<&LockRecord>) -> Option<Outcome> {
-        match &self.promise {
-            Promise::Known(outcome) => Some(outcome.clone()),
-            Promise::LeaseOf(holder, token) => {
-                let lease = after?.lease(holder, *token)?;
-                Some(Outcome::Renewed {
-                    expires_at: lease.expires_at,
-                })
-            }
-            Promise::PlaceOf(id) => {
-                let after = after?;
-                Some(Outcome::Queued {
-                    position: after.position(id)?,
-                    length: after.queue.len(),
-                    holders: after.oldest_first(),
-                })
-            }
-        }
-    }
-}
 
 /// The write of `command` at `now` that needs no read first, if it has one.
 #[must_use]

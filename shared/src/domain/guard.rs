@@ -7,10 +7,11 @@
 use super::act::Act;
 use super::gate::Mode;
 use super::holder::{HolderId, TaskToken};
+use super::key::RunKey;
 use super::lease::Lease;
 use super::permits::Permits;
 use super::record::LockRecord;
-use super::run::{Run, RunKey, RunOutcome, RunWrite};
+use super::run::{Run, RunOutcome, RunWrite};
 use super::terms::Waiter;
 use super::ticket::{Ticket, WaiterId};
 use super::time::{Seconds, Timestamp};

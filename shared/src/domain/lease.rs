@@ -3,7 +3,7 @@
 use super::exit::Exit;
 use super::gate::Mode;
 use super::holder::{HolderId, TaskToken};
-use super::run::RunKey;
+use super::key::RunKey;
 use super::stale::{StalePolicy, Staleness};
 use super::time::{DEAD_AFTER, Seconds, Timestamp};
 use super::token::FencingToken;

@@ -7,10 +7,11 @@
 use super::expectation::Expectation;
 use super::gate::{Gate, Mode};
 use super::holder::HolderId;
+use super::key::RunKey;
 use super::lease::Lease;
 use super::permits::Permits;
 use super::queue::{QUEUE_MAX, Queue};
-use super::run::{RunEnd, RunKey, RunOutcome};
+use super::run::{RunEnd, RunOutcome};
 use super::terms::Terms;
 use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;

@@ -1,9 +1,10 @@
 //! Refusals of commands.
 
 use super::holder::HolderId;
+use super::key::RunKey;
 use super::lease::Lease;
 use super::permits::Permits;
-use super::run::{Run, RunKey};
+use super::run::Run;
 use super::stale::Staleness;
 use super::time::Timestamp;
 use super::token::FencingToken;

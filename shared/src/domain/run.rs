@@ -7,37 +7,11 @@
 //! A run under way has no entry: its lease in the record is its state.
 
 use super::holder::HolderId;
+use super::key::RunKey;
 use super::lease::Lease;
-use super::text::{self, Invalid};
 use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::TaskEnd;
-
-/// Idempotency key of a run, such as schedule ARN and scheduled time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunKey(String);
-
-impl RunKey {
-    /// The rule for run keys.
-    pub const RULE: &'static str = "1 to 512 visible ASCII characters without spaces, such as \
-                                    <schedule ARN>#<scheduled time>";
-
-    /// Creates a key that follows [`Self::RULE`].
-    ///
-    /// # Errors
-    /// [`Invalid`] with the rule.
-    pub fn new(key: impl Into<String>) -> Result<Self, Invalid> {
-        let key = key.into();
-        text::check(&key, 512, text::visible, Self::RULE)?;
-        Ok(Self(key))
-    }
-
-    /// The key as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// The id of an entry in the history of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

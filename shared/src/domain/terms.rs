@@ -2,9 +2,10 @@
 
 use super::exit::Exit;
 use super::holder::{HolderId, TaskToken};
+use super::key::RunKey;
 use super::lease::{Call, Lease, Pace};
 use super::permits::Permits;
-use super::run::{Retention, RunKey};
+use super::run::Retention;
 use super::stale::StalePolicy;
 use super::ticket::WaiterId;
 use super::time::{Seconds, Timestamp};

@@ -6,7 +6,6 @@
 //! ```
 
 use super::act::Act;
-use super::fast_path::FastPath;
 use super::guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;
@@ -152,6 +151,53 @@ pub enum Effect {
     Stop(HolderId, Lease),
     /// Executes [`super::Command::HandOver`]: another waiter may be granted a permit.
     HandOver,
+}
+
+/// A write that needs no read first: where its guard holds, it does what [`super::decide()`] does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FastPath {
+    /// The write.
+    pub change: Change,
+    pub(crate) promise: Promise,
+}
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of them, for a moment"
+)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Promise {
+    /// Known before the write.
+    Known(Outcome),
+    /// The lease of this renewal, as the store returns it after the write.
+    LeaseOf(HolderId, FencingToken),
+    /// The place of this waiter, as the store returns it after the write.
+    PlaceOf(WaiterId),
+}
+
+impl FastPath {
+    /// The outcome of the command. `after` is the record after the write, if the change reads it
+    /// back; `None` if the outcome needs a record that `after` does not have.
+    #[must_use]
+    pub fn outcome(&self, after: Option<&LockRecord>) -> Option<Outcome> {
+        match &self.promise {
+            Promise::Known(outcome) => Some(outcome.clone()),
+            Promise::LeaseOf(holder, token) => {
+                let lease = after?.lease(holder, *token)?;
+                Some(Outcome::Renewed {
+                    expires_at: lease.expires_at,
+                })
+            }
+            Promise::PlaceOf(id) => {
+                let after = after?;
+                Some(Outcome::Queued {
+                    position: after.position(id)?,
+                    length: after.queue.len(),
+                    holders: after.oldest_first(),
+                })
+            }
+        }
+    }
 }
 
 /// A decision to be written.

@@ -8,7 +8,7 @@
 //! One waiter is let in by a write, because only the side item of one is read. The rest is left to
 //! [`Effect::HandOver`], which ends in another write.
 
-use super::{end_run, start_run};
+use crate::domain::history::{end_run, start_run};
 use crate::domain::{
     Clause, Dismissal, Effect, Expectation, FencingToken, Guard, HolderId, Lease, LockRecord, Mode,
     Outcome, Permits, Retention, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot,

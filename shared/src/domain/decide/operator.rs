@@ -5,7 +5,7 @@
 //! write has, so an order is in the history once.
 
 use super::builder::TransitionBuilder;
-use super::ended;
+use crate::domain::history::ended;
 use crate::domain::{
     Act, ActKind, AuditNote, Dismissal, DropWaiter, Effect, Forget, HolderId, LockRecord, Mode,
     Opening, Outcome, Permits, Refusal, Restart, Run, RunGuard, RunId, RunOutcome, RunWrite,

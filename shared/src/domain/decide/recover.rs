@@ -5,7 +5,7 @@
 //! changes nothing under another one: the caller reads the lease again and judges once more.
 
 use super::builder::TransitionBuilder;
-use super::ended;
+use crate::domain::history::ended;
 use crate::domain::{
     Act, Effect, Freeze, Lease, NoteTask, Outcome, Recover, RecoveryBasis, Run, RunGuard, RunId,
     RunOutcome, RunWrite, Snapshot, TaskEnd, Timestamp, Transition,

@@ -5,7 +5,7 @@
 //! end of the successor's lease. The token distinguishes them: it is that of one grant.
 
 use super::builder::TransitionBuilder;
-use super::ended;
+use crate::domain::history::ended;
 use crate::domain::{
     Effect, LockRecord, Outcome, Release, Run, RunGuard, RunId, RunOutcome, RunWrite, Snapshot,
     StalePolicy, Timestamp, Transition,

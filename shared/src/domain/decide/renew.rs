@@ -12,8 +12,8 @@
 //! ```
 
 use super::builder::TransitionBuilder;
-use super::ended;
 use super::reinstate::{LATE_BEATS, reinstate};
+use crate::domain::history::ended;
 use crate::domain::{
     Act, Effect, Ending, Lease, LockRecord, Outcome, Refusal, Renew, Restart, Run, RunId,
     RunOutcome, Snapshot, StalePolicy, Staleness, Timestamp, Transition,

@@ -4,7 +4,7 @@
 //! marker with the lease that the run had. Its own release closes it. If the run dies before that,
 //! the next run that asks for the key gathers evidence, and this command records what it shows.
 
-use super::ended;
+use crate::domain::history::ended;
 use crate::domain::{
     Outcome, Run, RunGuard, RunId, RunOutcome, RunWrite, Settle, Snapshot, Timestamp, Transition,
 };

@@ -1,7 +1,7 @@
 //! What is remembered of a run, and what a write asks of it.
 
 use super::{at, holder, terms};
-use crate::domain::decide::end_run;
+use crate::domain::history::end_run;
 use crate::domain::{
     Ending, EndingCause, Exit, FencingToken, Lease, Permits, Refusal, Retention, Run, RunEnd,
     RunGuard, RunId, RunOutcome, Seconds,
