@@ -139,9 +139,10 @@ fn woven(stack: &Stack, lock: &str, overlap: &str) -> Value {
         },
         "End": true
     } } });
+    let overlap = json!({ "overlap": overlap });
     let options = Options {
         lock: lock.to_owned(),
-        overlap: Some(serde_json::from_value(overlap.into()).expect("a policy")),
+        options: serde_json::from_value(overlap).expect("a policy"),
         ..Options::default()
     };
     let text = weave(&definition.to_string(), &options).expect("woven");

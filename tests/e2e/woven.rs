@@ -6,7 +6,7 @@ use crate::shapes::{self, seen};
 use crate::stack;
 use definitions::{Case, Runs, cases, filled};
 use futures_util::future::join_all;
-use lockstep::contract::Overlap;
+use lockstep::contract::{LockOptions, Overlap};
 use lockstep_tests::stack::{Ended, Stack, now, pause, unique, until};
 use lockstep_tests::yaml::to_json;
 use lockstep_weave::{Options, weave};
@@ -107,9 +107,12 @@ fn waits(stack: &Stack, options: &Options) -> Value {
 /// A woven workflow with a short lease, and a run of it that holds `lock` and works for minutes.
 async fn working(stack: &Stack, lock: &str, overlap: Overlap) -> (String, String) {
     let short = Options {
-        overlap: Some(overlap),
-        lease_seconds: Some(6),
-        heartbeat_seconds: Some(2),
+        options: LockOptions {
+            overlap: Some(overlap),
+            lease_seconds: Some(6),
+            heartbeat_seconds: Some(2),
+            ..LockOptions::default()
+        },
         ..options(lock)
     };
     let machine = stack.guarded(&waits(stack, &short)).await;

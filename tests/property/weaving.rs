@@ -111,7 +111,8 @@ proptest! {
     ) {
         let text = written(&definition, layout);
         let before = is_definition(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text}"));
-        let options = Options { permits: permits.then_some(3), ..options("nightly") };
+        let mut options = options("nightly");
+        options.options.permits = permits.then_some(3);
 
         let woven = weave(&text, &options).unwrap_or_else(|error| panic!("{error} in {text}"));
 

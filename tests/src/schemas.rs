@@ -3,7 +3,8 @@
 
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, ActRequest, ActResponse, CheckRunningRequest,
-    CheckRunningResponse, HeartbeatRequest, HeartbeatResponse, ReleaseRequest, ReleaseResponse,
+    CheckRunningResponse, ExclusiveRunInput, HeartbeatRequest, HeartbeatResponse, ReleaseRequest,
+    ReleaseResponse,
 };
 use lockstep::events::EventDetail;
 use schemars::{Schema, schema_for};
@@ -29,6 +30,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("operate.request.json", schema_for!(ActRequest)),
         ("operate.response.json", schema_for!(ActResponse)),
         ("event.detail.json", schema_for!(EventDetail)),
+        ("exclusive-run.input.json", schema_for!(ExclusiveRunInput)),
     ]
 }
 

@@ -26,7 +26,8 @@ mod woven;
 mod write;
 
 pub use error::Error;
-pub use options::{OnSkip, Options};
+pub use lockstep::contract::OnSkip;
+pub use options::Options;
 
 use document::{Document, Node};
 use guard::{Around, Names};

@@ -5,7 +5,7 @@ mod samples;
 mod sections;
 
 use super::{OnSkip, Options, check, document, guard, options_of, unweave, weave};
-use lockstep::contract::Overlap;
+use lockstep::contract::{LockOptions, Overlap};
 use samples::{SAMPLES, SECTIONS};
 use std::collections::BTreeSet;
 use std::fs;
@@ -74,11 +74,14 @@ fn layouts(text: &str) -> Vec<String> {
 #[test]
 fn weaving_a_woven_definition_again_changes_nothing_and_other_options_weave_the_original() {
     let other = Options {
-        permits: Some(3),
-        overlap: Some(Overlap::Queue),
+        options: LockOptions {
+            permits: Some(3),
+            overlap: Some(Overlap::Queue),
+            run_key: Some("{% $states.input.'a b' & \"c\" %}".into()),
+            ..LockOptions::default()
+        },
         wait_seconds: Some(600),
         on_skip: Some(OnSkip::Fail),
-        run_key: Some("{% $states.input.'a b' & \"c\" %}".into()),
         set: [("Partition".into(), "aws-cn".into())].into(),
         ..lock()
     };

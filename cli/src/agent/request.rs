@@ -2,7 +2,7 @@
 
 use super::job::JobOutcome;
 use crate::lease::timing::LeaseTiming;
-use lockstep::contract::{AcquireRequest, CatchUp, InvalidRequest, Overlap, Stale};
+use lockstep::contract::{AcquireRequest, InvalidRequest, LockOptions, Overlap};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -125,37 +125,25 @@ impl BeginRequest {
         length(self.no_progress_seconds)
     }
 
-    /// The request for the lock.
+    /// The request for the lock, without `maxRunSeconds`: the agent enforces it on time, and the lock table would
+    /// refuse only the next renewal.
     pub(super) fn acquire(&self, holder: String, lease_seconds: i64) -> AcquireRequest {
-        AcquireRequest {
-            lock: self.lock.clone(),
-            holder,
+        let options = LockOptions {
             permits: self.permits,
-            lease_seconds: Some(lease_seconds),
-            heartbeat_seconds: Some((lease_seconds / 3).max(1)),
-            // The agent enforces it on time; the lock table would refuse only the next renewal.
-            max_heartbeat_seconds: None,
-            max_run_seconds: None,
-            min_interval_seconds: self.min_interval_seconds,
-            expect_every_seconds: self.expect_every_seconds,
-            run_key: self.run_key.clone(),
-            overlap: match self.overlap {
+            overlap: Some(match self.overlap {
                 WhenHeld::Skip => Overlap::Skip,
                 WhenHeld::Fail => Overlap::Fail,
-            },
-            may_wait: false,
-            wait_for_ending: false,
-            on_paused: None,
-            catch_up: CatchUp::None,
-            max_queue: None,
-            task_token: None,
-            wait_until: None,
-            stale_policy: Stale::Terminate,
+            }),
+            lease_seconds: Some(lease_seconds),
+            run_key: self.run_key.clone(),
+            min_interval_seconds: self.min_interval_seconds,
+            expect_every_seconds: self.expect_every_seconds,
             no_progress_seconds: self.no_progress_seconds,
-            work: None,
-            parent: None,
-            redrive_count: None,
-            redrive: None,
+            ..LockOptions::default()
+        };
+        AcquireRequest {
+            options,
+            ..AcquireRequest::new(self.lock.clone(), holder)
         }
     }
 }
@@ -260,7 +248,7 @@ mod tests {
         let times = request.times(Duration::from_secs(60), Duration::from_secs(25));
         let acquire = request.acquire("h".into(), times.seconds());
 
-        let fields = (acquire.lease_seconds, acquire.overlap);
+        let fields = (acquire.options.lease_seconds, acquire.options.overlap());
         assert_eq!(fields, (Some(58), Overlap::Skip));
         let json = serde_json::to_value(acquire).unwrap();
         assert!(AcquireRequest::read(json, KEPT).is_ok());

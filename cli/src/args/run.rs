@@ -3,7 +3,7 @@
 use super::parse;
 use super::shared::{ProtectArg, TableArg};
 use clap::{Args, ValueEnum};
-use lockstep::contract::{AcquireRequest, CatchUp, OnPaused, Overlap, Stale};
+use lockstep::contract::{AcquireRequest, CatchUp, LockOptions, OnPaused, Overlap};
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
@@ -147,46 +147,37 @@ impl RunArgs {
     }
 
     /// The request for the lock.
+    ///
+    /// Without `maxRunSeconds` and `noProgressSeconds`: this process enforces both limits. The table would enforce
+    /// them only at a renewal, and sees progress only then.
     pub(crate) fn request(&self, lock: &str, holder: String, lease_seconds: i64) -> AcquireRequest {
         let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
-        AcquireRequest {
-            lock: lock.to_owned(),
-            holder,
+        let options = LockOptions {
             permits: Some(self.permits.into()),
-            lease_seconds: Some(lease_seconds),
-            heartbeat_seconds: Some((lease_seconds / 3).max(1)),
-            // This process enforces both limits: the table would enforce them only at a renewal,
-            // and sees progress only then.
-            max_heartbeat_seconds: None,
-            max_run_seconds: None,
-            no_progress_seconds: None,
-            min_interval_seconds: self.min_interval.map(seconds),
-            expect_every_seconds: self.expect_every.map(seconds),
-            run_key: self.run_key.clone(),
-            overlap: match self.overlap {
+            overlap: Some(match self.overlap {
                 OverlapArg::Skip => Overlap::Skip,
                 OverlapArg::Fail => Overlap::Fail,
                 OverlapArg::Queue => Overlap::Queue,
-            },
-            may_wait: false,
-            wait_for_ending: false,
+            }),
             on_paused: self.on_paused.map(|policy| match policy {
                 OnPausedArg::Skip => OnPaused::Skip,
                 OnPausedArg::Wait => OnPaused::Wait,
                 OnPausedArg::Fail => OnPaused::Fail,
             }),
-            catch_up: match self.catch_up {
+            catch_up: Some(match self.catch_up {
                 CatchUpArg::None => CatchUp::None,
                 CatchUpArg::Once => CatchUp::Once,
-            },
+            }),
+            lease_seconds: Some(lease_seconds),
+            run_key: self.run_key.clone(),
+            min_interval_seconds: self.min_interval.map(seconds),
+            expect_every_seconds: self.expect_every.map(seconds),
             max_queue: self.max_queue.map(i64::from),
-            task_token: None,
-            wait_until: None,
-            stale_policy: Stale::Terminate,
-            work: None,
-            parent: None,
-            redrive_count: None,
-            redrive: None,
+            ..LockOptions::default()
+        };
+        AcquireRequest {
+            options,
+            ..AcquireRequest::new(lock, holder)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::parse;
 use clap::{Args, ValueHint};
-use lockstep::contract::{CatchUp, OnPaused, Overlap, Stale};
+use lockstep::contract::{CatchUp, LockOptions, OnPaused, Overlap, Stale};
 use lockstep_weave::{OnSkip, Options};
 use std::path::PathBuf;
 
@@ -119,10 +119,7 @@ pub(crate) struct FilesArg {
 impl WeaveArgs {
     /// The options to weave with.
     pub(crate) fn options(&self) -> Options {
-        Options {
-            lock: self.lock.clone().unwrap_or_default(),
-            from: self.from.clone(),
-            to: self.to.clone(),
+        let options = LockOptions {
             permits: self.permits,
             overlap: self.overlap,
             on_paused: self.on_paused,
@@ -136,6 +133,13 @@ impl WeaveArgs {
             min_interval_seconds: self.min_interval_seconds,
             expect_every_seconds: self.expect_every_seconds,
             max_queue: self.max_queue,
+            no_progress_seconds: None,
+        };
+        Options {
+            lock: self.lock.clone().unwrap_or_default(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+            options,
             wait_seconds: self.wait_seconds,
             wait_interval_seconds: self.wait_interval_seconds,
             on_skip: self.on_skip,

@@ -45,11 +45,9 @@ pub(crate) async fn give_back(
     timeout: Duration,
     pause: &impl Pause,
 ) -> Result<(), Error> {
-    let mut request = AcquireRequest {
-        min_interval_seconds: None,
-        ..request.clone()
-    };
-    if request.overlap == Overlap::Queue {
+    let mut request = request.clone();
+    request.options.min_interval_seconds = None;
+    if request.options.overlap() == Overlap::Queue {
         request = leave_request(&request);
     }
     let end = Instant::now() + timeout;
@@ -106,20 +104,21 @@ mod tests {
     use crate::lease::client::twins::Fault::{AnswerLost, Silence};
     use crate::lease::client::twins::Twins;
     use lockstep::clock::{Clock, SystemClock};
-    use lockstep::contract::Stale;
+    use lockstep::contract::LockOptions;
     use lockstep::domain::RunOutcome;
 
     const TIMEOUT: Duration = Duration::from_secs(3_600);
 
     fn request(overlap: Overlap) -> AcquireRequest {
-        serde_json::from_value(serde_json::json!({
-            "lock": "nightly",
-            "holder": "host:batch-1#17/a1b2",
-            "minIntervalSeconds": 60,
-            "overlap": overlap,
-            "stalePolicy": Stale::Terminate,
-        }))
-        .unwrap()
+        let options = LockOptions {
+            min_interval_seconds: Some(60),
+            overlap: Some(overlap),
+            ..LockOptions::default()
+        };
+        AcquireRequest {
+            options,
+            ..AcquireRequest::new("nightly", "host:batch-1#17/a1b2")
+        }
     }
 
     /// The result of [`give_back`] and the table, for a lost grant and then `silent` requests.

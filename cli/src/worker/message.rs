@@ -214,7 +214,7 @@ impl<Q: Queue> MessageProcessor<Q> {
                     event = "message_skipped",
                     id = message.id,
                     lock = request.lock,
-                    key = request.run_key,
+                    key = request.options.run_key,
                     ?disposition,
                     "skipped: {why}"
                 );

@@ -1,5 +1,6 @@
 //! The grant, as requests and responses carry it.
 
+use super::options::LockOptions;
 use super::parse::{self, InvalidRequest};
 use crate::domain::{FencingToken, HolderId, Lease, LockKey, RunKey, Seconds};
 #[cfg(feature = "schema")]
@@ -29,11 +30,11 @@ pub struct Grant {
     pub run_key: Option<String>,
     /// The expectation that the request came with: `expectEverySeconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 60, max = 31_536_000)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::EXPECT_EVERY.least, max = LockOptions::EXPECT_EVERY.most)))]
     pub expect_every_seconds: Option<i64>,
     /// The limit that the request came with: `noProgressSeconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 31_536_000)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::NO_PROGRESS.least, max = LockOptions::NO_PROGRESS.most)))]
     pub no_progress_seconds: Option<i64>,
 }
 
@@ -77,24 +78,10 @@ impl Grant {
                 .run_key
                 .map(|key| parse::text("grant.runKey", &key, RunKey::new))
                 .transpose()?,
-            expect_every: expect_every("grant.expectEverySeconds", self.expect_every_seconds)?,
-            no_progress: no_progress("grant.noProgressSeconds", self.no_progress_seconds)?,
+            expect_every: LockOptions::EXPECT_EVERY
+                .seconds("grant.expectEverySeconds", self.expect_every_seconds)?,
+            no_progress: LockOptions::NO_PROGRESS
+                .seconds("grant.noProgressSeconds", self.no_progress_seconds)?,
         })
     }
-}
-
-/// Checks an `expectEverySeconds`. The sweep comes once a minute.
-pub(super) fn expect_every(
-    field: &'static str,
-    value: Option<i64>,
-) -> Result<Option<Seconds>, InvalidRequest> {
-    parse::up_to_a_year(field, value, 60)
-}
-
-/// Checks a `noProgressSeconds`.
-pub(super) fn no_progress(
-    field: &'static str,
-    value: Option<i64>,
-) -> Result<Option<Seconds>, InvalidRequest> {
-    parse::up_to_a_year(field, value, 1)
 }

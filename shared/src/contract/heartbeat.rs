@@ -1,10 +1,10 @@
 //! Request and response of heartbeat.
 
-use super::acquire::{heartbeat_time, lease_length};
 use super::grant::Grant;
+use super::options::{LockOptions, heartbeat_time};
 use super::parse::{InvalidRequest, parse, quoted, redrives};
 use super::protect::{Protection, ServiceTask};
-use crate::domain::{Command, LockKey, Pace, Renew, Retention, TaskArn, TaskToken};
+use crate::domain::{Command, LockKey, Pace, Renew, Retention, Seconds, TaskArn, TaskToken};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,11 +29,11 @@ pub struct HeartbeatRequest {
     pub progress: Option<String>,
     /// Length of the lease from here on, with `heartbeatSeconds`. Default as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 3, max = 86_400)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::LEASE.least, max = LockOptions::LEASE.most)))]
     pub lease_seconds: Option<i64>,
     /// Time that this heartbeat waits for the next, at least two below `leaseSeconds`, with which it comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_398)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::HEARTBEAT.least, max = LockOptions::HEARTBEAT.most)))]
     pub heartbeat_seconds: Option<i64>,
     /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object. A
     /// count above the last one shows that the execution goes on after its end.
@@ -133,7 +133,7 @@ fn pace(lease: Option<i64>, heartbeat: Option<i64>) -> Result<Option<Pace>, Inva
     };
     match (lease, heartbeat) {
         (Some(lease), Some(heartbeat)) => {
-            let length = lease_length(lease)?;
+            let length = Seconds::of(LockOptions::LEASE.check("leaseSeconds", lease)?);
             let heartbeat = heartbeat_time(heartbeat, length)?;
             Ok(Some(Pace { length, heartbeat }))
         }

@@ -4,9 +4,13 @@
 //! itself: which field, what was given, and what it must be. Values are cut, since a state machine
 //! may pass a whole input by mistake.
 
-use crate::domain::{Invalid, Seconds, Timestamp};
+mod fields;
+
+pub use fields::fields_of;
+
+use crate::domain::{Invalid, Timestamp};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt::{self, Write as _};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -83,6 +87,37 @@ pub(crate) fn parse_in<T: DeserializeOwned>(
     })
 }
 
+/// Reads an object that has the fields of `A` beside the fields of `B`.
+///
+/// serde's `flatten` does the same, but accepts unknown fields, and its errors name no field.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_both<A: DeserializeOwned, B: DeserializeOwned>(
+    json: Value,
+) -> Result<(A, B), InvalidRequest> {
+    let Value::Object(all) = json else {
+        return Ok((parse(json.clone())?, parse(json)?));
+    };
+    let (first, second) = (fields_of::<A>(), fields_of::<B>());
+    let known = || first.iter().chain(second);
+    if let Some(name) = all.keys().find(|name| !known().any(|known| known == name)) {
+        let known: Vec<_> = known().map(|known| format!("`{known}`")).collect();
+        let rule = format!(
+            "unknown field `{name}`, expected one of {}",
+            known.join(", ")
+        );
+        return Err(InvalidRequest {
+            field: shorten(name),
+            value: String::new(),
+            rule: shorten(&rule),
+        });
+    }
+    let is_first = |(name, _): &(String, Value)| first.contains(&name.as_str());
+    let (first, second): (Map<_, _>, Map<_, _>) = all.into_iter().partition(is_first);
+    Ok((parse(first.into())?, parse(second.into())?))
+}
+
 /// Reads an RFC 3339 time.
 ///
 /// # Errors
@@ -108,34 +143,7 @@ pub(crate) fn text<T>(
 
 /// One year in seconds, the longest Standard execution
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
-const YEAR: u32 = 31_536_000;
-
-/// Checks a length of time of at most a year, in seconds.
-pub(super) fn up_to_a_year(
-    field: &'static str,
-    value: Option<i64>,
-    least: u32,
-) -> Result<Option<Seconds>, InvalidRequest> {
-    value
-        .map(|value| seconds(field, value, least, YEAR))
-        .transpose()
-}
-
-/// Checks a length of time, in seconds.
-pub(crate) fn seconds(
-    field: &str,
-    value: i64,
-    least: u32,
-    most: u32,
-) -> Result<Seconds, InvalidRequest> {
-    match u32::try_from(value) {
-        Ok(seconds) if (least..=most).contains(&seconds) => Ok(Seconds::of(seconds)),
-        _ => {
-            let rule = format!("a whole number of seconds from {least} to {most}");
-            Err(InvalidRequest::new(field, value, rule))
-        }
-    }
-}
+pub(super) const YEAR: u32 = 31_536_000;
 
 /// Returns `text` in quotes, with everything that is not visible ASCII escaped.
 pub(crate) fn quoted(text: &str) -> String {

@@ -46,6 +46,18 @@ pub enum CatchUp {
     Once,
 }
 
+/// How an execution ends that does not get the lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum OnSkip {
+    /// It succeeds, with the answer of acquire-lock as its output.
+    #[default]
+    Succeed,
+    /// It fails with `Lockstep.LockHeld`.
+    Fail,
+}
+
 /// What happens to a run that stops renewing, overruns or hangs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -17,7 +17,7 @@ pub(super) fn variables(options: &Options) -> Vec<(&'static str, Value)> {
     let number = |number: i64| Value::Literal(number.to_string());
     let until = |seconds| format!("{{% $fromMillis($millis() + 1000 * {seconds}) %}}");
     let turn = [
-        ("maxQueue", options.max_queue.map(number)),
+        ("maxQueue", options.options.max_queue.map(number)),
         (
             "waitUntil",
             options

@@ -2,7 +2,7 @@
 
 use super::{lock, unindented};
 use crate::{DEFINITION_MAX, Options, check, unweave, weave};
-use lockstep::contract::Overlap;
+use lockstep::contract::{LockOptions, Overlap};
 
 /// A definition of `A` to `D` in a line, with `more` fields of `B`.
 pub(super) fn line(more: &str) -> String {
@@ -72,29 +72,34 @@ fn an_option_that_breaks_its_rule_is_refused_by_the_name_of_its_flag() {
     let set = "name one of AcquireLockFunctionArn, HeartbeatFunctionArn, Partition, ReleaseLockFunctionArn";
     let queue = "be given only with overlap queue";
     let wait = "be given only with --overlap queue or replace, --on-paused wait or --catch-up once";
-    let cases: [Bad; 9] = [
+    let cases: [Bad; 10] = [
         (|o| o.lock = "a b".into(), "lock is \"a b\"", characters),
         (
-            |o| o.permits = Some(101),
+            |o| o.options.permits = Some(101),
             "permits is 101",
             "be a whole number from 1 to 100",
         ),
         (
-            |o| o.lease_seconds = Some(2),
+            |o| o.options.lease_seconds = Some(2),
             "lease-seconds is 2",
             "be $ 3 to 86400",
         ),
         (
-            |o| o.heartbeat_seconds = Some(59),
+            |o| o.options.heartbeat_seconds = Some(59),
             "heartbeat-seconds is 59",
             heartbeat,
         ),
         (
-            |o| o.max_run_seconds = Some(0),
+            |o| o.options.max_run_seconds = Some(0),
             "max-run-seconds is 0",
             "be $ 1 to 31536000",
         ),
-        (|o| o.max_queue = Some(5), "max-queue is 5", queue),
+        (|o| o.options.max_queue = Some(5), "max-queue is 5", queue),
+        (
+            |o| o.options.no_progress_seconds = Some(5),
+            "no-progress-seconds is 5",
+            "be left out: states report no progress",
+        ),
         (|o| o.wait_seconds = Some(5), "wait-seconds is 5", wait),
         (
             |o| o.wait_interval_seconds = Some(5),
@@ -126,7 +131,10 @@ fn times_of_a_wait_have_ranges() {
     ];
     for (wait_seconds, wait_interval_seconds, given, range) in waits {
         let options = Options {
-            overlap,
+            options: LockOptions {
+                overlap,
+                ..LockOptions::default()
+            },
             wait_seconds,
             wait_interval_seconds,
             ..lock()

@@ -6,7 +6,7 @@ use crate::platform::clock::Instant;
 use crate::retry::retry_unless;
 use crate::worker::queue::Queue;
 use crate::worker::shutdown::ShutdownWatch;
-use lockstep::contract::{AcquireRequest, AcquireResponse, CatchUp, Overlap, Stale};
+use lockstep::contract::{AcquireRequest, AcquireResponse, LockOptions};
 use lockstep::error::Error;
 
 /// Permits of each lock: messages in flight under it, in all workers together.
@@ -18,34 +18,20 @@ const TRIES: u32 = 3;
 impl<Q: Queue> MessageProcessor<Q> {
     /// Creates the acquire request for a once key, with a new holder.
     pub(super) fn request(&self, once_key: String) -> AcquireRequest {
-        let lease_seconds = self.times.seconds();
-        AcquireRequest {
-            lock: lock(&self.lock, &once_key),
-            holder: self.identity.new_holder(),
+        let lock = lock(&self.lock, &once_key);
+        // Without `maxRunSeconds` and `noProgressSeconds`, which the worker enforces: the table sees the progress only
+        // at each renewal.
+        let options = LockOptions {
             permits: Some(PERMITS),
-            lease_seconds: Some(lease_seconds),
-            heartbeat_seconds: Some((lease_seconds / 3).max(1)),
-            // The worker enforces both: the table sees the progress only at each renewal.
-            max_heartbeat_seconds: None,
-            max_run_seconds: None,
-            no_progress_seconds: None,
-            min_interval_seconds: None,
-            expect_every_seconds: None,
+            lease_seconds: Some(self.times.seconds()),
             run_key: Some(once_key),
-            overlap: Overlap::Skip,
+            ..LockOptions::default()
+        };
+        AcquireRequest {
+            options,
             // A message that finds its lock full is received again later.
             may_wait: true,
-            wait_for_ending: false,
-            on_paused: None,
-            catch_up: CatchUp::None,
-            max_queue: None,
-            task_token: None,
-            wait_until: None,
-            stale_policy: Stale::Terminate,
-            work: None,
-            parent: None,
-            redrive_count: None,
-            redrive: None,
+            ..AcquireRequest::new(lock, self.identity.new_holder())
         }
     }
 

@@ -35,7 +35,7 @@ async fn a_permit_without_a_timely_answer_is_released_as_failed_and_starts_no_mi
         assert_eq!(service.registry().open(), 0, "{case}");
         let record = twins.record(LOCK);
         assert!(record.holders.is_empty(), "{case}");
-        assert!(record.not_before <= SystemClock.now(), "{case}");
+        assert!(record.gate.not_before <= SystemClock.now(), "{case}");
     }
 }
 

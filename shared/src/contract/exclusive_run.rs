@@ -1,0 +1,121 @@
+//! The input of an execution of exclusive-run.
+//!
+//! The state machine reads it. Its state *Check Input* refuses what only the workflow knows or computes with, and
+//! acquire-lock the rest; tests compare both with this type.
+
+use super::options::{LockOptions, Range, given};
+use super::parse::{InvalidRequest, YEAR, parse_both};
+use super::policy::OnSkip;
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Input of an execution of exclusive-run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExclusiveRunInput {
+    /// The lock.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub lock: String,
+    /// The work to run under the lock.
+    pub work: WorkInput,
+    /// The options of the lock, which [`Self::read`] reads.
+    #[serde(flatten, skip_deserializing)]
+    #[cfg_attr(feature = "schema", schemars(!skip_deserializing))]
+    pub options: LockOptions,
+    /// How an execution ends that was skipped or gave up. Default `succeed`.
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "OnSkip", extend("default" = OnSkip::default())))]
+    pub on_skip: Option<OnSkip>,
+    /// Longest wait for a turn; then the run gives up. With `overlap` `queue` or `replace`, `onPaused` `wait` or
+    /// `catchUp` `once` only.
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "i64", range(min = Self::WAIT.least, max = Self::WAIT.most)))]
+    pub wait_seconds: Option<i64>,
+    /// Time after which a waiting run registers again, where `waitSeconds` may be given. Default 300.
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "i64", range(min = Self::WAIT_INTERVAL.least, max = Self::WAIT_INTERVAL.most))
+    )]
+    pub wait_interval_seconds: Option<i64>,
+    /// Earliest start of the run, at most a year from now: a time as in 2026-03-01T06:00:00Z.
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub not_before: Option<String>,
+    /// The caller's execution, which identifies the attempts of one caller.
+    #[serde(
+        default,
+        rename = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub started_by: Option<String>,
+}
+
+/// The work of exclusive-run: either `runTask` or `startExecution`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkInput {
+    /// Arguments of `ecs:runTask`, with `TaskDefinition` and without `Group`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_task: Option<Map<String, Value>>,
+    /// The container that gets the `LOCKSTEP_` variables. Default the one that is overridden, or the only one of
+    /// the task definition. With `runTask` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
+    pub container: Option<String>,
+    /// The workflow to run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_execution: Option<StartExecution>,
+    /// The field of `startExecution.Input`, an object, that gets the grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant_field: Option<String>,
+}
+
+/// Arguments of `states:startExecution`, without `Name`, which follows from the grant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct StartExecution {
+    /// The ARN of a Standard state machine.
+    pub state_machine_arn: String,
+    /// The input of its execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+}
+
+impl ExclusiveRunInput {
+    /// Range of `waitSeconds`.
+    pub const WAIT: Range = Range::new(1, YEAR);
+    /// Range of `waitIntervalSeconds`.
+    pub const WAIT_INTERVAL: Range = Range::new(5, 3_600);
+
+    /// Reads an input.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`] for a missing, unknown or wrongly typed field.
+    pub fn read(json: Value) -> Result<Self, InvalidRequest> {
+        let (input, options) = parse_both::<Self, LockOptions>(json)?;
+        Ok(Self { options, ..input })
+    }
+}

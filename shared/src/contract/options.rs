@@ -1,0 +1,148 @@
+//! The options of a lock: the one list of what a caller may set.
+//!
+//! Every request that has options embeds [`LockOptions`], so an option is declared, documented and checked
+//! here, once. An option that is not given is `None`; its default is applied by the check.
+
+mod check;
+mod range;
+
+pub(super) use check::{CheckedOptions, heartbeat_time};
+pub use range::Range;
+
+use super::parse::YEAR;
+use super::policy::{CatchUp, OnPaused, Overlap, Stale};
+use crate::domain::{Permits, QUEUE_MAX};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// How a run takes a permit of a lock, and how long it may hold it.
+///
+/// A request has these fields beside its own: `AcquireRequest::read` splits the JSON by
+/// [`fields_of`](super::fields_of), because serde's `flatten` accepts unknown fields and loses the path of a
+/// wrong value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct LockOptions {
+    /// Capacity of the lock: 1 is a mutex, n a counting semaphore. Default 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::PERMITS.least, max = Self::PERMITS.most)))]
+    pub permits: Option<i64>,
+    /// What to do when the lock is full. Default `skip`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Overlap", extend("default" = Overlap::default())))]
+    pub overlap: Option<Overlap>,
+    /// What to do when the lock is paused. Default `skip` with `overlap` `skip`, `wait` with `queue`, and
+    /// `fail` with `fail`, `replace` or `mayWait`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_paused: Option<OnPaused>,
+    /// What becomes of the runs that are skipped while the lock is paused. Default `none`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "CatchUp", extend("default" = CatchUp::default())))]
+    pub catch_up: Option<CatchUp>,
+    /// Length of the lease. Default 60.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::LEASE.least, max = Self::LEASE.most)))]
+    pub lease_seconds: Option<i64>,
+    /// Time that a heartbeat waits for the next, at least two below `leaseSeconds`. Default a third
+    /// of the lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::HEARTBEAT.least, max = Self::HEARTBEAT.most)))]
+    pub heartbeat_seconds: Option<i64>,
+    /// Longest time between two heartbeats of the workflow's states, which come less often the longer the run
+    /// lasts. Default 900. A shorter `heartbeatSeconds` is the first time, a longer one stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_HEARTBEAT.least, max = Self::MAX_HEARTBEAT.most)))]
+    pub max_heartbeat_seconds: Option<i64>,
+    /// The run may not last longer: after it, it is stale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_RUN.least, max = Self::MAX_RUN.most)))]
+    pub max_run_seconds: Option<i64>,
+    /// What happens to the run when it stops renewing, overruns or hangs. Default `terminate`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Stale", extend("default" = Stale::default())))]
+    pub stale_policy: Option<Stale>,
+    /// Idempotency key of the trigger: one success per key within the retention.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub run_key: Option<String>,
+    /// No other grant of the lock within this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::MIN_INTERVAL.least, max = Self::MIN_INTERVAL.most)))]
+    pub min_interval_seconds: Option<i64>,
+    /// A run of the lock is expected to succeed this often: if none does, the sweep publishes *Run
+    /// Missing* once, until the next success. It stays with the lock until a request has another value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::EXPECT_EVERY.least, max = Self::EXPECT_EVERY.most)))]
+    pub expect_every_seconds: Option<i64>,
+    /// Most waiters in the queue, with `overlap` `queue` only. Default 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_QUEUE.least, max = Self::MAX_QUEUE.most)))]
+    pub max_queue: Option<i64>,
+    /// The run counts as hung after this time without a change in the `progress` of its heartbeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = Self::NO_PROGRESS.least, max = Self::NO_PROGRESS.most)))]
+    pub no_progress_seconds: Option<i64>,
+}
+
+/// The ranges. The check, the schema and the flags of the commands read them here.
+impl LockOptions {
+    /// Range of `permits`.
+    pub const PERMITS: Range = Range::new(1, Permits::MAX as u32);
+    /// Range of `leaseSeconds`. A heartbeat needs a second for its retry and one for the clocks' difference.
+    pub const LEASE: Range = Range::new(3, 86_400);
+    /// Range of `heartbeatSeconds`, with the longest lease.
+    pub const HEARTBEAT: Range = Range::new(1, Self::LEASE.most - 2);
+    /// Range of `maxHeartbeatSeconds`: a lease is three heartbeats.
+    pub const MAX_HEARTBEAT: Range = Range::new(1, Self::LEASE.most / 3 - 1);
+    /// Range of `maxRunSeconds`.
+    pub const MAX_RUN: Range = Range::new(1, YEAR);
+    /// Range of `minIntervalSeconds`, up to 31 days: one that was set by mistake blocks every run of the lock.
+    pub const MIN_INTERVAL: Range = Range::new(1, 2_678_400);
+    /// Range of `expectEverySeconds`. The sweep comes once a minute.
+    pub const EXPECT_EVERY: Range = Range::new(60, YEAR);
+    /// Range of `maxQueue`.
+    pub const MAX_QUEUE: Range = Range::new(1, QUEUE_MAX as u32);
+    /// Range of `noProgressSeconds`.
+    pub const NO_PROGRESS: Range = Range::new(1, YEAR);
+
+    /// Returns every option that is a number: its field, its range, and its value if it is given.
+    #[must_use]
+    pub const fn numbers(&self) -> [(&'static str, Range, Option<i64>); 9] {
+        [
+            ("permits", Self::PERMITS, self.permits),
+            ("leaseSeconds", Self::LEASE, self.lease_seconds),
+            ("heartbeatSeconds", Self::HEARTBEAT, self.heartbeat_seconds),
+            (
+                "maxHeartbeatSeconds",
+                Self::MAX_HEARTBEAT,
+                self.max_heartbeat_seconds,
+            ),
+            ("maxRunSeconds", Self::MAX_RUN, self.max_run_seconds),
+            (
+                "minIntervalSeconds",
+                Self::MIN_INTERVAL,
+                self.min_interval_seconds,
+            ),
+            (
+                "expectEverySeconds",
+                Self::EXPECT_EVERY,
+                self.expect_every_seconds,
+            ),
+            ("maxQueue", Self::MAX_QUEUE, self.max_queue),
+            (
+                "noProgressSeconds",
+                Self::NO_PROGRESS,
+                self.no_progress_seconds,
+            ),
+        ]
+    }
+}
+
+/// Reads an option that is not `null`.
+pub(super) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
+}
