@@ -152,6 +152,12 @@ fn committed_schemas_are_what_the_types_say() {
 }
 
 #[test]
+fn the_options_of_the_constructs_are_what_the_types_say() {
+    let committed = fs::read_to_string(schemas::lock_options_file()).unwrap_or_default();
+    assert_eq!(committed, schemas::lock_options(), "run `make schemas`");
+}
+
+#[test]
 fn no_schema_is_left_of_a_type_that_is_gone() {
     let ours = schemas::all().into_iter();
     let ours: BTreeSet<_> = ours.map(|(name, _)| name.to_owned()).collect();

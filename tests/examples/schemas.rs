@@ -10,5 +10,7 @@ fn main() -> std::io::Result<()> {
         fs::write(folder.join(name), schemas::text(&schema))?;
         println!("shared/schemas/{name}");
     }
+    fs::write(schemas::lock_options_file(), schemas::lock_options())?;
+    println!("infra/cdk/lib/lock-options.json");
     Ok(())
 }

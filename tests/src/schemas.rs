@@ -3,11 +3,12 @@
 
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, ActRequest, ActResponse, CheckRunningRequest,
-    CheckRunningResponse, ExclusiveRunInput, HeartbeatRequest, HeartbeatResponse, ReleaseRequest,
-    ReleaseResponse,
+    CheckRunningResponse, ExclusiveRunInput, HeartbeatRequest, HeartbeatResponse, LockOptions,
+    ReleaseRequest, ReleaseResponse, fields_of,
 };
 use lockstep::events::EventDetail;
 use schemars::{Schema, schema_for};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// Every schema: its file name, and what it says.
@@ -32,6 +33,35 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("event.detail.json", schema_for!(EventDetail)),
         ("exclusive-run.input.json", schema_for!(ExclusiveRunInput)),
     ]
+}
+
+/// What the constructs of the CDK read: the range of each option that is a number, and the words of each that is a
+/// policy.
+pub fn lock_options() -> String {
+    let input = schema_for!(ExclusiveRunInput).to_value();
+    let names = fields_of::<LockOptions>().iter();
+    let names = names.chain(fields_of::<ExclusiveRunInput>());
+    let lines = names.filter_map(|name| Some(format!("  \"{name}\": {}", rule(&input, name)?)));
+    format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
+}
+
+/// The rule of a field, without those of a text.
+fn rule(input: &Value, name: &str) -> Option<String> {
+    let field = &input["properties"][name];
+    if let (Some(least), Some(most)) = (field["minimum"].as_i64(), field["maximum"].as_i64()) {
+        return Some(format!("{{ \"minimum\": {least}, \"maximum\": {most} }}"));
+    }
+    let reference = field["$ref"]
+        .as_str()
+        .or(field["anyOf"][0]["$ref"].as_str());
+    let words = input.pointer(reference?.strip_prefix('#')?)?["oneOf"].as_array()?;
+    let words: Vec<_> = words.iter().map(|word| word["const"].to_string()).collect();
+    Some(format!("{{ \"enum\": [{}] }}", words.join(", ")))
+}
+
+/// Where [`lock_options`] is.
+pub fn lock_options_file() -> PathBuf {
+    crate::repository().join("infra/cdk/lib/lock-options.json")
 }
 
 /// The text of a schema file.

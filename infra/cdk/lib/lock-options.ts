@@ -1,3 +1,5 @@
+import * as fs from 'fs';
+import * as path from 'path';
 import { Duration } from 'aws-cdk-lib';
 import { IConstruct } from 'constructs';
 import { badProp, checkLockName, checkWhole, seconds } from './checks';
@@ -166,20 +168,15 @@ export interface LockOptions {
   readonly onSkip?: SkipOutcome;
 }
 
-const YEAR = 31_536_000;
+/** The fields of a request that have a rule, in their order: the range of a number, or the words. `make schemas` writes this file. */
+const FIELDS: { [field: string]: { minimum: number; maximum: number } | { enum: string[] } } = JSON.parse(
+  fs.readFileSync(path.join(__dirname, 'lock-options.json'), 'utf8'),
+);
 
-/** Least and most of each numeric field of a request, which shared/schemas has too. */
-const FIELD_RANGES: { [field: string]: [number, number] } = {
-  permits: [1, 100],
-  leaseSeconds: [3, 86_400],
-  heartbeatSeconds: [1, 86_398],
-  maxHeartbeatSeconds: [1, 28_799],
-  minIntervalSeconds: [1, 2_678_400],
-  expectEverySeconds: [60, YEAR],
-  maxQueue: [1, 500],
-  maxRunSeconds: [1, YEAR],
-  noProgressSeconds: [1, YEAR],
-};
+/** Returns the prop of a field. */
+function propOf(field: string): string {
+  return field === 'waitSeconds' ? 'maxWait' : field.replace(/Seconds$/, '');
+}
 
 /** Whether a text is a JSONata expression. */
 export function isExpression(text: string): boolean {
@@ -194,38 +191,28 @@ export function waitsPaused(props: LockOptions): boolean {
 /** Returns the fields of a request for the props, without those that are left out. */
 export function lockFields(scope: IConstruct, props: LockOptions): { [field: string]: any } {
   checkLockName(scope, 'lockName', props.lockName);
-  const whole = (prop: string, value?: number) => {
-    checkWhole(scope, prop, value, ...FIELD_RANGES[prop]);
-    return value;
-  };
-  const time = (prop: string, value?: Duration) => {
-    const [least, most] = FIELD_RANGES[`${prop}Seconds`] ?? [1, YEAR];
-    return seconds(scope, prop, value, least, most);
-  };
   checkWaiting(scope, props);
-  const fields = {
-    lock: props.lockName,
-    permits: whole('permits', props.permits),
-    leaseSeconds: time('lease', props.lease),
-    heartbeatSeconds: time('heartbeat', props.heartbeat),
-    maxHeartbeatSeconds: time('maxHeartbeat', props.maxHeartbeat),
-    minIntervalSeconds: time('minInterval', props.minInterval),
-    expectEverySeconds: time('expectEvery', props.expectEvery),
-    overlap: props.overlap,
-    onPaused: props.onPaused,
-    catchUp: props.catchUp,
-    maxQueue: whole('maxQueue', props.maxQueue),
-    waitSeconds: time('maxWait', props.maxWait),
-    maxRunSeconds: time('maxRun', props.maxRun),
-    noProgressSeconds: time('noProgress', props.noProgress),
-    stalePolicy: props.stalePolicy,
-    onSkip: props.onSkip,
-  };
+  const fields: { [field: string]: any } = { lock: props.lockName };
+  for (const [field, rule] of Object.entries(FIELDS)) {
+    const prop = propOf(field);
+    const value = (props as { [prop: string]: any })[prop];
+    if (value === undefined) {
+      continue;
+    }
+    if (!('minimum' in rule)) {
+      fields[field] = value;
+    } else if (field.endsWith('Seconds')) {
+      fields[field] = seconds(scope, prop, value, rule.minimum, rule.maximum);
+    } else {
+      checkWhole(scope, prop, value, rule.minimum, rule.maximum);
+      fields[field] = value;
+    }
+  }
   const most = (fields.leaseSeconds ?? 60) - 2;
   if ((fields.heartbeatSeconds ?? 0) > most) {
     throw badProp(scope, 'heartbeat', props.heartbeat, `be at most ${most} seconds, two below the lease`);
   }
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return fields;
 }
 
 function checkWaiting(scope: IConstruct, props: LockOptions): void {

@@ -39,13 +39,14 @@ export function scene(props: { metricsPerLock?: boolean } = {}): Scene {
 }
 
 /** Every option of a lock. */
-export const EVERY_LOCK_OPTION: LockOptions = {
+export const EVERY_LOCK_OPTION: Required<LockOptions> = {
   lockName: 'nightly-report',
   permits: 3,
   lease: Duration.seconds(90),
   heartbeat: Duration.seconds(20),
   maxHeartbeat: Duration.minutes(10),
   minInterval: Duration.minutes(10),
+  expectEvery: Duration.days(2),
   overlap: OverlapPolicy.QUEUE,
   onPaused: PausedPolicy.SKIP,
   catchUp: CatchUp.ONCE,

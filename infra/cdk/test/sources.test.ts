@@ -5,18 +5,15 @@ import * as path from 'node:path';
 import { test } from 'node:test';
 import { Duration } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
-import { ExclusiveEcsBatch, ExclusiveRun, LockMetrics, LockOptions, LockstepAlerts, OverlapPolicy } from 'lockstep-cdk';
+import {
+  CatchUp, ExclusiveEcsBatch, ExclusiveRun, LockMetrics, LockOptions, LockstepAlerts, OverlapPolicy, PausedPolicy, SkipOutcome, StalePolicy,
+} from 'lockstep-cdk';
 import { Evaluator, Json, readTemplate, ROOT } from './cloudformation';
 import { message } from './facts';
 import { DAILY, EVERY_LOCK_OPTION, scene } from './scene';
 import { synthesized } from './stacks';
 
 const text = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8');
-
-/** The props of a lock, without those that need another value of `overlap`. */
-function minimal(props: Partial<LockOptions>): LockOptions {
-  return { lockName: 'nightly-report', ...('maxQueue' in props && { overlap: OverlapPolicy.QUEUE }), ...props };
-}
 
 function resources(stackProps: Parameters<typeof synthesized>[0]): Json[] {
   return Object.values(new Evaluator(synthesized(stackProps), {}).resources());
@@ -25,7 +22,7 @@ function resources(stackProps: Parameters<typeof synthesized>[0]): Json[] {
 function accepts(props: Partial<LockOptions>): boolean {
   const { stack, lockstep, stateMachine } = scene();
   try {
-    new ExclusiveRun(stack, 'Run', { lockstep, stateMachine, ...minimal(props) });
+    new ExclusiveRun(stack, 'Run', { lockstep, stateMachine, lockName: 'nightly-report', ...props });
     return true;
   } catch (error) {
     assert.match(String(error), /^Error: Test\/Run: prop \w+ is .*, but must be .+/);
@@ -33,26 +30,36 @@ function accepts(props: Partial<LockOptions>): boolean {
   }
 }
 
-/** Props by the field of the request that they become. */
-const PROPS: { [field: string]: (value: number) => Partial<LockOptions> } = {
-  permits: (permits) => ({ permits }),
-  leaseSeconds: (value) => ({ lease: Duration.seconds(value) }),
-  heartbeatSeconds: (value) => ({ heartbeat: Duration.seconds(value), lease: Duration.days(1) }),
-  minIntervalSeconds: (value) => ({ minInterval: Duration.seconds(value) }),
-  expectEverySeconds: (value) => ({ expectEvery: Duration.seconds(value) }),
-  maxQueue: (maxQueue) => ({ maxQueue }),
-  maxHeartbeatSeconds: (value) => ({ maxHeartbeat: Duration.seconds(value) }),
-  maxRunSeconds: (value) => ({ maxRun: Duration.seconds(value) }),
-  noProgressSeconds: (value) => ({ noProgress: Duration.seconds(value) }),
-};
+/** The input of exclusive-run, as its schema has it. */
+const INPUT: Json = JSON.parse(text('shared/schemas/exclusive-run.input.json'));
 
-test('numbers have the ranges of the request schema', () => {
-  const schema = JSON.parse(text('shared/schemas/acquire-lock.request.json'));
-  const numbers = Object.entries<Json>(schema.properties).filter(([name, field]) => 'maximum' in field && name !== 'redriveCount');
-  assert.deepEqual(numbers.map(([name]) => name).sort(), Object.keys(PROPS).sort());
+/** Fields of the input that are no prop of a lock: what a start brings, the work, and a time that has its default. */
+const NO_PROP = ['runKey', 'notBefore', 'AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID', 'work', 'waitIntervalSeconds'];
+
+/** The props that make a field a number, with those that it needs. */
+function propsOf(field: string, value: number): Partial<LockOptions> {
+  const prop = field === 'waitSeconds' ? 'maxWait' : field.replace(/Seconds$/, '');
+  const needs: { [field: string]: Partial<LockOptions> } = {
+    heartbeatSeconds: { lease: Duration.days(1) },
+    maxQueue: { overlap: OverlapPolicy.QUEUE },
+    waitSeconds: { overlap: OverlapPolicy.QUEUE },
+  };
+  return { ...needs[field], [prop]: field.endsWith('Seconds') ? Duration.seconds(value) : value };
+}
+
+test('numbers have the ranges of the input schema', () => {
+  const numbers = Object.entries<Json>(INPUT.properties).filter(([name, field]) => 'maximum' in field && !NO_PROP.includes(name));
+  assert.ok(numbers.length > 9, `${numbers.length}`);
   for (const [name, { minimum, maximum }] of numbers) {
     const values = [minimum - 1, minimum, maximum, maximum + 1];
-    assert.deepEqual(values.map((value) => accepts(PROPS[name](value))), [false, true, true, false], name);
+    assert.deepEqual(values.map((value) => accepts(propsOf(name, value))), [false, true, true, false], name);
+  }
+});
+
+test('policies have the words of the input schema', () => {
+  const words = (type: string) => INPUT.$defs[type].oneOf.map((word: Json) => word.const);
+  for (const [type, policy] of Object.entries({ Overlap: OverlapPolicy, OnPaused: PausedPolicy, CatchUp, Stale: StalePolicy, OnSkip: SkipOutcome })) {
+    assert.deepEqual(Object.values(policy), words(type), type);
   }
 });
 
@@ -131,13 +138,10 @@ test('a batch on a schedule is that of schedule.yaml', () => {
   assert.deepEqual(made.RetryPolicy, example.RetryPolicy);
 });
 
-test('every option of a lock is a field of the input', () => {
-  const definition = text('statemachines/exclusive-run.asl.json') + text('shared/schemas/acquire-lock.request.json');
+test('every option of a lock is a prop, and a field of the input', () => {
   const { stack, lockstep, stateMachine } = scene();
   const run = new ExclusiveRun(stack, 'Run', { lockstep, stateMachine, ...EVERY_LOCK_OPTION });
-  const { work, ...fields } = run.input('key');
-  assert.equal(Object.keys(fields).length, Object.keys(EVERY_LOCK_OPTION).length + 1);
-  for (const name of Object.keys(fields)) {
-    assert.ok(definition.includes(`"${name}"`) || definition.includes(`input.${name}`), name);
-  }
+  const fields = Object.keys(INPUT.properties).filter((name) => !NO_PROP.includes(name));
+  assert.deepEqual(Object.keys(run.input()).filter((name) => name !== 'work').sort(), fields.sort());
+  assert.equal(fields.length, Object.keys(EVERY_LOCK_OPTION).length);
 });
