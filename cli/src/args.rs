@@ -1,6 +1,8 @@
 //! The command line.
 
 pub(crate) mod agent;
+#[cfg(test)]
+mod agreement;
 pub(crate) mod operate;
 pub(crate) mod parse;
 pub(crate) mod run;

@@ -194,7 +194,7 @@ fn length(seconds: Option<i64>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockstep::contract::{HeartbeatRequest, parse};
+    use lockstep::contract::{HeartbeatRequest, fields_of, parse};
     use lockstep::domain::{Retention, Seconds};
     use serde_json::{Value, json};
 
@@ -252,6 +252,41 @@ mod tests {
         assert_eq!(fields, (Some(58), Overlap::Skip));
         let json = serde_json::to_value(acquire).unwrap();
         assert!(AcquireRequest::read(json, KEPT).is_ok());
+    }
+
+    /// Options that the agent does not have: it does not wait, and stops nothing.
+    const NOT_OF_AGENT: [&str; 6] = [
+        "onPaused",
+        "catchUp",
+        "maxQueue",
+        "heartbeatSeconds",
+        "maxHeartbeatSeconds",
+        "stalePolicy",
+    ];
+
+    #[test]
+    fn a_job_has_the_options_of_a_lock_in_their_ranges() {
+        let fields = fields_of::<BeginRequest>();
+        for field in fields_of::<LockOptions>() {
+            let has = fields.contains(field);
+            assert_eq!(has, !NOT_OF_AGENT.contains(field), "{field}");
+        }
+        for (field, range, _) in LockOptions::default().numbers() {
+            if NOT_OF_AGENT.contains(&field) {
+                continue;
+            }
+            let (mut least, most) = range.values().into_inner();
+            if field == "leaseSeconds" {
+                // Below five seconds, two for the clocks leave no time to renew.
+                least = 5;
+            }
+            let accepts = |value: i64| {
+                let request = begin(&json!({ field: value }));
+                request.is_ok_and(|request| request.acquire("h".into(), 58).check(KEPT).is_ok())
+            };
+            let accepted = [least - 1, least, most, most + 1].map(accepts);
+            assert_eq!(accepted, [false, true, true, false], "{field}");
+        }
     }
 
     #[test]

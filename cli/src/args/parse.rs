@@ -1,6 +1,7 @@
 //! Parsers for the values of flags, so that clap's error names the flag.
 
 use crate::lease::timing::LeaseTiming;
+use lockstep::contract::{LockOptions, Range};
 use lockstep::domain::{LockKey, RunKey};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -34,31 +35,41 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 /// A duration from a second to a year.
 pub(crate) fn limit(text: &str) -> Result<Duration, String> {
-    within(
-        text,
-        Duration::from_secs(1),
-        Duration::from_secs(31_536_000),
-        "1s to 365d",
-    )
+    option(LockOptions::MAX_RUN)(text)
+}
+
+/// A duration in the range of an option.
+pub(crate) fn option(range: Range) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+    let [least, most] = [range.least, range.most].map(|end| Duration::from_secs(end.into()));
+    move |text| within(text, least, most)
 }
 
 /// The length of a lease.
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
-    within(
-        text,
-        LeaseTiming::SHORTEST,
-        LeaseTiming::LONGEST,
-        "5s to 24h",
-    )
+    within(text, LeaseTiming::SHORTEST, LeaseTiming::LONGEST)
 }
 
-fn within(text: &str, least: Duration, most: Duration, range: &str) -> Result<Duration, String> {
+fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, String> {
     let length = duration(text)?;
     if (least..=most).contains(&length) {
         Ok(length)
     } else {
-        Err(format!("must be from {range}"))
+        Err(format!("must be from {} to {}", short(least), short(most)))
     }
+}
+
+/// A duration in its largest whole unit; a day is 24h.
+fn short(length: Duration) -> String {
+    let seconds = length.as_secs();
+    let whole = |unit: u64| seconds.is_multiple_of(unit).then_some(seconds / unit);
+    let units = [(86_400, 'd'), (3_600, 'h'), (60, 'm')];
+    let mut numbers = units
+        .into_iter()
+        .filter_map(|(unit, name)| Some((whole(unit)?, name)));
+    let largest = numbers.find(|(number, name)| *name != 'd' || *number > 1);
+    largest.map_or(format!("{seconds}s"), |(number, name)| {
+        format!("{number}{name}")
+    })
 }
 
 /// The name of a lock.
@@ -99,6 +110,21 @@ mod tests {
         for bad in bad.split('|') {
             assert!(seconds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_error_names_the_range_in_its_largest_units() {
+        let error = |range| option(range)("0s").unwrap_err();
+
+        for (range, expected) in [
+            (LockOptions::MAX_RUN, "1s to 365d"),
+            (LockOptions::MIN_INTERVAL, "1s to 31d"),
+            (LockOptions::EXPECT_EVERY, "1m to 365d"),
+            (Range::new(90, 7_200), "90s to 2h"),
+        ] {
+            assert_eq!(error(range), format!("must be from {expected}"));
+        }
+        assert_eq!(lease("25h"), Err("must be from 5s to 24h".into()));
     }
 
     #[test]

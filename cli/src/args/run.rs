@@ -85,25 +85,25 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) max_wait: Option<Duration>,
     /// Maximum number of waiters, with --overlap queue [default: 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(LockOptions::MAX_QUEUE.values()))]
     pub(crate) max_queue: Option<u16>,
     /// Maximum number of runs at once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(LockOptions::PERMITS.values()))]
     pub(crate) permits: u8,
     /// Idempotency key of the trigger: one success per key
     #[arg(long, value_name = "KEY", value_parser = parse::run_key)]
     pub(crate) run_key: Option<String>,
     /// No other run of this lock begins within this time
-    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::MIN_INTERVAL))]
     pub(crate) min_interval: Option<Duration>,
     /// A run of this lock is expected to succeed this often; else Run Missing is published
-    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::EXPECT_EVERY))]
     pub(crate) expect_every: Option<Duration>,
     /// Stop the command after this time
-    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::MAX_RUN))]
     pub(crate) max_run: Option<Duration>,
     /// Stop the command after this time without a change in its progress
-    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::NO_PROGRESS))]
     pub(crate) no_progress: Option<Duration>,
     /// Time from SIGTERM to SIGKILL when the command is stopped, for all its processes: those that outlive the
     /// first one have the rest of it

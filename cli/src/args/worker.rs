@@ -4,6 +4,7 @@ use super::parse;
 use super::shared::{ProtectArg, TableArg};
 use crate::once_key::OnceKey;
 use clap::Args;
+use lockstep::contract::LockOptions;
 use lockstep::domain::LockKey;
 use std::time::Duration;
 
@@ -64,10 +65,10 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     /// Stop a command after this time
-    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::MAX_RUN))]
     pub(crate) max_run: Option<Duration>,
     /// Stop a command after this time without a change in its progress
-    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::NO_PROGRESS))]
     pub(crate) no_progress: Option<Duration>,
     /// Longest time before a failed message is visible again
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = backoff)]

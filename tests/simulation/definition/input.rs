@@ -4,7 +4,8 @@ use super::play::{EXECUTION, Play, Played, failure, granted, of_workflow};
 use crate::asl::TEAM_PREFIX;
 use crate::invoke::Failure;
 use crate::world::START;
-use lockstep::domain::{Timestamp, rfc3339};
+use lockstep::contract::{AcquireRequest, ExclusiveRunInput, LockOptions, Range, fields_of};
+use lockstep::domain::{Retention, Seconds, Timestamp, rfc3339};
 use serde_json::{Value, json};
 
 const YEAR: u64 = 31_536_000_000;
@@ -250,11 +251,16 @@ fn on_skip_is_one_of_two_words() {
 fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits() {
     let queue = r#"overlap "queue""#;
     let both = r#"overlap "queue" or "replace", onPaused "wait" or catchUp "once""#;
-    for (field, least, most, needs) in [
-        ("maxQueue", 1, 500, queue),
-        ("waitSeconds", 1, 31_536_000, both),
-        ("waitIntervalSeconds", 5, 3600, both),
+    for (field, range, needs) in [
+        ("maxQueue", LockOptions::MAX_QUEUE, queue),
+        ("waitSeconds", ExclusiveRunInput::WAIT, both),
+        (
+            "waitIntervalSeconds",
+            ExclusiveRunInput::WAIT_INTERVAL,
+            both,
+        ),
     ] {
+        let Range { least, most } = range;
         let rule = format!("but must be a whole number from {least} to {most}, and needs {needs}");
         let refused = |overlap: Value, value: Value, shown: &str| {
             let fault = format!("field {field} is {shown}, {rule}");
@@ -278,6 +284,41 @@ fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits(
         }
         refused(json!("queue"), json!(5.5), "5.5");
         refused(json!("queue"), json!("9"), r#""9""#);
+    }
+}
+
+#[test]
+fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
+    let numbers = LockOptions::default().numbers().into_iter();
+    let numbers = numbers.filter(|(field, ..)| *field != "maxQueue");
+    for (field, range, _) in numbers {
+        for value in [i64::from(range.least) - 1, i64::from(range.most) + 1] {
+            let played = Play::granted(json!({ field: value })).works().play();
+
+            assert_eq!(played.payload_of("Acquire Lock")[field], value, "{field}");
+        }
+    }
+    let mut every = json!({
+        "overlap": "queue", "onPaused": "wait", "catchUp": "once", "stalePolicy": "yield", "runKey": "tick", "onSkip": "fail",
+        "waitSeconds": 60, "waitIntervalSeconds": 30, "notBefore": time(0),
+        "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": EXECUTION,
+    });
+    for (field, range, _) in LockOptions::default().numbers() {
+        every[field] = json!(range.most);
+    }
+    let played = Play::granted(every).works().play();
+    let options = fields_of::<LockOptions>();
+    let fields = fields_of::<ExclusiveRunInput>().iter().chain(options);
+    for field in fields {
+        assert!(played.input.get(field).is_some(), "{field}");
+    }
+    let request = played.payload_of("Acquire Lock").clone();
+    let checked = AcquireRequest::read(request.clone(), Retention::both(Seconds::of(1)));
+    assert!(checked.is_ok(), "{request}: {checked:?}");
+    for field in options {
+        // Only the state that waits brings it.
+        let waits = *field == "maxQueue";
+        assert_eq!(request.get(field).is_none(), waits, "{field}");
     }
 }
 

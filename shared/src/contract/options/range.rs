@@ -2,6 +2,7 @@
 
 use crate::contract::parse::InvalidRequest;
 use crate::domain::Seconds;
+use std::ops::RangeInclusive;
 
 /// Least and most of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,12 @@ impl Range {
     #[must_use]
     pub const fn new(least: u32, most: u32) -> Self {
         Self { least, most }
+    }
+
+    /// Returns the values in the range.
+    #[must_use]
+    pub fn values(self) -> RangeInclusive<i64> {
+        self.least.into()..=self.most.into()
     }
 
     /// Checks the `value` of `field`.
