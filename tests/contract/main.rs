@@ -26,6 +26,7 @@ mod leases;
 mod lost_task;
 mod markup;
 mod operate;
+mod options;
 mod outlook;
 mod pause_end;
 mod progress;

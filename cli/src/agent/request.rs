@@ -267,6 +267,10 @@ mod tests {
     #[test]
     fn a_job_has_the_options_of_a_lock_in_their_ranges() {
         let fields = fields_of::<BeginRequest>();
+        let page = include_str!("../../../docs/agent.md");
+        for field in fields {
+            assert!(page.contains(field), "docs/agent.md: {field}");
+        }
         for field in fields_of::<LockOptions>() {
             let has = fields.contains(field);
             assert_eq!(has, !NOT_OF_AGENT.contains(field), "{field}");

@@ -6,6 +6,7 @@ use lockstep::contract::{LockOptions, Range, fields_of};
 use lockstep::domain::{Retention, Seconds};
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::fs;
 
 /// Options without a flag of `run`: a process renews at a third of its lease, and stops its own command.
 const NOT_OF_RUN: [&str; 3] = ["heartbeatSeconds", "maxHeartbeatSeconds", "stalePolicy"];
@@ -72,6 +73,31 @@ fn every_option_has_a_flag_of_run_and_of_weave() {
         assert_eq!(in_run, !NOT_OF_RUN.contains(field), "run: {field}");
         let in_weave = weave.contains(&flag(field));
         assert_eq!(in_weave, !NOT_OF_WEAVE.contains(field), "weave: {field}");
+    }
+}
+
+#[test]
+fn the_docs_have_every_flag_of_run_and_weave() {
+    for (subcommand, page) in [
+        ("run", "inside-the-container.md"),
+        ("weave", "ways/weave.md"),
+    ] {
+        let path = format!("{}/../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(path).unwrap();
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let words: BTreeSet<_> = words.collect();
+        let command = Cli::command();
+        let command = command.find_subcommand(subcommand).unwrap();
+        for arg in command
+            .get_arguments()
+            .filter(|arg| arg.get_long().is_some())
+        {
+            let long = arg.get_long().map(|long| format!("--{long}"));
+            let short = arg.get_short().map(|short| format!("-{short}"));
+            let mut names = long.iter().chain(&short);
+            let is_there = names.any(|name| words.contains(name.as_str()));
+            assert!(is_there, "{page}: {long:?}");
+        }
     }
 }
 
