@@ -155,7 +155,7 @@ mod tests {
 
         assert!(result.is_ok(), "{result:?}");
         assert_eq!(twins.ends("nightly"), [RunOutcome::Failed]);
-        assert!(twins.record("nightly").not_before <= SystemClock.now());
+        assert!(twins.record("nightly").gate.not_before <= SystemClock.now());
     }
 
     #[tokio::test(start_paused = true)]

@@ -25,6 +25,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LockOptions {
+    /// Idempotency key of the trigger: one success per key within the retention.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub run_key: Option<String>,
     /// Capacity of the lock: 1 is a mutex, n a counting semaphore. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::PERMITS.least, max = Self::PERMITS.most)))]
@@ -63,10 +67,6 @@ pub struct LockOptions {
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Stale", extend("default" = Stale::default())))]
     pub stale_policy: Option<Stale>,
-    /// Idempotency key of the trigger: one success per key within the retention.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
-    pub run_key: Option<String>,
     /// No other grant of the lock within this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MIN_INTERVAL.least, max = Self::MIN_INTERVAL.most)))]
