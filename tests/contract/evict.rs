@@ -126,6 +126,29 @@ async fn a_holder_with_nothing_but_its_lease_is_evicted_when_that_may_be_judged_
 }
 
 #[tokio::test]
+async fn a_holder_of_a_lease_alone_keeps_its_permit_if_it_renews_meanwhile() {
+    let holder = "in-a-process";
+    for (behind, expected) in [
+        (Behind::Renewed, "Lockstep.LockHeld"),
+        (Behind::Released, "evicted"),
+    ] {
+        let functions = Functions::new();
+        let grant = functions.granted("nightly", holder).await;
+        functions.wait(90);
+        let table = Faulty::behind_a_read(&functions, grant, behind);
+        let evict = act("evict", json!({ "lock": "nightly", "holder": holder }));
+
+        let answer = functions.operate_on(table, evict).await;
+
+        assert_eq!(status_of(&answer), expected);
+        let kept = functions.holders("nightly").await;
+        assert_eq!(kept.is_empty(), expected == "evicted", "{kept:?}");
+        let kinds = functions.events.kinds();
+        assert!(!kinds.contains(&EventKind::RunEvicted), "{kinds:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_evicted_run_is_stopped_before_its_permit_is_free_by_the_next_call_or_the_sweep() {
     for by_sweep in [false, true] {
         let (functions, grant) = Functions::at_work(&["a", "b"]).await;

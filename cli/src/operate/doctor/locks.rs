@@ -55,7 +55,8 @@ fn closed(locks: &[Value]) -> Check {
     found("locks", "is frozen or unreadable", names, advice)
 }
 
-/// Holders whose lease, execution or own task ended minutes ago: events and the sweep free their permits earlier.
+/// Holders whose lease, execution or own task ended minutes ago, and that a check would act on: events and the
+/// sweep do so earlier. A waiter that is still to learn of its grant is none of them.
 fn dead(shown: &[Value]) -> Check {
     let now = SystemClock.now();
     let is_over = |time: &Value| {
@@ -68,7 +69,9 @@ fn dead(shown: &[Value]) -> Check {
             Value::Null => list(holder, "tasks").first().map(|task| &task["stoppedAt"]),
             execution => Some(&execution["stoppedAt"]),
         };
-        is_over(&holder["expiresAt"]) || own.is_some_and(is_over)
+        let next = holder["next"]["action"].as_str();
+        let acted_on = next.is_some_and(|next| next != "wake");
+        acted_on && (is_over(&holder["expiresAt"]) || own.is_some_and(is_over))
     };
     let has_dead = |lock: &&Value| list(lock, "holders").iter().any(is_dead);
     let names = shown.iter().filter(has_dead).map(name_of);
@@ -115,8 +118,13 @@ mod tests {
 
     #[test]
     fn a_lock_needs_a_person_if_it_is_frozen_its_holder_is_dead_or_work_has_no_permit() {
-        let held = |expires_at: &str| json!({ "holders": [{ "expiresAt": expires_at }] });
-        let over = |state: Value| json!({ "holders": [state] });
+        let next = |action: &str, mut holder: Value| {
+            holder["next"] = json!({ "action": action });
+            json!({ "holders": [holder] })
+        };
+        let held = |expires_at: &str| next("recover", json!({ "expiresAt": expires_at }));
+        let over = |state: Value| next("recover", state);
+        let silent = json!({ "expiresAt": "2026-01-01T00:00:00Z" });
         let orphan = json!({ "holders": [], "withoutPermit": [{ "holder": "a" }] });
         let stopped = json!({ "stoppedAt": "2026-01-01T00:00:00Z" });
         let [is_frozen, is_dead, is_orphan] = [0, 1, 2].map(|failed| {
@@ -129,6 +137,10 @@ mod tests {
             (json!({ "state": "frozen" }), is_frozen),
             (held("2999-01-01T00:00:00Z"), [Status::Ok; 3]),
             (held("2026-01-01T00:00:00Z"), is_dead),
+            (next("reportMissingEvidence", silent.clone()), is_dead),
+            // It has not learned of its grant yet.
+            (next("wake", silent.clone()), [Status::Ok; 3]),
+            (json!({ "holders": [silent] }), [Status::Ok; 3]),
             (over(json!({ "execution": stopped })), is_dead),
             (over(json!({ "tasks": [stopped] })), is_dead),
             // Its work has ended, and the execution goes on.

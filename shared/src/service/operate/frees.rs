@@ -3,7 +3,7 @@
 //! They answer what an operator wants to know first: what the oldest holder does, what a check does about it and by
 //! when, and what an operator can do. Of a semaphore, that is the permit that has been held the longest.
 
-use super::holder::{latest, why};
+use super::holder::{latest, why, words};
 use crate::domain::{HolderId, LockRecord, Mode, Timestamp, rfc3339};
 use crate::recovery::{Action, Life, Next, Verdict};
 
@@ -95,22 +95,7 @@ fn of_holder(
 
 /// What a check does, as a predicate.
 fn does(next: &Next) -> String {
-    let what = match &next.action {
-        Action::Leave => "leaves it",
-        Action::Wake => "sends it the grant again",
-        Action::Suspect => "marks it as a suspect",
-        Action::DropReplacer { .. } => "takes the run that waits to replace it out of the queue",
-        Action::Recover { .. } => "frees the permit",
-        Action::Stop {
-            execution: false,
-            work,
-            ..
-        } if work.is_empty() => "marks it as ending",
-        Action::Stop { .. } => "stops it, and frees the permit when it has stopped",
-        Action::Freeze { .. } => "freezes the lock",
-        Action::Refrain { .. } => "raises the alert that it is not stopped",
-        Action::Alert { .. } => "raises the alert that evidence is missing",
-    };
+    let (_, what) = words(&next.action);
     match why(&next.action) {
         Some(why) => format!("{what} ({why})"),
         None => what.to_owned(),

@@ -61,7 +61,7 @@ pub(super) fn view(holder: &HolderId, verdict: &Verdict, now: Timestamp) -> Hold
 /// What a check does about the holder next. `due` is when the sweep checks its lock.
 pub(super) fn next_view(lease: &Lease, next: &Next, due: Option<Timestamp>) -> NextView {
     NextView {
-        action: word(&next.action),
+        action: words(&next.action).0,
         from: rfc3339(next.from),
         by: rfc3339(latest(lease, next, due)),
         why: why(&next.action).map(str::to_owned),
@@ -89,22 +89,32 @@ pub(super) fn why(action: &Action) -> Option<&str> {
     }
 }
 
-fn word(action: &Action) -> &'static str {
+/// The action as a word, and as a predicate of the check that takes it.
+pub(super) fn words(action: &Action) -> (&'static str, &'static str) {
     match action {
-        Action::Leave => "leave",
-        Action::Wake => "wake",
-        Action::Suspect => "suspect",
-        Action::DropReplacer { .. } => "dropReplacer",
-        Action::Recover { .. } => "recover",
+        Action::Leave => ("leave", "leaves it"),
+        Action::Wake => ("wake", "sends it the grant again"),
+        Action::Suspect => ("suspect", "marks it as a suspect"),
+        Action::DropReplacer { .. } => (
+            "dropReplacer",
+            "takes the run that waits to replace it out of the queue",
+        ),
+        Action::Recover { .. } => ("recover", "frees the permit"),
         Action::Stop {
             execution: false,
             work,
             ..
-        } if work.is_empty() => "markEnding",
-        Action::Stop { .. } => "stop",
-        Action::Freeze { .. } => "freeze",
-        Action::Refrain { .. } => "reportNotStopped",
-        Action::Alert { .. } => "reportMissingEvidence",
+        } if work.is_empty() => ("markEnding", "marks it as ending"),
+        Action::Stop { .. } => ("stop", "stops it, and frees the permit when it has stopped"),
+        Action::Freeze { .. } => ("freeze", "freezes the lock"),
+        Action::Refrain { .. } => (
+            "reportNotStopped",
+            "raises the alert that it is not stopped",
+        ),
+        Action::Alert { .. } => (
+            "reportMissingEvidence",
+            "raises the alert that evidence is missing",
+        ),
     }
 }
 
