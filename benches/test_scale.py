@@ -25,7 +25,7 @@ ROOT = HERE.parent
 SETTINGS = settings.read(ROOT)
 DATE, QUOTAS = quotas.read(HERE / "quotas.toml")
 SOURCES = ("infra/template.yaml", "statemachines/exclusive-run.asl.json", "shared/src/store.rs",
-           "shared/src/service/reap.rs", "shared/src/service/reap/sweep.rs", "shared/src/contract/acquire.rs",
+           "shared/src/service/reap.rs", "shared/src/service/reap/sweep.rs", "shared/src/contract/options/check.rs",
            "shared/src/domain/time.rs", "shared/src/domain/lease.rs", "shared/src/domain/decide.rs", "shared/src/aws.rs",
            *(f"benches/results/{name}.json"
              for name in ("requests", "write-units", "item-size", "warm-calls", "cold-start")))
@@ -254,7 +254,7 @@ class Sources(unittest.TestCase):
             ("shared/src/service/reap.rs", "AT_ONCE: usize = 8", "AT_ONCE: usize = 32", "at_once", 32),
             ("shared/src/service/reap/sweep.rs", "TIME_MAX: Seconds = Seconds::of(40)",
              "TIME_MAX: Seconds = Seconds::of(50)", "sweep_most", 50),
-            ("shared/src/contract/acquire.rs", "LEASE_DEFAULT: i64 = 60", "LEASE_DEFAULT: i64 = 90", "heartbeat", 30),
+            ("shared/src/contract/options/check.rs", "LEASE_DEFAULT: i64 = 60", "LEASE_DEFAULT: i64 = 90", "heartbeat", 30),
             ("shared/src/domain/time.rs", "Seconds::of(2 * CLOCK_SKEW", "Seconds::of(3 * CLOCK_SKEW", "dead_after", 3),
             ("shared/src/aws.rs", "with_max_attempts(3)", "with_max_attempts(5)", "sdk_attempts", 5),
         )

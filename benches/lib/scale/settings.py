@@ -125,8 +125,8 @@ def of_source(source):
         return number(pattern, f"shared/src/{file}", text(source / file))
 
     seconds, plain = r"Seconds::of\(([\d_]+)\)", r"([\d_]+)"
-    lease = constant("contract/acquire.rs", "LEASE_DEFAULT", plain)
-    acquire, time = text(source / "contract/acquire.rs"), text(source / "domain/time.rs")
+    lease = constant("contract/options/check.rs", "LEASE_DEFAULT", plain)
+    options, time = text(source / "contract/options/check.rs"), text(source / "domain/time.rs")
     skews = number(r"DEAD_AFTER: Seconds = Seconds::of\((\d+) \* CLOCK_SKEW", "shared/src/domain/time.rs", time)
     sweep = "service/reap/sweep.rs"
     overdue = [constant("domain/lease.rs", name, seconds) for name in ("OVERDUE_MAX", "OVERDUE_SLACK")]
@@ -140,7 +140,7 @@ def of_source(source):
         "dead_after": skews * constant("domain/time.rs", "CLOCK_SKEW", seconds),
         "overdue_after": sum(overdue),
         "lease": lease,
-        "heartbeat": lease // number(r"lease\.get\(\) / (\d+)", "shared/src/contract/acquire.rs", acquire),
+        "heartbeat": lease // number(r"lease\.get\(\) / (\d+)", "shared/src/contract/options/check.rs", options),
         "sdk_attempts": number(r"with_max_attempts\((\d+)\)", "shared/src/aws.rs", text(source / "aws.rs")),
     }
 
