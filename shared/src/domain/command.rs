@@ -187,7 +187,7 @@ pub struct Mark {
 pub enum ExitStep {
     /// It is a suspect: silent while its execution runs. A heartbeat clears the mark.
     Suspect,
-    /// It is ending: its work is being stopped, because its execution is over or has cut the work off.
+    /// It is ending: its execution has ended or has cut its work off, and the work still stops.
     Ending,
     /// Its stop is committed, before its work is stopped. Heartbeats are refused from then on.
     Stop(StopReason),

@@ -26,7 +26,7 @@ pub(in crate::contract) struct CheckedOptions {
 }
 
 impl LockOptions {
-    /// Checks every option, for a caller that goes on to wait if it `may_wait`.
+    /// Checks every option. `may_wait` says that the caller waits if it is not granted the permit.
     pub(in crate::contract) fn check(
         &self,
         may_wait: bool,
@@ -75,7 +75,7 @@ impl LockOptions {
         self.overlap.unwrap_or_default()
     }
 
-    /// Returns the policy at a paused lock of a caller that goes on to wait if it `may_wait`.
+    /// Returns the policy at a paused lock. `may_wait` says that the caller waits if it is not granted the permit.
     pub(in crate::contract) fn on_paused(&self, may_wait: bool) -> OnPaused {
         let default = match self.overlap() {
             // The caller requests the lock again, by its own policy.

@@ -18,7 +18,7 @@ pub struct AuditNote {
 pub enum Opening {
     /// A pause or a freeze, by an operator.
     Resume,
-    /// A pause whose time is over.
+    /// An expired pause.
     PauseEnd,
     /// The rest after the last grant.
     Rest,

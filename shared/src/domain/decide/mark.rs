@@ -6,9 +6,9 @@
 //!   └─────── heartbeat ──────┘
 //! ```
 //!
-//! After an outage of the table longer than a lease, every lease is over and every holder is well.
-//! The mark gives each the time to renew; the commit, under the lease as it was seen, leaves no
-//! moment in which a heartbeat is accepted and the work stopped all the same.
+//! An outage of the table that is longer than a lease ends every lease, while every holder is well.
+//! The mark gives each holder the time to renew. The commit names the lease that was judged, so a
+//! heartbeat that comes first voids the stop.
 
 use crate::domain::{
     AuditNote, EndingCause, Exit, ExitStep, Lease, LeaseVersion, LockRecord, Mark, Outcome,
@@ -56,7 +56,7 @@ enum Marked {
     Void,
 }
 
-/// Marks a holder whose lease is over while its execution runs. A heartbeat clears the mark.
+/// Marks a holder as a suspect: its lease has expired, and its execution runs. A heartbeat clears the mark.
 fn suspect(lease: &Lease, seen: Option<LeaseVersion>, now: Timestamp) -> Marked {
     let silent = is_same(seen, lease) && lease.is_dead(now);
     // A mark that stands keeps its time, which would start again with each check.
@@ -81,7 +81,7 @@ fn ending(lease: &Lease, seen: Option<LeaseVersion>, now: Timestamp) -> Marked {
 }
 
 /// Commits the stop, after which heartbeats are refused. A heartbeat that comes first voids the
-/// stop of a silent holder, and not that of a replaced one.
+/// stop of a silent holder. It does not void the stop of a replaced holder.
 fn stop(
     record: &LockRecord,
     lease: &Lease,

@@ -166,7 +166,7 @@ fn only_progress_that_differs_puts_a_stall_off() {
 }
 
 #[test]
-fn a_run_that_starts_again_has_its_whole_time_and_keeps_what_its_reason_says() {
+fn a_restarted_run_has_its_whole_time_and_keeps_what_its_reason_says() {
     let Exit {
         replaced_by,
         ending,

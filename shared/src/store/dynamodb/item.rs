@@ -183,10 +183,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         ("evicted", lease.exit.evicted().map(text)),
         ("suspectAt", millis(lease.exit.suspect)),
         ("endingAt", millis(ending.map(|ending| ending.since))),
-        (
-            "ending",
-            ending.map(|ending| text(ending_word(&ending.cause))),
-        ),
+        ("ending", ending.map(|ending| ending_word(&ending.cause))),
         ("redrives", redrives(lease.redrives)),
         ("parent", lease.parent.as_ref().map(|by| text(by.as_str()))),
         cluster,
@@ -305,10 +302,11 @@ pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec
     (has, has_not)
 }
 
-/// The attributes of an act, which is an item like that of a run that has ended. `ttl` only cleans up.
+/// The attributes of an act, in the layout of an ended run. `ttl` only cleans up.
 pub(super) fn act_values(act: &Act) -> Vec<(&'static str, AttributeValue)> {
     let retain_until = act.retain_until.millis();
-    let mut values = vec![
+    let note = act.note.as_deref().map(text);
+    let values = [
         ("schema", number(SCHEMA)),
         ("holder", text(act.actor.as_str())),
         ("token", number(act.token.number())),
@@ -317,17 +315,16 @@ pub(super) fn act_values(act: &Act) -> Vec<(&'static str, AttributeValue)> {
         ("retainUntil", number(retain_until)),
         ("ttl", number(retain_until.div_ceil(1000))),
     ];
-    let note = act.note.as_deref();
-    values.extend(note.map(|note| ("evidence", text(note))));
-    values
+    let note = note.map(|note| ("evidence", note));
+    values.into_iter().chain(note).collect()
 }
 
 /// The word of a cause. An eviction is a stop with the attribute `evicted`.
-fn ending_word(cause: &EndingCause) -> &'static str {
-    match cause {
+fn ending_word(cause: &EndingCause) -> AttributeValue {
+    text(match cause {
         EndingCause::Over => OVER,
         EndingCause::Stopped | EndingCause::Evicted(_) => STOPPED,
-    }
+    })
 }
 
 /// `None` for the default policy, which is not written.
