@@ -239,10 +239,10 @@ impl Lease {
 
     /// The lease at another pace, which the next renewal applies.
     #[must_use]
-    pub fn paced(&self, pace: Option<Pace>) -> Self {
+    pub fn paced(self, pace: Option<Pace>) -> Self {
         Self {
             pace: pace.unwrap_or(self.pace),
-            ..self.clone()
+            ..self
         }
     }
 

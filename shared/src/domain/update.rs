@@ -163,7 +163,7 @@ impl Assign {
             }
             Self::ExtendLease(holder, now, beat, pace) => {
                 if let Some(lease) = record.holders.get_mut(holder) {
-                    *lease = lease.paced(*pace).renewed(*now, beat.clone(), None);
+                    *lease = lease.clone().paced(*pace).renewed(*now, beat.clone(), None);
                 }
             }
             Self::Progress(holder, progress, stalls_at) => {
