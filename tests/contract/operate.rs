@@ -184,6 +184,12 @@ async fn a_prefix_is_paused_and_resumed_lock_by_lock_but_for_frozen_ones() {
     let refused = act("pause", json!({ "lock": "s/007" }));
     let refused = functions.operate(refused).await;
     assert_fails(refused, "Lockstep.LockFrozen", &["s/007", "a hangs"]);
+    let typo = act("resume", json!({ "lock": "s/07" }));
+    assert_fails(
+        functions.operate(typo).await,
+        "Lockstep.InvalidRequest",
+        &["s/07"],
+    );
     let named = functions.order("resume", json!({ "lock": "s/007" })).await;
     assert_eq!(named["done"], 1, "by its name, a frozen lock is opened");
 }

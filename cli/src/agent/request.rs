@@ -12,8 +12,6 @@ use std::time::Duration;
 const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 . _ -";
 /// The rule for a progress, the same as in the lock table.
 const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
-/// Longest run, in seconds: a year.
-const YEAR: i64 = 31_536_000;
 /// Shortest lease, in seconds.
 const LEASE_MIN: i64 = LeaseTiming::SHORTEST.as_secs().cast_signed();
 /// Longest lease, in seconds.
@@ -37,22 +35,22 @@ pub(super) struct BeginRequest {
     #[serde(default)]
     overlap: WhenHeld,
     /// How many may run at once. Default 1.
-    #[cfg_attr(test, schemars(range(min = 1, max = 100)))]
+    #[cfg_attr(test, schemars(range(min = LockOptions::PERMITS.least, max = LockOptions::PERMITS.most)))]
     permits: Option<i64>,
     /// Idempotency key of the trigger: one success per key.
     #[cfg_attr(test, schemars(length(min = 1, max = 512)))]
     run_key: Option<String>,
     /// No other run of the lock begins within this time.
-    #[cfg_attr(test, schemars(range(min = 1, max = YEAR)))]
+    #[cfg_attr(test, schemars(range(min = LockOptions::MIN_INTERVAL.least, max = LockOptions::MIN_INTERVAL.most)))]
     min_interval_seconds: Option<i64>,
     /// A run of the lock is expected to succeed this often; else the event *Run Missing* is published.
-    #[cfg_attr(test, schemars(range(min = 60, max = YEAR)))]
+    #[cfg_attr(test, schemars(range(min = LockOptions::EXPECT_EVERY.least, max = LockOptions::EXPECT_EVERY.most)))]
     expect_every_seconds: Option<i64>,
     /// The job is lost after this time, however well it beats, and must stop.
-    #[cfg_attr(test, schemars(range(min = 1, max = YEAR)))]
+    #[cfg_attr(test, schemars(range(min = LockOptions::MAX_RUN.least, max = LockOptions::MAX_RUN.most)))]
     max_run_seconds: Option<i64>,
     /// The job is lost after this time without a change in its progress, and must stop.
-    #[cfg_attr(test, schemars(range(min = 1, max = YEAR)))]
+    #[cfg_attr(test, schemars(range(min = LockOptions::NO_PROGRESS.least, max = LockOptions::NO_PROGRESS.most)))]
     no_progress_seconds: Option<i64>,
 }
 
@@ -106,8 +104,18 @@ impl BeginRequest {
             return Err(InvalidRequest::new("name", name, NAME_RULE));
         }
         within("leaseSeconds", self.lease_seconds, LEASE_MIN, LEASE_MAX)?;
-        within("maxRunSeconds", self.max_run_seconds, 1, YEAR)?;
-        within("noProgressSeconds", self.no_progress_seconds, 1, YEAR)
+        let limits = [
+            ("maxRunSeconds", self.max_run_seconds, LockOptions::MAX_RUN),
+            (
+                "noProgressSeconds",
+                self.no_progress_seconds,
+                LockOptions::NO_PROGRESS,
+            ),
+        ];
+        for (field, value, range) in limits {
+            value.map(|value| range.check(field, value)).transpose()?;
+        }
+        Ok(())
     }
 
     /// The timing of its lease.

@@ -259,6 +259,8 @@ fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
                 // marker.
                 Clause::RunKeyIs(holder.clone(), release.run_key.clone()),
                 Clause::NoBeat(holder.clone()),
+                // The history has an eviction, whose reason only the record has.
+                Clause::NotEnding(holder.clone()),
                 // With another holder left, `due` could not be set without the record.
                 Clause::OnlyHolder,
                 Clause::QueueEmpty,
@@ -279,6 +281,7 @@ fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
         since: release.token.granted_at(),
         at: now,
         already: false,
+        evicted: None,
     };
     Some(FastPath {
         change,

@@ -94,7 +94,8 @@ pub struct RunEnd {
     /// When the retention ends, until which a success keeps its run key taken. Decisions use this
     /// value and never DynamoDB's TTL, which deletes late.
     pub retain_until: Timestamp,
-    /// The evidence for the outcome, if the run did not report it itself.
+    /// The evidence for the outcome, if the run did not report it itself. Of a run that did, why it was evicted, and
+    /// what was known of it before.
     pub evidence: Option<String>,
 }
 

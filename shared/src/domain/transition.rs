@@ -101,6 +101,8 @@ pub enum Outcome {
         at: Timestamp,
         /// Whether an earlier call had released it.
         already: bool,
+        /// Why the holder was evicted, and by whom: it released its permit before its end was seen.
+        evicted: Option<String>,
     },
     /// The caller no longer held the permit.
     Lost {

@@ -17,6 +17,7 @@ use crate::clock::CallTime;
 use crate::contract::{CheckedRelease, ReleaseRequest, ReleaseResponse};
 use crate::domain::{Command, Outcome, RunOutcome, Timestamp};
 use crate::error::Error;
+use crate::events::Events;
 use crate::telemetry::Metric;
 use serde_json::Value;
 use std::time::Duration;
@@ -62,16 +63,15 @@ pub async fn run<P: Ports>(
         None => None,
     };
     match outcome {
-        Outcome::Released { since, at, already } => {
+        Outcome::Released {
+            since,
+            at,
+            already,
+            evicted,
+        } => {
             let held_seconds = Duration::from_millis(at.millis_since(since)).as_secs_f64();
             if !already {
-                let mut values = vec![(Metric::Released, 1.0), (Metric::HeldSeconds, held_seconds)];
-                values.extend(match ended {
-                    RunOutcome::Succeeded => {
-                        vec![(Metric::Succeeded, 1.0), (Metric::RunSeconds, held_seconds)]
-                    }
-                    _ => vec![(Metric::Failed, 1.0)],
-                });
+                let values = measured(ended, held_seconds);
                 deps.metrics.report(&lock, at, &values);
                 let run = Ended {
                     lock: &lock,
@@ -81,6 +81,7 @@ pub async fn run<P: Ports>(
                     failure,
                 };
                 publish_end(deps, &time, ended, &run, at).await;
+                publish_eviction(deps, &run, evicted, at).await;
             }
             tracing::info!(event = "released", %lock, %holder, %token, held_seconds, already, "released");
             Ok(ReleaseResponse::Released {
@@ -108,6 +109,31 @@ pub async fn run<P: Ports>(
     }
 }
 
+/// The metrics of a run that ended as `outcome` after `held_seconds`.
+fn measured(outcome: RunOutcome, held_seconds: f64) -> Vec<(Metric, f64)> {
+    let mut values = vec![(Metric::Released, 1.0), (Metric::HeldSeconds, held_seconds)];
+    match outcome {
+        RunOutcome::Succeeded => {
+            values.extend([(Metric::Succeeded, 1.0), (Metric::RunSeconds, held_seconds)]);
+        }
+        _ => values.push((Metric::Failed, 1.0)),
+    }
+    values
+}
+
+/// Publishes the eviction of a holder that has released its permit before its end was seen, by its reason.
+async fn publish_eviction<P: Ports>(
+    deps: &Deps<P>,
+    run: &Ended<'_>,
+    reason: Option<String>,
+    at: Timestamp,
+) {
+    if let Some(reason) = reason {
+        let event = about(run, at).freed(RunOutcome::Evicted, &reason);
+        deps.events.publish(vec![event]).await;
+    }
+}
+
 /// Publishes the end of a run, as those ask for it who are to know it.
 async fn publish_end<P: Ports>(
     deps: &Deps<P>,
@@ -116,12 +142,7 @@ async fn publish_end<P: Ports>(
     run: &Ended<'_>,
     at: Timestamp,
 ) {
-    let about = About {
-        lock: run.lock,
-        holder: run.holder,
-        token: Some(run.token),
-        at,
-    };
+    let about = about(run, at);
     let failed = match outcome {
         RunOutcome::Failed => deps.describe_failed(time, run).await,
         _ => None,
@@ -131,4 +152,13 @@ async fn publish_end<P: Ports>(
         None => about.ended(outcome, "the run reported its end"),
     };
     deps.publish_run(event).await;
+}
+
+fn about<'a>(run: &'a Ended<'_>, at: Timestamp) -> About<'a> {
+    About {
+        lock: run.lock,
+        holder: run.holder,
+        token: Some(run.token),
+        at,
+    }
 }

@@ -42,7 +42,8 @@ pub enum HistoryEntry {
         outcome: &'static str,
         /// How long it held the lock, in seconds.
         held_seconds: f64,
-        /// The evidence for the outcome, if the run did not report it itself.
+        /// The evidence for the outcome, if the run did not report it itself. Of a run that did, why it was evicted,
+        /// and what was known of it before.
         #[serde(skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
         /// Its run key.

@@ -64,7 +64,10 @@ pub(super) fn open(
     match opening {
         Opening::Resume => {
             builder.next.open(now);
-            excuse(&mut builder.next, now);
+            // Of a paused lock, the operator has checked no holder.
+            if record.gate.is_frozen() {
+                excuse(&mut builder.next, now);
+            }
         }
         Opening::PauseEnd => builder.next.open(now),
         Opening::Rest => builder.next.gate.not_before = now,

@@ -40,13 +40,16 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
                     since,
                     at: end.at,
                     already: true,
+                    evicted: None,
                 })
             },
             None => Transition::unchanged(Outcome::Lost { holders }),
         };
     };
     let mut builder = TransitionBuilder::of(record);
-    let end = ended(release.outcome, None, release.retention, now);
+    let evicted = lease.exit.evicted().map(str::to_owned);
+    let evidence = evicted.as_ref().map(|why| format!("evicted: {why}"));
+    let end = ended(release.outcome, evidence, release.retention, now);
     builder.close(&release.holder, lease, end, release.retention);
     // Otherwise the branch of the heartbeats, and the workflow with it, would wait for its next
     // time-out.
@@ -57,6 +60,7 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         since,
         at: now,
         already: false,
+        evicted,
     };
     builder.finish(outcome, now)
 }
@@ -82,7 +86,10 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     if marker.is_some_and(|marker| marker.token != release.token) {
         return None;
     }
-    let end = ended(release.outcome, None, release.retention, now);
+    // What was known of the run before stays in its history: an eviction has its reason only there.
+    let why = before.evidence.as_deref().unwrap_or("without evidence");
+    let late = format!("reported after it was {}: {why}", before.outcome.as_str());
+    let end = ended(release.outcome, Some(late), release.retention, now);
     let run = Run {
         end: Some(end.clone()),
         lease: None,
@@ -107,6 +114,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
                 since: release.token.granted_at(),
                 at: now,
                 already: false,
+                evicted: None,
             };
             Transition {
                 runs,

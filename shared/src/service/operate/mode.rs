@@ -4,6 +4,7 @@
 //! page in the order of their names, and an answer with `next` is continued behind the last one.
 //! Repeating the whole is as good.
 
+use super::show::existing;
 use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL, concurrently};
 use crate::clock::Clock;
 use crate::contract::{CheckedMode, EventKind, FailedLock, ModeResponse, Scope};
@@ -137,6 +138,10 @@ async fn one<P: Ports>(
     lock: &LockKey,
 ) -> Result<ModeResponse, Error> {
     let changed = carry_out(deps, command, lock).await?;
+    if matches!((command, &changed), (Command::Open(..), Changed::Unchanged)) {
+        // The name may have a typo, and the lock that was meant stay closed.
+        existing(deps, lock).await?;
+    }
     if matches!(changed, Changed::Done) {
         let event = event(deps, command, audit, lock);
         deps.events.publish(vec![event]).await;

@@ -13,6 +13,7 @@ use crate::contract::{
 };
 use crate::domain::{LockKey, LockRecord, Timestamp, WaiterId, rfc3339};
 use crate::error::Error;
+use crate::recovery::{Action, Next};
 use crate::service::{Deps, Ports};
 use crate::store::{LockIndex, LockStore, StoreError};
 use futures_util::stream::TryStreamExt;
@@ -56,6 +57,10 @@ where
         Ok::<_, Error>(at_work.then(|| view(holder, &verdict, now)))
     });
     let ended: Vec<_> = concurrently(ended).try_collect().await?;
+    let gate = &record.gate;
+    // A lock that is closed does not freeze.
+    let acts =
+        |next: &Next| !matches!(next.action, Action::Freeze { .. }) || gate.mode.is_open(next.from);
     Ok(ShowResponse {
         skipped_in_a_row: last.skips.map(|skips| in_a_row(&skips, granted)),
         lock: lock.to_string(),
@@ -67,6 +72,7 @@ where
             .map(|(holder, verdict)| HolderView {
                 next: verdict
                     .next(now)
+                    .filter(acts)
                     .map(|next| next_view(&verdict.lease, &next, record.due)),
                 ..view(holder, verdict, now)
             })

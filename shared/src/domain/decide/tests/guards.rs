@@ -164,6 +164,9 @@ fn a_release_without_a_read_needs_nothing_to_end_but_the_lease() {
             ("a heartbeat state", |record| {
                 held(record).beat = Some(task_token("beat"));
             }),
+            ("an ending", |record| {
+                held(record).exit = held(record).exit.ending(EndingCause::Over, at(NOW));
+            }),
             ("another holder", |record| hold(record, "c")),
             ("a waiter", |record| enter(record, "c")),
             ("a pause with an end", |record| {

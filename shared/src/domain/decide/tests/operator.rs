@@ -156,12 +156,18 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
             terms.stale = stale;
             terms.lease = Seconds::of(300);
         });
-        scene.pause(1);
-        let before = scene.lease("a").clone();
+        let mut paused = scene.clone();
+        paused.pause(1);
+        scene.record_mut().gate.mode = Mode::Frozen {
+            note: "a hangs".into(),
+        };
+        for (mut scene, anew) in [(scene, anew), (paused, false)] {
+            let before = scene.lease("a").clone();
 
-        scene.resume(110);
+            scene.resume(110);
 
-        assert_eq!(*scene.lease("a") != before, anew, "{stale:?}, {most} s");
+            assert_eq!(*scene.lease("a") != before, anew, "{stale:?}, {most} s");
+        }
     }
 }
 
@@ -232,6 +238,33 @@ fn an_eviction_of_a_holder_that_is_being_stopped_is_noted_too() {
     assert_eq!(lease.exit.evicted(), Some(&*note));
     let redriven = lease.restarted(Restart::Redriven(1), at(3));
     assert_eq!(redriven.exit.evicted(), None, "a redrive is a new life");
+}
+
+/// `lockstep run` releases its permit itself when its heartbeat is refused.
+#[test]
+fn the_reason_of_an_eviction_stays_whoever_ends_the_run_and_whenever() {
+    for outcome in [RunOutcome::Succeeded, RunOutcome::Failed] {
+        let (mut scene, token) = held();
+        let evict = Command::Mark(stop_evicted(token));
+        scene.carry_out(&evict, 2).unwrap();
+
+        let released = scene.release("a", outcome, 3).unwrap();
+
+        let reason = format!("hangs (by {OPERATOR})");
+        let Outcome::Released { evicted, .. } = released.outcome else {
+            panic!("{:?}", released.outcome)
+        };
+        assert_eq!(evicted.as_ref(), Some(&reason));
+        assert_eq!(scene.end(token), (outcome, &*format!("evicted: {reason}")));
+    }
+    let (mut late, token) = held();
+    late.evict("a", 90).unwrap();
+
+    let release = Command::Release(testing::release(holder("a"), token));
+    late.carry_out(&release, 91).unwrap();
+
+    let reason = format!("reported after it was evicted: broken (by {OPERATOR})");
+    assert_eq!(late.end(token), (RunOutcome::Succeeded, &*reason));
 }
 
 #[test]
