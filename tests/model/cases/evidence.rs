@@ -28,20 +28,20 @@ const fn hidden(lease: u32) -> Plan {
 
 worlds! {
     fn a_silent_holder_that_lives_is_stopped_only_after_its_lease_and_its_mark:
-        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 81923,
+        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 82619,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn evidence_that_is_late_by_a_change_frees_no_run_at_work:
         1, [BEATS, QUEUE], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 23031,
+        with { slow_evidence: true } => 23383,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn a_check_that_began_early_stops_no_run_that_has_renewed_since:
-        1, [BEATS], may { beats: 1, leaps: 3, early: 1 }, with { slow_evidence: true } => 2628,
+        1, [BEATS], may { beats: 1, leaps: 3, early: 1 }, with { slow_evidence: true } => 2664,
         "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: LeaseLost, then: end the heartbeat";
 
@@ -52,7 +52,7 @@ worlds! {
 
     fn an_event_makes_up_for_evidence_that_is_late_or_missing:
         1, [BEATS, REFUSE], may { crashes: 1, news: 1, dims: 1 },
-        with { slow_evidence: true } => 7351,
+        with { slow_evidence: true } => 7594,
         "Done, Freed, Granted, Lost, Released, Released already, Unchanged, refused: Held";
 
     fn evidence_that_is_late_or_missing_beside_a_redrive_lets_no_second_run_in:
@@ -63,7 +63,7 @@ worlds! {
 
     fn a_workflow_of_a_dead_run_has_ended_before_the_next_one_begins:
         1, [FLOW, QUEUED_FLOW], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 23031,
+        with { slow_evidence: true } => 23383,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
@@ -80,7 +80,7 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_silent_run_and_its_workflow_are_stopped_only_after_its_lease_and_its_mark:
-        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 81923,
+        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 82619,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";

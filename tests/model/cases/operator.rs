@@ -22,7 +22,7 @@ worlds! {
     /// No permit is free while the work of the evicted one runs, and none is lost.
     fn an_eviction_of_a_living_run_frees_its_permit_when_its_work_has_stopped:
         1, [QUEUE, QUEUE], may { orders: 1, crashes: 1 },
-        with { stops_evicted: true, quick_checks: true } => 9746,
+        with { stops_evicted: true, quick_checks: true } => 9994,
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "then: dismiss who is sent away, then: wake, then: wake again";
 
