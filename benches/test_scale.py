@@ -24,9 +24,9 @@ from lib.scale.run import Load, Runs  # noqa: E402
 ROOT = HERE.parent
 SETTINGS = settings.read(ROOT)
 DATE, QUOTAS = quotas.read(HERE / "quotas.toml")
-SOURCES = ("infra/template.yaml", "statemachines/exclusive-run.asl.json", "shared/src/store.rs",
+SOURCES = ("infra/template.yaml", "statemachines/exclusive-run.asl.json", "core/src/store.rs",
            "shared/src/service/reap.rs", "shared/src/service/reap/sweep.rs", "shared/src/contract/options/check.rs",
-           "shared/src/domain/time.rs", "shared/src/domain/lease.rs", "shared/src/domain/decide.rs", "shared/src/aws.rs",
+           "core/src/domain/time.rs", "core/src/domain/lease.rs", "core/src/domain/decide.rs", "shared/src/aws.rs",
            *(f"benches/results/{name}.json"
              for name in ("requests", "write-units", "item-size", "warm-calls", "cold-start")))
 
@@ -249,13 +249,13 @@ class Sources(unittest.TestCase):
             (definition, "maxHeartbeatSeconds : 900", "maxHeartbeatSeconds : 450", "beat_most", 450),
             (definition, "/ 4000", "/ 8000", "beat_share", 8),
             (definition, "3 * ($beat + 1)", "5 * ($beat + 1)", "lease_beats", 5),
-            ("shared/src/store.rs", "SHARDS: u8 = 8", "SHARDS: u8 = 16", "shards", 16),
-            ("shared/src/store.rs", "DUE_PAGE: usize = 50", "DUE_PAGE: usize = 25", "page", 25),
+            ("core/src/store.rs", "SHARDS: u8 = 8", "SHARDS: u8 = 16", "shards", 16),
+            ("core/src/store.rs", "DUE_PAGE: usize = 50", "DUE_PAGE: usize = 25", "page", 25),
             ("shared/src/service/reap.rs", "AT_ONCE: usize = 8", "AT_ONCE: usize = 32", "at_once", 32),
             ("shared/src/service/reap/sweep.rs", "TIME_MAX: Seconds = Seconds::of(40)",
              "TIME_MAX: Seconds = Seconds::of(50)", "sweep_most", 50),
             ("shared/src/contract/options/check.rs", "LEASE_DEFAULT: i64 = 60", "LEASE_DEFAULT: i64 = 90", "heartbeat", 30),
-            ("shared/src/domain/time.rs", "Seconds::of(2 * CLOCK_SKEW", "Seconds::of(3 * CLOCK_SKEW", "dead_after", 3),
+            ("core/src/domain/time.rs", "Seconds::of(2 * CLOCK_SKEW", "Seconds::of(3 * CLOCK_SKEW", "dead_after", 3),
             ("shared/src/aws.rs", "with_max_attempts(3)", "with_max_attempts(5)", "sdk_attempts", 5),
         )
         for name, old, new, setting, expected in cases:
@@ -281,7 +281,7 @@ class Sources(unittest.TestCase):
 
     def test_what_is_not_where_it_is_read_is_named(self):
         definition = "statemachines/exclusive-run.asl.json"
-        cases = (("shared/src/store.rs", "const SHARDS", "const PARTS", "store.rs"),
+        cases = (("core/src/store.rs", "const SHARDS", "const PARTS", "store.rs"),
                  ("infra/template.yaml", "  Sweep:\n", "  Sweeps:\n", "template.yaml, Sweep"),
                  (definition, '"Default": "Acquire Lock"', '"Default": "Reject Input"',
                   "Check Input does not lead to Acquire Lock"))

@@ -194,7 +194,7 @@ def of_rival(rival):
 def beat_of_container():
     """Seconds between renewals: a third of the lease in the record, which is what --lease leaves of it."""
     lease = found(r'value_name = "TIME", default_value = "(\d+)s", value_parser = parse::lease', ROOT / "cli/src/args/run.rs")
-    skew, times = (found(pattern, ROOT / "shared/src/domain/time.rs") for pattern in (
+    skew, times = (found(pattern, ROOT / "core/src/domain/time.rs") for pattern in (
         r"CLOCK_SKEW: Seconds = Seconds::of\((\d+)\)", r"DEAD_AFTER: Seconds = Seconds::of\((\d+) \* CLOCK_SKEW"))
     return (int(lease) - int(times) * int(skew)) / 3
 

@@ -16,7 +16,6 @@ use crate::config::Config;
 use crate::events::Events;
 use crate::events::eventbridge::EventBridge;
 use crate::executions::stepfunctions::StepFunctions;
-use crate::protocol::Protocol;
 use crate::service::Deps;
 use crate::store::dynamodb::DynamoStore;
 use crate::tasks::ecs::Ecs;
@@ -25,6 +24,7 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
+use lockstep_core::protocol::Protocol;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);

@@ -1,21 +1,14 @@
-//! The only place that reads the wall clock or waits.
+//! Time: the machine's clock, and limits of a call. The only place that reads the wall clock or waits.
 
-use crate::domain::Timestamp;
-use auto_impl::auto_impl;
+pub use lockstep_core::clock::Clock;
+#[cfg(feature = "test-util")]
+pub use lockstep_core::clock::ManualClock;
+
+use lockstep_core::domain::Timestamp;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
-
-/// A source of time.
-#[auto_impl(&, Arc)]
-pub trait Clock: Send + Sync {
-    /// Returns the current time.
-    fn now(&self) -> Timestamp;
-
-    /// Returns after `length`.
-    fn sleep(&self, length: Duration) -> impl Future<Output = ()> + Send;
-}
 
 /// Work was not complete within this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +66,7 @@ impl<'a, C: Clock> CallTime<'a, C> {
 
 /// The machine's own clock.
 ///
-/// Lambda synchronizes it with the Amazon Time Sync Service; [`crate::domain::CLOCK_SKEW`] covers
+/// Lambda synchronizes it with the Amazon Time Sync Service; [`lockstep_core::domain::CLOCK_SKEW`] covers
 /// the remaining difference.
 #[cfg(any(feature = "aws", feature = "lambda"))]
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,43 +90,5 @@ impl Clock for SystemClock {
     )]
     async fn sleep(&self, length: Duration) {
         tokio::time::sleep(length).await;
-    }
-}
-
-/// A clock that moves only by [`Self::set`], [`Self::advance`] and sleeps, which return at once.
-#[cfg(feature = "test-util")]
-#[derive(Debug)]
-pub struct ManualClock(std::sync::atomic::AtomicU64);
-
-#[cfg(feature = "test-util")]
-impl ManualClock {
-    /// Creates a clock that shows `start`.
-    #[must_use]
-    pub fn at(start: Timestamp) -> Self {
-        Self(start.millis().into())
-    }
-
-    /// Sets the time, forward or backward.
-    pub fn set(&self, now: Timestamp) {
-        self.0
-            .store(now.millis(), std::sync::atomic::Ordering::SeqCst);
-    }
-
-    /// Moves the time forward by `length`.
-    pub fn advance(&self, length: Duration) {
-        let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-        self.0
-            .fetch_add(millis, std::sync::atomic::Ordering::SeqCst);
-    }
-}
-
-#[cfg(feature = "test-util")]
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(std::sync::atomic::Ordering::SeqCst))
-    }
-
-    async fn sleep(&self, length: Duration) {
-        self.advance(length);
     }
 }

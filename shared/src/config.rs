@@ -1,6 +1,6 @@
 //! Settings from the environment, read once and checked together.
 
-use crate::domain::{Retention, Seconds};
+use lockstep_core::domain::{Retention, Seconds};
 use std::fmt;
 
 /// Every environment variable that a function reads.

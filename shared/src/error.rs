@@ -14,11 +14,11 @@
 
 use crate::clock::OutOfTime;
 use crate::contract::{ErrorName, InvalidRequest, held_by, paused_by};
-use crate::domain::{HolderId, LockKey, Refusal, RunKey, rfc3339};
 use crate::executions::ExecutionsError;
-use crate::protocol::ProtocolError;
-use crate::store::StoreError;
 use crate::tasks::TasksError;
+use lockstep_core::domain::{HolderId, LockKey, Refusal, RunKey, rfc3339};
+use lockstep_core::protocol::ProtocolError;
+use lockstep_core::store::StoreError;
 
 /// A failure of a function: a name for the workflow, and a message for the operator.
 #[derive(Debug, thiserror::Error)]

@@ -19,8 +19,8 @@ pub use log::{EventQuery, LoggedEvent, LoggedEvents};
 pub use message::{Content, Message, Metadata};
 
 use crate::contract::EventKind;
-use crate::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Timestamp};
 use auto_impl::auto_impl;
+use lockstep_core::domain::{FencingToken, HolderId, LockKey, RunKey, TaskToken, Timestamp};
 
 /// An event of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]

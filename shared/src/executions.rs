@@ -10,10 +10,10 @@ pub mod stepfunctions;
 
 pub use ownership::names;
 
-use crate::domain::{
+use auto_impl::auto_impl;
+use lockstep_core::domain::{
     Execution, ExecutionArn, ExecutionDescription, FailedStart, LockKey, TaskToken,
 };
-use auto_impl::auto_impl;
 
 /// Most pages of a history that [`Executions::failed_starts`] reads, of 1,000 events at most each
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>). A history has

@@ -73,13 +73,3 @@ impl<C: PartialEq, E: Clone> Faults<C, E> {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Returns the output of `answer`, which is ready at its first poll.
-#[cfg(test)]
-pub(crate) fn now<T>(answer: impl Future<Output = T>) -> T {
-    use std::task::{Context, Poll, Waker};
-    match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("a service in memory never waits"),
-    }
-}

@@ -1,16 +1,18 @@
 //! Lockstep: exclusive runs for batch jobs on AWS.
 //!
-//! Reading order: [`domain`] (the protocol as pure functions), [`protocol`] (fast path, observed
-//! path, bounded retry), [`store`] (where records live), [`contract`] (what crosses the wire),
-//! [`service`] (the use cases).
+//! The lock protocol is the crate `lockstep-core`, and its modules are modules of this one: [`domain`], [`protocol`],
+//! [`recovery`], [`backoff`]. Reading order from there: [`store`] (where records live), [`contract`] (what
+//! crosses the wire), [`service`] (the use cases).
+
+#[cfg(feature = "test-util")]
+pub use lockstep_core::testing;
+pub use lockstep_core::{backoff, domain, protocol, recovery};
 
 #[cfg(feature = "aws")]
 pub mod aws;
-pub mod backoff;
 pub mod clock;
 pub mod config;
 pub mod contract;
-pub mod domain;
 pub mod error;
 pub mod events;
 pub mod executions;
@@ -22,12 +24,8 @@ mod faults;
 pub mod lambda;
 #[cfg(feature = "aws")]
 mod lazy;
-pub mod protocol;
-pub mod recovery;
 pub mod service;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;
-#[cfg(any(test, feature = "test-util"))]
-pub mod testing;
 pub mod widget;

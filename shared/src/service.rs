@@ -35,11 +35,11 @@ use protection::TaskProtection;
 pub use recover::RecoveryService;
 
 use crate::clock::{CallTime, Clock, OutOfTime};
-use crate::domain::{Command, LockKey, Outcome, Retention, Timestamp};
 use crate::error::Error;
 use crate::events::{Event, Events};
-use crate::protocol::{Protocol, ProtocolError};
 use crate::telemetry::Metrics;
+use lockstep_core::domain::{Command, LockKey, Outcome, Retention, Timestamp};
+use lockstep_core::protocol::{Protocol, ProtocolError};
 use std::time::Duration;
 
 /// Limits of the parts of a call, counted from its start. acquire-lock, heartbeat and release-lock

@@ -5,8 +5,8 @@ pub mod ecs;
 #[cfg(feature = "test-util")]
 pub mod memory;
 
-use crate::domain::{Task, TaskArn, TaskSet, Timestamp};
 use auto_impl::auto_impl;
+use lockstep_core::domain::{Task, TaskArn, TaskSet, Timestamp};
 
 /// Longest protection of a task, in minutes
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>).

@@ -22,8 +22,8 @@ pub use lock::{LockPage, lock};
 pub use text::{DESCRIPTION, done};
 
 use crate::contract::Theme;
-use crate::domain::Timestamp;
 use html::{Action, Html};
+use lockstep_core::domain::Timestamp;
 use serde_json::json;
 
 /// What all pages of a call share.

@@ -102,9 +102,9 @@ def circle(graph):
     return best
 
 
-def circles(root, product):
+def circles(root, crates, product):
     """A line for each crate or folder that has a circle."""
-    graphs = [rust(root / crate, product) for crate in ("shared/src", "weave/src", "cli/src")]
+    graphs = [rust(root / crate, product) for crate in crates]
     for graph in [*graphs, typescript(root / "infra/cdk/lib")]:
         names = {str(file.relative_to(root)): {str(to.relative_to(root)) for to in uses} for file, uses in graph.items()}
         way = circle(names)

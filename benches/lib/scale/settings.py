@@ -81,7 +81,7 @@ def read(root):
     template = text(root / "infra/template.yaml")
     definition = json.loads(text(root / "statemachines/exclusive-run.asl.json"))
     results = root / "benches/results"
-    return Settings(**of_template(template), **of_source(root / "shared/src"), **of_definition(definition),
+    return Settings(**of_template(template), **of_source(root), **of_definition(definition),
                     calls=calls(results), units=units(results))
 
 
@@ -119,29 +119,29 @@ def of_template(template):
     }
 
 
-def of_source(source):
+def of_source(root):
     def constant(file, name, shape):
         pattern = rf"^(?:pub )?(?:\(super\) )?const {name}: \w+ = {shape};"
-        return number(pattern, f"shared/src/{file}", text(source / file))
+        return number(pattern, file, text(root / file))
 
     seconds, plain = r"Seconds::of\(([\d_]+)\)", r"([\d_]+)"
-    lease = constant("contract/options/check.rs", "LEASE_DEFAULT", plain)
-    options, time = text(source / "contract/options/check.rs"), text(source / "domain/time.rs")
-    skews = number(r"DEAD_AFTER: Seconds = Seconds::of\((\d+) \* CLOCK_SKEW", "shared/src/domain/time.rs", time)
-    sweep = "service/reap/sweep.rs"
-    overdue = [constant("domain/lease.rs", name, seconds) for name in ("OVERDUE_MAX", "OVERDUE_SLACK")]
+    lease = constant("shared/src/contract/options/check.rs", "LEASE_DEFAULT", plain)
+    acquire, time = text(root / "shared/src/contract/options/check.rs"), text(root / "core/src/domain/time.rs")
+    skews = number(r"DEAD_AFTER: Seconds = Seconds::of\((\d+) \* CLOCK_SKEW", "core/src/domain/time.rs", time)
+    sweep = "shared/src/service/reap/sweep.rs"
+    overdue = [constant("core/src/domain/lease.rs", name, seconds) for name in ("OVERDUE_MAX", "OVERDUE_SLACK")]
     return {
         "sweep_most": constant(sweep, "TIME_MAX", seconds),
         "lock_most": constant(sweep, "LOCK_TIME", r"Duration::from_secs\((\d+)\)"),
-        "shards": constant("store.rs", "SHARDS", plain),
-        "page": constant("store.rs", "DUE_PAGE", plain),
-        "at_once": constant("service/reap.rs", "AT_ONCE", plain),
-        "look_again": constant("domain/decide.rs", "LOOK_AGAIN", seconds),
-        "dead_after": skews * constant("domain/time.rs", "CLOCK_SKEW", seconds),
+        "shards": constant("core/src/store.rs", "SHARDS", plain),
+        "page": constant("core/src/store.rs", "DUE_PAGE", plain),
+        "at_once": constant("shared/src/service/reap.rs", "AT_ONCE", plain),
+        "look_again": constant("core/src/domain/decide.rs", "LOOK_AGAIN", seconds),
+        "dead_after": skews * constant("core/src/domain/time.rs", "CLOCK_SKEW", seconds),
         "overdue_after": sum(overdue),
         "lease": lease,
-        "heartbeat": lease // number(r"lease\.get\(\) / (\d+)", "shared/src/contract/options/check.rs", options),
-        "sdk_attempts": number(r"with_max_attempts\((\d+)\)", "shared/src/aws.rs", text(source / "aws.rs")),
+        "heartbeat": lease // number(r"lease\.get\(\) / (\d+)", "shared/src/contract/options/check.rs", acquire),
+        "sdk_attempts": number(r"with_max_attempts\((\d+)\)", "shared/src/aws.rs", text(root / "shared/src/aws.rs")),
     }
 
 

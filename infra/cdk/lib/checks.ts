@@ -1,7 +1,7 @@
 import { Duration, Token } from 'aws-cdk-lib';
 import { IConstruct } from 'constructs';
 
-/** The characters of a lock's name: shared/src/domain/key.rs. */
+/** The characters of a lock's name: core/src/domain/key.rs. */
 const LOCK_NAME = /^[A-Za-z0-9._\/:-]{1,128}$/;
 
 /** Values as an error shows them: constructs, which have no short form, as `given`. */

@@ -10,7 +10,7 @@ use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, text};
 use super::policy::{OnPaused, Overlap};
 use super::redrive::Redrive;
 use super::work::WorkPlace;
-use crate::domain::{
+use lockstep_core::domain::{
     Acquire, Command, ExecutionArn, HolderId, LockKey, Renew, Retention, TaskToken, Terms,
     Timestamp,
 };

@@ -13,7 +13,7 @@ pub use list::{CheckedList, ListRequest, ShowRequest};
 pub use scope::{CheckedMode, ModeRequest, Scope};
 
 use super::parse::{InvalidRequest, parse, quoted, text};
-use crate::domain::{AuditNote, HolderId, Invalid, LockKey, Retention, Timestamp};
+use lockstep_core::domain::{AuditNote, HolderId, Invalid, LockKey, Retention, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

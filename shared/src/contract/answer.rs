@@ -9,7 +9,7 @@ use super::acquired::{
     Skipped,
 };
 use super::grant::Grant;
-use crate::domain::{
+use lockstep_core::domain::{
     HolderId, Lease, LockKey, Run, RunKey, TaskArn, Timestamp, Work, child_stem, rfc3339,
     task_group,
 };

@@ -2,7 +2,7 @@
 
 use super::options::LockOptions;
 use super::parse::{self, InvalidRequest};
-use crate::domain::{FencingToken, HolderId, Lease, LockKey, RunKey, Seconds};
+use lockstep_core::domain::{FencingToken, HolderId, Lease, LockKey, RunKey, Seconds};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use super::grant::Grant;
 use super::options::{LockOptions, heartbeat_time};
 use super::parse::{InvalidRequest, parse, quoted, redrives};
 use super::protect::{Protection, ServiceTask};
-use crate::domain::{Command, LockKey, Pace, Renew, Retention, Seconds, TaskArn, TaskToken};
+use lockstep_core::domain::{LockKey, Pace, Renew, Retention, Seconds, TaskArn, TaskToken};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -153,10 +153,4 @@ fn check_progress(progress: &str) -> Result<(), InvalidRequest> {
         quoted(progress),
         PROGRESS_RULE,
     ))
-}
-
-impl From<Renew> for Command {
-    fn from(renew: Renew) -> Self {
-        Self::Renew(renew)
-    }
 }

@@ -11,7 +11,7 @@ pub use range::Range;
 
 use super::parse::YEAR;
 use super::policy::{CatchUp, OnPaused, Overlap, Stale};
-use crate::domain::{Permits, QUEUE_MAX};
+use lockstep_core::domain::{Permits, QUEUE_MAX};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -7,7 +7,7 @@
 use super::act::{ActRequest, CheckedAct, CheckedList, ListRequest, Scope, Surface};
 use super::parse::{InvalidRequest, parse, quoted, text};
 use super::view::LockState;
-use crate::domain::{LockKey, Retention, Timestamp};
+use lockstep_core::domain::{LockKey, Retention, Timestamp};
 use serde_json::{Map, Value};
 
 /// The colours of the console that shows the page.

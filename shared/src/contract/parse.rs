@@ -8,7 +8,7 @@ mod fields;
 
 pub use fields::fields_of;
 
-use crate::domain::{Invalid, Timestamp};
+use lockstep_core::domain::{Invalid, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt::{self, Write as _};

@@ -1,6 +1,6 @@
 //! The policies that a run chooses.
 
-use crate::domain::StalePolicy;
+use lockstep_core::domain::StalePolicy;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Scale-in protection of the ECS task that does the work.
 
 use super::parse::{self, InvalidRequest, quoted};
-use crate::domain::TaskArn;
+use lockstep_core::domain::TaskArn;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use super::grant::Grant;
 use super::parse::{InvalidRequest, quoted, redrives};
-use crate::domain::{LockKey, Renew, Terms};
+use lockstep_core::domain::{LockKey, Renew, Terms};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

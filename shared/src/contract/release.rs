@@ -4,7 +4,7 @@ use super::failure::{WorkFailure, lenient};
 use super::grant::Grant;
 use super::parse::{InvalidRequest, parse};
 use super::protect::{Protection, ServiceTask};
-use crate::domain::{
+use lockstep_core::domain::{
     Command, ExitStep, FencingToken, HolderId, LockKey, Mark, Release, Retention, RunKey,
     RunOutcome, TaskArn,
 };
@@ -152,11 +152,5 @@ impl ReleaseRequest {
             run_key: grant.run_key,
             failure: self.failure.map(WorkFailure::bounded),
         })
-    }
-}
-
-impl From<Release> for Command {
-    fn from(release: Release) -> Self {
-        Self::Release(release)
     }
 }

@@ -1,7 +1,7 @@
 //! Request and response of check-running-executions, the advisory check.
 
 use super::parse::{InvalidRequest, parse, parse_time, quoted};
-use crate::domain::{Execution, ExecutionArn, Standing, Timestamp, rfc3339};
+use lockstep_core::domain::{Execution, ExecutionArn, Standing, Timestamp, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

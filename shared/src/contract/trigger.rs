@@ -7,10 +7,10 @@ mod tests;
 
 use super::parse::{InvalidRequest, parse, parse_in, quoted, text};
 use crate::contract::{EventKind, SOURCE};
-use crate::domain::{
+use aws_lambda_events::eventbridge::EventBridgeEvent;
+use lockstep_core::domain::{
     ExecutionArn, ExecutionDescription, FencingToken, HolderId, LockKey, RunKey, Task, TaskToken,
 };
-use aws_lambda_events::eventbridge::EventBridgeEvent;
 use serde::Deserialize;
 use serde_json::Value;
 

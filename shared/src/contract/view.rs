@@ -8,7 +8,7 @@ pub use history::{HistoryEntry, HistoryResponse};
 pub use holder::{EndingView, ExecutionView, HolderView, NextView, TaskView};
 pub use outcomes::OutcomesView;
 
-use crate::domain::{
+use lockstep_core::domain::{
     Act, ActKind, LockKey, LockRecord, Mode, Timestamp, Waiter, WaiterId, rfc3339,
 };
 #[cfg(feature = "schema")]

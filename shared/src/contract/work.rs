@@ -1,7 +1,7 @@
 //! The work of a run: where its ECS tasks or its execution are found.
 
 use super::parse::{InvalidRequest, quoted, text};
-use crate::domain::{StateMachineArn, TaskSet, Work};
+use lockstep_core::domain::{StateMachineArn, TaskSet, Work};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@
 //! those may be. So of a JSON only the fields that are known to describe the failure are shown, and
 //! of one with no such field nothing.
 
-use crate::domain::TaskArn;
+use lockstep_core::domain::TaskArn;
 use serde::Deserialize;
 
 /// Longest short form, in characters.

@@ -7,10 +7,10 @@
 use super::eventbridge::EventBridge;
 use super::{Event, EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::contract::{EventKind, HistoryScope, parse_time};
-use crate::domain::{LockKey, Timestamp};
 use crate::failure::text;
 use crate::lazy::LazyClient;
 use aws_sdk_cloudwatchlogs::Client;
+use lockstep_core::domain::{LockKey, Timestamp};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -5,7 +5,7 @@
 //! <https://docs.aws.amazon.com/govcloud-us/latest/UserGuide/using-govcloud-arns.html>). The paths
 //! are not documented; a link that is wrong one day leads to the service's start page.
 
-use crate::domain::{ExecutionArn, TaskArn};
+use lockstep_core::domain::{ExecutionArn, TaskArn};
 
 /// The page of an execution; `None` in a partition whose console is not known.
 pub(super) fn execution(arn: &ExecutionArn) -> Option<String> {

@@ -1,7 +1,7 @@
 //! The `detail` of an event on the wire.
 
 use super::{Event, Message};
-use crate::domain::rfc3339;
+use lockstep_core::domain::rfc3339;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,7 +78,7 @@ impl From<&Event> for EventDetail {
 mod tests {
     use super::*;
     use crate::contract::EventKind;
-    use crate::domain::{FencingToken, HolderId, LockKey, Timestamp};
+    use lockstep_core::domain::{FencingToken, HolderId, LockKey, Timestamp};
     use serde_json::json;
 
     fn event(reason: &str) -> Event {

@@ -116,7 +116,7 @@ fn lost(event: &Event, why: &str) {
 mod tests {
     use super::*;
     use crate::contract::EventKind;
-    use crate::domain::{LockKey, Timestamp};
+    use lockstep_core::domain::{LockKey, Timestamp};
 
     fn event(lock: &str) -> Event {
         Event {

@@ -2,7 +2,7 @@
 
 use super::cause::{ShortCause, one_line};
 use crate::contract::WorkFailure;
-use crate::domain::{ExecutionArn, RunKey, TaskArn};
+use lockstep_core::domain::{ExecutionArn, RunKey, TaskArn};
 
 /// A run that reported its own failure.
 ///

@@ -1,7 +1,7 @@
 //! Events that were published before, as a log keeps them.
 
 use crate::contract::{EventKind, HistoryScope};
-use crate::domain::{LockKey, Timestamp};
+use lockstep_core::domain::{LockKey, Timestamp};
 
 /// The events to read.
 #[derive(Clone, Copy, Debug)]

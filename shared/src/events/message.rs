@@ -11,7 +11,7 @@
 
 use super::cause::one_line;
 use super::{Event, FailedRun, console};
-use crate::domain::{ExecutionArn, HolderId, TaskArn, rfc3339};
+use lockstep_core::domain::{ExecutionArn, HolderId, TaskArn, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,11 +4,11 @@
 mod tests;
 
 use super::{Executions, ExecutionsError, StateEnd};
-use crate::domain::{
+use crate::faults::{Faults, lock};
+use lockstep_core::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, FailedStart,
     LockKey, TaskToken, Timestamp,
 };
-use crate::faults::{Faults, lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 

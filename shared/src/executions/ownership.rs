@@ -4,7 +4,7 @@
 //! as well: the caller of acquire-lock chooses the holder's name, and could name any execution.
 //! Only who starts an execution or writes its workflow can put the lock's name there.
 
-use crate::domain::LockKey;
+use lockstep_core::domain::LockKey;
 use serde_json::Value;
 
 /// The member that names a lock, in the requests of acquire-lock and in the input of exclusive-run.

@@ -3,8 +3,8 @@
 //! A container reads and writes the records of its locks, and a record carries the task tokens of
 //! workflows that wait. Sealed, they are of no use to it: SendTaskSuccess takes the token itself.
 
-use crate::domain::{LockKey, TaskToken};
 use aws_smithy_types::base64;
+use lockstep_core::domain::{LockKey, TaskToken};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 

@@ -10,10 +10,6 @@ mod vault;
 use self::error::translate;
 use self::vault::Vault;
 use super::{Executions, ExecutionsError, HISTORY_PAGES, StateEnd, names};
-use crate::domain::{
-    Execution, ExecutionArn, ExecutionDescription, ExecutionState, FailedStart, LockKey, TaskToken,
-    Timestamp,
-};
 use crate::lazy::LazyClient;
 use crate::store::dynamodb::DynamoStore;
 use aws_sdk_sfn::Client;
@@ -21,6 +17,10 @@ use aws_sdk_sfn::error::ProvideErrorMetadata;
 use aws_sdk_sfn::operation::describe_execution::DescribeExecutionOutput;
 use aws_sdk_sfn::primitives::DateTime;
 use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData};
+use lockstep_core::domain::{
+    Execution, ExecutionArn, ExecutionDescription, ExecutionState, FailedStart, LockKey, TaskToken,
+    Timestamp,
+};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -281,7 +281,7 @@ fn cut(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ExecutionEnd;
+    use lockstep_core::domain::ExecutionEnd;
 
     #[test]
     fn a_status_that_is_not_known_is_no_evidence() {

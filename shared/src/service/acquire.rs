@@ -23,12 +23,14 @@ use crate::contract::{
     AcquireRequest, AcquireResponse, CheckedAcquire, Duplicate, GaveUp, Granted, Overlap, Queued,
     Skipped,
 };
-use crate::domain::{Effect, HolderId, Lease, Outcome, Refusal, Run, TaskToken, Terms, Timestamp};
 use crate::error::Error;
 use crate::executions::Executions;
-use crate::protocol::{Done, ProtocolError};
-use crate::recovery::Inspection;
-use crate::store::LockStore;
+use lockstep_core::domain::{
+    Effect, HolderId, Lease, Outcome, Refusal, Run, TaskToken, Terms, Timestamp,
+};
+use lockstep_core::protocol::{Done, ProtocolError};
+use lockstep_core::recovery::Inspection;
+use lockstep_core::store::LockStore;
 use serde_json::Value;
 use std::time::Duration;
 

@@ -5,12 +5,12 @@
 //! kind.
 
 use crate::contract::{EventKind, Skipped, held_by, paused_by};
-use crate::domain::{
+use crate::error::Error;
+use crate::events::{Event, FailedRun, WaitingState};
+use lockstep_core::domain::{
     AuditNote, Expectation, FencingToken, HolderId, LockKey, Refusal, RunOutcome, Timestamp,
     rfc3339,
 };
-use crate::error::Error;
-use crate::events::{Event, FailedRun, WaitingState};
 
 /// The subject of an event, and its time.
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,9 @@
 //! all of them. Use it where a rare overlap is harmless, or in front of the lock to save requests.
 
 use crate::contract::{CheckRunningRequest, CheckRunningResponse, CheckedRunning};
-use crate::domain::standing;
 use crate::error::Error;
 use crate::executions::Executions;
+use lockstep_core::domain::standing;
 use serde_json::Value;
 
 /// Checks the JSON `event` and handles it.

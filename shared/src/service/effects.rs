@@ -16,13 +16,13 @@
 use super::alerts::About;
 use super::{Deps, Ports};
 use crate::contract::{AcquireResponse, Duplicate, GaveUp, Granted};
-use crate::domain::{
+use crate::events::{Events, WaitingState};
+use crate::executions::{Executions, StateEnd};
+use lockstep_core::domain::{
     Command, Dismissal, Effect, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
     Recover, RecoveryBasis, Refusal, TaskToken, Waiter,
 };
-use crate::events::{Events, WaitingState};
-use crate::executions::{Executions, StateEnd};
-use crate::recovery::{LAG_MAX, lags_behind};
+use lockstep_core::recovery::{LAG_MAX, lags_behind};
 use std::collections::VecDeque;
 
 /// Most effects that one call performs. Each dead waiter costs some; the rest is left to the sweep.

@@ -7,11 +7,11 @@
 use super::{Deps, EFFECTS_END, Ports};
 use crate::clock::CallTime;
 use crate::contract::WorkFailure;
-use crate::domain::{
+use crate::events::FailedRun;
+use lockstep_core::domain::{
     ExecutionArn, FencingToken, HolderId, Lease, LockKey, Run, RunKey, RunOutcome, Work, child_arn,
 };
-use crate::events::FailedRun;
-use crate::store::LockStore;
+use lockstep_core::store::LockStore;
 
 /// How many runs of the lock are read. A caller that retries more often has its attempts counted up to
 /// this number.

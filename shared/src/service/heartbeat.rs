@@ -13,12 +13,12 @@ use super::alerts::About;
 use super::{DECISION_END, Deps, PROTECTION_END, Ports};
 use crate::clock::CallTime;
 use crate::contract::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
-use crate::domain::{LockKey, Outcome, Renew, TaskToken, Timestamp, rfc3339};
 use crate::error::Error;
 use crate::events::Events;
 use crate::executions::Executions;
-use crate::protocol::ProtocolError;
 use crate::telemetry::Metric;
+use lockstep_core::domain::{LockKey, Outcome, Renew, TaskToken, Timestamp, rfc3339};
+use lockstep_core::protocol::ProtocolError;
 use serde_json::Value;
 
 /// Checks the JSON `event` and handles it.

@@ -13,10 +13,10 @@ mod show;
 
 use super::{Deps, Ports};
 use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface, VersionResponse};
-use crate::domain::{Command, Opening, Seconds};
 use crate::error::Error;
-use crate::store::LockIndex;
 use futures_util::stream::{self, Buffered, StreamExt};
+use lockstep_core::domain::{Command, Opening, Seconds};
+use lockstep_core::store::LockIndex;
 use serde_json::Value;
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 use crate::clock::Clock;
 use crate::events::Events;
 use crate::executions::Executions;
-use crate::store::LockStore;
 use crate::tasks::Tasks;
 use crate::telemetry::MetricSink;
+use lockstep_core::store::LockStore;
 
 /// Names an implementation of each port. It is a type-level list and has no values.
 pub trait Ports {

@@ -9,8 +9,8 @@
 use super::{PROTECTION_END, Ports};
 use crate::clock::CallTime;
 use crate::contract::Protection;
-use crate::domain::{LockKey, TaskArn, Timestamp, rfc3339};
 use crate::tasks::{PROTECTION_MAX, ProtectionAnswer, Tasks, TasksError};
+use lockstep_core::domain::{LockKey, TaskArn, Timestamp, rfc3339};
 
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;

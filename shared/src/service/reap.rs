@@ -17,12 +17,12 @@ mod sweep;
 use self::lock::LockReaper;
 use super::{Deps, Ports};
 use crate::contract::Trigger;
-use crate::domain::{
+use crate::error::Error;
+use lockstep_core::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, FencingToken, LockKey,
     Seconds,
 };
-use crate::error::Error;
-use crate::recovery::ExecutionEvent;
+use lockstep_core::recovery::ExecutionEvent;
 use serde::Serialize;
 use serde_json::Value;
 use std::ops::AddAssign;

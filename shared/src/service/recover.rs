@@ -7,18 +7,18 @@
 
 use super::alerts::About;
 use super::{Deps, Ports};
-use crate::domain::{
-    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, TaskArn, TaskSet,
-};
 use crate::events::Events;
 use crate::executions::{Executions, ExecutionsError};
-use crate::protocol::ProtocolError;
-use crate::recovery::{
+use crate::tasks::Tasks;
+use lockstep_core::domain::{
+    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, TaskArn, TaskSet,
+};
+use lockstep_core::protocol::ProtocolError;
+use lockstep_core::recovery::{
     Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Gathered, Gathering, Hint,
     Inspection, Ownership, Request, TaskObservation, Verdict, WorkObservation, may_be_of,
 };
-use crate::store::LockStore;
-use crate::tasks::Tasks;
+use lockstep_core::store::LockStore;
 
 /// Checks holders.
 pub struct RecoveryService<'a, P: Ports> {

@@ -15,10 +15,10 @@ use super::failed::Ended;
 use super::{Deps, Ports};
 use crate::clock::CallTime;
 use crate::contract::{CheckedRelease, ReleaseRequest, ReleaseResponse};
-use crate::domain::{Command, Outcome, RunOutcome, Timestamp};
 use crate::error::Error;
 use crate::events::Events;
 use crate::telemetry::Metric;
+use lockstep_core::domain::{Command, Outcome, RunOutcome, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
 

@@ -12,10 +12,10 @@ use crate::contract::{
     ActResponse, CheckedAct, CheckedHistory, CheckedPage, HistoryEntry, HistoryScope, PageRequest,
     Surface,
 };
-use crate::domain::{LockKey, Timestamp};
 use crate::error::Error;
-use crate::store::LockIndex;
 use crate::widget::{self, DESCRIPTION, Frame, LockPage, Notice};
+use lockstep_core::domain::{LockKey, Timestamp};
+use lockstep_core::store::LockIndex;
 use serde::Serialize;
 use serde_json::Value;
 

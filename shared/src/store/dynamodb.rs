@@ -33,13 +33,6 @@ mod reader;
 mod token_key;
 mod transaction;
 
-use super::{
-    Commit, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage, StoreError,
-};
-use crate::domain::{
-    Act, Assign, Change, FencingToken, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update,
-    Waiter, WaiterId,
-};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -47,6 +40,13 @@ use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 use error::store_error;
 use expression::Expression;
 use item::Attributes;
+use lockstep_core::domain::{
+    Act, Assign, Change, FencingToken, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update,
+    Waiter, WaiterId,
+};
+use lockstep_core::store::{
+    Commit, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage, StoreError,
+};
 
 /// Has a failed condition return the item that it failed on, alone and in a transaction
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>).

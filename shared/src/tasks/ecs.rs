@@ -9,11 +9,11 @@ mod protection;
 mod read;
 
 use super::{ProtectionAnswer, Tasks, TasksError};
-use crate::domain::{Task, TaskArn, TaskSet};
 use crate::lazy::LazyClient;
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::error::ProvideErrorMetadata;
 use aws_sdk_ecs::types::DesiredStatus;
+use lockstep_core::domain::{Task, TaskArn, TaskSet};
 use std::collections::BTreeSet;
 
 /// Most pages of each ListTasks request that one search reads.

@@ -4,8 +4,8 @@
 mod tests;
 
 use super::{ProtectionAnswer, Tasks, TasksError};
-use crate::domain::{Task, TaskArn, TaskSet};
 use crate::faults::{Faults, lock};
+use lockstep_core::domain::{Task, TaskArn, TaskSet};
 use std::sync::Mutex;
 
 /// ECS in memory: has the tasks that a test adds, and records the calls.

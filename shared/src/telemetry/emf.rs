@@ -11,7 +11,7 @@
 
 use super::metric::{Metric, NAMESPACE};
 use super::stack_metric::StackMetric;
-use crate::domain::{LockKey, Timestamp};
+use lockstep_core::domain::{LockKey, Timestamp};
 use serde_json::{Map, Value, json};
 
 /// Writes metric lines.

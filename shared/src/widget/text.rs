@@ -1,7 +1,7 @@
 //! Words of the pages.
 
 use crate::contract::{ActResponse, LockState, ModeResponse};
-use crate::domain::LockKey;
+use lockstep_core::domain::LockKey;
 
 /// What the console shows about the widget, in Markdown. The first YAML block fills its parameters:
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/add_custom_widget_dashboard_about.html>

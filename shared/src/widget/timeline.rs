@@ -6,7 +6,7 @@
 use super::html::Html;
 use super::text::time;
 use crate::contract::{HistoryEntry, HolderView, parse_time};
-use crate::domain::{Timestamp, rfc3339};
+use lockstep_core::domain::{Timestamp, rfc3339};
 
 /// Width of the drawing, in its own units.
 const WIDTH: u64 = 1000;

@@ -54,7 +54,7 @@ class Mutant:
             return "definition"
         if self.file.startswith("shared/src/store/dynamodb"):
             return "adapter"
-        return "service" if self.file.startswith("shared/src/service") else "rust"
+        return "rust" if self.file.startswith("core/") else "service"
 
     def __str__(self):
         place = f"{self.file} {self.scope}".rstrip()

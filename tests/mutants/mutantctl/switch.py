@@ -16,7 +16,8 @@ from collections import defaultdict
 from .source import Source
 
 VARIABLE = "LOCKSTEP_MUTANT"
-LIBRARY = "shared/src/lib.rs"
+# The crate that all others with mutants depend on.
+LIBRARY = "core/src/lib.rs"
 MODULE = """
 #[doc(hidden)]
 pub mod mutation {
@@ -70,7 +71,7 @@ class Switch:
             parts.append(part)
             size += len(part.encode())
 
-        root = "crate" if file.startswith("shared/") else "lockstep"
+        root = "crate" if file.startswith("core/") else "lockstep_core"
         for (begin, end), mutants in sorted(bodies.items()):
             put(text[last:begin + 1])
             put(f" match {root}::mutation::active() {{")

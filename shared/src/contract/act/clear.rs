@@ -2,7 +2,7 @@
 
 use super::{InvalidRequest, audit};
 use crate::contract::parse::text;
-use crate::domain::{AuditNote, Forget, LockKey, Retention, RunKey};
+use lockstep_core::domain::{AuditNote, Forget, LockKey, Retention, RunKey};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use super::{InvalidRequest, audit};
 use crate::contract::parse::{quoted, text};
-use crate::domain::{AuditNote, HolderId, LockKey, Retention, WaiterId};
+use lockstep_core::domain::{AuditNote, HolderId, LockKey, Retention, WaiterId};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

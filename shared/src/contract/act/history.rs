@@ -2,7 +2,7 @@
 
 use super::{InvalidRequest, limit, prefix, wrong_next};
 use crate::contract::parse::{parse_time, quoted, text};
-use crate::domain::{FencingToken, LockKey, Timestamp};
+use lockstep_core::domain::{FencingToken, LockKey, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use super::{InvalidRequest, limit, next_lock, prefix};
 use crate::contract::LockState;
-use crate::domain::LockKey;
+use lockstep_core::domain::LockKey;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

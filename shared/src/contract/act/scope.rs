@@ -2,7 +2,7 @@
 
 use super::{InvalidRequest, audit, next_lock, prefix};
 use crate::contract::parse::{parse_time, quoted, text};
-use crate::domain::{AuditNote, LockKey, Retention, Seconds, Timestamp};
+use lockstep_core::domain::{AuditNote, LockKey, Retention, Seconds, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

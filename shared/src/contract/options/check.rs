@@ -3,7 +3,7 @@
 use super::LockOptions;
 use crate::contract::parse::{InvalidRequest, quoted, text};
 use crate::contract::policy::{CatchUp, OnPaused, Overlap};
-use crate::domain::{Permits, RunKey, Seconds, StalePolicy, WhenFull, WhenPaused};
+use lockstep_core::domain::{Permits, RunKey, Seconds, StalePolicy, WhenFull, WhenPaused};
 
 /// Default length of a lease, in seconds.
 const LEASE_DEFAULT: i64 = 60;

@@ -1,7 +1,7 @@
 //! The range of an option that is a number.
 
 use crate::contract::parse::InvalidRequest;
-use crate::domain::Seconds;
+use lockstep_core::domain::Seconds;
 use std::ops::RangeInclusive;
 
 /// Least and most of a number.

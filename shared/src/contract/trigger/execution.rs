@@ -2,7 +2,7 @@
 
 use super::super::parse::{InvalidRequest, parse_in, parse_time, quoted, text};
 use super::{DETAIL, Trigger};
-use crate::domain::{
+use lockstep_core::domain::{
     ExecutionArn, ExecutionDescription, ExecutionState, LockKey, Timestamp, parse_child,
 };
 use serde::Deserialize;

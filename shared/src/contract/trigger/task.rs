@@ -5,7 +5,7 @@
 
 use super::super::parse::{InvalidRequest, parse_in, parse_time};
 use super::{DETAIL, Trigger};
-use crate::domain::{Container, FencingToken, Task, Timestamp, parse_group};
+use lockstep_core::domain::{Container, FencingToken, Task, Timestamp, parse_group};
 use serde::Deserialize;
 use serde_json::Value;
 

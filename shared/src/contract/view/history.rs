@@ -1,6 +1,6 @@
 //! The history of locks in responses.
 
-use crate::domain::{Act, LockKey, Run, TaskArn, rfc3339};
+use lockstep_core::domain::{Act, LockKey, Run, TaskArn, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;

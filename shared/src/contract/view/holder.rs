@@ -1,6 +1,6 @@
 //! A holder in the response to show.
 
-use crate::domain::{EndingCause, HolderId, Lease, StalePolicy, Task, Timestamp, rfc3339};
+use lockstep_core::domain::{EndingCause, HolderId, Lease, StalePolicy, Task, Timestamp, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;

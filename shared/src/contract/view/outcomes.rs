@@ -1,6 +1,6 @@
 //! How the latest runs of a lock ended, as a view shows it.
 
-use crate::domain::{LockRecord, Timestamp, rfc3339};
+use lockstep_core::domain::{LockRecord, Timestamp, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::contract::{EventKind, WorkFailure};
-use crate::domain::{FencingToken, LockKey, RunKey, Timestamp};
+use lockstep_core::domain::{FencingToken, LockKey, RunKey, Timestamp};
 use serde_json::{Value, json};
 
 const RUN: &str = "arn:aws:states:eu-west-1:1:execution:exclusive-run:night-7";

@@ -1,7 +1,7 @@
 //! What tests may rely on when Step Functions is in memory.
 
 use super::*;
-use crate::faults::now;
+use lockstep_core::testing::now;
 
 fn arn(name: &str) -> ExecutionArn {
     let arn = format!("arn:aws:states:eu-west-1:1:execution:report:{name}");

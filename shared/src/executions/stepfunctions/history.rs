@@ -7,8 +7,8 @@
 //! Each event names the one before it, so the events of parallel branches are told apart.
 
 use super::time;
-use crate::domain::{FailedStart, TaskSet};
 use aws_sdk_sfn::types::{HistoryEvent, HistoryEventType};
+use lockstep_core::domain::{FailedStart, TaskSet};
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -89,9 +89,9 @@ fn failed_start(scheduled: &HistoryEvent, failure: &HistoryEvent) -> Option<Fail
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Timestamp;
     use aws_sdk_sfn::primitives::DateTime;
     use aws_sdk_sfn::types::TaskScheduledEventDetails;
+    use lockstep_core::domain::Timestamp;
 
     fn event(id: i64, previous: i64, kind: HistoryEventType) -> HistoryEvent {
         let event = HistoryEvent::builder().id(id).previous_event_id(previous);

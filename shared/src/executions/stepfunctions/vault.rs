@@ -2,8 +2,8 @@
 
 use crate::executions::ExecutionsError;
 use crate::executions::seal::{KEY_LEN, Seal};
-use crate::store::StoreError;
 use crate::store::dynamodb::DynamoStore;
+use lockstep_core::store::StoreError;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::{Arc, OnceLock};
 

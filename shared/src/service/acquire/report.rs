@@ -8,11 +8,11 @@
 
 use super::is_skipped_paused;
 use crate::contract::{AcquireResponse, CheckedAcquire, Overlap};
-use crate::domain::{FencingToken, LockKey, Refusal, Timestamp};
 use crate::events::Events;
 use crate::service::alerts::About;
 use crate::service::{Deps, Ports};
 use crate::telemetry::Metric;
+use lockstep_core::domain::{FencingToken, LockKey, Refusal, Timestamp};
 
 /// Reports a refusal.
 ///

@@ -6,16 +6,16 @@
 //! Fencing does not distinguish the two.
 
 use crate::contract::{AcquireResponse, Finished, Granted};
-use crate::domain::{
+use crate::error::Error;
+use crate::executions::Executions;
+use crate::service::{Deps, Ports};
+use crate::tasks::Tasks;
+use lockstep_core::domain::{
     CLOCK_SKEW, Command, ExecutionArn, ExecutionEnd, ExecutionState, Lease, LockKey, Release,
     Renew, RunOutcome, Task, Timestamp, Work, child_arn, task_group,
 };
-use crate::error::Error;
-use crate::executions::Executions;
-use crate::recovery::{is_settling, tasks_succeeded};
-use crate::service::{Deps, Ports};
-use crate::store::LockStore;
-use crate::tasks::Tasks;
+use lockstep_core::recovery::{is_settling, tasks_succeeded};
+use lockstep_core::store::LockStore;
 
 /// Handles a request with `redrive`: the answer is `alreadyHeld` once no task of the last attempt
 /// runs, or `finished` if the work of that attempt succeeded.

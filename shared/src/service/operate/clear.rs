@@ -5,13 +5,15 @@ use super::show::existing;
 use crate::contract::{
     CheckedClearRest, CheckedForget, ClearResponse, ClearStatus, EventKind, InvalidRequest,
 };
-use crate::domain::{AuditNote, Command, HolderId, LockKey, LockRecord, Opening, Outcome, RunKey};
 use crate::error::Error;
 use crate::events::Events;
 use crate::service::alerts::operated;
 use crate::service::{Deps, Ports};
-use crate::store::LockStore;
 use futures_util::stream::TryStreamExt;
+use lockstep_core::domain::{
+    AuditNote, Command, HolderId, LockKey, LockRecord, Opening, Outcome, RunKey,
+};
+use lockstep_core::store::LockStore;
 
 /// Has the lock grant at once. A lock that does not rest is left as it is.
 pub(super) async fn rest<P: Ports>(

@@ -22,16 +22,16 @@ use crate::clock::Clock;
 use crate::contract::{
     CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus, InvalidRequest,
 };
-use crate::domain::{
+use crate::error::Error;
+use crate::events::Events;
+use crate::service::alerts::About;
+use crate::service::{Deps, Ports};
+use lockstep_core::domain::{
     Command, DropWaiter, ExitStep, HolderId, Lease, LockKey, Mark, Outcome, Recover, RecoveryBasis,
     RunOutcome, WaiterId,
 };
-use crate::error::Error;
-use crate::events::Events;
-use crate::recovery::{Inspection, Life};
-use crate::service::alerts::About;
-use crate::service::{Deps, Ports};
-use crate::store::{LockStore, StoreError};
+use lockstep_core::recovery::{Inspection, Life};
+use lockstep_core::store::{LockStore, StoreError};
 
 /// Why an eviction is refused whose holder has shown a sign of life since it was judged.
 const RENEWED: &str = "it has renewed its lease meanwhile";
@@ -206,7 +206,11 @@ pub(super) async fn drop_waiter<P: Ports>(
 }
 
 /// The subject of an event without a grant.
-fn about<'a>(lock: &'a LockKey, holder: &'a HolderId, at: crate::domain::Timestamp) -> About<'a> {
+fn about<'a>(
+    lock: &'a LockKey,
+    holder: &'a HolderId,
+    at: lockstep_core::domain::Timestamp,
+) -> About<'a> {
     About {
         lock,
         holder,

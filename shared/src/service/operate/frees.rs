@@ -4,8 +4,8 @@
 //! when, and what an operator can do. Of a semaphore, that is the permit that has been held the longest.
 
 use super::holder::{latest, why, words};
-use crate::domain::{HolderId, LockRecord, Mode, Timestamp, rfc3339};
-use crate::recovery::{Action, Life, Next, Verdict};
+use lockstep_core::domain::{HolderId, LockRecord, Mode, Timestamp, rfc3339};
+use lockstep_core::recovery::{Action, Life, Next, Verdict};
 
 /// The sentences for `record` at `now`. `oldest` is its oldest holder.
 ///

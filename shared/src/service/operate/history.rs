@@ -7,11 +7,11 @@
 
 use super::TIME_MAX;
 use crate::contract::{CheckedHistory, EventKind, HistoryEntry, HistoryResponse, HistoryScope};
-use crate::domain::{Act, FencingToken, HolderId, Lease, LockKey, Timestamp, rfc3339};
 use crate::error::Error;
 use crate::events::{EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::service::{Deps, Ports};
-use crate::store::{LOCKS_PAGE, LockIndex, LockStore};
+use lockstep_core::domain::{Act, FencingToken, HolderId, Lease, LockKey, Timestamp, rfc3339};
+use lockstep_core::store::{LOCKS_PAGE, LockIndex, LockStore};
 
 /// The kinds of events that are in the history as starts without a permit, and their outcomes there.
 const NOT_STARTED: [(EventKind, &str); 4] = [

@@ -1,15 +1,15 @@
 //! A holder, as show and evict see it: the verdict of a check that writes nothing.
 
 use crate::contract::{ExecutionView, HolderView, NextView, TaskView};
-use crate::domain::{
+use crate::error::Error;
+use crate::service::{Deps, Ports};
+use lockstep_core::domain::{
     ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, Seconds, TaskArn,
     Timestamp, rfc3339,
 };
-use crate::error::Error;
-use crate::recovery::{
+use lockstep_core::recovery::{
     Action, ExecutionObservation, Next, TaskObservation, Verdict, WorkObservation,
 };
-use crate::service::{Deps, Ports};
 
 /// Time between two sweeps: the schedule of the template.
 const SWEEP_INTERVAL: Seconds = Seconds::of(60);

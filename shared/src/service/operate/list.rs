@@ -8,13 +8,13 @@ use super::{TIME_MAX, concurrently};
 use crate::contract::{
     CheckedList, EventKind, HistoryScope, ListResponse, LockSummary, parse_time,
 };
-use crate::domain::{LockKey, Seconds, Timestamp};
 use crate::error::Error;
 use crate::events::{EventQuery, Events};
 use crate::service::{Deps, Ports};
-use crate::store::{LOCKS_PAGE, LockIndex, LockStore, StoreError};
 use futures_util::future::join;
 use futures_util::stream::StreamExt;
+use lockstep_core::domain::{LockKey, Seconds, Timestamp};
+use lockstep_core::store::{LOCKS_PAGE, LockIndex, LockStore, StoreError};
 use std::collections::BTreeMap;
 
 /// For how long back skipped starts are counted.

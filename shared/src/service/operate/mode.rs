@@ -8,13 +8,13 @@ use super::show::existing;
 use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL, concurrently};
 use crate::clock::Clock;
 use crate::contract::{CheckedMode, EventKind, FailedLock, ModeResponse, Scope};
-use crate::domain::{AuditNote, Command, LockKey, LockRecord, Outcome, Timestamp};
 use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::service::alerts::operated;
 use crate::service::{Deps, Ports};
-use crate::store::{LockIndex, LockStore};
 use futures_util::stream::{StreamExt, TryStreamExt};
+use lockstep_core::domain::{AuditNote, Command, LockKey, LockRecord, Outcome, Timestamp};
+use lockstep_core::store::{LockIndex, LockStore};
 
 /// Most held locks that a response names.
 const HELD_MAX: usize = 100;

@@ -11,12 +11,12 @@ use crate::contract::{
     CheckedHistory, ClosedView, HistoryScope, HolderView, InvalidRequest, LockState, OutcomesView,
     ShowResponse, WaiterView,
 };
-use crate::domain::{LockKey, LockRecord, Timestamp, WaiterId, rfc3339};
 use crate::error::Error;
 use crate::recovery::{Action, Next};
 use crate::service::{Deps, Ports};
-use crate::store::{LockIndex, LockStore, StoreError};
 use futures_util::stream::TryStreamExt;
+use lockstep_core::domain::{LockKey, LockRecord, Timestamp, WaiterId, rfc3339};
+use lockstep_core::store::{LockIndex, LockStore, StoreError};
 
 /// Most waiters whose items are read.
 const WAITERS_MAX: usize = 100;

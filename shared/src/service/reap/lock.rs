@@ -3,20 +3,20 @@
 use super::{AT_ONCE, ExecutionEnded, Pending, ReapReport, ignored};
 use crate::clock::Clock;
 use crate::contract::{AcquireResponse, Duplicate, EventKind, GaveUp};
-use crate::domain::{
+use crate::error::Error;
+use crate::events::Events;
+use crate::executions::Executions;
+use crate::service::alerts::{operated, run_missing};
+use crate::service::{Deps, Ports};
+use crate::telemetry::Metric;
+use futures_util::stream::{self, StreamExt};
+use lockstep_core::domain::{
     AuditNote, CLOCK_SKEW, Command, DropWaiter, ExecutionArn, ExecutionEnd, ExecutionState,
     FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Opening, Outcome, RunId, RunKey,
     RunOutcome, Task, TaskToken, Ticket, Timestamp, WaiterId, rfc3339,
 };
-use crate::error::Error;
-use crate::events::Events;
-use crate::executions::Executions;
-use crate::recovery::{Hint, Inspection};
-use crate::service::alerts::{operated, run_missing};
-use crate::service::{Deps, Ports};
-use crate::store::LockStore;
-use crate::telemetry::Metric;
-use futures_util::stream::{self, StreamExt};
+use lockstep_core::recovery::{Hint, Inspection};
+use lockstep_core::store::LockStore;
 use std::time::Duration;
 
 /// Distance between the holders that come first in successive minutes. It is prime, so each holder

@@ -13,12 +13,12 @@
 use super::lock::LockReaper;
 use super::{AT_ONCE, Pending, ReapReport};
 use crate::clock::within;
-use crate::domain::{DEAD_AFTER, LockKey, Seconds, Timestamp};
 use crate::error::Error;
 use crate::service::{Deps, Ports};
-use crate::store::{DueLock, LockStore, SHARDS};
 use crate::telemetry::StackMetric;
 use futures_util::stream::{self, StreamExt};
+use lockstep_core::domain::{DEAD_AFTER, LockKey, Seconds, Timestamp};
+use lockstep_core::store::{DueLock, LockStore, SHARDS};
 use std::time::Duration;
 
 /// Time after which a sweep begins with no further lock; the function times out after a minute.

@@ -16,13 +16,13 @@ use super::item::{
     run_name, waiter_name,
 };
 use super::reader::Reader;
-use crate::domain::{
+use lockstep_core::domain::{
     Act, ActKind, Call, Ending, EndingCause, Exit, Expectation, FencingToken, HolderId, Invalid,
     Lease, LockKey, LockRecord, Mode, Pace, Permits, Retention, Run, RunEnd, RunId, RunKey,
     RunOutcome, StalePolicy, StateMachineArn, TaskEnd, TaskSet, TaskToken, Terms, Ticket, Waiter,
     WaiterId, Work,
 };
-use crate::store::StoreError;
+use lockstep_core::store::StoreError;
 
 /// The record of an item.
 pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, StoreError> {

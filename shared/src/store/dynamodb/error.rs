@@ -1,8 +1,8 @@
 //! From the SDK's errors to [`StoreError`].
 
-use crate::store::StoreError;
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::CancellationReason;
+use lockstep_core::store::StoreError;
 use std::error::Error;
 
 /// Longest text of an error, in characters.

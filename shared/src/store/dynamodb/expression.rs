@@ -4,11 +4,11 @@
 //! which keeps the request small: a guard and an update name the same holder many times.
 
 use super::item;
-use crate::domain::{
+use aws_sdk_dynamodb::types::AttributeValue;
+use lockstep_core::domain::{
     Act, Assign, HolderId, LockKey, Mode, Pace, Run, TaskToken, Ticket, Timestamp, Waiter,
 };
-use crate::store::shard;
-use aws_sdk_dynamodb::types::AttributeValue;
+use lockstep_core::store::shard;
 use std::collections::HashMap;
 
 /// The names and values of one request. Every attribute goes through a placeholder: some names are

@@ -2,9 +2,9 @@
 
 use super::decode;
 use super::item::{self, Attributes, RECORD};
-use crate::domain::{LockKey, RunId, RunKey, WaiterId};
-use crate::testing::token;
 use aws_sdk_dynamodb::types::AttributeValue;
+use lockstep_core::domain::{LockKey, RunId, RunKey, WaiterId};
+use lockstep_core::testing::token;
 use serde_json::Value;
 
 const ITEMS: &str = include_str!("golden.jsonl");

@@ -14,7 +14,7 @@ use super::item::{
     EXPECT_EVERY, EXPECT_FROM, FROZEN, LAST_FAILURE, LAST_SUCCESS, MISSED_AT, OPEN, PAUSED,
     PAUSED_UNTIL, SCHEMA,
 };
-use crate::domain::{Clause, Guard, Timestamp, WaiterDrop};
+use lockstep_core::domain::{Clause, Guard, Timestamp, WaiterDrop};
 use term::{all, integer_is, is_type, missing, missing_or, number_is, text_is, text_is_not};
 
 mod lease;

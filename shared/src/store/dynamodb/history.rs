@@ -9,8 +9,8 @@ use super::expression::Expression;
 use super::item::{self, Attributes};
 use super::reader::Reader;
 use super::{DynamoStore, decode};
-use crate::domain::{Act, FencingToken, LockKey, Run, RunId};
-use crate::store::{HistoryPage, StoreError};
+use lockstep_core::domain::{Act, FencingToken, LockKey, Run, RunId};
+use lockstep_core::store::{HistoryPage, StoreError};
 
 impl DynamoStore {
     /// One page, which is one request.

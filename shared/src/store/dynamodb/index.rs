@@ -10,9 +10,9 @@ use super::error::store_error;
 use super::expression::Expression;
 use super::item::{self, Attributes, INDEX};
 use super::reader::Reader;
-use crate::domain::{LockKey, Timestamp};
-use crate::store::{DUE_PAGE, DueLock, DuePage, StoreError};
 use aws_sdk_dynamodb::operation::query::QueryOutput;
+use lockstep_core::domain::{LockKey, Timestamp};
+use lockstep_core::store::{DUE_PAGE, DueLock, DuePage, StoreError};
 use std::mem;
 
 impl DynamoStore {

@@ -5,12 +5,12 @@
 //! before lack it, and functions of before leave it as it is, since they update by attribute. A
 //! rollback finds every item readable.
 
-use crate::domain::{
+use aws_sdk_dynamodb::types::AttributeValue;
+use lockstep_core::domain::{
     Act, EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Retention, Run, RunId,
     Seconds, StalePolicy, Timestamp, Waiter, WaiterId, Work,
 };
-use crate::store::shard;
-use aws_sdk_dynamodb::types::AttributeValue;
+use lockstep_core::store::shard;
 use std::collections::HashMap;
 
 /// The attributes of one item.

@@ -8,9 +8,9 @@ use super::error::store_error;
 use super::expression::Expression;
 use super::item::{self, Attributes, LOCK_SHARD, LOCKS_INDEX};
 use super::reader::Reader;
-use crate::domain::LockKey;
-use crate::store::{LOCKS_PAGE, LocksPage, SHARDS, StoreError};
 use futures_util::future::try_join_all;
+use lockstep_core::domain::LockKey;
+use lockstep_core::store::{LOCKS_PAGE, LocksPage, SHARDS, StoreError};
 
 /// The locks of one shard, and whether there are more.
 type ShardPage = (Vec<LockKey>, bool);

@@ -1,9 +1,9 @@
 //! Strict reading of an item: nothing is guessed, and every fault names its attribute.
 
 use super::item::Attributes;
-use crate::domain::{Seconds, Timestamp};
-use crate::store::StoreError;
 use aws_sdk_dynamodb::types::AttributeValue;
+use lockstep_core::domain::{Seconds, Timestamp};
+use lockstep_core::store::StoreError;
 
 /// The attributes of an item, or of a map inside it.
 pub(super) struct Reader<'a> {

@@ -3,9 +3,9 @@
 use super::DynamoStore;
 use super::error::store_error;
 use super::item::{Attributes, text};
-use crate::store::StoreError;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use lockstep_core::store::StoreError;
 
 /// Its partition key: no lock can have this name, and the policies of containers deny it.
 const PARTITION: &str = "#token-key";

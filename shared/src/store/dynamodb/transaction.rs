@@ -5,7 +5,7 @@
 //! could then run twice, or record the end of a run that still holds the lock.
 //!
 //! A transaction returns no new values. So a change that has to be read back
-//! ([`Change::read_back`](crate::domain::Change::read_back)) is one of the record alone.
+//! ([`Change::read_back`](lockstep_core::domain::Change::read_back)) is one of the record alone.
 //!
 //! ```text
 //!  actions   record │ run … run │ act │ side item of a waiter
@@ -16,12 +16,12 @@ use super::error::{self, bad_request, store_error};
 use super::expression::{self, Expression};
 use super::item::{self, Attributes};
 use super::{ALL_OLD, DynamoStore, guard, record_in, run_in, update_condition};
-use crate::domain::{Act, Change, LockKey, RunGuard, RunWrite, Update, WaiterDrop};
-use crate::store::{Commit, Found, StoreError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
     CancellationReason, Delete, Put, TransactWriteItem, Update as UpdateAction,
 };
+use lockstep_core::domain::{Act, Change, LockKey, RunGuard, RunWrite, Update, WaiterDrop};
+use lockstep_core::store::{Commit, Found, StoreError};
 
 impl DynamoStore {
     /// Writes `change` with TransactWriteItems. The SDK gives every call its own

@@ -5,11 +5,11 @@
 
 use super::error;
 use super::read;
-use crate::domain::TaskArn;
 use crate::tasks::{ProtectionAnswer, TasksError};
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::config::timeout::TimeoutConfig;
 use aws_sdk_ecs::operation::update_task_protection::UpdateTaskProtectionOutput;
+use lockstep_core::domain::TaskArn;
 use std::time::Duration;
 
 /// Longest time for the call, retries included: functions with a timeout of ten seconds make it after

@@ -3,9 +3,9 @@
 //! A field that is missing is never read as a success: without a `stopCode` or its times a task did
 //! not end by itself, and without an exit code its container did not succeed.
 
-use crate::domain::{Container, Task, Timestamp};
 use crate::tasks::TasksError;
 use aws_sdk_ecs::primitives::DateTime;
+use lockstep_core::domain::{Container, Task, Timestamp};
 
 pub(super) fn task(seen: &aws_sdk_ecs::types::Task) -> Result<Task, TasksError> {
     let (Some(arn), Some(status)) = (seen.task_arn(), seen.last_status()) else {

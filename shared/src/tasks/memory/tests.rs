@@ -1,12 +1,12 @@
 //! What tests may rely on when ECS is in memory.
 
 use super::*;
-use crate::faults::now;
+use lockstep_core::testing::now;
 
 fn work(cluster: &str, family: Option<&str>) -> TaskSet {
     TaskSet {
         family: family.map(str::to_owned),
-        ..crate::testing::work(cluster)
+        ..lockstep_core::testing::work(cluster)
     }
 }
 
@@ -17,7 +17,7 @@ fn arn(id: &str) -> TaskArn {
 fn task(version: u64) -> Task {
     Task {
         version,
-        ..crate::testing::task(&arn("a").to_string(), false)
+        ..lockstep_core::testing::task(&arn("a").to_string(), false)
     }
 }
 

@@ -19,7 +19,7 @@ from ..switch import VARIABLE, Switch
 CODE = "fn f() { a < b }"
 
 
-def mutant(change, file="shared/src/domain/lease.rs", kind="rust"):
+def mutant(change, file="core/src/domain/lease.rs", kind="rust"):
     edit = (CODE.index("<"), CODE.index("<") + 1, f"/*{change}*/")
     return Mutant(kind, file, "is_live", change, "a < b", f"text of {change}", edit=edit)
 

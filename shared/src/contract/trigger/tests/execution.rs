@@ -1,7 +1,7 @@
 //! Step Functions Execution Status Change.
 
 use crate::contract::Trigger;
-use crate::domain::{
+use lockstep_core::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey, Timestamp,
 };
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use super::with;
 use crate::contract::Trigger;
-use crate::domain::{Container, FencingToken, Task};
+use lockstep_core::domain::{Container, FencingToken, Task};
 use serde_json::{Value, json};
 
 const GROUP: &str = "lockstep:team/db:nightly:ba7816bf8f01cfea";

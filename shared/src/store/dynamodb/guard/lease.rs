@@ -7,7 +7,7 @@
 use super::super::expression::Expression;
 use super::super::item::{STALE, STATES, lease_values};
 use super::term::{all, is_type, missing, missing_or, number_is, text_is};
-use crate::domain::{FencingToken, HolderId, Lease, RunKey, Seconds, Timestamp};
+use lockstep_core::domain::{FencingToken, HolderId, Lease, RunKey, Seconds, Timestamp};
 
 /// The holder holds the grant with this token, and its lease can be read.
 ///

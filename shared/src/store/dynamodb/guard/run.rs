@@ -12,7 +12,7 @@
 use super::super::expression::Expression;
 use super::super::item::SCHEMA;
 use super::term::{all, is_type, missing, missing_or, number_is};
-use crate::domain::{FencingToken, RunGuard, RunOutcome, Timestamp};
+use lockstep_core::domain::{FencingToken, RunGuard, RunOutcome, Timestamp};
 
 /// The condition expression of a run's guard.
 pub(in super::super) fn run_condition(guard: RunGuard, e: &mut Expression) -> String {

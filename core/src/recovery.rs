@@ -1,9 +1,9 @@
 //! From evidence to action: what to do about a holder that may be dead, stale or ending.
 //!
 //! [`judge()`] is a pure function. [`Check`] is one check of a holder as a state machine: it yields
-//! each request and takes each answer. [`crate::service::RecoveryService`] sends the requests.
+//! each request and takes each answer. Its caller sends the requests.
 //!
-//! May depend on: domain, the states of executions and tasks.
+//! May depend on: domain.
 
 mod check;
 mod ended;
@@ -20,13 +20,12 @@ pub use check::{Alert, Check, CheckAnswer, CheckStep, Inspection, Request};
 pub use ended::tasks_succeeded;
 pub use evidence::{
     Evidence, ExecutionEvent, ExecutionObservation, Hint, LAG_MAX, Ownership, TaskObservation,
-    WorkObservation,
+    WorkObservation, is_settling, lags_behind,
 };
-pub(crate) use evidence::{is_settling, lags_behind};
 pub use gathering::{Gathered, Gathering};
 use judge::UNCONFIRMED_MAX;
 pub use judge::judge;
-pub(crate) use states::may_be_of;
+pub use states::may_be_of;
 pub use verdict::{Life, Next, Over, Verdict};
 
 use crate::domain::{HolderId, RecoveryBasis, Seconds, StopReason};

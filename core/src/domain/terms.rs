@@ -48,6 +48,28 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// The terms of `holder`: one permit, a lease of a minute with a heartbeat every 20 s, and no optional
+    /// field.
+    #[must_use]
+    pub fn new(holder: HolderId, retention: Retention) -> Self {
+        Self {
+            redrives: 0,
+            parent: None,
+            holder,
+            permits: Permits::ONE,
+            lease: Seconds::of(60),
+            heartbeat: Seconds::of(20),
+            max_run: None,
+            no_progress: None,
+            stale: StalePolicy::Terminate,
+            min_interval: None,
+            expect_every: None,
+            run_key: None,
+            work: None,
+            retention,
+        }
+    }
+
     /// Whether the caller may be a later attempt at the run of `lease`.
     #[must_use]
     pub fn may_repeat(&self, lease: &Lease) -> bool {

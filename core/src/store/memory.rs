@@ -211,8 +211,8 @@ impl LockIndex for MemoryStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::now;
     use crate::store::conformance::samples::{held, running};
+    use crate::testing::now;
     use crate::testing::token;
 
     fn lock(name: &str) -> LockKey {

@@ -6,9 +6,9 @@ use crate::domain::{
     Change, Command, FencingToken, LockKey, LockRecord, Outcome, Run, RunId, Timestamp, Waiter,
     WaiterId,
 };
-use crate::faults::now;
 use crate::protocol::{Protocol, ProtocolError, RETRIES_MAX};
 use crate::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
+use crate::testing::now;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 type Answer<T> = Result<T, StoreError>;

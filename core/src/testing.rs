@@ -3,8 +3,7 @@
 use crate::domain::{
     Acquire, AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, LeaseVersion,
     LockRecord, Mark, Permits, Recover, RecoveryBasis, Release, Renew, Retention, RunKey,
-    RunOutcome, Seconds, StalePolicy, Task, TaskEnd, TaskSet, TaskToken, Terms, Ticket, WhenFull,
-    WhenPaused,
+    RunOutcome, Seconds, Task, TaskEnd, TaskSet, TaskToken, Terms, Ticket, WhenFull, WhenPaused,
 };
 
 /// How long the commands below keep the history of a run.
@@ -53,33 +52,12 @@ pub fn task_token(token: &str) -> TaskToken {
 
 /// One permit for a minute, with a heartbeat every 20 s and no optional field.
 pub fn terms(holder: HolderId) -> Terms {
-    Terms {
-        redrives: 0,
-        parent: None,
-        holder,
-        permits: Permits::ONE,
-        lease: Seconds::of(60),
-        heartbeat: Seconds::of(20),
-        max_run: None,
-        no_progress: None,
-        stale: StalePolicy::Terminate,
-        min_interval: None,
-        expect_every: None,
-        run_key: None,
-        work: None,
-        retention: RETENTION,
-    }
+    Terms::new(holder, RETENTION)
 }
 
 /// A request on these terms that does not wait.
 pub fn acquire(terms: Terms) -> Acquire {
-    Acquire {
-        terms,
-        when_full: WhenFull::Refuse,
-        when_paused: WhenPaused::Refuse,
-        task_token: None,
-        wait_until: None,
-    }
+    Acquire::new(terms)
 }
 
 /// What a request does at a paused lock by default: it waits there if it waits at a full one.
@@ -193,5 +171,17 @@ pub fn task(arn: &str, stopped: bool) -> Task {
         created_at: None,
         started_at: None,
         stopped_at: None,
+    }
+}
+
+/// Returns the output of `answer`, which is ready at its first poll.
+///
+/// # Panics
+/// If it waits.
+pub fn now<T>(answer: impl Future<Output = T>) -> T {
+    use std::task::{Context, Poll, Waker};
+    match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("a service in memory never waits"),
     }
 }

@@ -129,7 +129,7 @@ pub struct ExecutionEvent {
 
 impl WorkObservation {
     /// The evidence that needs no request.
-    pub(crate) fn before_requests(lease: &Lease) -> Self {
+    pub(super) fn before_requests(lease: &Lease) -> Self {
         match lease.work {
             Some(Work::States) => Self::States(None),
             Some(Work::Tasks(_) | Work::Workflow(_)) | None => Self::NotNamed,
@@ -264,13 +264,15 @@ impl Evidence {
 /// Whether an end of the execution may have been overtaken by a redrive that its description does
 /// not show yet: it is older than the last sign of life in `lease`, which is younger than
 /// [`LAG_MAX`].
-pub(crate) fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
+#[must_use]
+pub fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
     let sign = lease.last_sign();
     seen.stopped_at.is_some_and(|end| end < sign) && now < sign.plus(LAG_MAX)
 }
 
 /// Whether an execution was cut off so recently that what it had started may not have stopped yet.
-pub(crate) fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
+#[must_use]
+pub fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
     let cut_off = ExecutionState::Ended(ExecutionEnd::Aborted);
     let timed_out = ExecutionState::Ended(ExecutionEnd::TimedOut);
     [cut_off, timed_out].contains(&seen.state) && settles(seen, now)

@@ -48,7 +48,8 @@ fn is_over(lease: &Lease) -> bool {
 
 /// Whether the failed call `start` may have created `task`, by the time: between the call and [`LIST_LAG`] after its
 /// failure. A task without a time may be of any call.
-pub(crate) fn may_be_of(task: &Task, start: &FailedStart) -> bool {
+#[must_use]
+pub fn may_be_of(task: &Task, start: &FailedStart) -> bool {
     task.created_at.is_none_or(|at| {
         start.called_at <= at.plus(CLOCK_SKEW) && at <= start.failed_at.plus(LIST_LAG)
     })

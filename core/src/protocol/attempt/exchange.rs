@@ -48,7 +48,7 @@ pub enum AttemptStep {
     Over(Box<Result<Done, ProtocolError>>),
 }
 
-#[cfg(feature = "test-util")]
+#[cfg(feature = "memory")]
 impl Request<'_> {
     /// The reply of a table that has these items of the lock.
     pub fn to(self, items: &mut crate::store::memory::LockItems) -> Reply {

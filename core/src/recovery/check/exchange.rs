@@ -1,6 +1,6 @@
 //! The requests, answers and results of a check.
 //!
-//! A check and what drives it exchange these values: [`crate::service::RecoveryService`] sends the
+//! A check and what drives it exchange these values: the deployed functions send the
 //! requests to AWS and to the table, and the model answers them in every order that it explores.
 
 use crate::domain::{

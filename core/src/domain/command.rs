@@ -50,6 +50,18 @@ pub enum Command {
     NoteMissing,
 }
 
+impl From<Renew> for Command {
+    fn from(renew: Renew) -> Self {
+        Self::Renew(renew)
+    }
+}
+
+impl From<Release> for Command {
+    fn from(release: Release) -> Self {
+        Self::Release(release)
+    }
+}
+
 /// What an acquire does when all permits are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
@@ -243,6 +255,18 @@ pub struct NoteTask {
 }
 
 impl Acquire {
+    /// A request on these terms that does not wait.
+    #[must_use]
+    pub fn new(terms: Terms) -> Self {
+        Self {
+            terms,
+            when_full: WhenFull::Refuse,
+            when_paused: WhenPaused::Refuse,
+            task_token: None,
+            wait_until: None,
+        }
+    }
+
     /// The side item of the place in the queue that this requests.
     #[must_use]
     pub fn waiter(&self, now: Timestamp) -> Waiter {
