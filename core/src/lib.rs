@@ -5,7 +5,7 @@
 //! path, bounded retry), [`recovery`] (from evidence to action), [`store`] (the port of the lock table).
 //!
 //! The crate links no AWS SDK, no async runtime and no serialization. A [`store::LockStore`] and a
-//! [`clock::Clock`] are all that it needs from outside.
+//! [`clock::Clock`] are all that it needs from outside. The example `two_runs` has two runs contend for a lock.
 
 pub mod backoff;
 pub mod clock;

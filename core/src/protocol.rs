@@ -99,6 +99,29 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
     /// # Errors
     /// [`ProtocolError`]. After `Store` the command may or may not have been executed: sending it
     /// again is safe, and returns its outcome.
+    ///
+    /// # Examples
+    #[cfg_attr(feature = "memory", doc = "```")]
+    #[cfg_attr(not(feature = "memory"), doc = "```ignore")]
+    /// use lockstep_core::clock::ManualClock;
+    /// use lockstep_core::domain::{
+    ///     Acquire, Command, HolderId, LockKey, Outcome, Retention, Seconds, Terms, Timestamp,
+    /// };
+    /// use lockstep_core::protocol::Protocol;
+    /// use lockstep_core::store::memory::MemoryStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::at(Timestamp::from_millis(1_800_000_000_000));
+    /// let locks = Protocol::new(MemoryStore::default(), clock, 7);
+    /// let retention = Retention { history: Seconds::of(172_800), run_keys: Seconds::of(86_400) };
+    /// let request = Acquire::new(Terms::new(HolderId::new("run-1")?, retention));
+    ///
+    /// let done = locks.execute(&LockKey::new("nightly-report")?, &Command::Acquire(request)).await?;
+    /// assert!(matches!(done.outcome, Outcome::Granted { .. }));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn execute(&self, lock: &LockKey, command: &Command) -> Result<Done, ProtocolError> {
         let mut attempt = Attempt::new(command.clone(), self.clock.now());
         let mut retries = 0;

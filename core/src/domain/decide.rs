@@ -53,6 +53,30 @@ const LOOK_AGAIN: Seconds = Seconds::of(30);
 ///
 /// # Errors
 /// A [`Refusal`], if the command changes nothing and the caller needs the reason.
+///
+/// # Examples
+/// ```
+/// use lockstep_core::domain::{
+///     Acquire, Command, HolderId, Outcome, Refusal, Retention, Seconds, Snapshot, Terms, Timestamp, decide,
+/// };
+///
+/// let now = Timestamp::from_millis(1_800_000_000_000);
+/// let retention = Retention { history: Seconds::of(172_800), run_keys: Seconds::of(86_400) };
+/// let request = |name: &str| -> Result<Command, lockstep_core::domain::Invalid> {
+///     let terms = Terms::new(HolderId::new(name)?, retention);
+///     Ok(Command::Acquire(Acquire::new(terms)))
+/// };
+///
+/// // A lock without a record is free.
+/// let granted = decide(&Snapshot::default(), &request("run-1")?, now).expect("a grant");
+/// assert!(matches!(granted.outcome, Outcome::Granted { .. }));
+///
+/// // The record that the first decision writes is what the second one sees.
+/// let seen = Snapshot { record: granted.next, ..Snapshot::default() };
+/// let refused = decide(&seen, &request("run-2")?, now);
+/// assert!(matches!(refused, Err(Refusal::Held { .. })));
+/// # Ok::<(), lockstep_core::domain::Invalid>(())
+/// ```
 pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Transition, Refusal> {
     match command {
         Command::Acquire(acquire) => acquire::decide(seen, acquire, now),

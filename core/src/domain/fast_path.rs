@@ -25,6 +25,25 @@ use super::transition::{FastPath, Outcome, Promise};
 use super::update::{Assign, Update};
 
 /// The write of `command` at `now` that needs no read first, if it has one.
+///
+/// # Examples
+/// ```
+/// use lockstep_core::domain::{
+///     Acquire, Command, HolderId, LockRecord, Permits, Retention, Seconds, Terms, Timestamp, fast_path,
+/// };
+///
+/// let now = Timestamp::from_millis(1_800_000_000_000);
+/// let retention = Retention { history: Seconds::of(172_800), run_keys: Seconds::of(86_400) };
+/// let terms = Terms::new(HolderId::new("run-1")?, retention);
+/// let write = fast_path(&Command::Acquire(Acquire::new(terms)), now).expect("an acquire has one").change;
+///
+/// // The guard holds of a free lock. It does not hold once the update is applied.
+/// let free = LockRecord::new(Permits::ONE);
+/// assert!(write.guard.holds(Some(&free)));
+/// let held = write.update.apply(Some(&free));
+/// assert!(!write.guard.holds(held.as_ref()));
+/// # Ok::<(), lockstep_core::domain::Invalid>(())
+/// ```
 #[must_use]
 pub fn fast_path(command: &Command, now: Timestamp) -> Option<FastPath> {
     match command {

@@ -58,6 +58,33 @@ pub(super) const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
 ///
 ///  anything else                                   leave it
 /// ```
+///
+/// # Examples
+/// ```
+/// use lockstep_core::domain::{FencingToken, HolderId, Retention, Seconds, Terms, Timestamp};
+/// use lockstep_core::recovery::{
+///     Action, Evidence, ExecutionObservation, Ownership, TaskObservation, WorkObservation, judge,
+/// };
+///
+/// let granted = Timestamp::from_millis(1_800_000_000_000);
+/// let retention = Retention { history: Seconds::of(172_800), run_keys: Seconds::of(86_400) };
+/// let terms = Terms::new(HolderId::new("worker-1")?, retention);
+/// let lease = terms.lease(FencingToken::next(FencingToken::NONE, granted), granted);
+///
+/// // A holder that is neither an execution nor a task: only its lease tells whether it is alive.
+/// let evidence = Evidence {
+///     execution: ExecutionObservation::NotOne,
+///     task: TaskObservation::NotOne,
+///     work: WorkObservation::NotNamed,
+///     replacer: ExecutionObservation::NotOne,
+///     gave_up: false,
+///     ownership: Ownership::NotAsked,
+/// };
+/// assert_eq!(judge(&lease, &evidence, granted.plus(Seconds::of(30))), Action::Leave);
+/// let after = granted.plus(Seconds::of(63));
+/// assert!(matches!(judge(&lease, &evidence, after), Action::Recover { .. }));
+/// # Ok::<(), lockstep_core::domain::Invalid>(())
+/// ```
 #[must_use]
 pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     match &evidence.execution {

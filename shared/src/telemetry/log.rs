@@ -10,7 +10,7 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The target of Lockstep's own lines, whose level can be set.
+/// What the targets of Lockstep's own lines begin with, whose level can be set.
 const OWN: &str = "lockstep";
 
 /// Sends `tracing` events to standard output, one JSON object a line.
@@ -59,8 +59,9 @@ mod tests {
 
     #[test]
     fn the_functions_log_at_the_level_that_is_set() {
-        for level in levels() {
-            assert!(targets(level).would_enable(OWN, &level), "{level}");
+        for (level, own) in levels().flat_map(|l| [(l, OWN), (l, "lockstep_core::recovery::check")])
+        {
+            assert!(targets(level).would_enable(own, &level), "{own} at {level}");
         }
         assert!(!targets(Level::INFO).would_enable(OWN, &Level::DEBUG));
     }
