@@ -6,8 +6,6 @@
 
 mod acquire;
 mod acquired;
-mod act;
-mod acted;
 mod answer;
 mod error_name;
 mod event_kind;
@@ -16,7 +14,6 @@ mod failure;
 mod grant;
 mod heartbeat;
 mod options;
-mod page;
 mod parse;
 mod policy;
 mod protect;
@@ -24,23 +21,12 @@ mod redrive;
 mod release;
 mod running;
 mod trigger;
-mod view;
 mod work;
 
 pub use acquire::{AcquireRequest, CheckedAcquire};
 pub use acquired::{
     AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
     Skipped,
-};
-pub use act::{
-    ActRequest, CheckedAct, CheckedClearRest, CheckedDropWaiter, CheckedEvict, CheckedForget,
-    CheckedHistory, CheckedList, CheckedMode, ClearRestRequest, DropWaiterRequest, EvictRequest,
-    ForgetRequest, HistoryRequest, HistoryScope, ListRequest, ModeRequest, Scope, ShowRequest,
-    Surface,
-};
-pub use acted::{
-    ActResponse, ClearResponse, ClearStatus, EvictResponse, EvictStatus, FailedLock, ModeResponse,
-    VersionResponse,
 };
 pub use answer::{held_by, paused_by};
 pub use error_name::ErrorName;
@@ -50,16 +36,11 @@ pub use failure::WorkFailure;
 pub use grant::Grant;
 pub use heartbeat::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
 pub use options::{LockOptions, Range};
-pub use page::{CheckedPage, PAGE_DEFAULT, PAGE_MAX, PREFIX_FIELD, PageRequest, Theme};
-pub use parse::{InvalidRequest, fields_of, parse, parse_both, parse_time};
+pub use parse::{InvalidRequest, fields_of, parse, parse_both, parse_time, quoted, text};
 pub use policy::{CatchUp, OnPaused, OnSkip, Overlap, Stale};
 pub use protect::{Protection, ServiceTask};
 pub use redrive::Redrive;
 pub use release::{CheckedRelease, ReleaseOutcome, ReleaseRequest, ReleaseResponse};
 pub use running::{Ahead, CheckRunningRequest, CheckRunningResponse, CheckedRunning};
 pub use trigger::Trigger;
-pub use view::{
-    ClosedView, EndingView, ExecutionView, HistoryEntry, HistoryResponse, HolderView, ListResponse,
-    LockState, LockSummary, NextView, OutcomesView, ShowResponse, TaskView, WaiterView,
-};
 pub use work::WorkPlace;

@@ -15,7 +15,7 @@ mod message;
 
 pub use detail::EventDetail;
 pub use failed::FailedRun;
-pub use log::{EventQuery, LoggedEvent, LoggedEvents};
+pub use log::{EventQuery, HistoryScope, LoggedEvent, LoggedEvents};
 pub use message::{Content, Message, Metadata};
 
 use crate::contract::EventKind;

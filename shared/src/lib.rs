@@ -28,4 +28,3 @@ pub mod service;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;
-pub mod widget;

@@ -21,13 +21,11 @@ pub mod check_running;
 mod effects;
 mod failed;
 pub mod heartbeat;
-pub mod operate;
 mod ports;
 mod protection;
 pub mod reap;
 mod recover;
 pub mod release;
-pub mod widget;
 
 pub use effects::EffectRunner;
 pub use ports::Ports;
@@ -165,11 +163,10 @@ impl<P: Ports> Deps<P> {
     }
 
     /// As [`Self::execute`], with the error that a caller gets.
-    pub(crate) async fn carry_out(
-        &self,
-        lock: &LockKey,
-        command: &Command,
-    ) -> Result<Outcome, Error> {
+    ///
+    /// # Errors
+    /// [`Error::of_command`].
+    pub async fn carry_out(&self, lock: &LockKey, command: &Command) -> Result<Outcome, Error> {
         let outcome = self.execute(lock, command).await;
         outcome.map_err(|error| Error::of_command(lock, error))
     }

@@ -1,7 +1,8 @@
 //! Code, state machines, template and schema files say the same.
 
 use lockstep::config::Key;
-use lockstep::contract::{ErrorName, EventKind, SOURCE, VersionResponse};
+use lockstep::contract::{ErrorName, EventKind, SOURCE};
+use lockstep_operate::contract::VersionResponse;
 use lockstep_tests::{repository, schemas};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 
 use crate::schema::assert_keeps_schema;
 use lockstep::clock::{Clock, ManualClock};
-use lockstep::contract::{EventKind, Surface};
+use lockstep::contract::EventKind;
 use lockstep::domain::{
     Command, FencingToken, LockKey, LockRecord, Outcome, Retention, Run, RunId, RunKey, Seconds,
     TaskToken, Timestamp,
@@ -13,11 +13,13 @@ use lockstep::events::EventDetail;
 use lockstep::events::memory::MemoryEvents;
 use lockstep::executions::memory::MemoryExecutions;
 use lockstep::protocol::Protocol;
-use lockstep::service::{Deps, acquire, check_running, heartbeat, operate, reap, release};
+use lockstep::service::{Deps, acquire, check_running, heartbeat, reap, release};
 use lockstep::store::memory::MemoryStore;
 use lockstep::store::{LockIndex, LockStore};
 use lockstep::tasks::memory::MemoryTasks;
 use lockstep::telemetry::{MetricSink, Metrics};
+use lockstep_operate::acts;
+use lockstep_operate::contract::Surface;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -146,13 +148,13 @@ impl Functions {
 
     pub(crate) async fn operate_on<S: LockIndex>(&self, store: S, event: Value) -> Answer {
         let deps = self.deps_on(store);
-        let answer = operate::handle(&deps, Surface::Operate, event.clone()).await;
+        let answer = acts::handle(&deps, Surface::Operate, event.clone()).await;
         checked("operate", &event, answer)
     }
 
     pub(crate) async fn view(&self, event: Value) -> Answer {
         let deps = self.deps_on(&self.store);
-        let answer = operate::handle(&deps, Surface::View, event.clone()).await;
+        let answer = acts::handle(&deps, Surface::View, event.clone()).await;
         checked("operate", &event, answer)
     }
 

@@ -4,10 +4,10 @@ use crate::functions::{Functions, key};
 use crate::markup::{assert_harmless, parsed};
 use crate::operate::act;
 use crate::scene::{ask, execution, waiting};
-use lockstep::contract::Surface;
 use lockstep::domain::Mode;
-use lockstep::service::widget::{self, Endpoints, Reply};
 use lockstep::store::LockIndex;
+use lockstep_operate::contract::Surface;
+use lockstep_operate::pages::{self, Endpoints, Reply};
 use serde_json::{Value, json};
 
 pub(crate) const VIEW: &str = "arn:aws:lambda:eu-west-1:123456789012:function:lockstep-view";
@@ -64,7 +64,7 @@ impl Functions {
         };
         let endpoints = Endpoints { own, operate };
         let deps = self.deps_on(store);
-        let reply = widget::handle(&deps, surface, endpoints, event).await;
+        let reply = pages::handle(&deps, surface, endpoints, event).await;
         let Ok(Reply::Page(page)) = reply else {
             panic!("no page: {reply:?}")
         };
@@ -300,7 +300,7 @@ async fn describe_returns_markdown_and_json_requests_get_json() {
         (json!({ "act": "list" }), false),
         (act("pause", json!({ "lock": "nightly" })), false),
     ] {
-        let reply = widget::handle(&deps, Surface::Operate, endpoints, request).await;
+        let reply = pages::handle(&deps, Surface::Operate, endpoints, request).await;
         let reply = serde_json::to_value(reply.unwrap()).unwrap();
         assert_eq!(reply.is_string(), is_page, "{reply}");
         let described = reply.as_str().is_none_or(|text| text.contains("``` yaml"));

@@ -8,8 +8,9 @@ use crate::scene::assert_says;
 use crate::widget::{
     OPERATE, SCRIPT, assert_shows, button, event, field, problem, problems, signed,
 };
-use lockstep::contract::{EventKind, Surface};
+use lockstep::contract::EventKind;
 use lockstep::store::memory::LockItems;
+use lockstep_operate::contract::Surface;
 use serde_json::{Value, json};
 
 #[tokio::test]

@@ -7,12 +7,14 @@ use crate::resource;
 use crate::store::SimStore;
 use crate::witness::missing;
 use crate::world::{SimClock, World, short};
-use lockstep::contract::{EventKind, Surface};
+use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, Retention, Seconds};
 use lockstep::events::{Event, Events};
 use lockstep::protocol::Protocol;
-use lockstep::service::{Deps, acquire, heartbeat, operate, reap, release};
+use lockstep::service::{Deps, acquire, heartbeat, reap, release};
 use lockstep::telemetry::{MetricSink, Metrics};
+use lockstep_operate::acts;
+use lockstep_operate::contract::Surface;
 use serde_json::{Value, to_value};
 use std::sync::Arc;
 
@@ -95,7 +97,7 @@ pub(crate) async fn call(
         Function::Heartbeat => heartbeat::handle(&deps, event).await.map(to_value),
         Function::Release => release::handle(&deps, event).await.map(to_value),
         Function::Reaper => reap::handle(&deps, event).await.map(to_value),
-        Function::Operate => operate::handle(&deps, Surface::Operate, event)
+        Function::Operate => acts::handle(&deps, Surface::Operate, event)
             .await
             .map(to_value),
         Function::Work => return work(world, &event),

@@ -2,11 +2,11 @@
 //! events.
 
 use lockstep::contract::{
-    AcquireRequest, AcquireResponse, ActRequest, ActResponse, CheckRunningRequest,
-    CheckRunningResponse, ExclusiveRunInput, HeartbeatRequest, HeartbeatResponse, LockOptions,
-    ReleaseRequest, ReleaseResponse, fields_of,
+    AcquireRequest, AcquireResponse, CheckRunningRequest, CheckRunningResponse, ExclusiveRunInput,
+    HeartbeatRequest, HeartbeatResponse, LockOptions, ReleaseRequest, ReleaseResponse, fields_of,
 };
 use lockstep::events::EventDetail;
+use lockstep_operate::contract::{ActRequest, ActResponse};
 use schemars::{Schema, schema_for};
 use serde_json::Value;
 use std::path::PathBuf;

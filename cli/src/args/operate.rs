@@ -2,7 +2,7 @@
 
 use super::parse;
 use clap::{Args, ValueEnum};
-use lockstep::contract::LockState;
+use lockstep_operate::contract::LockState;
 
 const EXIT_CODES: &str = "\
 Exit codes:

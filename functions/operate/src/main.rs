@@ -4,11 +4,11 @@
 
 use lockstep::aws::{deps_with, sdk_config};
 use lockstep::config::Config;
-use lockstep::contract::Surface;
 use lockstep::events::cloudwatch::LoggedBus;
 use lockstep::lambda::{RuntimeError, serve_as};
-use lockstep::service::widget::{self, Endpoints};
 use lockstep::telemetry::init_log;
+use lockstep_operate::contract::Surface;
+use lockstep_operate::pages::{self, Endpoints};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), RuntimeError> {
@@ -28,7 +28,7 @@ async fn main() -> Result<(), RuntimeError> {
             Surface::Operate => Some(own.as_str()),
         };
         let endpoints = Endpoints { own: &own, operate };
-        widget::handle(deps, surface, endpoints, event).await
+        pages::handle(deps, surface, endpoints, event).await
     })
     .await
 }

@@ -133,7 +133,10 @@ pub fn parse_time(field: &str, text: &str) -> Result<Timestamp, InvalidRequest> 
 }
 
 /// Checks a text by the constructor of its type.
-pub(crate) fn text<T>(
+///
+/// # Errors
+/// [`InvalidRequest`] with the name of the field.
+pub fn text<T>(
     field: &str,
     text: &str,
     new: fn(String) -> Result<T, Invalid>,
@@ -146,7 +149,8 @@ pub(crate) fn text<T>(
 pub(super) const YEAR: u32 = 31_536_000;
 
 /// Returns `text` in quotes, with everything that is not visible ASCII escaped.
-pub(crate) fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     format!(
         "\"{}\"",
         text.chars()

@@ -5,8 +5,9 @@
 //! end names the problem where it comes early.
 
 use super::eventbridge::EventBridge;
+use super::log::HistoryScope;
 use super::{Event, EventQuery, Events, LoggedEvent, LoggedEvents};
-use crate::contract::{EventKind, HistoryScope, parse_time};
+use crate::contract::{EventKind, parse_time};
 use crate::failure::text;
 use crate::lazy::LazyClient;
 use aws_sdk_cloudwatchlogs::Client;

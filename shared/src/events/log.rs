@@ -1,7 +1,27 @@
 //! Events that were published before, as a log keeps them.
 
-use crate::contract::{EventKind, HistoryScope};
+use crate::contract::EventKind;
 use lockstep_core::domain::{LockKey, Timestamp};
+
+/// The locks of a request for the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryScope {
+    /// One lock.
+    Lock(LockKey),
+    /// All locks whose name begins so.
+    Prefix(String),
+}
+
+impl HistoryScope {
+    /// Whether `lock` is one of the locks.
+    #[must_use]
+    pub fn has(&self, lock: &LockKey) -> bool {
+        match self {
+            Self::Lock(own) => own == lock,
+            Self::Prefix(prefix) => lock.as_str().starts_with(prefix),
+        }
+    }
+}
 
 /// The events to read.
 #[derive(Clone, Copy, Debug)]

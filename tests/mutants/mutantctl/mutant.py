@@ -54,6 +54,8 @@ class Mutant:
             return "definition"
         if self.file.startswith("shared/src/store/dynamodb"):
             return "adapter"
+        if self.file.startswith("operate/"):
+            return "operate"
         return "rust" if self.file.startswith("core/") else "service"
 
     def __str__(self):

@@ -27,6 +27,9 @@ RUST = (
     "shared/src/store/**/*.rs",
     "shared/src/service.rs",
     "shared/src/service/**/*.rs",
+    "operate/src/acts.rs",
+    "operate/src/acts/**/*.rs",
+    "operate/src/pages.rs",
 )
 # Tests, and the suite that judges stores.
 NOT_RUST = ("**/tests/**", "**/tests.rs", "**/conformance.rs", "**/conformance/**")
@@ -63,6 +66,7 @@ QUICK = ("profile.dev.package.lockstep-core.opt-level=0",
 # The unit level has a program for each crate. A mutant meets that of its own one.
 CORE = Level("unit", ("-p", "lockstep-core", "--all-features", "--lib"), QUICK)
 AWS = Level("unit", ("-p", "lockstep-aws", "--features", "aws,lambda,schema,test-util", "--lib"), QUICK)
+OPERATE = Level("unit", ("-p", "lockstep-operate", "--all-features", "--lib"), QUICK)
 CONTRACT = Level("contract", ("-p", "lockstep-tests", "--test", "contract"), QUICK, fail_fast=True)
 PROPERTY = Level("property", ("-p", "lockstep-tests", "--test", "property"))
 MODEL = Level("model", ("-p", "lockstep-tests", "--test", "model"))
@@ -84,11 +88,12 @@ INTEGRATION = Level("integration", ("-p", "lockstep-tests", "--test", "integrati
 LEVELS = {
     "rust": (CORE, CONTRACT, PROPERTY, MODEL, SIMULATION),
     "service": (AWS, CONTRACT, SIMULATION),
+    "operate": (OPERATE, CONTRACT, SIMULATION),
     "adapter": (AWS, INTEGRATION),
     # The contract level reads little of a definition, so the dearer level goes first.
     "definition": (DEFINITION, SIMULATION, CONTRACT),
 }
-IN_ORDER = (DEFINITION, CORE, AWS, *LEVELS["rust"][1:], INTEGRATION)
+IN_ORDER = (DEFINITION, CORE, AWS, OPERATE, *LEVELS["rust"][1:], INTEGRATION)
 ALL_LEVELS = tuple(dict.fromkeys(level.name for level in IN_ORDER))
 
 # A test that needs this many times the processor time of the unchanged tree is stuck, and never less

@@ -2,14 +2,13 @@
 
 use super::concurrently;
 use super::show::existing;
-use crate::contract::{
-    CheckedClearRest, CheckedForget, ClearResponse, ClearStatus, EventKind, InvalidRequest,
-};
-use crate::error::Error;
-use crate::events::Events;
-use crate::service::alerts::operated;
-use crate::service::{Deps, Ports};
+use crate::contract::{CheckedClearRest, CheckedForget, ClearResponse, ClearStatus};
 use futures_util::stream::TryStreamExt;
+use lockstep::contract::{EventKind, InvalidRequest};
+use lockstep::error::Error;
+use lockstep::events::Events;
+use lockstep::service::alerts::operated;
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
     AuditNote, Command, HolderId, LockKey, LockRecord, Opening, Outcome, RunKey,
 };

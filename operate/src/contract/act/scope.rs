@@ -1,7 +1,7 @@
 //! The requests to pause and to resume: a lock, the locks of a prefix, or all.
 
 use super::{InvalidRequest, audit, next_lock, prefix};
-use crate::contract::parse::{parse_time, quoted, text};
+use lockstep::contract::{parse_time, quoted, text};
 use lockstep_core::domain::{AuditNote, LockKey, Retention, Seconds, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! The requests to end the rest of a lock, and to have a run key forgotten.
 
 use super::{InvalidRequest, audit};
-use crate::contract::parse::text;
+use lockstep::contract::text;
 use lockstep_core::domain::{AuditNote, Forget, LockKey, Retention, RunKey};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

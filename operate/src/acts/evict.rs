@@ -18,14 +18,13 @@
 use super::holder::judge;
 use super::show::existing;
 use super::{ACT_TIME, POLL_INTERVAL};
-use crate::clock::Clock;
-use crate::contract::{
-    CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus, InvalidRequest,
-};
-use crate::error::Error;
-use crate::events::Events;
-use crate::service::alerts::About;
-use crate::service::{Deps, Ports};
+use crate::contract::{CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus};
+use lockstep::clock::Clock;
+use lockstep::contract::InvalidRequest;
+use lockstep::error::Error;
+use lockstep::events::Events;
+use lockstep::service::alerts::About;
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
     Command, DropWaiter, ExitStep, HolderId, Lease, LockKey, Mark, Outcome, Recover, RecoveryBasis,
     RunOutcome, WaiterId,

@@ -5,14 +5,14 @@
 
 use super::show::in_a_row;
 use super::{TIME_MAX, concurrently};
-use crate::contract::{
-    CheckedList, EventKind, HistoryScope, ListResponse, LockSummary, parse_time,
-};
-use crate::error::Error;
-use crate::events::{EventQuery, Events};
-use crate::service::{Deps, Ports};
+use crate::contract::{CheckedList, ListResponse, LockSummary};
 use futures_util::future::join;
 use futures_util::stream::StreamExt;
+use lockstep::contract::{EventKind, parse_time};
+use lockstep::error::Error;
+use lockstep::events::HistoryScope;
+use lockstep::events::{EventQuery, Events};
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{LockKey, Seconds, Timestamp};
 use lockstep_core::store::{LOCKS_PAGE, LockIndex, LockStore, StoreError};
 use std::collections::BTreeMap;

@@ -8,11 +8,11 @@ mod scope;
 
 pub use clear::{CheckedClearRest, CheckedForget, ClearRestRequest, ForgetRequest};
 pub use evict::{CheckedDropWaiter, CheckedEvict, DropWaiterRequest, EvictRequest};
-pub use history::{CheckedHistory, HistoryRequest, HistoryScope};
+pub use history::{CheckedHistory, HistoryRequest};
 pub use list::{CheckedList, ListRequest, ShowRequest};
 pub use scope::{CheckedMode, ModeRequest, Scope};
 
-use super::parse::{InvalidRequest, parse, quoted, text};
+use lockstep::contract::{InvalidRequest, parse, quoted, text};
 use lockstep_core::domain::{AuditNote, HolderId, Invalid, LockKey, Retention, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

@@ -6,14 +6,14 @@
 //! A request that is refused is answered with a page that has the reason, and not with an error of
 //! the function: what was typed stays in its fields.
 
-use super::operate;
-use super::{Deps, Ports};
+use crate::acts;
 use crate::contract::{
-    ActResponse, CheckedAct, CheckedHistory, CheckedPage, HistoryEntry, HistoryScope, PageRequest,
-    Surface,
+    ActResponse, CheckedAct, CheckedHistory, CheckedPage, HistoryEntry, PageRequest, Surface,
 };
-use crate::error::Error;
 use crate::widget::{self, DESCRIPTION, Frame, LockPage, Notice};
+use lockstep::error::Error;
+use lockstep::events::HistoryScope;
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{LockKey, Timestamp};
 use lockstep_core::store::LockIndex;
 use serde::Serialize;
@@ -42,10 +42,10 @@ pub enum Reply {
 }
 
 /// Handles the JSON `event`, which came to `surface`: a request of a custom widget with a page, another as
-/// [`operate::handle`]. A page also shows why its own request was refused.
+/// [`acts::handle`]. A page also shows why its own request was refused.
 ///
 /// # Errors
-/// As [`operate::handle`], for an event that is not of a widget.
+/// As [`acts::handle`], for an event that is not of a widget.
 pub async fn handle<P: Ports>(
     deps: &Deps<P>,
     surface: Surface,
@@ -59,7 +59,7 @@ where
         return Ok(Reply::Page(DESCRIPTION.to_owned()));
     }
     let Some(request) = PageRequest::of(&event) else {
-        let response = operate::handle(deps, surface, event).await?;
+        let response = acts::handle(deps, surface, event).await?;
         return Ok(Reply::Act(Box::new(response)));
     };
     let pages = Pages {
@@ -114,7 +114,7 @@ where
         let now = self.frame.now;
         match self.request.check(self.surface, self.deps.retention, now)? {
             CheckedPage::List(list) => {
-                let listed = operate::run(self.deps, CheckedAct::List(list.clone())).await?;
+                let listed = acts::run(self.deps, CheckedAct::List(list.clone())).await?;
                 Ok(match listed {
                     ActResponse::List(found) => widget::list(&self.frame, &list, &found, &[]),
                     _ => widget::message(&self.frame, &[]),
@@ -122,7 +122,7 @@ where
             }
             CheckedPage::Lock(lock) => self.lock(&lock, &[]).await,
             CheckedPage::Act(lock, act) => {
-                let response = operate::run(self.deps, act).await?;
+                let response = acts::run(self.deps, act).await?;
                 let done = Notice::Done(widget::done(&lock, &response));
                 let notices = [done];
                 // What was done stays done, although the lock cannot be shown now.
@@ -133,7 +133,7 @@ where
     }
 
     async fn lock(&self, lock: &LockKey, notices: &[Notice]) -> Result<String, Error> {
-        let shown = operate::run(self.deps, CheckedAct::Show(lock.clone())).await?;
+        let shown = acts::run(self.deps, CheckedAct::Show(lock.clone())).await?;
         let ActResponse::Show(shown) = shown else {
             return Ok(widget::message(&self.frame, notices));
         };
@@ -156,7 +156,7 @@ where
             limit: PAGE_RUNS,
             after: None,
         };
-        match operate::run(self.deps, CheckedAct::History(history)).await? {
+        match acts::run(self.deps, CheckedAct::History(history)).await? {
             ActResponse::History(history) => Ok(history.entries),
             other => unreachable!("the response to a history is {other:?}"),
         }

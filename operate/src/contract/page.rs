@@ -5,8 +5,8 @@
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/add_custom_widget_dashboard_interactivity.html>
 
 use super::act::{ActRequest, CheckedAct, CheckedList, ListRequest, Scope, Surface};
-use super::parse::{InvalidRequest, parse, quoted, text};
 use super::view::LockState;
+use lockstep::contract::{InvalidRequest, parse, quoted, text};
 use lockstep_core::domain::{LockKey, Retention, Timestamp};
 use serde_json::{Map, Value};
 

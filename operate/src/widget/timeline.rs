@@ -5,7 +5,8 @@
 
 use super::html::Html;
 use super::text::time;
-use crate::contract::{HistoryEntry, HolderView, parse_time};
+use crate::contract::{HistoryEntry, HolderView};
+use lockstep::contract::parse_time;
 use lockstep_core::domain::{Timestamp, rfc3339};
 
 /// Width of the drawing, in its own units.

@@ -1,8 +1,8 @@
 //! A holder, as show and evict see it: the verdict of a check that writes nothing.
 
 use crate::contract::{ExecutionView, HolderView, NextView, TaskView};
-use crate::error::Error;
-use crate::service::{Deps, Ports};
+use lockstep::error::Error;
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
     ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, Seconds, TaskArn,
     Timestamp, rfc3339,

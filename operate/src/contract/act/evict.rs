@@ -1,7 +1,7 @@
 //! The requests to evict a holder or a waiter, and to drop a waiter.
 
 use super::{InvalidRequest, audit};
-use crate::contract::parse::{quoted, text};
+use lockstep::contract::{quoted, text};
 use lockstep_core::domain::{AuditNote, HolderId, LockKey, Retention, WaiterId};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

@@ -6,10 +6,12 @@
 //! the problem in place of an error.
 
 use super::TIME_MAX;
-use crate::contract::{CheckedHistory, EventKind, HistoryEntry, HistoryResponse, HistoryScope};
-use crate::error::Error;
-use crate::events::{EventQuery, Events, LoggedEvent, LoggedEvents};
-use crate::service::{Deps, Ports};
+use crate::contract::{CheckedHistory, HistoryEntry, HistoryResponse};
+use lockstep::contract::EventKind;
+use lockstep::error::Error;
+use lockstep::events::HistoryScope;
+use lockstep::events::{EventQuery, Events, LoggedEvent, LoggedEvents};
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{Act, FencingToken, HolderId, Lease, LockKey, Timestamp, rfc3339};
 use lockstep_core::store::{LOCKS_PAGE, LockIndex, LockStore};
 

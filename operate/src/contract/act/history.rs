@@ -1,7 +1,8 @@
 //! The request for the history of locks.
 
 use super::{InvalidRequest, limit, prefix, wrong_next};
-use crate::contract::parse::{parse_time, quoted, text};
+use lockstep::contract::{parse_time, quoted, text};
+use lockstep::events::HistoryScope;
 use lockstep_core::domain::{FencingToken, LockKey, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -49,15 +50,6 @@ pub struct CheckedHistory {
     pub limit: usize,
     /// Where the response before ended: in this lock, behind this run, or before its first one.
     pub after: Option<(LockKey, Option<FencingToken>)>,
-}
-
-/// The locks of a request for the history.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HistoryScope {
-    /// One lock.
-    Lock(LockKey),
-    /// All locks whose name begins so.
-    Prefix(String),
 }
 
 impl HistoryRequest {
@@ -121,16 +113,5 @@ impl CheckedHistory {
             number => Some(FencingToken::from_number(number.parse().ok()?)),
         };
         Some((LockKey::new(lock).ok()?, token))
-    }
-}
-
-impl HistoryScope {
-    /// Whether `lock` is one of the locks.
-    #[must_use]
-    pub fn has(&self, lock: &LockKey) -> bool {
-        match self {
-            Self::Lock(own) => own == lock,
-            Self::Prefix(prefix) => lock.as_str().starts_with(prefix),
-        }
     }
 }

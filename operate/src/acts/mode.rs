@@ -6,13 +6,14 @@
 
 use super::show::existing;
 use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL, concurrently};
-use crate::clock::Clock;
-use crate::contract::{CheckedMode, EventKind, FailedLock, ModeResponse, Scope};
-use crate::error::Error;
-use crate::events::{Event, Events};
-use crate::service::alerts::operated;
-use crate::service::{Deps, Ports};
+use crate::contract::{CheckedMode, FailedLock, ModeResponse, Scope};
 use futures_util::stream::{StreamExt, TryStreamExt};
+use lockstep::clock::Clock;
+use lockstep::contract::EventKind;
+use lockstep::error::Error;
+use lockstep::events::{Event, Events};
+use lockstep::service::alerts::operated;
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{AuditNote, Command, LockKey, LockRecord, Outcome, Timestamp};
 use lockstep_core::store::{LockIndex, LockStore};
 

@@ -11,10 +11,10 @@ mod list;
 mod mode;
 mod show;
 
-use super::{Deps, Ports};
 use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface, VersionResponse};
-use crate::error::Error;
 use futures_util::stream::{self, Buffered, StreamExt};
+use lockstep::error::Error;
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{Command, Opening, Seconds};
 use lockstep_core::store::LockIndex;
 use serde_json::Value;

@@ -8,13 +8,14 @@ use super::frees::frees;
 use super::holder::{judge, next_view, view};
 use super::{concurrently, history};
 use crate::contract::{
-    CheckedHistory, ClosedView, HistoryScope, HolderView, InvalidRequest, LockState, OutcomesView,
-    ShowResponse, WaiterView,
+    CheckedHistory, ClosedView, HolderView, LockState, OutcomesView, ShowResponse, WaiterView,
 };
-use crate::error::Error;
-use crate::recovery::{Action, Next};
-use crate::service::{Deps, Ports};
 use futures_util::stream::TryStreamExt;
+use lockstep::contract::InvalidRequest;
+use lockstep::error::Error;
+use lockstep::events::HistoryScope;
+use lockstep::recovery::{Action, Next};
+use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{LockKey, LockRecord, Timestamp, WaiterId, rfc3339};
 use lockstep_core::store::{LockIndex, LockStore, StoreError};
 
