@@ -27,7 +27,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed computed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e test-page up down demo build package bench bench-cost bench-scale validate schemas clean tools functions \
+        test-integration test-stack test-e2e test-page up down demo build package bench bench-check bench-cost bench-scale validate schemas clean tools functions \
         binary figures test-cli test-figures test-sizes test-cdk storm soak mutants verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
@@ -41,6 +41,7 @@ check: fmt lint purity macos ## all checks that run no test
 
 fmt: ## is the code formatted?
 	cargo fmt --all --check
+	cargo fmt --manifest-path benches/Cargo.toml --check
 
 lint: ## builds all targets with clippy, without a warning; bans, licences and sources of dependencies
 	@echo "lint: clippy on all targets, where a warning is an error"
@@ -188,6 +189,9 @@ bench: package tools ## [25 min] locks, cold starts and the deployed stack, into
 	benches/starts
 	benches/stack
 	benches/report.py
+
+bench-check: ## do the measurements compile? They are a workspace of their own, which no other verb builds
+	CARGO_TARGET_DIR=target/bench $(CLIPPY) cargo check --quiet --locked --manifest-path benches/Cargo.toml --all-targets
 
 # The tests hold the counts to benches/figures.toml, which the dollars are computed from.
 bench-cost: tools ## [2 min] what guarded runs cost: counts on virtual time, dollars by benches/prices.toml, into docs/performance.md

@@ -9,14 +9,18 @@ pub mod delay;
 pub mod guarded;
 pub mod measure;
 pub mod partition;
+/// The files of results of the live client, without the rest of its crate, which is long to build.
+#[path = "../../tests/live/src/results.rs"]
 pub mod results;
 pub mod rival;
+/// The decisions whose instructions the gate counts.
+#[path = "../../tests/src/scenes.rs"]
 pub mod scenes;
 pub mod state_retry;
 pub mod subject;
 pub mod table;
 pub mod throttled;
-/// The request units of the live client, without the rest of its crate, which is long to build.
+/// The request units of the live client.
 #[path = "../../tests/live/src/units.rs"]
 pub mod units;
 pub mod virtual_time;

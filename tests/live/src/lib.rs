@@ -10,6 +10,7 @@ use std::time::Duration;
 
 pub mod dynamodb_local;
 pub mod judge;
+pub mod results;
 pub mod stack;
 pub mod timeline;
 pub mod units;

@@ -1,7 +1,7 @@
 //! How fast an eviction reaches the container.
 
 use crate::{load, millis, progress};
-use lockstep_bench::results::Measurement;
+use lockstep_live::results::Measurement;
 use lockstep_live::stack::{Event, Stack, at_work, now, runs, unique};
 use serde_json::json;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! How long a permit lies idle between two runs: woken from the queue, and polling.
 
 use crate::{load, millis, progress};
-use lockstep_bench::results::Measurement;
+use lockstep_live::results::Measurement;
 use lockstep_live::stack::{Stack, Turn, now, pause, unique};
 use serde_json::json;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::{load, progress};
 use futures_util::future::join_all;
-use lockstep_bench::results::Measurement;
+use lockstep_live::results::Measurement;
 use lockstep_live::stack::{
     AtWork, BatchInput, Failure, Stack, at_work_of, in_queue, pause, unique,
 };

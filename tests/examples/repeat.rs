@@ -1,6 +1,6 @@
 //! Decides again and again, for a count of instructions: repeat FIGURE TIMES
 
-use lockstep_bench::scenes;
+use lockstep_tests::scenes;
 use std::hint::black_box;
 use std::process::ExitCode;
 
