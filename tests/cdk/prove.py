@@ -99,7 +99,8 @@ def freed(arn):
     holder = start(arn, scheduled())
     wait_for(lambda: list(started([{"executionArn": holder}])), "the task of the holder", 30)
     client("stepfunctions").stop_execution(executionArn=holder)
-    following = wait_for(lambda: not_skipped(ended(start(arn, scheduled()), 60)), "a run that is not skipped", 30)
+    # The reaper looks again after 30 s when the task has not stopped by the time of the event.
+    following = wait_for(lambda: not_skipped(ended(start(arn, scheduled()), 60)), "a run that is not skipped", 90)
     if following["status"] != "SUCCEEDED" or "StopCode" not in json.loads(following["output"]):
         yield f"a run after one that was stopped has not run: {following}"
 
