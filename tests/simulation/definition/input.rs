@@ -323,10 +323,25 @@ fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
 }
 
 #[test]
+fn what_the_workflow_tells_acquire_lock_is_left_out() {
+    let own = [fields_of::<ExclusiveRunInput>(), fields_of::<LockOptions>()].concat();
+    let told = fields_of::<AcquireRequest>().iter().filter(|field| !own.contains(field));
+    let mut count = 0;
+    for field in told {
+        let fault = format!("field {field} must be left out: the workflow sets it");
+        refuses(json!({ *field: "mine" }), &fault);
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+#[test]
 fn a_start_time_is_a_time_at_most_a_year_away() {
     for (text, seconds) in [
         (time(90_000).as_str(), 90),
         (&time(YEAR), YEAR / 1000),
+        ("2024-02-29T23:59:59Z", 0),
+        ("2000-02-29T23:59:59Z", 0),
         ("2026-02-28T23:59:59Z", 0),
         ("2026-03-01T02:00:30.5+02:00", 30),
         ("2026-02-28T19:00:30-05:00", 30),
@@ -338,6 +353,8 @@ fn a_start_time_is_a_time_at_most_a_year_away() {
         json!("tomorrow"),
         json!("2026-03-01"),
         json!("2026-02-30T00:00:00Z"),
+        json!("2027-02-29T00:00:00Z"),
+        json!("2100-02-29T00:00:00Z"),
         json!("2026-04-31T00:00:00Z"),
         json!("2026-13-01T00:00:00Z"),
         json!("2026-03-01T24:00:00Z"),
