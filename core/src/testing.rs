@@ -2,7 +2,7 @@
 
 use crate::domain::{
     Acquire, AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, LeaseVersion,
-    LockRecord, Mark, Permits, Recover, RecoveryBasis, Release, Renew, Retention, RunKey,
+    LockRecord, Mark, Pace, Permits, Recover, RecoveryBasis, Release, Renew, Retention, RunKey,
     RunOutcome, Seconds, Task, TaskEnd, TaskSet, TaskToken, Terms, Ticket, WhenFull, WhenPaused,
 };
 
@@ -68,14 +68,18 @@ pub fn when_paused(when_full: WhenFull) -> WhenPaused {
     }
 }
 
-/// A heartbeat without a heartbeat state, progress or count of redrives.
+/// A heartbeat each 20 s of a lease of 60 s, without a heartbeat state, progress or count of redrives.
 pub fn renew(holder: HolderId, token: FencingToken) -> Renew {
+    let pace = Pace {
+        length: Seconds::of(60),
+        heartbeat: Seconds::of(20),
+    };
     Renew {
         redrives: None,
         holder,
         token,
         beat: None,
-        pace: None,
+        pace: Some(pace),
         progress: None,
         no_progress: None,
         retention: RETENTION,

@@ -157,6 +157,13 @@ impl Error {
                 let text = format!("run key {} is taken by {}", run_key.as_str(), run.holder);
                 (ErrorName::LockHeld, text)
             }
+            Refusal::HeldByParent { holder } => {
+                let text = format!(
+                    "held by {holder}, which is this execution or has started it: a run that waits for its own \
+                     lock would wait for ever"
+                );
+                (ErrorName::LockHeld, text)
+            }
             Refusal::PermitsMismatch { has, asked, .. } => {
                 let (has, asked) = (has.get(), asked.get());
                 let text = format!(

@@ -140,7 +140,7 @@ impl Onlooker {
                 let grant = (mark.holder.clone(), mark.token);
                 let belief = self.beliefs.get(&grant);
                 let lives = belief.is_some_and(|end| *end > now);
-                let silent = mark.step == ExitStep::Stop(StopReason::Silent);
+                let silent = mark.step == ExitStep::Stop(StopReason::Stale);
                 prop_assert!(!lives || !silent, "a live holder was stopped as silent");
                 if matches!(mark.step, ExitStep::Stop(_) | ExitStep::Evict(_)) {
                     self.stopped.insert(grant);

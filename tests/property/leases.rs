@@ -62,6 +62,7 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
             };
             let renew = Renew {
                 redrives: Some(lease.redrives + 1),
+                pace: None,
                 retention: RETENTION,
                 ..testing::renew(holder.clone(), lease.token)
             };

@@ -8,6 +8,7 @@
 //! cannot end another's job.
 
 use super::job::{Job, JobEnd, Phase};
+use crate::lease::timing::LeaseTiming;
 use crate::platform::clock::Instant;
 use lockstep::contract::Grant;
 use std::collections::{HashMap, VecDeque};
@@ -24,8 +25,8 @@ const CLOSED_MAX: usize = 1_000;
 pub(super) enum Beat {
     /// The lease was renewed a moment ago, until this time.
     Fresh(String),
-    /// The lease has to be renewed in the lock table, with this progress.
-    Renew(Grant, Option<String>),
+    /// The lease has to be renewed in the lock table by these times, with this progress.
+    Renew(Grant, LeaseTiming, Option<String>),
     /// The job must stop.
     Over(Phase),
     /// There is no such job.
@@ -89,7 +90,7 @@ impl<P> JobRegistry<P> {
         } else {
             // The same progress again costs a second write.
             let news = (job.progress != job.written).then(|| job.progress.clone());
-            Beat::Renew(job.held.grant.clone(), news.flatten())
+            Beat::Renew(job.held.grant.clone(), job.held.times, news.flatten())
         }
     }
 

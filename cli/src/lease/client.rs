@@ -11,6 +11,7 @@
 pub(crate) mod twins;
 
 use crate::lease::events::{BackgroundEvents, DedupEvents};
+use crate::lease::timing::LeaseTiming;
 use crate::log::StderrSink;
 use crate::platform::clock::Instant;
 use aws_config::SdkConfig;
@@ -27,6 +28,7 @@ use lockstep::service::{Deps, Ports, acquire, heartbeat, release};
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::tasks::ecs::Ecs;
 use lockstep::telemetry::Metrics;
+use std::time::Duration;
 
 /// The ports of a process on AWS.
 pub(crate) type OnAws = Aws<DedupEvents<BackgroundEvents<EventBridge>>, StderrSink>;
@@ -105,7 +107,9 @@ impl<P: Ports> LockClient<P> {
                 return Ok((answer, sent));
             };
             let sent = Instant::now();
-            match self.renew(&granted.grant, None).await? {
+            let length = Duration::from_secs(granted.lease_seconds.into());
+            let lease = LeaseTiming::of_record(length, Duration::ZERO);
+            match self.renew(&granted.grant, Some(lease), None).await? {
                 HeartbeatResponse::Renewed { expires_at, .. } => {
                     granted.expires_at = expires_at;
                     return Ok((answer, sent));
@@ -116,21 +120,23 @@ impl<P: Ports> LockClient<P> {
         }
     }
 
-    /// Extends a lease, and records the progress of the work.
+    /// Extends a lease by the length of `lease`, and records the progress of the work. Without `lease`, the record
+    /// is read for the length.
     ///
     /// # Errors
     /// As heartbeat.
     pub(crate) async fn renew(
         &self,
         grant: &Grant,
+        lease: Option<LeaseTiming>,
         progress: Option<String>,
     ) -> Result<HeartbeatResponse, Error> {
         let request = HeartbeatRequest {
             redrive_count: None,
             grant: grant.clone(),
             task_token: None,
-            lease_seconds: None,
-            heartbeat_seconds: None,
+            lease_seconds: lease.map(|lease| lease.seconds()),
+            heartbeat_seconds: lease.map(|lease| lease.seconds() / 3),
             progress,
             // `crate::protect` calls the ECS container agent instead of the API.
             protect: None,

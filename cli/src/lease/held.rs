@@ -55,6 +55,11 @@ impl Held {
         self.times.length
     }
 
+    /// The times that its renewals set: not those of a workflow's lease, which the workflow renews too.
+    pub(crate) fn own_times(&self) -> Option<LeaseTiming> {
+        (self.hold == Hold::Acquired).then_some(self.times)
+    }
+
     /// When the work is asked to stop, unless a renewal comes.
     pub(crate) fn stop_at(&self) -> Instant {
         self.times.stop_at(self.sent)

@@ -161,7 +161,7 @@ async fn adopt(
 ) -> Result<Held, EarlyExit> {
     let ask = || async {
         let sent = Instant::now();
-        let answer = locks.renew(&grant, None).await?;
+        let answer = locks.renew(&grant, None, None).await?;
         Ok((answer, sent))
     };
     let (expires_at, sent) = match retry(&grant.lock, TRIES, ask).await {

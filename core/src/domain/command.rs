@@ -116,7 +116,8 @@ pub struct Renew {
     pub token: FencingToken,
     /// Task token of the heartbeat state, which the release ends.
     pub beat: Option<TaskToken>,
-    /// The length of the lease and the time to the next heartbeat from here on; `None` leaves them.
+    /// The length of the lease and the time to the next heartbeat from here on. `None` leaves them, and costs a
+    /// read.
     pub pace: Option<Pace>,
     /// The progress of the work.
     pub progress: Option<String>,
@@ -211,8 +212,8 @@ pub enum ExitStep {
 /// Why a holder that runs is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopReason {
-    /// Its lease is over, and it has not cleared its mark as a suspect.
-    Silent,
+    /// It is silent and has not cleared its mark as a suspect, is over its time, or makes no progress.
+    Stale,
     /// Another run waits in the queue to replace it.
     Replaced,
 }
@@ -318,6 +319,13 @@ impl Command {
                 let held =
                     record.is_some_and(|r| r.lease(&release.holder, release.token).is_some());
                 (!held).then_some(RunId::Token(release.token))
+            }
+            // A state that waits is told of the success of its run key before it takes a place or replaces a holder.
+            Self::Acquire(acquire) if acquire.task_token.is_some() => {
+                let key = acquire.terms.run_key.clone()?;
+                let id = WaiterId::of(&acquire.terms.holder);
+                let waits = record.is_some_and(|r| r.queue.contains_key(&id));
+                (!waits).then_some(RunId::Key(key))
             }
             Self::NoteTask(note) => Some(RunId::Token(note.token)),
             Self::Settle(settle) => Some(RunId::Key(settle.run_key.clone())),

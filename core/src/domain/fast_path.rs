@@ -51,14 +51,16 @@ pub fn fast_path(command: &Command, now: Timestamp) -> Option<FastPath> {
         // likely write.
         Command::Acquire(acquire) if acquire.task_token.is_some() => match acquire.when_full {
             WhenFull::Queue { most } if !acquire.has_given_up(now) => {
-                Some(fast_enqueue(acquire, most, now))
+                // Whether a holder has its run key or is its parent takes the record.
+                let alone = acquire.terms.run_key.is_none() && acquire.terms.parent.is_none();
+                alone.then(|| fast_enqueue(acquire, most, now))
             }
             _ => None,
         },
         // A waiter that asks without a task token finds the guard `QueueEmpty` in its way, and its
         // place in what the conflict returns.
         Command::Acquire(acquire) => Some(fast_acquire(acquire, now)),
-        Command::Renew(renew) => Some(fast_renew(renew, now)),
+        Command::Renew(renew) => fast_renew(renew, now),
         Command::Release(release) => fast_release(release, now),
         _ => None,
     }
@@ -141,7 +143,7 @@ fn fast_enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> FastPath {
 }
 
 /// The same in `record`, whatever makes the caller wait; `None` if the sweep's time has to be
-/// brought forward, which depends on the record's version.
+/// brought forward or a holder is to freeze the lock, which depends on the record's version.
 pub(super) fn enqueue(
     acquire: &Acquire,
     most: usize,
@@ -150,6 +152,9 @@ pub(super) fn enqueue(
 ) -> Option<FastPath> {
     if !record.has_room() {
         return Some(fast_enqueue(acquire, most, now));
+    }
+    if record.gate.lets_in(now) && record.queue.is_empty() {
+        return None;
     }
     let next_grant = record.gate.not_before.max(now);
     record.due.filter(|due| *due <= next_grant)?;
@@ -194,17 +199,18 @@ fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> F
     }
 }
 
-/// Unless the request brings another pace, the end of the new lease is computed by DynamoDB from
-/// the length that the lease has. So it is read back.
-///
-/// A holder that reports other redrives than its lease, is spent, or is ending needs a decision.
-fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
+/// A request that arrives after a later one must not move the end of the lease back. Only a request that brings
+/// its pace knows the end that it sets, and can compare; any other one needs a decision. So does a holder
+/// that reports other redrives than its lease, is spent, or is ending.
+fn fast_renew(renew: &Renew, now: Timestamp) -> Option<FastPath> {
     let holder = &renew.holder;
+    let pace = renew.pace?;
     let redrives = renew.redrives.into_iter();
     let mut guard = vec![
         Clause::Readable,
         Clause::LeaseIs(holder.clone(), renew.token),
         Clause::NotSpent(holder.clone(), now),
+        Clause::EndsBy(holder.clone(), now.plus(pace.length)),
         // Also a stop that is committed: its heartbeat is refused by the decision.
         Clause::NotEnding(holder.clone()),
     ];
@@ -213,7 +219,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
         holder.clone(),
         now,
         renew.beat.clone(),
-        renew.pace,
+        Some(pace),
     )];
     if let Some(progress) = &renew.progress {
         let most = renew.no_progress;
@@ -235,10 +241,10 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> FastPath {
         waiter: None,
         read_back: true,
     };
-    FastPath {
+    Some(FastPath {
         change,
         promise: Promise::LeaseOf(renew.holder.clone(), renew.token),
-    }
+    })
 }
 
 /// A release that has a heartbeat state to end cannot be fast: a transaction returns nothing, and

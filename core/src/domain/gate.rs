@@ -52,6 +52,15 @@ impl Gate {
         self.mode.is_open(now) && self.not_before <= now
     }
 
+    /// When a permit may be granted; `None` if that takes an operator.
+    #[must_use]
+    pub fn opens_at(&self) -> Option<Timestamp> {
+        match &self.mode {
+            Mode::Open => Some(self.not_before),
+            mode => Some(mode.pause_end()?.max(self.not_before)),
+        }
+    }
+
     /// Whether the lock is frozen.
     #[must_use]
     pub fn is_frozen(&self) -> bool {

@@ -72,6 +72,8 @@ pub enum Clause {
     RedrivesAre(HolderId, u32),
     /// The holder is neither over its time nor without progress for too long.
     NotSpent(HolderId, Timestamp),
+    /// The holder's lease ends at this time or before.
+    EndsBy(HolderId, Timestamp),
     /// The holder may be without progress for so long, or without a limit.
     NoProgressIs(HolderId, Option<Seconds>),
     /// The holder's progress is another one than this.
@@ -157,7 +159,9 @@ impl Clause {
             Self::NotQueued(id) => !record.queue.contains_key(id),
             Self::TicketIs(id, ticket) => record.queue.get(id) == Some(ticket),
             Self::FrontIs(ticket) => record.front_ticket == *ticket,
-            Self::MustWait(now) => !record.can_grant(*now) || !record.queue.is_empty(),
+            Self::MustWait(now) => {
+                !(record.gate.lets_in(*now) && record.has_room()) || !record.queue.is_empty()
+            }
             Self::RestIs(time) => record.gate.not_before == *time,
             Self::SpacingPassed(now) => record.gate.not_before <= *now,
             Self::TokenNewer(token) => record.last_token < *token,
@@ -171,6 +175,7 @@ impl Clause {
             Self::NotSpent(holder, now) => {
                 lease(holder).is_some_and(|l| l.is_spent(*now).is_none())
             }
+            Self::EndsBy(holder, end) => lease(holder).is_some_and(|l| l.expires_at <= *end),
             Self::NoProgressIs(holder, most) => {
                 lease(holder).is_some_and(|l| l.no_progress == *most)
             }

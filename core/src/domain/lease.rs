@@ -77,6 +77,10 @@ pub struct Pace {
 /// missing. Then its lock is frozen.
 const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 
+/// Time after a limit of a run in which its own heartbeat or the time-out of its state ends it, with an error that
+/// its workflow can catch.
+const LIMIT_SLACK: Seconds = Seconds::of(60);
+
 /// One version of a lease: a heartbeat, a redrive and the mark of an ending each create another.
 /// Evidence that was gathered under one version is void under the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -141,11 +145,30 @@ impl Lease {
         now < self.expires_at
     }
 
-    /// Whether the sweep checks its holder: a wake-up, a stop or an end is under way, or the lease is dead.
+    /// Whether the sweep checks its holder: a wake-up, a stop or an end is under way, the lease is dead, or a limit
+    /// was exceeded.
     #[must_use]
     pub fn is_swept(&self, now: Timestamp) -> bool {
         let asked = self.call.is_some() || self.exit.replaced_by.is_some();
-        asked || self.exit.ending.is_some() || self.is_dead(now)
+        asked
+            || self.exit.ending.is_some()
+            || self.is_dead(now)
+            || self.is_stopped_for(now).is_some()
+    }
+
+    /// When a check acts on a limit of the run, if its heartbeat has not done so: a minute after the limit.
+    /// The heartbeats of a long run are up to a quarter of an hour apart.
+    #[must_use]
+    pub fn limit_ends(&self) -> Option<Timestamp> {
+        let limits = [self.run_until, self.stalls_at].into_iter().flatten();
+        limits.min().map(|limit| limit.plus(LIMIT_SLACK))
+    }
+
+    /// Why a check acts on the run although its lease may be live: [`Self::limit_ends`] has come.
+    #[must_use]
+    pub fn is_stopped_for(&self, now: Timestamp) -> Option<Staleness> {
+        let over = self.limit_ends().is_some_and(|end| now >= end);
+        self.is_spent(now).filter(|_| over)
     }
 
     /// When it was granted or last renewed.
@@ -190,6 +213,12 @@ impl Lease {
         suspect.plus(self.pace.heartbeat.max(SUSPICION_MIN))
     }
 
+    /// Whether the run has a limit of time or progress.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.run_until.is_some() || self.no_progress.is_some()
+    }
+
     /// Why the run is stale although it renews its lease: it is over its time, or makes no
     /// progress.
     #[must_use]
@@ -231,8 +260,7 @@ impl Lease {
         let ending = self.exit.ending.as_ref().map(|ending| ending.since);
         let suspicion = self.exit.suspect.map(|at| self.suspicion_ends(at));
         let frozen = matches!(mode, Mode::Frozen { .. });
-        let limits = [self.run_until, self.stalls_at].into_iter().flatten();
-        let limit = limits.min().filter(|_| !frozen);
+        let limit = self.limit_ends().filter(|_| !frozen);
         let silence = limit.map_or(self.expires_at, |limit| limit.min(self.expires_at));
         ending.or(suspicion).unwrap_or(silence)
     }

@@ -12,6 +12,7 @@ use super::lease::Lease;
 use super::permits::Permits;
 use super::queue::{QUEUE_MAX, Queue};
 use super::run::{RunEnd, RunOutcome};
+use super::stale::{StalePolicy, Staleness};
 use super::terms::Terms;
 use super::ticket::{Ticket, WaiterId};
 use super::time::Timestamp;
@@ -122,9 +123,22 @@ impl LockRecord {
     }
 
     /// Whether a permit is free and may be granted at `now`.
+    ///
+    /// A holder that froze no lock because the lock was paused freezes it when the pause is over.
     #[must_use]
     pub fn can_grant(&self, now: Timestamp) -> bool {
-        self.gate.lets_in(now) && self.has_room()
+        let freezes = self.gate.mode != Mode::Open && self.why_frozen(now).is_some();
+        self.gate.lets_in(now) && self.has_room() && !freezes
+    }
+
+    /// Why the lock is to be frozen: a holder under `hold` is stale.
+    #[must_use]
+    pub fn why_frozen(&self, now: Timestamp) -> Option<(&HolderId, Staleness)> {
+        let mut holders = self.holders.iter();
+        holders.find_map(|(holder, lease)| {
+            let holds = lease.stale == StalePolicy::Hold;
+            Some((holder, lease.staleness(now).filter(|_| holds)?))
+        })
     }
 
     /// Whether a permit is free.
@@ -194,6 +208,14 @@ impl LockRecord {
             // Replaced or evicted: how its work would have ended is not known.
             _ => {}
         }
+    }
+
+    /// The record after the end of a run that had no permit any more: a late success meets the expectation.
+    pub(crate) fn after(&self, end: &RunEnd) -> Self {
+        let mut next = self.clone();
+        next.note_end(end);
+        next.due_if_idle();
+        next
     }
 
     /// Opens the lock at `now`. A paused lock was expected to have no success, so the time of the expectation

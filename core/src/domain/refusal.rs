@@ -67,6 +67,11 @@ pub enum Refusal {
         /// Why.
         note: String,
     },
+    /// All permits are held, and the caller's own execution or the one that started it has one of them.
+    HeldByParent {
+        /// That holder.
+        holder: HolderId,
+    },
     /// The caller's grant has ended, or its stop is committed.
     LeaseLost {
         /// The caller.

@@ -52,6 +52,8 @@ enum Phase {
     Commit(StopPlan),
     /// The calls that stop the work are under way; whether one was accepted.
     Stop(StopPlan, bool),
+    /// The holder is being marked; why its evidence is missing.
+    Alert(String),
     Recover(String),
     Freeze,
     Reload,
@@ -109,6 +111,12 @@ impl Check {
                 let evidence = evidence.clone();
                 self.freed(outcome, evidence);
             }
+            // Its first check raises the alert: the mark stands from then on.
+            (Phase::Alert(why), CheckAnswer::Executed(Outcome::Done)) => {
+                let alert = Alert::EvidenceMissing(why.clone());
+                self.finish(self.held(now), [Request::Raise(alert)]);
+            }
+            (Phase::Alert(_), _) => self.finish(self.held(now), []),
             (Phase::Recover(_), _) => self.reload(),
             (Phase::Freeze, CheckAnswer::Executed(Outcome::Frozen { note, .. })) => {
                 self.finish(Inspection::Held, [Request::Raise(Alert::Frozen(note))]);
@@ -145,7 +153,11 @@ impl Check {
                     self.phase = Phase::Gather;
                     self.queue.push_front(Request::Raise(alert));
                 }
-                Phase::Commit(_) | Phase::Recover(_) | Phase::Freeze | Phase::Reload => {
+                Phase::Commit(_)
+                | Phase::Alert(_)
+                | Phase::Recover(_)
+                | Phase::Freeze
+                | Phase::Reload => {
                     return CheckStep::Over(self.held(now));
                 }
             }
@@ -171,10 +183,7 @@ impl Check {
                 let wake = Request::Wake(self.gathering.lease.clone());
                 self.finish(Inspection::Held, [wake]);
             }
-            Action::Alert { why } => {
-                let alert = Alert::EvidenceMissing(why);
-                self.finish(self.held(now), [Request::Raise(alert)]);
-            }
+            Action::Alert { why } => self.ask(Phase::Alert(why), self.suspect()),
             Action::Refrain { why } => {
                 let alert = Alert::NotStopped(why);
                 self.finish(self.held(now), [Request::Raise(alert)]);

@@ -43,10 +43,11 @@ pub(super) const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
 ///                         and has given up         as if no other replaced it
 ///                         and is hidden            leave it
 ///  runs                   hand-over unconfirmed    wake it; after two hours it counts as silent
+///  runs                   a limit is exceeded      by stale policy: stop both, recover, freeze
 ///  runs                   expired                  mark it as a suspect
-///  runs                   suspect for long enough  by stale policy: stop both, recover, freeze
+///  runs                   suspect for long enough  by stale policy, as above
 ///  runs, and is not shown to belong to the lock     instead of a stop: freeze, or leave it with an alert
-///  hidden                 expired                  alert; after an hour freeze
+///  hidden                 expired                  alert, once; after an hour freeze
 ///
 ///  not one, but a task:
 ///             stopped                             recover
@@ -102,7 +103,7 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
                 unsettled(lease, words)
             }
             ExecutionState::Ended(end) => ended(lease, &evidence.work, &in_words(end), now),
-            ExecutionState::Running => owned(evidence, running(lease, evidence, now)),
+            ExecutionState::Running => owned(lease, evidence, running(lease, evidence, now), now),
         },
         // A new execution may not be known yet: DescribeExecution is eventually consistent
         // (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
@@ -184,8 +185,8 @@ fn unsettled(lease: &Lease, why: &str) -> Action {
     }
 }
 
-/// The evidence cannot be read: the holder is left with an alert, and after an hour its lock
-/// is frozen.
+/// The evidence cannot be read: the holder is marked as a suspect with an alert, and after an hour its lock is
+/// frozen. The mark stands for the alert, which is raised once.
 ///
 /// An outage, a missing permission and a deleted cluster give the same failure. Freeing the permit
 /// would start the next run beside one that may be alive; a freeze has an operator decide.
@@ -194,8 +195,11 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
         return Action::Leave;
     }
     if now < lease.hidden_until() {
-        return Action::Alert {
-            why: why.to_owned(),
+        return match lease.exit.suspect {
+            None => Action::Alert {
+                why: why.to_owned(),
+            },
+            Some(_) => Action::Leave,
         };
     }
     let stale = Staleness::Expired(lease.expires_at).to_string();
@@ -349,12 +353,16 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
             None => Action::Leave,
         };
     }
+    if let Some(why) = lease.is_stopped_for(now) {
+        return stale(lease, &why.to_string(), stop);
+    }
     silent(lease, now, stop)
 }
 
 /// The action, unless it stops an execution that is not shown to belong to the lock. Then a silent
-/// holder freezes the lock, as under `hold`, and any other is left with an alert.
-fn owned(evidence: &Evidence, action: Action) -> Action {
+/// holder freezes the lock, as under `hold`, and any other is left with an alert. So does one of which that
+/// cannot be learnt for an hour.
+fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Timestamp) -> Action {
     let Action::Stop {
         commit,
         execution: true,
@@ -366,14 +374,21 @@ fn owned(evidence: &Evidence, action: Action) -> Action {
     };
     match &evidence.ownership {
         Ownership::NotAsked | Ownership::Proven => action,
-        Ownership::Hidden(hidden) => Action::Refrain {
-            why: format!("{why}, but whether it belongs to the lock cannot be learnt: {hidden}"),
-        },
+        Ownership::Hidden(hidden) => {
+            let why =
+                format!("{why}, but whether it belongs to the lock cannot be learnt: {hidden}");
+            match commit {
+                Commitment::Stop(StopReason::Stale) if now >= lease.hidden_until() => {
+                    Action::Freeze { why }
+                }
+                _ => Action::Refrain { why },
+            }
+        }
         Ownership::Unproven => {
             let why = format!("{why}, but neither its input nor its definition names the lock");
             // A replaced holder is well: it is left at work, and its replacer goes on waiting.
             match commit {
-                Commitment::Stop(StopReason::Silent) => Action::Freeze { why },
+                Commitment::Stop(StopReason::Stale) => Action::Freeze { why },
                 _ => Action::Refrain { why },
             }
         }
@@ -392,15 +407,23 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
     if !lease.is_silent(now) {
         return Action::Leave;
     }
-    let why = Staleness::Expired(lease.expires_at).to_string();
+    stale(
+        lease,
+        &Staleness::Expired(lease.expires_at).to_string(),
+        stop,
+    )
+}
+
+/// The action on a stale holder whose execution runs, by its policy.
+fn stale(lease: &Lease, why: &str, stop: impl Fn(Commitment, String) -> Action) -> Action {
     match lease.stale {
-        StalePolicy::Terminate => stop(Commitment::Stop(StopReason::Silent), why),
+        StalePolicy::Terminate => stop(Commitment::Stop(StopReason::Stale), why.into()),
         StalePolicy::Yield => Action::Recover {
             basis: RecoveryBasis::Expired,
             succeeded: false,
             evidence: format!("{why}; it runs on without its permit"),
         },
-        StalePolicy::Hold => Action::Freeze { why },
+        StalePolicy::Hold => Action::Freeze { why: why.into() },
     }
 }
 

@@ -97,6 +97,7 @@ impl Verdict {
             lease.token.granted_at().plus(UNCONFIRMED_MAX),
             lease.last_sign().plus(LAG_MAX),
         ];
+        times.extend(lease.limit_ends());
         times.extend(lease.exit.suspect.map(|at| lease.suspicion_ends(at)));
         times.extend(
             lease

@@ -14,9 +14,9 @@ use futures_util::stream::TryStreamExt;
 use lockstep::contract::InvalidRequest;
 use lockstep::error::Error;
 use lockstep::events::HistoryScope;
-use lockstep::recovery::{Action, Next};
+use lockstep::recovery::{Action, Commitment, Next};
 use lockstep::service::{Deps, Ports};
-use lockstep_core::domain::{LockKey, LockRecord, Timestamp, WaiterId, rfc3339};
+use lockstep_core::domain::{Gate, LockKey, LockRecord, StopReason, Timestamp, WaiterId, rfc3339};
 use lockstep_core::store::{LockIndex, LockStore, StoreError};
 
 /// Most waiters whose items are read.
@@ -58,10 +58,6 @@ where
         Ok::<_, Error>(at_work.then(|| view(holder, &verdict, now)))
     });
     let ended: Vec<_> = concurrently(ended).try_collect().await?;
-    let gate = &record.gate;
-    // A lock that is closed does not freeze.
-    let acts =
-        |next: &Next| !matches!(next.action, Action::Freeze { .. }) || gate.mode.is_open(next.from);
     Ok(ShowResponse {
         skipped_in_a_row: last.skips.map(|skips| in_a_row(&skips, granted)),
         lock: lock.to_string(),
@@ -73,7 +69,7 @@ where
             .map(|(holder, verdict)| HolderView {
                 next: verdict
                     .next(now)
-                    .filter(acts)
+                    .and_then(|next| through(&record.gate, next))
                     .map(|next| next_view(&verdict.lease, &next, record.due)),
                 ..view(holder, verdict, now)
             })
@@ -85,6 +81,22 @@ where
         without_permit: ended.into_iter().flatten().collect(),
         last: last.entries,
     })
+}
+
+/// The action as the gate of the lock allows it: a lock that is closed does not freeze, and stops no holder for a run
+/// that it would not let in.
+fn through(gate: &Gate, next: Next) -> Option<Next> {
+    match &next.action {
+        Action::Freeze { .. } => gate.mode.is_open(next.from).then_some(next),
+        Action::Stop {
+            commit: Commitment::Stop(StopReason::Replaced),
+            ..
+        } => Some(Next {
+            from: next.from.max(gate.opens_at()?),
+            ..next
+        }),
+        _ => Some(next),
+    }
 }
 
 /// How many of `skips` came after the latest grant.

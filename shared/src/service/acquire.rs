@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A free lock is one request. Holders are checked only where they are in the way, and only those
-//! that are silent for longer than a heartbeat, that are ending, or that are an earlier attempt of
-//! the caller's own run: a healthy holder costs its callers no call of AWS.
+//! that are silent for longer than a heartbeat or a minute, that are over a limit, that are ending, or that are an
+//! earlier attempt of the caller's own run. A holder whose last heartbeat is less than a minute old costs its
+//! callers no call of AWS.
 //!
 //! All calls are safe to repeat. A repeated call finds the grant, the place in the queue, or the
 //! same refusal.
@@ -295,11 +296,12 @@ impl<P: Ports> Call<'_, P> {
     }
 }
 
-/// Whether a holder in the way may be dead: it is silent, its work is being stopped, or the caller
+/// Whether a holder in the way may be dead: it is silent or over a limit, its work is being stopped, or the caller
 /// is a later attempt at the same run. The caller itself may be in its own way with a grant that is ending.
 fn is_worth_a_check(holder: &HolderId, lease: &Lease, terms: &Terms, now: Timestamp) -> bool {
     let of_another = *holder != terms.holder;
-    lease.exit.ending.is_some() || of_another && (lease.is_overdue(now) || terms.may_repeat(lease))
+    let is_late = lease.is_overdue(now) || lease.is_stopped_for(now).is_some();
+    lease.exit.ending.is_some() || of_another && (is_late || terms.may_repeat(lease))
 }
 
 /// The holders to be stopped, which take evidence first, and the effects that need none.

@@ -325,7 +325,9 @@ fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
 #[test]
 fn what_the_workflow_tells_acquire_lock_is_left_out() {
     let own = [fields_of::<ExclusiveRunInput>(), fields_of::<LockOptions>()].concat();
-    let told = fields_of::<AcquireRequest>().iter().filter(|field| !own.contains(field));
+    let told = fields_of::<AcquireRequest>()
+        .iter()
+        .filter(|field| !own.contains(field));
     let mut count = 0;
     for field in told {
         let fault = format!("field {field} must be left out: the workflow sets it");

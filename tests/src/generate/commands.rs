@@ -179,7 +179,7 @@ pub fn act() -> impl Strategy<Value = Act> {
     let step = prop_oneof![
         Just(ExitStep::Suspect),
         Just(ExitStep::Ending),
-        Just(ExitStep::Stop(StopReason::Silent)),
+        Just(ExitStep::Stop(StopReason::Stale)),
         Just(ExitStep::Stop(StopReason::Replaced)),
         Just(ExitStep::Evict(audit_note())),
     ];

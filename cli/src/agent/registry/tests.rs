@@ -85,7 +85,7 @@ fn a_beat_soon_after_a_renewal_is_answered_from_memory() {
     let [soon, later] = [9_999, 10_000].map(|millis| registry.beat("j", None, at(millis)));
 
     assert_eq!(soon, Beat::Fresh("first".into()));
-    assert!(matches!(later, Beat::Renew(_, None)));
+    assert!(matches!(later, Beat::Renew(_, _, None)));
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn new_progress_is_written_at_once_and_old_progress_is_not() {
     registry.renewed("j", (at(2), "second".into()), one());
     let known = registry.beat("j", one().as_deref(), at(3));
 
-    assert!(matches!(first, Beat::Renew(_, progress) if progress == one()));
-    assert!(matches!(again, Beat::Renew(_, progress) if progress == one()));
+    assert!(matches!(first, Beat::Renew(_, _, progress) if progress == one()));
+    assert!(matches!(again, Beat::Renew(_, _, progress) if progress == one()));
     assert_eq!(known, Beat::Fresh("second".into()));
 }
 

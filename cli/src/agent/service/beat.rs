@@ -28,14 +28,18 @@ impl<P: Ports + 'static> Service<P> {
     ) -> Result<Beaten, ApiError> {
         self.tick();
         let beat = self.registry().beat(id, progress, Instant::now());
-        let (grant, progress) = match beat {
+        let (grant, lease, progress) = match beat {
             Beat::Fresh(expires_at) => return Ok(Beaten { expires_at }),
-            Beat::Renew(grant, progress) => (grant, progress),
+            Beat::Renew(grant, lease, progress) => (grant, lease, progress),
             Beat::Over(phase) => return Err(ApiError::over(&phase)),
             Beat::Unknown => return Err(ApiError::no_such_job()),
         };
         let sent = Instant::now();
-        match self.locks.renew(&grant, progress.clone()).await {
+        match self
+            .locks
+            .renew(&grant, Some(lease), progress.clone())
+            .await
+        {
             Ok(HeartbeatResponse::Renewed { expires_at, .. }) => {
                 let mut registry = self.registry();
                 match registry.renewed(id, (sent, expires_at.clone()), progress) {

@@ -8,19 +8,21 @@
 //! ```text
 //!  the run key has had a success ─▶ Duplicate
 //!  the caller holds a permit ─────▶ AlreadyHeld, under the same token
+//!  a holder has its run key ──────▶ Duplicate
 //!  the lock is closed ────────────▶ Frozen, Paused, or a place in the queue
-//!  another capacity in use ───────▶ PermitsMismatch
+//!  another capacity in use ───────▶ PermitsMismatch, or a place in the queue
 //!  the caller waits ──────────────▶ keeps its place, Granted, or GaveUp
 //!  a permit is free, none waits ──▶ Granted; Duplicate while a run of its key is under way
+//!  its parent is in the way ──────▶ HeldByParent
 //!  anything else ─────────────────▶ by overlap policy: refused, queued, or a replacement
 //! ```
 
 use super::builder::TransitionBuilder;
 use crate::domain::fast_path::enqueue;
 use crate::domain::{
-    Acquire, Effect, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome, Permits, QUEUE_MAX,
-    Refusal, Restart, Run, RunId, Snapshot, Terms, Timestamp, Transition, WaiterId, WhenFull,
-    WhenPaused,
+    Acquire, Effect, ExecutionArn, FencingToken, HolderId, Lease, LockRecord, Mode, Outcome,
+    Permits, QUEUE_MAX, Refusal, Restart, Run, RunId, RunKey, Snapshot, Terms, Timestamp,
+    Transition, WaiterId, WhenFull, WhenPaused,
 };
 use std::borrow::Cow;
 
@@ -41,15 +43,24 @@ pub(super) fn decide(
         return Ok(held_already(&record, acquire, lease, now));
     }
     let waits_as = waits_as(&record, &terms.holder);
+    // A tick that was delivered twice neither waits for its own run nor replaces it. A place that was taken is
+    // kept: the run before may fail.
+    if waits_as.is_none()
+        && let Some((run_key, holder, lease)) = under_way(&record, terms)
+    {
+        let run = Run::started(holder.clone(), lease.token, Some(run_key.clone()));
+        return Err(duplicate(run_key, run));
+    }
     // A place that was taken is kept, although the lock was closed since: the resume hands the
     // permit over.
     let when_full = match waits_as {
         Some(_) => acquire.when_full,
         None => when_full(&record, acquire, now)?,
     };
-    // Two callers that differ in the capacity would each grant by their own. The second is refused
-    // by name until the lock is idle, which is when the capacity can change.
-    if record.permits != terms.permits {
+    // Two callers that differ in the capacity would each grant by their own. The second waits until no run holds
+    // a permit, which is when the capacity can change, or is refused by name.
+    let waits = matches!(when_full, WhenFull::Queue { .. }) || waits_as.is_some();
+    if record.permits != terms.permits && !waits {
         return Err(Refusal::PermitsMismatch {
             has: record.permits,
             asked: terms.permits,
@@ -61,11 +72,14 @@ pub(super) fn decide(
     }
     // A free permit beside waiters belongs to the first of them, who is let in by a hand-over: no
     // run passes the queue.
-    if record.queue.is_empty() && record.can_grant(now) && is_free {
-        // Only here: at a full lock a run whose key is under way is held up like any other, and
-        // gets the name of the holder.
+    let fits = record.permits == terms.permits;
+    if record.queue.is_empty() && record.can_grant(now) && is_free && fits {
         refuse_running(&record, seen, terms, now)?;
         return Ok(granted(&record, seen, acquire, None, now));
+    }
+    if let Some(holder) = parent_of(&record, terms) {
+        let holder = holder.clone();
+        return Err(Refusal::HeldByParent { holder });
     }
     match when_full {
         WhenFull::Refuse => Err(no_permit(&record, now)),
@@ -84,13 +98,25 @@ pub(super) fn decide(
             // open one.
             let alike = acquire.when_full == when_full;
             let alike = alike && (record.gate.mode == Mode::Open || acquire.waits_paused(most));
-            let plain = matches!(record, Cow::Borrowed(_)) && is_free && alike;
+            let plain = matches!(record, Cow::Borrowed(_)) && is_free && alike && fits;
             transition.fast_path = enqueue(acquire, most, &record, now).filter(|_| plain);
             Ok(transition)
         }
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
-        WhenFull::Replace => Ok(replace(&record, &terms.holder, now)),
+        WhenFull::Replace => replace(&record, &terms.holder, now),
     }
+}
+
+/// The holder whose execution started the caller's. It may wait for the caller, which would wait for it in turn.
+fn parent_of<'a>(record: &'a LockRecord, terms: &Terms) -> Option<&'a HolderId> {
+    let parent = terms.parent.as_ref()?;
+    record.holders.keys().find(|holder| of_one(holder, parent))
+}
+
+/// Whether two holders are one execution, which may hold several permits.
+fn of_one(one: &HolderId, other: &HolderId) -> bool {
+    let executions = [one, other].map(ExecutionArn::of_holder);
+    one == other || executions[0].is_some() && executions[0] == executions[1]
 }
 
 /// Whether the caller gets the grant of `lease` again. Work of a grant that is ending may still run, so the caller
@@ -144,9 +170,7 @@ fn held_already(
         false => {
             let lease = match good {
                 // The time until the waiter confirmed its hand-over does not count as the run's.
-                true if lease.is_spent(now).is_some() => {
-                    lease.restarted(Restart::Excused, now).confirmed()
-                }
+                true if lease.is_limited() => lease.restarted(Restart::Excused, now).confirmed(),
                 true => lease.confirmed(),
                 false => lease.renewed(now, None, None),
             };
@@ -176,7 +200,8 @@ fn wait_on(
     let is_first = record.first_waiter().is_some_and(|(first, _)| first == id);
     let key_is_free = refuse_running(record, seen, &acquire.terms, now).is_ok();
     let is_free = !record.holders.contains_key(&acquire.terms.holder);
-    if is_first && record.can_grant(now) && key_is_free && is_free {
+    let fits = record.permits == acquire.terms.permits || record.holders.is_empty();
+    if is_first && record.can_grant(now) && key_is_free && is_free && fits {
         return granted(record, seen, acquire, Some(id), now);
     }
     if acquire.has_given_up(now) {
@@ -196,6 +221,7 @@ fn wait_on(
     // was stopped.
     let replaced = record.holders.iter().find(|(_, lease)| {
         acquire.when_full == WhenFull::Replace
+            && record.gate.lets_in(now)
             && lease.exit.replaced_by.as_ref() == Some(&acquire.terms.holder)
     });
     let stop = replaced.map(|(holder, lease)| Effect::Stop(holder.clone(), lease.clone()));
@@ -243,29 +269,49 @@ fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
     Transition::to(next, outcome)
 }
 
-/// Joins the front of the queue and, if no permit is free, stops the oldest holder that no other
-/// run replaces yet. One run replaces one holder: the others of a semaphore continue.
-fn replace(record: &LockRecord, by: &HolderId, now: Timestamp) -> Transition {
+/// Joins the front of the queue and, if no permit is free, stops the oldest holder that no other run replaces yet.
+/// One run replaces one holder: the others of a semaphore continue.
+///
+/// If all holders are to be replaced, it takes over from the run that replaces the oldest: it goes before that
+/// one, which may die before the stop. A lock that rests or is closed stops no holder before it could let the
+/// caller in.
+///
+/// # Errors
+/// [`Refusal::HeldByParent`] if the caller's own execution has all permits.
+fn replace(record: &LockRecord, by: &HolderId, now: Timestamp) -> Result<Transition, Refusal> {
     let id = WaiterId::of(by);
     let mut next = record.clone();
     next.front_ticket = next.front_ticket.ahead();
     next.queue.insert(id.clone(), next.front_ticket);
     let mut effects = Vec::new();
-    let oldest = record
-        .oldest_first()
-        .into_iter()
-        .find(|(_, lease)| lease.exit.replaced_by.is_none());
-    if let Some((holder, mut lease)) = oldest.filter(|_| !record.has_room()) {
-        lease.exit.replaced_by = Some(by.clone());
-        next.holders.insert(holder.clone(), lease.clone());
-        effects.push(Effect::Stop(holder, lease));
+    if !record.has_room() {
+        let holders = record.oldest_first().into_iter();
+        let others: Vec<_> = holders.filter(|(holder, _)| !of_one(holder, by)).collect();
+        // A holder that is being stopped may ask again under its own name.
+        if others.is_empty() && !record.holders.contains_key(by) {
+            return Err(Refusal::HeldByParent { holder: by.clone() });
+        }
+        let unmarked = others
+            .iter()
+            .find(|(_, lease)| lease.exit.replaced_by.is_none());
+        let marked = || others.iter().find(|(_, lease)| !lease.exit.is_committed());
+        if let Some((holder, lease)) = unmarked.or_else(marked) {
+            let mut lease = lease.clone();
+            lease.exit.replaced_by = Some(by.clone());
+            next.holders.insert(holder.clone(), lease.clone());
+            match record.gate.opens_at() {
+                Some(at) if at <= now => effects.push(Effect::Stop(holder.clone(), lease)),
+                Some(at) => next.due_by(at),
+                None => {}
+            }
+        }
     }
     next.due_for_waiters(now);
     let outcome = queued(&next, &id);
-    Transition {
+    Ok(Transition {
         effects,
         ..Transition::to(next, outcome)
-    }
+    })
 }
 
 fn queued(record: &LockRecord, id: &WaiterId) -> Outcome {
@@ -360,8 +406,22 @@ fn refuse_running(
             }
         }
     };
-    Err(Refusal::Duplicate {
+    Err(duplicate(run_key, run))
+}
+
+/// The run of the caller's key that has a permit and is not ending.
+fn under_way<'a>(
+    record: &'a LockRecord,
+    terms: &'a Terms,
+) -> Option<(&'a RunKey, &'a HolderId, &'a Lease)> {
+    let (holder, lease) = record.holder_of(terms)?;
+    let runs = lease.exit.ending.is_none() && *holder != terms.holder;
+    Some((terms.run_key.as_ref()?, holder, lease)).filter(|_| runs)
+}
+
+fn duplicate(run_key: &RunKey, run: Run) -> Refusal {
+    Refusal::Duplicate {
         run_key: run_key.clone(),
         run: Box::new(run),
-    })
+    }
 }

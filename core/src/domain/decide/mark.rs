@@ -60,7 +60,7 @@ enum Marked {
 fn suspect(lease: &Lease, seen: Option<LeaseVersion>, now: Timestamp) -> Marked {
     let silent = is_same(seen, lease) && lease.is_dead(now);
     // A mark that stands keeps its time, which would start again with each check.
-    if !silent || lease.exit.suspect.is_some() || lease.exit.is_committed() {
+    if !silent || lease.exit.suspect.is_some() {
         return Marked::Void;
     }
     Marked::Now(Exit {
@@ -81,7 +81,7 @@ fn ending(lease: &Lease, seen: Option<LeaseVersion>, now: Timestamp) -> Marked {
 }
 
 /// Commits the stop, after which heartbeats are refused. A heartbeat that comes first voids the
-/// stop of a silent holder. It does not void the stop of a replaced holder.
+/// stop of a stale holder. It does not void the stop of a replaced holder.
 fn stop(
     record: &LockRecord,
     lease: &Lease,
@@ -92,12 +92,13 @@ fn stop(
     let holds = match reason {
         // All of it is asked again under the lease as it is now: the evidence is older than this
         // write.
-        StopReason::Silent => is_same(seen, lease) && lease.is_silent(now),
+        StopReason::Stale => is_same(seen, lease) && lease.staleness(now).is_some(),
         // A replaced holder may renew as often as it likes, so its version does not matter. What
-        // matters is that the run it is stopped for still waits.
+        // matters is that the run it is stopped for still waits, and could be let in.
         StopReason::Replaced => {
             let replacer = lease.exit.replaced_by.as_ref().map(WaiterId::of);
-            replacer.is_some_and(|id| record.queue.contains_key(&id))
+            let waits = replacer.is_some_and(|id| record.queue.contains_key(&id));
+            waits && record.gate.lets_in(now)
         }
     };
     match holds && !lease.exit.is_committed() {

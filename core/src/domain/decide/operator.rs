@@ -53,8 +53,12 @@ pub(super) fn open(
 ) -> Transition {
     let applies = |record: &&LockRecord| match opening {
         Opening::Resume => record.gate.mode != Mode::Open,
-        // Another pause or a resume may have replaced the pause since the sweep read it.
-        Opening::PauseEnd => record.gate.mode.pause_end().is_some_and(|end| end <= now),
+        // Another pause or a resume may have replaced the pause since the sweep read it. A lock that freezes next
+        // is not opened in between.
+        Opening::PauseEnd => {
+            let is_over = record.gate.mode.pause_end().is_some_and(|end| end <= now);
+            is_over && record.why_frozen(now).is_none()
+        }
         Opening::Rest => record.gate.not_before > now,
     };
     let Some(record) = seen.record.as_ref().filter(applies) else {
@@ -73,6 +77,15 @@ pub(super) fn open(
         Opening::Rest => builder.next.gate.not_before = now,
     }
     builder.next.due_if_idle();
+    // A stop that had to wait for the opening.
+    if builder
+        .next
+        .holders
+        .values()
+        .any(|lease| lease.exit.replaced_by.is_some())
+    {
+        builder.next.due_by(now);
+    }
     builder.let_in(seen, now);
     let kind = match opening {
         Opening::Resume | Opening::PauseEnd => ActKind::Resumed,
@@ -84,12 +97,13 @@ pub(super) fn open(
 /// Starts the time limits of the holders again that have frozen the lock: the operator has decided that they may
 /// continue.
 ///
-/// Only of those: a holder that is stale under `hold`, or whose death could not be read. Without new
-/// time, its next heartbeat or the next check would freeze the lock again at once.
+/// Only of those: a holder that is stale under `hold`, one that is stale and not shown to belong to the lock, or one
+/// whose death could not be read. Without new time, its next heartbeat or the next check would freeze the lock
+/// again at once.
 fn excuse(record: &mut LockRecord, now: Timestamp) {
     for lease in record.holders.values_mut() {
-        let holds = lease.stale == StalePolicy::Hold && lease.staleness(now).is_some();
-        if holds || now >= lease.hidden_until() {
+        let froze = lease.stale != StalePolicy::Yield && lease.staleness(now).is_some();
+        if froze || now >= lease.hidden_until() {
             *lease = lease.restarted(Restart::Excused, now);
         }
     }

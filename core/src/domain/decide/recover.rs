@@ -29,8 +29,8 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     }
     let evidence = recover.evidence.clone();
     let (outcome, evidence) = match (recover.basis, &lease.exit.replaced_by) {
-        // It has renewed its lease.
-        (RecoveryBasis::Expired, _) if !lease.is_dead(now) => {
+        // It has renewed its lease, and is within its limits.
+        (RecoveryBasis::Expired, _) if !lease.is_dead(now) && lease.is_spent(now).is_none() => {
             return Transition::unchanged(Outcome::Unchanged);
         }
         // It has confirmed its grant, and may have started a task since.

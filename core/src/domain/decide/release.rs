@@ -103,30 +103,26 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     let mut runs = vec![(RunGuard::EndedAt(release.token, before.at), entry)];
     runs.extend(late_marker(seen, release, run, runs_on));
     let record = seen.record.as_ref();
-    let newest = record.filter(|record| record.last_token == release.token && lease.is_some());
-    Some(match newest.filter(|_| !runs_on) {
-        // The new version makes the write of a heartbeat fail that would reinstate the grant.
-        Some(record) => {
-            let mut next = record.clone();
-            next.note_end(&end);
-            next.due_if_idle();
-            let released = Outcome::Released {
-                since: release.token.granted_at(),
-                at: now,
-                already: false,
-                evicted: None,
-            };
-            Transition {
-                runs,
-                ..Transition::to(next, released)
-            }
-        }
-        None => Transition {
-            runs,
-            ..Transition::unchanged(Outcome::Lost {
-                holders: record.map(LockRecord::oldest_first).unwrap_or_default(),
-            })
+    let is_newest = |record: &LockRecord| record.last_token == release.token && lease.is_some();
+    let outcome = match record.is_some_and(is_newest) && !runs_on {
+        true => Outcome::Released {
+            since: release.token.granted_at(),
+            at: now,
+            already: false,
+            evicted: None,
         },
+        false => Outcome::Lost {
+            holders: record.map(LockRecord::oldest_first).unwrap_or_default(),
+        },
+    };
+    // The new version makes the write of a heartbeat fail that would reinstate the grant.
+    let next = record
+        .filter(|_| succeeded)
+        .map(|record| record.after(&end));
+    Some(Transition {
+        runs,
+        next,
+        ..Transition::unchanged(outcome)
     })
 }
 

@@ -4,6 +4,7 @@
 //!  the lease is in the record
 //!    stop committed ─────────────▶ LeaseLost
 //!    over its time, no progress ─▶ by stale policy: Stale, Yielded, Frozen
+//!    sent before the last one ───▶ Renewed, as that one left it: a lease's end does not move back
 //!    anything else ──────────────▶ Renewed, although it may be over: none has freed it
 //!  the lease is not in the record
 //!    succeeded, or yielded ──────▶ Ended: nothing left to renew, and no error that stops work
@@ -15,8 +16,8 @@ use super::builder::TransitionBuilder;
 use super::reinstate::{LATE_BEATS, reinstate};
 use crate::domain::history::ended;
 use crate::domain::{
-    Act, Effect, Ending, Lease, LockRecord, Outcome, Refusal, Renew, Restart, Run, RunId,
-    RunOutcome, Snapshot, StalePolicy, Staleness, Timestamp, Transition,
+    Act, CLOCK_SKEW, Effect, Ending, Lease, LockRecord, Outcome, Refusal, Renew, Restart, Run,
+    RunId, RunOutcome, Snapshot, StalePolicy, Staleness, Timestamp, Transition,
 };
 
 pub(super) fn decide(
@@ -36,10 +37,14 @@ pub(super) fn decide(
     if lease.exit.is_committed() {
         return Err(lost(seen, renew));
     }
+    let Some(sent) = sent_at(lease, renew, now) else {
+        let expires_at = lease.expires_at;
+        return Ok(Transition::unchanged(Outcome::Renewed { expires_at }));
+    };
     // The limits are judged after the progress of this very heartbeat, so that progress in the last
     // moment counts.
     let alive = alive(lease, renew, now).paced(renew.pace);
-    let next = alive.renewed(now, renew.beat.clone(), renew.progress.as_deref());
+    let next = alive.renewed(sent, renew.beat.clone(), renew.progress.as_deref());
     match (next.is_spent(now), lease.stale) {
         (None, _) => Ok(renewed(record, renew, next)),
         // The permit stays: the workflow fails, stops its work, and the lock is free when that has
@@ -51,6 +56,21 @@ pub(super) fn decide(
         (Some(why), StalePolicy::Yield) => Ok(yielded(seen, record, renew, &next, why, now)),
         (Some(why), StalePolicy::Hold) => Ok(frozen(record, renew, next, why, now)),
     }
+}
+
+/// When the heartbeat was sent; `None` if that was before the one that the lease has: its time, progress and
+/// heartbeat state are those of the past.
+///
+/// The end of a lease moves back only where a later heartbeat brings a shorter pace.
+fn sent_at(lease: &Lease, renew: &Renew, now: Timestamp) -> Option<Timestamp> {
+    let length = renew.pace.unwrap_or(lease.pace).length;
+    let redriven = renew.redrives.is_some_and(|count| count > lease.redrives);
+    if redriven || now.plus(length) >= lease.expires_at {
+        return Some(now);
+    }
+    // The clock of the function that carried out the heartbeat before may be ahead of this one.
+    let latest = lease.renewed_at();
+    (now.plus(CLOCK_SKEW) >= latest).then(|| now.max(latest))
 }
 
 /// The lease of a holder that sends a heartbeat. It is no longer ending if its execution was

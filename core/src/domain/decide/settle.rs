@@ -37,6 +37,8 @@ pub(super) fn decide(seen: &Snapshot, settle: &Settle, now: Timestamp) -> Transi
             ..run.clone()
         },
     };
+    let next = run.end.as_ref().filter(|_| settle.succeeded);
+    let next = next.and_then(|end| Some(record?.after(end)));
     let mut runs = vec![(RunGuard::RunningUnder(settle.token), marker)];
     // The run's entry in the history may be past its retention.
     if settle.succeeded && now < lease.expires_at.plus(settle.retention.history) {
@@ -45,6 +47,7 @@ pub(super) fn decide(seen: &Snapshot, settle: &Settle, now: Timestamp) -> Transi
     }
     Transition {
         runs,
+        next,
         ..Transition::unchanged(Outcome::Done)
     }
 }

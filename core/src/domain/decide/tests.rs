@@ -6,6 +6,7 @@ mod expectation;
 mod grants;
 mod guards;
 mod keys;
+mod late;
 mod operator;
 mod pause_end;
 mod queue;

@@ -115,9 +115,10 @@ fn a_holder_is_checked_at_the_end_of_its_lease_or_of_its_time_whichever_comes_fi
     for (lease, mode, expected) in [
         (plain(60, 20), Mode::Open, 160),
         (limited(400, 190), Mode::Open, 160),
-        (limited(150, 190), Mode::Open, 150),
-        (limited(400, 140), Mode::Open, 140),
-        (limited(150, 140), frozen, 160),
+        // A minute after the limit, which is the run's own.
+        (limited(80, 190), Mode::Open, 140),
+        (limited(400, 70), Mode::Open, 130),
+        (limited(80, 70), frozen, 160),
     ] {
         assert_eq!(lease.next_check(&mode), at(expected), "{mode:?}");
     }

@@ -26,7 +26,7 @@ fn terminate_stops_the_execution_and_the_tasks_that_are_seen_to_run() {
         let action = judged(&suspect(lease()), RUNNING, work, 82);
 
         let (commit, execution, work, why) = stopped(action);
-        assert_eq!(commit, Commitment::Stop(StopReason::Silent));
+        assert_eq!(commit, Commitment::Stop(StopReason::Stale));
         assert!(execution && work == alive, "{work:?}");
         assert!(why.contains("2026-03-01T06:01:00Z"), "{why}");
     }
@@ -127,4 +127,44 @@ fn a_replaced_run_is_stopped_although_it_renews_whatever_its_stale_policy() {
         };
         assert_eq!(action, expected, "{stale:?}");
     }
+}
+
+#[test]
+fn a_run_over_a_limit_is_acted_on_a_minute_later_although_its_lease_is_live() {
+    for stale in STALE {
+        let [overran, stalled] = [(Some(100), None), (None, Some(100))].map(|(run, stall)| Lease {
+            expires_at: after(900),
+            run_until: run.map(after),
+            stalls_at: stall.map(after),
+            ..under(stale)
+        });
+        for lease in [overran, stalled] {
+            let [early, late] = [159, 160].map(|second| of_running(&lease, second));
+
+            assert_eq!(early, Action::Leave, "{stale:?}");
+            assert!(lease.is_swept(after(160)) && !lease.is_swept(after(159)));
+            match stale {
+                StalePolicy::Terminate => {
+                    let (commit, execution, ..) = stopped(late);
+                    assert_eq!(
+                        (commit, execution),
+                        (Commitment::Stop(StopReason::Stale), true)
+                    );
+                }
+                StalePolicy::Yield => drop(recovered(late, RecoveryBasis::Expired)),
+                StalePolicy::Hold => assert!(matches!(late, Action::Freeze { .. }), "{late:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_grant_that_is_not_confirmed_is_over_no_limit() {
+    let lease = Lease {
+        expires_at: after(900),
+        run_until: Some(after(100)),
+        ..called(lease(), 0)
+    };
+
+    assert_eq!(of_running(&lease, 200), Action::Wake);
 }

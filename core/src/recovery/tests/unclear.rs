@@ -18,3 +18,29 @@ fn a_replaced_holder_that_cannot_be_asked_is_left_for_the_next_look() {
 
     assert_eq!(action, Action::Leave);
 }
+
+#[test]
+fn evidence_that_is_missing_is_reported_once_and_freezes_the_lock_after_an_hour() {
+    let marked = suspect(lease());
+    for second in [63, 3_600, 3_659] {
+        assert_eq!(judged(&marked, hidden(), UNNAMED, second), Action::Leave);
+    }
+
+    let late = judged(&marked, hidden(), UNNAMED, 3_660);
+
+    assert!(matches!(late, Action::Freeze { .. }), "{late:?}");
+}
+
+#[test]
+fn a_silent_holder_that_may_not_belong_to_the_lock_freezes_it_after_an_hour() {
+    let evidence = Evidence {
+        ownership: Ownership::Hidden("denied".into()),
+        ..evidence(RUNNING, UNNAMED)
+    };
+
+    let [early, late] =
+        [3_659, 3_660].map(|second| judge(&suspect(lease()), &evidence, after(second)));
+
+    assert!(matches!(early, Action::Refrain { .. }), "{early:?}");
+    assert!(matches!(late, Action::Freeze { .. }), "{late:?}");
+}

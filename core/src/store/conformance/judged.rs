@@ -96,6 +96,9 @@ fn of_holder(name: &str) -> Vec<Clause> {
         clauses.push(Clause::ProgressIsNot(holder.clone(), progress));
     }
     clauses.extend(times.map(|time| Clause::NotSpent(holder.clone(), time)));
+    let ends = [lease(1000), full_lease(999)].map(|lease| lease.expires_at.millis());
+    let ends = ends.into_iter().flat_map(|end| [end - 1, end].map(at));
+    clauses.extend(ends.map(|end| Clause::EndsBy(holder.clone(), end)));
     let leases = almost_the_same(&lease(1000)).into_iter();
     let leases = leases.chain(almost_the_same(&full_lease(999)));
     clauses.extend(leases.map(|lease| Clause::LeaseSame(holder.clone(), Box::new(lease))));

@@ -33,8 +33,8 @@ fn a_waiter_that_expects_another_capacity_waits_until_no_run_holds() {
 fn a_waiter_whose_key_is_not_free_yet_keeps_its_place() {
     let mut scene = Scene::ticking(2);
     scene.acquire("c", WhenFull::Refuse, 1).unwrap();
-    scene.ask(scene.tick("b"), WAIT, 2).unwrap();
-    scene.mark_ending("a", 3);
+    scene.mark_ending("a", 2);
+    scene.ask(scene.tick("b"), WAIT, 3).unwrap();
 
     let done = scene.release("c", RunOutcome::Succeeded, 4).unwrap();
 

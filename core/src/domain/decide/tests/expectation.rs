@@ -1,9 +1,9 @@
 //! A lock on which a run is expected to succeed every ten minutes.
 
-use super::scene::{Decision, Scene, answer, at, audit_note, holder, run_key};
+use super::scene::{Decision, RETENTION, Scene, answer, at, audit_note, holder, run_key};
 use crate::domain::{
     Command, Expectation, FencingToken, Opening, RecoveryBasis, Release, RunOutcome, Seconds,
-    WhenFull, fast_path,
+    Settle, StalePolicy, WhenFull, fast_path,
 };
 use crate::testing;
 
@@ -81,6 +81,41 @@ fn a_late_success_of_the_newest_run_meets_the_expectation() {
 
     assert_eq!(scene.record().last_success, Some(at(120)));
     assert_eq!(scene.record().due, Some(at(720)));
+}
+
+#[test]
+fn a_success_without_its_permit_meets_the_expectation() {
+    let mut scene = Scene::held_on(1, |terms| {
+        terms.run_key = Some(run_key("tick"));
+        terms.expect_every = Some(EVERY);
+        terms.stale = StalePolicy::Yield;
+    });
+    let (release, token) = (Command::Release(scene.release_of("a")), scene.token("a"));
+    scene.recover("a", RecoveryBasis::Expired, 100).unwrap();
+    let mut taken = scene.clone();
+    taken.acquire("b", WhenFull::Refuse, 110).unwrap();
+    let settle = Command::Settle(Settle {
+        run_key: run_key("tick"),
+        token,
+        succeeded: true,
+        evidence: "its work had succeeded".into(),
+        retention: RETENTION,
+    });
+
+    for scene in [scene, taken] {
+        for (command, expected) in [(&release, "Lost"), (&settle, "Done")] {
+            let mut scene = scene.clone();
+
+            let outcome = answer(&scene.carry_out(command, 120));
+
+            let record = scene.record();
+            assert_eq!(outcome, expected);
+            assert_eq!(
+                (record.last_success, record.success_due()),
+                (Some(at(120)), Some(at(720)))
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Who gets a free permit, and under which token.
 
-use super::scene::{Scene, answer, at, held, holder, run_key};
+use super::scene::{Scene, WAIT, answer, at, effects, held, holder, run_key};
 use crate::domain::{FencingToken, Outcome, Permits, RunOutcome, Seconds, WhenFull};
 
 #[test]
@@ -80,6 +80,26 @@ fn the_capacity_changes_only_while_no_run_holds_or_waits() {
 
     let answers = [&held, &free].map(answer);
     assert_eq!(answers, ["Err(PermitsMismatch)", "Granted"]);
+}
+
+#[test]
+fn a_run_that_queues_for_another_capacity_waits_until_no_run_holds() {
+    let mut scene = Scene::held_by(2, &[("a", 0)]);
+    let mut wide = scene.terms("wide");
+    wide.permits = Permits::new(3).unwrap();
+
+    let queued = scene.ask(wide.clone(), WAIT, 1);
+    let again = scene.ask(wide, WAIT, 2);
+    let behind = scene.acquire("b", WhenFull::Refuse, 3);
+    let released = scene.release("a", RunOutcome::Succeeded, 4).unwrap();
+
+    let answers = [&queued, &again, &behind].map(answer);
+    assert_eq!(answers, ["Queued", "Queued", "Err(Held)"]);
+    assert_eq!(effects(&released), ["Wake"]);
+    assert_eq!(
+        (scene.holders(), scene.record().permits.get()),
+        (vec!["wide"], 3)
+    );
 }
 
 #[test]

@@ -137,6 +137,9 @@ fn a_renewal_without_a_read_needs_the_grant_as_it_was_and_a_run_that_may_go_on()
         &[
             ("another grant", grant_again),
             ("overrun", |record| held(record).run_until = Some(at(NOW))),
+            ("a later renewal", |record| {
+                held(record).expires_at = at(NOW + 61);
+            }),
             ("a stop", |record| {
                 held(record).exit.ending = Some(Ending {
                     since: at(NOW),

@@ -148,7 +148,8 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
     let cases = [
         (StalePolicy::Hold, 100, true),
         (StalePolicy::Hold, 1000, false),
-        (StalePolicy::Terminate, 100, false),
+        (StalePolicy::Terminate, 100, true),
+        (StalePolicy::Yield, 100, false),
     ];
     for (stale, most, anew) in cases {
         let mut scene = Scene::held_on(1, |terms| {

@@ -1,7 +1,10 @@
 //! A pause that is over by itself.
 
-use super::scene::{Scene, answer, at, audit_note, held};
-use crate::domain::{ActKind, Command, FencingToken, Mode, Opening, Refusal, RunOutcome, WhenFull};
+use super::scene::{RETENTION, Scene, WAIT, answer, at, audit_note, held, holder};
+use crate::domain::{
+    ActKind, Command, FencingToken, Freeze, Mode, Opening, Refusal, RunOutcome, Seconds,
+    StalePolicy, WhenFull,
+};
 
 /// Pauses the lock until second 100.
 fn pause(scene: &mut Scene, second: u64) {
@@ -96,4 +99,28 @@ fn a_grant_before_the_sweep_keeps_the_lock_in_order_until_the_pause_is_ended() {
     assert!(scene.record().last_token > FencingToken::NONE);
     assert_eq!(end_pause(&mut scene, 103), "Done");
     assert_eq!(scene.holders(), ["b"]);
+}
+
+#[test]
+fn a_pause_that_ends_over_a_stale_holder_under_hold_lets_no_run_in() {
+    let mut scene = Scene::held_on(2, |terms| {
+        terms.max_run = Some(Seconds::of(50));
+        terms.stale = StalePolicy::Hold;
+    });
+    pause(&mut scene, 1);
+
+    let refused = answer(&scene.acquire("b", WhenFull::Refuse, 120));
+    let queued = answer(&scene.acquire("c", WAIT, 120));
+    let opened = end_pause(&mut scene, 120);
+    let freeze = Command::Freeze(Freeze {
+        holder: holder("a"),
+        token: scene.token("a"),
+        note: "a is over its time".into(),
+        retention: RETENTION,
+    });
+    let frozen = answer(&scene.carry_out(&freeze, 121));
+
+    assert_eq!((refused.as_str(), queued.as_str()), ("Err(Held)", "Queued"));
+    assert_eq!((opened.as_str(), frozen.as_str()), ("Unchanged", "Frozen"));
+    assert_eq!(scene.holders(), ["a"]);
 }

@@ -141,12 +141,15 @@ fn a_turn_that_comes_after_the_waiter_gave_up_goes_to_the_next() {
 
 #[test]
 fn a_waiter_is_a_duplicate_of_its_tick_that_has_succeeded_and_tries_one_that_has_failed() {
-    let mut succeeded = Scene::ticking(1);
-    succeeded.ask(succeeded.tick("b"), WAIT, 1).unwrap();
+    let (mut succeeded, _) = held();
+    for (name, second) in [("c", 1), ("b", 2)] {
+        succeeded.ask(succeeded.tick(name), WAIT, second).unwrap();
+    }
+    succeeded.release("a", RunOutcome::Succeeded, 3).unwrap();
     let mut failed = succeeded.clone();
 
-    let done = succeeded.release("a", RunOutcome::Succeeded, 5).unwrap();
-    failed.release("a", RunOutcome::Failed, 5).unwrap();
+    let done = succeeded.release("c", RunOutcome::Succeeded, 5).unwrap();
+    failed.release("c", RunOutcome::Failed, 5).unwrap();
 
     let [Effect::Dismiss(_, Dismissal::Duplicate(_))] = &done.effects[..] else {
         panic!("{:?}", done.effects)

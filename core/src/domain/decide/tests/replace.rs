@@ -1,7 +1,10 @@
 //! A run that takes the place of the holder.
 
-use super::scene::{Scene, held, holder};
-use crate::domain::{Effect, QUEUE_MAX, RecoveryBasis, Refusal, RunOutcome, WaiterId, WhenFull};
+use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, holder};
+use crate::domain::{
+    Command, Effect, ExitStep, QUEUE_MAX, RecoveryBasis, Refusal, RunOutcome, StopReason, WaiterId,
+    WhenFull,
+};
 
 /// A mutex whose holder `a` is replaced by `new`.
 fn replaced() -> Scene {
@@ -54,13 +57,84 @@ fn a_run_that_replaces_stops_no_run_where_a_permit_is_free() {
 }
 
 #[test]
-fn a_second_run_that_replaces_goes_before_the_first_and_stops_no_other() {
+fn a_second_run_that_replaces_goes_before_the_first_and_takes_its_stop_over() {
     let mut scene = replaced();
 
     let done = scene.acquire("second", WhenFull::Replace, 4).unwrap();
 
-    assert_eq!(done.effects, []);
+    assert_eq!(effects(&done), ["Stop"]);
     assert_eq!(scene.line(), ["second", "new"]);
+    // The first was dead before it could stop the holder.
+    scene
+        .carry_out(&Command::DropWaiter(eviction_of("new")), 5)
+        .unwrap();
+    assert_eq!(scene.lease("a").exit.replaced_by, Some(holder("second")));
+}
+
+#[test]
+fn a_run_that_replaces_stops_none_before_the_lock_could_let_it_in() {
+    let rest = |scene: &mut Scene| scene.record_mut().gate.not_before = at(60);
+    let pause = |scene: &mut Scene| {
+        scene.acquire("new", WhenFull::Replace, 3).unwrap();
+        scene.pause(4);
+    };
+    for (close, open) in [(&rest as &dyn Fn(&mut Scene), None), (&pause, Some(60))] {
+        let mut scene = Scene::queued(&[]);
+        close(&mut scene);
+        let asked = scene.acquire("new", WhenFull::Replace, 5).unwrap();
+        let stop = Command::Mark(scene.mark_of("a", ExitStep::Stop(StopReason::Replaced)));
+
+        let early = answer(&scene.carry_out(&stop, 59));
+        if let Some(second) = open {
+            scene.resume(second);
+        }
+
+        assert_eq!((effects(&asked), early.as_str()), (vec![], "Unchanged"));
+        assert!(
+            scene.record().due <= Some(at(60)),
+            "{:?}",
+            scene.record().due
+        );
+        assert_eq!(answer(&scene.carry_out(&stop, 60)), "Done");
+        let again = scene.acquire("new", WhenFull::Replace, 61).unwrap();
+        assert_eq!(effects(&again), ["Stop"]);
+    }
+}
+
+#[test]
+fn an_execution_replaces_neither_itself_nor_its_parent() {
+    let mut scene = Scene::held_by(1, &[]);
+    let parent = "arn:aws:states:x:1:execution:m:parent";
+    scene
+        .acquire(&format!("{parent}#first"), WhenFull::Refuse, 1)
+        .unwrap();
+    let mut child = scene.terms("arn:aws:states:x:1:execution:m:child");
+    child.parent = Some(holder(parent));
+    let own = scene.terms(&format!("{parent}#second"));
+
+    for (terms, when_full) in [
+        (child.clone(), WhenFull::Replace),
+        (child.clone(), WhenFull::Refuse),
+        (child, WAIT),
+        (own.clone(), WhenFull::Replace),
+    ] {
+        let refused = answer(&scene.ask(terms, when_full, 2));
+        assert_eq!(refused, "Err(HeldByParent)", "{when_full:?}");
+    }
+    // The branches of one execution wait for each other.
+    assert_eq!(answer(&scene.ask(own, WAIT, 3)), "Queued");
+}
+
+#[test]
+fn a_tick_that_is_delivered_twice_is_a_duplicate_under_every_policy() {
+    for when_full in [WhenFull::Refuse, WAIT, WhenFull::Replace] {
+        let mut scene = Scene::ticking(1);
+
+        let second = answer(&scene.ask(scene.tick("b"), when_full, 2));
+
+        assert_eq!(second, "Err(Duplicate)", "{when_full:?}");
+        assert_eq!(scene.lease("a").exit.replaced_by, None);
+    }
 }
 
 #[test]

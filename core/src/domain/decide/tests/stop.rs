@@ -43,11 +43,11 @@ fn stopped_for_another() -> Scene {
 fn a_stop_for_silence_takes_a_mark_that_has_stood_for_its_time() {
     let (mut scene, _) = held();
     assert_eq!(suspect(&mut scene, 61), "Unchanged", "not dead yet");
-    let unmarked = stop(&mut scene, StopReason::Silent, 62);
+    let unmarked = stop(&mut scene, StopReason::Stale, 62);
     assert_eq!(unmarked, "Unchanged");
 
     assert_eq!(suspect(&mut scene, 62), "Done");
-    let stops = [81, 82].map(|second| stop(&mut scene, StopReason::Silent, second));
+    let stops = [81, 82].map(|second| stop(&mut scene, StopReason::Stale, second));
 
     assert_eq!(stops, ["Unchanged", "Done"]);
 }
@@ -60,13 +60,13 @@ fn a_heartbeat_clears_the_mark_of_a_suspect() {
     scene.renew("a", token, 70).unwrap();
 
     assert_eq!(scene.lease("a").exit.suspect, None);
-    assert_eq!(stop(&mut scene, StopReason::Silent, 90), "Unchanged");
+    assert_eq!(stop(&mut scene, StopReason::Stale, 90), "Unchanged");
 }
 
 #[test]
 fn a_stop_that_was_decided_before_a_heartbeat_is_not_committed_after_it() {
     let (mut scene, token) = held();
-    let late = stop_of(&scene, StopReason::Silent);
+    let late = stop_of(&scene, StopReason::Stale);
     suspect(&mut scene, 62);
     scene.renew("a", token, 82).unwrap();
     suspect(&mut scene, 150);
@@ -104,7 +104,7 @@ fn evidence_from_before_a_redrive_is_void_even_if_the_lease_ends_when_it_did() {
 fn a_heartbeat_after_a_committed_stop_is_refused_and_a_success_is_a_success() {
     let (mut scene, token) = held();
     suspect(&mut scene, 62);
-    assert_eq!(stop(&mut scene, StopReason::Silent, 82), "Done");
+    assert_eq!(stop(&mut scene, StopReason::Stale, 82), "Done");
 
     let late = scene.renew("a", token, 83);
     assert_eq!(scene.holders(), ["a"], "its work is still being stopped");
@@ -255,10 +255,12 @@ fn a_stopped_holder_joins_the_queue_by_what_was_seen() {
 }
 
 #[test]
-fn a_mark_of_a_suspect_is_set_once_and_never_on_a_stopped_holder() {
+fn a_mark_of_a_suspect_is_set_once() {
     let (mut marked, _) = held();
     suspect(&mut marked, 62);
-    for mut scene in [marked, stopped_for_another()] {
+    let mut stopped = stopped_for_another();
+    suspect(&mut stopped, 62);
+    for mut scene in [marked, stopped] {
         let before = scene.lease("a").exit.suspect;
 
         assert_eq!(suspect(&mut scene, 70), "Unchanged");

@@ -182,10 +182,9 @@ fn a_release_that_comes_twice_wakes_a_waiter_again_that_has_not_confirmed_its_gr
     }
 }
 
-/// Only the time that its hand-over took is given back, and only where that has used it up.
 #[test]
-fn a_waiter_that_confirms_its_grant_in_time_has_no_more_time_for_it() {
-    for (second, run_until) in [(50, 110), (200, 300)] {
+fn the_time_of_a_run_begins_when_it_confirms_its_grant() {
+    for (second, run_until) in [(50, 150), (200, 300)] {
         let (mut scene, _) = held();
         let mut terms = scene.terms("b");
         terms.max_run = Some(Seconds::of(100));
