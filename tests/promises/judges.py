@@ -1,0 +1,101 @@
+"""Whether a judge exists: a test of a Rust level or crate, or a function of a script.
+
+`contract::queue::a_rule` is the test `a_rule` in `tests/contract/queue.rs`; `core::…`, `shared::…`, `operate::…`, `weave::…` and
+`command::…` (the crate of the `lockstep` command) are unit tests. `tests/iam/evaluate.py::MAY` is a name at the top level of a
+script or a method of one of its classes, and `infra/cdk/test/weave.test.ts::a title` a test with that title.
+"""
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+# The first word of a judge → the folder that has its modules.
+FOLDERS = {"core": "core/src", "shared": "shared/src", "operate": "operate/src", "weave": "weave/src", "command": "cli/src",
+           **{level: f"tests/{level}" for level in ("contract", "property", "model", "simulation", "integration", "e2e", "cli")}}
+RUST = re.compile(r"^(\w+)((?:::\w+)*)::(\w+)$")
+SCRIPT = re.compile(r"^([\w./-]+\.(?:py|ts|js))::(.+)$")
+TEST = re.compile(r"#\[(?:tokio::)?test\b[^\]]*\]((?:\s*(?:#\[[^\]]*\]|//[^\n]*))*)\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)")
+# A row of a macro that makes tests: no function has a colon behind its name.
+ROW = re.compile(r"^\s*fn\s+(\w+)(?:\(\w+\))?\s*:", re.MULTILINE)
+MODULE = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?mod (\w+) \{", re.MULTILINE)
+
+
+def complaint(judge, root):
+    """What is wrong with a judge, or None."""
+    if script := SCRIPT.match(judge):
+        return script_complaint(root / script[1], script[2])
+    rust = RUST.match(judge)
+    if not rust or rust[1] not in FOLDERS:
+        return f"a judge is LEVEL::MODULE::TEST with a level of {', '.join(FOLDERS)}, or FILE.py::NAME"
+    module, name = rust[2].strip(":"), rust[3]
+    for path, inner in places(root / FOLDERS[rust[1]], module.split("::") if module else []):
+        found = tests(path).get((inner, name))
+        if found == "ignored":
+            return "the test is ignored, so no run of the gate judges by it"
+        if found:
+            return None
+    return "there is no such test"
+
+
+def places(folder, modules):
+    """Where a module may be: the file that has it, and the modules inside that file."""
+    for depth in range(len(modules), -1, -1):
+        outer, inner = modules[:depth], "::".join(modules[depth:])
+        names = [folder.joinpath(*outer[:-1], f"{outer[-1]}.rs"), folder.joinpath(*outer, "mod.rs")] if outer else [
+            folder / "main.rs", folder / "lib.rs"]
+        yield from ((path, inner) for path in names if path.is_file())
+
+
+@cache
+def tests(path):
+    """The tests of a file: (modules inside the file, name) → tested or ignored."""
+    text = path.read_text()
+    blocks = [(match.start(), closing(text, match), match[2]) for match in MODULE.finditer(text)]
+    found = {}
+    for match in (*TEST.finditer(text), *ROW.finditer(text)):
+        is_row = match.re is ROW
+        at, name = match.start(match.lastindex), match[1 if is_row else 2]
+        inner = "::".join(module for begin, end, module in blocks if begin < at < end)
+        found[inner, name] = "ignored" if not is_row and "#[ignore" in match[1] else "tested"
+    return found
+
+
+def closing(text, module):
+    """The end of a module: rustfmt puts its brace below the beginning of its line."""
+    end = text.find(f"\n{module[1]}}}", module.end())
+    return len(text) if end < 0 else end
+
+
+def script_complaint(path, name):
+    if not path.is_file():
+        return "there is no such file"
+    return None if name in names(path) else f"{path.name} has no {name}"
+
+
+@cache
+def names(path):
+    """What a script defines: functions, classes, their methods and constants; in JavaScript the titles of its tests and its functions."""
+    text = path.read_text()
+    if path.suffix != ".py":
+        return set(re.findall(r"""\btest\(\s*["'`]([^"'`\n]+)["'`]""", text)) | set(re.findall(r"\bfunction (\w+)\(", text))
+    tree = ast.parse(text)
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found.update(f"{node.name}.{method.name}" for method in node.body if isinstance(method, ast.FunctionDef))
+    return found
+
+
+def level(judge):
+    """The level of a judge as tests/mutants names it, with the crate of a unit test; none for a script."""
+    rust = RUST.match(judge)
+    return rust[1] if rust else None
+
+
+def filter_of(judge):
+    """The name of a Rust test inside its test program."""
+    return judge.split("::", 1)[1]

@@ -1,0 +1,66 @@
+"""The ledger: which statements of which pages promise something, who judges each promise, and what has turned a judge red.
+
+`pages.toml` says which sections of which pages are read. Each other file here has entries and the statements that promise nothing.
+"""
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PAGES, SEEN = "pages.toml", "seen.toml"
+KEYS = {"id", "text", "judges", "mutant", "unjudged"}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One promise: its statements as the pages have them, and who judges it or where the page says that no test does."""
+
+    id: str
+    texts: tuple[str, ...]
+    judges: tuple[str, ...] = ()
+    mutant: str = ""
+    unjudged: str = ""
+
+
+@dataclass
+class Ledger:
+    """All of it. `pages`: page → its sections as `covered` and `pending`; `seen`: id → mutant, judge, date."""
+
+    promises: list = field(default_factory=list)
+    plain: list = field(default_factory=list)
+    pages: dict = field(default_factory=dict)
+    pending: list = field(default_factory=list)
+    seen: dict = field(default_factory=dict)
+    wrong: list = field(default_factory=list)
+
+
+def load(folder=HERE):
+    """Reads the ledger; what no entry may look like is in `wrong`."""
+    ledger = Ledger()
+    pages = tomllib.loads((folder / PAGES).read_text())
+    ledger.pages, ledger.pending = pages["page"], pages["pending"]
+    if (folder / SEEN).exists():
+        ledger.seen = tomllib.loads((folder / SEEN).read_text())
+    for path in sorted(folder.glob("*.toml")):
+        if path.name in (PAGES, SEEN):
+            continue
+        document = tomllib.loads(path.read_text())
+        ledger.plain += document.get("plain", [])
+        for entry in document.get("promise", []):
+            add(ledger, path.name, entry)
+    return ledger
+
+
+def add(ledger, file, entry):
+    name = entry.get("id", "without an id")
+    if unknown := sorted(set(entry) - KEYS):
+        ledger.wrong.append(f"{file}: {name}: unknown: {', '.join(unknown)}")
+    texts = entry.get("text", [])
+    promise = Promise(name, (texts,) if isinstance(texts, str) else tuple(texts), tuple(entry.get("judges", ())),
+                      entry.get("mutant", ""), entry.get("unjudged", ""))
+    if "id" not in entry or not promise.texts:
+        ledger.wrong.append(f"{file}: {name}: an entry needs id and text")
+    if any(promise.id == other.id for other in ledger.promises):
+        ledger.wrong.append(f"{file}: {name}: two entries have this id")
+    ledger.promises.append(promise)
