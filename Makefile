@@ -28,7 +28,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed computed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e test-page up down demo build package bench bench-check bench-cost bench-scale validate schemas clean tools functions \
-        binary figures test-cli test-figures test-sizes test-cdk storm soak mutants verify-aws
+        binary figures test-cli test-figures test-sizes test-cdk storm soak mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -37,7 +37,7 @@ help: ## list the verbs
 
 ##@ Check
 
-check: fmt lint purity macos ## all checks that run no test
+check: fmt lint purity macos promises ## all checks that run no test
 
 fmt: ## is the code formatted?
 	cargo fmt --all --check
@@ -58,6 +58,9 @@ macos: ## does the command type-check for macOS?
 validate: tools ## SAM, CloudFormation, IAM and state machine checks
 	infra/validate
 
+promises: ## does each promise of the pages name its tests, and do they exist?
+	tests/promises/check
+
 audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names a clone of RustSec's database
 	tests/checks/advisories
 
@@ -68,7 +71,7 @@ test: checked test-unit test-contract beside deployed ## [25 min cold] all level
 
 # The validators use one core while the last crates of a build use the other.
 checked: tools
-	@$(MAKE) --no-print-directory -j2 fmt validate built
+	@$(MAKE) --no-print-directory -j2 fmt promises validate built
 
 # One build of all levels keeps the cores busy: a level by itself is one crate at its end. The core is checked behind
 # it, since cargo lets only one build at a time into a folder.
@@ -91,6 +94,7 @@ test-unit: ## [a few s] pure code
 	$(TESTS) --lib --bins
 	tests/mutants/mutants test
 	tests/checks/again-test
+	tests/promises/test_check.py
 	benches/test_report.py
 	benches/test_figures.py
 	benches/test_scale.py
@@ -182,6 +186,11 @@ soak: functions ## [5 min a seed] hundreds of runs while everything fails at ran
 mutants: tools ## [hours] the mutation score of the protocol and the definitions; MUTANTS="--shard 1/8" takes a part
 	tests/mutants/mutants test
 	tests/checks/with-stack tests/mutants/mutants run $(MUTANTS)
+
+promises-seen: ## see a judge of each promise fail on the mutant that the promise names; PROMISES="--only TEXT" takes a part
+	tests/mutants/mutants test
+	tests/mutants/mutants seen $(PROMISES)
+	tests/promises/check
 
 bench: package tools ## [25 min] locks, cold starts and the deployed stack, into benches/results and docs/performance.md
 	benches/rivals/install

@@ -1,7 +1,7 @@
 """Whether a judge exists: a test of a Rust level or crate, or a function of a script.
 
-`contract::queue::a_rule` is the test `a_rule` in `tests/contract/queue.rs`; `core::…`, `shared::…`, `operate::…`, `weave::…` and
-`command::…` (the crate of the `lockstep` command) are unit tests. `tests/iam/evaluate.py::MAY` is a name at the top level of a
+`contract::queue::a_rule` is the test `a_rule` in `tests/contract/queue.rs`; `core::…`, `shared::…`, `operate::…`, `weave::…`
+and `command::…` (the crate of the `lockstep` command) are unit tests. `tests/iam/evaluate.py::MAY` is a name at the top level of a
 script or a method of one of its classes, and `infra/cdk/test/weave.test.ts::a title` a test with that title.
 """
 import ast
@@ -14,7 +14,8 @@ FOLDERS = {"core": "core/src", "shared": "shared/src", "operate": "operate/src",
            **{level: f"tests/{level}" for level in ("contract", "property", "model", "simulation", "integration", "e2e", "cli")}}
 RUST = re.compile(r"^(\w+)((?:::\w+)*)::(\w+)$")
 SCRIPT = re.compile(r"^([\w./-]+\.(?:py|ts|js))::(.+)$")
-TEST = re.compile(r"#\[(?:tokio::)?test\b[^\]]*\]((?:\s*(?:#\[[^\]]*\]|//[^\n]*))*)\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)")
+TEST = re.compile(r"#\[(?:tokio::)?test\b[^\]]*\]((?:\s*(?:#\[[^\]]*\]|//[^\n]*))*)"
+                  r"\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)")
 # A row of a macro that makes tests: no function has a colon behind its name.
 ROW = re.compile(r"^\s*fn\s+(\w+)(?:\(\w+\))?\s*:", re.MULTILINE)
 MODULE = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?mod (\w+) \{", re.MULTILINE)
@@ -74,7 +75,7 @@ def script_complaint(path, name):
 
 @cache
 def names(path):
-    """What a script defines: functions, classes, their methods and constants; in JavaScript the titles of its tests and its functions."""
+    """What a script defines: functions, classes, methods and constants; in JavaScript functions and titles of tests."""
     text = path.read_text()
     if path.suffix != ".py":
         return set(re.findall(r"""\btest\(\s*["'`]([^"'`\n]+)["'`]""", text)) | set(re.findall(r"\bfunction (\w+)\(", text))

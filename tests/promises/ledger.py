@@ -9,6 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGES, SEEN = "pages.toml", "seen.toml"
+SEEN_HEAD = "# Written by `make promises-seen`: the judge of each promise that was seen to fail on its mutant, and the day.\n"
 KEYS = {"id", "text", "judges", "mutant", "unjudged"}
 
 
@@ -64,3 +65,15 @@ def add(ledger, file, entry):
     if any(promise.id == other.id for other in ledger.promises):
         ledger.wrong.append(f"{file}: {name}: two entries have this id")
     ledger.promises.append(promise)
+
+
+def keep_seen(seen, folder=HERE):
+    """Writes what was seen, in order of the ids."""
+    tables = [f"[{name}]\n" + "".join(f"{key} = {quoted(seen[name][key])}\n" for key in ("mutant", "judge", "date"))
+              for name in sorted(seen)]
+    (folder / SEEN).write_text("\n".join([SEEN_HEAD, *tables]))
+
+
+def quoted(text):
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -5,7 +5,7 @@ import signal
 import sys
 import unittest
 
-from . import byhand, definition, rust, score, survivors
+from . import byhand, definition, rust, score, seen, survivors
 from .mutant import numbered, shard
 from .results import Results
 from .run import Run
@@ -34,6 +34,8 @@ def parse():
         command.add_argument("--trust", action="store_true",
                              help="count what was noticed on another tree, where the mutant's file is the same")
     command.add_argument("--write", action="store_true", help="write the score of all mutants down, open ones too")
+    command = commands.add_parser("seen", help="see the judges of promises fail on the mutants that the promises name")
+    command.add_argument("--only", metavar="TEXT", action="append", default=[], help="only promises with this text in id or mutant")
     commands.add_parser("test", help="test the generators and the runner themselves")
     return parser.parse_args()
 
@@ -43,6 +45,12 @@ def main():
     if options.command == "test":
         found = unittest.defaultTestLoader.discover(HERE / "mutantctl" / "tests", top_level_dir=HERE)
         return 0 if unittest.TextTestRunner(verbosity=0).run(found).wasSuccessful() else 1
+    if options.command == "seen":
+        with free_slot() as slot:
+            ours, wrong = by_hand(slot.tree)
+            if wrong:
+                raise Problem(wrong[0])
+            return seen.main(slot, ours, fingerprint(slot.tree), options.only)
     levels = options.levels.split(",")
     if not set(levels) <= set(ALL_LEVELS):
         raise Problem(f"--levels is {options.levels}, but must be of {','.join(ALL_LEVELS)}")
@@ -65,8 +73,12 @@ def collected(tree):
     found = rust.mutants(tree)
     for path in sorted(tree.glob(DEFINITIONS)):
         found += definition.mutants(str(path.relative_to(tree)), path.read_text())
-    ours, wrong = byhand.mutants(lambda file: (tree / file).read_text() if (tree / file).is_file() else None)
+    ours, wrong = by_hand(tree)
     return numbered(found + ours), wrong
+
+
+def by_hand(tree):
+    return byhand.mutants(lambda file: (tree / file).read_text() if (tree / file).is_file() else None)
 
 
 def selected(every, options):

@@ -36,7 +36,7 @@ NOT_RUST = ("**/tests/**", "**/tests.rs", "**/conformance.rs", "**/conformance/*
 DEFINITIONS = "statemachines/*.asl.json"
 
 # What has no say in the verdict of a level, so that a change of it keeps the results.
-NOT_JUDGING = ("docs/", "benches/", "tests/mutants/", "tests/stack/", "tests/e2e/", "tests/cli/",
+NOT_JUDGING = ("docs/", "benches/", "tests/mutants/", "tests/promises/", "tests/stack/", "tests/e2e/", "tests/cli/",
                "tests/integration/")
 
 # What a test says that compares a number with the one recorded before. A count that differs shows a

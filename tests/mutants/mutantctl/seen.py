@@ -1,0 +1,97 @@
+"""Sees a judge of each promise fail once: the mutant that a promise names, tried on the judges that it names and no other test.
+
+The ledger in tests/promises names both, and its `seen.toml` keeps what was seen. A level builds once for all mutants, as in a run."""
+import datetime
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+
+from . import judge
+from .run import Run
+from .settings import AWS, CONTRACT, CORE, MODEL, OPERATE, PROPERTY, ROOT, SIMULATION, say
+from .switch import Switch
+
+sys.path.insert(0, str(ROOT / "tests" / "promises"))
+import judges  # noqa: E402
+import ledger  # noqa: E402
+
+# The first word of a judge's name → its level, in order of cost. Integration is left out: it needs a stack.
+LEVELS = {"core": CORE, "shared": AWS, "operate": OPERATE, "contract": CONTRACT, "property": PROPERTY, "simulation": SIMULATION,
+          "model": MODEL}
+
+
+class Seeing:
+    """The promises with a mutant that is not seen yet, and what this run has seen of them: id → judge."""
+
+    def __init__(self, slot, promises, mutants, tree):
+        self.slot, self.promises = slot, promises
+        self.mutants = {mutant.change: mutant for mutant in mutants}
+        self.seen = {}
+        self.run = Run(slot, list(self.mutants.values()), tree, (), None)
+
+    def all(self):
+        switch = Switch(list(self.mutants.values()), self.slot.read)
+        with self.slot.restored():
+            for word, level in LEVELS.items():
+                waiting = [(promise, names) for promise in self.promises if promise.id not in self.seen
+                           if (names := [judges.filter_of(name) for name in promise.judges if judges.level(name) == word])]
+                if waiting:
+                    self.on(word, level, waiting, switch)
+        return self.seen
+
+    def on(self, word, level, waiting, switch):
+        """One build, and a run of its judges for each promise. They have to pass without a mutant."""
+        program = self.run.build(level, switch)
+        bounds = self.run.bounds(level, only(program, sorted({name for _, names in waiting for name in names})))
+        for promise, names in waiting:
+            mutant = self.mutants[promise.mutant]
+            if mutant in switch.places and mutant not in switch.numbers:
+                result = judge.Result("unviable", "it does not compile")
+            elif mutant.file.endswith(".rs") and mutant not in switch.numbers:
+                # It stands outside functions.
+                result = self.alone(level, mutant, names, bounds)
+            else:
+                with nullcontext() if mutant in switch.numbers else self.slot.mutated(mutant):
+                    result = judge.run(only(program, names), self.run.environment(level, switch.numbers.get(mutant, 0)), bounds)
+            self.note(promise, word, names, result)
+
+    def alone(self, level, mutant, names, bounds):
+        with self.slot.mutated(mutant):
+            built = judge.build(level, self.slot)
+            if not isinstance(built, judge.Program):
+                return judge.Result("unviable", built.errors[0][0])
+            return judge.run(only(built, names), self.run.environment(level, 0), bounds)
+
+    def note(self, promise, word, names, result):
+        """Only a judge that fails by its name has seen the mutant: not a crash, a time-out or a recorded number."""
+        first = result.why.split(", ")[0].split(" and ")[0]
+        if result.verdict == "caught" and first in names:
+            self.seen[promise.id] = f"{word}::{first}"
+        say(f"{promise.id}: \"{promise.mutant}\" {result.verdict} {result.why} on {word}")
+
+
+def only(program, names):
+    return replace(program, arguments=("--exact", *names))
+
+
+def to_see(everything, mutants, texts):
+    """The promises whose mutant is one of these and was not seen as it is now."""
+    names = {mutant.change for mutant in mutants}
+    return [promise for promise in everything.promises if promise.mutant in names and promise.id not in everything.seen
+            if not texts or any(text in f"{promise.id} {promise.mutant}" for text in texts)]
+
+
+def main(slot, mutants, tree, texts):
+    """Tries what is not seen yet, keeps what was seen, and names the promises whose mutant no judge notices."""
+    everything = ledger.load()
+    promises = to_see(everything, mutants, texts)
+    wanted = [mutant for mutant in mutants if mutant.change in {promise.mutant for promise in promises}]
+    found = Seeing(slot, promises, wanted, tree).all()
+    today = datetime.date.today().isoformat()
+    ledger.keep_seen(everything.seen | {promise.id: {"mutant": promise.mutant, "judge": found[promise.id], "date": today}
+                                        for promise in promises if promise.id in found})
+    unseen = [promise for promise in promises if promise.id not in found]
+    for promise in unseen:
+        say(f"promises: {promise.id}: none of its judges notices \"{promise.mutant}\"")
+    say(f"promises: {len(found)} of {len(promises)} seen red")
+    return 1 if unseen else 0

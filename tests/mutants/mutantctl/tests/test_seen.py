@@ -1,0 +1,106 @@
+"""What the promises of the ledger see of their mutants, on levels that are programs of the test."""
+import dataclasses
+import re
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from .. import judge
+from ..judge import Result
+from ..results import Results
+from ..seen import LEVELS, Seeing, ledger, to_see
+from ..settings import Problem
+from ..switch import VARIABLE
+from .test_run import FakeSlot, mutant
+
+
+def promise(name, *judges, mutant="x"):
+    return ledger.Promise(name, (f"It is {name}.",), judges, mutant)
+
+
+class Slot(FakeSlot):
+    """A level whose tests fail as a table says: (mutant, test) → how."""
+
+    def run(self, program, env, bounds):
+        exact, *names = program.arguments
+        number = env[VARIABLE]
+        found = re.search(rf"\b{number} => return {{.*?/\*(.*?)\*/", "".join(self.texts.values()))
+        change = found[1] if found else self.content
+        self.log.append((program.path, change, exact, *names))
+        failed = [(name, self.verdicts[change, name]) for name in names if (change, name) in self.verdicts]
+        if not failed:
+            return Result("passed", "", 1.0, 1.0)
+        return Result(failed[0][1], ", ".join(name for name, _ in failed), 1.0, 1.0)
+
+
+class Seen(unittest.TestCase):
+    def seen(self, verdicts, promises, mutants=None, sick=""):
+        with tempfile.TemporaryDirectory() as folder:
+            slot = Slot(Path(folder), verdicts, sick)
+            results = lambda tree, trust: Results(tree, Path(folder), trust)
+            with mock.patch.object(judge, "build", slot.build), mock.patch.object(judge, "run", slot.run), \
+                    mock.patch.object(judge, "environment", lambda slot, extra, stack: extra), \
+                    mock.patch("mutantctl.run.Results", results), mock.patch("mutantctl.run.say"), \
+                    mock.patch("mutantctl.seen.say"):
+                return slot, Seeing(slot, promises, mutants or [mutant("x")], "tree").all()
+
+    def test_only_the_judges_that_a_promise_names_run_and_the_first_level_that_fails_is_the_last(self):
+        slot, found = self.seen({("x", "a::b"): "caught"}, [promise("one", "core::a::b", "contract::c", "e2e::d")])
+
+        self.assertEqual(found, {"one": "core::a::b"})
+        self.assertEqual(slot.log, [("unit", "build"), ("unit", "", "--exact", "a::b"), ("unit", "x", "--exact", "a::b")])
+
+    def test_a_promise_whose_judges_of_one_level_pass_asks_those_of_the_next(self):
+        slot, found = self.seen({("x", "c"): "caught"}, [promise("one", "core::a::b", "contract::c")])
+
+        self.assertEqual(found, {"one": "contract::c"})
+        self.assertEqual([entry[0] for entry in slot.log if entry[1:2] == ("x",)], ["unit", "contract"])
+
+    def test_only_a_judge_that_fails_by_its_name_has_seen_a_mutant(self):
+        for verdict in ("timeout", "counted", "unviable"):
+            with self.subTest(verdict):
+                _, found = self.seen({("x", "a::b"): verdict}, [promise("one", "core::a::b")])
+
+                self.assertEqual(found, {})
+
+    def test_a_definition_is_changed_in_the_tree(self):
+        definition = mutant("x", "statemachines/m.asl.json", "by-hand")
+
+        _, found = self.seen({("x", "definition::a"): "caught"}, [promise("one", "simulation::definition::a")], [definition])
+
+        self.assertEqual(found, {"one": "simulation::definition::a"})
+
+    def test_a_mutant_outside_functions_has_a_build_of_its_own(self):
+        outside = dataclasses.replace(mutant("x"), edit=(0, 1, "c"))
+
+        slot, found = self.seen({("x", "a::b"): "caught"}, [promise("one", "core::a::b")], [outside])
+
+        self.assertEqual(found, {"one": "core::a::b"})
+        self.assertEqual(slot.log.count(("unit", "build")), 2)
+
+    def test_a_mutant_that_does_not_compile_is_not_seen_and_holds_up_no_other(self):
+        both = [promise("one", "core::a::b", mutant="sick"), promise("two", "core::a::b", mutant="x")]
+        caught = {("sick", "a::b"): "passed", ("x", "a::b"): "caught"}
+
+        _, found = self.seen(caught, both, [mutant("sick"), mutant("x")], sick="/*sick*/")
+
+        self.assertEqual(found, {"two": "core::a::b"})
+
+    def test_a_judge_that_fails_without_a_mutant_is_no_judge(self):
+        with self.assertRaisesRegex(Problem, "fails without a mutant"):
+            self.seen({("", "a::b"): "caught"}, [promise("one", "core::a::b")])
+
+    def test_what_was_seen_and_what_the_model_finds_by_itself_is_not_tried(self):
+        everything = ledger.Ledger(promises=[promise("one"), promise("two"), promise("three", mutant="model Lost"), promise("four", mutant="")],
+                                   seen={"one": {}})
+
+        self.assertEqual([each.id for each in to_see(everything, [mutant("x")], [])], ["two"])
+        self.assertEqual(to_see(everything, [mutant("x")], ["three"]), [])
+
+    def test_every_level_of_a_unit_test_has_its_own_crate(self):
+        self.assertEqual({word for word, level in LEVELS.items() if level.name == "unit"}, {"core", "shared", "operate"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,114 @@
+"""What may be wrong with the ledger of promises, a line each."""
+import difflib
+import re
+import sys
+
+import judges
+from ledger import ROOT
+from pages import statements
+
+sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+from mutantctl import byhand  # noqa: E402
+
+KINDS = ("covered", "pending", "none")
+NOT_TESTED = "Not tested here: "
+# A fault of the model, which the gate's own tests of the model find in each run.
+MODEL = "model "
+MODEL_FAULT = re.compile(r"=> (\w+),")
+
+
+def complaints_of(ledger, root):
+    """All that is wrong, a line each."""
+    found = {page: read(root, page) for page in ledger.pages}
+    return [*ledger.wrong, *of_pages(ledger, root, found), *of_statements(ledger, found), *of_entries(ledger, found, root),
+            *of_mutants(ledger, root), *of_seen(ledger)]
+
+
+def read(root, page):
+    path = root / page
+    return statements(page, path.read_text()) if path.is_file() else []
+
+
+def of_pages(ledger, root, found):
+    """Each page and each section is covered or is named as one that is not yet."""
+    exist = {str(path.relative_to(root)) for path in [root / "README.md", *root.glob("docs/**/*.md")] if path.is_file()}
+    named = [*ledger.pages, *ledger.pending]
+    for page in sorted(exist ^ set(named)):
+        yield f"{page} is " + ("neither covered nor pending in pages.toml" if page in exist else "in pages.toml, but not there")
+    for page, lists in ledger.pages.items():
+        sections = {statement.section for statement in found[page]}
+        for section in sorted(sections ^ {section for kind in KINDS for section in lists[kind]}):
+            yield f"{page}: section \"{section}\" is " + (
+                "in no list of pages.toml" if section in sections else "in pages.toml, but not on the page")
+
+
+def known(ledger):
+    """All texts that the ledger has."""
+    return {text for promise in ledger.promises for text in (*promise.texts, promise.unjudged)} | set(ledger.plain)
+
+
+def of_statements(ledger, found):
+    """Each statement of a covered section has its entry, and each text of the ledger its statement."""
+    texts = known(ledger)
+    everywhere = {statement.text for page in found.values() for statement in page}
+    for page, lists in ledger.pages.items():
+        for statement in found[page]:
+            if statement.section in lists["covered"] and statement.text not in texts:
+                yield f"{page}: \"{statement.section}\": no entry has: {statement.text}"
+    for name, text in [(promise.id, text) for promise in ledger.promises for text in promise.texts] + [
+            ("plain", text) for text in ledger.plain]:
+        if text not in everywhere:
+            near = difflib.get_close_matches(text, everywhere, 1, 0.5)
+            yield f"{name}: on no page: {text}" + (f" (now perhaps: {near[0]})" if near else "")
+
+
+def of_entries(ledger, found, root):
+    for promise in ledger.promises:
+        if bool(promise.judges) == bool(promise.unjudged):
+            yield f"{promise.id}: needs judges, or else unjudged with the sentence of its page that says so"
+        for judge in promise.judges:
+            if complaint := judges.complaint(judge, root):
+                yield f"{promise.id}: {judge}: {complaint}"
+        if promise.unjudged:
+            pages = [{statement.text for statement in page} for page in found.values()]
+            if not promise.unjudged.startswith(NOT_TESTED):
+                yield f"{promise.id}: unjudged has to be a sentence of its page that begins with \"{NOT_TESTED.strip()}\""
+            elif not any(promise.unjudged in page and text in page for page in pages for text in promise.texts):
+                yield f"{promise.id}: its page does not say: {promise.unjudged}"
+
+
+def mutant_levels(root):
+    """The mutants that an entry may name → the levels whose tests can see them."""
+    found, _ = byhand.mutants(lambda file: (root / file).read_text() if (root / file).is_file() else None,
+                              root / "tests" / "mutants" / "by-hand.toml")
+    faults = MODEL_FAULT.findall((root / "tests" / "model" / "cases" / "mutants.rs").read_text())
+    return {mutant.change: sees(mutant) for mutant in found} | {f"{MODEL}{fault}": {"model"} for fault in faults}
+
+
+def sees(mutant):
+    """The first words of the judges that a mutant of this file can turn red. Unit tests are those of its own crate."""
+    crate = mutant.file.split("/")[0]
+    if mutant.levels == "definition":
+        return {"simulation", "contract"}
+    if mutant.levels == "adapter":
+        return {crate, "integration"}
+    return {crate, "contract", "simulation"} | ({"property", "model"} if crate == "core" else set())
+
+
+def of_mutants(ledger, root):
+    levels = mutant_levels(root)
+    for promise in ledger.promises:
+        if promise.mutant and promise.mutant not in levels:
+            yield f"{promise.id}: there is no mutant \"{promise.mutant}\""
+        elif promise.mutant and not levels[promise.mutant] & {judges.level(judge) for judge in promise.judges}:
+            yield (f"{promise.id}: none of its judges is on a level that \"{promise.mutant}\" reaches: "
+                   f"{', '.join(sorted(levels[promise.mutant]))}")
+
+
+def of_seen(ledger):
+    """What was seen red belongs to the ledger as it is."""
+    promises = {promise.id: promise for promise in ledger.promises}
+    for name, seen in ledger.seen.items():
+        promise = promises.get(name)
+        if not promise or promise.mutant != seen["mutant"] or seen["judge"] not in promise.judges:
+            yield f"{name}: seen.toml has another mutant or judge than its entry: run `make promises-seen`"

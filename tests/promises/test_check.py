@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Each rule of the ledger's check can fail, and the pages are read as they are written."""
+import sys
+import tempfile
+import unittest
+from datetime import date
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import judges  # noqa: E402
+import ledger  # noqa: E402
+from pages import statements  # noqa: E402
+from rules import complaints_of  # noqa: E402
+
+PAGE = """# Title
+
+What it is.
+
+## Promised
+
+- **One.** It holds. It [is](a.md) `never`
+  lost: 0.5 s.
+
+| what dies | then |
+|---|---|
+| the host | the next run |
+
+Not tested here: a host.
+
+    indented code
+
+```sh
+# a comment
+```
+
+## Other
+
+To come.
+"""
+FILES = {
+    "README.md": "# A\n\nRead it.\n",
+    "docs/a.md": PAGE,
+    "docs/b.md": "# B\n",
+    "core/src/lib.rs": "",
+    "core/src/domain/lease.rs": "fn f() { a < b }\n",
+    "core/src/domain/tests/lease.rs": "#[test]\nfn it_holds() {}\n",
+    "shared/src/task.rs": "mod tests {\n    #[test]\n    fn it_is_told() {}\n}\n\n#[test]\n#[ignore]\nfn it_takes_hours() {}\n",
+    "tests/model/main.rs": "",
+    "tests/model/cases/mutants.rs": "faults! {\n    fn it_is_found:\n        1, [A] => Lost, RULE;\n}\n",
+    "tests/iam/evaluate.py": "MAY = {}\nclass Roles:\n    def test_all(self): pass\n",
+    "tests/mutants/by-hand.toml": '[[mutant]]\nname = "no slack"\nfile = "core/src/domain/lease.rs"\nfind = "a < b"\nreplace = "a"\n',
+    "tests/promises/pages.toml": ('pending = ["docs/b.md"]\n[page."README.md"]\ncovered = []\npending = []\nnone = [""]\n'
+                                  '[page."docs/a.md"]\ncovered = ["Promised"]\npending = ["Other"]\nnone = [""]\n'),
+    "tests/promises/a.toml": ('[[promise]]\nid = "holds"\ntext = "It holds."\njudges = ["core::domain::tests::lease::it_holds"]\n'
+                              'mutant = "no slack"\n'
+                              '[[promise]]\nid = "never"\ntext = "It is `never` lost: 0.5 s."\njudges = ["tests/iam/evaluate.py::MAY"]\n'
+                              '[[promise]]\nid = "host"\ntext = "the host | the next run"\nunjudged = "Not tested here: a host."\n'),
+}
+LEDGER = "tests/promises/a.toml"
+PAGES = "tests/promises/pages.toml"
+SEEN = "tests/promises/seen.toml"
+# What is changed (file, text, what stands there instead), and what the only complaint says.
+CASES = [
+    ("docs/a.md", "It holds.", "It holds. It lasts.", 'docs/a.md: "Promised": no entry has: It lasts.'),
+    ("docs/a.md", "| the host |", "| a disk | no run |\n| the host |", 'docs/a.md: "Promised": no entry has: a disk | no run'),
+    ("docs/a.md", "## Other", "## Another\n\nIt waits.\n\n## Other", 'docs/a.md: section "Another" is in no list of pages.toml'),
+    ("docs/a.md", "To come.", "", 'docs/a.md: section "Other" is in pages.toml, but not on the page'),
+    (PAGES, '["docs/b.md"]', "[]", "docs/b.md is neither covered nor pending in pages.toml"),
+    (PAGES, '["docs/b.md"]', '["docs/b.md", "docs/c.md"]', "docs/c.md is in pages.toml, but not there"),
+    (LEDGER, "tests::lease::it_holds", "tests::lease::it_held", "holds: core::domain::tests::lease::it_held: there is no such test"),
+    (LEDGER, "tests/iam/evaluate.py::MAY", "kernel::it_holds", "never: kernel::it_holds: a judge is LEVEL::MODULE::TEST"),
+    (LEDGER, "evaluate.py::MAY", "evaluate.py::MUST", "never: tests/iam/evaluate.py::MUST: evaluate.py has no MUST"),
+    (LEDGER, "evaluate.py", "eval.py", "never: tests/iam/eval.py::MAY: there is no such file"),
+    (LEDGER, '["tests/iam/evaluate.py::MAY"]', '["shared::task::it_takes_hours"]',
+     "never: shared::task::it_takes_hours: the test is ignored"),
+    (LEDGER, '["tests/iam/evaluate.py::MAY"]', "[]", "never: needs judges, or else unjudged"),
+    (LEDGER, 'unjudged = "Not tested here: a host."', 'unjudged = "Not tested here: a host."\njudges = ["tests/iam/evaluate.py::MAY"]',
+     "host: needs judges, or else unjudged"),
+    (LEDGER, '"no slack"', '"no lease"', 'holds: there is no mutant "no lease"'),
+    (LEDGER, '"no slack"', '"model Lost"', 'holds: none of its judges is on a level that "model Lost" reaches: model'),
+    (LEDGER, 'id = "host"', 'id = "never"', "a.toml: never: two entries have this id"),
+    (LEDGER, 'id = "host"', 'id = "host"\nwhy = ""', "a.toml: host: unknown: why"),
+    ("tests/mutants/by-hand.toml", "a < b", "a > b", 'holds: there is no mutant "no slack"'),
+    (SEEN, "no slack", "no lease", "holds: seen.toml has another mutant or judge than its entry"),
+    (SEEN, "it_holds", "it_held", "holds: seen.toml has another mutant or judge than its entry"),
+    (SEEN, "[holds]", "[held]", "held: seen.toml has another mutant or judge than its entry"),
+]
+# The same with two complaints: the text is gone from one place and new in the other.
+CHANGED = ("It holds.", "It held.", ['docs/a.md: "Promised": no entry has: It held.',
+                                     "holds: on no page: It holds. (now perhaps: It held.)"])
+
+
+class Check(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for name, text in FILES.items():
+            self.write(name, text)
+        self.folder = self.root / "tests" / "promises"
+
+    def see(self):
+        seen = {"mutant": "no slack", "judge": "core::domain::tests::lease::it_holds", "date": date(2026, 1, 2).isoformat()}
+        ledger.keep_seen({"holds": seen}, self.folder)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def changed(self, name, old, new):
+        """The complaints with one text of a file changed."""
+        judges.tests.cache_clear()
+        judges.names.cache_clear()
+        path = self.root / name
+        before = path.read_text()
+        self.assertEqual(before.count(old), 1, f"{name}: {old}")
+        path.write_text(before.replace(old, new))
+        found = complaints_of(ledger.load(self.folder), self.root)
+        path.write_text(before)
+        return found
+
+    def test_a_ledger_in_order_has_no_complaint(self):
+        self.see()
+
+        self.assertEqual(complaints_of(ledger.load(self.folder), self.root), [])
+        self.assertEqual(ledger.load(self.folder).seen["holds"]["date"], "2026-01-02")
+
+    def test_each_rule_fails_with_one_line(self):
+        for name, old, new, expected in CASES:
+            with self.subTest(expected):
+                if name == SEEN:
+                    self.see()
+                found = self.changed(name, old, new)
+
+                self.assertEqual([line[:len(expected)] for line in found], [expected])
+
+    def test_a_changed_statement_is_named_on_both_sides(self):
+        old, new, expected = CHANGED
+
+        self.assertEqual(self.changed("docs/a.md", old, new), expected)
+
+    def test_a_promise_without_a_test_is_called_so_by_its_own_page(self):
+        for said in ("Not tested here: a disk.", "It is hard."):
+            with self.subTest(said):
+                found = self.changed(LEDGER, "Not tested here: a host.", said)
+
+                self.assertTrue(any(line.startswith("host: ") for line in found), found)
+                self.assertIn('docs/a.md: "Promised": no entry has: Not tested here: a host.', found)
+
+    def test_a_judge_may_be_a_row_of_a_macro_or_in_a_module_of_its_file(self):
+        for judge in ("model::cases::mutants::it_is_found", "shared::task::tests::it_is_told",
+                      "tests/iam/evaluate.py::Roles.test_all"):
+            with self.subTest(judge):
+                self.assertEqual(self.changed(LEDGER, "tests/iam/evaluate.py::MAY", judge), [])
+        self.assertEqual(len(self.changed(LEDGER, "tests/iam/evaluate.py::MAY", "shared::task::it_is_told")), 1)
+
+
+class Pages(unittest.TestCase):
+    def test_a_page_is_its_sentences_and_rows_under_their_headings(self):
+        found = [(statement.section, statement.text) for statement in statements("a", PAGE)]
+
+        self.assertEqual(found, [
+            ("", "What it is."), ("Promised", "It holds."), ("Promised", "It is `never` lost: 0.5 s."),
+            ("Promised", "the host | the next run"), ("Promised", "Not tested here: a host."), ("Other", "To come.")])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=0))
