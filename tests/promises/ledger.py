@@ -35,6 +35,11 @@ class Ledger:
     seen: dict = field(default_factory=dict)
     wrong: list = field(default_factory=list)
 
+    def has_seen(self, promise):
+        """Whether one of the judges that the entry names was seen to fail on the mutant that it names."""
+        seen = self.seen.get(promise.id)
+        return bool(seen) and seen["mutant"] == promise.mutant and seen["judge"] in promise.judges
+
 
 def load(folder=HERE):
     """Reads the ledger; what no entry may look like is in `wrong`."""

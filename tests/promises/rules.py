@@ -107,8 +107,7 @@ def of_mutants(ledger, root):
 
 def of_seen(ledger):
     """What was seen red belongs to the ledger as it is."""
-    promises = {promise.id: promise for promise in ledger.promises}
-    for name, seen in ledger.seen.items():
-        promise = promises.get(name)
-        if not promise or promise.mutant != seen["mutant"] or seen["judge"] not in promise.judges:
+    current = {promise.id for promise in ledger.promises if ledger.has_seen(promise)}
+    for name in sorted(ledger.seen):
+        if name not in current:
             yield f"{name}: seen.toml has another mutant or judge than its entry: run `make promises-seen`"

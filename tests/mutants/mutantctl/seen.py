@@ -77,7 +77,7 @@ def only(program, names):
 def to_see(everything, mutants, texts):
     """The promises whose mutant is one of these and was not seen as it is now."""
     names = {mutant.change for mutant in mutants}
-    return [promise for promise in everything.promises if promise.mutant in names and promise.id not in everything.seen
+    return [promise for promise in everything.promises if promise.mutant in names and not everything.has_seen(promise)
             if not texts or any(text in f"{promise.id} {promise.mutant}" for text in texts)]
 
 
@@ -88,8 +88,9 @@ def main(slot, mutants, tree, texts):
     wanted = [mutant for mutant in mutants if mutant.change in {promise.mutant for promise in promises}]
     found = Seeing(slot, promises, wanted, tree).all()
     today = datetime.date.today().isoformat()
-    ledger.keep_seen(everything.seen | {promise.id: {"mutant": promise.mutant, "judge": found[promise.id], "date": today}
-                                        for promise in promises if promise.id in found})
+    kept = {promise.id: everything.seen[promise.id] for promise in everything.promises if everything.has_seen(promise)}
+    ledger.keep_seen(kept | {promise.id: {"mutant": promise.mutant, "judge": found[promise.id], "date": today}
+                             for promise in promises if promise.id in found})
     unseen = [promise for promise in promises if promise.id not in found]
     for promise in unseen:
         say(f"promises: {promise.id}: none of its judges notices \"{promise.mutant}\"")

@@ -92,10 +92,12 @@ class Seen(unittest.TestCase):
             self.seen({("", "a::b"): "caught"}, [promise("one", "core::a::b")])
 
     def test_what_was_seen_and_what_the_model_finds_by_itself_is_not_tried(self):
-        everything = ledger.Ledger(promises=[promise("one"), promise("two"), promise("three", mutant="model Lost"), promise("four", mutant="")],
-                                   seen={"one": {}})
+        everything = ledger.Ledger(
+            promises=[promise("one", "core::a"), promise("two", "core::a"), promise("three", mutant="model Lost"),
+                      promise("four", mutant=""), promise("five", "core::b")],
+            seen={"one": {"mutant": "x", "judge": "core::a"}, "five": {"mutant": "y", "judge": "core::b"}})
 
-        self.assertEqual([each.id for each in to_see(everything, [mutant("x")], [])], ["two"])
+        self.assertEqual([each.id for each in to_see(everything, [mutant("x")], [])], ["two", "five"])
         self.assertEqual(to_see(everything, [mutant("x")], ["three"]), [])
 
     def test_every_level_of_a_unit_test_has_its_own_crate(self):
