@@ -160,7 +160,7 @@ impl Clause {
             Self::TicketIs(id, ticket) => record.queue.get(id) == Some(ticket),
             Self::FrontIs(ticket) => record.front_ticket == *ticket,
             Self::MustWait(now) => {
-                !(record.gate.lets_in(*now) && record.has_room()) || !record.queue.is_empty()
+                !record.gate.lets_in(*now) || !record.has_room() || !record.queue.is_empty()
             }
             Self::RestIs(time) => record.gate.not_before == *time,
             Self::SpacingPassed(now) => record.gate.not_before <= *now,
