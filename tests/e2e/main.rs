@@ -6,6 +6,7 @@
 mod authority;
 mod caller;
 mod closed;
+mod combinations;
 mod exclusion;
 mod input;
 mod kills;
